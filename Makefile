@@ -1,0 +1,70 @@
+# Every job of the project, from a fresh clone: `make help` lists them.
+# Nothing here needs root or touches anything outside this folder, except what pip and Numba cache for the user.
+
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip --disable-pip-version-check --no-input install --quiet -c constraints.txt
+
+# Reference tables are too large for the repository; tests that need them skip when VELADO_DATA is unset.
+ifneq ($(wildcard ../shared/data),)
+VELADO_DATA ?= $(abspath ../shared/data)
+endif
+ifdef VELADO_DATA
+export VELADO_DATA
+endif
+
+# Two workers, and one file stays on one worker so that a file's Numba kernels are compiled once.
+PYTEST  := $(BIN)/python -m pytest -n 2 --dist loadfile
+CHECKED := src tests $(wildcard benchmarks)
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test test-slow test-all lint bench clean
+
+help: ## List the jobs
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+
+demo: $(VENV)/.core ## Anonymize the sample hospital table and show what it cost
+	$(BIN)/velado demo
+
+test: $(VENV)/.dev ## Run the tests, without the slow ones
+	$(PYTEST) -m "not slow"
+
+# pytest answers 5 when nothing was selected: no slow tests is not a failure.
+test-slow: $(VENV)/.dev ## Run only the slow tests
+	$(PYTEST) -m slow || { code=$$?; test $$code -eq 5 && echo "There are no slow tests."; }
+
+test-all: $(VENV)/.dev ## Run every test, the slow ones too
+	$(PYTEST)
+
+lint: $(VENV)/.dev ## Check style, format, types and the import layers
+	$(BIN)/ruff check $(CHECKED)
+	$(BIN)/ruff format --check $(CHECKED)
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -q tests/test_layers.py
+
+bench: $(VENV)/.bench ## Time velado against its peers
+	$(BIN)/python -m benchmarks
+
+clean: ## Remove the environment, caches and build results
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -path ./.git -prune -o -type d -name __pycache__ -prune -exec rm -rf {} +
+
+# A stamp is newer than the files it was installed from, so a second call installs nothing.
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "velado needs Python 3.11 or later; say which with: make PYTHON=python3.11"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.core: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) -e .
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) -e ".[dev]"
+	@touch $@
+
+$(VENV)/.bench: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) -e ".[bench]"
+	@touch $@

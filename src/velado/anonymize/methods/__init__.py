@@ -1,0 +1,32 @@
+"""Methods: ways to choose groups or levels, each a frozen dataclass with one verb, listed in a plain tuple.
+
+Adding one: a file with the dataclass, a line here, a known-answer test. Flags, recipe, docs table and
+contract tests follow from the dataclass.
+"""
+
+from __future__ import annotations
+
+import difflib
+
+from velado.anonymize.methods.das import DAS
+from velado.anonymize.methods.gfkmc import GFKMC
+from velado.anonymize.methods.mondrian import Mondrian
+
+from velado.anonymize.methods.base import Method
+from velado.errors import ParameterError
+
+METHODS: tuple[type[Method], ...] = (DAS, GFKMC, Mondrian)
+
+
+def method_named(name: str) -> type[Method]:
+    """The method registered under *name*, or an error that suggests the nearest."""
+    for method in METHODS:
+        if method.name == name:
+            return method
+    names = [method.name for method in METHODS]
+    near = difflib.get_close_matches(name, names, n=1)
+    hint = f"Did you mean '{near[0]}'?" if near else f"Choose one of {', '.join(names)}."
+    raise ParameterError(f"There is no method '{name}'.", "Only registered methods can be run.", hint)
+
+
+__all__ = ["DAS", "GFKMC", "METHODS", "Method", "Mondrian", "method_named"]

@@ -1,0 +1,85 @@
+"""Recoded: what a method hands to release(): per column, what each row is published as and what that covers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from velado.data.encode import EncodedColumn
+from velado.data.partition import BoolArray, Partition
+
+Cell = str | float | None
+
+
+@dataclass(frozen=True, repr=False)
+class PublishedColumn:
+    """One quasi-identifier as it will be published.
+
+    Row r is published as ``values[codes[r]]``. *low* and *high* are the codes of the encoded column that the
+    value stands for: what it is charged for. *states_cover* is True when the published text itself says so
+    (an interval, a taxonomy label, `*`); False for a substitution (a mean, a centroid, a most common value),
+    which may be false of the person it stands for.
+    """
+
+    name: str
+    codes: npt.NDArray[np.int32]
+    values: tuple[Cell, ...]
+    low: npt.NDArray[np.int32]
+    high: npt.NDArray[np.int32]
+    states_cover: bool = True
+
+    def __repr__(self) -> str:
+        return f"PublishedColumn({self.name!r}, values={len(self.values)}, states_cover={self.states_cover})"
+
+    def losses(self, column: EncodedColumn) -> npt.NDArray[np.float64]:
+        """The normalized certainty penalty of each row in this column."""
+        return column.loss(self.low, self.high)[self.codes]
+
+    def false_cells(self, column: EncodedColumn, kept: BoolArray) -> int:
+        """How many kept rows are published with a value that does not cover their true one."""
+        if self.states_cover:
+            low, high = self.low[self.codes], self.high[self.codes]
+            return int((((column.codes < low) | (column.codes > high)) & kept).sum())
+        texts = column.value_texts
+        same = {text: code for code, text in enumerate(texts)}
+        true_code = np.array([same.get(_text(value, column), -1) for value in self.values], dtype=np.int64)
+        return int(((true_code[self.codes] != column.codes) & kept).sum())
+
+    def series(self, kept: BoolArray) -> pl.Series:
+        """The column of the published table, suppressed rows left out."""
+        if all(isinstance(value, float) or value is None for value in self.values):
+            numbers = pl.Series(self.name, list(self.values), dtype=pl.Float64)
+            return numbers.gather(self.codes[kept]).alias(self.name)
+        texts = pl.Series(self.name, [None if v is None else str(v) for v in self.values], dtype=pl.String)
+        return texts.gather(self.codes[kept]).alias(self.name)
+
+
+def _text(value: Cell, column: EncodedColumn) -> str | None:
+    if isinstance(value, float):
+        from velado.data.numbers import number_text
+
+        return number_text(value, value == int(value), column.decimal)
+    return value
+
+
+@dataclass(frozen=True, repr=False)
+class Recoded:
+    """The recoded quasi-identifiers of a whole table.
+
+    *kept* is False where the method chose to suppress a row. *partition* is the method's own grouping, for
+    the report only: release() never trusts it. *notes* are facts about the run (bins chosen, rounds, bounds)
+    that the report shows; they hold no cell values.
+    """
+
+    columns: tuple[PublishedColumn, ...]
+    kept: BoolArray
+    partition: Partition | None = None
+    notes: Mapping[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"Recoded(rows={self.kept.size}, suppressed={int((~self.kept).sum())}, columns={len(self.columns)})"

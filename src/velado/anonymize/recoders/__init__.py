@@ -1,0 +1,39 @@
+"""Recoders: how a group is published once a method has chosen it.
+
+`Cover` publishes the tight cover of the members' true values, so nothing false is said; the others are
+substitutions from the source (cluster centroid, most common record, most common value), which may be.
+"""
+
+from velado.anonymize.recoders.base import Recoder, View, ViewColumn, plain_view
+from velado.anonymize.recoders.cover import Cover
+from velado.anonymize.recoders.substitution import Centroid, MostCommonRecord, MostCommonValue
+
+RECODERS: tuple[type[Recoder], ...] = (Cover, Centroid, MostCommonRecord, MostCommonValue)
+
+
+def recoder_named(name: str) -> Recoder:
+    """The recoder registered under *name*."""
+    from velado.errors import ParameterError
+
+    for kind in RECODERS:
+        if kind.name == name:
+            return kind()
+    raise ParameterError(
+        f"There is no recoder '{name}'.",
+        "A group must be published in a known way.",
+        f"Choose one of {', '.join(kind.name for kind in RECODERS)}.",
+    )
+
+
+__all__ = [
+    "RECODERS",
+    "Centroid",
+    "Cover",
+    "MostCommonRecord",
+    "MostCommonValue",
+    "Recoder",
+    "View",
+    "ViewColumn",
+    "plain_view",
+    "recoder_named",
+]

@@ -1,0 +1,107 @@
+"""Substitutions: each group is published as one of its members, or value by value as the most common.
+
+They come from the GFKMC thesis (section 4.3). The published value may be false of a member, so the share of
+false cells is reported beside the loss, and the loss is charged for the cover of the group.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from velado.anonymize.recoded import PublishedColumn
+from velado.anonymize.recoders.base import View, ViewColumn, group_codes, plain_view
+from velado.data.encode import EncodedTable
+from velado.data.partition import Partition, ValueCounts, group_by_codes
+
+
+def _publish(
+    data: EncodedTable, partition: Partition, view: View, chosen: list[npt.NDArray[np.integer[Any]]]
+) -> tuple[PublishedColumn, ...]:
+    of_row = group_codes(partition)
+    out = []
+    for column, seen, codes in zip(data.columns, view, chosen, strict=True):
+        low, high = partition.least_and_greatest(column.codes)
+        values = tuple(seen.values[code] for code in codes.tolist())
+        out.append(PublishedColumn(column.name, of_row, values, low, high, states_cover=False))
+    return tuple(out)
+
+
+def _most_common(codes: npt.NDArray[np.integer[Any]], size: int, partition: Partition) -> npt.NDArray[np.int64]:
+    """The most frequent code of each group; ties go to the smallest code, so row order does not matter."""
+    counts = ValueCounts.of(partition.labels, partition.count, codes, size)
+    order = np.lexsort((counts.values, -counts.counts, counts.groups))
+    groups = counts.groups[order]
+    first = np.concatenate(([True], groups[1:] != groups[:-1]))
+    return np.asarray(counts.values[order][first], dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Centroid:
+    """Each group is published as its centre: the row the method named, else the member nearest the mean."""
+
+    name: ClassVar[str] = "centroid"
+    states_cover: ClassVar[bool] = False
+
+    def publish(
+        self, data: EncodedTable, partition: Partition, view: View | None = None
+    ) -> tuple[PublishedColumn, ...]:
+        """Every member gets the centre's values."""
+        view = view or plain_view(data)
+        centres = partition.centres if partition.centres is not None else self._medoids(data, partition)
+        return _publish(data, partition, view, [seen.codes[centres] for seen in view])
+
+    @staticmethod
+    def _medoids(data: EncodedTable, partition: Partition) -> npt.NDArray[np.int64]:
+        order, starts = partition.members()
+        sizes = partition.sizes
+        distance = np.zeros(order.size)
+        for column in data.columns:
+            place = column.positions[column.codes[order]]
+            mean = np.add.reduceat(place, starts) / sizes
+            distance += np.abs(place - np.repeat(mean, sizes))
+        rank = np.lexsort((order, distance, partition.labels[order]))
+        return np.asarray(order[rank[starts]], dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class MostCommonRecord:
+    """Each group is published as its most frequent combination of quasi-identifier values."""
+
+    name: ClassVar[str] = "most-common-record"
+    states_cover: ClassVar[bool] = False
+
+    def publish(
+        self, data: EncodedTable, partition: Partition, view: View | None = None
+    ) -> tuple[PublishedColumn, ...]:
+        """Every member gets the values of the most common record."""
+        view = view or plain_view(data)
+        record, count = group_by_codes([seen.codes for seen in view], [_size(seen) for seen in view])
+        common = _most_common(record, count, partition)
+        example = np.zeros(count, dtype=np.int64)
+        example[record[::-1]] = np.arange(record.size - 1, -1, -1)
+        return _publish(data, partition, view, [seen.codes[example[common]] for seen in view])
+
+
+@dataclass(frozen=True)
+class MostCommonValue:
+    """Each group is published, column by column, as the most frequent value among its members."""
+
+    name: ClassVar[str] = "most-common-value"
+    states_cover: ClassVar[bool] = False
+
+    def publish(
+        self, data: EncodedTable, partition: Partition, view: View | None = None
+    ) -> tuple[PublishedColumn, ...]:
+        """Every member gets the group's most common value in each column."""
+        view = view or plain_view(data)
+        return _publish(
+            data, partition, view, [_most_common(seen.codes, _size(seen), partition) for seen in view]
+        )
+
+
+def _size(seen: ViewColumn) -> int:
+    return len(seen.values)

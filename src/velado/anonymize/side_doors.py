@@ -1,0 +1,263 @@
+"""Side doors: published columns that are no quasi-identifiers but give one away.
+
+A release generalizes quasi-identifiers only. If `education_num` repeats `education` one to one and is
+published as it is, whoever reads it undoes the generalization, and the promise is void. This module looks,
+on the original values, at every published column that is not a quasi-identifier, names those that give a
+quasi-identifier away, and refuses one-to-one copies.
+
+It sees one column at a time: two columns that give a quasi-identifier away only together are not found
+here. `promise_with_side_doors` measures what is left of the promise for any set of columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from velado.data.encode import text_codes
+from velado.data.table import Table
+from velado.data.visible import visible_groups
+from velado.errors import SideDoorOpen
+
+DoorKind = Literal["copy", "functional", "near-functional", "near-unique"]
+Codes = tuple[npt.NDArray[np.int32], int]
+
+SAMPLE_ROWS = 200_000
+LEAST_GAIN = 0.5
+"""A column is a door if it removes at least half of the wrong guesses about a quasi-identifier ..."""
+LEAST_PINNED = 0.10
+"""... or if, on some of its values, it all but settles a tenth of what there is to learn about it."""
+PINNED_SHARE = 0.99
+PINNED_ROWS = 20
+PINNED_CHANCE = 1e-3
+LEAST_UNIQUE = 0.5
+LEAST_ROWS_FOR_UNIQUE = 50
+_ORDER: tuple[DoorKind, ...] = ("copy", "functional", "near-functional", "near-unique")
+
+
+@dataclass(frozen=True)
+class SideDoor:
+    """One published *column* that gives away the quasi-identifier *reveals*.
+
+    *kind* is "copy" (one to one), "functional" (each value of the column goes with one value of the
+    quasi-identifier), "near-functional" (nearly so), or "near-unique": most rows hold a value nobody else
+    has, so that the column can be matched against another file; it then reveals no column by name ("").
+    *guess* is the share of rows whose quasi-identifier is guessed right from the column, *baseline* the share
+    guessed right without it. *rows_revealed* counts rows whose value of the column, shared by at least two
+    rows, goes with a single value of the quasi-identifier; for "near-unique", rows with a value of their own.
+    *accepted* says that the schema signs it off with ``side_door = "accept"``.
+    """
+
+    column: str
+    reveals: str
+    kind: DoorKind
+    guess: float
+    baseline: float
+    rows_revealed: int
+    accepted: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """All fields; there is no cell value among them."""
+        return asdict(self)
+
+    def sentence(self) -> str:
+        """The finding in one sentence."""
+        if self.kind == "near-unique":
+            return (
+                f"'{self.column}' holds a value nobody else has in {self.rows_revealed} rows: "
+                "it can be matched against another file."
+            )
+        how = {
+            "copy": "repeats",
+            "functional": "determines",
+            "near-functional": "often gives away",
+        }[self.kind]
+        return (
+            f"'{self.column}' {how} quasi-identifier '{self.reveals}': it is guessed right in "
+            f"{self.guess:.1%} of the rows, without the column in {self.baseline:.1%}."
+        )
+
+
+def find_side_doors(table: Table) -> tuple[SideDoor, ...]:
+    """Every side door of *table*, exact copies first, judged on its original values.
+
+    Guesses are leave-one-out: a row's quasi-identifier is guessed as the commonest one among the *other*
+    rows with the same value of the column, and as the commonest of all where no other row has that value, so
+    that a column does not look telling merely because its values are rare. Above 200,000 rows the shares
+    come from a fixed sample (evenly spaced rows; for a column of rare values all rows of evenly spaced
+    values) and `rows_revealed` is scaled up from it; exact copies and uniqueness are confirmed on all rows.
+    O(n log n) per pair of columns.
+    """
+    quasi = [column.name for column in table.schema.quasi]
+    others = [c for c in table.schema.columns.values() if c.published and c.role != "quasi"]
+    if not quasi or not others:
+        return ()
+    sample = _evenly_spaced(table.rows)
+    texts = {name: table.text(name) for name in quasi}
+    coded = {name: text_codes(_take(texts[name], sample)) for name in quasi}
+    found: list[SideDoor] = []
+    for column in others:
+        accepted = column.side_door == "accept"
+        own = table.text(column.name)
+        codes, size = text_codes(_take(own, sample))
+        seen = coded
+        if _is_rare(codes, size):
+            alone = int(own.drop_nulls().is_unique().sum())
+            if table.rows >= LEAST_ROWS_FOR_UNIQUE and alone >= LEAST_UNIQUE * table.rows:
+                share = alone / table.rows
+                found.append(SideDoor(column.name, "", "near-unique", share, 0.0, alone, accepted))
+            if sample is not None and alone < 0.9 * table.rows:
+                rows = _rows_of_some_values(own)
+                codes, size = text_codes(own.gather(rows))
+                seen = {name: text_codes(texts[name].gather(rows)) for name in quasi}
+        for name in quasi:
+            door = _judge(column.name, (codes, size), name, seen[name], own, texts[name], accepted)
+            if door is not None:
+                found.append(door)
+    return tuple(sorted(found, key=lambda door: _ORDER.index(door.kind)))
+
+
+def refuse_copies(doors: Sequence[SideDoor]) -> None:
+    """Nothing, unless a one-to-one copy of a quasi-identifier would be published and nobody accepted it."""
+    for door in doors:
+        if door.kind == "copy" and not door.accepted:
+            raise SideDoorOpen(
+                f"Column '{door.column}' repeats quasi-identifier '{door.reveals}' one to one.",
+                "Published as it is, it would undo the generalization and void the promise.",
+                f'For \'{door.column}\' set role = "quasi", or publish = false, or accept the risk with '
+                'side_door = "accept".',
+            )
+
+
+def promise_with_side_doors(frame: pl.DataFrame, quasi: Sequence[str], columns: Sequence[str]) -> int:
+    """The smallest group of a published *frame* for an attacker who also reads *columns* (0 without rows)."""
+    names = list(dict.fromkeys([*quasi, *columns]))
+    groups = visible_groups(frame, names)
+    return int(groups.sizes.min()) if groups.count else 0
+
+
+@dataclass(frozen=True)
+class _Dependence:
+    """How far one column settles another, from their table of counts."""
+
+    guess: float
+    baseline: float
+    rows_revealed: int
+    pinned: float
+    functional: bool
+    one_to_one: bool
+    mostly_shared: bool
+
+    @property
+    def gain(self) -> float:
+        """The share of the commonest guess's mistakes that the column removes."""
+        return (self.guess - self.baseline) / (1.0 - self.baseline) if self.baseline < 1.0 else 0.0
+
+
+def _dependence(column: Codes, quasi: Codes) -> _Dependence:
+    c, q, counts = _count_pairs(column, quasi)
+    n = int(counts.sum())
+    starts = np.flatnonzero(np.r_[True, c[1:] != c[:-1]])
+    group = np.cumsum(np.r_[False, c[1:] != c[:-1]])
+    rows = np.add.reduceat(counts, starts)
+    most = np.maximum.reduceat(counts, starts)
+    is_most = counts == most[group]
+    winners = np.add.reduceat(is_most.astype(np.int64), starts)
+    second = np.maximum.reduceat(np.where(is_most, 0, counts), starts)
+    rivals = np.add.reduceat((counts == second[group]).astype(np.int64), starts)
+    # Taking a row out of its group costs its own value one count: the value stays the best guess if it led by
+    # two, ties with the runners-up if it led by one (one chance among them), and loses otherwise.
+    lead = most - second
+    right = np.where(lead >= 2, most.astype(np.float64), most / (rivals + 1.0))
+    right = np.where((winners == 1) & (rows >= 2), right, 0.0)
+    totals = np.bincount(q, weights=counts, minlength=quasi[1])
+    commonest = int(totals.argmax())
+    alone = rows == 1
+    lone_hits = float((alone & (q[starts] == commonest)).sum())
+    kinds = np.diff(np.r_[starts, c.size])
+    settled = (kinds == 1) & (rows >= 2)
+    # What learning a value tells is 1 - its share in the whole table. A group of one value counts only if it
+    # would hardly come about by chance: twenty rows of a value that nine tenths of the table have say nothing.
+    news = 1.0 - totals / n
+    to_learn = float((totals * news).sum())
+    prior = (totals / n)[q]
+    pins = is_most & (counts >= PINNED_SHARE * rows[group]) & (rows[group] >= PINNED_ROWS)
+    pins &= np.power(prior, counts) <= PINNED_CHANCE
+    learnt = float((counts * news[q])[pins].sum())
+    functional = bool((kinds == 1).all()) and int((totals > 0).sum()) >= 2
+    return _Dependence(
+        guess=(float(right.sum()) + lone_hits) / n,
+        baseline=float(totals[commonest]) / n,
+        rows_revealed=int(rows[settled].sum()),
+        pinned=learnt / to_learn if to_learn else 0.0,
+        functional=functional,
+        one_to_one=functional and starts.size == int((totals > 0).sum()),
+        mostly_shared=2 * int((~alone).sum()) > alone.size,
+    )
+
+
+def _count_pairs(column: Codes, quasi: Codes) -> tuple[npt.NDArray[np.int64], ...]:
+    # Occurring pairs of codes, ordered by the column's code, and how often each occurs.
+    space = column[1] * quasi[1]
+    key = column[0].astype(np.int64) * quasi[1] + quasi[0]
+    if space <= 4 * key.size:
+        dense = np.bincount(key, minlength=space)
+        pairs = np.flatnonzero(dense)
+        counts = dense[pairs]
+    else:
+        pairs, counts = np.unique(key, return_counts=True)
+    return pairs // quasi[1], pairs % quasi[1], counts.astype(np.int64)
+
+
+def _judge(
+    column: str, codes: Codes, quasi: str, quasi_codes: Codes, own: pl.Series, other: pl.Series, accepted: bool
+) -> SideDoor | None:
+    found = _dependence(codes, quasi_codes)
+    kind: DoorKind | None = None
+    if found.one_to_one and _repeats(own, other, found.mostly_shared, codes[0].size):
+        kind = "copy"
+    elif found.functional and found.gain >= LEAST_GAIN:
+        kind = "functional"
+    elif found.gain >= LEAST_GAIN or found.pinned >= LEAST_PINNED:
+        kind = "near-functional"
+    if kind is None:
+        return None
+    revealed = round(found.rows_revealed * own.len() / codes[0].size)
+    return SideDoor(column, quasi, kind, found.guess, found.baseline, revealed, accepted)
+
+
+def _repeats(own: pl.Series, other: pl.Series, mostly_shared: bool, sampled: int) -> bool:
+    # The same texts are a copy even where every value is rare; otherwise a one-to-one match of values that
+    # hardly repeat is what any two near-unique columns show, and means nothing.
+    if bool(own.eq_missing(other).all()):
+        return True
+    if not mostly_shared or sampled == own.len():
+        return mostly_shared
+    pairs = pl.DataFrame({"own": own, "other": other}).n_unique()
+    return pairs == own.n_unique() == other.n_unique()
+
+
+def _evenly_spaced(rows: int) -> pl.Series | None:
+    if rows <= SAMPLE_ROWS:
+        return None
+    return pl.Series((np.arange(SAMPLE_ROWS, dtype=np.int64) * rows) // SAMPLE_ROWS)
+
+
+def _take(series: pl.Series, rows: pl.Series | None) -> pl.Series:
+    return series if rows is None else series.gather(rows)
+
+
+def _is_rare(codes: npt.NDArray[np.int32], size: int) -> bool:
+    return 5 * size > codes.size
+
+
+def _rows_of_some_values(series: pl.Series) -> pl.Series:
+    # Evenly spaced rows would tear rare values apart and hide what their rows have in common.
+    values = series.drop_nulls().unique().sort()
+    step = -(-series.len() // SAMPLE_ROWS)
+    return series.is_in(values.gather_every(step).implode()).fill_null(False).arg_true()

@@ -1,0 +1,1 @@
+"""The doors people use: parse, call, show. No logic of their own."""

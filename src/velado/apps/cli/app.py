@@ -1,0 +1,99 @@
+"""The list of commands, and the one place where errors become sentences and exit codes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import click
+import typer
+
+from velado.apps.cli import failures
+from velado.apps.cli.commands import anonymize, apply, demo, inspect, measure, methods, verify
+from velado.apps.cli.method_flags import CommandWithMethodFlags
+from velado.apps.cli.options import language
+from velado.apps.cli.words import EXIT_CODES
+from velado.errors import ParameterError
+
+EPILOG = "\b\nExit codes:\n" + "\n".join(f"  {code:<4} {text['en']}" for code, text in EXIT_CODES.items())
+
+app = typer.Typer(
+    name="velado",
+    help="Publish tables about people without exposing them, and prove what was protected.",
+    epilog=EPILOG,
+    add_completion=False,
+    # Plain help needs no Rich and starts in a fraction of the time.
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from velado import __version__
+
+        typer.echo(f"velado {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def velado(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Publish tables about people without exposing them, and prove what was protected."""
+
+
+app.command("inspect")(inspect.inspect)
+app.command("anonymize", cls=CommandWithMethodFlags)(anonymize.anonymize)
+app.command("verify")(verify.verify)
+app.command("measure")(measure.measure)
+app.command("apply")(apply.apply)
+app.command("methods")(methods.methods)
+app.command("demo")(demo.demo)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """The command is run, and its exit code returned. No traceback leaves without --debug."""
+    arguments = list(arguments) or ["--help"]
+    as_json, debug = "--json" in arguments, "--debug" in arguments
+    try:
+        code = typer.main.get_command(app).main(arguments, prog_name="velado", standalone_mode=False)
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("", err=True)
+        return failures.INTERRUPTED
+    except BrokenPipeError:
+        # The reader of our output left (`velado ... | head`): nothing is wrong, and nobody is there to tell.
+        return 0
+    except (SystemExit, GeneratorExit):
+        raise
+    except click.exceptions.Exit as done:
+        return int(done.exit_code)
+    except BaseException as error:  # Polars' panics are no Exceptions; they too must not show a cell.
+        return failures.report(error, _language_of(arguments), as_json, debug)
+    return code if isinstance(code, int) else 0
+
+
+def _language_of(arguments: Sequence[str]) -> str:
+    """The language of error frames, even where the command line itself could not be parsed."""
+    for at, word in enumerate(arguments):
+        name, equals, value = word.partition("=")
+        if name == "--lang":
+            wanted = value if equals else "".join(arguments[at + 1 : at + 2])
+            try:
+                return language(wanted)
+            except ParameterError:
+                break
+    return language(None)
+
+
+def main() -> None:
+    """The entry point: runs the command of this process and leaves with its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        # A column name may hold a letter that the terminal's encoding lacks; it must not stop the run.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    sys.exit(run(sys.argv[1:]))

@@ -1,0 +1,105 @@
+"""Numbers as they stand in files: parsed with every surprise counted and named, and written back."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from velado.data.schema import Column
+from velado.data.table import Table
+from velado.errors import TableError
+
+_EXACT_LIMIT = 2.0**53  # beyond this, neighbouring whole numbers share one double
+
+
+def parse_numbers(
+    table: Table, column: Column, blank: npt.NDArray[np.bool_]
+) -> tuple[npt.NDArray[np.float64], bool]:
+    """The column as doubles (blank rows hold 0) and whether every number is whole.
+
+    Refuses text among the numbers, decimal commas that were not declared, NaN, infinity, numbers too
+    large to be told apart, and values outside the declared bounds unless the column says clamp = true.
+    """
+    series = table.frame.get_column(column.name)
+    name = column.name
+    if series.dtype == pl.String:
+        text = series.str.strip_chars()
+        if table.schema.decimal == ",":
+            text = text.str.replace(",", ".", literal=True)
+        parsed = text.cast(pl.Float64, strict=False)
+        bad = parsed.is_null().to_numpy() & ~blank
+        if bad.any():
+            _refuse_text(text.filter(pl.Series(bad)), int(bad.sum()), int((~blank).sum()), name)
+        array = parsed.to_numpy()
+    elif series.dtype.is_numeric() or series.dtype == pl.Boolean:
+        array = series.cast(pl.Float64).to_numpy()
+    else:
+        raise TableError(
+            f"Column '{name}' is declared numeric but holds {series.dtype}.",
+            "Its values cannot be ordered as numbers.",
+            'Set kind = "date" or kind = "categorical" for it in the schema.',
+        )
+    values = np.where(blank, 0.0, np.nan_to_num(array, nan=np.nan, posinf=np.inf, neginf=-np.inf))
+    _refuse_odd_numbers(values, name)
+    if column.bounds is not None:
+        values = _within_bounds(values, blank, column)
+    return values, bool(np.all(values == np.floor(values)))
+
+
+def _refuse_text(sample: pl.Series, bad: int, total: int, name: str) -> None:
+    commas = int(sample.str.contains(r"^[+-]?\d{1,3}(\.\d{3})*,\d+$|^[+-]?\d+,\d+$").sum())
+    if commas == bad:
+        raise TableError(
+            f"Column '{name}' writes {bad} number(s) with a decimal comma.",
+            "Read with a decimal point they would not be numbers at all.",
+            'Set decimal = "," in [table] of the schema.',
+        )
+    raise TableError(
+        f"Column '{name}' is declared numeric but {bad} of its {total} values are no numbers.",
+        "Mixed types cannot be ordered or averaged.",
+        'List texts that mean "no value" in missing_values of [table], correct the cells, or set kind = "categorical".',
+    )
+
+
+def _refuse_odd_numbers(values: npt.NDArray[np.float64], name: str) -> None:
+    for count, what in (
+        (int(np.isnan(values).sum()), "NaN (not a number)"),
+        (int(np.isinf(values).sum()), "infinity"),
+    ):
+        if count:
+            raise TableError(
+                f"Column '{name}' holds {what} in {count} row(s).",
+                "It has no place on the number line, so no interval covers it.",
+                'Leave those cells blank, or list the text in missing_values of [table], e.g. missing_values = ["", "NaN"].',
+            )
+    large = int((np.abs(values) > _EXACT_LIMIT).sum())
+    if large:
+        raise TableError(
+            f"Column '{name}' holds {large} number(s) beyond 2^53.",
+            "Such numbers cannot be told apart exactly; they look like identifiers rather than quantities.",
+            'Give the column role = "identifier", or kind = "categorical".',
+        )
+
+
+def _within_bounds(
+    values: npt.NDArray[np.float64], blank: npt.NDArray[np.bool_], column: Column
+) -> npt.NDArray[np.float64]:
+    assert column.bounds is not None
+    low, high = column.bounds
+    outside = int((((values < low) | (values > high)) & ~blank).sum())
+    if outside and not column.clamp:
+        raise TableError(
+            f"Column '{column.name}' has {outside} value(s) outside its declared bounds.",
+            "The bounds are the public domain by which loss is measured.",
+            "Widen the bounds, correct the values, or set clamp = true to publish them as the nearest bound.",
+        )
+    return np.asarray(np.clip(values, low, high), dtype=np.float64)
+
+
+def number_text(value: float, whole: bool, decimal: str = ".") -> str:
+    """A number as short as it can be written without changing it, whole numbers without a point."""
+    if whole or value == int(value):
+        return str(int(value))
+    text = repr(value)
+    return text.replace(".", decimal) if decimal != "." else text

@@ -1,0 +1,219 @@
+"""Partition: which row is in which group. GroupCounts: all that a guarantee may see of the groups."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+IntArray = npt.NDArray[np.integer[Any]]
+BoolArray = npt.NDArray[np.bool_]
+FloatArray = npt.NDArray[np.float64]
+
+_DENSE_LIMIT = 1 << 22  # a look-up table of this many cells is cheaper than sorting the keys
+_KEY_LIMIT = 1 << 62
+
+
+def group_by_codes(codes: Sequence[IntArray], sizes: Sequence[int]) -> tuple[npt.NDArray[np.int32], int]:
+    """Rows with the same code in every column share a label; returns the labels and how many there are.
+
+    Exact: columns are packed into one 63-bit integer key, re-ranked whenever the product of the column
+    sizes would not fit. Labels are numbered in order of the packed key. O(n log n), O(n) where the key space is small.
+    """
+    if not codes:
+        raise ValueError("at least one column is needed to group by")
+    key = codes[0].astype(np.int64)
+    space = max(int(sizes[0]), 1)
+    for column, size in zip(codes[1:], sizes[1:], strict=True):
+        size = max(int(size), 1)
+        if space > _KEY_LIMIT // size:
+            key, space = _rank(key, space)
+        key = key * size + column
+        space *= size
+    labels, count = _rank(key, space)
+    return labels.astype(np.int32), count
+
+
+def _rank(key: npt.NDArray[np.int64], space: int) -> tuple[npt.NDArray[np.int64], int]:
+    if key.size == 0:
+        return key, 0
+    if space <= max(_DENSE_LIMIT, 4 * key.size):
+        seen = np.zeros(space, dtype=bool)
+        seen[key] = True
+        rank = np.cumsum(seen, dtype=np.int64) - 1
+        return rank[key], int(rank[-1]) + 1
+    order = np.argsort(key, kind="stable")
+    ordered = key[order]
+    new = np.empty(key.size, dtype=bool)
+    new[0] = False
+    np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
+    rank_sorted = np.cumsum(new, dtype=np.int64)
+    labels = np.empty(key.size, dtype=np.int64)
+    labels[order] = rank_sorted
+    return labels, int(rank_sorted[-1]) + 1
+
+
+@dataclass(frozen=True)
+class Partition:
+    """Each row is in exactly one group, or suppressed (label -1).
+
+    *labels* are 0..count-1 without holes. *centres* optionally names one row per group that the method
+    regards as its centre (used by the centroid recoder).
+    """
+
+    labels: npt.NDArray[np.int32]
+    count: int
+    centres: npt.NDArray[np.int64] | None = None
+
+    @classmethod
+    def of(cls, labels: IntArray, centres: IntArray | None = None) -> Partition:
+        """A partition from any integer labels: re-numbered without holes, negative means suppressed."""
+        labels = np.asarray(labels)
+        kept = labels >= 0
+        if not kept.any():
+            return cls(np.full(labels.size, -1, dtype=np.int32), 0)
+        dense, count = _rank(labels[kept].astype(np.int64), int(labels.max()) + 1)
+        out = np.full(labels.size, -1, dtype=np.int32)
+        out[kept] = dense
+        if centres is not None:
+            present = np.zeros(int(labels.max()) + 1, dtype=bool)
+            present[labels[kept]] = True
+            return cls(out, count, np.asarray(centres, dtype=np.int64)[np.flatnonzero(present)])
+        return cls(out, count)
+
+    @classmethod
+    def by_codes(cls, codes: Sequence[IntArray], sizes: Sequence[int]) -> Partition:
+        """Rows that agree in every column form a group."""
+        labels, count = group_by_codes(codes, sizes)
+        return cls(labels, count)
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are, suppressed ones included."""
+        return int(self.labels.size)
+
+    @cached_property
+    def kept(self) -> BoolArray:
+        """True where a row is in a group."""
+        return np.asarray(self.labels >= 0)
+
+    @cached_property
+    def sizes(self) -> npt.NDArray[np.int64]:
+        """How many rows each group has."""
+        return np.bincount(self.labels[self.kept], minlength=self.count).astype(np.int64)
+
+    @cached_property
+    def _order(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        # Rows sorted by group, and where each group starts: the basis of every per-group reduction.
+        rows = np.flatnonzero(self.kept)
+        order = rows[np.argsort(self.labels[rows], kind="stable")]
+        starts = np.concatenate(([0], np.cumsum(self.sizes)[:-1])) if self.count else np.empty(0, np.int64)
+        return order, starts.astype(np.int64)
+
+    def least_and_greatest(self, codes: IntArray) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        """The smallest and the largest code of each group: with ordered codes, its cover."""
+        order, starts = self._order
+        if not self.count:
+            return np.empty(0, np.int32), np.empty(0, np.int32)
+        gathered = codes[order]
+        low = np.minimum.reduceat(gathered, starts)
+        return low.astype(np.int32), np.maximum.reduceat(gathered, starts).astype(np.int32)
+
+    def members(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Row numbers sorted by group, and the position where each group starts."""
+        return self._order
+
+    def suppress(self, groups: BoolArray) -> Partition:
+        """The same partition with the groups marked True suppressed."""
+        labels = np.where(self.kept & groups[np.maximum(self.labels, 0)], -1, self.labels)
+        centres = None if self.centres is None else self.centres
+        return Partition.of(labels, centres)
+
+
+@dataclass(frozen=True)
+class ValueCounts:
+    """How often each sensitive value occurs in each group, and in the whole table.
+
+    Sparse: entry e says that group ``groups[e]`` holds value ``values[e]`` ``counts[e]`` times. *totals* is
+    the count of every value in the whole table, handed down once and never recomputed from a part.
+    """
+
+    groups: npt.NDArray[np.int64]
+    values: npt.NDArray[np.int64]
+    counts: npt.NDArray[np.int64]
+    totals: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(
+        cls,
+        labels: IntArray,
+        count: int,
+        codes: IntArray,
+        size: int,
+        totals: npt.NDArray[np.int64] | None = None,
+    ) -> ValueCounts:
+        """Count value *codes* (0..size-1) within group *labels* (0..count-1, -1 ignored)."""
+        kept = labels >= 0
+        key = labels[kept].astype(np.int64) * size + codes[kept]
+        if count * size <= max(_DENSE_LIMIT, 4 * key.size):
+            dense = np.bincount(key, minlength=count * size)
+            found = np.flatnonzero(dense)
+            number = dense[found]
+        else:
+            found, number = np.unique(key, return_counts=True)
+        if totals is None:
+            totals = np.bincount(codes, minlength=size).astype(np.int64)
+        return cls(found // size, found % size, number.astype(np.int64), totals)
+
+    def distinct(self, count: int, blanks: bool = False) -> npt.NDArray[np.int64]:
+        """How many different values each of the *count* groups holds.
+
+        Code 0 is "no value". It is left out unless *blanks* is True: a blank tells an attacker nothing
+        that would hide a neighbour's value, so it must not pass for diversity.
+        """
+        groups = self.groups if blanks else self.groups[self.values != 0]
+        return np.bincount(groups, minlength=count).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class GroupCounts:
+    """Group sizes, people per group, and sensitive-value counts: what guarantees read instead of rows.
+
+    *people* is the number of different people in each group, None when no person column is declared (then
+    every row is a person of its own).
+    """
+
+    rows: npt.NDArray[np.int64]
+    people: npt.NDArray[np.int64] | None = None
+    sensitive: Mapping[str, ValueCounts] = field(default_factory=dict)
+
+    @property
+    def count(self) -> int:
+        """How many groups there are."""
+        return int(self.rows.size)
+
+    @classmethod
+    def of(
+        cls,
+        partition: Partition,
+        people: IntArray | None = None,
+        sensitive: Mapping[str, tuple[IntArray, int]] | None = None,
+        totals: Mapping[str, npt.NDArray[np.int64]] | None = None,
+    ) -> GroupCounts:
+        """Count the groups of *partition*; *people* and *sensitive* are codes per row."""
+        distinct_people = None
+        if people is not None:
+            size = int(people.max()) + 1 if people.size else 1
+            distinct_people = ValueCounts.of(partition.labels, partition.count, people, size).distinct(
+                partition.count,
+                blanks=True,  # rows without a person are counted as one person, never as many
+            )
+        counted = {
+            name: ValueCounts.of(partition.labels, partition.count, codes, size, (totals or {}).get(name))
+            for name, (codes, size) in (sensitive or {}).items()
+        }
+        return cls(partition.sizes, distinct_people, counted)

@@ -1,0 +1,128 @@
+"""Table: columns and what each means. Immutable, checked when made, and its repr never shows a cell."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import polars as pl
+
+from velado.data.schema import Column, Schema
+from velado.errors import SchemaError, TableError
+
+Undeclared = Literal["refuse", "drop", "keep"]
+
+
+@dataclass(frozen=True, repr=False)
+class Table:
+    """A frame whose every column the schema names, in the frame's own order.
+
+    *fingerprint* is the SHA-256 of the bytes it came from; *source* a name for messages and the manifest.
+    """
+
+    frame: pl.DataFrame
+    schema: Schema
+    source: str = "table"
+    fingerprint: str = ""
+    separator: str = ","
+
+    @classmethod
+    def of(
+        cls,
+        frame: pl.DataFrame,
+        schema: Schema,
+        source: str = "table",
+        fingerprint: str = "",
+        undeclared: Undeclared = "refuse",
+        separator: str = ",",
+    ) -> Table:
+        """Bring frame and schema together, or say which column does not fit."""
+        absent = [name for name in schema.columns if name not in frame.columns]
+        if absent:
+            raise SchemaError(
+                f"The schema names {_list(absent)}, which the table does not have.",
+                "A promise about a column that is not there cannot be kept.",
+                "Correct the name in the schema or the header of the table.",
+            )
+        unnamed = [name for name in frame.columns if name not in schema.columns]
+        if unnamed and undeclared == "refuse":
+            raise SchemaError(
+                f"The table has {_list(unnamed)}, which the schema does not name.",
+                "A column nobody thought about could identify people.",
+                "Add it to the schema, or pass --undeclared drop or --undeclared keep.",
+            )
+        if unnamed and undeclared == "drop":
+            frame = frame.drop(unnamed)
+        columns = [schema.columns.get(name) or Column(name, "other", "text") for name in frame.columns]
+        if frame.height == 0:
+            raise TableError(
+                "The table has no rows.",
+                "There is nobody to protect and nothing to publish.",
+                "Check that the right file was given.",
+            )
+        _refuse_huge_cells(frame, schema.max_cell_bytes)
+        return cls(frame, schema.with_columns(columns), source, fingerprint, separator)
+
+    def __repr__(self) -> str:
+        roles = {role: 0 for role in ("identifier", "quasi", "sensitive", "other")}
+        for column in self.schema.columns.values():
+            roles[column.role] += 1
+        counts = ", ".join(f"{count} {role}" for role, count in roles.items() if count)
+        return f"Table({self.rows} rows; {counts})"
+
+    @property
+    def rows(self) -> int:
+        """How many rows the table has."""
+        return self.frame.height
+
+    def with_frame(self, frame: pl.DataFrame) -> Table:
+        """The same schema over another frame (after an operation on its columns)."""
+        return replace(self, frame=frame)
+
+    def with_schema(self, schema: Schema) -> Table:
+        """The same cells with another meaning."""
+        return replace(self, schema=schema)
+
+    def is_missing(self, name: str) -> pl.Series:
+        """True where a column has no value: null, or one of the texts the schema calls missing."""
+        series = self.frame.get_column(name)
+        missing = series.is_null()
+        if series.dtype == pl.String:
+            missing = missing | series.is_in(list(self.schema.missing_values))
+        elif series.dtype.is_float() and any(m.lower() == "nan" for m in self.schema.missing_values):
+            missing = missing | series.is_nan().fill_null(False)
+        return missing.fill_null(True)
+
+    def text(self, name: str) -> pl.Series:
+        """A column as text, missing values as null."""
+        series = self.frame.get_column(name)
+        return series.cast(pl.String).set(self.is_missing(name), None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What may be said of the table without showing it."""
+        return {
+            "rows": self.rows,
+            "columns": self.frame.width,
+            "source": self.source,
+            "sha256": self.fingerprint,
+        }
+
+
+def _refuse_huge_cells(frame: pl.DataFrame, limit: int) -> None:
+    texts = [name for name, dtype in frame.schema.items() if dtype == pl.String]
+    if not texts:
+        return
+    longest = frame.select(pl.col(texts).str.len_bytes().max()).row(0, named=True)
+    for name, size in longest.items():
+        if size is not None and size > limit:
+            raise TableError(
+                f"Column '{name}' has a cell of {size:,} bytes; the limit is {limit:,}.",
+                "Such a cell usually means a broken quote or a file in the wrong format.",
+                "Correct the file, drop the column, or raise max_cell_bytes in [table] of the schema.",
+            )
+
+
+def _list(names: list[str]) -> str:
+    shown = ", ".join(f"'{name}'" for name in names[:5])
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return ("the column " if len(names) == 1 else "the columns ") + shown + more

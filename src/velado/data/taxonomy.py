@@ -1,0 +1,222 @@
+"""Taxonomy: value -> broader value -> ... -> everything, as arrays.
+
+Leaves are numbered in depth-first order, so the leaves under any node are a run of consecutive codes and
+the lowest common ancestor of a *set* of leaves is that of its smallest and its largest code. That makes a
+taxonomy column behave like a number: the cover of a group is a minimum and a maximum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from velado.errors import TaxonomyError
+
+ROOT_LABEL = "*"
+"""What the root of every taxonomy, and every suppressed cell, is published as."""
+
+
+@dataclass(frozen=True)
+class Taxonomy:
+    """A tree over values. Nodes 0..leaves-1 are the leaves in depth-first order; the last node is the root.
+
+    *labels* holds one published label per node; *parent* the broader node (the root is its own parent);
+    *first* and *last* the run of leaf codes below each node.
+    """
+
+    labels: tuple[str, ...]
+    parent: npt.NDArray[np.int32]
+    first: npt.NDArray[np.int32]
+    last: npt.NDArray[np.int32]
+    leaves: int
+
+    def __repr__(self) -> str:
+        return f"Taxonomy(leaves={self.leaves}, nodes={len(self.labels)}, height={self.height})"
+
+    @property
+    def root(self) -> int:
+        """The node that covers everything."""
+        return len(self.labels) - 1
+
+    @cached_property
+    def depth(self) -> npt.NDArray[np.int32]:
+        """Steps from the root to each node."""
+        depth = np.zeros(len(self.labels), dtype=np.int32)
+        for node in range(self.root - 1, -1, -1):  # a parent always has a larger number than its child
+            depth[node] = depth[self.parent[node]] + 1
+        return depth
+
+    @cached_property
+    def height(self) -> int:
+        """Steps from the root to the deepest leaf."""
+        return int(self.depth[: self.leaves].max()) if self.leaves else 0
+
+    @cached_property
+    def node_height(self) -> npt.NDArray[np.int32]:
+        """Height of the tree below each node: 0 for leaves, `height` for the root."""
+        height = np.zeros(len(self.labels), dtype=np.int32)
+        for node in range(self.root):
+            parent = self.parent[node]
+            height[parent] = max(height[parent], height[node] + 1)
+        return height
+
+    @cached_property
+    def leaf_count(self) -> npt.NDArray[np.int32]:
+        """How many leaves lie under each node."""
+        return (self.last - self.first + 1).astype(np.int32)
+
+    @cached_property
+    def levels(self) -> npt.NDArray[np.int32]:
+        """Level matrix, leaf x level: column 0 is the leaf itself, the last column the root.
+
+        Where a branch is shorter than the tallest one its leaf is repeated at the lowest levels.
+        """
+        out = np.empty((self.leaves, self.height + 1), dtype=np.int32)
+        out[:, self.height] = self.root
+        for leaf in range(self.leaves):
+            path = [leaf]
+            while path[-1] != self.root:
+                path.append(int(self.parent[path[-1]]))
+            out[leaf, self.height + 1 - len(path) :] = path
+            out[leaf, : self.height + 1 - len(path)] = leaf
+        return out
+
+    @cached_property
+    def children(self) -> tuple[tuple[int, ...], ...]:
+        """The narrower nodes of each node, in leaf order."""
+        below: list[list[int]] = [[] for _ in self.labels]
+        for node in sorted(range(self.root), key=lambda node: int(self.first[node])):
+            below[self.parent[node]].append(node)
+        return tuple(tuple(nodes) for nodes in below)
+
+    @cached_property
+    def code_of(self) -> Mapping[str, int]:
+        """Leaf label -> leaf code."""
+        return {label: code for code, label in enumerate(self.labels[: self.leaves])}
+
+    @cached_property
+    def widest_node(self) -> Mapping[str, int]:
+        """Label -> the widest node published under it.
+
+        Two nodes may share a label (a leaf `Other` below a group `Other`); whoever reads the published
+        table cannot tell them apart, so the wider meaning is the true one.
+        """
+        out: dict[str, int] = {}
+        for node, label in enumerate(self.labels):
+            if label not in out or self.leaf_count[node] >= self.leaf_count[out[label]]:
+                out[label] = node
+        return out
+
+    def common_ancestor(
+        self, low: npt.NDArray[np.integer[Any]], high: npt.NDArray[np.integer[Any]]
+    ) -> npt.NDArray[np.int32]:
+        """The narrowest node whose leaves include all codes from *low* to *high*, elementwise."""
+        low = np.asarray(low)
+        high = np.asarray(high)
+        node = low.astype(np.int32).copy()
+        for _ in range(self.height):
+            narrow = self.last[node] < high
+            if not narrow.any():
+                break
+            node[narrow] = self.parent[node[narrow]]
+        return node
+
+    def loss(self, node: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.float64]:
+        """(leaves under node - 1) / (leaves in the tree - 1): the certainty lost by publishing *node*."""
+        if self.leaves <= 1:
+            return np.zeros(np.asarray(node).shape, dtype=np.float64)
+        return np.asarray((self.leaf_count[node] - 1) / (self.leaves - 1), dtype=np.float64)
+
+
+def from_paths(paths: Sequence[Sequence[str]], column: str = "") -> Taxonomy:
+    """A taxonomy from one path per leaf: leaf, broader, broader still, ... (the root `*` may be left out).
+
+    Consecutive repetitions in a path are one node. A label at the same height under two parents is two
+    meanings of one word and is refused, as is a leaf that is listed twice with different paths.
+    """
+    name = f" of column '{column}'" if column else ""
+    seen: dict[str, tuple[str, ...]] = {}
+    for line, raw in enumerate(paths, start=1):
+        path = tuple(raw)
+        while path and path[-1] == ROOT_LABEL:
+            path = path[:-1]
+        if not path or any(label == "" for label in path):
+            raise TaxonomyError(
+                f"Line {line} of the taxonomy{name} has an empty label.",
+                "Every value needs a name at each level it takes part in.",
+                "Fill the empty field, or repeat the narrower label where a level does not apply.",
+            )
+        if path[0] in seen and seen[path[0]] != path:
+            raise TaxonomyError(
+                f"Line {line} of the taxonomy{name} lists a value that an earlier line lists with another path.",
+                "A value with two broader values has no single generalization.",
+                "Keep one of the two lines.",
+            )
+        seen.setdefault(path[0], path)
+    if not seen:
+        raise TaxonomyError(
+            f"The taxonomy{name} has no values.",
+            "Without leaves nothing can be generalized.",
+            "List one value per line, narrowest first.",
+        )
+    return _build(list(seen.values()), name)
+
+
+def _build(paths: list[tuple[str, ...]], name: str) -> Taxonomy:
+    # A node is identified by its path from the root down, with repeated labels collapsed, so equal labels
+    # on different branches are different nodes unless they stand at the same level (refused below).
+    parent_at: dict[tuple[int, str], tuple[str, ...]] = {}
+    collapsed: list[tuple[str, ...]] = []
+    for line, path in enumerate(paths, start=1):
+        for level in range(1, len(path)):
+            above = tuple(path[level:])
+            if parent_at.setdefault((level, path[level]), above) != above:
+                raise TaxonomyError(
+                    f"The taxonomy{name} gives one label two different broader labels (seen at value {line}, level {level + 1}).",
+                    "A tree needs exactly one broader label for each.",
+                    "Rename one of the two labels.",
+                )
+        short = [label for at, label in enumerate(path) if at == 0 or label != path[at - 1]]
+        collapsed.append(tuple(reversed(short)))
+    # Depth-first order that keeps the order of first appearance at every level.
+    rank: dict[tuple[str, ...], int] = {}
+    for top_down in collapsed:
+        for depth in range(1, len(top_down) + 1):
+            rank.setdefault(top_down[:depth], len(rank))
+    collapsed.sort(key=lambda p: [rank[p[:depth]] for depth in range(1, len(p) + 1)])
+    inner: dict[tuple[str, ...], None] = {}
+    for top_down in collapsed:
+        for depth in range(len(top_down) - 1, 0, -1):
+            inner.setdefault(top_down[:depth], None)
+    leaf_paths = {path: code for code, path in enumerate(collapsed)}
+    clash = [path for path in inner if path in leaf_paths]
+    if clash:
+        raise TaxonomyError(
+            f"The taxonomy{name} uses {len(clash)} label(s) both as a value and as its own broader label elsewhere.",
+            "A value that is also a group of other values cannot be placed.",
+            "Rename the broader label.",
+        )
+    ordered_inner = sorted(inner, key=lambda p: -len(p))  # deepest first: parents get larger numbers
+    number = dict(leaf_paths)
+    for path in ordered_inner:
+        number[path] = len(number)
+    root = len(number)
+    total = root + 1
+    labels = [path[-1] for path in collapsed] + [path[-1] for path in ordered_inner] + [ROOT_LABEL]
+    parent = np.full(total, root, dtype=np.int32)
+    for path, node in number.items():
+        if len(path) > 1:
+            parent[node] = number[path[:-1]]
+    first = np.full(total, len(collapsed), dtype=np.int32)
+    last = np.full(total, -1, dtype=np.int32)
+    first[: len(collapsed)] = last[: len(collapsed)] = np.arange(len(collapsed))
+    for node in range(total - 1):  # children come before parents
+        above = parent[node]
+        first[above] = min(first[above], first[node])
+        last[above] = max(last[above], last[node])
+    return Taxonomy(tuple(labels), parent, first, last, len(collapsed))

@@ -1,0 +1,70 @@
+"""Regrouping by what a reader of the published table sees: the visible values, and both readings of blanks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from velado.data.encode import text_codes
+from velado.data.partition import Partition, group_by_codes
+from velado.data.taxonomy import ROOT_LABEL
+
+
+def visible_codes(frame: pl.DataFrame, names: Sequence[str]) -> tuple[list[npt.NDArray[np.int32]], list[int]]:
+    """Per column, equal visible texts as equal codes; code 0 is a blank."""
+    coded = [text_codes(frame.get_column(name).cast(pl.String)) for name in names]
+    return [codes for codes, _ in coded], [size for _, size in coded]
+
+
+def visible_groups(frame: pl.DataFrame, names: Sequence[str]) -> Partition:
+    """Rows whose columns *names* show the same texts form a group; a blank is a value of its own."""
+    if not names:
+        return Partition(np.zeros(frame.height, dtype=np.int32), 1 if frame.height else 0)
+    codes, sizes = visible_codes(frame, names)
+    return Partition.by_codes(codes, sizes)
+
+
+def wildcard_sizes(frame: pl.DataFrame, names: Sequence[str]) -> npt.NDArray[np.int64]:
+    """For each row, how many rows could be the same person when blanks and `*` match anything.
+
+    Two rows agree when every column is equal or blank (or `*`) in at least one of them. Exact: distinct
+    visible tuples are split by their pattern of blanks, and each pair of patterns is matched on the columns
+    both show. O(P G log G) for P patterns and G distinct tuples, never n x n.
+    """
+    if frame.height == 0:
+        return np.zeros(0, dtype=np.int64)
+    columns = [
+        pl.when(pl.col(name).cast(pl.String) == ROOT_LABEL)
+        .then(None)
+        .otherwise(pl.col(name).cast(pl.String))
+        .alias(name)
+        for name in names
+    ]
+    codes, sizes = visible_codes(frame.select(columns), names)
+    groups = Partition.by_codes(codes, sizes)
+    order, starts = groups.members()
+    example = order[starts]
+    tuples = np.stack([column[example] for column in codes], axis=1)
+    blank = tuples == 0
+    patterns, pattern_of = np.unique(blank, axis=0, return_inverse=True)
+    pattern_of = pattern_of.reshape(-1)
+    weight = groups.sizes
+    out = np.zeros(groups.count, dtype=np.int64)
+    for at, pattern in enumerate(patterns):
+        mine = np.flatnonzero(pattern_of == at)
+        for other_at, other_pattern in enumerate(patterns):
+            theirs = np.flatnonzero(pattern_of == other_at)
+            shown = np.flatnonzero(~pattern & ~other_pattern)
+            if shown.size == 0:
+                out[mine] += int(weight[theirs].sum())
+                continue
+            both = np.concatenate([tuples[mine][:, shown], tuples[theirs][:, shown]])
+            labels, count = group_by_codes([both[:, c] for c in range(shown.size)], [sizes[c] for c in shown])
+            per_key = np.bincount(
+                labels[mine.size :], weights=weight[theirs].astype(np.float64), minlength=count
+            )
+            out[mine] += per_key[labels[: mine.size]].astype(np.int64)
+    return out[groups.labels]

@@ -1,0 +1,275 @@
+"""Recipe: everything that one run needs but the rows. `recipe.toml` in a release repeats the run.
+
+This module is pure: files are read by `velado.data.io`, and `velado.study.run` brings the two together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePath
+from typing import Any, Literal, get_args
+
+import tomli_w
+
+from velado.anonymize.guarantees import GUARANTEES
+from velado.anonymize.guarantees.base import Guarantee
+from velado.anonymize.methods import method_named
+from velado.anonymize.methods.base import Method
+from velado.anonymize.operations.base import Operation
+from velado.data.folders import Formulas
+from velado.data.schema import Schema, TaxonomySpec
+from velado.data.table import Undeclared
+from velado.errors import ParameterError, SchemaError
+from velado.study.parameters import entry_of, known_keys, part_from
+
+Format = Literal["csv", "parquet"]
+Language = Literal["en", "pt"]
+Report = Literal["html", "md", "json"]
+Per = Literal["row", "person"]
+
+VERSION = 1
+"""The version of the file's layout; a reader refuses one it does not know."""
+
+_CHOICES: Mapping[str, tuple[str, ...]] = {
+    "per": get_args(Per),
+    "format": get_args(Format),
+    "formulas": get_args(Formulas),
+    "language": get_args(Language),
+    "undeclared": get_args(Undeclared),
+}
+_KEYS = (
+    "version",
+    "seed",
+    "suppression",
+    *_CHOICES,
+    "reports",
+    "input",
+    "method",
+    "guarantees",
+    "operations",
+    "schema",
+)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """One run without its rows: input fingerprint, schema, method, promises, limits, seed and output.
+
+    *guarantees* are those beyond the method's own k. *operations* are column operations done first. In the
+    file, taxonomy paths are relative to the folder the recipe stands in.
+    """
+
+    schema: Schema
+    method: Method
+    guarantees: tuple[Guarantee, ...] = ()
+    suppression: float = 0.0
+    seed: int = 0
+    per: Per | None = None
+    operations: tuple[Operation, ...] = ()
+    format: Format = "csv"
+    formulas: Formulas = "keep"
+    language: Language = "en"
+    reports: tuple[Report, ...] = ("html",)
+    undeclared: Undeclared = "refuse"
+    input_name: str = ""
+    input_sha256: str = ""
+
+    def __post_init__(self) -> None:
+        for name, choices in _CHOICES.items():
+            value = getattr(self, name)
+            if value not in choices and not (name == "per" and value is None):
+                raise _not_one_of(name, choices)
+        if not self.reports or any(kind not in get_args(Report) for kind in self.reports):
+            raise _not_one_of("reports", get_args(Report))
+
+    def to_dict(self) -> dict[str, Any]:
+        """As the TOML file has it."""
+        out: dict[str, Any] = {"version": VERSION, "seed": self.seed, "suppression": self.suppression}
+        for name in _CHOICES:
+            if getattr(self, name) is not None:
+                out[name] = getattr(self, name)
+        out["reports"] = list(self.reports)
+        out["input"] = {"name": self.input_name, "sha256": self.input_sha256}
+        out["method"] = entry_of(self.method)
+        if self.guarantees:
+            out["guarantees"] = [entry_of(guarantee) for guarantee in self.guarantees]
+        if self.operations:
+            out["operations"] = [entry_of(operation) for operation in self.operations]
+        out["schema"] = self.schema.to_dict()
+        return out
+
+    def to_toml(self) -> str:
+        """The text of `recipe.toml`."""
+        lead = (
+            "# How this release was made. Repeat it, or use it on another file of the same form:\n"
+            "#   velado apply recipe.toml FILE -o FOLDER\n"
+            "# Taxonomy paths are relative to the folder of this file.\n\n"
+        )
+        return lead + tomli_w.dumps(self.to_dict())
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Recipe:
+        """From parsed TOML. Nothing unknown is passed over; taxonomy files are attached by the caller."""
+        known_keys(document, _KEYS, "the recipe")
+        if document.get("version") != VERSION:
+            raise SchemaError(
+                f"The recipe does not say version = {VERSION}.",
+                "Another layout could be read wrongly.",
+                f"Use a recipe written by this velado, or add version = {VERSION} if it has that layout.",
+            )
+        settings: dict[str, Any] = {"schema": Schema.from_dict(_table(document, "schema"))}
+        settings["method"] = _method(_table(document, "method"))
+        settings["guarantees"] = tuple(
+            _guarantee(entry, number) for number, entry in enumerate(_list(document, "guarantees"), 1)
+        )
+        settings["operations"] = _operations(_list(document, "operations"))
+        source = _table(document, "input") if "input" in document else {}
+        known_keys(source, ("name", "sha256"), "[input]")
+        for key, value in source.items():
+            if not isinstance(value, str):
+                raise SchemaError(f"'{key}' in [input] is not text.", "It names the input.", "Quote it.")
+            settings[f"input_{key}"] = value
+        settings.update({name: document[name] for name in _CHOICES if name in document})
+        settings.update(_numbers(document))
+        if "reports" in document:
+            settings["reports"] = tuple(_list(document, "reports"))
+        return cls(**settings)
+
+
+def _numbers(document: Mapping[str, Any]) -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for name, kinds in (("seed", (int,)), ("suppression", (int, float))):
+        if name in document:
+            value = document[name]
+            if isinstance(value, bool) or not isinstance(value, kinds) or value < 0:
+                raise SchemaError(
+                    f"'{name}' in the recipe is not a number of at least 0.",
+                    "The run could not be repeated with it.",
+                    f"Write for example {name} = 0.",
+                )
+            out[name] = value if name == "seed" else float(value)
+    return out
+
+
+def _table(document: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    entry = document.get(name)
+    if not isinstance(entry, Mapping):
+        raise SchemaError(
+            f"The recipe has no [{name}].", "The run cannot be made without it.", f"Add a table [{name}]."
+        )
+    return entry
+
+
+def _list(document: Mapping[str, Any], name: str) -> list[Any]:
+    entries = document.get(name, [])
+    if not isinstance(entries, list):
+        raise SchemaError(
+            f"'{name}' in the recipe is not a list.", "Its entries cannot be read.", f"Write [[{name}]]."
+        )
+    return entries
+
+
+def _named(entry: Any, where: str) -> str:
+    if not isinstance(entry, Mapping) or not isinstance(entry.get("name"), str):
+        raise SchemaError(f"{where} has no name.", "What to run is not known.", 'Add name = "...".')
+    return str(entry["name"])
+
+
+def _method(entry: Mapping[str, Any]) -> Method:
+    method: Method = part_from(method_named(_named(entry, "[method]")), entry, "[method]")
+    return method
+
+
+def _guarantee(entry: Any, number: int) -> Guarantee:
+    where = f"guarantee {number}"
+    name = _named(entry, where)
+    for kind in GUARANTEES:
+        if kind.name == name:
+            guarantee: Guarantee = part_from(kind, entry, where)
+            return guarantee
+    raise ParameterError(
+        f"There is no guarantee '{name}'.",
+        "Only registered guarantees can be checked.",
+        f"Choose one of {', '.join(kind.name for kind in GUARANTEES)}.",
+    )
+
+
+def _operations(entries: list[Any]) -> tuple[Operation, ...]:
+    if not entries:
+        return ()
+    from velado.anonymize.operations import operation_from_dict
+
+    for number, entry in enumerate(entries, 1):
+        _named(entry, f"operation {number}")
+    return tuple(operation_from_dict(entry) for entry in entries)
+
+
+def _not_one_of(name: str, choices: tuple[str, ...]) -> ParameterError:
+    return ParameterError(
+        f"'{name}' has a value that is not known.", f"It is one of {', '.join(choices)}.", "Correct it."
+    )
+
+
+def with_taxonomies_beside(schema: Schema, folder: Path | None, target: Path) -> Schema:
+    """The same schema, its taxonomy files named as seen from *target* instead of *folder*.
+
+    Where *folder* is not known (a schema made in memory) the taxonomies are written into the schema itself,
+    so that the recipe still repeats the run.
+    """
+    columns = []
+    for column in schema.columns.values():
+        spec = column.taxonomy
+        if spec is not None and spec.file is not None:
+            if folder is not None:
+                place = relative(Path(folder).absolute() / spec.file, Path(target).absolute())
+                column = replace(column, taxonomy=replace(spec, file=place))
+            elif spec.paths is not None:
+                column = replace(column, taxonomy=TaxonomySpec("tree", tree=nested(spec.paths)))
+            elif spec.tree is not None:
+                column = replace(column, taxonomy=TaxonomySpec("tree", tree=spec.tree))
+        columns.append(column)
+    return schema.with_columns(columns)
+
+
+def relative(path: PurePath, start: PurePath) -> str:
+    """*path* as seen from the folder *start*, with forward slashes. Both absolute; symbolic links stay."""
+    here, there = _plain(start), _plain(path)
+    if here[:1] != there[:1]:
+        return path.as_posix()  # another drive: there is no relative path
+    shared = 0
+    while shared < min(len(here), len(there)) and here[shared] == there[shared]:
+        shared += 1
+    return "/".join([".."] * (len(here) - shared) + there[shared:]) or "."
+
+
+def _plain(path: PurePath) -> list[str]:
+    parts: list[str] = []
+    for part in path.parts:
+        if part == ".." and len(parts) > 1:
+            parts.pop()
+        elif part != ".":
+            parts.append(part)
+    return parts
+
+
+def nested(paths: tuple[tuple[str, ...], ...]) -> dict[str, Any]:
+    """Level rows (leaf, broader, ...) as nested tables that give the same tree."""
+    root: dict[str, Any] = {}
+    for path in paths:
+        labels = [label for label in reversed(path)]
+        while labels and labels[0] == "*":
+            labels = labels[1:]
+        node = root
+        for label in labels[:-1]:
+            below = node.setdefault(label, {})
+            if not isinstance(below, dict):  # the label was a leaf so far: keep it as one below itself
+                below = node[label] = {label: label}
+            node = below
+        if labels:
+            leaf = labels[-1]
+            if isinstance(node.get(leaf), dict):
+                node[leaf].setdefault(leaf, leaf)
+            else:
+                node[leaf] = leaf
+    return root
