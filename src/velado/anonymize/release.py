@@ -188,11 +188,11 @@ def release(
         kept[np.flatnonzero(recoded.kept)[failing]] = False
         needed = table.rows - int(kept.sum())
         if needed > limit or not kept.any():
-            _raise_broken(checked, needed, limit, table.rows, bool(kept.any()))
+            _raise_broken(checked, needed, goal.suppression, table.rows, bool(kept.any()))
         recoded = Recoded(recoded.columns, kept, recoded.partition, recoded.notes)
         frame, checked = _check(used, data, recoded, goal)
         if not checked.holds:
-            _raise_broken(checked, needed, limit, table.rows, True)
+            _raise_broken(checked, needed, goal.suppression, table.rows, True)
     dropped = table.rows - int(recoded.kept.sum())
     if dropped > limit:
         raise SuppressionLimitExceeded(
@@ -313,7 +313,7 @@ def _check_columns(data: EncodedTable, schema: Schema) -> tuple[str, ...]:
     return tuple(warnings)
 
 
-def _raise_broken(checked: Checked, needed: int, limit: int, rows: int, any_left: bool) -> None:
+def _raise_broken(checked: Checked, needed: int, suppression: float, rows: int, any_left: bool) -> None:
     broken = next(verdict for verdict in checked.verdicts if not verdict.holds)
     what = (
         f"{broken.failing_groups} group(s) with {broken.failing_rows} row(s) do not keep {broken.guarantee}: "
@@ -325,7 +325,7 @@ def _raise_broken(checked: Checked, needed: int, limit: int, rows: int, any_left
             "Every row would have to be suppressed.",
             "Lower the parameter, or use a method that merges groups.",
         )
-    kind = SuppressionLimitExceeded if limit else GuaranteeNotMet
+    kind = SuppressionLimitExceeded if suppression else GuaranteeNotMet
     share = float(np.ceil(1000 * needed / rows) / 1000)
     raise kind(
         what,

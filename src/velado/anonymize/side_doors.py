@@ -129,7 +129,7 @@ def refuse_copies(doors: Sequence[SideDoor]) -> None:
             raise SideDoorOpen(
                 f"Column '{door.column}' repeats quasi-identifier '{door.reveals}' one to one.",
                 "Published as it is, it would undo the generalization and void the promise.",
-                f'For \'{door.column}\' set role = "quasi", or publish = false, or accept the risk with '
+                f"For '{door.column}' set role = \"quasi\", or publish = false, or accept the risk with "
                 'side_door = "accept".',
             )
 
@@ -215,7 +215,13 @@ def _count_pairs(column: Codes, quasi: Codes) -> tuple[npt.NDArray[np.int64], ..
 
 
 def _judge(
-    column: str, codes: Codes, quasi: str, quasi_codes: Codes, own: pl.Series, other: pl.Series, accepted: bool
+    column: str,
+    codes: Codes,
+    quasi: str,
+    quasi_codes: Codes,
+    own: pl.Series,
+    other: pl.Series,
+    accepted: bool,
 ) -> SideDoor | None:
     found = _dependence(codes, quasi_codes)
     kind: DoorKind | None = None
@@ -260,4 +266,4 @@ def _rows_of_some_values(series: pl.Series) -> pl.Series:
     # Evenly spaced rows would tear rare values apart and hide what their rows have in common.
     values = series.drop_nulls().unique().sort()
     step = -(-series.len() // SAMPLE_ROWS)
-    return series.is_in(values.gather_every(step).implode()).fill_null(False).arg_true()
+    return series.is_in(values.gather_every(step).to_list()).fill_null(False).arg_true()

@@ -135,6 +135,18 @@ class Partition:
 
 
 @dataclass(frozen=True)
+class ValueShape:
+    """How the values of a sensitive column lie to one another, for guarantees that weigh distances.
+
+    *order* ranks the value codes (entry of code 0, "no value", unused). *levels* is a level matrix, value
+    code x level: column 0 the value itself, the last column one number throughout, equal numbers one node.
+    """
+
+    order: npt.NDArray[np.integer[Any]] | None = None
+    levels: npt.NDArray[np.integer[Any]] | None = None
+
+
+@dataclass(frozen=True)
 class ValueCounts:
     """How often each sensitive value occurs in each group, and in the whole table.
 
@@ -146,6 +158,7 @@ class ValueCounts:
     values: npt.NDArray[np.int64]
     counts: npt.NDArray[np.int64]
     totals: npt.NDArray[np.int64]
+    shape: ValueShape | None = None
 
     @classmethod
     def of(
@@ -155,6 +168,7 @@ class ValueCounts:
         codes: IntArray,
         size: int,
         totals: npt.NDArray[np.int64] | None = None,
+        shape: ValueShape | None = None,
     ) -> ValueCounts:
         """Count value *codes* (0..size-1) within group *labels* (0..count-1, -1 ignored)."""
         kept = labels >= 0
@@ -167,7 +181,7 @@ class ValueCounts:
             found, number = np.unique(key, return_counts=True)
         if totals is None:
             totals = np.bincount(codes, minlength=size).astype(np.int64)
-        return cls(found // size, found % size, number.astype(np.int64), totals)
+        return cls(found // size, found % size, number.astype(np.int64), totals, shape)
 
     def distinct(self, count: int, blanks: bool = False) -> npt.NDArray[np.int64]:
         """How many different values each of the *count* groups holds.
@@ -184,12 +198,15 @@ class GroupCounts:
     """Group sizes, people per group, and sensitive-value counts: what guarantees read instead of rows.
 
     *people* is the number of different people in each group, None when no person column is declared (then
-    every row is a person of its own).
+    every row is a person of its own). *population* is the number of people of a wider population that match
+    each group, None when no population is known; *unmatched* those of it that match no group.
     """
 
     rows: npt.NDArray[np.int64]
     people: npt.NDArray[np.int64] | None = None
     sensitive: Mapping[str, ValueCounts] = field(default_factory=dict)
+    population: npt.NDArray[np.int64] | None = None
+    unmatched: int = 0
 
     @property
     def count(self) -> int:

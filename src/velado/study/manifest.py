@@ -16,16 +16,19 @@ from velado.data.table import Table
 VERSION = 1
 LIBRARIES = ("numpy", "numba", "scipy", "polars")
 
-# What scores hold that shows values of the table: it belongs in the steward's report, not here.
-_SHOWS_VALUES = frozenset({"distributions", "distribution", "labels", "bins_labels", "bin_labels", "texts"})
-
 
 def manifest(
-    release: Release, source: Table, fingerprint: str, scores: Mapping[str, Any], table_file: str, table_sha256: str
+    release: Release,
+    source: Table,
+    fingerprint: str,
+    scores: Mapping[str, Any],
+    table_file: str,
+    table_sha256: str,
 ) -> dict[str, Any]:
     """Everything an auditor needs to know of a release, without values, times or durations.
 
-    *source* is the input as read, *fingerprint* its SHA-256. The same run gives the same manifest.
+    *source* is the input as read, *fingerprint* its SHA-256, *scores* what `Scores.to_dict` gives (it holds no
+    cell value). The same run gives the same manifest.
     """
     facts = release.to_dict()
     return {
@@ -46,7 +49,7 @@ def manifest(
         "side_doors": facts["promise"]["side_doors"],
         "warnings": facts["promise"]["warnings"],
         "how": facts["how"],
-        "metrics": {"ncp": release.loss, "ncp_by_column": release.losses, **_without_values(scores)},
+        "metrics": dict(scores),
         "output": {
             "file": table_file,
             "sha256": table_sha256,
@@ -85,11 +88,3 @@ def public_schema(schema: Schema) -> dict[str, Any]:
             entry["sha256"] = hashlib.sha256(text.encode()).hexdigest()
         document["columns"][name]["taxonomy"] = entry
     return document
-
-
-def _without_values(scores: Any) -> Any:
-    if isinstance(scores, Mapping):
-        return {key: _without_values(item) for key, item in scores.items() if key not in _SHOWS_VALUES}
-    if isinstance(scores, list | tuple):
-        return [_without_values(item) for item in scores]
-    return scores

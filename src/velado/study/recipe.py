@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 import tomli_w
 
@@ -202,7 +202,8 @@ def _operations(entries: list[Any]) -> tuple[Operation, ...]:
 
     for number, entry in enumerate(entries, 1):
         _named(entry, f"operation {number}")
-    return tuple(operation_from_dict(entry) for entry in entries)
+    # A frozen dataclass is an Operation, though its fields cannot be set as the protocol would allow.
+    return tuple(cast(Operation, operation_from_dict(entry)) for entry in entries)
 
 
 def _not_one_of(name: str, choices: tuple[str, ...]) -> ParameterError:
@@ -254,22 +255,25 @@ def _plain(path: PurePath) -> list[str]:
 
 
 def nested(paths: tuple[tuple[str, ...], ...]) -> dict[str, Any]:
-    """Level rows (leaf, broader, ...) as nested tables that give the same tree."""
+    """Level rows (leaf, broader, ...) as nested tables that give the same tree.
+
+    A leaf stands as ``leaf = "leaf"``, so that branches of different length fit. Rows that use a label both as
+    a leaf and as a broader label make no taxonomy; they stay so, to be refused where the tree is used.
+    """
     root: dict[str, Any] = {}
     for path in paths:
-        labels = [label for label in reversed(path)]
+        labels = list(reversed(path))
         while labels and labels[0] == "*":
             labels = labels[1:]
         node = root
         for label in labels[:-1]:
             below = node.setdefault(label, {})
-            if not isinstance(below, dict):  # the label was a leaf so far: keep it as one below itself
+            if isinstance(below, str):
                 below = node[label] = {label: label}
             node = below
         if labels:
             leaf = labels[-1]
             if isinstance(node.get(leaf), dict):
-                node[leaf].setdefault(leaf, leaf)
-            else:
-                node[leaf] = leaf
+                node = node[leaf]
+            node[leaf] = leaf
     return root

@@ -165,13 +165,12 @@ def _run(
     )
     table_file, content = _table_file(release, recipe, table)
     formulas = count_formulas(release.frame) if recipe.formulas == "keep" else 0
-    measured = scores.to_dict()
     digest = hashlib.sha256(content).hexdigest()
-    summary = summarize(release, measured, others, recipe, table, table_file, digest, formulas)
+    summary = summarize(release, scores, others, recipe, table, table_file, digest, formulas)
     files = {
         table_file: content,
         "manifest.json": manifest_json(
-            manifest(release, table, fingerprint, measured, table_file, digest)
+            manifest(release, table, fingerprint, scores.to_dict(), table_file, digest)
         ),
         "recipe.toml": recipe.to_toml().encode(),
         **{f"report.{kind}": RENDERERS[kind](summary).encode() for kind in recipe.reports},

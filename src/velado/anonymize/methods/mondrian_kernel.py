@@ -38,7 +38,7 @@ def _ordered_cut(
     """
     rows = end - start
     at = rows // 2 - 1 if relaxed else (rows - 1) // 2
-    if high - low < 4 * rows:
+    if high - low < 2 * rows:
         scratch[: high - low + 1] = 0
         for r in range(start, end):
             scratch[work[r, column] - low] += 1
@@ -54,11 +54,17 @@ def _ordered_cut(
         previous = before + low
         median += low
     else:
-        ordered = np.sort(work[start:end, column])
-        median = ordered[at]
-        below = np.searchsorted(ordered, median)
-        equal = np.searchsorted(ordered, median, side="right") - below
-        previous = ordered[below - 1] if below > 0 else low - 1
+        values = work[start:end, column].copy()
+        median = np.partition(values, at)[at]
+        below = 0
+        equal = 0
+        previous = low - 1
+        for value in values:
+            if value < median:
+                below += 1
+                previous = max(previous, value)
+            elif value == median:
+                equal += 1
     if relaxed:
         return median, rows // 2 - below, rows // 2
     through = below + equal
@@ -128,7 +134,6 @@ def partition_rows(
     codes: IntMatrix,
     least: int,
     relaxed: bool,
-    by_tree: npt.NDArray[np.bool_],
     places: FloatVector,
     place_base: IntVector,
     path: npt.NDArray[np.int32],
@@ -140,8 +145,8 @@ def partition_rows(
 ) -> tuple[npt.NDArray[np.int32], int]:
     """Group labels of all rows and the number of groups, every group with at least *least* rows.
 
-    *stride* is 0 for columns without a tree; *by_tree* says which columns are cut by their tree's children;
-    *widest* is the largest number of codes of any column. O(n d log(n / least)).
+    *stride* is 0 for columns without a tree; *widest* is the largest number of codes of any column.
+    O(n d log(n / least)).
     """
     rows, columns = codes.shape
     work = codes.copy()
@@ -194,7 +199,7 @@ def partition_rows(
                 if width[c] <= 0.0:
                     break
                 width[c] = 0.0
-                if by_tree[c]:
+                if stride[c] > 0:
                     parts = _branches(
                         work, start, end, c, low[c], high[c], path, path_base[c], stride[c], least,
                         scratch, firsts, sizes,

@@ -1,14 +1,14 @@
 """Recoders: how a group is published once a method has chosen it.
 
 `Cover` publishes the tight cover of the members' true values, so nothing false is said; the others are
-substitutions from the source (cluster centroid, most common record, most common value), which may be.
+substitutions from the source (cluster centroid, most common record, most common value) and from microaggregation (mean), which may be.
 """
 
 from velado.anonymize.recoders.base import Recoder, View, ViewColumn, plain_view
 from velado.anonymize.recoders.cover import Cover
-from velado.anonymize.recoders.substitution import Centroid, MostCommonRecord, MostCommonValue
+from velado.anonymize.recoders.substitution import Centroid, Mean, MostCommonRecord, MostCommonValue
 
-RECODERS: tuple[type[Recoder], ...] = (Cover, Centroid, MostCommonRecord, MostCommonValue)
+RECODERS: tuple[type[Recoder], ...] = (Cover, Centroid, Mean, MostCommonRecord, MostCommonValue)
 
 
 def recoder_named(name: str) -> Recoder:
@@ -29,6 +29,7 @@ __all__ = [
     "RECODERS",
     "Centroid",
     "Cover",
+    "Mean",
     "MostCommonRecord",
     "MostCommonValue",
     "Recoder",

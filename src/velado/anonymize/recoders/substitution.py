@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from velado.anonymize.recoded import PublishedColumn
+from velado.anonymize.recoded import Cell, PublishedColumn
 from velado.anonymize.recoders.base import View, ViewColumn, group_codes, plain_view
 from velado.data.encode import EncodedTable
 from velado.data.partition import Partition, ValueCounts, group_by_codes
@@ -101,6 +101,34 @@ class MostCommonValue:
         return _publish(
             data, partition, view, [_most_common(seen.codes, _size(seen), partition) for seen in view]
         )
+
+
+@dataclass(frozen=True)
+class Mean:
+    """Each group is published as its mean, numbers by the average and categories by the most common value."""
+
+    name: ClassVar[str] = "mean"
+    states_cover: ClassVar[bool] = False
+
+    def publish(
+        self, data: EncodedTable, partition: Partition, view: View | None = None
+    ) -> tuple[PublishedColumn, ...]:
+        """Every member gets the group's average; a group with a blank number is published as a blank."""
+        order, starts = partition.members()
+        of_row = group_codes(partition)
+        out = []
+        for column, seen in zip(data.columns, view or plain_view(data), strict=True):
+            low, high = partition.least_and_greatest(column.codes)
+            values: tuple[Cell, ...]
+            if column.points is None:
+                common = _most_common(seen.codes, _size(seen), partition)
+                values = tuple(seen.values[code] for code in common.tolist())
+            else:
+                means = np.add.reduceat(column.points[column.codes[order]], starts) / partition.sizes
+                blank = (high == column.missing) if column.missing >= 0 else np.zeros(means.size, dtype=bool)
+                values = tuple(None if gone else float(m) for m, gone in zip(means, blank, strict=True))
+            out.append(PublishedColumn(column.name, of_row, values, low, high, states_cover=False))
+        return tuple(out)
 
 
 def _size(seen: ViewColumn) -> int:

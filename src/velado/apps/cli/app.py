@@ -12,7 +12,7 @@ import typer
 from velado.apps.cli import failures
 from velado.apps.cli.commands import anonymize, apply, demo, inspect, measure, methods, verify
 from velado.apps.cli.method_flags import CommandWithMethodFlags
-from velado.apps.cli.options import language
+from velado.apps.cli.options import ARGUMENTS, Command, language
 from velado.apps.cli.words import EXIT_CODES
 from velado.errors import ParameterError
 
@@ -47,13 +47,25 @@ def velado(
     """Publish tables about people without exposing them, and prove what was protected."""
 
 
-app.command("inspect")(inspect.inspect)
+app.command("inspect", cls=Command)(inspect.inspect)
 app.command("anonymize", cls=CommandWithMethodFlags)(anonymize.anonymize)
-app.command("verify")(verify.verify)
-app.command("measure")(measure.measure)
-app.command("apply")(apply.apply)
-app.command("methods")(methods.methods)
-app.command("demo")(demo.demo)
+app.command("verify", cls=Command)(verify.verify)
+app.command("measure", cls=Command)(measure.measure)
+app.command("apply", cls=Command)(apply.apply)
+app.command("methods", cls=Command)(methods.methods)
+app.command("demo", cls=Command)(demo.demo)
+
+
+def command() -> click.Group:
+    """The whole command line as click knows it, with the help of every argument."""
+    group = typer.main.get_command(app)
+    assert isinstance(group, click.Group)
+    for part in group.commands.values():
+        for parameter in part.params:
+            # click 8.5 resets the help that typer 0.23 has given to an argument.
+            if isinstance(parameter, click.Argument) and not getattr(parameter, "help", None):
+                vars(parameter)["help"] = ARGUMENTS[str(parameter.metavar)]
+    return group
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -61,7 +73,7 @@ def run(arguments: Sequence[str]) -> int:
     arguments = list(arguments) or ["--help"]
     as_json, debug = "--json" in arguments, "--debug" in arguments
     try:
-        code = typer.main.get_command(app).main(arguments, prog_name="velado", standalone_mode=False)
+        code = command().main(arguments, prog_name="velado", standalone_mode=False)
     except (KeyboardInterrupt, click.Abort):
         click.echo("", err=True)
         return failures.INTERRUPTED

@@ -14,8 +14,8 @@ from dataclasses import MISSING, dataclass, fields
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import click
-from typer.core import TyperCommand
 
+from velado.apps.cli.options import Command
 from velado.errors import ParameterError
 
 DEFAULT_METHOD = "gfkmc"
@@ -28,6 +28,7 @@ class MethodFlag:
     """One field of a method as a flag: *kind* is int, float, str or bool; *optional* allows "none"."""
 
     field: str
+    flag: str
     kind: type
     default: Any
     help: str = ""
@@ -37,15 +38,10 @@ class MethodFlag:
     optional: bool = False
 
     @property
-    def flag(self) -> str:
-        """As it is typed; k has its short form."""
-        return "-k" if self.field == "k" else "--" + self.field.replace("_", "-")
-
-    @property
     def takes(self) -> str:
         """What may stand after the flag, in words for help and errors."""
         if self.choices:
-            return "|".join(self.choices)
+            return " | ".join(self.choices)
         word = {int: "integer", float: "number", bool: "yes or no", str: "text"}[self.kind]
         if self.least is not None and self.most is not None:
             word += f" from {self.least:g} to {self.most:g}"
@@ -96,8 +92,17 @@ class MethodFlag:
         }
 
 
+def promises_k(method: type[Any]) -> bool:
+    """Whether the method's own k is the k of k-anonymity; a measured method may mean something else by k."""
+    return method.promise != "measured" and any(entry.name == "k" for entry in fields(method))
+
+
 def flags_of(method: type[Any]) -> tuple[MethodFlag, ...]:
-    """The flags of a method: one for each field whose type a command line can carry."""
+    """The flags of a method: one for each field whose type a command line can carry.
+
+    On the command line `-k` always is the promise. The k of a method that promises nothing (DAS: the number
+    of bins) is `--k`, or what its field's metadata calls "flag", so that nobody takes bins for crowds.
+    """
     hints = get_type_hints(method)
     out = []
     for entry in fields(method):
@@ -109,6 +114,7 @@ def flags_of(method: type[Any]) -> tuple[MethodFlag, ...]:
         out.append(
             MethodFlag(
                 entry.name,
+                _flag_name(method, entry.name, meta),
                 kind,
                 default,
                 str(meta.get("help", "")),
@@ -119,6 +125,12 @@ def flags_of(method: type[Any]) -> tuple[MethodFlag, ...]:
             )
         )
     return tuple(out)
+
+
+def _flag_name(method: type[Any], field: str, meta: Mapping[str, Any]) -> str:
+    if "flag" in meta:
+        return "--" + str(meta["flag"]).removeprefix("--")
+    return "-k" if field == "k" and promises_k(method) else "--" + field.replace("_", "-")
 
 
 def _plain_type(hint: Any) -> tuple[type | None, tuple[str, ...], bool]:
@@ -140,10 +152,9 @@ def _plain_type(hint: Any) -> tuple[type | None, tuple[str, ...], bool]:
 
 
 def build_method(method: type[Any], k: int | None, values: Mapping[str, Any]) -> Any:
-    """The method with *k* (if it has one) and *values*; limits are checked for k too."""
-    flags = {flag.field: flag for flag in flags_of(method)}
+    """The method with *values*, and with *k* where its k is the promise."""
     settings = dict(values)
-    if k is not None and "k" in flags:
+    if k is not None and promises_k(method):
         settings["k"] = k
     return method(**settings)
 
@@ -212,22 +223,24 @@ def split_flags(
 def _field(
     name: str, known: Mapping[str, MethodFlag], method: str, options: Mapping[str, bool]
 ) -> tuple[str, bool]:
-    field = name.removeprefix("--").replace("-", "_")
-    if field in known:
-        return field, False
-    if field.startswith("no_") and field[3:] in known and known[field[3:]].kind is bool:
-        return field[3:], True
+    for flag in known.values():
+        if name == flag.flag or (flag.flag == "-k" and name == "--k"):
+            return flag.field, False
+        if flag.kind is bool and name == flag.flag.replace("--", "--no-", 1):
+            return flag.field, True
     flags = [flag.flag for flag in known.values()]
     near = difflib.get_close_matches(name, [*flags, *options], n=1)
     listed = ", ".join(flags) or "none"
     raise ParameterError(
         f"Method '{method}' has no flag {name}.",
         f"Its flags are: {listed}.",
-        f"Did you mean {near[0]}?" if near else f"See `velado methods {method}` and `velado anonymize --help`.",
+        f"Did you mean {near[0]}?"
+        if near
+        else f"See `velado methods {method}` and `velado anonymize --help`.",
     )
 
 
-class CommandWithMethodFlags(TyperCommand):
+class CommandWithMethodFlags(Command):
     """A command that also accepts the flags of the method it is told to run."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
+import click
 import typer
+from typer.core import TyperCommand
 
 from velado.errors import ParameterError
 
@@ -19,7 +21,16 @@ FORMATS = ("csv", "parquet")
 FORMULAS = ("keep", "escape", "refuse")
 REPORTS = ("html", "md", "json")
 
-File = Annotated[Path, typer.Argument(metavar="FILE", help="CSV, Parquet or Arrow file.", show_default=False)]
+ARGUMENTS = {
+    "FILE": "The table: a CSV, Parquet or Arrow file.",
+    "ORIGINAL": "The table as it was.",
+    "RELEASE": "The published file, or the folder of the release.",
+    "RECIPE": "The recipe.toml of a release.",
+    "[NAME]": "Show this method's parameters.",
+}
+"""What each argument is, by the name it has in the usage line."""
+
+File = Annotated[Path, typer.Argument(metavar="FILE", show_default=False)]
 SchemaFile = Annotated[
     Path | None,
     typer.Option("--schema", "-s", metavar="FILE", help="Schema file (TOML).", show_default=False),
@@ -30,7 +41,9 @@ Output = Annotated[
 ]
 Encoding = Annotated[
     str | None,
-    typer.Option("--encoding", metavar="NAME", help="Encoding of the CSV file, e.g. latin-1.", show_default=False),
+    typer.Option(
+        "--encoding", metavar="NAME", help="Encoding of the CSV file, e.g. latin-1.", show_default=False
+    ),
 ]
 Undeclared = Annotated[
     str,
@@ -74,6 +87,13 @@ Lang = Annotated[
 ]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors and JSON.")]
+
+
+class Command(TyperCommand):
+    """A command whose help lists each argument once."""
+
+    def format_arguments(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Nothing: typer 0.23 lists the arguments beside the options, and click 8.5 would list them again."""
 
 
 def one_of(value: str, choices: Sequence[str], flag: str) -> str:

@@ -1,0 +1,18 @@
+"""Run the benchmarks named on the command line, or all of them."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+ALL = ("methods_on_adult", "linkage", "million_rows", "whole_process")
+
+
+def main() -> None:
+    """Run and print."""
+    for name in sys.argv[1:] or ALL:
+        importlib.import_module(f"benchmarks.{name}").main()
+
+
+if __name__ == "__main__":
+    main()

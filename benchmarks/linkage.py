@@ -1,0 +1,27 @@
+"""How long does exact record linkage of an Adult release take?"""
+
+from __future__ import annotations
+
+from benchmarks.adult import adult
+from benchmarks.timing import Row, cpu_seconds, print_rows
+from velado.anonymize.methods import GFKMC, Mondrian
+from velado.anonymize.release import anonymize
+from velado.measure.risk.record_linkage import link_release
+
+
+def main() -> None:
+    """Print the table."""
+    table = adult()
+    rows = []
+    for method in (Mondrian(k=10), GFKMC(k=10)):
+        release = anonymize(table, table.schema, method)
+        for direction in ("released-to-original", "original-to-released"):
+            result = link_release(release, direction=direction)
+            seconds = cpu_seconds(lambda r=release, d=direction: link_release(r, direction=d), repeat=2)
+            rows.append(Row(f"{method.name} k = 10, {direction}", seconds, bar=2.0,
+                            note=f"{result.correct:.1f} of {result.rows} linked ({result.ties})"))
+    print_rows("Exact record linkage on Adult", rows)
+
+
+if __name__ == "__main__":
+    main()

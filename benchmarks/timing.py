@@ -1,0 +1,107 @@
+"""How the benchmarks time, and how they print: CPU seconds, best of a few, bar and peer beside."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measured figure: what, how much, the bar it should stay under, and a peer's figure for the ratio."""
+
+    what: str
+    measured: float
+    unit: str = "CPU s"
+    bar: float | None = None
+    peer: float | None = None
+    peer_name: str = ""
+    note: str = ""
+
+    @property
+    def met(self) -> str:
+        """Whether the bar was met, in one word."""
+        if self.bar is None:
+            return ""
+        return "met" if self.measured <= self.bar else "MISSED"
+
+
+def cpu_seconds(work: Callable[[], Any], repeat: int = 3, warm: bool = True) -> float:
+    """The least CPU time of *repeat* runs, after one run that compiles what must be compiled."""
+    if warm:
+        work()
+    times = []
+    for _ in range(repeat):
+        start = time.process_time()
+        work()
+        times.append(time.process_time() - start)
+    return min(times)
+
+
+def run_process(arguments: Sequence[str], **environment: str) -> tuple[float, float, float]:
+    """Wall seconds, CPU seconds and peak megabytes of a command, which must succeed."""
+    start = time.perf_counter()
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    with subprocess.Popen(
+        arguments, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env={**os.environ, **environment}
+    ) as process:
+        _, usage = None, None
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        message = process.stderr.read().decode() if process.stderr else ""
+    wall = time.perf_counter() - start
+    del before
+    if process.returncode:
+        raise RuntimeError(f"{' '.join(arguments[:4])} ended with {process.returncode}: {message[-500:]}")
+    return wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+
+
+def velado(*arguments: str) -> list[str]:
+    """The command line of this environment."""
+    return [sys.executable, "-m", "velado", *arguments]
+
+
+def data_folder() -> Path:
+    """The folder of public tables, from VELADO_DATA."""
+    folder = os.environ.get("VELADO_DATA")
+    if not folder or not Path(folder).is_dir():
+        raise SystemExit("These benchmarks read public tables: set VELADO_DATA to the folder that holds them.")
+    return Path(folder)
+
+
+def print_rows(title: str, rows: Sequence[Row]) -> None:
+    """The figures as a Markdown table."""
+    print(f"\n## {title}\n")
+    print("| what | measured | bar | | peer | ratio | note |")
+    print("|---|---|---|---|---|---|---|")
+    for row in rows:
+        bar = "" if row.bar is None else f"<= {row.bar:g}"
+        peer = "" if row.peer is None else f"{row.peer_name} {row.peer:.3g} {row.unit}"
+        ratio = "" if row.peer is None or not row.measured else f"{row.peer / row.measured:.3g} x"
+        print(f"| {row.what} | {row.measured:.4g} {row.unit} | {bar} | {row.met} | {peer} | {ratio} | {row.note} |")
+
+
+def synthetic(rows: int, seed: int = 0) -> dict[str, np.ndarray]:
+    """Eight quasi-identifiers and a sensitive column, skewed and correlated like a census extract."""
+    rng = np.random.default_rng(seed)
+    age = np.clip(rng.gamma(6, 7, rows), 0, 99).astype(int)
+    return {
+        "age": age,
+        "hours": np.clip(rng.normal(40, 12, rows), 1, 99).astype(int),
+        "income_k": np.round(rng.lognormal(3.4, 0.7, rows), 1),
+        "children": rng.poisson(np.minimum(age, 40) / 25),
+        "zone": rng.zipf(1.6, rows) % 60,
+        "sex": rng.integers(0, 2, rows),
+        "schooling": np.clip(rng.normal(9, 3, rows), 0, 16).astype(int),
+        "height_cm": np.clip(rng.normal(168, 9, rows), 130, 210).astype(int),
+        "disease": rng.zipf(1.7, rows) % 40,
+    }

@@ -1,0 +1,70 @@
+"""Delta-presence: from no group can it be told that a person of the population is, or is not, in the table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from velado.anonymize.guarantees.base import Verdict
+from velado.anonymize.guarantees.k_map import population_of
+from velado.anonymize.guarantees.known_values import ROUNDING, verdict_on
+from velado.data.partition import BoolArray, FloatArray, GroupCounts
+from velado.errors import ParameterError
+
+
+@dataclass(frozen=True)
+class DeltaPresence:
+    """In every group, *least* <= rows of the table / people of the population that match it <= *most*.
+
+    Nergiz, Atzori and Clifton 2007: the likelihood that a person known to be in the population (everyone
+    insured) is in the research table (everyone with the disease) stays within bounds. Where *least* is above
+    0, a person of the population who matches no group is known to be absent, so that any such person breaks
+    the promise in the table as a whole: no group holds then. The population includes the table. O(groups).
+    """
+
+    name: ClassVar[str] = "delta-presence"
+    least: float = field(default=0.0, metadata={"help": "smallest likelihood of presence", "min": 0, "max": 1})
+    most: float = field(default=0.5, metadata={"help": "largest likelihood of presence", "min": 0, "max": 1})
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.least <= self.most <= 1:
+            raise ParameterError(
+                f"A likelihood from {self.least:g} to {self.most:g} is no range.",
+                "Both are shares, and the smallest comes first.",
+                "Use for example least = 0 and most = 0.5.",
+            )
+
+    @property
+    def least_rows(self) -> int:
+        """1: what matters is the share, not the number."""
+        return 1
+
+    def _presence(self, groups: GroupCounts) -> FloatArray:
+        matches = population_of(groups, self.name)
+        return np.divide(groups.rows, matches, out=np.full(groups.count, np.inf), where=matches > 0)
+
+    def holds_in(self, groups: GroupCounts) -> BoolArray:
+        """True where presence is neither too likely nor too unlikely; nowhere if someone is known to be absent."""
+        presence = self._presence(groups)
+        if self.least > 0 and groups.unmatched > 0:
+            return np.zeros(groups.count, dtype=bool)
+        return np.asarray((presence >= self.least - ROUNDING) & (presence <= self.most + ROUNDING))
+
+    def check(self, groups: GroupCounts) -> Verdict:
+        """Compare the most telling group with the bounds: *most*, or *least* when only that is broken."""
+        presence = self._presence(groups)
+        good = self.holds_in(groups)
+        parameters = {"least": self.least, "most": self.most}
+        low = float(presence.min()) if presence.size else 0.0
+        if self.least > 0 and groups.unmatched > 0:
+            low = 0.0
+        high = float(presence.max()) if presence.size else 0.0
+        if high <= self.most + ROUNDING and low < self.least - ROUNDING:
+            return verdict_on(
+                self.name, groups, good, self.least, low, "likelihood of presence (or more)", parameters
+            )
+        return verdict_on(
+            self.name, groups, good, self.most, high, "likelihood of presence (or less)", parameters
+        )

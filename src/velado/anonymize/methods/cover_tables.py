@@ -1,0 +1,128 @@
+"""CoverTables: what it costs to let a cover take in each code, as one short vector per column.
+
+A greedy method asks again and again: which record widens this group least? With ordered codes the loss of
+the widened cover depends on one code per column only, so it is a vector over the column's codes, filled
+once per change of the group; asking a record is then one look-up per column.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from velado.data.encode import EncodedTable
+
+Int32Array = npt.NDArray[np.int32]
+Int64Array = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float64]
+Tables = tuple[Int64Array, Int64Array, FloatArray, Int64Array, Int64Array, Int32Array, Int32Array, Int32Array, FloatArray]
+
+
+@dataclass(frozen=True, repr=False)
+class CoverTables:
+    """Distinct code tuples with their weights, and the columns' domains as flat arrays for kernels.
+
+    *records* holds one row per distinct tuple, *weight* its number of table rows, *record_of* the tuple of
+    each table row. *tables* are: first entry of each column in a vector over codes; missing code; place of each
+    code (numeric columns); first node of each column, or -1 for a numeric one; leaves of each column; parent,
+    first leaf, last leaf and loss of each node.
+    """
+
+    records: Int32Array
+    weight: Int64Array
+    record_of: Int32Array
+    tables: Tables
+    width: int
+
+    @classmethod
+    def of(cls, data: EncodedTable) -> CoverTables:
+        """The tables of *data*. O(n log n)."""
+        from velado.data.partition import group_by_codes
+
+        label, count = group_by_codes([c.codes for c in data.columns], [c.size for c in data.columns])
+        example = np.zeros(count, dtype=np.int64)
+        example[label[::-1]] = np.arange(label.size - 1, -1, -1)
+        records = np.ascontiguousarray(data.matrix[example])
+        weight = np.bincount(label, minlength=count).astype(np.int64)
+        base = np.concatenate(([0], np.cumsum([c.size for c in data.columns]))).astype(np.int64)
+        missing = np.array([c.missing if c.tree is None else -1 for c in data.columns], dtype=np.int64)
+        places = np.concatenate([c.positions for c in data.columns])
+        node_base, leaves = [], []
+        parent, first, last, loss = [], [], [], []
+        total = 0
+        for column in data.columns:
+            tree = column.tree
+            leaves.append(column.size)
+            if tree is None:
+                node_base.append(-1)
+                continue
+            node_base.append(total)
+            total += len(tree.labels)
+            parent.append(tree.parent)
+            first.append(tree.first)
+            last.append(tree.last)
+            loss.append(tree.loss(np.arange(len(tree.labels))))
+        none = np.empty(0, dtype=np.int32)
+        tables: Tables = (
+            base, missing, places, np.array(node_base, dtype=np.int64), np.array(leaves, dtype=np.int64),
+            np.concatenate(parent) if parent else none, np.concatenate(first) if first else none,
+            np.concatenate(last) if last else none, np.concatenate(loss) if loss else np.empty(0),
+        )
+        return cls(records, weight, label, tables, int(base[-1]))
+
+    def rows_by_record(self) -> tuple[Int64Array, Int64Array]:
+        """Table rows sorted by record (table order inside), and where each record's rows start."""
+        order = np.argsort(self.record_of, kind="stable")
+        return order, np.concatenate(([0], np.cumsum(self.weight))).astype(np.int64)
+
+
+@njit(cache=True)
+def cover_loss(column: int, low: int, high: int, tables: Tables) -> float:
+    """The loss of the cover of codes *low*..*high* in one column."""
+    base, missing, places, node_base, _, parent, _, last, loss = tables
+    start = node_base[column]
+    if start < 0:
+        if high == missing[column] and low != high:
+            return 1.0
+        return min(places[base[column] + high] - places[base[column] + low], 1.0)
+    node = low
+    while last[start + node] < high:
+        node = parent[start + node]
+    return loss[start + node]
+
+
+@njit(cache=True)
+def fill_costs(low: Int32Array, high: Int32Array, tables: Tables, costs: FloatArray) -> None:
+    """``costs[base[c] + code]`` becomes the loss of column c's cover low..high widened to take in *code*."""
+    base, missing, places, node_base, leaves, parent, first, last, loss = tables
+    for column in range(low.size):
+        at = base[column]
+        size = leaves[column]
+        least, most = low[column], high[column]
+        start = node_base[column]
+        if start < 0:
+            gone = missing[column]
+            for code in range(size):
+                low_code, high_code = min(least, code), max(most, code)
+                if high_code == gone and low_code != high_code:
+                    costs[at + code] = 1.0
+                else:
+                    costs[at + code] = min(places[at + high_code] - places[at + low_code], 1.0)
+            continue
+        node = least
+        while last[start + node] < most:
+            node = parent[start + node]
+        left, right = first[start + node], last[start + node]
+        for code in range(left, right + 1):
+            costs[at + code] = loss[start + node]
+        while left > 0 or right < size - 1:
+            node = parent[start + node]
+            wide_left, wide_right = first[start + node], last[start + node]
+            for code in range(wide_left, left):
+                costs[at + code] = loss[start + node]
+            for code in range(right + 1, wide_right + 1):
+                costs[at + code] = loss[start + node]
+            left, right = wide_left, wide_right

@@ -1,0 +1,173 @@
+"""How good any release can be at best: prices that no box can exceed.
+
+Give every row a price p so that in no box do the k largest prices add up to more than k times the box's
+cost. A class of s >= k rows published as a box of cost c pays s c, and its rows' prices add up to at most
+s c: the k largest to k c or less, and then each of the others is at most c. So the sum of all prices is at
+most what *any* k-anonymous grouping pays, and their mean, divided by the number of columns, bounds NCP.
+The prices are found by raising all of them together (a dual ascent); when a box becomes full, those of its
+rows that still rise stop.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+from velado.anonymize.methods.progressive_kernel import Floats, Ints, Longs
+
+
+@numba.njit(cache=True)
+def _fills_at(
+    start: int, end: int, members: Ints, weight: Longs, price: Floats, cost: float, k: int, top: Floats
+) -> float:
+    """The common price of the rows still rising at which this box is full; infinity when none rises.
+
+    With j < k rising rows and F the sum of the k - j largest fixed prices it is (k cost - F) / j.
+    """
+    rising = 0
+    for i in range(start, end):
+        if price[members[i]] < 0:
+            rising += weight[members[i]]
+    if rising == 0:
+        return np.inf
+    if rising >= k:
+        return cost
+    wanted = k - rising
+    held = 0
+    for i in range(start, end):  # the largest fixed prices, kept in falling order
+        tuple_ = members[i]
+        value = price[tuple_]
+        if value < 0:
+            continue
+        for _ in range(min(weight[tuple_], wanted)):
+            if held == wanted and top[held - 1] >= value:
+                break
+            j = held if held < wanted else held - 1
+            while j > 0 and top[j - 1] < value:
+                top[j] = top[j - 1]
+                j -= 1
+            top[j] = value
+            if held < wanted:
+                held += 1
+    fixed = 0.0
+    for j in range(held):
+        fixed += top[j]
+    return (k * cost - fixed) / rising
+
+
+    at = size
+    heap[at] = box
+    while at > 0:
+        above = (at - 1) // 2
+        if key[heap[above]] <= key[box]:
+            break
+        heap[at] = heap[above]
+        at = above
+    heap[at] = box
+    return size + 1
+
+
+    """The first entry moved down to where the heap is in order again."""
+    box = heap[0]
+    at = 0
+    while True:
+        below = 2 * at + 1
+        if below >= size:
+            break
+        if below + 1 < size and key[heap[below + 1]] < key[heap[below]]:
+            below += 1
+        if key[heap[below]] >= key[box]:
+            break
+        heap[at] = heap[below]
+        at = below
+    heap[at] = box
+
+
+    """The price of each tuple's rows when all rise together up to *cap*; the boxes are all of cost below it.
+
+    A box fills later, never sooner, when another stops some of its rows, so a heap of the boxes by the price
+    at which they fill needs to be looked at only from its top.
+    """
+    boxes = box_cost.size
+    price = np.full(weight.size, -1.0)
+    key = box_cost.copy()
+    heap = np.argsort(key)  # a sorted list is a heap
+    size = boxes
+    top = np.empty(k)
+    while size > 0:
+        box = heap[0]
+        if key[box] >= cap:
+            break
+        fills = _fills_at(box_start[box], box_start[box + 1], members, weight, price, box_cost[box], k, top)
+        if fills > key[box] + 1e-12:
+            if fills >= cap:
+                heap[0] = heap[size - 1]
+                size -= 1
+            else:
+                key[box] = fills
+            _sift(heap, key, size)
+            continue
+        for i in range(box_start[box], box_start[box + 1]):
+            if price[members[i]] < 0:
+                price[members[i]] = key[box]
+        heap[0] = heap[size - 1]
+        size -= 1
+        _sift(heap, key, size)
+    for t in range(weight.size):
+        if price[t] < 0:
+            price[t] = cap
+    return price
+
+
+@numba.njit(cache=True)
+def _sift(heap: Longs, key: Floats, size: int) -> None:
+    """The first entry moved down to where the heap is in order again."""
+    box = heap[0]
+    at = 0
+    while True:
+        below = 2 * at + 1
+        if below >= size:
+            break
+        if below + 1 < size and key[heap[below + 1]] < key[heap[below]]:
+            below += 1
+        if key[heap[below]] >= key[box]:
+            break
+        heap[at] = heap[below]
+        at = below
+    heap[at] = box
+
+
+@numba.njit(cache=True)
+def raise_prices(
+    members: Ints, box_start: Longs, box_cost: Floats, weight: Longs, k: int, cap: float
+) -> Floats:
+    """The price of each tuple's rows when all rise together up to *cap*; the boxes are all of cost below it.
+
+    A box fills later, never sooner, when another stops some of its rows, so a heap of the boxes by the price
+    at which they fill needs to be looked at only from its top.
+    """
+    price = np.full(weight.size, -1.0)
+    key = box_cost.copy()
+    heap = np.argsort(key)  # a sorted list is a heap
+    size = box_cost.size
+    top = np.empty(k)
+    while size > 0:
+        box = heap[0]
+        if key[box] >= cap:
+            break
+        fills = _fills_at(box_start[box], box_start[box + 1], members, weight, price, box_cost[box], k, top)
+        if fills > key[box] + 1e-12 and fills < cap:
+            key[box] = fills
+        else:
+            if fills < cap:
+                for i in range(box_start[box], box_start[box + 1]):
+                    if price[members[i]] < 0:
+                        price[members[i]] = key[box]
+            size -= 1
+            heap[0] = heap[size]
+        _sift(heap, key, size)
+    for t in range(weight.size):
+        if price[t] < 0:
+            price[t] = cap
+    return price

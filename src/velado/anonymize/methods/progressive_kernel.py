@@ -1,0 +1,207 @@
+"""The compiled engine of progressive generalization: find the boxes of a cost band, make classes of them."""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int32]
+Longs = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+def scratch_for(nodes: int) -> tuple[Longs, Longs, Ints, Ints]:
+    """Working space for columns of at most *nodes* nodes a level."""
+    return (
+        np.zeros(nodes, dtype=np.int64),
+        np.zeros(nodes, dtype=np.int64),
+        np.empty(nodes, dtype=np.int32),
+        np.empty(nodes, dtype=np.int32),
+    )
+
+
+@numba.njit(cache=True)
+def spread(
+    codes: Ints,
+    weight: Longs,
+    node: Ints,
+    here: int,
+    below: int,
+    members: Ints,
+    out: Ints,
+    start: int,
+    end: int,
+    least: int,
+    rows: Longs,
+    place: Longs,
+    child: Ints,
+    touched: Ints,
+) -> int:
+    """members[start:end] sorted by their node of the level at *here* into *out*; returns where they end.
+
+    Nodes with fewer than *least* rows are left out, and so are nodes all of whose members share one node of
+    the level *below* (-1: there is none): the narrower box holds the same members at less cost.
+    *rows* and *place* are zero before and after.
+    """
+    seen = 0
+    for i in range(start, end):
+        tuple_ = members[i]
+        code = codes[tuple_]
+        at = node[here + code]
+        if place[at] == 0:
+            touched[seen] = at
+            seen += 1
+            if below >= 0:
+                child[at] = node[below + code]
+        elif below >= 0 and child[at] != node[below + code]:
+            child[at] = -1
+        place[at] += 1
+        rows[at] += weight[tuple_]
+    total = start
+    for j in range(seen):
+        at = touched[j]
+        if rows[at] >= least and (below < 0 or child[at] < 0):
+            number = place[at]
+            place[at] = total
+            total += number
+        else:
+            place[at] = -1
+    if total > start:
+        for i in range(start, end):
+            tuple_ = members[i]
+            at = node[here + codes[tuple_]]
+            if place[at] >= 0:
+                out[place[at]] = tuple_
+                place[at] += 1
+    for j in range(seen):
+        rows[touched[j]] = 0
+        place[touched[j]] = 0
+    return total
+
+
+@numba.njit(cache=True)
+def boxes_in_band(
+    codes: Ints,
+    weight: Longs,
+    base: Longs,
+    levels: Longs,
+    node: Ints,
+    cost: Floats,
+    dearest: Floats,
+    active: Ints,
+    least: int,
+    low: float,
+    high: float,
+    most_work: int,
+    buffer: Ints,
+    box_cost: Floats,
+    box_start: Longs,
+    scratch: tuple[Longs, Longs, Ints, Ints],
+) -> tuple[int, int, int]:
+    """All boxes with cost in low..high (high left out) that hold *least* rows among the *active* tuples.
+
+    Depth first over the columns; a node of the search is a box whose later columns are not yet chosen, and
+    holds its members, so that whatever has too few rows or costs too much is left with all that is inside.
+    Fills *buffer* with the members of box after box, *box_start* with where they start (and the end), and
+    *box_cost*; *scratch* is what `scratch_for` gives. Returns (boxes, tuples looked at, 1 if a buffer or the allowed work ran out, else 0).
+    """
+    columns = codes.shape[0]
+    count = active.size
+    rows, place, child, touched = scratch
+    member = np.empty((columns + 1, count), dtype=np.int32)
+    member[0] = active
+    start = np.zeros(columns + 1, dtype=np.int64)
+    end = np.zeros(columns + 1, dtype=np.int64)
+    level = np.full(columns + 1, -1, dtype=np.int64)
+    at = np.zeros(columns + 1, dtype=np.int64)
+    stop = np.zeros(columns + 1, dtype=np.int64)
+    paid = np.zeros(columns + 1)
+    end[0] = count
+    found = 0
+    filled = 0
+    work = 0
+    box_start[0] = 0
+    depth = 0
+    while depth >= 0:
+        if at[depth] >= stop[depth]:
+            level[depth] += 1
+            if level[depth] >= levels[depth]:
+                depth -= 1
+                continue
+            here = base[depth, level[depth]]
+            below = base[depth, level[depth] - 1] if level[depth] > 0 else -1
+            work += end[depth] - start[depth]
+            if work > most_work:
+                return found, work, 1
+            at[depth] = start[depth]
+            stop[depth] = spread(
+                codes[depth],
+                weight,
+                node,
+                here,
+                below,
+                member[depth],
+                member[depth + 1],
+                start[depth],
+                end[depth],
+                least,
+                rows,
+                place,
+                child,
+                touched,
+            )
+            continue
+        here = base[depth, level[depth]]
+        first = at[depth]
+        group = member[depth + 1]
+        code = codes[depth, group[first]]
+        name = node[here + code]
+        last = first + 1
+        while last < stop[depth] and node[here + codes[depth, group[last]]] == name:
+            last += 1
+        at[depth] = last
+        price = paid[depth] + cost[here + code]
+        if price >= high or price + dearest[depth + 1] < low:
+            continue
+        if depth < columns - 1:
+            depth += 1
+            start[depth] = first
+            end[depth] = last
+            at[depth] = 0
+            stop[depth] = 0
+            level[depth] = -1
+            paid[depth] = price
+            continue
+        if price < low:
+            continue
+        if filled + last - first > buffer.size or found >= box_cost.size:
+            return found, work, 1
+        box_cost[found] = price
+        for i in range(first, last):
+            buffer[filled] = group[i]
+            filled += 1
+        found += 1
+        box_start[found] = filled
+    return found, work, 0
+
+
+@numba.njit(cache=True)
+def take(
+    buffer: Ints, box_start: Longs, order: Longs, weight: Longs, label: Ints, classes: int, least: int
+) -> int:
+    """Boxes in the given order become classes while they hold *least* rows not yet in one.
+
+    Writes the class of each tuple to *label* (-1: none yet) and returns the new number of classes.
+    """
+    for box in order:
+        rows = 0
+        for i in range(box_start[box], box_start[box + 1]):
+            if label[buffer[i]] < 0:
+                rows += weight[buffer[i]]
+        if rows >= least:
+            for i in range(box_start[box], box_start[box + 1]):
+                if label[buffer[i]] < 0:
+                    label[buffer[i]] = classes
+            classes += 1
+    return classes

@@ -1,0 +1,141 @@
+"""`velado anonymize`: publish a table that keeps a promise."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from velado.apps.cli import options as flags
+from velado.apps.cli import show, summary
+from velado.apps.cli.method_flags import DEFAULT_METHOD, META, build_method, promises_k
+from velado.apps.cli.waiting import waiting
+from velado.apps.cli.words import say
+from velado.errors import OutputError
+
+
+def anonymize(
+    ctx: typer.Context,
+    file: flags.File,
+    schema: flags.SchemaFile = None,
+    method: Annotated[
+        str, typer.Option("--method", "-m", metavar="NAME", help="See `velado methods`.")
+    ] = DEFAULT_METHOD,
+    k: Annotated[
+        int | None,
+        typer.Option(
+            "-k", help="k-anonymity: rows or people that share the quasi-identifiers.", show_default="5"
+        ),
+    ] = None,
+    l_diversity: Annotated[
+        int | None,
+        typer.Option(
+            "--l-diversity",
+            help="Distinct values of every sensitive column in each group.",
+            show_default=False,
+        ),
+    ] = None,
+    suppression: Annotated[
+        float, typer.Option("--suppression", help="Share of rows that may be dropped, from 0 to 1.")
+    ] = 0.0,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of every random choice.")] = 0,
+    output: flags.Output = Path("release"),
+    per: flags.Per = None,
+    undeclared: flags.Undeclared = "refuse",
+    encoding: flags.Encoding = None,
+    format: flags.Format = "csv",
+    formulas: flags.Formulas = "keep",
+    report: flags.Reports = "html",
+    force: flags.Force = False,
+    as_json: flags.AsJson = False,
+    lang: flags.Lang = None,
+    debug: flags.Debug = False,
+    quiet: flags.Quiet = False,
+) -> None:
+    """Publish a table that keeps a promise.
+
+    The release is a folder: the table, a report, a manifest and a recipe. The method's own parameters are flags too: `velado methods NAME` lists them. Without --schema the roles of
+    the columns are inferred, printed and saved beside the release: review them.
+    """
+    tongue = flags.language(lang)
+    settings: dict[str, Any] = {
+        "suppression": suppression,
+        "seed": seed,
+        "per": None if per is None else flags.one_of(per, flags.PER, "--per"),
+        "undeclared": flags.one_of(undeclared, flags.UNDECLARED, "--undeclared"),
+        "format": flags.one_of(format, flags.FORMATS, "--format"),
+        "formulas": flags.one_of(formulas, flags.FORMULAS, "--formulas"),
+        "reports": flags.several_of(report, flags.REPORTS, "--report"),
+        "force": force,
+        "language": tongue,
+    }
+    refuse_existing(output, force)
+    with waiting(tongue, quiet or as_json) as progress:
+        from velado.anonymize.methods import method_named
+        from velado.study.run import publish
+
+        chosen = method_named(method)
+        source: Any = file
+        inspection = None
+        if schema is None:
+            source, inspection, settings["beside"] = inferred(file, encoding)
+            meaning = inspection.schema
+        else:
+            from velado.data.io import read_schema
+
+            meaning = read_schema(schema)
+            settings["schema_folder"] = schema.parent
+        if encoding is not None:
+            meaning = replace(meaning, encoding=encoding)
+        published = publish(
+            source,
+            meaning,
+            build_method(chosen, k, ctx.meta.get(META, {})),
+            guarantees(chosen, k, l_diversity, per, meaning),
+            out=output,
+            progress=progress,
+            **settings,
+        )
+    if inspection is not None and not as_json and not quiet:
+        show.line(say(tongue, "roles_inferred", path=published.folder / "schema.toml"))
+        summary.roles(inspection, tongue)
+    summary.published(published, tongue, as_json, quiet, formulas)
+
+
+def refuse_existing(folder: Path, force: bool) -> None:
+    """An output folder that exists is refused before the work, not after it."""
+    if folder.exists() and not force:
+        raise OutputError(
+            f"The output folder '{folder.name}' exists already.",
+            "Writing into it would mix two releases.",
+            "Choose another folder, or pass --force to replace it.",
+        )
+
+
+def inferred(file: Path, encoding: str | None) -> tuple[Any, Any, dict[str, bytes]]:
+    """The table, what was inferred of it, and the schema file to put beside the release."""
+    from velado.data.inspect import inspect, schema_toml
+    from velado.data.io import read_table
+
+    table = read_table(file, encoding=encoding)
+    inspection = inspect(table)
+    if encoding is not None:
+        inspection = replace(inspection, schema=replace(inspection.schema, encoding=encoding))
+    return table, inspection, {"schema.toml": schema_toml(inspection).encode()}
+
+
+def guarantees(
+    method: type[Any], k: int | None, l_diversity: int | None, per: str | None, schema: Any
+) -> tuple[Any, ...]:
+    """The promises beyond the method's own: l-diversity, and k where the method itself promises nothing."""
+    from velado.anonymize.guarantees import KAnonymity, LDiversity
+
+    asked: list[Any] = []
+    if k is not None and not promises_k(method):
+        by_person = per == "person" or (per is None and schema.person is not None)
+        asked.append(KAnonymity(k, "person" if by_person else "row"))
+    if l_diversity is not None:
+        asked.append(LDiversity(l_diversity))
+    return tuple(asked)

@@ -1,0 +1,144 @@
+"""`velado measure`: what a release cost, and what it bought, beside its original."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, get_args
+
+import typer
+
+from velado.apps.cli import options as flags
+from velado.apps.cli import show
+from velado.apps.cli.waiting import waiting
+from velado.apps.cli.words import number, percent, say
+
+TABLES = ("table.csv", "table.parquet")
+
+
+def measure(
+    original: Annotated[Path, typer.Argument(metavar="ORIGINAL", show_default=False)],
+    release: Annotated[Path, typer.Argument(metavar="RELEASE", show_default=False)],
+    schema: Annotated[
+        Path, typer.Option("--schema", "-s", metavar="FILE", help="Schema file (TOML).", show_default=False)
+    ],
+    k: Annotated[
+        int | None, typer.Option("-k", help="k for the average group size.", show_default=False)
+    ] = None,
+    variant: Annotated[
+        str,
+        typer.Option(
+            "--variant",
+            metavar="NAME",
+            help="NCP: leaves-1, leaves/total, sets, thesis, thesis-distinct, gok, das-eq1.",
+        ),
+    ] = "leaves-1",
+    direction: Annotated[
+        str,
+        typer.Option(
+            "--direction", metavar="NAME", help="Linkage: released-to-original or original-to-released."
+        ),
+    ] = "released-to-original",
+    ties: Annotated[
+        str, typer.Option("--ties", metavar="NAME", help="Linkage, equally near rows: expected, first, any.")
+    ] = "expected",
+    linkage: Annotated[
+        bool | None,
+        typer.Option(
+            "--linkage/--no-linkage",
+            help="Run the linkage attack; by default up to 200,000 rows.",
+            show_default=False,
+        ),
+    ] = None,
+    undeclared: flags.Undeclared = "refuse",
+    encoding: flags.Encoding = None,
+    as_json: flags.AsJson = False,
+    lang: flags.Lang = None,
+    debug: flags.Debug = False,
+    quiet: flags.Quiet = False,
+) -> None:
+    """Measure the loss and the risk of a release.
+
+    Both files are needed: the original, and what was published of it.
+    """
+    tongue = flags.language(lang)
+    how: Any = flags.one_of(undeclared, flags.UNDECLARED, "--undeclared")
+    with waiting(tongue, quiet or as_json):
+        from velado.data.io import read_schema, read_table
+        from velado.measure.measured import Settings, measure_files
+        from velado.measure.risk.record_linkage import Direction, Ties
+        from velado.measure.utility.ncp import VARIANTS
+
+        settings: dict[str, Any] = {
+            "variant": flags.one_of(variant, VARIANTS, "--variant"),
+            "direction": flags.one_of(direction, get_args(Direction), "--direction"),
+            "ties": flags.one_of(ties, get_args(Ties), "--ties"),
+            "linkage": linkage,
+        }
+        table = read_table(original, read_schema(schema), how, encoding)
+        published = read_table(table_of(release))
+        scores = measure_files(table, published.frame, k=k, settings=Settings(**settings)).to_dict()
+    if as_json:
+        show.as_json(scores)
+    elif not quiet:
+        show.table(
+            say(tongue, "measure_title"),
+            [say(tongue, key) for key in ("measure_metric", "before", "after")],
+            [*_utility(scores, tongue), *_risk(scores, tongue)],
+        )
+        for name, reason in scores["not_measured"].items():
+            show.line(f"{say(tongue, 'not_measured')}: {name}. {reason}")
+        for text in scores["notes"]:
+            show.line(text)
+
+
+def table_of(release: Path) -> Path:
+    """The published table: the file itself, or the table inside the folder of a release."""
+    return next((release / name for name in TABLES if (release / name).is_file()), release)
+
+
+def _utility(scores: dict[str, Any], lang: str) -> list[list[str]]:
+    utility, rows = scores["utility"], scores["rows"]
+    out = [
+        [say(lang, "rows"), number(rows["original"], lang), number(rows["published"], lang)],
+    ]
+    ncp = utility["ncp"]
+    if ncp is not None:
+        out.append([f"NCP ({ncp['variant']})", "", percent(ncp["overall"], lang)])
+        out += [[f"  {name}", "", percent(share, lang)] for name, share in ncp["by_column"].items()]
+    if utility["false_cells"] is not None:
+        out.append([say(lang, "false_cells"), "", percent(utility["false_cells"]["share"], lang)])
+    size, cost = utility["average_group_size"], utility["discernibility"]
+    out.append([say(lang, "mean"), "", number(size["mean"], lang, 2)])
+    if size["c_avg"] is not None:
+        out.append([f"C_avg (k = {size['k']})", "", number(size["c_avg"], lang, 3)])
+    out.append([say(lang, "discernibility"), "", number(cost["value"], lang)])
+    return out
+
+
+def _risk(scores: dict[str, Any], lang: str) -> list[list[str]]:
+    before, after = scores["risk"]["before"], scores["risk"]["after"]
+    out = []
+    for side, unit in (("by_row", "rows"), ("by_person", "people")):
+        old, new = before[side], after[side]
+        if old is None:
+            continue
+        name = say(lang, unit)
+        for key, part, inner in (
+            ("prosecutor_highest", "prosecutor", "highest"),
+            ("prosecutor_mean", "prosecutor", "mean"),
+            ("journalist_highest", "journalist", "highest"),
+            ("marketer", "marketer", "expected_share"),
+        ):
+            shown = "" if new is None else percent(new[part][inner], lang)
+            out.append([f"{say(lang, key)} ({name})", percent(old[part][inner], lang), shown])
+        unique = f"unique_{unit}"
+        shown = "" if new is None else number(after["uniqueness"][unique], lang)
+        out.append([f"{say(lang, 'unique')} ({name})", number(before["uniqueness"][unique], lang), shown])
+    return out + _linkage(scores["risk"]["record_linkage"], lang)
+
+
+def _linkage(found: dict[str, Any] | None, lang: str) -> list[list[str]]:
+    if found is None:
+        return []
+    rules = ", ".join(str(found[name]) for name in ("direction", "ties", "scaling", "metric"))
+    return [[f"{say(lang, 'linkage')} ({rules})", "", percent(found["share"], lang)]]

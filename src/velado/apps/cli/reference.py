@@ -1,0 +1,115 @@
+"""The manual page of the command line, made from the commands themselves so that it cannot lie.
+
+    python -m velado.apps.cli.reference docs/reference/cli.md
+
+writes it; a test compares the file with what this module makes.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from velado.apps.cli.app import command
+from velado.apps.cli.commands.methods import describe, shown
+from velado.apps.cli.method_flags import flags_of
+from velado.apps.cli.words import EXIT_CODES
+
+LEAD = """\
+# The command line
+
+This page is made by `python -m velado.apps.cli.reference docs/reference/cli.md`; do not edit it by hand.
+
+Results go to standard output, everything else (warnings, errors, the progress bar) to standard error. With
+`--json` the result is one JSON object. A column or a flag that is not known is refused, never passed over.
+
+Every error is three sentences: what happened, why it matters, what to do. With `--json` it is also an object
+on standard output: `{"error": {"type", "what", "why", "fix", "exit_code"}}`. No error repeats a cell of the
+table. A traceback is shown with `--debug` only. A run that fails writes nothing.
+
+`--lang pt`, or `VELADO_LANG=pt` in the environment, switches what is printed and the report to Portuguese.
+"""
+
+
+def page() -> str:
+    """The whole page as Markdown."""
+    parts = [LEAD, _exit_codes()]
+    parts += [_command(part) for part in command().commands.values()]
+    parts.append(_methods())
+    return "\n".join(parts)
+
+
+def _exit_codes() -> str:
+    rows = [f"| {code} | {text['en']} |" for code, text in EXIT_CODES.items()]
+    return "\n".join(["## Exit codes", "| Code | Meaning |", "|---|---|", *rows, ""])
+
+
+def _command(part: click.Command) -> str:
+    ctx = click.Context(part, info_name=f"velado {part.name}")
+    usage = " ".join(part.collect_usage_pieces(ctx))
+    lines = [f"## velado {part.name}", "```", f"velado {part.name} {usage}", "```"]
+    lines += [" ".join(text.split()) + "\n" for text in (part.help or "").split("\n\n")]
+    rows = []
+    for parameter in part.params:
+        name = ", ".join(f"`{opt}`" for opt in (*parameter.opts, *parameter.secondary_opts))
+        if isinstance(parameter, click.Option):
+            takes = "" if parameter.is_flag else _cell(_metavar(parameter, ctx))
+            rows.append(f"| {name} | {takes} | {_default(parameter)} | {_cell(parameter.help or '')} |")
+        else:
+            label = _metavar(parameter, ctx)
+            rows.append(f"| `{_cell(label)}` | | | {_cell(getattr(parameter, 'help', None) or '')} |")
+    return "\n".join([*lines, "| Flag | Takes | Default | Meaning |", "|---|---|---|---|", *rows, ""])
+
+
+def _metavar(parameter: Any, ctx: click.Context) -> str:
+    return str(parameter.make_metavar(ctx) if parameter.metavar is None else parameter.metavar)
+
+
+def _default(option: click.Option) -> str:
+    if option.required:
+        return "required"
+    if option.is_flag or option.default is None:
+        return option.show_default if isinstance(option.show_default, str) else ""
+    return _cell(str(option.default))
+
+
+def _methods() -> str:
+    from velado.anonymize.methods import METHODS
+
+    lines = [
+        "## Methods and their flags",
+        "A method's flags are given to `velado anonymize` beside `--method NAME`. `-k` always is the k of",
+        "k-anonymity: with a method that promises nothing by itself it is an extra promise that is checked.",
+        "",
+    ]
+    for method in METHODS:
+        facts = describe(method)
+        lines += [f"### {facts['name']}", f"{facts['title']}. Source: {facts['source']}.", ""]
+        lines += [f"Promise: {facts['promise']}. Cost: {facts['cost']}.", ""]
+        lines += ["| Flag | Takes | Default | Meaning |", "|---|---|---|---|"]
+        lines += [
+            f"| `{flag.flag}` | {_cell(flag.takes)} | {_cell(shown(flag.default))} | {_cell(flag.help)} |"
+            for flag in flags_of(method)
+        ]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def write(path: Path) -> None:
+    """The page stands in *path*."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        write(Path(sys.argv[1]))
+    else:
+        sys.stdout.write(page())

@@ -1,0 +1,212 @@
+"""What is printed after a run: ten lines on a release, the proposed roles, how exposed people are."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from typing import TYPE_CHECKING
+
+from velado.apps.cli import show
+from velado.apps.cli.words import number, percent, say
+
+if TYPE_CHECKING:
+    from velado.anonymize.guarantees.base import Verdict
+    from velado.anonymize.release import Release
+    from velado.data.inspect import Inspection
+    from velado.measure.measured import Scores
+    from velado.study.run import Published
+
+LINES = 10
+
+
+def published(done: Published, lang: str, as_json: bool, quiet: bool, formulas: str) -> None:
+    """A finished release is told: as JSON the manifest and the folder, else in ten lines and its warnings."""
+    if as_json:
+        manifest = json.loads((done.folder / "manifest.json").read_text("utf-8"))
+        files = sorted(path.name for path in done.folder.iterdir())
+        show.as_json({"folder": str(done.folder), "files": files, **manifest})
+        return
+    if quiet:
+        return
+    for text in warnings(done.release, lang, formulas):
+        show.note(f"{say(lang, 'warning')}: {text}")
+    for text in ten_lines(done, lang):
+        show.line(text)
+
+
+def warnings(release: Release, lang: str, formulas: str) -> list[str]:
+    """What the steward should look at, without any cell: the release's own warnings, side doors, formulas."""
+    from velado.data.folders import count_formulas
+
+    out = list(release.warnings)
+    out += [door.sentence() for door in release.side_doors if not door.accepted]
+    count = count_formulas(release.frame) if formulas == "keep" else 0
+    if count:
+        out.append(say(lang, "formulas", count=number(count, lang)))
+    return out
+
+
+def ten_lines(done: Published, lang: str) -> list[str]:
+    """The release in exactly ten lines, the last two being where it and its report are."""
+    release = done.release
+    table, checked = release.table, release.checked
+    unit, unique_before, unique_after, risk_before, risk_after = exposure_change(done.scores)
+    smallest, wild = (reading.smallest for reading in checked.readings)
+    ncp = done.scores.ncp
+    losses = release.losses if ncp is None else ncp.by_column
+    most = max(losses, key=losses.__getitem__)
+    people = done.scores.before.uniqueness.people
+    facts = {
+        "source": table.source,
+        "rows": number(table.rows, lang),
+        "columns": number(table.frame.width, lang),
+    }
+    own = [f"{f.name} = {getattr(release.method, f.name)}" for f in fields(release.method)]  # type: ignore[arg-type]
+    reports = [path.name for path in sorted(done.folder.glob("report.*"))]
+    report = "report.html" if "report.html" in reports else (reports[0] if reports else None)
+    return [
+        say(lang, "line_table", **facts)
+        if people is None
+        else say(lang, "line_table_people", people=number(people, lang), **facts),
+        say(
+            lang,
+            "line_method",
+            title=release.method.title,
+            settings=", ".join([*own, f"seed = {release.seed}"]),
+        ),
+        say(
+            lang,
+            "line_promise",
+            type=say(lang, release.promise),
+            sentences=" ".join(verdict(v, lang) for v in release.verdicts) or say(lang, "no_guarantee"),
+        ),
+        say(
+            lang,
+            "line_groups",
+            groups=number(checked.partition.count, lang),
+            mean=number(release.frame.height / checked.partition.count, lang, 1),
+            smallest=number(smallest, lang),
+            wild=number(wild, lang),
+        ),
+        say(
+            lang,
+            "line_unique",
+            before=number(unique_before, lang),
+            after=number(unique_after, lang),
+            unit=say(lang, unit),
+        ),
+        say(lang, "line_risk", before=percent(risk_before, lang), after=percent(risk_after, lang)),
+        say(
+            lang,
+            "line_loss",
+            variant="leaves-1" if ncp is None else ncp.variant,
+            loss=percent(release.loss if ncp is None else ncp.overall, lang),
+            column=most,
+            most=percent(losses[most], lang),
+        ),
+        say(
+            lang,
+            "line_rows",
+            rows=number(release.frame.height, lang),
+            suppressed=number(release.suppressed, lang),
+            doors=number(len(release.side_doors), lang),
+        ),
+        say(lang, "line_release", path=done.folder),
+        say(lang, "line_report", path=say(lang, "none") if report is None else done.folder / report),
+    ]
+
+
+def exposure_change(scores: Scores) -> tuple[str, int, int, float, float]:
+    """Unit (rows or people), how many are unique before and after, and the highest risk before and after."""
+    before, after = scores.before, scores.after
+    if before.people is not None and after.people is not None:
+        return (
+            "people",
+            before.uniqueness.unique_people or 0,
+            after.uniqueness.unique_people or 0,
+            before.people.prosecutor.highest,
+            after.people.prosecutor.highest,
+        )
+    return (
+        "rows",
+        before.uniqueness.unique_rows,
+        after.uniqueness.unique_rows,
+        before.rows.prosecutor.highest,
+        after.rows.prosecutor.highest,
+    )
+
+
+def verdict(found: Verdict, lang: str) -> str:
+    """A verdict as a sentence in the language."""
+    return say(
+        lang,
+        "guarantee_holds" if found.holds else "guarantee_broken",
+        guarantee=found.guarantee,
+        needed=number(found.needed, lang),
+        unit=say(lang, found.unit),
+        achieved=number(found.achieved, lang),
+        groups=number(found.failing_groups, lang),
+        rows=number(found.failing_rows, lang),
+    )
+
+
+def roles(inspection: Inspection, lang: str) -> None:
+    """The proposed roles, one column a line, with the reasons for each."""
+    show.table(
+        say(lang, "roles_title"),
+        [say(lang, key) for key in ("column", "role", "kind", "found", "why_column")],
+        [
+            [
+                column.name,
+                column.role if column.publish else f"{column.role}, {say(lang, 'kept_back')}",
+                column.kind,
+                column.identifier or "",
+                "; ".join(column.why),
+            ]
+            for column in inspection.columns
+        ],
+    )
+
+
+def exposure(inspection: Inspection, lang: str) -> None:
+    """Direct identifiers, how well columns tell rows apart, and how many are unique now."""
+    found = [f"{c.name} ({c.identifier})" for c in inspection.columns if c.identifier is not None]
+    show.line(say(lang, "identifiers_found", columns=", ".join(found) or say(lang, "none")))
+    if inspection.person is not None:
+        show.line(say(lang, "person_column", column=inspection.person))
+    by_name = {column.name: column for column in inspection.columns}
+    ranked = [by_name[name] for name in inspection.ranking]
+    show.table(
+        say(lang, "ranking_title"),
+        [say(lang, key) for key in ("columns", "distinct", "distinction", "separation")],
+        [
+            [c.name, number(c.distinct, lang), percent(c.distinction, lang), percent(c.separation, lang)]
+            for c in ranked
+        ]
+        + [
+            [" + ".join(best.columns), "", percent(best.distinction, lang), percent(best.separation, lang)]
+            for best in inspection.sets
+            if len(best.columns) > 1
+        ],
+    )
+    now = inspection.exposure
+    if now is None:
+        return
+    show.line(
+        say(
+            lang,
+            "unique_rows",
+            unique=number(now.unique_rows, lang),
+            rows=number(inspection.rows, lang),
+            smallest=number(now.smallest, lang),
+        )
+    )
+    if inspection.person is not None:
+        show.line(
+            say(
+                lang,
+                "unique_people",
+                unique=number(now.unique_people, lang),
+                people=number(now.people, lang),
+            )
+        )

@@ -1,0 +1,266 @@
+"""Every text the command line prints of its own, in English and Portuguese, under the same keys."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+EXIT_CODES: Mapping[int, Mapping[str, str]] = {
+    0: {"en": "done, and every promise holds", "pt": "feito, e toda promessa vale"},
+    1: {"en": "an unexpected error", "pt": "um erro inesperado"},
+    2: {"en": "a flag or parameter is wrong", "pt": "uma opção ou um parâmetro está errado"},
+    3: {
+        "en": "the table, schema, taxonomy or recipe cannot be used as it is",
+        "pt": "a tabela, o esquema, a taxonomia ou a receita não pode ser usada como está",
+    },
+    4: {
+        "en": "a promise does not hold, or could not be kept within the suppression limit",
+        "pt": "uma promessa não vale, ou não coube no limite de supressão",
+    },
+    5: {
+        "en": "the output exists already, cannot be written, or was refused",
+        "pt": "a saída já existe, não pode ser escrita ou foi recusada",
+    },
+    6: {"en": "an optional library is not installed", "pt": "uma biblioteca opcional não está instalada"},
+    130: {"en": "interrupted by the user", "pt": "interrompido pelo usuário"},
+}
+
+_EN = {
+    # errors
+    "why": "Why",
+    "what_to_do": "What to do",
+    "usage_why": "The command line cannot be understood as it stands.",
+    "usage_fix": "{hint}See `{command} --help`.",
+    "did_you_mean": "Did you mean '{word}'?",
+    "unexpected_what": "An unexpected {kind} stopped the run.",
+    "unexpected_why": "Its message is not shown because it may hold values of the table.",
+    "unexpected_fix": "Run the command again with --debug to see where it happened.",
+    "warning": "Warning",
+    # progress
+    "working": "working",
+    "compiling": "compiling once, about 10 s",
+    # summaries of a release
+    "line_table": "Table: {source}, {rows} rows, {columns} columns",
+    "line_table_people": "Table: {source}, {rows} rows of {people} people, {columns} columns",
+    "line_method": "Method: {title}; {settings}",
+    "line_promise": "Promise ({type}): {sentences}",
+    "no_guarantee": "no guarantee, only measured",
+    "line_groups": "Groups: {groups}, mean size {mean}, smallest {smallest}; blanks as wildcards: smallest {wild}",
+    "line_unique": "Unique on the quasi-identifiers: {before} {unit} before, {after} after",
+    "line_risk": "Highest risk of being found: {before} before, {after} after",
+    "line_loss": "Information loss (NCP, {variant}): {loss}; most in {column}: {most}",
+    "line_rows": "Rows published: {rows}; suppressed: {suppressed}; side doors named: {doors}",
+    "line_release": "Release: {path}",
+    "line_report": "Report: {path}",
+    "none": "none",
+    "roles_inferred": "No schema was given: the roles below were inferred. Review them; they are saved in {path}.",
+    "formulas": (
+        "{count} cell(s) begin like a spreadsheet formula and were kept; --formulas escape puts an apostrophe "
+        "before them."
+    ),
+    "guarantee_holds": "{guarantee}: needs {needed} {unit}, the weakest group has {achieved}; holds.",
+    "guarantee_broken": (
+        "{guarantee}: needs {needed} {unit}, the weakest group has {achieved}; broken in {groups} group(s), "
+        "{rows} row(s)."
+    ),
+    "rows": "rows",
+    "people": "people",
+    "distinct values": "distinct values",
+    "guaranteed": "guaranteed",
+    "measured": "measured",
+    "as in the paper": "as in the paper",
+    # inspect
+    "column": "column",
+    "role": "role",
+    "kind": "kind",
+    "found": "looks like",
+    "kept_back": "not published",
+    "why_column": "why",
+    "distinct": "distinct",
+    "separation": "separation",
+    "distinction": "distinction",
+    "columns": "columns",
+    "roles_title": "Roles proposed",
+    "ranking_title": "How well columns tell rows apart",
+    "identifiers_found": "Direct identifiers: {columns}.",
+    "person_column": "Rows that share '{column}' are taken for one person.",
+    "unique_rows": "{unique} of {rows} rows are unique on the proposed quasi-identifiers; smallest class: {smallest}.",
+    "unique_people": "{unique} of {people} people are unique on the proposed quasi-identifiers.",
+    "schema_written": "Schema written to {path}. Review it before anything is published.",
+    "schema_hint": "Write the proposal to a file with --write schema.toml, then review it.",
+    # verify
+    "verify_title": "What the file itself shows ({rows} rows, {quasi} quasi-identifiers, {groups} groups)",
+    "guarantee": "guarantee",
+    "needed": "needed",
+    "achieved": "found",
+    "verdict": "verdict",
+    "holds": "holds",
+    "broken": "BROKEN",
+    "failing": "failing rows",
+    "readings_title": "Both readings of blanks",
+    "reading": "reading",
+    "smallest": "smallest class",
+    "mean": "mean class",
+    "a blank is a value of its own": "a blank is a value of its own",
+    "a blank matches anything": "a blank matches anything",
+    "person_absent": (
+        "The person column '{column}' is not in this file, so k per person cannot be checked from it; "
+        "rows are counted."
+    ),
+    "side_doors_title": "Side doors in this file",
+    "side_doors_class": "Smallest class if an attacker reads them too: {smallest}.",
+    "every_promise_holds": "Every promise that was asked for holds in this file.",
+    "promise_fails": "A promise does not hold in this file.",
+    # measure
+    "measure_title": "What the release cost and bought",
+    "measure_metric": "measure",
+    "before": "original",
+    "after": "release",
+    "false_cells": "false cells",
+    "discernibility": "discernibility",
+    "prosecutor_highest": "risk of being found, highest",
+    "prosecutor_mean": "risk of being found, mean",
+    "journalist_highest": "journalist's risk, highest",
+    "marketer": "share a marketer finds",
+    "unique": "unique",
+    "linkage": "linkage",
+    "not_measured": "Not measured",
+    # methods
+    "methods_title": "Methods",
+    "name": "name",
+    "promise": "promise",
+    "cost": "cost",
+    "source": "source",
+    "flag": "flag",
+    "takes": "takes",
+    "default": "default",
+    "meaning": "meaning",
+    "methods_hint": "Parameters of one method: velado methods NAME",
+}
+
+_PT = {
+    "why": "Por quê",
+    "what_to_do": "O que fazer",
+    "usage_why": "A linha de comando não pode ser entendida como está.",
+    "usage_fix": "{hint}Veja `{command} --help`.",
+    "did_you_mean": "Seria '{word}'?",
+    "unexpected_what": "Um {kind} inesperado interrompeu a execução.",
+    "unexpected_why": "A mensagem não é mostrada porque pode conter valores da tabela.",
+    "unexpected_fix": "Execute de novo com --debug para ver onde aconteceu.",
+    "warning": "Aviso",
+    "working": "trabalhando",
+    "compiling": "compilando uma única vez, cerca de 10 s",
+    "line_table": "Tabela: {source}, {rows} linhas, {columns} colunas",
+    "line_table_people": "Tabela: {source}, {rows} linhas de {people} pessoas, {columns} colunas",
+    "line_method": "Método: {title}; {settings}",
+    "line_promise": "Promessa ({type}): {sentences}",
+    "no_guarantee": "sem garantia, apenas medida",
+    "line_groups": "Grupos: {groups}, tamanho médio {mean}, menor {smallest}; brancos como curingas: menor {wild}",
+    "line_unique": "Únicos nos quase-identificadores: {before} {unit} antes, {after} depois",
+    "line_risk": "Maior risco de ser encontrado: {before} antes, {after} depois",
+    "line_loss": "Perda de informação (NCP, {variant}): {loss}; maior em {column}: {most}",
+    "line_rows": "Linhas publicadas: {rows}; suprimidas: {suppressed}; portas laterais apontadas: {doors}",
+    "line_release": "Publicação: {path}",
+    "line_report": "Relatório: {path}",
+    "none": "nenhuma",
+    "roles_inferred": "Nenhum esquema foi dado: os papéis abaixo foram inferidos. Revise-os; estão salvos em {path}.",
+    "formulas": (
+        "{count} célula(s) começam como fórmula de planilha e foram mantidas; --formulas escape põe um apóstrofo "
+        "antes delas."
+    ),
+    "guarantee_holds": "{guarantee}: precisa de {needed} {unit}, o grupo mais fraco tem {achieved}; vale.",
+    "guarantee_broken": (
+        "{guarantee}: precisa de {needed} {unit}, o grupo mais fraco tem {achieved}; quebrada em {groups} grupo(s), "
+        "{rows} linha(s)."
+    ),
+    "rows": "linhas",
+    "people": "pessoas",
+    "distinct values": "valores distintos",
+    "guaranteed": "garantida",
+    "measured": "medida",
+    "as in the paper": "como no artigo",
+    "column": "coluna",
+    "role": "papel",
+    "kind": "tipo",
+    "found": "parece ser",
+    "kept_back": "não publicada",
+    "why_column": "motivo",
+    "distinct": "distintos",
+    "separation": "separação",
+    "distinction": "distinção",
+    "columns": "colunas",
+    "roles_title": "Papéis propostos",
+    "ranking_title": "Quanto as colunas distinguem as linhas",
+    "identifiers_found": "Identificadores diretos: {columns}.",
+    "person_column": "Linhas com o mesmo '{column}' são tomadas como uma pessoa.",
+    "unique_rows": "{unique} de {rows} linhas são únicas nos quase-identificadores propostos; menor classe: {smallest}.",
+    "unique_people": "{unique} de {people} pessoas são únicas nos quase-identificadores propostos.",
+    "schema_written": "Esquema escrito em {path}. Revise-o antes de publicar qualquer coisa.",
+    "schema_hint": "Escreva a proposta em um arquivo com --write schema.toml e revise-a.",
+    "verify_title": "O que o próprio arquivo mostra ({rows} linhas, {quasi} quase-identificadores, {groups} grupos)",
+    "guarantee": "garantia",
+    "needed": "pedido",
+    "achieved": "encontrado",
+    "verdict": "veredito",
+    "holds": "vale",
+    "broken": "QUEBRADA",
+    "failing": "linhas que falham",
+    "readings_title": "As duas leituras dos brancos",
+    "reading": "leitura",
+    "smallest": "menor classe",
+    "mean": "classe média",
+    "a blank is a value of its own": "um branco é um valor próprio",
+    "a blank matches anything": "um branco casa com qualquer valor",
+    "person_absent": (
+        "A coluna de pessoa '{column}' não está neste arquivo, então k por pessoa não pode ser conferido nele; "
+        "contam-se linhas."
+    ),
+    "side_doors_title": "Portas laterais neste arquivo",
+    "side_doors_class": "Menor classe se um atacante também as lê: {smallest}.",
+    "every_promise_holds": "Toda promessa pedida vale neste arquivo.",
+    "promise_fails": "Uma promessa não vale neste arquivo.",
+    "measure_title": "O que a publicação custou e o que trouxe",
+    "measure_metric": "medida",
+    "before": "original",
+    "after": "publicação",
+    "false_cells": "células falsas",
+    "discernibility": "discernibilidade",
+    "prosecutor_highest": "risco de ser encontrado, maior",
+    "prosecutor_mean": "risco de ser encontrado, médio",
+    "journalist_highest": "risco do jornalista, maior",
+    "marketer": "parte que um comerciante encontra",
+    "unique": "únicos",
+    "linkage": "ligação de registros",
+    "not_measured": "Não medido",
+    "methods_title": "Métodos",
+    "name": "nome",
+    "promise": "promessa",
+    "cost": "custo",
+    "source": "fonte",
+    "flag": "opção",
+    "takes": "aceita",
+    "default": "padrão",
+    "meaning": "significado",
+    "methods_hint": "Parâmetros de um método: velado methods NOME",
+}
+
+WORDS: Mapping[str, Mapping[str, str]] = {"en": _EN, "pt": _PT}
+
+
+def say(lang: str, key: str, **parts: Any) -> str:
+    """The text under *key* in the language *lang*, its places filled."""
+    text = WORDS[lang][key]
+    return text.format(**parts) if parts else text
+
+
+def number(value: float, lang: str, digits: int | None = None) -> str:
+    """A number as the language writes it: 1,234.5 or 1.234,5."""
+    if digits is None:
+        digits = 0 if float(value).is_integer() else 4
+    text = f"{value:,.{digits}f}"
+    return text if lang == "en" else text.translate(str.maketrans(",.", ".,"))
+
+
+def percent(share: float, lang: str) -> str:
+    """A share in percent, one digit after the point."""
+    return number(100 * share, lang, 1) + "%"

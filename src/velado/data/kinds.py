@@ -1,0 +1,121 @@
+"""What kind of values a column holds: numbers, dates, categories or free text, found from its cells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from velado.data.identifiers import header_names_codes, header_says
+from velado.data.schema import Kind
+
+MISSING_TOKENS = frozenset(
+    ["", "NA", "N/A", "n/a", "#N/A", "na", "NaN", "nan", "NAN", "null", "NULL", "Null", "?", "-", "--"]
+)
+DATE_FORMATS = ("%Y-%m-%d", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%d.%m.%Y", "%Y/%m/%d")
+DATETIME_FORMATS = ("%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%d/%m/%Y %H:%M:%S", "%d/%m/%Y %H:%M")
+_EXACT_LIMIT = 2.0**53
+
+
+@dataclass(frozen=True)
+class Inferred:
+    """The kind of a column, why, and how its numbers or dates are written."""
+
+    kind: Kind
+    why: str
+    decimal_comma: bool = False
+    format: str = "%Y-%m-%d"
+
+
+def missing_tokens(frame: pl.DataFrame) -> tuple[str, ...]:
+    """The texts of *frame* that usually mean "no value", as they stand there; "" is always among them."""
+    found: set[str] = {""}
+    for series in frame.get_columns():
+        if series.dtype == pl.String:
+            short = series.filter(series.str.len_bytes() <= 6).unique()
+            found.update(short.filter(short.str.strip_chars().is_in(list(MISSING_TOKENS))).to_list())
+        elif series.dtype.is_float() and bool(series.is_nan().any()):
+            found.add("NaN")
+    return tuple(sorted(found))
+
+
+def infer_kind(name: str, texts: pl.Series, dtype: pl.DataType, distinct: int, sample: pl.Series) -> Inferred:
+    """The kind of a column. *texts* are its cells without blanks, *sample* some of them, *distinct* how many differ.
+
+    Numbers and dates must fit in every row, because a schema that declares them refuses the rest. Digits
+    that are no quantities are categories: with leading zeros, beyond 2^53, one or two different values, or
+    under a header that names a code.
+    """
+    if texts.len() == 0:
+        return Inferred("text", "no row has a value")
+    if dtype == pl.Date:
+        return Inferred("date", "dates")
+    if dtype == pl.Boolean:
+        return Inferred("categorical", "true or false")
+    return (
+        _numeric(name, texts, dtype, distinct, sample)
+        or _date(texts, sample)
+        or _words(name, sample, distinct, texts.len())
+    )
+
+
+def _numeric(
+    name: str, texts: pl.Series, dtype: pl.DataType, distinct: int, sample: pl.Series
+) -> Inferred | None:
+    number = r"^\s*[+-]?(\d+[.,]?\d*|[.,]\d+)([eE][+-]?\d+)?\s*$"
+    numeric_type = dtype.is_numeric()
+    if not numeric_type and not bool(sample.str.contains(number).any()):
+        return None
+    comma = not numeric_type and bool(sample.str.contains(r"^\s*[+-]?\d*,\d+\s*$").any())
+    plain = texts.str.strip_chars()
+    if comma:
+        plain = plain.str.replace(",", ".", literal=True)
+    parsed = plain.cast(pl.Float64, strict=False)
+    bad = int(parsed.is_null().sum())
+    if bad:
+        if 2 * bad < texts.len():
+            return Inferred("categorical", f"{bad} of {texts.len()} values are no numbers, the others are")
+        return None
+    array = parsed.to_numpy()
+    if not bool(np.isfinite(array).all()):
+        return Inferred("categorical", "numbers, but some are infinite or not a number")
+    if float(np.abs(array).max()) > _EXACT_LIMIT:
+        return Inferred("categorical", "digits too long for a quantity")
+    if not numeric_type and bool(texts.str.contains(r"^\s*0\d+\s*$").any()):
+        return Inferred("categorical", "digits with leading zeros: codes, not quantities")
+    if header_names_codes(name):
+        return Inferred("categorical", "digits under a header that names a code")
+    if distinct <= 2:
+        return Inferred("categorical", "at most two different numbers")
+    written = "numbers with a decimal comma" if comma else "numbers"
+    return Inferred("numeric", written, decimal_comma=comma)
+
+
+def _date(texts: pl.Series, sample: pl.Series) -> Inferred | None:
+    if not bool(sample.str.contains(r"^\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}").all()):
+        return None
+    distinct = texts.unique()
+    for form in DATE_FORMATS:
+        if _fits(sample, form, pl.Date) and _fits(distinct, form, pl.Date):
+            return Inferred("date", f"dates of the form {form}", format=form)
+    for form in DATETIME_FORMATS:
+        if _fits(sample, form, pl.Datetime) and _fits(distinct, form, pl.Datetime):
+            return Inferred("date", f"times of the form {form}", format=form)
+    return Inferred("categorical", "values look like dates, but not all in one form")
+
+
+def _fits(texts: pl.Series, form: str, kind: type[pl.Date] | type[pl.Datetime]) -> bool:
+    # A two-digit year would be read as a year of the first century, so four digits are asked for.
+    parsed = texts.str.strptime(kind, form, strict=False)
+    return parsed.null_count() == 0 and bool((parsed.dt.year() >= 1000).all())
+
+
+def _words(name: str, sample: pl.Series, distinct: int, filled: int) -> Inferred:
+    length = float(np.mean(sample.str.len_chars().to_numpy()))
+    words = float(np.mean(sample.str.count_matches(r"\s+").to_numpy())) + 1.0
+    if length > 60 or (words >= 4 and distinct > 0.3 * filled and distinct > 20):
+        return Inferred("text", "free text: long, and hardly ever repeated")
+    if header_says(name, "free text") and words >= 2:
+        return Inferred("text", "free text: words under a header of notes")
+    return Inferred("categorical", "words or codes")

@@ -1,0 +1,307 @@
+"""A published table read back against the original, trusting nothing but its texts.
+
+Every distinct text of a quasi-identifier is read once: `[20..29]`, `[20..30)`, a number, a taxonomy label, `*`
+or a blank becomes the range of codes of the *original* encoded column that it states.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from velado.data.encode import EncodedColumn, EncodedTable, encode
+from velado.data.partition import BoolArray, FloatArray, Partition
+from velado.data.table import Table
+from velado.data.taxonomy import ROOT_LABEL
+from velado.data.visible import visible_groups
+from velado.errors import TableError
+from velado.measure.utility.ncp import Covers
+
+Substitutions = Literal["auto", "value", "class"]
+
+_NUMBER = r"[+-]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?"
+_SINGLE = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+_INTERVAL = re.compile(rf"\[\s*({_NUMBER})\s*\.\.\s*({_NUMBER})\s*([\])])")
+_NONE = -1  # the code of "covers nothing": no true value is within -1..-1
+
+
+@dataclass(frozen=True, repr=False)
+class ReadColumn:
+    """One published column: row r shows text ``codes[r]``, and text t states the codes ``low[t]..high[t]``.
+
+    A number that is no original value states no cover (codes -1, *states_cover* False) but has a *value*. For
+    numeric columns *value* is the number or the middle of the interval, NaN for a blank; *lower* and *upper* are
+    the stated ends. For taxonomy columns the three are NaN.
+    """
+
+    name: str
+    codes: npt.NDArray[np.int32]
+    low: npt.NDArray[np.int32]
+    high: npt.NDArray[np.int32]
+    value: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    states_cover: BoolArray
+
+    def __repr__(self) -> str:
+        return f"ReadColumn({self.name!r}, rows={self.codes.size}, texts={self.low.size})"
+
+
+@dataclass(frozen=True, repr=False)
+class PublishedTable:
+    """A published table beside the original: what each text states, and which row is which, if known.
+
+    *true_rows* are the numbers of the original rows that the published rows came from, None when rows are
+    missing and nobody said which. *agreeing* is the share of paired rows whose other columns are unchanged.
+    """
+
+    data: EncodedTable
+    columns: tuple[ReadColumn, ...]
+    classes: Partition
+    true_rows: npt.NDArray[np.int64] | None
+    agreeing: float | None = None
+
+    def __repr__(self) -> str:
+        return f"PublishedTable({self.rows} of {self.data.rows} rows, paired={self.true_rows is not None})"
+
+    @property
+    def rows(self) -> int:
+        """How many rows were published."""
+        return self.classes.rows
+
+    @property
+    def suppressed(self) -> int:
+        """How many original rows were not published."""
+        return self.data.rows - self.rows
+
+    @property
+    def unpaired(self) -> tuple[str, str, str]:
+        """Why metrics that compare row by row are refused, in three sentences."""
+        return (
+            f"The published table has {self.rows} rows and the original {self.data.rows}, and which rows were "
+            "suppressed is not known.",
+            "Comparing each published row with its own original needs to know which it is.",
+            "Say which rows were kept, or measure a release in which no row was suppressed.",
+        )
+
+    @cached_property
+    def kept(self) -> BoolArray | None:
+        """True for original rows that were published; None when that is not known."""
+        if self.true_rows is None:
+            return None
+        kept = np.zeros(self.data.rows, dtype=bool)
+        kept[self.true_rows] = True
+        return kept
+
+    @cached_property
+    def original_classes(self) -> Partition | None:
+        """The published classes over the original rows, suppressed rows -1; None when rows are not paired."""
+        if self.true_rows is None:
+            return None
+        labels = np.full(self.data.rows, -1, dtype=np.int32)
+        labels[self.true_rows] = self.classes.labels
+        return Partition(labels, self.classes.count)
+
+    def covers(self, substitutions: Substitutions = "auto") -> tuple[Covers, ...] | None:
+        """What each row is charged for, over original rows where the pairing is known, else published rows.
+
+        A text that is true of every row that shows it is charged for what it states. One that is false of
+        some row, or states nothing, is a substitution: it is charged for the smallest range that holds what it
+        states and the true values it stands for: with "value" those of all rows that show the same text in
+        this column (bins of a column, as DAS makes them), with "class" those of the same published class (a
+        centroid). "auto" takes "value" for a column in which equal true values always show equal texts, for
+        then the text was chosen by the value and not by the class. Without pairing, the stated covers; None when
+        some text states none, for then nobody can say what it stands for.
+        """
+        if self.true_rows is None:
+            if not all(bool(read.states_cover[read.codes].all()) for read in self.columns):
+                return None
+            return tuple(
+                Covers(
+                    read.low[read.codes], read.high[read.codes], _width(read.lower, read.upper)[read.codes]
+                )
+                for read in self.columns
+            )
+        pairs = zip(self.data.columns, self.columns, strict=True)
+        return tuple(self._charged(column, read, substitutions) for column, read in pairs)
+
+    def _charged(self, column: EncodedColumn, read: ReadColumn, substitutions: Substitutions) -> Covers:
+        assert self.true_rows is not None
+        truth = column.codes[self.true_rows]
+        by_value = substitutions == "value" or (
+            substitutions == "auto" and _chosen_by_value(truth, column, read)
+        )
+        groups = Partition.of(read.codes) if by_value else self.classes
+        order, starts = groups.members()
+        text = read.codes[order[starts]]  # all rows of a group show the same text
+        least, most = groups.least_and_greatest(truth)
+        low, high, lower, upper = read.low[text], read.high[text], read.lower[text], read.upper[text]
+        wrong = (low == _NONE) | (least < low) | (most > high)
+        charged_low = np.where(wrong, np.where(low == _NONE, least, np.minimum(least, low)), low)
+        charged_high = np.where(wrong, np.maximum(most, high), high)
+        if column.points is not None:
+            lower = np.where(wrong, np.fmin(lower, column.points[least]), lower)
+            upper = np.where(wrong, np.fmax(upper, column.points[most]), upper)
+        of_row = groups.labels
+        out = [np.zeros(self.data.rows, dtype=np.int32) for _ in range(2)]
+        width = np.zeros(self.data.rows)
+        out[0][self.true_rows] = charged_low[of_row]
+        out[1][self.true_rows] = charged_high[of_row]
+        width[self.true_rows] = _width(lower, upper)[of_row]
+        return Covers(out[0], out[1], width if column.is_numeric else None)
+
+
+def read_published(
+    table: Table, frame: pl.DataFrame, kept: BoolArray | None = None, data: EncodedTable | None = None
+) -> PublishedTable:
+    """What *frame* states about the rows of *table*, text by text.
+
+    Published rows are in the original order with suppressed rows left out; *kept* marks the original rows that
+    were published. Without it the rows are paired when both tables have as many, and not otherwise. *data* is
+    the encoded original where the caller has it. O(rows) and one parse per distinct text.
+    """
+    data = encode(table) if data is None else data
+    names = [column.name for column in data.columns]
+    absent = [name for name in names if name not in frame.columns]
+    if absent:
+        raise TableError(
+            f"The published table lacks {len(absent)} quasi-identifier(s): {', '.join(absent[:5])}.",
+            "What they lost or gave away cannot be measured.",
+            "Give the matching schema, or set publish = false for a column that was kept back.",
+        )
+    true_rows = _pairing(data.rows, frame.height, kept)
+    missing = table.schema.missing_values
+    columns = tuple(_read(column, frame.get_column(column.name), missing) for column in data.columns)
+    agreeing = None if true_rows is None else _agreeing(table, frame, names, true_rows)
+    return PublishedTable(data, columns, visible_groups(frame, names), true_rows, agreeing)
+
+
+def _pairing(rows: int, published: int, kept: BoolArray | None) -> npt.NDArray[np.int64] | None:
+    if kept is None:
+        if published > rows:
+            raise TableError(
+                f"The published table has {published} rows, the original only {rows}.",
+                "A release never has more rows than the table it was made from.",
+                "Check that the two files belong together.",
+            )
+        return np.arange(rows) if published == rows else None
+    kept = np.asarray(kept, dtype=bool)
+    if kept.size != rows or int(kept.sum()) != published:
+        raise TableError(
+            f"The mask keeps {int(kept.sum())} of {kept.size} rows; the tables have {published} and {rows}.",
+            "Rows would be compared with other people's.",
+            "Give one entry per original row, True where it was published.",
+        )
+    return np.flatnonzero(kept)
+
+
+def _agreeing(
+    table: Table, frame: pl.DataFrame, quasi: list[str], true_rows: npt.NDArray[np.int64]
+) -> float | None:
+    # Other columns leave as they came, so they show whether the order of rows was kept.
+    names = [name for name in frame.columns if name in table.frame.columns and name not in quasi]
+    if not names or not frame.height:
+        return None
+    before = table.frame.select(names)[true_rows]
+    same = np.ones(frame.height, dtype=bool)
+    for name in names:
+        left, right = before.get_column(name).cast(pl.String), frame.get_column(name).cast(pl.String)
+        same &= left.fill_null("").eq(right.fill_null("")).to_numpy()
+    return float(same.mean())
+
+
+def _read(column: EncodedColumn, series: pl.Series, missing_values: tuple[str, ...]) -> ReadColumn:
+    texts = series.cast(pl.String)
+    blank = texts.is_null() | texts.is_in(list(missing_values))
+    if series.dtype.is_float():
+        blank = blank | series.is_nan().fill_null(True)
+    texts = texts.set(blank, None)
+    distinct = texts.drop_nulls().unique().sort()
+    codes = np.zeros(len(texts), dtype=np.int32)
+    if len(distinct):
+        numbers = np.arange(1, len(distinct) + 1, dtype=np.int32)
+        coded = texts.replace_strict(distinct, numbers, default=0, return_dtype=pl.Int32)
+        codes = coded.fill_null(0).to_numpy().astype(np.int32)
+    read = _read_tree if column.tree is not None else _read_numbers
+    found = read(column, distinct.to_list())
+    unreadable = sum(entry is None for entry in found)
+    if unreadable:
+        raise TableError(
+            f"Column '{column.name}' publishes {unreadable} distinct text(s) that are no value, interval or label of it.",
+            "What such a text covers cannot be known.",
+            "Give the schema and taxonomies the release was made with, or name the texts in a taxonomy.",
+        )
+    if column.missing >= 0:
+        nothing: _Entry = (column.missing, column.missing, np.nan, np.nan, np.nan)
+    else:
+        # The original has no blanks, so a blank can only be a cell that was suppressed: it may be anything.
+        nothing = _everything(column)
+    rows = np.array([nothing, *(entry for entry in found if entry is not None)], dtype=np.float64)
+    low, high = rows[:, 0].astype(np.int32), rows[:, 1].astype(np.int32)
+    return ReadColumn(column.name, codes, low, high, rows[:, 2], rows[:, 3], rows[:, 4], low != _NONE)
+
+
+_Entry = tuple[float, float, float, float, float]  # low code, high code, value, lower end, upper end
+
+
+def _everything(column: EncodedColumn) -> _Entry:
+    if column.points is None:
+        return (0, column.size - 1, np.nan, np.nan, np.nan)
+    real = column.points[: column.missing] if column.missing >= 0 else column.points
+    # `*` says nothing at all: it is as wide as the domain, also where declared bounds are wider than the data.
+    middle = float(real[0] + real[-1]) / 2
+    return (0, column.size - 1, middle, middle - column.span / 2, middle + column.span / 2)
+
+
+def _read_tree(column: EncodedColumn, texts: list[str]) -> list[_Entry | None]:
+    assert column.tree is not None
+    tree = column.tree
+    nodes = [tree.widest_node.get(text) for text in texts]
+    return [
+        None if node is None else (int(tree.first[node]), int(tree.last[node]), np.nan, np.nan, np.nan)
+        for node in nodes
+    ]
+
+
+def _read_numbers(column: EncodedColumn, texts: list[str]) -> list[_Entry | None]:
+    assert column.points is not None
+    points = column.points[: column.missing] if column.missing >= 0 else column.points
+    out: list[_Entry | None] = []
+    for raw in texts:
+        text = raw.strip().replace(",", ".") if column.decimal == "," else raw.strip()
+        interval = _INTERVAL.fullmatch(text)
+        if text == ROOT_LABEL:
+            out.append(_everything(column))
+        elif interval is not None:
+            lower, upper = float(interval[1]), float(interval[2])
+            low = int(np.searchsorted(points, lower, "left"))
+            high = int(np.searchsorted(points, upper, "right" if interval[3] == "]" else "left")) - 1
+            if lower > upper:
+                out.append(None)
+                continue
+            codes = (low, high) if low <= high else (_NONE, _NONE)
+            out.append((*codes, (lower + upper) / 2, lower, upper))
+        elif _SINGLE.fullmatch(text):
+            number = float(text)
+            at = int(np.searchsorted(points, number))
+            code = at if at < points.size and points[at] == number else _NONE
+            out.append((code, code, number, number, number))
+        else:
+            out.append(None)
+    return out
+
+
+def _chosen_by_value(truth: npt.NDArray[np.int32], column: EncodedColumn, read: ReadColumn) -> bool:
+    text_of = np.zeros(column.size, dtype=np.int32)
+    text_of[truth] = read.codes
+    return bool((text_of[truth] == read.codes).all())
+
+
+def _width(lower: FloatArray, upper: FloatArray) -> npt.NDArray[np.float64]:
+    return np.nan_to_num(upper - lower, nan=0.0)

@@ -1,0 +1,29 @@
+"""Average group size: how much larger classes are than the promise needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from velado.data.partition import IntArray
+
+
+@dataclass(frozen=True)
+class AverageGroupSize:
+    """The mean class, and C_avg = mean / k; 1 is the best a k-anonymous table can reach."""
+
+    mean: float
+    k: int | None
+    normalized: float | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values; `c_avg` is None where no k was promised."""
+        return {"mean": self.mean, "k": self.k, "c_avg": self.normalized}
+
+
+def average_group_size(sizes: IntArray, k: int | None = None) -> AverageGroupSize:
+    """C_avg = (rows / classes) / k (LeFevre 2006), on the published rows. O(classes)."""
+    mean = float(np.mean(sizes)) if np.size(sizes) else 0.0
+    return AverageGroupSize(mean, k, None if not k else mean / k)

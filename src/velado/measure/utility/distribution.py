@@ -1,0 +1,192 @@
+"""Distributions: each quasi-identifier before and after, as a reader of the published table would see it.
+
+The labels of the bins are values of the original table: they are for the data's steward, and stay out of
+every file that travels with a release.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from velado.data.encode import EncodedColumn
+from velado.data.numbers import number_text
+from velado.data.partition import IntArray
+from velado.measure.published import PublishedTable, ReadColumn
+
+MOST_BINS = 30
+MOST_CATEGORIES = 20
+
+
+@dataclass(frozen=True, repr=False)
+class Distribution:
+    """One column before and after, as shares of rows per bin, and how far apart the two are.
+
+    *total_variation* is half the sum of absolute differences (over bins of a number, over values of a
+    category). *earth_mover* is, for a number, how far mass has to move as a share of the domain; for a category,
+    whose values have no distance, it equals the total variation. *blank* and *other* say which bin holds
+    missing values and which the categories beyond the twenty most frequent; None when there is none.
+    """
+
+    name: str
+    kind: Literal["numeric", "categorical"]
+    labels: tuple[str, ...]
+    before: tuple[float, ...]
+    after: tuple[float, ...]
+    total_variation: float
+    earth_mover: float
+    blank: int | None = None
+    other: int | None = None
+
+    def __repr__(self) -> str:
+        return f"Distribution({self.name!r}, {self.kind}, bins={len(self.before)})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values, *with* the labels: not for publication."""
+        return {"labels": list(self.labels), **self.shares(), **self.distances()}
+
+    def shares(self) -> dict[str, Any]:
+        """The bins without their labels."""
+        return {
+            "kind": self.kind,
+            "before": list(self.before),
+            "after": list(self.after),
+            "blank": self.blank,
+            "other": self.other,
+        }
+
+    def distances(self) -> dict[str, Any]:
+        """The two distances, and what the second one is measured in."""
+        ground = "share of the domain" if self.kind == "numeric" else "equal distance between values"
+        return {
+            "total_variation": self.total_variation,
+            "earth_mover": self.earth_mover,
+            "earth_mover_ground": ground,
+        }
+
+
+def distributions(published: PublishedTable) -> tuple[Distribution, ...]:
+    """One distribution per quasi-identifier; the pairing of rows is not needed. O(rows x columns)."""
+    pairs = zip(published.data.columns, published.columns, strict=True)
+    return tuple(distribution(column, read) for column, read in pairs)
+
+
+def distribution(column: EncodedColumn, read: ReadColumn) -> Distribution:
+    """The original values beside the published ones, each published cover spread evenly over its codes.
+
+    A number that is no original value counts at the nearest one. Suppressed rows are absent from *after*.
+    """
+    before = _share(np.bincount(column.codes, minlength=column.size).astype(np.float64))
+    texts = np.bincount(read.codes, minlength=read.low.size).astype(np.float64)
+    low, high = _placed(column, read)
+    after = _share(spread(low, high, texts, column.size))
+    if column.points is not None:
+        return _numeric(column, before, after)
+    return _categorical(column, before, after)
+
+
+def spread(
+    low: IntArray, high: IntArray, weight: npt.NDArray[np.float64], size: int
+) -> npt.NDArray[np.float64]:
+    """The *weight* of each cover spread evenly over its codes *low*..*high*, summed. O(covers + size)."""
+    each = weight / (high - low + 1)
+    steps = np.bincount(low, each, minlength=size + 1) - np.bincount(high + 1, each, minlength=size + 1)
+    # Rounding in the running sum may leave a speck below zero.
+    return np.asarray(np.maximum(np.cumsum(steps[:size]), 0.0), dtype=np.float64)
+
+
+def _placed(column: EncodedColumn, read: ReadColumn) -> tuple[IntArray, IntArray]:
+    low, high = read.low.copy(), read.high.copy()
+    if column.points is not None and bool((~read.states_cover).any()):
+        real = column.points[: column.missing] if column.missing >= 0 else column.points
+        lost = np.flatnonzero(~read.states_cover)
+        right = np.clip(np.searchsorted(real, read.value[lost]), 0, real.size - 1)
+        left = np.maximum(right - 1, 0)
+        nearer = np.abs(real[left] - read.value[lost]) <= np.abs(real[right] - read.value[lost])
+        low[lost] = high[lost] = np.where(nearer, left, right)
+    return low, high
+
+
+def _share(weight: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    total = weight.sum()
+    return weight / total if total > 0 else weight
+
+
+def _numeric(
+    column: EncodedColumn, before: npt.NDArray[np.float64], after: npt.NDArray[np.float64]
+) -> Distribution:
+    assert column.points is not None
+    real = column.points[: column.missing] if column.missing >= 0 else column.points
+    edges, labels = _bins(column, real)
+    which = np.clip(np.searchsorted(edges, real, side="right") - 1, 0, len(labels) - 1)
+    blank = None
+    if column.missing >= 0:
+        blank = len(labels)
+        labels = [*labels, ""]
+        which = np.append(which, blank)
+    binned = [np.bincount(which, weights=part, minlength=len(labels)) for part in (before, after)]
+    gaps = np.diff(column.positions)
+    moved = float(np.sum(np.abs(np.cumsum(before - after)[:-1]) * gaps))
+    variation = float(np.abs(binned[0] - binned[1]).sum() / 2)
+    shares = [tuple(part.tolist()) for part in binned]
+    return Distribution(
+        column.name, "numeric", tuple(labels), shares[0], shares[1], variation, moved, blank=blank
+    )
+
+
+def _bins(column: EncodedColumn, real: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float64], list[str]]:
+    """Equal-width bins: their lower ends, and a label each."""
+    low, high = float(real[0]), float(real[-1])
+    if column.whole:
+        width = max(int(np.ceil((high - low + 1) / MOST_BINS)), 1)
+        count = int((high - low) // width) + 1
+        edges = low + width * np.arange(count)
+        ends = edges + width - 1
+        return edges, [
+            str(int(a)) if width == 1 else f"{int(a)}..{int(b)}" for a, b in zip(edges, ends, strict=True)
+        ]
+    if high <= low:
+        return np.array([low]), [number_text(low, False, column.decimal)]
+    count = min(MOST_BINS, max(int(real.size), 2))
+    ends = np.linspace(low, high, count + 1)
+    texts = [f"{end:.4g}".replace(".", column.decimal) for end in ends]
+    return ends[:-1], [f"{a}..{b}" for a, b in pairwise(texts)]
+
+
+def _categorical(
+    column: EncodedColumn, before: npt.NDArray[np.float64], after: npt.NDArray[np.float64]
+) -> Distribution:
+    variation = float(np.abs(before - after).sum() / 2)
+    seen = np.flatnonzero((before > 0) | (after > 0))
+    seen = seen[seen != column.missing]
+    order = seen[np.argsort(-before[seen], kind="stable")]
+    shown = order if order.size <= MOST_CATEGORIES + 1 else order[:MOST_CATEGORIES]
+    rest = order[shown.size :]
+    labels = [column.value_texts[code] or "" for code in shown.tolist()]
+    shares = [[float(part[code]) for code in shown.tolist()] for part in (before, after)]
+    other = blank = None
+    if rest.size:
+        other = len(labels)
+        labels.append("other")
+        for share, part in zip(shares, (before, after), strict=True):
+            share.append(float(part[rest].sum()))
+    if column.missing >= 0:
+        blank = len(labels)
+        labels.append("")
+        for share, part in zip(shares, (before, after), strict=True):
+            share.append(float(part[column.missing]))
+    return Distribution(
+        column.name,
+        "categorical",
+        tuple(labels),
+        tuple(shares[0]),
+        tuple(shares[1]),
+        variation,
+        variation,
+        blank=blank,
+        other=other,
+    )

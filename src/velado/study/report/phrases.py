@@ -1,0 +1,117 @@
+"""Codes of other rooms (guarantees, units, kinds of side door) as words a reader knows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from velado.study.report.words import Words
+
+
+def guarantee_name(name: str, say: Words) -> str:
+    """k-anonymity, k-anonimato."""
+    known = {"k-anonymity": say("k_anonymity"), "l-diversity": say("l_diversity")}
+    return known.get(name, name)
+
+
+def unit_name(unit: str, say: Words) -> str:
+    """What a guarantee counts."""
+    known = {"rows": say("unit_rows"), "people": say("unit_people"), "distinct values": say("unit_values")}
+    return known.get(unit, unit)
+
+
+def verdict_sentence(verdict: Mapping[str, Any], say: Words) -> str:
+    """One verdict in plain words."""
+    found = say.plain(verdict["achieved"])
+    if verdict["guarantee"] == "k-anonymity" and verdict["unit"] == "people":
+        return say("verdict_k_people", k=int(verdict["needed"]), found=found)
+    if verdict["guarantee"] == "k-anonymity":
+        return say("verdict_k_rows", k=int(verdict["needed"]), found=found)
+    if verdict["guarantee"] == "l-diversity":
+        column = verdict["parameters"].get("column")
+        where = say("each_sensitive_column") if column is None else column
+        return say("verdict_l", l=int(verdict["needed"]), found=found, column=where)
+    return say(
+        "verdict_other",
+        guarantee=verdict["guarantee"],
+        needed=say.plain(verdict["needed"]),
+        unit=unit_name(verdict["unit"], say),
+        found=found,
+    )
+
+
+def promise_name(kind: str, say: Words) -> str:
+    """guaranteed, measured, as in the paper."""
+    known = {
+        "guaranteed": say("guaranteed"),
+        "measured": say("measured"),
+        "as in the paper": say("as_in_the_paper"),
+    }
+    return known[kind]
+
+
+def promise_explanation(kind: str, say: Words) -> str:
+    """What that type of promise means."""
+    known = {
+        "guaranteed": say("guaranteed_means"),
+        "measured": say("measured_means"),
+        "as in the paper": say("as_in_the_paper_means"),
+    }
+    return known[kind]
+
+
+def attacker(name: str, say: Words) -> str:
+    """The name of one line of the risk table."""
+    known = {
+        "prosecutor_highest": say("prosecutor_highest"),
+        "prosecutor_mean": say("prosecutor_mean"),
+        "journalist_highest": say("journalist_highest"),
+        "marketer": say("marketer"),
+    }
+    return known[name]
+
+
+def linkage_rule(linkage: Mapping[str, Any], say: Words) -> str:
+    """In which direction records were linked, and how ties were counted."""
+    directions = {
+        "released-to-original": say("released_to_original"),
+        "original-to-released": say("original_to_released"),
+    }
+    ties = {"expected": say("ties_expected"), "first": say("ties_first"), "any": say("ties_any")}
+    return say(
+        "linkage_rule",
+        direction=directions.get(linkage["direction"], linkage["direction"]),
+        ties=ties.get(linkage["ties"], linkage["ties"]),
+    )
+
+
+def variant_name(variant: str, say: Words) -> str:
+    """The NCP variant with its formula."""
+    return say("variant_leaves_1") if variant == "leaves-1" else variant
+
+
+def blank_reading(name: str, say: Words) -> str:
+    """One reading of blanks."""
+    known = {
+        "a blank is a value of its own": say("blank_own"),
+        "a blank matches anything": say("blank_anything"),
+    }
+    return known.get(name, name)
+
+
+def door_sentence(door: Mapping[str, Any], say: Words) -> str:
+    """One side door in words."""
+    column, reveals = door["column"], door["reveals"]
+    known = {
+        "copy": say("door_copy", column=column, reveals=reveals),
+        "functional": say("door_functional", column=column, reveals=reveals),
+        "near-functional": say("door_near", column=column, reveals=reveals, share=say.share(door["guess"])),
+        "near-unique": say("door_unique", column=column, rows=door["rows_revealed"]),
+    }
+    signed = say("door_accepted") if door["accepted"] else ""
+    return f"{known[door['kind']]} {signed}".strip()
+
+
+def method_note(name: str) -> str:
+    """The name of a method's note, as its author wrote it."""
+    return name.replace("_", " ")

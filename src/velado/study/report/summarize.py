@@ -1,0 +1,228 @@
+"""summarize(): the pieces of a run as one plain dict, the only thing that renderers see.
+
+``facts`` are numbers and names without language; ``report`` is the same in words, ready to be shown. The dict
+shows distributions of the original table, so it is for the data's steward and is not published.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from velado.anonymize.release import Release
+from velado.anonymize.side_doors import promise_with_side_doors
+from velado.data.table import Table
+from velado.measure.measured import Exposure, Scores
+from velado.study.recipe import Recipe
+from velado.study.report.explain import row_losses
+from velado.study.report.phrases import promise_name
+from velado.study.report.sections import sections
+from velado.study.report.words import Words
+from velado.study.what_if import WhatIfs
+
+SHOWN_SUPPRESSED = 20
+
+
+def summarize(
+    release: Release,
+    scores: Scores,
+    others: WhatIfs,
+    recipe: Recipe,
+    source: Table,
+    table_file: str,
+    table_sha256: str,
+    formulas: int = 0,
+) -> dict[str, Any]:
+    """Facts and report of one run. *source* is the input as read, *formulas* the formula-like cells kept."""
+    found = facts(release, scores, others, recipe, source, table_file, table_sha256, formulas)
+    say = Words(recipe.language)
+    return {"language": recipe.language, "facts": found, "report": report(found, say)}
+
+
+def facts(
+    release: Release,
+    scores: Scores,
+    others: WhatIfs,
+    recipe: Recipe,
+    source: Table,
+    table_file: str,
+    table_sha256: str,
+    formulas: int,
+) -> dict[str, Any]:
+    """Everything the report says, as numbers and names."""
+    measured = scores.to_dict()
+    described = release.to_dict()
+    quasi = [column.name for column in release.data.columns]
+    suppressed = np.flatnonzero(~release.kept)
+    return {
+        "input": {
+            "name": recipe.input_name,
+            "sha256": recipe.input_sha256,
+            "rows": source.rows,
+            "columns": source.frame.width,
+        },
+        "output": {
+            "file": table_file,
+            "sha256": table_sha256,
+            "rows": release.frame.height,
+            "columns": release.frame.width,
+            "suppressed_rows": release.suppressed,
+            "suppressed_share": release.suppressed / source.rows,
+            "suppressed_row_numbers": [int(row) + 1 for row in suppressed[:SHOWN_SUPPRESSED]],
+        },
+        "quasi": quasi,
+        "sensitive": [column.name for column in release.table.schema.sensitive],
+        "method": {
+            "name": release.method.name,
+            "title": release.method.title,
+            "cost": release.method.cost,
+            "source": release.method.source,
+        },
+        "promise": {"type": release.promise, "verdicts": [v.to_dict() for v in release.verdicts]},
+        "risk": _risk(scores),
+        "loss": _loss(release, scores),
+        "why": _why(release, others),
+        "class_sizes": measured["risk"]["after"]["class_sizes"],
+        "distributions": {part.name: part.to_dict() for part in scores.distributions},
+        "readings_of_blanks": [reading.to_dict() for reading in release.checked.readings],
+        "side_doors": [
+            {
+                **door.to_dict(),
+                "smallest_class_with_column": promise_with_side_doors(release.frame, quasi, [door.column]),
+            }
+            for door in release.side_doors
+        ],
+        "warnings": [*release.warnings, *scores.notes],
+        "formulas": formulas,
+        "how": described["how"],
+        "measures": measured,
+    }
+
+
+def _risk(scores: Scores) -> dict[str, Any]:
+    before, after = scores.before, scores.after
+    by_person = before.people is not None and after.people is not None
+    linkage = None if scores.linkage is None else scores.linkage.to_dict()
+    reason = scores.not_measured.get("record linkage", "")
+    return {
+        "unit": "person" if by_person else "row",
+        "before": _attackers(before, by_person),
+        "after": _attackers(after, by_person),
+        "population": after.rows.population,
+        "people": before.uniqueness.people,
+        "unique_rows_before": before.uniqueness.unique_rows,
+        "unique_rows_share_before": before.uniqueness.unique_rows / max(before.uniqueness.rows, 1),
+        "unique_rows_after": after.uniqueness.unique_rows,
+        "unique_people_before": before.uniqueness.unique_people,
+        "linkage": {"skipped": reason} if linkage is None else linkage,
+    }
+
+
+def _attackers(exposure: Exposure, by_person: bool) -> dict[str, Any]:
+    risk = exposure.people if by_person and exposure.people is not None else exposure.rows
+    return {
+        "prosecutor_highest": risk.prosecutor.highest,
+        "prosecutor_mean": risk.prosecutor.mean,
+        "journalist_highest": risk.journalist.highest,
+        "marketer": risk.marketer,
+        "above": {f"{limit:g}": share for limit, share in risk.prosecutor.share_above.items()},
+    }
+
+
+def _loss(release: Release, scores: Scores) -> dict[str, Any]:
+    assert scores.ncp is not None and scores.false_cells is not None  # both always known in process
+    return {
+        "variant": scores.ncp.variant,
+        "charged_for": scores.ncp_charged_for,
+        "overall": scores.ncp.overall,
+        "by_column": dict(scores.ncp.by_column),
+        "false_cells": scores.false_cells.to_dict(),
+    }
+
+
+def _why(release: Release, others: WhatIfs) -> dict[str, Any]:
+    losses = row_losses(release)
+    sizes = release.checked.partition.sizes
+    return {
+        "share_by_column": losses.column_shares(),
+        "costliest_rows": losses.costliest(),
+        "carried_by_1": losses.carried_by(0.01),
+        "carried_by_5": losses.carried_by(0.05),
+        "now": {
+            "k": getattr(release.method, "k", None),
+            "suppression": release.goal.suppression,
+            "loss": release.loss,
+            "suppressed": release.suppressed,
+            "groups": int(sizes.size),
+            "smallest": int(sizes.min()),
+        },
+        "what_if": [run.to_dict() for run in others.runs],
+        "what_if_skipped": others.skipped,
+    }
+
+
+def report(found: Mapping[str, Any], say: Words) -> dict[str, Any]:
+    """The facts in words, opening with the verdict in one sentence."""
+    loss, output = found["loss"]["overall"], found["output"]
+    risk = found["risk"]
+    return {
+        "title": say("title"),
+        "subtitle": say(
+            "subtitle",
+            name=found["input"]["name"],
+            rows=found["input"]["rows"],
+            columns=found["input"]["columns"],
+            method=found["method"]["title"],
+        ),
+        "verdict": _verdict(found, say),
+        "notice": {"title": say("notice_title"), "text": say("notice")},
+        "key_figures": [
+            {"name": say("key_smallest"), "value": say.count(found["class_sizes"]["smallest"])},
+            {
+                "name": say("key_risk"),
+                "value": f"{say.share(risk['before']['prosecutor_highest'])} → "
+                f"{say.share(risk['after']['prosecutor_highest'])}",
+            },
+            {"name": say("key_loss"), "value": say.share(loss)},
+            {
+                "name": say("key_suppressed"),
+                "value": f"{say.count(output['suppressed_rows'])} ({say.share(output['suppressed_share'])})",
+            },
+        ],
+        "contents": say("contents"),
+        "sections": sections(found, say),
+        "footer": say("footer", sha256=output["sha256"], file=output["file"]),
+    }
+
+
+def _verdict(found: Mapping[str, Any], say: Words) -> dict[str, Any]:
+    promise = found["promise"]
+    loss = say.share(found["loss"]["overall"])
+    dropped = found["output"]["suppressed_rows"]
+    open_doors = [door for door in found["side_doors"] if not door["accepted"]]
+    crowd = next((v for v in promise["verdicts"] if v["guarantee"] == "k-anonymity"), None)
+    details = [say("cost_sentence", loss=loss, rows=dropped)]
+    if promise["type"] == "as in the paper":
+        state, headline = "warning", say("headline_paper")
+    elif not promise["verdicts"]:
+        state, headline = "caution", say("headline_measured", smallest=found["class_sizes"]["smallest"])
+    else:
+        state = "caution" if open_doors else "good"
+        if crowd is None:
+            headline = say("headline_holds")
+        elif crowd["unit"] == "people":
+            headline = say("headline_people", found=int(crowd["achieved"]))
+        else:
+            headline = say("headline_rows", found=int(crowd["achieved"]))
+    if open_doors:
+        names = sorted({door["column"] for door in open_doors})
+        details.append(say("headline_doors", columns=say.listed(names)))
+    labels = {"good": say("label_good"), "caution": say("label_caution"), "warning": say("label_warning")}
+    return {
+        "state": state,
+        "label": f"{labels[state]} · {promise_name(promise['type'], say)}",
+        "headline": headline,
+        "details": details,
+    }

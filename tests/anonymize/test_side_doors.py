@@ -1,0 +1,182 @@
+"""A published column that gives a quasi-identifier away is named, and a one-to-one copy is refused."""
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from velado.anonymize import side_doors
+from velado.anonymize.side_doors import find_side_doors, promise_with_side_doors, refuse_copies
+from velado.data.io import read_schema, read_table
+from velado.data.samples import hospital_csv, hospital_schema
+from velado.data.schema import Column, Schema
+from velado.data.table import Table
+from velado.errors import SideDoorOpen
+
+ADULT_QUASI = [
+    "sex",
+    "age",
+    "race",
+    "marital_status",
+    "education",
+    "native_country",
+    "workclass",
+    "occupation",
+]
+
+
+def table_of(cells: dict[str, list[str]], **columns: Column) -> Table:
+    """A table whose column `q` is a quasi-identifier and whose others are published as they are."""
+    schema = {name: Column(name, "quasi" if name.startswith("q") else "other") for name in cells}
+    schema |= columns
+    return Table.of(pl.DataFrame(cells, schema={name: pl.String for name in cells}), Schema(schema))
+
+
+def doors(table: Table) -> dict[tuple[str, str], str]:
+    return {(door.column, door.reveals): door.kind for door in find_side_doors(table)}
+
+
+def guessed_by_hand(column: list[str], quasi: list[str]) -> float:
+    """Leave-one-out guessing, row by row: the reference the table of counts must agree with."""
+    commonest = max(sorted(set(quasi)), key=Counter(quasi).__getitem__)
+    total = 0.0
+    for row, value in enumerate(column):
+        rest = Counter(q for at, q in enumerate(quasi) if at != row and column[at] == value)
+        if not rest:
+            total += quasi[row] == commonest
+            continue
+        best = [q for q, count in rest.items() if count == max(rest.values())]
+        total += (quasi[row] in best) / len(best)
+    return total / len(column)
+
+
+def test_a_recoding_under_other_names_is_a_copy_and_is_refused_with_its_name() -> None:
+    quasi = ["a", "b", "c", "a", "b", "c"] * 5
+    table = table_of({"q": quasi, "again": [{"a": "1", "b": "2", "c": "3"}[v] for v in quasi]})
+    found = find_side_doors(table)
+    assert [(d.column, d.reveals, d.kind, d.guess, d.rows_revealed) for d in found] == [
+        ("again", "q", "copy", 1.0, 30)
+    ]
+    with pytest.raises(SideDoorOpen, match="'again' repeats quasi-identifier 'q' one to one") as error:
+        refuse_copies(found)
+    assert 'side_door = "accept"' in error.value.fix
+
+
+def test_an_accepted_copy_is_named_but_not_refused() -> None:
+    quasi = ["a", "b"] * 10
+    table = table_of({"q": quasi, "again": quasi}, again=Column("again", side_door="accept"))
+    found = find_side_doors(table)
+    assert found[0].kind == "copy" and found[0].accepted
+    refuse_copies(found)
+
+
+@pytest.mark.parametrize("column", [Column("again", "identifier"), Column("again", publish=False)])
+def test_a_copy_that_is_not_published_is_no_side_door(column: Column) -> None:
+    quasi = ["a", "b"] * 10
+    assert find_side_doors(table_of({"q": quasi, "again": quasi}, again=column)) == ()
+
+
+def test_a_finer_column_is_functional_and_not_a_copy() -> None:
+    fine = ["a1", "a2", "b1", "b2"] * 10
+    table = table_of({"q": [value[0] for value in fine], "fine": fine})
+    assert doors(table) == {("fine", "q"): "functional"}
+    refuse_copies(find_side_doors(table))
+
+
+def test_a_coarser_column_does_not_count_as_giving_the_finer_one_away() -> None:
+    fine = [f"{letter}{number}" for letter in "ab" for number in range(10)] * 10
+    assert doors(table_of({"q": fine, "coarse": [value[0] for value in fine]})) == {}
+
+
+def test_identical_texts_are_a_copy_even_where_every_value_is_rare() -> None:
+    values = [str(number) for number in range(80)]
+    assert doors(table_of({"q": values, "again": values}))[("again", "q")] == "copy"
+
+
+def test_two_unrelated_columns_without_repeats_are_no_copy_of_one_another() -> None:
+    table = table_of({"q": [f"q{i}" for i in range(80)], "other": [f"o{i * 37 % 80}" for i in range(80)]})
+    assert doors(table) == {("other", ""): "near-unique"}
+    refuse_copies(find_side_doors(table))
+
+
+def test_a_near_unique_column_needs_half_the_rows_and_fifty_of_them() -> None:
+    quasi = ["a", "b"] * 30
+    half = [str(i) if i < 30 else "same" for i in range(60)]
+    less = [str(i) if i < 29 else "same" for i in range(60)]
+    assert ("c", "") in doors(table_of({"q": quasi, "c": half}))
+    assert ("c", "") not in doors(table_of({"q": quasi, "c": less}))
+    assert ("c", "") not in doors(table_of({"q": quasi[:49], "c": [str(i) for i in range(49)]}))
+
+
+def test_a_column_that_settles_some_values_only_is_named() -> None:
+    # Half of the women have a diagnosis only women have; it removes few wrong guesses, but settles a quarter.
+    quasi = ["f"] * 40 + ["f"] * 40 + ["m"] * 80
+    table = table_of({"q": quasi, "diagnosis": ["o80"] * 40 + ["j10", "i21"] * 60})
+    assert doors(table) == {("diagnosis", "q"): "near-functional"}
+
+
+def test_pure_small_groups_of_a_common_value_are_chance() -> None:
+    # A third of such groups hold nobody of the 5 %, and that tells nothing.
+    rng = np.random.default_rng(1)
+    quasi = np.where(rng.random(4000) < 0.95, "common", "seldom").tolist()
+    assert doors(table_of({"q": quasi, "c": [str(i // 20) for i in range(4000)]})) == {}
+
+
+@given(st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from("xyz")), min_size=2, max_size=30))
+def test_the_share_guessed_from_counts_is_that_of_guessing_row_by_row(rows: list[tuple[str, str]]) -> None:
+    column, quasi = [row[0] for row in rows], [row[1] for row in rows]
+    # Ties for the commonest value of all are broken alike by naming the codes in order.
+    codes = np.array(["abcd".index(v) + 1 for v in column], dtype=np.int32)
+    other = np.array(["xyz".index(v) + 1 for v in quasi], dtype=np.int32)
+    found = side_doors._dependence((codes, 5), (other, 4))
+    assert found.guess == pytest.approx(guessed_by_hand(column, quasi))
+    pinned = [v for v in set(column) if len({q for c, q in rows if c == v}) == 1 and column.count(v) > 1]
+    assert found.rows_revealed == sum(column.count(v) for v in pinned)
+
+
+def test_a_sample_finds_doors_but_a_copy_is_confirmed_on_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(side_doors, "SAMPLE_ROWS", 200)
+    quasi = [str(i * i % 7) for i in range(1000)]
+    copy = [f"x{value}" for value in quasi]
+    flawed = [*copy[:1], "x9", *copy[2:]]  # row 1 is not in the sample of every fifth row
+    rare = [str(i // 2) for i in range(1000)]
+    table = table_of({"q": quasi, "copy": copy, "flawed": flawed, "q2": [v[-1] for v in rare], "rare": rare})
+    found = doors(table)
+    assert found[("copy", "q")] == "copy"
+    assert found[("flawed", "q")] == "functional"
+    assert found[("rare", "q2")] == "functional"  # evenly spaced rows would never meet a value twice
+    assert next(door for door in find_side_doors(table) if door.column == "copy").rows_revealed == 1000
+
+
+def test_the_promise_is_what_is_left_when_the_attacker_reads_more_columns() -> None:
+    frame = pl.DataFrame({"q": ["*"] * 6, "fine": ["a", "a", "a", "b", "b", "c"]})
+    assert promise_with_side_doors(frame, ["q"], []) == 6
+    assert promise_with_side_doors(frame, ["q"], ["fine"]) == 1
+
+
+def test_no_finding_repeats_a_cell() -> None:
+    quasi = ["secretA", "secretB"] * 10
+    for door in find_side_doors(table_of({"q": quasi, "again": quasi})):
+        assert "secret" not in f"{door!r} {door.to_dict()} {door.sentence()}"
+
+
+def test_the_hospital_sample_has_no_copy_and_its_diagnosis_tells_of_sex() -> None:
+    table = read_table(hospital_csv(), read_schema(hospital_schema()))
+    found = doors(table)
+    assert "copy" not in found.values()
+    assert found[("cid10", "sexo")] == "near-functional"
+
+
+def test_adult_has_one_copy_and_two_columns_that_often_give_one_away(data_folder: Path) -> None:
+    plain = read_table(data_folder / "adult" / "adult_clean.csv")
+    roles = {name: "quasi" for name in ADULT_QUASI} | {"income": "sensitive"}
+    schema = Schema({name: Column(name, roles.get(name, "other")) for name in plain.frame.columns})  # type: ignore[arg-type]
+    assert doors(read_table(plain, schema)) == {
+        ("education_num", "education"): "copy",
+        ("relationship", "sex"): "near-functional",
+        ("relationship", "marital_status"): "near-functional",
+    }

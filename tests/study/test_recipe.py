@@ -1,0 +1,159 @@
+"""A recipe written and read back is the same run; what it cannot mean is refused with a hint."""
+
+import tomllib
+from pathlib import PurePosixPath
+
+import pytest
+
+from velado.anonymize.guarantees import LDiversity
+from velado.anonymize.methods import DAS, Mondrian
+from velado.data.schema import Schema
+from velado.data.taxonomy import from_paths
+from velado.data.taxonomy_builders import from_tree
+from velado.errors import InputError, ParameterError, TaxonomyError, VeladoError
+from velado.study.recipe import Recipe, nested, relative
+
+SCHEMA = Schema.from_dict(
+    {
+        "table": {"missing_values": ["", "NA"]},
+        "columns": {
+            "age": {"role": "quasi", "kind": "numeric", "bounds": [0, 120]},
+            'a "b".c ç': {"role": "quasi", "taxonomy": {"builder": "prefix", "keep": [3, 1]}},
+            "illness": {"role": "sensitive"},
+        },
+    }
+)
+
+
+def document(**changes: object) -> dict:
+    return {**tomllib.loads(Recipe(SCHEMA, Mondrian(k=4)).to_toml()), **changes}
+
+
+def test_a_recipe_written_and_read_back_is_the_same() -> None:
+    recipe = Recipe(
+        SCHEMA,
+        Mondrian(k=7, cut="relaxed"),
+        (LDiversity(3, "illness"),),
+        suppression=0.05,
+        seed=11,
+        per="row",
+        format="parquet",
+        formulas="escape",
+        language="pt",
+        reports=("html", "md"),
+        undeclared="keep",
+        input_name="people.csv",
+        input_sha256="ab" * 32,
+    )
+    assert Recipe.from_dict(tomllib.loads(recipe.to_toml())) == recipe
+
+
+def test_operations_are_written_and_read_back() -> None:
+    from velado.anonymize.operations import operation_from_dict
+
+    operation = operation_from_dict({"name": "permute", "column": "illness"})
+    recipe = Recipe(SCHEMA, Mondrian(k=2), operations=(operation,))
+    assert Recipe.from_dict(tomllib.loads(recipe.to_toml())) == recipe
+
+
+def test_a_parameter_that_is_none_by_default_is_left_out_and_comes_back_as_none() -> None:
+    recipe = Recipe(SCHEMA, DAS())
+    assert "k" not in recipe.to_dict()["method"]
+    assert Recipe.from_dict(tomllib.loads(recipe.to_toml())).method == DAS()
+
+
+@pytest.mark.parametrize(
+    ("changes", "hint"),
+    [
+        ({"sede": 3}, "'seed'"),
+        ({"method": {"name": "mondrian", "cutt": "strict"}}, "'cut'"),
+        ({"method": {"name": "mondrain"}}, "'mondrian'"),
+        ({"guarantees": [{"name": "l-diversity", "colunm": "illness"}]}, "'column'"),
+        ({"guarantees": [{"name": "z-secrecy"}]}, "l-diversity"),
+        ({"input": {"nam": "x"}}, "'name'"),
+        ({"schema": {"columns": {"age": {"role": "quasi", "kin": "numeric"}}}}, "'kind'"),
+    ],
+)
+def test_an_unknown_key_or_name_is_refused_with_the_nearest_one(changes: dict, hint: str) -> None:
+    with pytest.raises(VeladoError) as caught:
+        Recipe.from_dict(document(**changes))
+    assert hint in caught.value.fix
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"version": 99},
+        {"seed": -1},
+        {"seed": True},
+        {"suppression": "a lot"},
+        {"method": {"name": "mondrian", "k": "five"}},
+        {"method": {"name": "mondrian", "k": True}},
+        {"method": {"name": "mondrian", "k": 5.5}},
+        {"method": {"name": "mondrian", "cut": "sideways"}},
+        {"method": "mondrian"},
+        {"method": {"k": 5}},
+        {"guarantees": {"name": "l-diversity"}},
+        {"guarantees": ["l-diversity"]},
+        {"format": "xlsx"},
+        {"language": "fr"},
+        {"reports": ["pdf"]},
+        {"reports": []},
+        {"input": {"name": 3}},
+    ],
+)
+def test_a_value_the_run_could_not_use_is_refused(changes: dict) -> None:
+    with pytest.raises((InputError, ParameterError)):
+        Recipe.from_dict(document(**changes))
+
+
+def test_a_recipe_without_a_method_or_schema_is_refused() -> None:
+    for name in ("method", "schema", "version"):
+        whole = document()
+        del whole[name]
+        with pytest.raises(InputError):
+            Recipe.from_dict(whole)
+
+
+@pytest.mark.parametrize(
+    ("path", "start", "seen"),
+    [
+        ("/a/b/c.csv", "/a/b", "c.csv"),
+        ("/a/b/c.csv", "/a/d/e", "../../b/c.csv"),
+        ("/a/x/../b/c.csv", "/a/./d", "../b/c.csv"),
+        ("/c.csv", "/a", "../c.csv"),
+    ],
+)
+def test_a_path_is_named_as_seen_from_a_folder(path: str, start: str, seen: str) -> None:
+    assert relative(PurePosixPath(path), PurePosixPath(start)) == seen
+
+
+@pytest.mark.parametrize(
+    "paths",
+    [
+        (("a", "x", "*"), ("b", "x", "*"), ("c", "y", "*")),
+        (("a", "x"), ("b",), ("c", "y", "z")),
+        (("a", "a", "x"), ("b", "y", "x")),
+    ],
+)
+def test_level_rows_written_into_the_schema_give_the_same_tree(paths: tuple) -> None:
+    rows, tree = from_paths(paths), from_tree(nested(paths))
+    assert set(rows.labels[: rows.leaves]) == set(tree.labels[: tree.leaves])
+    for leaf in rows.labels[: rows.leaves]:
+        assert above(rows, leaf) == above(tree, leaf)
+
+
+@pytest.mark.parametrize("paths", [(("x",), ("a", "x")), (("a", "x"), ("x",))])
+def test_rows_that_are_no_tree_stay_no_tree(paths: tuple) -> None:
+    with pytest.raises(TaxonomyError):
+        from_paths(paths)
+    with pytest.raises(TaxonomyError):
+        from_tree(nested(paths))
+
+
+def above(tree, leaf: str) -> list[str]:
+    node, labels = tree.code_of[leaf], []
+    while node != tree.root:
+        node = int(tree.parent[node])
+        labels.append(tree.labels[node])
+    return labels

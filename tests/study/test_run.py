@@ -1,0 +1,198 @@
+"""A release folder is whole, repeatable byte for byte, free of cell values where it travels, or not there."""
+
+import hashlib
+import json
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from velado.anonymize.guarantees import LDiversity
+from velado.anonymize.methods import DAS, GFKMC, Mondrian
+from velado.data.io import read_schema
+from velado.errors import GuaranteeNotMet, OutputError, ParameterError, TaxonomyError
+from velado.study.run import apply_recipe, publish, read_recipe
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_the_release_folder_is_complete_and_the_published_table_is_the_release(example, tmp_path) -> None:
+    done = publish(example.table, example.schema, Mondrian(k=4), out=tmp_path / "out")
+    assert sorted(contents(done.folder)) == ["manifest.json", "recipe.toml", "report.html", "table.csv"]
+    table = pl.read_csv(done.folder / "table.csv", infer_schema=False)
+    assert table.columns == ["age", "city", "diagnosis"]
+    assert table.height == 40
+    assert table.group_by("age", "city").len()["len"].min() >= 4
+
+
+def test_every_report_that_was_asked_for_is_written(example, tmp_path) -> None:
+    done = publish(
+        example.table,
+        example.schema,
+        Mondrian(k=4),
+        out=tmp_path / "out",
+        format="parquet",
+        reports=("html", "md", "json"),
+    )
+    expected = {"manifest.json", "recipe.toml", "report.html", "report.md", "report.json", "table.parquet"}
+    assert set(contents(done.folder)) == expected
+    assert pl.read_parquet(done.folder / "table.parquet").height == 40
+    assert json.loads((done.folder / "report.json").read_text("utf-8")) == done.summary
+
+
+@pytest.mark.parametrize("method", [Mondrian(k=4), GFKMC(k=4), DAS()])
+def test_a_seed_gives_the_same_folder_byte_for_byte(example, tmp_path, method) -> None:
+    settings = {"seed": 3, "reports": ("html", "md", "json"), "suppression": 0.1}
+    one = publish(example.table, example.schema, method, out=tmp_path / "one", **settings)
+    two = publish(example.table, example.schema, method, out=tmp_path / "two", **settings)
+    assert contents(one.folder) == contents(two.folder)
+
+
+def test_the_manifest_holds_no_cell_value_and_no_clock(example, tmp_path) -> None:
+    done = publish(example.table, example.schema, Mondrian(k=4), (LDiversity(2),), out=tmp_path / "out")
+    text = (done.folder / "manifest.json").read_text("utf-8")
+    assert [secret for secret in (*example.secrets, "North", "South") if secret in text] == []
+    assert [word for word in ("time", "seconds", "duration", "elapsed", "2026") if word in text] == []
+
+
+def test_the_manifest_says_what_was_made_from_what(example, tmp_path) -> None:
+    done = publish(
+        example.table, example.schema, Mondrian(k=4), (LDiversity(2),), out=tmp_path / "out", seed=9
+    )
+    found = json.loads((done.folder / "manifest.json").read_text("utf-8"))
+    digest = lambda path: hashlib.sha256(path.read_bytes()).hexdigest()  # noqa: E731
+    assert found["input"]["sha256"] == digest(example.table)
+    assert (found["input"]["rows"], found["output"]["rows"]) == (40, 40)
+    assert found["output"]["sha256"] == digest(done.folder / "table.csv")
+    taxonomy = found["schema"]["columns"]["city"]["taxonomy"]
+    assert taxonomy["sha256"] == digest(example.folder / "trees" / "city.csv")
+    assert found["how"]["seed"] == 9
+    assert found["how"]["method"]["k"] == 4
+    assert found["promise"]["type"] == "guaranteed"
+    assert [v["guarantee"] for v in found["promise"]["verdicts"]] == ["k-anonymity", "l-diversity"]
+    assert len(found["promise"]["readings_of_blanks"]) == 2
+    assert found["metrics"]["utility"]["ncp"]["overall"] == pytest.approx(done.release.loss)
+    assert found["side_doors"] == [door.to_dict() for door in done.release.side_doors]
+    assert found["libraries"]["numpy"]
+
+
+def test_the_recipe_on_the_same_file_gives_the_same_folder(example, tmp_path) -> None:
+    first = publish(example.table, example.schema, GFKMC(k=4), (LDiversity(2),), out=tmp_path / "a", seed=5)
+    again = apply_recipe(first.folder / "recipe.toml", example.table, tmp_path / "b")
+    assert contents(first.folder) == contents(again.folder)
+
+
+def test_the_recipe_names_taxonomies_as_seen_from_the_release_folder(example, tmp_path) -> None:
+    done = publish(example.table, example.schema, Mondrian(k=4), out=tmp_path / "deep" / "er" / "out")
+    recipe = tomllib.loads((done.folder / "recipe.toml").read_text("utf-8"))
+    named = recipe["schema"]["columns"]["city"]["taxonomy"]
+    assert (done.folder / named).resolve() == (example.folder / "trees" / "city.csv").resolve()
+    assert named.startswith("../")
+
+
+def test_a_recipe_is_applied_to_another_file_and_checked_there(example, tmp_path) -> None:
+    first = publish(example.table, example.schema, Mondrian(k=4), out=tmp_path / "a")
+    second = apply_recipe(
+        first.folder / "recipe.toml", example.folder / "next.csv", tmp_path / "elsewhere" / "b", language="pt"
+    )
+    assert second.release.frame.height == 30
+    assert second.release.verdicts[0].achieved >= 4
+    recipe = read_recipe(second.folder / "recipe.toml")
+    assert recipe.input_name == "next.csv"
+    assert recipe.language == "pt"
+    assert apply_recipe(second.folder / "recipe.toml", example.folder / "next.csv", tmp_path / "c")
+
+
+def test_a_recipe_whose_promise_fails_on_another_file_writes_nothing(example, tmp_path) -> None:
+    first = publish(example.table, example.schema, Mondrian(k=4), (LDiversity(3),), out=tmp_path / "a")
+    lines = (example.folder / "next.csv").read_text("utf-8").splitlines()
+    same = [line.rsplit(",", 1)[0] + ",qx-asthma" for line in lines[1:]]
+    (example.folder / "same.csv").write_text("\n".join([lines[0], *same]) + "\n", "utf-8")
+    with pytest.raises(GuaranteeNotMet):
+        apply_recipe(first.folder / "recipe.toml", example.folder / "same.csv", tmp_path / "b")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "in"]
+
+
+def test_a_schema_made_in_memory_is_written_whole_into_the_recipe(example, tmp_path) -> None:
+    frame = pl.read_csv(example.table, infer_schema=False)
+    done = publish(frame, read_schema(example.schema), Mondrian(k=4), out=tmp_path / "a")
+    (example.folder / "trees" / "city.csv").unlink()
+    again = apply_recipe(done.folder / "recipe.toml", frame, tmp_path / "b")
+    assert contents(done.folder)["table.csv"] == contents(again.folder)["table.csv"]
+    manifest = (done.folder / "manifest.json").read_text("utf-8")
+    assert [secret for secret in (*example.secrets, "North") if secret in manifest] == []
+    assert len(json.loads(manifest)["input"]["sha256"]) == 64
+
+
+def test_a_taxonomy_written_into_the_schema_reaches_the_manifest_only_as_a_digest(example, tmp_path) -> None:
+    inline = 'taxonomy = { builder = "tree", nodes = { North = ["Aldenia", "Brumosa"], South = ["Cantaro", "Dorvelha"] } }'
+    text = example.schema.read_text("utf-8").replace('taxonomy = "trees/city.csv"', inline)
+    example.schema.write_text(text, "utf-8")
+    done = publish(example.table, example.schema, Mondrian(k=4), out=tmp_path / "a")
+    manifest = (done.folder / "manifest.json").read_text("utf-8")
+    assert [secret for secret in (*example.secrets, "North") if secret in manifest] == []
+    assert len(json.loads(manifest)["schema"]["columns"]["city"]["taxonomy"]["sha256"]) == 64
+    assert apply_recipe(done.folder / "recipe.toml", example.table, tmp_path / "b")
+
+
+def test_formula_like_cells_are_counted_when_kept_and_escaped_when_asked(example, tmp_path) -> None:
+    text = example.table.read_text("utf-8").replace("qx-asthma", "=asthma()")
+    example.table.write_text(text, "utf-8")
+    kept = publish(example.table, example.schema, Mondrian(k=4), out=tmp_path / "a")
+    assert kept.summary["facts"]["formulas"] == text.count("=asthma()") > 0
+    safe = publish(example.table, example.schema, Mondrian(k=4), out=tmp_path / "b", formulas="escape")
+    assert safe.summary["facts"]["formulas"] == 0
+    assert b",'=asthma()" in contents(safe.folder)["table.csv"]
+
+
+def test_a_recipe_whose_taxonomy_is_gone_is_an_error(example, tmp_path) -> None:
+    done = publish(example.table, example.schema, Mondrian(k=4), out=tmp_path / "a")
+    (example.folder / "trees" / "city.csv").unlink()
+    with pytest.raises(TaxonomyError):
+        apply_recipe(done.folder / "recipe.toml", example.table, tmp_path / "b")
+
+
+def test_a_recipe_object_needs_its_folder_only_for_its_taxonomies(example, tmp_path) -> None:
+    done = publish(example.table, example.schema, Mondrian(k=4), out=tmp_path / "a")
+    recipe = replace(read_recipe(done.folder / "recipe.toml"), seed=8)
+    again = apply_recipe(recipe, example.table, tmp_path / "b", recipe_folder=done.folder)
+    named = tomllib.loads((again.folder / "recipe.toml").read_text("utf-8"))["schema"]["columns"]["city"]
+    assert (again.folder / named["taxonomy"]).exists()
+
+
+def test_a_folder_that_exists_is_replaced_only_when_forced(example, tmp_path) -> None:
+    first = publish(example.table, example.schema, Mondrian(k=4), out=tmp_path / "out")
+    before = contents(first.folder)
+    with pytest.raises(OutputError):
+        publish(example.table, example.schema, Mondrian(k=8), out=tmp_path / "out")
+    assert contents(first.folder) == before
+    publish(example.table, example.schema, Mondrian(k=8), out=tmp_path / "out", force=True)
+    assert contents(first.folder) != before
+
+
+def test_further_files_are_put_beside_but_never_over_the_release(example, tmp_path) -> None:
+    done = publish(
+        example.table, example.schema, Mondrian(k=4), out=tmp_path / "a", beside={"schema.toml": b"# roles\n"}
+    )
+    assert contents(done.folder)["schema.toml"] == b"# roles\n"
+    for name in ("manifest.json", "../escaped.txt"):
+        with pytest.raises(ParameterError):
+            publish(example.table, example.schema, Mondrian(k=4), out=tmp_path / "b", beside={name: b""})
+    assert not (tmp_path / "b").exists()
+
+
+def test_progress_only_rises_and_ends_at_one(example, tmp_path) -> None:
+    seen: list[float] = []
+    publish(
+        example.table,
+        example.schema,
+        Mondrian(k=4),
+        out=tmp_path / "a",
+        progress=lambda share, doing="": seen.append(share),
+    )
+    assert seen == sorted(seen)
+    assert seen[-1] == 1.0

@@ -1,0 +1,80 @@
+"""Documentation that cannot lie: pages made from code are up to date, links lead somewhere, tutorials run."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from velado.anonymize.methods import METHODS
+from velado.data import samples
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/**/*.md")])
+
+
+def make_reference():
+    spec = importlib.util.spec_from_file_location("make_reference", ROOT / "docs" / "make_reference.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("page", ["methods.md", "python.md"])
+def test_reference_pages_say_what_the_code_says(page):
+    made = make_reference().PAGES[page]()
+    assert (ROOT / "docs" / "reference" / page).read_text(encoding="utf-8") == made, "run python docs/make_reference.py"
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda m: m.name)
+def test_every_method_has_a_page_that_says_what_it_does_not_do(method):
+    text = (ROOT / "docs" / "explanation" / f"{method.name}.md").read_text(encoding="utf-8")
+    for words in ("**Promise", "**Cost", "**When not to use it"):
+        assert words in text
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_every_link_leads_somewhere(page):
+    text = page.read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", text):
+        if not target.startswith(("http", "mailto")):
+            assert (page.parent / target).exists(), f"{target} is not there"
+
+
+def blocks(path: Path) -> list[tuple[str, str]]:
+    return re.findall(r"^```(\w+)\n(.*?)^```$", path.read_text(encoding="utf-8"), flags=re.M | re.S)
+
+
+def matches(expected: str, printed: str) -> bool:
+    """Whether every expected line stands in what was printed, in order; `...` stands for anything."""
+    pattern = ".*".join(
+        re.escape(line.strip()).replace(r"\.\.\.", ".*") for line in expected.strip().splitlines() if line.strip()
+    )
+    return re.search(pattern, " ".join(printed.split("\n")), flags=re.S) is not None
+
+
+@pytest.mark.parametrize("tutorial", sorted((ROOT / "docs" / "tutorial").glob("*.md")), ids=lambda p: p.stem)
+def test_the_tutorial_runs_as_it_is_written(tutorial, tmp_path):
+    environment = {**os.environ, "COLUMNS": "110", "NO_COLOR": "1", "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    environment["SAMPLES"] = str(samples.SAMPLE_FOLDER)
+    printed, ran = "", 0
+    for language, body in blocks(tutorial):
+        if language == "sh":
+            command = body.replace("velado ", f"{sys.executable} -m velado ")
+            done = subprocess.run(["bash", "-euc", command], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=240)
+            printed = done.stdout + done.stderr
+            assert done.returncode == 0, f"{body}\n{printed}"
+            ran += 1
+        elif language == "python":
+            done = subprocess.run([sys.executable, "-c", body], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=240)
+            printed = done.stdout + done.stderr
+            assert done.returncode == 0, f"{body}\n{printed}"
+            ran += 1
+        elif language == "text":
+            assert matches(body, printed), f"expected\n{body}\nbut the command printed\n{printed}"
+    assert ran >= 3

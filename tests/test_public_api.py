@@ -1,0 +1,34 @@
+"""Every public name can be imported, is documented, and nothing heavy is loaded before it is used."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+
+import pytest
+
+import velado
+
+
+@pytest.mark.parametrize("name", velado.__all__)
+def test_every_public_name_is_there_and_documented(name):
+    thing = getattr(velado, name)
+    if inspect.isclass(thing) or inspect.isfunction(thing):
+        assert inspect.getdoc(thing), f"velado.{name} has no docstring"
+        for member, value in vars(thing).items() if inspect.isclass(thing) else ():
+            if not member.startswith("_") and (inspect.isfunction(value) or isinstance(value, property)):
+                assert inspect.getdoc(value), f"velado.{name}.{member} has no docstring"
+
+
+def test_the_public_names_are_sorted_and_nothing_else_is_public():
+    assert velado.__all__ == sorted(velado.__all__)
+    assert dir(velado) == velado.__all__
+    with pytest.raises(AttributeError):
+        _ = velado.no_such_name
+
+
+def test_importing_velado_loads_no_heavy_library():
+    code = "import sys, velado; print([m for m in ('numpy','polars','numba','scipy','sklearn') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
