@@ -10,8 +10,14 @@ from velado.data.schema import Schema
 from velado.data.table import Table
 
 EIGHT = {
-    "sex": "sex", "age": "age", "race": "race", "marital_status": "marital-status", "education": "education",
-    "native_country": "native-country", "workclass": "workclass", "occupation": "occupation",
+    "sex": "sex",
+    "age": "age",
+    "race": "race",
+    "marital_status": "marital-status",
+    "education": "education",
+    "native_country": "native-country",
+    "workclass": "workclass",
+    "occupation": "occupation",
 }
 
 
@@ -24,7 +30,8 @@ def schema_dict(age: str = "numeric") -> dict[str, Any]:
             columns[name] = {"role": "quasi", "kind": "numeric"}
         elif name in EIGHT:
             columns[name] = {
-                "role": "quasi", "kind": "categorical",
+                "role": "quasi",
+                "kind": "categorical",
                 "taxonomy": f"adult/hierarchies/adult_hierarchy_{EIGHT[name]}.csv",
             }
         elif name == "income":
@@ -45,7 +52,11 @@ def adult_nine() -> Table:
     """ARX's copy: all nine columns are quasi-identifiers with ARX's hierarchies."""
     names = [*EIGHT.values(), "salary-class"]
     columns = {
-        name: {"role": "quasi", "kind": "categorical", "taxonomy": f"adult/hierarchies/adult_hierarchy_{name}.csv"}
+        name: {
+            "role": "quasi",
+            "kind": "categorical",
+            "taxonomy": f"adult/hierarchies/adult_hierarchy_{name}.csv",
+        }
         for name in names
     }
     schema = attach_taxonomies(Schema.from_dict({"columns": columns}), data_folder())

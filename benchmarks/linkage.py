@@ -18,8 +18,14 @@ def main() -> None:
         for direction in ("released-to-original", "original-to-released"):
             result = link_release(release, direction=direction)
             seconds = cpu_seconds(lambda r=release, d=direction: link_release(r, direction=d), repeat=2)
-            rows.append(Row(f"{method.name} k = 10, {direction}", seconds, bar=2.0,
-                            note=f"{result.correct:.1f} of {result.rows} linked ({result.ties})"))
+            rows.append(
+                Row(
+                    f"{method.name} k = 10, {direction}",
+                    seconds,
+                    bar=2.0,
+                    note=f"{result.correct:.1f} of {result.rows} linked ({result.ties})",
+                )
+            )
     print_rows("Exact record linkage on Adult", rows)
 
 

@@ -51,25 +51,48 @@ def main() -> None:
         release = anonymize(table, table.schema, method)
         name = f"{method.name} {getattr(method, 'cut', '')}".strip()
         rows.append(
-            Row(f"{name}, k = 10", seconds, bar=bar, peer=anjana, peer_name="anjana (full-domain, 5 % suppressed)",
-                note=f"NCP {release.loss:.4f}, smallest class {release.verdicts[0].achieved:g}")
+            Row(
+                f"{name}, k = 10",
+                seconds,
+                bar=bar,
+                peer=anjana,
+                peer_name="anjana (full-domain, 5 % suppressed)",
+                note=f"NCP {release.loss:.4f}, smallest class {release.verdicts[0].achieved:g}",
+            )
         )
-    rows[1:2] = [rows[1], Row("mondrian strict, k = 10, beside k-AnonML", rows[1].measured, bar=0.03, peer=1.4,
-                              peer_name="k-AnonML (published figure)")]
+    rows[1:2] = [
+        rows[1],
+        Row(
+            "mondrian strict, k = 10, beside k-AnonML",
+            rows[1].measured,
+            bar=0.03,
+            peer=1.4,
+            peer_name="k-AnonML (published figure)",
+        ),
+    ]
     numeric = [np.asarray(table.frame.get_column(c).cast(float)) for c in ("age",)] + [
         np.asarray(table.frame.get_column(c).cast(float)) for c in ("education_num", "hours_per_week")
     ]
     rows.append(
-        Row("DAS elbow, three numeric columns", cpu_seconds(lambda: [elbow(np.unique(c)) for c in numeric]), bar=0.05,
-            peer=37.8, peer_name="the authors' (published figure)", note=f"k = {[elbow(np.unique(c)) for c in numeric]}")
+        Row(
+            "DAS elbow, three numeric columns",
+            cpu_seconds(lambda: [elbow(np.unique(c)) for c in numeric]),
+            bar=0.05,
+            peer=37.8,
+            peer_name="the authors' (published figure)",
+            note=f"k = {[elbow(np.unique(c)) for c in numeric]}",
+        )
     )
     from velado.anonymize.check import check_published
 
     frame = anonymize(table, table.schema, Mondrian(k=10)).frame
     rows.append(
-        Row("check of the release (regroup, count, verdict)",
+        Row(
+            "check of the release (regroup, count, verdict)",
             cpu_seconds(lambda: check_published(frame, list(EIGHT), goal.guarantees, wildcards=False)),
-            peer=pycanon, peer_name="pycanon k-anonymity")
+            peer=pycanon,
+            peer_name="pycanon k-anonymity",
+        )
     )
     das = cpu_seconds(lambda: DAS().anonymize(data, Goal(()), seeded(0, "bench"), silent))
     rows.append(Row("DAS, whole method", das))

@@ -38,18 +38,32 @@ def main(rows: int = 1_000_000) -> None:
         goal = Goal((KAnonymity(10),))
         method = Mondrian(k=10)
         seconds = cpu_seconds(lambda: method.anonymize(data, goal, seeded(0, "bench"), silent), repeat=2)
-        # The groups alone are the method; turning them into published labels is the recoder's part.
-        del data
         wall, cpu, peak = run_process(
-            velado("anonymize", str(scratch / "big.csv"), "--schema", str(scratch / "schema.toml"),
-                   "--method", "mondrian", "-k", "10", "-o", str(scratch / "release"))
+            velado(
+                "anonymize",
+                str(scratch / "big.csv"),
+                "--schema",
+                str(scratch / "schema.toml"),
+                "--method",
+                "mondrian",
+                "-k",
+                "10",
+                "-o",
+                str(scratch / "release"),
+            )
         )
         size = (scratch / "big.csv").stat().st_size / 2**20
     print_rows(
         f"{rows:,} rows x 8 quasi-identifiers, Mondrian k = 10",
         [
             Row("the method", seconds, bar=1.0),
-            Row("CSV in to CSV and report out", wall, "wall s", 25.0, note=f"{cpu:.1f} CPU s; input {size:.0f} MB"),
+            Row(
+                "CSV in to CSV and report out",
+                wall,
+                "wall s",
+                25.0,
+                note=f"{cpu:.1f} CPU s; input {size:.0f} MB",
+            ),
             Row("peak memory of that process", peak, "MB", 4096.0),
         ],
     )

@@ -74,7 +74,9 @@ def data_folder() -> Path:
     """The folder of public tables, from VELADO_DATA."""
     folder = os.environ.get("VELADO_DATA")
     if not folder or not Path(folder).is_dir():
-        raise SystemExit("These benchmarks read public tables: set VELADO_DATA to the folder that holds them.")
+        raise SystemExit(
+            "These benchmarks read public tables: set VELADO_DATA to the folder that holds them."
+        )
     return Path(folder)
 
 
@@ -87,7 +89,9 @@ def print_rows(title: str, rows: Sequence[Row]) -> None:
         bar = "" if row.bar is None else f"<= {row.bar:g}"
         peer = "" if row.peer is None else f"{row.peer_name} {row.peer:.3g} {row.unit}"
         ratio = "" if row.peer is None or not row.measured else f"{row.peer / row.measured:.3g} x"
-        print(f"| {row.what} | {row.measured:.4g} {row.unit} | {bar} | {row.met} | {peer} | {ratio} | {row.note} |")
+        print(
+            f"| {row.what} | {row.measured:.4g} {row.unit} | {bar} | {row.met} | {peer} | {ratio} | {row.note} |"
+        )
 
 
 def synthetic(rows: int, seed: int = 0) -> dict[str, np.ndarray]:

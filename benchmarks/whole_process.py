@@ -27,16 +27,31 @@ def main() -> None:
         table = str(data_folder() / "adult" / "adult_clean.csv")
         for method, bar in (("gfkmc", 8.0), ("mondrian", 8.0)):
             command = velado(
-                "anonymize", table, "--schema", str(scratch / "schema.toml"), "--method", method, "-k", "10",
-                "-o", str(scratch / "release"),
+                "anonymize",
+                table,
+                "--schema",
+                str(scratch / "schema.toml"),
+                "--method",
+                method,
+                "-k",
+                "10",
+                "-o",
+                str(scratch / "release"),
             )
             walls = []
             for _ in range(3):
                 shutil.rmtree(scratch / "release", ignore_errors=True)
                 walls.append(run_process(command))
             wall, cpu, peak = min(walls)
-            rows.append(Row(f"velado anonymize --method {method} on Adult", wall, "wall s", bar,
-                            note=f"{cpu:.1f} CPU s, {peak:.0f} MB"))
+            rows.append(
+                Row(
+                    f"velado anonymize --method {method} on Adult",
+                    wall,
+                    "wall s",
+                    bar,
+                    note=f"{cpu:.1f} CPU s, {peak:.0f} MB",
+                )
+            )
     print_rows("Whole processes", rows)
 
 

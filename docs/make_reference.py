@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import MISSING, Field, fields
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,9 @@ def parameters(kind: Any) -> list[str]:
         return []
     lines = ["| parameter | default | limits | meaning |", "|---|---|---|---|"]
     for field in fields(kind):
-        lines.append(f"| `{field.name}` | {_default(field)} | {_limits(field)} | {field.metadata.get('help', '')} |")
+        lines.append(
+            f"| `{field.name}` | {_default(field)} | {_limits(field)} | {field.metadata.get('help', '')} |"
+        )
     return [*lines, ""]
 
 
@@ -73,8 +76,16 @@ def methods_page() -> str:
         lines += [f"### {guarantee.name}", "", first_line(guarantee), "", *parameters(guarantee)]
     lines += ["## Recoders", "", "| recoder | what it publishes | states its cover |", "|---|---|---|"]
     for recoder in RECODERS:
-        lines.append(f"| `{recoder.name}` | {first_line(recoder)} | {'yes' if recoder.states_cover else 'no: a substitution'} |")
-    lines += ["", "## Column operations", "", "Listed in a recipe as `[[operations]]` with `name` and `column`.", ""]
+        lines.append(
+            f"| `{recoder.name}` | {first_line(recoder)} | {'yes' if recoder.states_cover else 'no: a substitution'} |"
+        )
+    lines += [
+        "",
+        "## Column operations",
+        "",
+        "Listed in a recipe as `[[operations]]` with `name` and `column`.",
+        "",
+    ]
     for operation in OPERATIONS:
         lines += [f"### `{operation.name}`", "", first_line(operation), "", *parameters(operation)]
     return "\n".join(lines).rstrip() + "\n"
@@ -83,11 +94,15 @@ def methods_page() -> str:
 def python_page() -> str:
     """The page of public names."""
     lines = [
-        "# Python names", "", "Made from the code by `docs/make_reference.py`. `import velado`, then `velado.NAME`.", "",
-        "| name | what it is |", "|---|---|",
+        "# Python names",
+        "",
+        "Made from the code by `docs/make_reference.py`. `import velado`, then `velado.NAME`.",
+        "",
+        "| name | what it is |",
+        "|---|---|",
     ]
     for name in velado.__all__:
-        thing = getattr(velado, name)
+        thing = public(name)
         signature = ""
         if inspect.isfunction(thing):
             names = ", ".join(inspect.signature(thing).parameters)
@@ -95,6 +110,11 @@ def python_page() -> str:
         text = first_line(thing) if inspect.isclass(thing) or inspect.isfunction(thing) else CONSTANTS[name]
         lines.append(f"| `{name}{signature}` | {text.replace('|', chr(92) + '|')} |")
     return "\n".join(lines) + "\n"
+
+
+def public(name: str) -> Any:
+    """The thing behind a public name; for a room that is also a verb, the verb."""
+    return getattr(import_module(velado._HOME[name]), name) if name in velado._HOME else getattr(velado, name)
 
 
 CONSTANTS = {

@@ -28,7 +28,9 @@ def make_reference():
 @pytest.mark.parametrize("page", ["methods.md", "python.md"])
 def test_reference_pages_say_what_the_code_says(page):
     made = make_reference().PAGES[page]()
-    assert (ROOT / "docs" / "reference" / page).read_text(encoding="utf-8") == made, "run python docs/make_reference.py"
+    assert (ROOT / "docs" / "reference" / page).read_text(encoding="utf-8") == made, (
+        "run python docs/make_reference.py"
+    )
 
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda m: m.name)
@@ -53,25 +55,46 @@ def blocks(path: Path) -> list[tuple[str, str]]:
 def matches(expected: str, printed: str) -> bool:
     """Whether every expected line stands in what was printed, in order; `...` stands for anything."""
     pattern = ".*".join(
-        re.escape(line.strip()).replace(r"\.\.\.", ".*") for line in expected.strip().splitlines() if line.strip()
+        re.escape(line.strip()).replace(r"\.\.\.", ".*")
+        for line in expected.strip().splitlines()
+        if line.strip()
     )
     return re.search(pattern, " ".join(printed.split("\n")), flags=re.S) is not None
 
 
 @pytest.mark.parametrize("tutorial", sorted((ROOT / "docs" / "tutorial").glob("*.md")), ids=lambda p: p.stem)
 def test_the_tutorial_runs_as_it_is_written(tutorial, tmp_path):
-    environment = {**os.environ, "COLUMNS": "110", "NO_COLOR": "1", "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    environment = {
+        **os.environ,
+        "COLUMNS": "110",
+        "NO_COLOR": "1",
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+    }
     environment["SAMPLES"] = str(samples.SAMPLE_FOLDER)
     printed, ran = "", 0
     for language, body in blocks(tutorial):
         if language == "sh":
             command = body.replace("velado ", f"{sys.executable} -m velado ")
-            done = subprocess.run(["bash", "-euc", command], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=240)
+            done = subprocess.run(
+                ["bash", "-euc", command],
+                cwd=tmp_path,
+                env=environment,
+                capture_output=True,
+                text=True,
+                timeout=240,
+            )
             printed = done.stdout + done.stderr
             assert done.returncode == 0, f"{body}\n{printed}"
             ran += 1
         elif language == "python":
-            done = subprocess.run([sys.executable, "-c", body], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=240)
+            done = subprocess.run(
+                [sys.executable, "-c", body],
+                cwd=tmp_path,
+                env=environment,
+                capture_output=True,
+                text=True,
+                timeout=240,
+            )
             printed = done.stdout + done.stderr
             assert done.returncode == 0, f"{body}\n{printed}"
             ran += 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import subprocess
 import sys
+from importlib import import_module
 
 import pytest
 
@@ -13,7 +14,8 @@ import velado
 
 @pytest.mark.parametrize("name", velado.__all__)
 def test_every_public_name_is_there_and_documented(name):
-    thing = getattr(velado, name)
+    assert getattr(velado, name) is not None
+    thing = getattr(import_module(velado._HOME[name]), name) if name in velado._HOME else velado.__version__
     if inspect.isclass(thing) or inspect.isfunction(thing):
         assert inspect.getdoc(thing), f"velado.{name} has no docstring"
         for member, value in vars(thing).items() if inspect.isclass(thing) else ():
@@ -26,6 +28,17 @@ def test_the_public_names_are_sorted_and_nothing_else_is_public():
     assert dir(velado) == velado.__all__
     with pytest.raises(AttributeError):
         _ = velado.no_such_name
+
+
+def test_a_room_named_like_a_verb_can_still_be_called():
+    import velado.anonymize.methods
+    import velado.measure.measured
+
+    assert velado.anonymize.__class__.__call__ and callable(velado.anonymize) and callable(velado.measure)
+    with pytest.raises(TypeError, match="missing"):
+        velado.anonymize()
+    with pytest.raises(TypeError, match="missing"):
+        velado.measure()
 
 
 def test_importing_velado_loads_no_heavy_library():

@@ -70,7 +70,10 @@ def test_labels_of_a_method_are_not_trusted():
             honest = super().anonymize(data, goal, random, progress)
             column = data.columns[0]
             raw = PublishedColumn(
-                column.name, column.codes, tuple(column.value_texts), np.arange(column.size, dtype=np.int32),
+                column.name,
+                column.codes,
+                tuple(column.value_texts),
+                np.arange(column.size, dtype=np.int32),
                 np.arange(column.size, dtype=np.int32),
             )
             return Recoded((raw,), honest.kept, honest.partition)
@@ -81,8 +84,12 @@ def test_labels_of_a_method_are_not_trusted():
 
 
 def test_two_groups_published_alike_are_one_group():
-    table = people(("20", "20", "20", "20"), )
-    table = table.with_schema(Schema.from_dict({"table": {"constant": "allow"}, "columns": table.schema.to_dict()["columns"]}))
+    table = people(
+        ("20", "20", "20", "20"),
+    )
+    table = table.with_schema(
+        Schema.from_dict({"table": {"constant": "allow"}, "columns": table.schema.to_dict()["columns"]})
+    )
     release = run(table, (0, 0, 1, 1), k=4)
     assert release.verdicts[0].achieved == 4
 
@@ -92,7 +99,7 @@ def test_failing_groups_are_suppressed_up_to_the_limit_and_no_further():
     assert release.suppressed == 1 and release.frame.height == 4
     assert release.kept.tolist() == [True, True, True, True, False]
     assert release.losses["age"] == pytest.approx((2 * 1 / 30 * 2 + 1) / 5)
-    with pytest.raises(SuppressionLimitExceeded, match="0.2"):
+    with pytest.raises(SuppressionLimitExceeded, match=r"0\.2"):
         run(people(), (0, 0, 1, 1, 2), suppression=0.19)
 
 
@@ -109,7 +116,10 @@ def test_suppressing_everyone_is_an_error():
 
 def test_five_rows_of_one_patient_are_a_crowd_of_one():
     frame = pl.DataFrame({"patient": ["a", "a", "a", "b", "c"], "age": ["20", "21", "22", "50", "51"]})
-    entries = {"patient": {"role": "identifier", "kind": "text", "person": True}, "age": {"role": "quasi", "kind": "numeric"}}
+    entries = {
+        "patient": {"role": "identifier", "kind": "text", "person": True},
+        "age": {"role": "quasi", "kind": "numeric"},
+    }
     table = Table.of(frame, Schema.from_dict({"columns": entries}))
     with pytest.raises(GuaranteeNotMet, match="2 people, the weakest has 1"):
         run(table, (0, 0, 0, 1, 1))
@@ -119,7 +129,9 @@ def test_five_rows_of_one_patient_are_a_crowd_of_one():
 
 
 def test_l_diversity_is_checked_on_every_sensitive_column():
-    table = people(flu=("sensitive", ["a", "b", "a", "b", "a"]), gout=("sensitive", ["x", "x", "x", "y", "y"]))
+    table = people(
+        flu=("sensitive", ["a", "b", "a", "b", "a"]), gout=("sensitive", ["x", "x", "x", "y", "y"])
+    )
     with pytest.raises(GuaranteeNotMet, match="l-diversity"):
         run(table, (0, 0, 1, 1, 1), LDiversity(2))
     assert run(table, (0, 0, 1, 1, 1), LDiversity(2, "flu")).verdicts[1].achieved == 2
@@ -129,7 +141,10 @@ def test_l_diversity_is_checked_on_every_sensitive_column():
 
 def test_blanks_declared_as_suppressed_leave_before_the_method_runs():
     frame = pl.DataFrame({"age": ["20", None, "21", "22"], "note": ["a", "b", "c", "d"]})
-    document = {"table": {"missing": "suppress"}, "columns": {"age": {"role": "quasi", "kind": "numeric"}, "note": {"role": "other"}}}
+    document = {
+        "table": {"missing": "suppress"},
+        "columns": {"age": {"role": "quasi", "kind": "numeric"}, "note": {"role": "other"}},
+    }
     table = Table.of(frame, Schema.from_dict(document))
     release = run(table, (0, 0, 0), suppression=0.25)
     assert release.frame["note"].to_list() == ["a", "c", "d"]
@@ -162,9 +177,13 @@ def test_without_a_quasi_identifier_there_is_no_promise_to_make():
 
 
 def test_untouched_columns_and_types_leave_exactly_as_they_came():
-    frame = pl.DataFrame({"n": [1, 2, 3, 4], "age": [20, 21, 30, 31], "d": [0.1, None, 0.3, 0.4], "s": ["007", "", None, "x"]})
+    frame = pl.DataFrame(
+        {"n": [1, 2, 3, 4], "age": [20, 21, 30, 31], "d": [0.1, None, 0.3, 0.4], "s": ["007", "", None, "x"]}
+    )
     entries = {name: {"role": "other", "kind": "text"} for name in ("n", "d", "s")}
-    table = Table.of(frame, Schema.from_dict({"columns": {**entries, "age": {"role": "quasi", "kind": "numeric"}}}))
+    table = Table.of(
+        frame, Schema.from_dict({"columns": {**entries, "age": {"role": "quasi", "kind": "numeric"}}})
+    )
     release = run(table, (0, 0, 1, 1))
     assert release.frame.columns == ["n", "age", "d", "s"]
     assert release.frame.drop("age").equals(frame.drop("age"))
@@ -190,8 +209,11 @@ def test_verify_trusts_the_file_alone():
 
 def test_verify_finds_an_identifier_that_was_left_in():
     frame = pl.DataFrame({"age": ["[1..9]"] * 4, "cpf": ["1", "2", "3", "4"]})
-    entries = {"age": {"role": "quasi", "kind": "numeric"}, "cpf": {"role": "identifier", "kind": "text", "person": True}}
+    entries = {
+        "age": {"role": "quasi", "kind": "numeric"},
+        "cpf": {"role": "identifier", "kind": "text", "person": True},
+    }
     found = verify(frame, Schema.from_dict({"columns": entries}), (KAnonymity(2),))
-    assert not found.holds and found.exposed == ("cpf",)
+    assert not found.holds and found.exposed == ("cpf",) and "cpf" in str(found.broken)
     clean = verify(frame.drop("cpf"), Schema.from_dict({"columns": entries}), (KAnonymity(2),))
-    assert clean.holds and "per person" in clean.cautions[0]
+    assert clean.holds and clean.people_unseen

@@ -44,7 +44,7 @@ CASES: dict[str, tuple[str | bytes | None, str, list[str], int, Callable[[Path],
     "missing file": (None, SCHEMA, [], 3, None),
     "empty file": ("", SCHEMA, [], 3, None),
     "header only": (HEADER, SCHEMA, [], 3, None),
-    "no header": ("".join(f"{n},{n % 7},{SECRET}\n" for n in range(30)), SCHEMA, [], 3, None),
+    "no header": ("".join(f"{n},{n % 7 + 40},{SECRET}\n" for n in range(30)), SCHEMA, [], 3, None),
     "duplicate names": ("age,age,city\n" + good_rows(), SCHEMA, [], 3, None),
     "column absent": ("age,illness\n1,a\n2,b\n", SCHEMA, [], 3, None),
     "taxonomy does not cover": (
@@ -96,6 +96,29 @@ CASES: dict[str, tuple[str | bytes | None, str, list[str], int, Callable[[Path],
 }
 
 
+# What the error must speak of, where the code alone could come from another cause.
+SPEAKS_OF = {
+    "header only": "no rows",
+    "no header": "does not look like a header",
+    "duplicate names": "more than once",
+    "column absent": "'city'",
+    "taxonomy does not cover": "'city' does not cover 4",
+    "every row suppressed": "Every row would have to be suppressed",
+    "constant quasi": "same value in every row",
+    "quasi without values": "no value in any row",
+    "not a number": "NaN",
+    "infinity": "infinity",
+    "mixed types": "no numbers",
+    "huge cell": "10,500,000 bytes",
+    "not UTF-8": "--encoding",
+    "decimal comma": "decimal comma",
+    "unknown schema key": "'missing'",
+    "undeclared column": "--undeclared drop",
+    "unknown method": "'mondrian'",
+    "unknown flag": "Method 'gfkmc' has no flag --cut",
+}
+
+
 def prepare(folder: Path, name: str) -> list[str]:
     """The table and schema of a case stand in *folder*; returns the arguments of the run."""
     table, schema, flags, _, before = CASES[name]
@@ -127,6 +150,7 @@ def test_bad_input_is_three_sentences_and_leaves_nothing(
     shown = capsys.readouterr()
     assert code == CASES[name][3], shown.err
     assert_three_sentences(shown.err)
+    assert SPEAKS_OF.get(name, "") in shown.err
     assert SECRET not in shown.out + shown.err
     assert shown.out == ""
     assert list(parent.iterdir()) == []

@@ -18,7 +18,9 @@ from velado.errors import OutputError, SchemaError, TableError, TaxonomyError
 
 
 def schema(**columns):
-    return Schema.from_dict({"columns": {name: {"role": "quasi", **entry} for name, entry in columns.items()}})
+    return Schema.from_dict(
+        {"columns": {name: {"role": "quasi", **entry} for name, entry in columns.items()}}
+    )
 
 
 def numeric_table(cells, **entry):
@@ -75,7 +77,12 @@ def test_a_broken_file_is_one_clear_error(tmp_path, data, word):
 
 def test_any_data_frame_fits_in_and_pandas_blanks_are_missing():
     native = pd.DataFrame({"x": [1.5, None, 3.0], "y": ["a", "b", None]})
-    for frame in (native, pl.from_pandas(native), pa.Table.from_pandas(native), pl.from_pandas(native).lazy()):
+    for frame in (
+        native,
+        pl.from_pandas(native),
+        pa.Table.from_pandas(native),
+        pl.from_pandas(native).lazy(),
+    ):
         table = read_table(frame)
         assert table.rows == 3
         assert table.is_missing("x").to_list() == [False, True, False]
@@ -119,7 +126,10 @@ def test_declared_bounds_are_the_domain():
     assert column.loss(np.array([0]), np.array([1])).tolist() == [0.1]
     with pytest.raises(TableError, match="bounds"):
         encode(numeric_table(["10", "200"], bounds=[0, 100]))
-    assert encode(numeric_table(["10", "200"], bounds=[0, 100], clamp=True)).columns[0].points.tolist() == [10, 100]
+    assert encode(numeric_table(["10", "200"], bounds=[0, 100], clamp=True)).columns[0].points.tolist() == [
+        10,
+        100,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -165,7 +175,9 @@ def test_an_uncovered_value_is_counted_not_shown():
 def test_a_blank_category_is_a_leaf_that_only_the_root_covers():
     table = Table.of(
         pl.DataFrame({"city": ["Rio", None, "Niterói"]}),
-        schema(city={"kind": "categorical", "taxonomy": {"builder": "tree", "nodes": {"RJ": ["Rio", "Niterói"]}}}),
+        schema(
+            city={"kind": "categorical", "taxonomy": {"builder": "tree", "nodes": {"RJ": ["Rio", "Niterói"]}}}
+        ),
     )
     column = encode(table).columns[0]
     assert column.codes.tolist() == [0, 2, 1]
@@ -278,4 +290,8 @@ def test_a_schema_survives_writing_and_reading():
 
 def test_the_repr_of_a_table_shows_no_cell():
     table = Table.of(pl.DataFrame({"a": ["secret"]}), schema(a={}))
-    assert "secret" not in repr(table) and "secret" not in repr(encode(table)) and "secret" not in repr(encode(table).columns[0])
+    assert (
+        "secret" not in repr(table)
+        and "secret" not in repr(encode(table))
+        and "secret" not in repr(encode(table).columns[0])
+    )

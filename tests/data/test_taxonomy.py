@@ -13,13 +13,20 @@ from velado.errors import SchemaError, TaxonomyError
 
 
 def countries():
-    return builders.from_tree({"Asia": ["Japan", "India"], "Europe": {"North": ["Norway"], "South": ["Italy", "Malta"]}})
+    return builders.from_tree(
+        {"Asia": ["Japan", "India"], "Europe": {"North": ["Norway"], "South": ["Italy", "Malta"]}}
+    )
 
 
 def test_the_common_ancestor_of_a_set_is_that_of_its_ends():
     tree = countries()
     codes = tree.code_of
-    pairs = {("Japan", "India"): "Asia", ("Norway", "Malta"): "Europe", ("Japan", "Norway"): "*", ("Italy", "Italy"): "Italy"}
+    pairs = {
+        ("Japan", "India"): "Asia",
+        ("Norway", "Malta"): "Europe",
+        ("Japan", "Norway"): "*",
+        ("Italy", "Italy"): "Italy",
+    }
     for (one, other), expected in pairs.items():
         low, high = sorted((codes[one], codes[other]))
         node = tree.common_ancestor(np.array([low]), np.array([high]))[0]
@@ -78,7 +85,12 @@ def test_brazilian_dates_are_read_by_their_format_and_ordered_by_time():
 
 def test_intervals_nest_and_say_what_they_hold():
     tree = builders.intervals(["3", "23", "29"], [3.0, 23.0, 29.0], [5, 10])
-    assert [tree.labels[node] for node in tree.levels[tree.code_of["23"]]] == ["23", "[20..24]", "[20..29]", "*"]
+    assert [tree.labels[node] for node in tree.levels[tree.code_of["23"]]] == [
+        "23",
+        "[20..24]",
+        "[20..29]",
+        "*",
+    ]
     halves = builders.intervals(["0.5"], [0.5], [0.25])
     assert halves.labels[1] == "[0.5..0.75)"
 

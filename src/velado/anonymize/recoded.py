@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,7 +23,8 @@ class PublishedColumn:
     Row r is published as ``values[codes[r]]``. *low* and *high* are the codes of the encoded column that the
     value stands for: what it is charged for. *states_cover* is True when the published text itself says so
     (an interval, a taxonomy label, `*`); False for a substitution (a mean, a centroid, a most common value),
-    which may be false of the person it stands for.
+    which may be false of the person it stands for: the codes its text is true of are *true_low*..*true_high*
+    (low > high for none).
     """
 
     name: str
@@ -32,6 +33,8 @@ class PublishedColumn:
     low: npt.NDArray[np.int32]
     high: npt.NDArray[np.int32]
     states_cover: bool = True
+    true_low: npt.NDArray[np.int32] | None = None
+    true_high: npt.NDArray[np.int32] | None = None
 
     def __repr__(self) -> str:
         return f"PublishedColumn({self.name!r}, values={len(self.values)}, states_cover={self.states_cover})"
@@ -42,13 +45,9 @@ class PublishedColumn:
 
     def false_cells(self, column: EncodedColumn, kept: BoolArray) -> int:
         """How many kept rows are published with a value that does not cover their true one."""
-        if self.states_cover:
-            low, high = self.low[self.codes], self.high[self.codes]
-            return int((((column.codes < low) | (column.codes > high)) & kept).sum())
-        texts = column.value_texts
-        same = {text: code for code, text in enumerate(texts)}
-        true_code = np.array([same.get(_text(value, column), -1) for value in self.values], dtype=np.int64)
-        return int(((true_code[self.codes] != column.codes) & kept).sum())
+        low = (self.low if self.true_low is None else self.true_low)[self.codes]
+        high = (self.high if self.true_high is None else self.true_high)[self.codes]
+        return int((((column.codes < low) | (column.codes > high)) & kept).sum())
 
     def series(self, kept: BoolArray) -> pl.Series:
         """The column of the published table, suppressed rows left out."""
@@ -59,12 +58,21 @@ class PublishedColumn:
         return texts.gather(self.codes[kept]).alias(self.name)
 
 
-def _text(value: Cell, column: EncodedColumn) -> str | None:
-    if isinstance(value, float):
-        from velado.data.numbers import number_text
-
-        return number_text(value, value == int(value), column.decimal)
-    return value
+def true_codes(
+    column: EncodedColumn, cells: Sequence[Cell]
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    """The codes each published number is true of: itself, as a run low..high; an empty run where nobody has it."""
+    assert column.points is not None
+    blank = np.array([cell is None for cell in cells], dtype=bool)
+    numbers = np.array(
+        [0.0 if cell is None else float(str(cell).replace(column.decimal, ".")) for cell in cells],
+        dtype=np.float64,
+    )
+    at = np.minimum(np.searchsorted(column.points, numbers), column.size - 1)
+    known = (column.points[at] == numbers) & (at != column.missing)
+    low = np.where(blank, column.missing, np.where(known, at, 1))
+    high = np.where(blank, column.missing, np.where(known, at, 0))
+    return low.astype(np.int32), high.astype(np.int32)
 
 
 @dataclass(frozen=True, repr=False)

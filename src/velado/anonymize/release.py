@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import html
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, is_dataclass
+from dataclasses import asdict, dataclass, field, is_dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
-from velado.anonymize.side_doors import SideDoor, find_side_doors, refuse_copies
 
 from velado.anonymize.check import Checked, check_published
 from velado.anonymize.goal import Goal, Progress, Promise, silent
@@ -19,6 +18,7 @@ from velado.anonymize.guarantees.k_anonymity import KAnonymity
 from velado.anonymize.methods.base import Method
 from velado.anonymize.operations.base import Operation, apply_operations
 from velado.anonymize.recoded import Recoded
+from velado.anonymize.side_doors import SideDoor, find_side_doors, refuse_copies
 from velado.data.encode import EncodedTable, encode
 from velado.data.io import read_table
 from velado.data.partition import BoolArray
@@ -155,7 +155,11 @@ def anonymize(
             "Lower k (or l), or gather more rows.",
         )
     progress(0.0, method.title)
-    recoded = method.anonymize(data, goal, seeded(seed, method.name), progress)
+    # Rows that left for their blanks have used up part of the limit; the method may spend the rest.
+    spare = goal.suppressible(table.rows) - (table.rows - data.rows)
+    recoded = method.anonymize(
+        data, replace(goal, suppression=spare / data.rows), seeded(seed, method.name), progress
+    )
     return release(
         table, used, data, recoded, goal, method, seed, present, doors, tuple(operations), warnings
     )

@@ -96,25 +96,32 @@ class EncodedColumn:
                 for at in np.flatnonzero(nodes == self.missing):
                     out[at] = None
             return out
-        texts = self.value_texts
+        # Only the numbers that are shown are written out: a column may have a million distinct ones.
+        assert self.points is not None
+        shown, at = np.unique(np.concatenate((low, high)), return_inverse=True)
+        texts = [self._text(code) for code in shown.tolist()]
         result: list[CellValue] = []
-        for least, most in zip(low.tolist(), high.tolist(), strict=True):
+        for least, most in zip(at[: low.size].tolist(), at[low.size :].tolist(), strict=True):
             if least == most:
                 result.append(texts[least])
-            elif most == self.missing:
+            elif texts[most] is None:
                 result.append(ROOT_LABEL)
             else:
                 result.append(f"[{texts[least]}..{texts[most]}]")
         return result
 
+    def _text(self, code: int) -> CellValue:
+        if code == self.missing:
+            return None
+        assert self.points is not None
+        return number_text(float(self.points[code]), self.whole, self.decimal)
+
     @cached_property
     def value_texts(self) -> list[CellValue]:
         """The published text of each single code; None for a missing value."""
-        if self.tree is not None:
-            texts: list[CellValue] = list(self.tree.labels[: self.tree.leaves])
-        else:
-            assert self.points is not None
-            texts = [number_text(float(point), self.whole, self.decimal) for point in self.points]
+        if self.tree is None:
+            return [self._text(code) for code in range(self.size)]
+        texts: list[CellValue] = list(self.tree.labels[: self.tree.leaves])
         if self.missing >= 0:
             texts[self.missing] = None
         return texts

@@ -196,6 +196,8 @@ def parse_csv(
             "Fields would land in the wrong columns.",
             "Correct the file, or set `separator` in [table] of the schema.",
         ) from None
+    # Polars and the csv module read doubled quotes in a header differently; ours is the one the schema is matched with.
+    frame.columns = header
     return frame, separator
 
 

@@ -14,8 +14,12 @@ IntArray = npt.NDArray[np.integer[Any]]
 BoolArray = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]
 
-_DENSE_LIMIT = 1 << 22  # a look-up table of this many cells is cheaper than sorting the keys
 _KEY_LIMIT = 1 << 62
+
+
+def _is_dense(space: int, keys: int) -> bool:
+    """Whether a look-up table over the whole key space is cheaper than sorting the keys."""
+    return space <= max(1 << 12, 8 * keys)
 
 
 def group_by_codes(codes: Sequence[IntArray], sizes: Sequence[int]) -> tuple[npt.NDArray[np.int32], int]:
@@ -41,7 +45,7 @@ def group_by_codes(codes: Sequence[IntArray], sizes: Sequence[int]) -> tuple[npt
 def _rank(key: npt.NDArray[np.int64], space: int) -> tuple[npt.NDArray[np.int64], int]:
     if key.size == 0:
         return key, 0
-    if space <= max(_DENSE_LIMIT, 4 * key.size):
+    if _is_dense(space, key.size):
         seen = np.zeros(space, dtype=bool)
         seen[key] = True
         rank = np.cumsum(seen, dtype=np.int64) - 1
@@ -173,7 +177,7 @@ class ValueCounts:
         """Count value *codes* (0..size-1) within group *labels* (0..count-1, -1 ignored)."""
         kept = labels >= 0
         key = labels[kept].astype(np.int64) * size + codes[kept]
-        if count * size <= max(_DENSE_LIMIT, 4 * key.size):
+        if _is_dense(count * size, key.size):
             dense = np.bincount(key, minlength=count * size)
             found = np.flatnonzero(dense)
             number = dense[found]

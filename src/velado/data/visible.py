@@ -9,7 +9,7 @@ import numpy.typing as npt
 import polars as pl
 
 from velado.data.encode import text_codes
-from velado.data.partition import Partition, group_by_codes
+from velado.data.partition import Partition
 from velado.data.taxonomy import ROOT_LABEL
 
 
@@ -32,7 +32,7 @@ def wildcard_sizes(frame: pl.DataFrame, names: Sequence[str]) -> npt.NDArray[np.
 
     Two rows agree when every column is equal or blank (or `*`) in at least one of them. Exact: distinct
     visible tuples are split by their pattern of blanks, and each pair of patterns is matched on the columns
-    both show. O(P G log G) for P patterns and G distinct tuples, never n x n.
+    both show. O(P G) for P patterns and G distinct tuples, never n x n.
     """
     if frame.height == 0:
         return np.zeros(0, dtype=np.int64)
@@ -48,23 +48,18 @@ def wildcard_sizes(frame: pl.DataFrame, names: Sequence[str]) -> npt.NDArray[np.
     order, starts = groups.members()
     example = order[starts]
     tuples = np.stack([column[example] for column in codes], axis=1)
-    blank = tuples == 0
-    patterns, pattern_of = np.unique(blank, axis=0, return_inverse=True)
+    patterns, pattern_of = np.unique(tuples == 0, axis=0, return_inverse=True)
+    if len(patterns) == 1 and not patterns.any():
+        return groups.sizes[groups.labels]
+    from velado.data.visible_kernel import count_matches
+
     pattern_of = pattern_of.reshape(-1)
-    weight = groups.sizes
-    out = np.zeros(groups.count, dtype=np.int64)
-    for at, pattern in enumerate(patterns):
-        mine = np.flatnonzero(pattern_of == at)
-        for other_at, other_pattern in enumerate(patterns):
-            theirs = np.flatnonzero(pattern_of == other_at)
-            shown = np.flatnonzero(~pattern & ~other_pattern)
-            if shown.size == 0:
-                out[mine] += int(weight[theirs].sum())
-                continue
-            both = np.concatenate([tuples[mine][:, shown], tuples[theirs][:, shown]])
-            labels, count = group_by_codes([both[:, c] for c in range(shown.size)], [sizes[c] for c in shown])
-            per_key = np.bincount(
-                labels[mine.size :], weights=weight[theirs].astype(np.float64), minlength=count
-            )
-            out[mine] += per_key[labels[: mine.size]].astype(np.int64)
+    by_pattern = np.argsort(pattern_of, kind="stable")
+    begins = np.concatenate(([0], np.cumsum(np.bincount(pattern_of, minlength=len(patterns))))).astype(
+        np.int64
+    )
+    out = np.empty(groups.count, dtype=np.int64)
+    out[by_pattern] = count_matches(
+        np.ascontiguousarray(tuples[by_pattern]), groups.sizes[by_pattern], patterns, begins
+    )
     return out[groups.labels]

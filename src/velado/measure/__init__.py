@@ -4,3 +4,7 @@
 `Scores`. `published` reads a published table back against the original schema without trusting anything that
 made it. `utility` holds what was lost, `risk` what an attacker can still do.
 """
+
+from velado.rooms import answers_with
+
+answers_with(__name__, "velado.measure.measured", "measure")

@@ -45,7 +45,9 @@ def check_promise(release: Release) -> None:
                 counted = rows.sum()
                 if getattr(guarantee, "unit", "row") == "person" and people is not None:
                     counted = len(set(people[rows].tolist()))
-                assert counted >= guarantee.least_rows, f"a group of {counted} where {guarantee.least_rows} are needed"
+                assert counted >= guarantee.least_rows, (
+                    f"a group of {counted} where {guarantee.least_rows} are needed"
+                )
             if guarantee.name == "l-diversity":
                 for name, (codes, _) in (release.data.sensitive or {}).items():
                     if getattr(guarantee, "column", None) in (None, name):
@@ -57,7 +59,9 @@ def check_cover(release: Release) -> None:
     """Where a column says that its values state a cover, they cover the true value of every published row."""
     for column, published in zip(release.data.columns, release.recoded.columns, strict=True):
         if published.states_cover:
-            assert published.false_cells(column, release.recoded.kept) == 0, f"'{column.name}' publishes a false cell"
+            assert published.false_cells(column, release.recoded.kept) == 0, (
+                f"'{column.name}' publishes a false cell"
+            )
             low, high = published.low[published.codes], published.high[published.codes]
             labels = column.label(published.low, published.high)
             assert list(published.values) == labels, f"'{column.name}' publishes a text that is not its cover"
@@ -77,16 +81,24 @@ def check_shape(table: Table, release: Release) -> None:
     assert release.suppressed <= release.goal.suppressible(table.rows)
 
 
-def check_repeatable(table: Table, method: Method, guarantees: tuple[Guarantee, ...], release: Release) -> None:
+def check_repeatable(
+    table: Table, method: Method, guarantees: tuple[Guarantee, ...], release: Release
+) -> None:
     """The same seed gives the same frame."""
-    again = anonymize(table, table.schema, method, guarantees, suppression=release.goal.suppression, seed=release.seed)
+    again = anonymize(
+        table, table.schema, method, guarantees, suppression=release.goal.suppression, seed=release.seed
+    )
     assert again.frame.equals(release.frame)
 
 
-def check_row_order(table: Table, method: Method, guarantees: tuple[Guarantee, ...], release: Release, order: list[int]) -> None:
+def check_row_order(
+    table: Table, method: Method, guarantees: tuple[Guarantee, ...], release: Release, order: list[int]
+) -> None:
     """Rows in another order change no promise."""
     shuffled = table.with_frame(table.frame[order])
-    other = anonymize(shuffled, table.schema, method, guarantees, suppression=release.goal.suppression, seed=release.seed)
+    other = anonymize(
+        shuffled, table.schema, method, guarantees, suppression=release.goal.suppression, seed=release.seed
+    )
     check_promise(other)
     check_cover(other)
     assert other.promise == release.promise

@@ -10,7 +10,10 @@ from hypothesis import strategies as st
 from velado.data.schema import Schema
 from velado.data.table import Table
 
-_CITY = {"Southeast": {"MG": ["Juiz de Fora", "Viçosa"], "RJ": ["Rio"]}, "South": {"PR": ["Curitiba", "Londrina"]}}
+_CITY = {
+    "Southeast": {"MG": ["Juiz de Fora", "Viçosa"], "RJ": ["Rio"]},
+    "South": {"PR": ["Curitiba", "Londrina"]},
+}
 _CITIES = ["Juiz de Fora", "Viçosa", "Rio", "Curitiba", "Londrina"]
 
 
@@ -24,12 +27,24 @@ def tables(draw: Any, min_rows: int = 6, max_rows: int = 40, person: bool | None
     makers: dict[str, tuple[Any, dict[str, Any]]] = {
         "age": (st.integers(18, 40).map(str), {"kind": "numeric"}),
         "weight kg": (st.sampled_from(["50.5", "61", "61.25", "-3", "1e2"]), {"kind": "numeric"}),
-        "city": (st.sampled_from(_CITIES), {"kind": "categorical", "taxonomy": {"builder": "tree", "nodes": _CITY}}),
+        "city": (
+            st.sampled_from(_CITIES),
+            {"kind": "categorical", "taxonomy": {"builder": "tree", "nodes": _CITY}},
+        ),
         "cep": (
             st.sampled_from(["36570-000", "36571-000", "36600-000", "80000-100"]),
             {"kind": "categorical", "taxonomy": {"builder": "prefix", "keep": [4, 2]}},
         ),
-        "day": (st.dates().map(lambda d: d.replace(year=2020 + d.year % 4).isoformat() if (d.month, d.day) != (2, 29) else "2020-02-29"), {"kind": "date"}),
+        "day": (
+            st.dates().map(
+                lambda d: (
+                    d.replace(year=2020 + d.year % 4).isoformat()
+                    if (d.month, d.day) != (2, 29)
+                    else "2020-02-29"
+                )
+            ),
+            {"kind": "date"},
+        ),
         "sex": (st.sampled_from(["F", "M"]), {"kind": "categorical"}),
     }
     chosen = draw(st.lists(st.sampled_from(sorted(makers)), min_size=1, max_size=5, unique=True))
@@ -44,7 +59,9 @@ def tables(draw: Any, min_rows: int = 6, max_rows: int = 40, person: bool | None
             cells[0] = draw(makers[name][0])
         columns[name] = cells
         entries[name] = {"role": "quasi", **entry}
-    columns["disease"] = draw(st.lists(st.sampled_from(["flu", "cold", "gout", None]), min_size=rows, max_size=rows))
+    columns["disease"] = draw(
+        st.lists(st.sampled_from(["flu", "cold", "gout", None]), min_size=rows, max_size=rows)
+    )
     entries["disease"] = {"role": "sensitive", "kind": "categorical", "side_door": "accept"}
     if person if person is not None else draw(st.booleans()):
         columns["patient"] = draw(st.lists(st.integers(1, rows).map(str), min_size=rows, max_size=rows))

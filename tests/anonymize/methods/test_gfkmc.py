@@ -307,3 +307,11 @@ def test_the_same_seed_gives_the_same_classes():
 def test_settings_outside_their_limits_are_refused(wrong):
     with pytest.raises(ParameterError):
         replace(GFKMC(), **wrong)
+
+
+def test_rows_that_the_promise_needs_are_never_suppressed():
+    # The one row with another diagnosis is also the one that is costly to keep.
+    rows = [(20, "Japan", "f", "flu")] * 6 + [(90, "Norway", "m", "cold")]
+    release = anonymize(small_table(rows).frame, SCHEMA, GFKMC(k=3), (LDiversity(2),), suppression=0.2)
+    assert all(verdict.holds for verdict in release.verdicts)
+    assert release.suppressed == 0

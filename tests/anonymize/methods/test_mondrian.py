@@ -187,6 +187,15 @@ def test_a_table_that_cannot_keep_the_goal_is_refused():
         Mondrian(2).partition(data, Goal((KAnonymity(2), LDiversity(2))), silent)
 
 
+def test_no_cut_is_made_that_one_of_its_parts_would_not_survive():
+    # a would be cut 1 2 | 9 10, but the left half holds one diagnosis only; b can be cut: rows 0 3 | 1 2.
+    columns = {"a": [1, 2, 9, 10], "b": [0, 5, 6, 1], "s": ["p", "p", "q", "r"]}
+    data = encoded(columns, a=NUMBER, b={**NUMBER, "bounds": [0, 100]}, s={"role": "sensitive"})
+    goal = Goal((KAnonymity(2), LDiversity(2)))
+    labels, _ = partition_levels(data, CutPlan.of(data, False), goal, 2, False, silent)
+    assert groups_of(labels) == [[0, 3], [1, 2]]
+
+
 def test_people_are_counted_where_the_goal_counts_people():
     # Rows 0 and 1 are one person: cutting 1 1 | 8 9 would leave a crowd of one on the left.
     columns = {"who": ["A", "A", "B", "C"], "a": [1, 1, 8, 9]}

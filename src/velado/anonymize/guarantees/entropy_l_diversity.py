@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
-from scipy.special import digamma
 
 from velado.anonymize.guarantees.base import Verdict
 from velado.anonymize.guarantees.known_values import ROUNDING, KnownValues, chosen_columns, verdict_on
@@ -17,13 +16,12 @@ from velado.errors import ParameterError
 
 @dataclass(frozen=True)
 class EntropyLDiversity:
-    """In every group, exp(entropy of the sensitive values) >= *l*, and at least *l* distinct values.
+    """In every group, exp(entropy of the sensitive values) >= *l*: as mixed as l equally frequent ones.
 
-    Machanavajjhala et al. 2007, definition 4.1: -sum_s p(s) log p(s) >= log l. Stronger than distinct
-    l-diversity: a value that nearly all share no longer hides behind rare ones. The estimator "shannon" reads
-    the group's own shares, which is what an attacker sees; "grassberger" (Grassberger 2003) estimates the
-    entropy of the population the group was drawn from and is laxer in small groups. Blanks are no values.
-    O(entries).
+    Machanavajjhala et al. 2007, definition 4.1: -sum_s p(s) log p(s) >= log l, on the group's own shares,
+    which are what an attacker sees (Shannon's estimate; corrected ones are laxer in small groups and are not
+    offered). Stronger than distinct l-diversity: a value that nearly all share no longer hides behind rare
+    ones. Blanks are no values. O(entries).
     """
 
     name: ClassVar[str] = "entropy-l-diversity"
@@ -31,10 +29,6 @@ class EntropyLDiversity:
         default=2.0, metadata={"help": "effective number of sensitive values in each group", "min": 1}
     )
     column: str | None = field(default=None, metadata={"help": "one sensitive column instead of all"})
-    estimator: Literal["shannon", "grassberger"] = field(
-        default="shannon",
-        metadata={"help": "how the entropy is estimated", "choices": ("shannon", "grassberger")},
-    )
 
     def __post_init__(self) -> None:
         if not self.l > 1:
@@ -50,21 +44,14 @@ class EntropyLDiversity:
         return math.ceil(self.l - ROUNDING)
 
     def _effective(self, groups: GroupCounts) -> FloatArray:
-        """exp(entropy) of the least mixed column of each group; 0 with too few distinct values."""
+        """exp(entropy) of the least mixed column of each group; 0 where no value is known."""
         worst = np.full(groups.count, np.inf)
         for counted in chosen_columns(groups, self.column, self.name).values():
             known = KnownValues.of(counted, groups.count)
-            n = known.counts.astype(np.float64)
-            if self.estimator == "shannon":
-                term = np.log(n)
-            else:
-                sign = np.where(known.counts % 2 == 0, 0.5, -0.5)
-                term = digamma(n) + sign * (digamma((n + 1) / 2) - digamma(n / 2))
             rows = np.maximum(known.rows, 1)
-            effective = np.exp(np.log(rows) - known.sum_in(n * term) / rows)
-            enough = np.bincount(known.groups, minlength=groups.count) >= self.least_rows
-            worst = np.minimum(worst, np.where(enough | (effective < self.l), effective, 0.0))
-            worst[known.rows == 0] = 0.0
+            # log N - sum n log n / N = -sum n/N log n/N
+            effective = np.exp(np.log(rows) - known.sum_in(known.counts * np.log(known.counts)) / rows)
+            worst = np.minimum(worst, np.where(known.rows > 0, effective, 0.0))
         return worst
 
     def holds_in(self, groups: GroupCounts) -> BoolArray:
@@ -81,5 +68,5 @@ class EntropyLDiversity:
             self.l,
             float(effective.min()) if effective.size else 0.0,
             "effective values",
-            {"l": self.l, "column": self.column, "estimator": self.estimator},
+            {"l": self.l, "column": self.column},
         )

@@ -6,11 +6,10 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from velado.anonymize.guarantees.base import Verdict
 from velado.anonymize.guarantees.known_values import ROUNDING, KnownValues, chosen_columns, verdict_on
-from velado.data.partition import BoolArray, FloatArray, GroupCounts, ValueCounts
+from velado.data.partition import BoolArray, FloatArray, GroupCounts, IntArray, ValueCounts
 from velado.errors import ParameterError
 
 _BLOCK_CELLS = 1 << 22
@@ -121,7 +120,7 @@ class TCloseness:
         )
 
 
-def _hierarchical(extra: FloatArray, levels: npt.NDArray[np.integer]) -> FloatArray:
+def _hierarchical(extra: FloatArray, levels: IntArray) -> FloatArray:
     """sum over inner nodes of height / H x min(surplus, shortage among its children), one value per row.
 
     A node that repeats at a higher level has one child there, whose surplus and shortage cannot both be

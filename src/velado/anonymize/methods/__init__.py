@@ -8,14 +8,26 @@ from __future__ import annotations
 
 import difflib
 
+from velado.anonymize.methods.base import Method
 from velado.anonymize.methods.das import DAS
 from velado.anonymize.methods.gfkmc import GFKMC
+from velado.anonymize.methods.gok import GOK
+from velado.anonymize.methods.k_member import KMember, NearestNeighbours
+from velado.anonymize.methods.mdav import MDAV
 from velado.anonymize.methods.mondrian import Mondrian
-
-from velado.anonymize.methods.base import Method
+from velado.anonymize.methods.top_down_greedy import TopDownGreedy
 from velado.errors import ParameterError
 
-METHODS: tuple[type[Method], ...] = (DAS, GFKMC, Mondrian)
+METHODS: tuple[type[Method], ...] = (
+    DAS,
+    GFKMC,
+    GOK,
+    KMember,
+    MDAV,
+    Mondrian,
+    NearestNeighbours,
+    TopDownGreedy,
+)
 
 
 def method_named(name: str) -> type[Method]:
@@ -29,4 +41,16 @@ def method_named(name: str) -> type[Method]:
     raise ParameterError(f"There is no method '{name}'.", "Only registered methods can be run.", hint)
 
 
-__all__ = ["DAS", "GFKMC", "METHODS", "Method", "Mondrian", "method_named"]
+__all__ = [
+    "DAS",
+    "GFKMC",
+    "GOK",
+    "MDAV",
+    "METHODS",
+    "KMember",
+    "Method",
+    "Mondrian",
+    "NearestNeighbours",
+    "TopDownGreedy",
+    "method_named",
+]

@@ -58,7 +58,10 @@ def repair(data: EncodedTable, partition: Partition, goal: Goal, progress: Progr
         others = np.flatnonzero(alive)
         others = others[others != group]
         if others.size == 0:
-            verdicts = [g.check(data.counts(Partition.of(into[labels]))) for g in goal.guarantees]
+            verdicts = [
+                g.check(data.counts(Partition.of(np.where(labels >= 0, into[np.maximum(labels, 0)], -1))))
+                for g in goal.guarantees
+            ]
             broken = next(v for v in verdicts if not v.holds)
             raise GuaranteeNotMet(
                 f"Even all rows in one group do not keep {broken.guarantee} (needed {broken.needed:g} {broken.unit}, found {broken.achieved:g}).",
@@ -77,12 +80,11 @@ def repair(data: EncodedTable, partition: Partition, goal: Goal, progress: Progr
         rows[target] += rows[group]
         alive[group] = False
         into[into == group] = target
-        mine = into[np.maximum(labels, 0)] == target
-        mine &= labels >= 0
-        if (
-            not bool(goal.holds_in_parts(data, Partition.of(np.where(mine, 0, -1)))[0])
-            and target not in failing
-        ):
+        mine = (into[np.maximum(labels, 0)] == target) & (labels >= 0)
+        holds = bool(goal.holds_in_parts(data, Partition.of(np.where(mine, 0, -1)))[0])
+        if holds and target in failing:
+            failing.remove(target)
+        elif not holds and target not in failing:
             failing.append(target)
         progress(1 - len(failing) / total, "merging groups that are too small")
     merged = np.where(labels >= 0, into[np.maximum(labels, 0)], -1)

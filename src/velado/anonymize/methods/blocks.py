@@ -60,5 +60,7 @@ def _blocks(data: EncodedTable, size: int, least: int) -> Partition:
     pieces = np.maximum(recoded.partition.sizes // smallest, 1)
     per = -(-recoded.partition.sizes // pieces)
     cut = np.empty(order.size, dtype=np.int64)
-    cut[order] = np.minimum(piece // np.repeat(per, recoded.partition.sizes), np.repeat(pieces, recoded.partition.sizes) - 1)
+    cut[order] = np.minimum(
+        piece // np.repeat(per, recoded.partition.sizes), np.repeat(pieces, recoded.partition.sizes) - 1
+    )
     return Partition.of(labels * (int(pieces.max()) + 1) + cut)

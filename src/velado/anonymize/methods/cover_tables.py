@@ -18,7 +18,9 @@ from velado.data.encode import EncodedTable
 Int32Array = npt.NDArray[np.int32]
 Int64Array = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
-Tables = tuple[Int64Array, Int64Array, FloatArray, Int64Array, Int64Array, Int32Array, Int32Array, Int32Array, FloatArray]
+Tables = tuple[
+    Int64Array, Int64Array, FloatArray, Int64Array, Int64Array, Int32Array, Int32Array, Int32Array, FloatArray
+]
 
 
 @dataclass(frozen=True, repr=False)
@@ -67,9 +69,15 @@ class CoverTables:
             loss.append(tree.loss(np.arange(len(tree.labels))))
         none = np.empty(0, dtype=np.int32)
         tables: Tables = (
-            base, missing, places, np.array(node_base, dtype=np.int64), np.array(leaves, dtype=np.int64),
-            np.concatenate(parent) if parent else none, np.concatenate(first) if first else none,
-            np.concatenate(last) if last else none, np.concatenate(loss) if loss else np.empty(0),
+            base,
+            missing,
+            places,
+            np.array(node_base, dtype=np.int64),
+            np.array(leaves, dtype=np.int64),
+            np.concatenate(parent) if parent else none,
+            np.concatenate(first) if first else none,
+            np.concatenate(last) if last else none,
+            np.concatenate(loss) if loss else np.empty(0),
         )
         return cls(records, weight, label, tables, int(base[-1]))
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from velado.anonymize.goal import Goal, Progress, Promise
 from velado.anonymize.methods.separatrices import bin_of, cut_counted, elbow
-from velado.anonymize.recoded import Cell, PublishedColumn, Recoded
+from velado.anonymize.recoded import Cell, PublishedColumn, Recoded, true_codes
 from velado.data.encode import EncodedColumn, EncodedTable
 from velado.data.numbers import number_text
 from velado.data.partition import FloatArray, Partition
@@ -174,7 +174,13 @@ class DAS:
             cells = mean_cells(column, bins, "truncate" if paper else self.rounding, exact=paper)
             published.append(
                 PublishedColumn(
-                    column.name, bins.of_code[column.codes], cells, bins.low, bins.high, states_cover=False
+                    column.name,
+                    bins.of_code[column.codes],
+                    cells,
+                    bins.low,
+                    bins.high,
+                    False,
+                    *true_codes(column, cells),
                 )
             )
         partition = Partition.by_codes([p.codes for p in published], [len(p.values) for p in published])

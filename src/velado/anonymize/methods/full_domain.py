@@ -48,7 +48,9 @@ class FullDomain:
             "choices": ("exact", "anytime"),
         },
     )
-    max_visits: int = field(default=1000, metadata={"help": "level combinations an anytime search counts", "min": 1})
+    max_visits: int = field(
+        default=1000, metadata={"help": "level combinations an anytime search counts", "min": 1}
+    )
     suppressed: Suppressed = field(
         default="charged",
         metadata={
@@ -119,7 +121,9 @@ class FullDomain:
         for column, levels, level in zip(data.columns, lattice.levels, found.node, strict=True):
             low, high = levels.low[level], levels.high[level]
             values = tuple(column.label(low, high))
-            published.append(PublishedColumn(column.name, levels.group[level][column.codes], values, low, high))
+            published.append(
+                PublishedColumn(column.name, levels.group[level][column.codes], values, low, high)
+            )
         levels_of = {
             column.name: f"{level} of {height}"
             for column, level, height in zip(data.columns, found.node, lattice.heights, strict=True)
@@ -153,7 +157,9 @@ class FullDomain:
             out[name.strip()] = weight
         if out and max(out.values()) == 0 and len(out) == len(names):
             raise ParameterError(
-                "Every column has weight 0.", "Then every result is as good as any.", "Give one a weight above 0."
+                "Every column has weight 0.",
+                "Then every result is as good as any.",
+                "Give one a weight above 0.",
             )
         return out
 

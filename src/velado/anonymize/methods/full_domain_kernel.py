@@ -13,13 +13,16 @@ import numpy.typing as npt
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 
+_BLOCK = 2048
+
 
 @numba.njit(cache=True)
 def group_tuples(
     codes: Int32,
+    column: Int64,
     lookup: Int32,
     start: Int64,
-    size: Int64,
+    stride: Int64,
     slot_key: Int64,
     slot_group: Int32,
     slot_stamp: Int32,
@@ -29,28 +32,39 @@ def group_tuples(
 ) -> int:
     """Give tuples that are equal in every column one label, in order of first appearance; returns how many.
 
-    Column c of a tuple counts as ``lookup[start[c] + code]``, below ``size[c]``. The slots are an open hash
-    table of a power of two entries, at least twice the tuples; an entry is live where its stamp is *stamp*,
-    so that the table need not be cleared between nodes. The product of the sizes must fit 62 bits.
+    Of the columns listed, ``column[c]`` adds ``stride[c] * lookup[start[c] + code]`` to the key; strides are
+    such that different tuples have different keys, below 2^62. The slots are an open hash table of a power
+    of two entries, at least twice the tuples; an entry is live where its stamp is *stamp*, so that the table
+    need not be cleared between nodes. *codes* is columns x tuples.
     """
-    mask = slot_key.size - 1
-    columns = start.size
+    bits = 4
+    while (1 << bits) < 2 * codes.shape[1]:
+        bits += 1
+    mask = np.int64((1 << bits) - 1)
+    shift = np.uint64(64 - bits)
+    keys = np.empty(_BLOCK, dtype=np.int64)
     groups = 0
-    for row in range(codes.shape[0]):
-        key = np.int64(0)
-        for c in range(columns):
-            key = key * size[c] + lookup[start[c] + codes[row, c]]
-        mixed = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
-        at = np.int64(mixed >> np.uint64(20)) & mask
-        while slot_stamp[at] == stamp and slot_key[at] != key:
-            at = (at + 1) & mask
-        if slot_stamp[at] != stamp:
-            slot_stamp[at] = stamp
-            slot_key[at] = key
-            slot_group[at] = groups
-            first[groups] = row
-            groups += 1
-        labels[row] = slot_group[at]
+    for begin in range(0, codes.shape[1], _BLOCK):
+        rows = min(_BLOCK, codes.shape[1] - begin)
+        keys[:rows] = 0
+        for c in range(column.size):  # one column at a time: its look-up table stays in the fastest memory
+            line = codes[column[c], begin : begin + rows]
+            table = lookup[start[c] :]
+            step = stride[c]
+            for row in range(rows):
+                keys[row] += step * table[line[row]]
+        for row in range(rows):
+            key = keys[row]
+            at = np.int64((np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)) >> shift)
+            while slot_stamp[at] == stamp and slot_key[at] != key:
+                at = (at + 1) & mask
+            if slot_stamp[at] != stamp:
+                slot_stamp[at] = stamp
+                slot_key[at] = key
+                slot_group[at] = groups
+                first[groups] = begin + row
+                groups += 1
+            labels[begin + row] = slot_group[at]
     return groups
 
 
@@ -75,4 +89,4 @@ def failing_charges(
     for row in range(labels.size):
         if not good[labels[row]]:
             for c in range(start.size):
-                out[c] += weights[row] * charge[start[c] + codes[row, c]]
+                out[c] += weights[row] * charge[start[c] + codes[c, row]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -22,7 +23,7 @@ _HEAVY_COMBINATIONS = 64
 
 @dataclass(frozen=True)
 class Tuples:
-    """Distinct tuples: a code per quasi-identifier, then per further column the guarantees need.
+    """Distinct tuples, columns x tuples: codes of the quasi-identifiers, then of what the guarantees need.
 
     *weights* says how many rows a tuple stands for, *population* how many people of a wider population.
     """
@@ -98,7 +99,8 @@ class Lattice:
             at += len(column)
         self.row_tuple, self._finest = self._distinct_rows([codes for codes, _ in further])
         self._slots = _Slots.for_tuples(self._finest.weights.size)
-        self._heavy, self._lists = self._choose_heavy(), {}
+        self._heavy = self._choose_heavy()
+        self._lists: dict[Node, Tuples] = {}
         self.rows = data.rows
 
     @property
@@ -149,9 +151,7 @@ class Lattice:
         labels, first = self._group(self._finest.codes, node, self._slots)
         return first.size, labels
 
-    def _ask(
-        self, tuples: Tuples, labels: npt.NDArray[np.int32], rows: npt.NDArray[np.int64]
-    ) -> BoolArray:
+    def _ask(self, tuples: Tuples, labels: npt.NDArray[np.int32], rows: npt.NDArray[np.int64]) -> BoolArray:
         # Groups of the population without a row of the table are not groups: they are its unmatched people.
         present = rows > 0
         number = np.cumsum(present) - 1
@@ -165,7 +165,7 @@ class Lattice:
         count = int(present.sum())
         sensitive = {}
         for at, (name, (_, size)) in enumerate(self._sensitive.items(), start=len(self.levels)):
-            values = tuples.codes[inside, at].astype(np.int64)
+            values = tuples.codes[at, inside].astype(np.int64)
             entries, counts = _weighted(group * size + values, tuples.weights[inside], count * size)
             totals = self.data.totals[name]
             sensitive[name] = ValueCounts(
@@ -173,7 +173,7 @@ class Lattice:
             )
         people = None
         if self._people is not None:
-            code = tuples.codes[inside, -1].astype(np.int64)
+            code = tuples.codes[-1, inside].astype(np.int64)
             size = self._sizes[-1][0]
             entries, _ = _weighted(group * size + code, tuples.weights[inside], count * size)
             people = np.bincount(entries // size, minlength=count).astype(np.int64)
@@ -182,48 +182,44 @@ class Lattice:
         good[present] = self.goal.holds_in(counts_of)
         return good
 
-    def _distinct_rows(
-        self, further: list[npt.NDArray[np.int32]]
-    ) -> tuple[npt.NDArray[np.int32], Tuples]:
-        matrix = self.data.matrix
-        if further:
-            matrix = np.ascontiguousarray(np.column_stack([matrix, *further]).astype(np.int32))
-        rows = matrix.shape[0]
+    def _distinct_rows(self, further: list[npt.NDArray[np.int32]]) -> tuple[npt.NDArray[np.int32], Tuples]:
+        matrix = np.stack([*(column.codes for column in self.data.columns), *further]).astype(np.int32)
+        rows = matrix.shape[1]
         if self.population is not None:
             # People of the population come after the table's rows, with the further columns blank.
-            blank = np.zeros((self.population.shape[0], len(further)), dtype=np.int32)
-            matrix = np.vstack([matrix, np.hstack([self.population.astype(np.int32), blank])])
-        labels, first = self._group(matrix, (0,) * len(self._sizes), _Slots.for_tuples(matrix.shape[0]))
+            blank = np.zeros((len(further), self.population.shape[0]), dtype=np.int32)
+            matrix = np.hstack([matrix, np.vstack([self.population.T.astype(np.int32), blank])])
+        labels, first = self._group(matrix, (0,) * len(self._sizes), _Slots.for_tuples(matrix.shape[1]))
         weights = np.bincount(labels[:rows], minlength=first.size).astype(np.int64)
         population = None
         if self.population is not None:
             population = np.bincount(labels[rows:], minlength=first.size).astype(np.int64)
-        return labels[:rows], Tuples(np.ascontiguousarray(matrix[first]), weights, population)
+        return labels[:rows], Tuples(np.ascontiguousarray(matrix[:, first]), weights, population)
 
     def _group(
         self, codes: npt.NDArray[np.int32], node: Node, slots: _Slots
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
         """Labels of the tuples at *node*, and the first tuple of each group."""
-        size = [self._sizes[c][level] for c, level in enumerate(node)]
-        start = [self._starts[c][level] for c, level in enumerate(node)]
-        space = 1
-        for each in size:
-            space *= max(each, 1)
-        if space >= _KEY_LIMIT:
-            columns = [self._lookup[start[c] + codes[:, c]] for c in range(len(node))]
-            sorted_labels, _ = group_by_codes(columns, size)
+        # A column at its broadest level tells no tuples apart; one is kept so that there is a key.
+        column = [c for c, level in enumerate(node) if self._sizes[c][level] > 1] or [0]
+        size = [self._sizes[c][node[c]] for c in column]
+        start = [self._starts[c][node[c]] for c in column]
+        if math.prod(size) >= _KEY_LIMIT:
+            coarse = [self._lookup[at + codes[c]] for c, at in zip(column, start, strict=True)]
+            sorted_labels, _ = group_by_codes(coarse, size)
             # Renumbered by first appearance, as the kernel does.
             _, first, inverse = np.unique(sorted_labels, return_index=True, return_inverse=True)
             rank = np.argsort(np.argsort(first))
             return rank[inverse].astype(np.int32), np.sort(first).astype(np.int32)
-        labels = np.empty(codes.shape[0], dtype=np.int32)
-        first = np.empty(codes.shape[0], dtype=np.int32)
+        labels = np.empty(codes.shape[1], dtype=np.int32)
+        first = np.empty(codes.shape[1], dtype=np.int32)
         slots.last += 1
         groups = kernel.group_tuples(
             codes,
+            np.array(column, dtype=np.int64),
             self._lookup,
             np.array(start, dtype=np.int64),
-            np.array(size, dtype=np.int64),
+            np.cumprod([1, *size[:-1]], dtype=np.int64),
             slots.key,
             slots.group,
             slots.stamp,
@@ -252,7 +248,9 @@ class Lattice:
             return self._finest
         if at not in self._lists:
             finer = [known for known in self._lists if all(a <= b for a, b in zip(known, at, strict=True))]
-            source = min((self._lists[known] for known in finer), key=lambda t: t.weights.size, default=self._finest)
+            source = min(
+                (self._lists[known] for known in finer), key=lambda t: t.weights.size, default=self._finest
+            )
             level = [0] * len(self._sizes)
             for column, chosen in zip(self._heavy, at, strict=True):
                 level[column] = chosen
@@ -263,7 +261,7 @@ class Lattice:
             if source.population is not None:
                 population = np.zeros(first.size, dtype=np.int64)
                 kernel.add_by_label(labels, source.population, population)
-            self._lists[at] = Tuples(np.ascontiguousarray(source.codes[first]), weights, population)
+            self._lists[at] = Tuples(np.ascontiguousarray(source.codes[:, first]), weights, population)
         return self._lists[at]
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -49,9 +49,9 @@ class Loss:
     """One loss on one lattice.
 
     *suppressed* "ignored" takes suppressed rows as generalized like the rest (ARX's monotonic variants).
-    *balance* (penalties only) weighs what is charged: 0.5 both in full, towards 0 suppression ever less,
-    towards 1 generalization ever less (ARX's gsFactor). *weights* multiply the columns' terms after division
-    by the largest.
+    *balance* (penalties only) is ARX's gsFactor: 0.5 charges both in full, towards 0 suppression ever less
+    beyond the generalization that the row would have had, towards 1 generalization ever less.
+    *weights* multiply the columns' terms after division by the largest.
     """
 
     name: LossName
@@ -62,35 +62,35 @@ class Loss:
 
     def __post_init__(self) -> None:
         lattice = self.lattice
-        self._generalizing = 1.0 if self.balance < 0.5 else 2.0 - 2.0 * self.balance
+        generalizing = 1.0 if self.balance < 0.5 else 2.0 - 2.0 * self.balance
         self._suppressing = 2.0 * self.balance if self.balance < 0.5 else 1.0
+        # ARX scales leaves / T, not the penalty, and then maps T's own share to 0 and 1 to 1.
+        trees = [column.tree for column in lattice.data.columns]
+        self._generalizing = np.array(
+            [
+                generalizing * (tree.leaves - 1) / (tree.leaves - generalizing)
+                if tree is not None and tree.leaves > 1
+                else generalizing
+                for tree in trees
+            ]
+        )
         given = [float(self.weights.get(c.name, 1.0)) for c in lattice.data.columns]
         largest = max(given)
         self._weight = [weight / largest if self.weights else 1.0 for weight in given]
         self._charge = np.concatenate(
-            [levels.loss[level][levels.group[level]] for levels in lattice.levels for level in range(levels.height + 1)]
+            [
+                levels.loss[level][levels.group[level]]
+                for levels in lattice.levels
+                for level in range(levels.height + 1)
+            ]
         )
         histograms = [lattice.histogram(c).astype(np.float64) for c in range(len(lattice.levels))]
-        # Per column and level: the penalty of all rows, the least a row can be charged, the entropy.
+        # Per column and level: the penalty of all rows, and their entropy.
         self._total: list[FloatArray] = []
-        self._least: list[FloatArray] = []
         self._entropy: list[FloatArray] = []
         for levels, histogram in zip(lattice.levels, histograms, strict=True):
             penalties = [levels.loss[at][levels.group[at]] for at in range(levels.height + 1)]
             self._total.append(np.array([histogram @ penalty for penalty in penalties]))
-            self._least.append(
-                np.array(
-                    [
-                        histogram
-                        @ (
-                            self._generalizing * penalty
-                            if self.suppressed == "ignored"
-                            else np.minimum(self._generalizing * penalty, self._suppressing)
-                        )
-                        for penalty in penalties
-                    ]
-                )
-            )
             own = float(_n_log_n(histogram).sum())
             self._entropy.append(
                 np.array([_n_log_n(np.bincount(g, weights=histogram)).sum() - own for g in levels.group])
@@ -100,7 +100,8 @@ class Loss:
         """For each column, what each of its levels adds at least; `combine` makes a bound of one per column."""
         lattice = self.lattice
         if self.name in PENALTIES:
-            terms = [w * least / lattice.rows for w, least in zip(self._weight, self._least, strict=True)]
+            scaled = zip(self._weight, self._generalizing, self._total, strict=True)
+            terms = [w * factor * total / lattice.rows for w, factor, total in scaled]
             return [np.log1p(term) for term in terms] if self.name == "geometric" else terms
         if self.name == "entropy":
             return [w * entropy for w, entropy in zip(self._weight, self._entropy, strict=True)]
@@ -170,8 +171,9 @@ class Loss:
                 self.lattice.starts(node),
                 failing,
             )
-        kept = np.array([total[level] for total, level in zip(self._total, node, strict=True)]) - failing
-        column = (self._generalizing * kept + self._suppressing * dropped) / rows * self._weight
+        total = np.array([total[level] for total, level in zip(self._total, node, strict=True)])
+        more = self._suppressing * (dropped - self._generalizing * failing)
+        column = (self._generalizing * total + more) / rows * self._weight
         if self.name == "rank":
             return tuple(sorted(column.tolist(), reverse=True))
         if self.name == "geometric":
@@ -185,7 +187,7 @@ class Loss:
         total = 0.0
         for c, level in enumerate(counted.node):
             group = self.lattice.levels[c].group[level]
-            found = np.bincount(group[counted.tuples.codes[failing, c]], weights=weights)
+            found = np.bincount(group[counted.tuples.codes[c, failing]], weights=weights)
             total += self._weight[c] * (whole - float(_n_log_n(found).sum()))
         return total
 
@@ -194,8 +196,8 @@ class Loss:
         return self.value(self.lattice.count(node))
 
 
-def _n_log_n(counts: npt.NDArray[np.float64]) -> FloatArray:
-    return counts * np.log2(np.maximum(counts, 1.0))
+def _n_log_n(counts: npt.NDArray[Any]) -> FloatArray:
+    return np.asarray(counts * np.log2(np.maximum(counts, 1.0)), dtype=np.float64)
 
 
 def rounded(value: Value) -> Value:

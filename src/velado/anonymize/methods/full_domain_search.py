@@ -31,7 +31,13 @@ MOST_NODES = 1 << 20
 """A lattice larger than this is not listed; only an anytime search walks it."""
 
 _GROUPWISE = (KAnonymity, LDiversity, KMap)
-_WHEN_NOTHING_IS_SUPPRESSED = (EntropyLDiversity, RecursiveLDiversity, TCloseness, BetaLikeness, DeltaPresence)
+_WHEN_NOTHING_IS_SUPPRESSED = (
+    EntropyLDiversity,
+    RecursiveLDiversity,
+    TCloseness,
+    BetaLikeness,
+    DeltaPresence,
+)
 _Key = tuple[Value, int, int, Node]
 
 
@@ -51,14 +57,12 @@ def easier_when_coarser(goal: Goal, limit: int) -> bool:
 
     k-anonymity, distinct l-diversity and k-map hold in every union of groups one of which holds. The others
     hold in a union when they hold in *all* its parts (entropy is concave, distances are convex), which is
-    enough only where nothing may be suppressed; Grassberger's estimate has not even that.
+    enough only where nothing may be suppressed.
     """
     for guarantee in goal.guarantees:
         if isinstance(guarantee, _GROUPWISE):
             continue
         if limit or not isinstance(guarantee, _WHEN_NOTHING_IS_SUPPRESSED):
-            return False
-        if isinstance(guarantee, EntropyLDiversity) and guarantee.estimator != "shannon":
             return False
     return True
 

@@ -108,7 +108,11 @@ class GFKMC:
         labels, placed, centres = to_rows(data, seen, found)
         droppable = 0 if paper else goal.suppressible(data.rows)
         if droppable and found.placed:
-            labels = drop_costly(data, labels, placed, droppable)
+            fewer = drop_costly(data, labels, placed, droppable)
+            # The dropped rows may hold the only second diagnosis: then the promise needs them back.
+            rest = Partition(np.minimum(fewer, 0).astype(np.int32), 1)
+            if bool(goal.holds_in_parts(data, rest)[0]):
+                labels = fewer
         partition = Partition.of(labels, centres)
         partition = repair(data, partition, goal, progress)
         recoder = recoder_named(self.recoder or ("centroid" if paper else "cover"))

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from velado.anonymize.methods.das import Bins, bin_column, mean_cells
+from velado.anonymize.recoded import true_codes
 from velado.anonymize.recoders.base import View, ViewColumn
 from velado.data.encode import EncodedColumn, EncodedTable
 from velado.data.partition import FloatArray, IntArray, group_by_codes
@@ -66,14 +67,14 @@ def generalize(data: EncodedTable, paper: bool, raw: bool = False) -> Generalize
             bins = bin_column(column, data.rows if raw else None)
             chosen[column.name] = bins.count if raw else bins.chosen
             cells = mean_cells(column, bins, "truncate" if paper or raw else "keep", exact=paper or raw)
-            view.append(ViewColumn(bins.of_code[column.codes], cells))
+            view.append(ViewColumn(bins.of_code[column.codes], cells, *true_codes(column, cells)))
             place, width = _positions(column, bins, paper)
             places.append(place)
             ranges.append(width)
         else:
             node = one_step_up(column.tree, column.missing)
             labels = [None if at == column.missing else label for at, label in enumerate(column.tree.labels)]
-            view.append(ViewColumn(node[column.codes], tuple(labels)))
+            view.append(ViewColumn(node[column.codes], tuple(labels), column.tree.first, column.tree.last))
             places.append(np.arange(len(column.tree.labels), dtype=np.float64))
             ranges.append(1.0)
     group, count = group_by_codes([seen.codes for seen in view], [len(seen.values) for seen in view])

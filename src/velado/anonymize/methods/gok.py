@@ -43,12 +43,18 @@ class GOK:
     cost: ClassVar[str] = "O(iterations x troop x n log(n / k) d)"
     source: ClassVar[str] = "GOK-Privacy; optimizer of Abdollahzadeh, Gharehchopogh, Mirjalili 2021"
     k: int = field(default=5, metadata={"help": "rows or people in each class", "min": 2})
-    troop: int = field(default=6, metadata={"help": "gorillas (candidate sets of centres)", "min": 3, "max": 200})
+    troop: int = field(
+        default=6, metadata={"help": "gorillas (candidate sets of centres)", "min": 3, "max": 200}
+    )
     iterations: int = field(default=8, metadata={"help": "iterations at most", "min": 1, "max": 10_000})
-    patience: int = field(default=3, metadata={"help": "stop after so many iterations without gain", "min": 1})
+    patience: int = field(
+        default=3, metadata={"help": "stop after so many iterations without gain", "min": 1}
+    )
     fuzziness: float = field(default=2.0, metadata={"help": "the fuzzifier m of equation 4", "min": 1.05})
     centres: int = field(default=8192, metadata={"help": "most cluster centres a gorilla holds", "min": 1})
-    recoder: str = field(default="cover", metadata={"help": "how a class is published", "choices": RECODER_NAMES})
+    recoder: str = field(
+        default="cover", metadata={"help": "how a class is published", "choices": RECODER_NAMES}
+    )
 
     def anonymize(
         self, data: EncodedTable, goal: Goal, random: np.random.Generator, progress: Progress
@@ -73,7 +79,11 @@ class GOK:
             return loss
 
         found = search(
-            troop, fitness, random, self.iterations, self.patience,
+            troop,
+            fitness,
+            random,
+            self.iterations,
+            self.patience,
             told=lambda turn, _: progress(turn / self.iterations, self.title),
         )
         partition = kept[0]
@@ -157,4 +167,6 @@ class _Problem:
             alive = np.unique(label[~lost])
             _, nearest = cKDTree(centres[alive]).query(self.points[lost])
             label[lost] = alive[nearest]
-        return repair(self.data, Partition.of(label[self.tables.record_of]), self.goal, lambda share, doing="": None)
+        return repair(
+            self.data, Partition.of(label[self.tables.record_of]), self.goal, lambda share, doing="": None
+        )

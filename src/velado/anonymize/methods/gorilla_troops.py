@@ -74,8 +74,16 @@ def search(
 
 
 def _explore(
-    troop: FloatArray, silverback: FloatArray, c: float, big_l: float, random: np.random.Generator,
-    p: float, beta: float, w: float, low: float, high: float,
+    troop: FloatArray,
+    silverback: FloatArray,
+    c: float,
+    big_l: float,
+    random: np.random.Generator,
+    p: float,
+    beta: float,
+    w: float,
+    low: float,
+    high: float,
 ) -> FloatArray:
     count, width = troop.shape
     out = np.empty_like(troop)
@@ -93,8 +101,16 @@ def _explore(
 
 
 def _exploit(
-    troop: FloatArray, silverback: FloatArray, c: float, big_l: float, random: np.random.Generator,
-    p: float, beta: float, w: float, low: float, high: float,
+    troop: FloatArray,
+    silverback: FloatArray,
+    c: float,
+    big_l: float,
+    random: np.random.Generator,
+    p: float,
+    beta: float,
+    w: float,
+    low: float,
+    high: float,
 ) -> FloatArray:
     count, width = troop.shape
     if c >= w:

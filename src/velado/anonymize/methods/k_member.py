@@ -27,7 +27,9 @@ def cluster(data: EncodedTable, k: int, greedy: bool, random: np.random.Generato
     """
     tables = CoverTables.of(data)
     left = tables.weight.copy()
-    turn = random.permutation(tables.records.shape[0]) if greedy else np.argsort(-tables.weight, kind="stable")
+    turn = (
+        random.permutation(tables.records.shape[0]) if greedy else np.argsort(-tables.weight, kind="stable")
+    )
     record, rows, into, count = grow_clusters(
         tables.records, left, k, turn, greedy, tables.tables, tables.width
     )
@@ -65,8 +67,12 @@ class KMember:
     cost: ClassVar[str] = "O(n^2 d), quadratic; O(n b d) in blocks of b rows"
     source: ClassVar[str] = "Byun, Kamra, Bertino, Li 2007"
     k: int = field(default=5, metadata={"help": "rows or people in each class", "min": 2})
-    block: int = field(default=50_000, metadata={"help": "split larger tables into blocks of about so many rows", "min": 100})
-    recoder: str = field(default="cover", metadata={"help": "how a class is published", "choices": RECODER_NAMES})
+    block: int = field(
+        default=50_000, metadata={"help": "split larger tables into blocks of about so many rows", "min": 100}
+    )
+    recoder: str = field(
+        default="cover", metadata={"help": "how a class is published", "choices": RECODER_NAMES}
+    )
 
     def anonymize(
         self, data: EncodedTable, goal: Goal, random: np.random.Generator, progress: Progress
@@ -91,8 +97,13 @@ class NearestNeighbours:
     cost: ClassVar[str] = "O(n^2 d / k), quadratic; O(n b d / k) in blocks of b rows"
     source: ClassVar[str] = "CB of k-AnonML, Slijepcevic et al. 2021"
     k: int = field(default=5, metadata={"help": "rows or people in each class", "min": 2})
-    block: int = field(default=100_000, metadata={"help": "split larger tables into blocks of about so many rows", "min": 100})
-    recoder: str = field(default="cover", metadata={"help": "how a class is published", "choices": RECODER_NAMES})
+    block: int = field(
+        default=100_000,
+        metadata={"help": "split larger tables into blocks of about so many rows", "min": 100},
+    )
+    recoder: str = field(
+        default="cover", metadata={"help": "how a class is published", "choices": RECODER_NAMES}
+    )
 
     def anonymize(
         self, data: EncodedTable, goal: Goal, random: np.random.Generator, progress: Progress
@@ -110,7 +121,9 @@ def _publish(
     greedy: bool,
 ) -> Recoded:
     k = max(goal.least_rows, 1)
-    partition = in_blocks(data, method.block, k, lambda part: cluster(part, k, greedy, random), progress, method.title)
+    partition = in_blocks(
+        data, method.block, k, lambda part: cluster(part, k, greedy, random), progress, method.title
+    )
     partition = repair(data, partition, goal, progress)
     columns = recoder_named(method.recoder).publish(data, partition)
     return Recoded(columns, partition.kept, partition, {"groups": partition.count})

@@ -133,7 +133,9 @@ def place_leftovers(
             for column in range(columns):
                 code = records[record, column]
                 before += cover_loss(column, low[cluster, column], high[cluster, column], tables)
-                after += cover_loss(column, min(low[cluster, column], code), max(high[cluster, column], code), tables)
+                after += cover_loss(
+                    column, min(low[cluster, column], code), max(high[cluster, column], code), tables
+                )
             increase = (rows[cluster] + left[record]) * after - rows[cluster] * before
             if increase < best:
                 best = increase
@@ -145,4 +147,3 @@ def place_leftovers(
             high[chosen, column] = max(high[chosen, column], code)
         rows[chosen] += left[record]
     return target
-

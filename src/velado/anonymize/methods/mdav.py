@@ -45,8 +45,12 @@ class MDAV:
     cost: ClassVar[str] = "O(n^2 d / k), quadratic; O(n b d / k) in blocks of b rows"
     source: ClassVar[str] = "Domingo-Ferrer, Mateo-Sanz 2002"
     k: int = field(default=5, metadata={"help": "rows or people in each class", "min": 2})
-    block: int = field(default=50_000, metadata={"help": "split larger tables into blocks of about so many rows", "min": 100})
-    recoder: str = field(default="cover", metadata={"help": "how a class is published", "choices": RECODER_NAMES})
+    block: int = field(
+        default=50_000, metadata={"help": "split larger tables into blocks of about so many rows", "min": 100}
+    )
+    recoder: str = field(
+        default="cover", metadata={"help": "how a class is published", "choices": RECODER_NAMES}
+    )
 
     def anonymize(
         self, data: EncodedTable, goal: Goal, random: np.random.Generator, progress: Progress
@@ -54,7 +58,12 @@ class MDAV:
         """Microaggregated groups, repaired until the goal holds."""
         k = max(goal.least_rows, 1)
         partition = in_blocks(
-            data, self.block, k, lambda part: Partition.of(mdav_labels(standardized(part), k)), progress, self.title
+            data,
+            self.block,
+            k,
+            lambda part: Partition.of(mdav_labels(standardized(part), k)),
+            progress,
+            self.title,
         )
         partition = repair(data, partition, goal, progress)
         columns = recoder_named(self.recoder).publish(data, partition)

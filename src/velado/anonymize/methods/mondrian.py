@@ -32,7 +32,7 @@ class Mondrian:
     part would break the goal, along the next widest. Numbers are cut at the median: "strict" keeps equal
     values together, "relaxed" shares them out so that both halves are equal. Categories are cut into the
     children of the group's lowest common ancestor; with categories = "ordered" their leaves count as equally
-    spaced points and are cut like numbers, which loses less for k of 10 and more. Either way the published
+    spaced points and are cut like numbers, which no rare branch can block but which straddles branches. Either way the published
     value is the lowest common ancestor.
 
     Departures. Of the two strict boundaries next to the median the more balanced one is taken, where the

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import numba
 import numpy as np
-import numpy.typing as npt
 
 from velado.anonymize.methods.progressive_kernel import Floats, Ints, Longs
 
@@ -56,70 +55,6 @@ def _fills_at(
     return (k * cost - fixed) / rising
 
 
-    at = size
-    heap[at] = box
-    while at > 0:
-        above = (at - 1) // 2
-        if key[heap[above]] <= key[box]:
-            break
-        heap[at] = heap[above]
-        at = above
-    heap[at] = box
-    return size + 1
-
-
-    """The first entry moved down to where the heap is in order again."""
-    box = heap[0]
-    at = 0
-    while True:
-        below = 2 * at + 1
-        if below >= size:
-            break
-        if below + 1 < size and key[heap[below + 1]] < key[heap[below]]:
-            below += 1
-        if key[heap[below]] >= key[box]:
-            break
-        heap[at] = heap[below]
-        at = below
-    heap[at] = box
-
-
-    """The price of each tuple's rows when all rise together up to *cap*; the boxes are all of cost below it.
-
-    A box fills later, never sooner, when another stops some of its rows, so a heap of the boxes by the price
-    at which they fill needs to be looked at only from its top.
-    """
-    boxes = box_cost.size
-    price = np.full(weight.size, -1.0)
-    key = box_cost.copy()
-    heap = np.argsort(key)  # a sorted list is a heap
-    size = boxes
-    top = np.empty(k)
-    while size > 0:
-        box = heap[0]
-        if key[box] >= cap:
-            break
-        fills = _fills_at(box_start[box], box_start[box + 1], members, weight, price, box_cost[box], k, top)
-        if fills > key[box] + 1e-12:
-            if fills >= cap:
-                heap[0] = heap[size - 1]
-                size -= 1
-            else:
-                key[box] = fills
-            _sift(heap, key, size)
-            continue
-        for i in range(box_start[box], box_start[box + 1]):
-            if price[members[i]] < 0:
-                price[members[i]] = key[box]
-        heap[0] = heap[size - 1]
-        size -= 1
-        _sift(heap, key, size)
-    for t in range(weight.size):
-        if price[t] < 0:
-            price[t] = cap
-    return price
-
-
 @numba.njit(cache=True)
 def _sift(heap: Longs, key: Floats, size: int) -> None:
     """The first entry moved down to where the heap is in order again."""
@@ -140,22 +75,20 @@ def _sift(heap: Longs, key: Floats, size: int) -> None:
 
 @numba.njit(cache=True)
 def raise_prices(
-    members: Ints, box_start: Longs, box_cost: Floats, weight: Longs, k: int, cap: float
-) -> Floats:
-    """The price of each tuple's rows when all rise together up to *cap*; the boxes are all of cost below it.
+    members: Ints, box_start: Longs, box_cost: Floats, weight: Longs, k: int, cap: float, price: Floats
+) -> None:
+    """All negative (rising) prices rise together up to *cap* and stay where a box fills.
 
+    The boxes are all that cost less than *cap* and hold a rising tuple; a dearer box cannot fill below it.
     A box fills later, never sooner, when another stops some of its rows, so a heap of the boxes by the price
     at which they fill needs to be looked at only from its top.
     """
-    price = np.full(weight.size, -1.0)
     key = box_cost.copy()
     heap = np.argsort(key)  # a sorted list is a heap
     size = box_cost.size
     top = np.empty(k)
     while size > 0:
         box = heap[0]
-        if key[box] >= cap:
-            break
         fills = _fills_at(box_start[box], box_start[box + 1], members, weight, price, box_cost[box], k, top)
         if fills > key[box] + 1e-12 and fills < cap:
             key[box] = fills
@@ -167,7 +100,3 @@ def raise_prices(
             size -= 1
             heap[0] = heap[size]
         _sift(heap, key, size)
-    for t in range(weight.size):
-        if price[t] < 0:
-            price[t] = cap
-    return price

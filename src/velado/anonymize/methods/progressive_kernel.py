@@ -6,12 +6,15 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
+from velado.anonymize.methods.progressive_lattice import Space
+
 Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
+Scratch = tuple[Longs, Longs, Ints, Ints]
 
 
-def scratch_for(nodes: int) -> tuple[Longs, Longs, Ints, Ints]:
+def scratch_for(nodes: int) -> Scratch:
     """Working space for columns of at most *nodes* nodes a level."""
     return (
         np.zeros(nodes, dtype=np.int64),
@@ -82,14 +85,11 @@ def spread(
 
 @numba.njit(cache=True)
 def boxes_in_band(
+    space: Space,
     codes: Ints,
     weight: Longs,
-    base: Longs,
-    levels: Longs,
-    node: Ints,
-    cost: Floats,
-    dearest: Floats,
     active: Ints,
+    must: npt.NDArray[np.bool_],
     least: int,
     low: float,
     high: float,
@@ -97,18 +97,23 @@ def boxes_in_band(
     buffer: Ints,
     box_cost: Floats,
     box_start: Longs,
-    scratch: tuple[Longs, Longs, Ints, Ints],
+    scratch: Scratch,
 ) -> tuple[int, int, int]:
     """All boxes with cost in low..high (high left out) that hold *least* rows among the *active* tuples.
 
+    *codes* and *weight* are those of *space*, or of a part of its tuples numbered for itself.
     Depth first over the columns; a node of the search is a box whose later columns are not yet chosen, and
     holds its members, so that whatever has too few rows or costs too much is left with all that is inside.
+    With *must* not empty only boxes that hold a tuple marked there are wanted; those come first in *active*,
+    and the sorting keeps their order, so a look at the first member of a group decides.
     Fills *buffer* with the members of box after box, *box_start* with where they start (and the end), and
-    *box_cost*; *scratch* is what `scratch_for` gives. Returns (boxes, tuples looked at, 1 if a buffer or the allowed work ran out, else 0).
+    *box_cost*; *scratch* is what `scratch_for` gives. Returns (boxes, tuples looked at, 1 if a buffer or the
+    allowed work ran out, else 0).
     """
     columns = codes.shape[0]
     count = active.size
     rows, place, child, touched = scratch
+    base, levels, node, cost, dearest = space.base, space.levels, space.node, space.cost, space.dearest
     member = np.empty((columns + 1, count), dtype=np.int32)
     member[0] = active
     start = np.zeros(columns + 1, dtype=np.int64)
@@ -161,6 +166,8 @@ def boxes_in_band(
         while last < stop[depth] and node[here + codes[depth, group[last]]] == name:
             last += 1
         at[depth] = last
+        if must.size and not must[group[first]]:
+            continue
         price = paid[depth] + cost[here + code]
         if price >= high or price + dearest[depth + 1] < low:
             continue

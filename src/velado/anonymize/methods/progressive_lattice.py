@@ -7,6 +7,7 @@ column is which node each code has at each level and what that node costs, so bo
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,15 +18,16 @@ from velado.data.partition import FloatArray, group_by_codes
 
 _FINEST_BINS = 64
 """Numeric columns are cut into about this many bins above their single values, then into unions of two."""
+_TABLED = 512
+"""Columns of no more values than this get a table of what each pair of values costs to join."""
 
 
-@dataclass(frozen=True, repr=False)
-class Lattice:
-    """The table as distinct weighted tuples over columns of levels, costliest column first.
+class Space(NamedTuple):
+    """The lattice as plain arrays, for compiled code.
 
-    *codes* is column x tuple; *base[c, l]* is where level l of column c starts in *node* and *cost*, each
-    indexed by code; *levels[c]* says how many levels the column has, level 0 the value itself, the last one
-    everything. *tuple_of_row* leads back. Tuples are sorted by their codes, so nothing depends on row order.
+    *dearest[c]* is what the columns from c on can cost at most. What it costs to publish the cover of two
+    codes is read from *pair* (from *pair_at[c]* on, -1: no table), else measured on *line* (*line_at[c]*),
+    else found by climbing the full levels *tree_base*, *tree_levels*.
     """
 
     codes: npt.NDArray[np.int32]
@@ -34,37 +36,65 @@ class Lattice:
     levels: npt.NDArray[np.int64]
     node: npt.NDArray[np.int32]
     cost: FloatArray
+    dearest: FloatArray
+    size: npt.NDArray[np.int64]
+    pair: FloatArray
+    pair_at: npt.NDArray[np.int64]
+    line: FloatArray
+    line_at: npt.NDArray[np.int64]
+    tree_base: npt.NDArray[np.int64]
+    tree_levels: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, repr=False)
+class Lattice:
+    """The table as distinct weighted tuples over columns of levels, costliest column first.
+
+    In *space*, *codes* is column x tuple; *base[c, l]* is where level l of column c starts in *node* and
+    *cost*, each indexed by code; *levels[c]* says how many levels the column has, level 0 the value itself,
+    the last one everything. *tuple_of_row* leads back. Tuples are sorted by their codes, so nothing depends
+    on row order.
+    """
+
+    space: Space
     tuple_of_row: npt.NDArray[np.int32]
-    order: tuple[int, ...]
 
     def __repr__(self) -> str:
-        return f"Lattice(tuples={self.weight.size}, levels={self.levels.tolist()})"
+        return f"Lattice(tuples={self.tuples}, levels={self.space.levels.tolist()})"
 
     @property
-    def combinations(self) -> float:
-        """How many combinations of levels there are."""
-        return float(np.prod(self.levels.astype(np.float64)))
+    def tuples(self) -> int:
+        """How many different tuples there are."""
+        return int(self.space.weight.size)
+
+    @property
+    def top_cost(self) -> float:
+        """What the box that covers everything costs."""
+        return float(self.space.dearest[0])
 
     def coarser(self) -> Lattice | None:
         """Without the level whose absence is felt least: one of the column with the most levels.
 
         Of that column's inner levels the one leaves that is nearest in mean cost to the level above it.
-        None when every column has only its values and the root.
+        When every column has only its values and the root, the values of the last one go: it is published as
+        a whole from then on. None when only the root is left.
         """
-        column = int(np.argmax(self.levels))
-        count = int(self.levels[column])
-        if count <= 2:
+        space = self.space
+        base, levels = space.base.copy(), space.levels.copy()
+        column = int(np.argmax(levels))
+        count = int(levels[column])
+        if count == 1:
             return None
-        size = self._size(column)
-        mean = [float(self.cost[start : start + size].mean()) for start in self.base[column, :count].tolist()]
-        drop = 1 + int(np.argmin(np.diff(mean[1:])))
-        base, levels = self.base.copy(), self.levels.copy()
+        drop = 0
+        if count > 2:
+            size = int(space.size[column])
+            mean = [float(space.cost[at : at + size].mean()) for at in base[column, :count].tolist()]
+            drop = 1 + int(np.argmin(np.diff(mean[1:])))
+        else:
+            column = int(np.flatnonzero(levels == count)[-1])
         base[column, drop : count - 1] = base[column, drop + 1 : count]
         levels[column] -= 1
-        return replace(self, base=base, levels=levels)
-
-    def _size(self, column: int) -> int:
-        return int(self.codes[column].max()) + 1
+        return replace(self, space=space._replace(base=base, levels=levels))
 
 
 def lattice(data: EncodedTable) -> Lattice:
@@ -78,30 +108,66 @@ def lattice(data: EncodedTable) -> Lattice:
     one_row = np.zeros(count, dtype=np.int64)
     one_row[labels] = np.arange(data.rows)
     codes = np.ascontiguousarray(np.stack([c.codes[one_row] for c in columns]))
-    most = max(len(tables[c][0]) for c in order)
-    base = np.zeros((len(order), most), dtype=np.int64)
-    nodes: list[npt.NDArray[np.int32]] = []
-    costs: list[FloatArray] = []
+    weight = np.bincount(labels, minlength=count).astype(np.int64)
+    return Lattice(_space(codes, weight, columns, [tables[c] for c in order]), labels)
+
+
+Levels = tuple[list[npt.NDArray[np.int32]], list[FloatArray]]
+
+
+def _space(
+    codes: npt.NDArray[np.int32],
+    weight: npt.NDArray[np.int64],
+    columns: list[EncodedColumn],
+    tables: list[Levels],
+) -> Space:
+    base = np.zeros((len(columns), max(len(nodes) for nodes, _ in tables)), dtype=np.int64)
     at = 0
-    for place, c in enumerate(order):
-        for level, (node, cost) in enumerate(zip(*tables[c], strict=True)):
+    for place, (nodes, _) in enumerate(tables):
+        for level, node in enumerate(nodes):
             base[place, level] = at
-            nodes.append(node)
-            costs.append(cost)
             at += node.size
-    return Lattice(
+    levels = np.array([len(nodes) for nodes, _ in tables], dtype=np.int64)
+    top = np.array([float(costs[-1].max()) for _, costs in tables])
+    pairs, pair_at = _laid_out([_pair_losses(c) if c.size <= _TABLED else None for c in columns])
+    lines, line_at = _laid_out([c.positions if c.is_numeric else None for c in columns])
+    return Space(
         codes,
-        np.bincount(labels, minlength=count).astype(np.int64),
+        weight,
         base,
-        np.array([len(tables[c][0]) for c in order], dtype=np.int64),
-        np.concatenate(nodes),
-        np.concatenate(costs),
-        labels,
-        order,
+        levels,
+        np.concatenate([node for nodes, _ in tables for node in nodes]),
+        np.concatenate([cost for _, costs in tables for cost in costs]),
+        np.append(np.cumsum(top[::-1])[::-1], 0.0),
+        np.array([column.size for column in columns], dtype=np.int64),
+        pairs,
+        pair_at,
+        lines,
+        line_at,
+        base,
+        levels,
     )
 
 
-def _levels(column: EncodedColumn) -> tuple[list[npt.NDArray[np.int32]], list[FloatArray]]:
+def _laid_out(parts: list[FloatArray | None]) -> tuple[FloatArray, npt.NDArray[np.int64]]:
+    """The parts one after another, and where each starts; -1 where there is none."""
+    at = np.full(len(parts), -1, dtype=np.int64)
+    filled = 0
+    for place, part in enumerate(parts):
+        if part is not None:
+            at[place] = filled
+            filled += part.size
+    present = [part for part in parts if part is not None]
+    return (np.concatenate(present) if present else np.zeros(0)), at
+
+
+def _pair_losses(column: EncodedColumn) -> FloatArray:
+    code = np.arange(column.size)
+    low, high = np.minimum.outer(code, code).ravel(), np.maximum.outer(code, code).ravel()
+    return column.loss(low, high)
+
+
+def _levels(column: EncodedColumn) -> Levels:
     """Node and cost of each code at each level, from the value itself to everything."""
     if column.tree is not None:
         matrix = column.tree.levels

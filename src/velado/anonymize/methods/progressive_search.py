@@ -2,371 +2,438 @@
 
 Compiled. The state is a set of classes over rows; a step frees a handful, lists every box that holds enough
 of their rows, makes classes of the boxes in several noisy orders of cost, and keeps the best if it is better.
+A box may take only as many rows as it needs, the neediest first, and leave the rest to others; this is how
+the spare rows of one class open a cheaper box for another. For goals that rows alone decide.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numba
 import numpy as np
-import numpy.typing as npt
 
-from velado.anonymize.methods.progressive_kernel import Floats, Ints, Longs, boxes_in_band
+from velado.anonymize.methods.progressive_cover import cheapest, climb, cover_cost
+from velado.anonymize.methods.progressive_kernel import Floats, Ints, Longs, Scratch, boxes_in_band
+from velado.anonymize.methods.progressive_lattice import Space
+
+_NEAR = 16
+_BOXES = 20_000
+_MEMBERS = 400_000
+
+
+class Classes(NamedTuple):
+    """The state: each class's rows as a linked list from *head* over *following*, its cover and cost."""
+
+    label: Ints
+    head: Ints
+    following: Ints
+    size: Longs
+    low: Ints
+    high: Ints
+    price: Floats
+
+
+class Pool(NamedTuple):
+    """The rows of the freed classes as weighted tuples with their own numbers; rows linked per tuple."""
+
+    name: Ints
+    weight: Longs
+    codes: Ints
+    head: Ints
+    following: Ints
+    row: Ints
+
+
+class Trial(NamedTuple):
+    """New classes over a pool: shares (tuple, class, rows), and cover, rows and cost of each class."""
+
+    tuples: Ints
+    classes: Ints
+    rows: Longs
+    low: Ints
+    high: Ints
+    size: Longs
+    price: Floats
 
 
 @numba.njit(cache=True)
-def joint_loss(
-    column: int, low: int, high: int, base: Longs, levels: Longs, node: Ints, cost: Floats, line: Floats
-) -> float:
-    """What publishing the cover of the codes *low*..*high* costs in one column.
+def start(space: Space, tuple_of_row: Ints, label: Ints, least: int) -> tuple[Classes, int]:
+    """The state of a given grouping, with room for every grouping there can be, and the number of classes."""
+    columns = space.codes.shape[0]
+    most = label.size // least + 1
+    state = Classes(
+        label.copy(),
+        np.full(most, -1, dtype=np.int32),
+        np.full(label.size, -1, dtype=np.int32),
+        np.zeros(most, dtype=np.int64),
+        np.full((most, columns), 2147483647, dtype=np.int32),
+        np.full((most, columns), -1, dtype=np.int32),
+        np.zeros(most),
+    )
+    count = 0
+    for r in range(label.size - 1, -1, -1):
+        if label[r] >= 0:
+            count = max(count, label[r] + 1)
+            _add(space, state, label[r], r, tuple_of_row[r])
+    for g in range(count):
+        state.price[g] = cover_cost(space, state.low, state.high, g)
+    return state, count
 
-    A tree column climbs its levels to the first node both share; a numeric column (levels negated) is the
-    distance on its *line*, where a missing value lies so far out that the cost is cut to 1.
+
+@numba.njit(cache=True)
+def _add(space: Space, state: Classes, g: int, row: int, tuple_: int) -> None:
+    state.following[row] = state.head[g]
+    state.head[g] = row
+    state.label[row] = g
+    state.size[g] += 1
+    for c in range(space.codes.shape[0]):
+        code = space.codes[c, tuple_]
+        state.low[g, c] = min(state.low[g, c], code)
+        state.high[g, c] = max(state.high[g, c], code)
+
+
+@numba.njit(cache=True)
+def _nearest(
+    space: Space, state: Classes, count: int, seed: int, low: Ints, high: Ints, random: np.random.Generator
+) -> Longs:
+    """*seed* and the classes whose joint cover with low..high is cheapest, distances blurred a little."""
+    pair, pair_at, size = space.pair, space.pair_at, space.size
+    all_low, all_high = state.low, state.high
+    columns = low.size
+    near = np.empty(_NEAR, dtype=np.int64)
+    far = np.empty(_NEAR)
+    near[0] = seed
+    held = 1
+    blur = random.random() * 0.6
+    noise = random.random(64)
+    for g in range(count):
+        if g == seed:
+            continue
+        factor = 1.0 + blur * noise[g & 63]
+        bound = far[held - 1] / factor if held == _NEAR else np.inf
+        distance = 0.0
+        for c in range(columns):
+            a = min(all_low[g, c], low[c])
+            b = max(all_high[g, c], high[c])
+            if a != b:
+                if pair_at[c] >= 0:
+                    distance += pair[pair_at[c] + a * size[c] + b]
+                else:
+                    distance += climb(space, c, a, b)
+                if distance >= bound:
+                    break
+        if distance >= bound:
+            continue
+        distance *= factor
+        j = held if held < _NEAR else held - 1
+        while j > 1 and far[j - 1] > distance:
+            near[j] = near[j - 1]
+            far[j] = far[j - 1]
+            j -= 1
+        near[j] = g
+        far[j] = distance
+        if held < _NEAR:
+            held += 1
+    return near[:held]
+
+
+@numba.njit(cache=True)
+def _pool(space: Space, state: Classes, freed: Longs, tuple_of_row: Ints, number: Ints) -> Pool:
+    """The rows of the *freed* classes, counted per tuple. *number* is -1 everywhere before and after."""
+    rows = 0
+    for g in freed:
+        rows += state.size[g]
+    name = np.empty(rows, dtype=np.int32)
+    weight = np.zeros(rows, dtype=np.int64)
+    head = np.full(rows, -1, dtype=np.int32)
+    following = np.empty(rows, dtype=np.int32)
+    row = np.empty(rows, dtype=np.int32)
+    tuples = 0
+    entry = 0
+    for g in freed:
+        r = state.head[g]
+        while r >= 0:
+            t = tuple_of_row[r]
+            if number[t] < 0:
+                number[t] = tuples
+                name[tuples] = t
+                tuples += 1
+            at = number[t]
+            weight[at] += 1
+            row[entry] = r
+            following[entry] = head[at]
+            head[at] = entry
+            entry += 1
+            r = state.following[r]
+    codes = np.empty((space.codes.shape[0], tuples), dtype=np.int32)
+    for j in range(tuples):
+        number[name[j]] = -1
+        for c in range(codes.shape[0]):
+            codes[c, j] = space.codes[c, name[j]]
+    return Pool(name[:tuples], weight[:tuples], codes, head, following, row)
+
+
+@numba.njit(cache=True)
+def _greedy(
+    space: Space,
+    pool: Pool,
+    order: Longs,
+    members: Ints,
+    starts: Longs,
+    least: int,
+    sparing: float,
+    trial: Trial,
+    random: np.random.Generator,
+) -> tuple[int, int, float]:
+    """The boxes, in order, become classes; with chance *sparing* one takes only *least* rows.
+
+    What is left joins the class it widens least. Returns (classes, shares, rows x cost); 0 classes when no
+    box could be taken.
     """
-    if low == high:
-        return 0.0
-    if levels[column] < 0:
-        return min(line[base[column, 0] + high] - line[base[column, 0] + low], 1.0)
-    for level in range(1, levels[column]):
-        here = base[column, level]
-        if node[here + low] == node[here + high]:
-            return cost[here + low]
-    return 1.0
+    left = pool.weight.copy()
+    columns, tuples = pool.codes.shape
+    remaining = pool.row.size
+    classes = 0
+    shares = 0
+    for b in order:
+        if remaining < least:
+            break
+        rows = 0
+        for i in range(starts[b], starts[b + 1]):
+            rows += left[members[i]]
+        if rows < least:
+            continue
+        if rows > least and random.random() < sparing:
+            rows = least
+        trial.low[classes] = 2147483647
+        trial.high[classes] = -1
+        trial.size[classes] = rows
+        remaining -= rows
+        for i in range(starts[b], starts[b + 1]):
+            j = members[i]
+            part = min(left[j], rows)
+            if part == 0:
+                continue
+            left[j] -= part
+            rows -= part
+            trial.tuples[shares] = j
+            trial.classes[shares] = classes
+            trial.rows[shares] = part
+            shares += 1
+            for c in range(columns):
+                trial.low[classes, c] = min(trial.low[classes, c], pool.codes[c, j])
+                trial.high[classes, c] = max(trial.high[classes, c], pool.codes[c, j])
+        trial.price[classes] = cover_cost(space, trial.low, trial.high, classes)
+        classes += 1
+    if classes == 0:
+        return 0, 0, np.inf
+    for j in range(tuples):
+        if left[j] == 0:
+            continue
+        target, _rise = cheapest(
+            space, trial.low, trial.high, trial.size, trial.price, classes, pool.codes, j, left[j]
+        )
+        trial.size[target] += left[j]
+        for c in range(columns):
+            trial.low[target, c] = min(trial.low[target, c], pool.codes[c, j])
+            trial.high[target, c] = max(trial.high[target, c], pool.codes[c, j])
+        trial.price[target] = cover_cost(space, trial.low, trial.high, target)
+        trial.tuples[shares] = j
+        trial.classes[shares] = target
+        trial.rows[shares] = left[j]
+        shares += 1
+    total = 0.0
+    for g in range(classes):
+        total += trial.price[g] * trial.size[g]
+    return classes, shares, total
 
 
 @numba.njit(cache=True)
-def _cover_cost(low: Ints, high: Ints, bounds: float, base: Longs, levels: Longs, node: Ints, cost: Floats, line: Floats) -> float:
-    total = 0.0
-    for c in range(low.size):
-        total += joint_loss(c, low[c], high[c], base, levels, node, cost, line)
-        if total >= bounds:
-            return total
-    return total
+def _empty_trial(pool: Pool, least: int) -> Trial:
+    # A tuple is shared between at most (its rows) classes, so there are never more shares than rows.
+    rows = pool.row.size
+    columns = pool.codes.shape[0]
+    most = rows // least + 1
+    return Trial(
+        np.empty(rows, dtype=np.int32),
+        np.empty(rows, dtype=np.int32),
+        np.empty(rows, dtype=np.int64),
+        np.empty((most, columns), dtype=np.int32),
+        np.empty((most, columns), dtype=np.int32),
+        np.empty(most, dtype=np.int64),
+        np.empty(most),
+    )
+
+
+@numba.njit(cache=True)
+def _commit(
+    space: Space, state: Classes, count: int, freed: Longs, pool: Pool, trial: Trial, new: int, shares: int
+) -> int:
+    """The freed classes give way to the trial's; returns the number of classes, numbered without holes."""
+    names = np.empty(max(new, freed.size), dtype=np.int64)
+    names[: freed.size] = np.sort(freed)
+    for j in range(freed.size, new):
+        names[j] = count
+        count += 1
+    for j in range(new):
+        g = names[j]
+        state.head[g] = -1
+        state.size[g] = 0
+        state.low[g] = 2147483647
+        state.high[g] = -1
+    for s in range(shares):
+        j = trial.tuples[s]
+        for _ in range(trial.rows[s]):
+            entry = pool.head[j]
+            pool.head[j] = pool.following[entry]
+            _add(space, state, names[trial.classes[s]], pool.row[entry], pool.name[j])
+    for j in range(new):
+        g = names[j]
+        state.price[g] = cover_cost(space, state.low, state.high, g)
+    for j in range(freed.size - 1, new - 1, -1):  # the last class moves into each hole
+        count -= 1
+        g = names[j]
+        if g == count:
+            continue
+        state.head[g] = state.head[count]
+        state.size[g] = state.size[count]
+        state.low[g] = state.low[count]
+        state.high[g] = state.high[count]
+        state.price[g] = state.price[count]
+        r = state.head[g]
+        while r >= 0:
+            state.label[r] = g
+            r = state.following[r]
+    return count
 
 
 @numba.njit(cache=True)
 def search(
-    codes: Ints,
-    need: Floats,
-    base: Longs,
-    levels: Longs,
-    node: Ints,
-    cost: Floats,
-    loss_levels: Longs,
-    line: Floats,
-    dearest: Floats,
+    space: Space,
     tuple_of_row: Ints,
-    label: Ints,
-    classes: int,
+    need: Floats,
+    state: Classes,
+    count: int,
     least: int,
-    steps: int,
     most_work: int,
-    numbers: Floats,
-    scratch: tuple[Longs, Longs, Ints, Ints],
-    heat: float,
-) -> tuple[int, float, int]:
-    columns, tuples = codes.shape
-    rows = label.size
-    most = rows // least + 1
-    head = np.full(most, -1, dtype=np.int32)
-    following = np.full(rows, -1, dtype=np.int32)
-    size = np.zeros(most, dtype=np.int64)
-    low = np.empty((most, columns), dtype=np.int32)
-    high = np.empty((most, columns), dtype=np.int32)
-    price = np.zeros(most)
-    for r in range(rows - 1, -1, -1):
-        g = label[r]
-        t = tuple_of_row[r]
-        if head[g] < 0:
-            for c in range(columns):
-                low[g, c] = codes[c, t]
-                high[g, c] = codes[c, t]
-        else:
-            for c in range(columns):
-                low[g, c] = min(low[g, c], codes[c, t])
-                high[g, c] = max(high[g, c], codes[c, t])
-        following[r] = head[g]
-        head[g] = r
-        size[g] += 1
-    gained = 0.0
-    for g in range(classes):
-        price[g] = _cover_cost(low[g], high[g], np.inf, base, loss_levels, node, cost, line)
-    place = np.full(tuples, -1, dtype=np.int32)
-    near = np.empty(16, dtype=np.int64)
-    near_at = np.empty(16)
-    buffer = np.empty(400_000, dtype=np.int32)
-    box_cost = np.empty(40_000)
-    box_start = np.empty(40_001, dtype=np.int64)
+    random: np.random.Generator,
+    scratch: Scratch,
+) -> tuple[int, int]:
+    """The state improved in place until *most_work* is done; returns the number of classes and the steps.
+
+    *need* is the cost of the cheapest box each tuple could be in: a needy tuple is served first. Work counts
+    classes compared, tuples looked at and members visited, so that the same input takes the same steps.
+    """
+    columns, tuples = space.codes.shape
+    number = np.full(tuples, -1, dtype=np.int32)
+    members = np.empty(_MEMBERS, dtype=np.int32)
+    costs = np.empty(_BOXES)
+    starts = np.empty(_BOXES + 1, dtype=np.int64)
+    everything = np.zeros(0, dtype=np.bool_)
+    low = np.empty(columns, dtype=np.int32)
+    high = np.empty(columns, dtype=np.int32)
     work = 0
-    draw = 0
-    joint_low = np.empty(columns, dtype=np.int32)
-    joint_high = np.empty(columns, dtype=np.int32)
-    done = 0
-    for step in range(steps):
-        if work > most_work:
-            break
-        done += 1
-        # Which classes: a random one, and those whose joint cover with it (or with one of its rows) is cheapest.
-        seed = int(numbers[draw % numbers.size] * classes)
-        draw += 1
-        wanted = 2 + int(numbers[draw % numbers.size] * 7)
-        draw += 1
-        by_row = numbers[draw % numbers.size] < 0.5
-        draw += 1
-        jitter = numbers[draw % numbers.size] * 0.6
-        draw += 1
-        for c in range(columns):
-            joint_low[c] = low[seed, c]
-            joint_high[c] = high[seed, c]
-        if by_row:
-            pick = int(numbers[draw % numbers.size] * size[seed])
-            draw += 1
-            r = head[seed]
-            for _ in range(pick):
-                r = following[r]
+    steps = 0
+    while work < most_work and count > 1:
+        seed = random.integers(0, count)
+        low[:] = state.low[seed]
+        high[:] = state.high[seed]
+        if random.random() < 0.5:
+            row = state.head[seed]
+            for _ in range(random.integers(0, state.size[seed])):
+                row = state.following[row]
             for c in range(columns):
-                joint_low[c] = codes[c, tuple_of_row[r]]
-                joint_high[c] = joint_low[c]
-        near[0] = seed
-        count = 1
-        shift = int(numbers[draw % numbers.size] * numbers.size)
-        draw += 1
-        for g in range(classes):
-            if g == seed:
+                low[c] = space.codes[c, tuple_of_row[row]]
+                high[c] = low[c]
+        near = _nearest(space, state, count, seed, low, high, random)
+        work += 4 * count
+        for _ in range(4):
+            steps += 1
+            freed = near[: _choose(near, random)].copy()
+            before = 0.0
+            dearest = 0.0
+            for g in freed:
+                before += state.size[g] * state.price[g]
+                dearest = max(dearest, state.price[g])
+            pool = _pool(space, state, freed, tuple_of_row, number)
+            urge = np.empty(pool.name.size)
+            for j in range(urge.size):
+                urge[j] = -need[pool.name[j]] * (0.7 + 0.6 * random.random())
+            found, looked, _full = boxes_in_band(
+                space,
+                pool.codes,
+                pool.weight,
+                np.argsort(urge).astype(np.int32),
+                everything,
+                least,
+                0.0,
+                dearest + 1e-9,
+                1_000_000,
+                members,
+                costs,
+                starts,
+                scratch,
+            )
+            work += looked + 8 * urge.size
+            if found == 0:
                 continue
-            factor = 1.0 + jitter * numbers[(g + shift) % numbers.size]
-            bound = np.inf if count < wanted else near_at[count - 1] / factor
-            total = 0.0
-            for c in range(columns):
-                total += joint_loss(c, min(low[g, c], joint_low[c]), max(high[g, c], joint_high[c]), base, loss_levels, node, cost, line)
-                if total >= bound:
-                    break
-            if total >= bound:
-                continue
-            total *= factor
-            j = count if count < wanted else count - 1
-            while j > 1 and near_at[j - 1] > total:
-                near[j] = near[j - 1]
-                near_at[j] = near_at[j - 1]
-                j -= 1
-            near[j] = g
-            near_at[j] = total
-            if count < wanted:
-                count += 1
-        work += classes * 3
-        # Their rows, as weighted tuples, the neediest first.
-        pool = 0
-        members = 0
-        before = 0.0
-        cap = 0.0
-        for j in range(count):
-            g = near[j]
-            members += size[g]
-            before += size[g] * price[g]
-            cap = max(cap, price[g])
-        pool_tuple = np.empty(members, dtype=np.int32)
-        pool_weight = np.zeros(members, dtype=np.int64)
-        pool_head = np.full(members, -1, dtype=np.int32)
-        pool_next = np.empty(members, dtype=np.int32)
-        pool_row = np.empty(members, dtype=np.int32)
-        m = 0
-        for j in range(count):
-            r = head[near[j]]
-            while r >= 0:
-                t = tuple_of_row[r]
-                if place[t] < 0:
-                    place[t] = pool
-                    pool_tuple[pool] = t
-                    pool += 1
-                at = place[t]
-                pool_weight[at] += 1
-                pool_row[m] = r
-                pool_next[m] = pool_head[at]
-                pool_head[at] = m
-                m += 1
-                r = following[r]
-        local = np.empty((columns, pool), dtype=np.int32)
-        urge = np.empty(pool)
-        for j in range(pool):
-            t = pool_tuple[j]
-            place[t] = -1
-            urge[j] = -need[t] * (0.7 + 0.6 * numbers[(draw + j) % numbers.size])
-            for c in range(columns):
-                local[c, j] = codes[c, t]
-        draw += pool
-        active = np.argsort(urge).astype(np.int32)
-        found, looked, full = boxes_in_band(
-            local, pool_weight, base, levels, node, cost, dearest, active, least, 0.0, cap * 1.2 + 0.05,
-            2_000_000, buffer, box_cost, box_start, scratch,
+            new, shares, after, trial = _best_of(
+                space, pool, need, found, members, costs, starts, least, random
+            )
+            work += 6 * starts[found]
+            if new > 0 and after <= before + 1e-9:
+                count = _commit(space, state, count, freed, pool, trial, new, shares)
+                break
+    return count, steps
+
+
+@numba.njit(cache=True)
+def _choose(near: Longs, random: np.random.Generator) -> int:
+    """A few of the classes moved to the front, nearer ones likelier, the first always; returns how many."""
+    wanted = min(2 + random.integers(0, 7), near.size)
+    kept = 1
+    for j in range(1, near.size):
+        if kept < wanted and (random.random() < 0.6 or near.size - j <= wanted - kept):
+            near[kept], near[j] = near[j], near[kept]
+            kept += 1
+    return kept
+
+
+@numba.njit(cache=True)
+def _best_of(
+    space: Space,
+    pool: Pool,
+    need: Floats,
+    found: int,
+    members: Ints,
+    costs: Floats,
+    starts: Longs,
+    least: int,
+    random: np.random.Generator,
+) -> tuple[int, int, float, Trial]:
+    """The best of several greedy runs over the boxes, each with its own noise and readiness to spare rows."""
+    trial = _empty_trial(pool, least)
+    best = _empty_trial(pool, least)
+    best_new, best_shares, best_total = 0, 0, np.inf
+    mean = np.zeros(found)
+    for b in range(found):
+        rows = 0
+        for i in range(starts[b], starts[b + 1]):
+            mean[b] += need[pool.name[members[i]]] * pool.weight[members[i]]
+            rows += pool.weight[members[i]]
+        mean[b] /= rows
+    score = np.empty(found)
+    for _ in range(6):
+        noise = random.random()
+        sparing = random.random() * 1.5 - 0.5
+        pull = random.random() * 0.8
+        for b in range(found):
+            score[b] = costs[b] * (1.0 + noise * (random.random() - 0.5)) - pull * mean[b]
+        new, shares, total = _greedy(
+            space, pool, np.argsort(score), members, starts, least, sparing, trial, random
         )
-        work += looked
-        if found == 0:
-            continue
-        # Several noisy greedy orders; the best set of classes is kept.
-        best = np.inf
-        shares = members
-        best_pool = np.empty(pool + members, dtype=np.int32)
-        best_class = np.empty(pool + members, dtype=np.int32)
-        best_count = np.empty(pool + members, dtype=np.int64)
-        best_shares = 0
-        best_new = 0
-        try_pool = np.empty(pool + members, dtype=np.int32)
-        try_class = np.empty(pool + members, dtype=np.int32)
-        try_count = np.empty(pool + members, dtype=np.int64)
-        new_most = members // least + 1
-        new_low = np.empty((new_most, columns), dtype=np.int32)
-        new_high = np.empty((new_most, columns), dtype=np.int32)
-        new_size = np.empty(new_most, dtype=np.int64)
-        new_price = np.empty(new_most)
-        score = np.empty(found)
-        for trial in range(6):
-            noise = numbers[draw % numbers.size] * 0.6
-            draw += 1
-            trimmed = numbers[draw % numbers.size] * 1.5 - 0.5
-            draw += 1
-            pull = numbers[draw % numbers.size] * 0.8
-            draw += 1
-            for b in range(found):
-                mean = 0.0
-                total_w = 0
-                for i in range(box_start[b], box_start[b + 1]):
-                    mean += need[pool_tuple[buffer[i]]] * pool_weight[buffer[i]]
-                    total_w += pool_weight[buffer[i]]
-                score[b] = box_cost[b] * (1.0 + noise * (numbers[(draw + b) % numbers.size] - 0.5)) - pull * mean / total_w
-            draw += found
-            order = np.argsort(score)
-            left = pool_weight[:pool].copy()
-            remaining = members
-            new = 0
-            shares = 0
-            for b in order:
-                if remaining < least:
-                    break
-                total_w = 0
-                for i in range(box_start[b], box_start[b + 1]):
-                    total_w += left[buffer[i]]
-                if total_w < least:
-                    continue
-                work += box_start[b + 1] - box_start[b]
-                take_w = total_w
-                if total_w > least:
-                    if numbers[draw % numbers.size] < trimmed:
-                        take_w = least
-                    draw += 1
-                for c in range(columns):
-                    new_low[new, c] = 2147483647
-                    new_high[new, c] = -1
-                new_size[new] = take_w
-                remaining -= take_w
-                for i in range(box_start[b], box_start[b + 1]):
-                    j = buffer[i]
-                    if left[j] == 0:
-                        continue
-                    part = min(left[j], take_w)
-                    left[j] -= part
-                    take_w -= part
-                    try_pool[shares] = j
-                    try_class[shares] = new
-                    try_count[shares] = part
-                    shares += 1
-                    for c in range(columns):
-                        new_low[new, c] = min(new_low[new, c], local[c, j])
-                        new_high[new, c] = max(new_high[new, c], local[c, j])
-                    if take_w == 0:
-                        break
-                new_price[new] = _cover_cost(new_low[new], new_high[new], np.inf, base, loss_levels, node, cost, line)
-                new += 1
-            if new == 0:
-                continue
-            for j in range(pool):
-                if left[j] == 0:
-                    continue
-                cheapest = np.inf
-                target = 0
-                target_price = 0.0
-                for g in range(new):
-                    total = 0.0
-                    for c in range(columns):
-                        total += joint_loss(c, min(new_low[g, c], local[c, j]), max(new_high[g, c], local[c, j]), base, loss_levels, node, cost, line)
-                    rise = total * (new_size[g] + left[j]) - new_price[g] * new_size[g]
-                    if rise < cheapest:
-                        cheapest = rise
-                        target = g
-                        target_price = total
-                new_size[target] += left[j]
-                new_price[target] = target_price
-                for c in range(columns):
-                    new_low[target, c] = min(new_low[target, c], local[c, j])
-                    new_high[target, c] = max(new_high[target, c], local[c, j])
-                try_pool[shares] = j
-                try_class[shares] = target
-                try_count[shares] = left[j]
-                shares += 1
-            after = 0.0
-            for g in range(new):
-                after += new_price[g] * new_size[g]
-            work += shares * 2
-            if after < best:
-                best = after
-                best_shares = shares
-                best_new = new
-                best_pool[:shares] = try_pool[:shares]
-                best_class[:shares] = try_class[:shares]
-                best_count[:shares] = try_count[:shares]
-        worse = best - before
-        allowed = 1e-9
-        if heat > 0.0:
-            allowed -= heat * (1.0 - step / steps) * np.log(max(numbers[draw % numbers.size], 1e-12))
-            draw += 1
-        if not worse <= allowed:
-            continue
-        gained -= worse
-        # Commit: the first new classes take the freed numbers, the others are appended; holes are filled from the end.
-        number = np.empty(max(best_new, count), dtype=np.int64)
-        freed = np.sort(near[:count])
-        for j in range(best_new):
-            if j < count:
-                number[j] = freed[j]
-            else:
-                number[j] = classes
-                classes += 1
-        for j in range(best_new):
-            g = number[j]
-            head[g] = -1
-            size[g] = 0
-        for s in range(best_shares):
-            g = number[best_class[s]]
-            j = best_pool[s]
-            t = pool_tuple[j]
-            if head[g] < 0:
-                for c in range(columns):
-                    low[g, c] = codes[c, t]
-                    high[g, c] = codes[c, t]
-            else:
-                for c in range(columns):
-                    low[g, c] = min(low[g, c], codes[c, t])
-                    high[g, c] = max(high[g, c], codes[c, t])
-            for _ in range(best_count[s]):
-                m = pool_head[j]
-                pool_head[j] = pool_next[m]
-                r = pool_row[m]
-                following[r] = head[g]
-                head[g] = r
-                label[r] = g
-                size[g] += 1
-        for j in range(best_new):
-            g = number[j]
-            price[g] = _cover_cost(low[g], high[g], np.inf, base, loss_levels, node, cost, line)
-        for j in range(count - 1, best_new - 1, -1):
-            g = freed[j]
-            classes -= 1
-            if g != classes:
-                head[g] = head[classes]
-                size[g] = size[classes]
-                price[g] = price[classes]
-                low[g] = low[classes]
-                high[g] = high[classes]
-                r = head[g]
-                while r >= 0:
-                    label[r] = g
-                    r = following[r]
-    return classes, gained, done
+        if total < best_total:
+            best_new, best_shares, best_total = new, shares, total
+            trial, best = best, trial
+    return best_new, best_shares, best_total, best

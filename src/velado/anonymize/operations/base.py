@@ -16,7 +16,11 @@ class Operation(Protocol):
     """A frozen dataclass with a `column` and one verb. A recipe lists it as ``[[operations]] name = ...``."""
 
     name: ClassVar[str]
-    column: str
+
+    @property
+    def column(self) -> str:
+        """The column it works on."""
+        ...
 
     def apply(self, table: Table, random: np.random.Generator) -> Table:
         """The table with the operation done on its column; other columns are untouched."""

@@ -17,12 +17,15 @@ from velado.data.partition import Partition
 class ViewColumn:
     """One column as a method saw it: codes per row, and the text or number each code would be published as.
 
-    A method that generalizes first (GFKMC) publishes its substitutions from the generalized view, not from
-    the raw values.
+    *low* and *high* say which codes of the encoded column each value is true of; low > high where it is true of
+    none (a mean that nobody has). A method that generalizes first (GFKMC) publishes its substitutions from the
+    generalized view, not from the raw values.
     """
 
     codes: npt.NDArray[np.int32]
     values: tuple[Cell, ...]
+    low: npt.NDArray[np.int32]
+    high: npt.NDArray[np.int32]
 
 
 View = tuple[ViewColumn, ...]
@@ -30,7 +33,11 @@ View = tuple[ViewColumn, ...]
 
 def plain_view(data: EncodedTable) -> View:
     """The raw values: what a method sees that does not generalize first."""
-    return tuple(ViewColumn(column.codes, tuple(column.value_texts)) for column in data.columns)
+    out = []
+    for column in data.columns:
+        itself = np.arange(column.size, dtype=np.int32)
+        out.append(ViewColumn(column.codes, tuple(column.value_texts), itself, itself))
+    return tuple(out)
 
 
 class Recoder(Protocol):

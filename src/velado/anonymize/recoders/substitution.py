@@ -6,13 +6,13 @@ false cells is reported beside the loss, and the loss is charged for the cover o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from velado.anonymize.recoded import Cell, PublishedColumn
+from velado.anonymize.recoded import PublishedColumn, true_codes
 from velado.anonymize.recoders.base import View, ViewColumn, group_codes, plain_view
 from velado.data.encode import EncodedTable
 from velado.data.partition import Partition, ValueCounts, group_by_codes
@@ -21,16 +21,23 @@ from velado.data.partition import Partition, ValueCounts, group_by_codes
 def _publish(
     data: EncodedTable, partition: Partition, view: View, chosen: list[npt.NDArray[np.integer[Any]]]
 ) -> tuple[PublishedColumn, ...]:
+    """Each group published as its *chosen* view codes, charged for its cover and for what the text itself covers."""
     of_row = group_codes(partition)
     out = []
     for column, seen, codes in zip(data.columns, view, chosen, strict=True):
         low, high = partition.least_and_greatest(column.codes)
+        true_low, true_high = seen.low[codes], seen.high[codes]
+        said = true_low <= true_high
+        low = np.where(said, np.minimum(low, true_low), low).astype(np.int32)
+        high = np.where(said, np.maximum(high, true_high), high).astype(np.int32)
         values = tuple(seen.values[code] for code in codes.tolist())
-        out.append(PublishedColumn(column.name, of_row, values, low, high, states_cover=False))
+        out.append(PublishedColumn(column.name, of_row, values, low, high, False, true_low, true_high))
     return tuple(out)
 
 
-def _most_common(codes: npt.NDArray[np.integer[Any]], size: int, partition: Partition) -> npt.NDArray[np.int64]:
+def _most_common(
+    codes: npt.NDArray[np.integer[Any]], size: int, partition: Partition
+) -> npt.NDArray[np.int64]:
     """The most frequent code of each group; ties go to the smallest code, so row order does not matter."""
     counts = ValueCounts.of(partition.labels, partition.count, codes, size)
     order = np.lexsort((counts.values, -counts.counts, counts.groups))
@@ -119,15 +126,16 @@ class Mean:
         out = []
         for column, seen in zip(data.columns, view or plain_view(data), strict=True):
             low, high = partition.least_and_greatest(column.codes)
-            values: tuple[Cell, ...]
             if column.points is None:
                 common = _most_common(seen.codes, _size(seen), partition)
-                values = tuple(seen.values[code] for code in common.tolist())
-            else:
-                means = np.add.reduceat(column.points[column.codes[order]], starts) / partition.sizes
-                blank = (high == column.missing) if column.missing >= 0 else np.zeros(means.size, dtype=bool)
-                values = tuple(None if gone else float(m) for m, gone in zip(means, blank, strict=True))
-            out.append(PublishedColumn(column.name, of_row, values, low, high, states_cover=False))
+                out += _publish(replace(data, columns=(column,)), partition, (seen,), [common])
+                continue
+            means = np.add.reduceat(column.points[column.codes[order]], starts) / partition.sizes
+            blank = (high == column.missing) if column.missing >= 0 else np.zeros(means.size, dtype=bool)
+            values = tuple(None if gone else float(m) for m, gone in zip(means, blank, strict=True))
+            out.append(
+                PublishedColumn(column.name, of_row, values, low, high, False, *true_codes(column, values))
+            )
         return tuple(out)
 
 

@@ -191,7 +191,7 @@ def split_flags(
             follows = rest[at] if at < len(rest) else None
             foreign.append((name, value if equals else None, len(kept)))
             # Whether the next word belongs to the flag depends on the field's type, which is not known yet.
-            if not equals and follows is not None and follows.partition("=")[0] not in options:
+            if not equals and follows is not None and not _is_flag(follows, options):
                 foreign[-1] = (name, "\0" + follows, len(kept))
                 at += 1
         else:
@@ -211,13 +211,17 @@ def split_flags(
             if guessed and text is not None:
                 kept.insert(place, text)
             values[field] = not negated
-        elif text is None or (guessed and text.startswith("--")):
+        elif text is None:
             raise ParameterError(
                 f"{flag.flag} has no value.", f"It takes: {flag.takes}.", f"Write {flag.flag} VALUE."
             )
         else:
             values[field] = flag.parse(text)
     return kept, values
+
+
+def _is_flag(word: str, options: Mapping[str, bool]) -> bool:
+    return word.startswith("--") or word.partition("=")[0] in options
 
 
 def _field(
