@@ -6,7 +6,7 @@ from benchmarks.adult import adult
 from benchmarks.timing import Row, cpu_seconds, print_rows
 from velado.anonymize.methods import GFKMC, Mondrian
 from velado.anonymize.release import anonymize
-from velado.measure.risk.record_linkage import link_release
+from velado.measure.risk.record_linkage import record_linkage
 
 
 def main() -> None:
@@ -16,8 +16,10 @@ def main() -> None:
     for method in (Mondrian(k=10), GFKMC(k=10)):
         release = anonymize(table, table.schema, method)
         for direction in ("released-to-original", "original-to-released"):
-            result = link_release(release, direction=direction)
-            seconds = cpu_seconds(lambda r=release, d=direction: link_release(r, direction=d), repeat=2)
+            result = record_linkage(release.data, release.recoded, direction=direction)
+            seconds = cpu_seconds(
+                lambda r=release, d=direction: record_linkage(r.data, r.recoded, direction=d), repeat=2
+            )
             rows.append(
                 Row(
                     f"{method.name} k = 10, {direction}",

@@ -16,6 +16,7 @@ from velado.anonymize.goal import Goal, Progress, Promise, silent
 from velado.anonymize.guarantees.base import Guarantee, Verdict
 from velado.anonymize.guarantees.k_anonymity import KAnonymity
 from velado.anonymize.methods.base import Method
+from velado.anonymize.methods.parameters import check_parameters
 from velado.anonymize.operations.base import Operation, apply_operations
 from velado.anonymize.recoded import Recoded
 from velado.anonymize.side_doors import SideDoor, find_side_doors, refuse_copies
@@ -138,6 +139,7 @@ def anonymize(
     *per* says whether k counts "row"s or "person"s; by default people when the schema names a person column.
     *operations* are column operations done first. The same input, settings and *seed* give the same release.
     """
+    check_parameters(method)
     table = read_table(source, schema, undeclared)
     _check_roles(table.schema)
     goal = Goal((*_own_guarantees(method, table.schema, per), *guarantees), suppression)

@@ -5,7 +5,7 @@ Run over the registry by our own tests; an author of a new method runs them on t
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass
+from dataclasses import fields
 from typing import get_args
 
 import numpy as np
@@ -21,14 +21,15 @@ from velado.data.visible import visible_groups
 
 def check_declaration(method: type[Method]) -> None:
     """A frozen dataclass that says what it is, with help on every parameter."""
-    assert is_dataclass(method), f"{method.__name__} is no dataclass"
-    assert method.__dataclass_params__.frozen, f"{method.__name__} is not frozen"
+    settings = getattr(method, "__dataclass_params__", None)
+    assert settings is not None, f"{method.__name__} is no dataclass"
+    assert settings.frozen, f"{method.__name__} is not frozen"
     assert method.promise in get_args(Promise)
     for text in (method.name, method.title, method.cost, method.source):
-        assert isinstance(text, str) and text, f"{method.__name__} lacks a description"
+        assert text, f"{method.__name__} lacks a description"
     assert method.name == method.name.lower() and " " not in method.name
     assert method.__doc__ and len(method.__doc__) > 80, f"{method.__name__} has no docstring to speak of"
-    for parameter in fields(method):
+    for parameter in fields(method):  # type: ignore[arg-type]
         assert parameter.metadata.get("help"), f"{method.__name__}.{parameter.name} has no help"
 
 

@@ -186,6 +186,18 @@ def test_no_node_is_better_than_the_one_found(table, guarantees, loss, suppressi
         assert (rounded(found.value), found.suppressed, sum(found.node), found.node) == best
 
 
+def test_a_coarse_node_that_fails_rules_nothing_out_where_rows_may_be_suppressed():
+    # Apart, ten rows are perfectly mixed and two can be dropped; together, all twelve fail.
+    sex = from_paths([("F",), ("M",)])
+    codes = np.array([0] * 10 + [1] * 2, dtype=np.int32)
+    sensitive = {"disease": (np.array([1, 2] * 5 + [1, 1], dtype=np.int32), 3)}
+    data = EncodedTable((EncodedColumn("sex", codes, 2, tree=sex),), 12, None, sensitive)
+    lattice = Lattice(data, levels_of(data), Goal((EntropyLDiversity(2.0),), 0.2))
+    assert lattice.count((1,)).suppressed == 12
+    found = Search(lattice, Loss("ncp", lattice)).run()
+    assert (found.node, found.suppressed) == ((0,), 2)
+
+
 @settings(max_examples=40)
 @given(table=tables(person=True), guarantees=st.sampled_from(GOALS))
 def test_counts_at_a_node_are_those_of_its_rows(table, guarantees):
@@ -266,6 +278,48 @@ def test_arx_small_table_with_age_as_the_sensitive_value(guarantee):
     data = EncodedTable(data.columns[1:], data.rows, None, {"age": text_codes(pl.Series(ages))})
     lattice = Lattice(data, levels_of(data), Goal((guarantee,)))
     assert Search(lattice, Loss("geometric", lattice)).run().node == (0, 3)
+
+
+DISEASES = {
+    "flu": ("respiratory infection", "vascular lung disease"),
+    "pneumonia": ("respiratory infection", "vascular lung disease"),
+    "bronchitis": ("respiratory infection", "vascular lung disease"),
+    "gastric ulcer": ("stomach disease", "digestive system disease"),
+    "stomach cancer": ("stomach disease", "digestive system disease"),
+    "gastritis": ("stomach disease", "digestive system disease"),
+}
+
+
+@pytest.mark.parametrize("guarantee", [TCloseness(0.6, "equal"), TCloseness(0.4, "hierarchical")], ids=repr)
+def test_arx_small_table_with_t_closeness(guarantee):
+    # Source: ARX, TestAnonymization.java, the nine patients of Li et al. 2007; levels (1, 1) in both cases.
+    rows = [
+        ("47677", "29", "gastric ulcer"),
+        ("47602", "22", "gastritis"),
+        ("47678", "27", "stomach cancer"),
+        ("47905", "43", "gastritis"),
+        ("47909", "52", "flu"),
+        ("47906", "47", "bronchitis"),
+        ("47605", "30", "bronchitis"),
+        ("47673", "36", "pneumonia"),
+        ("47607", "32", "stomach cancer"),
+    ]
+    zips = from_paths([(z, *(z[:n] + "*" * (5 - n) for n in (4, 3, 2, 1))) for z, _, _ in rows])
+    ages = from_paths([(age, "<=40" if int(age) <= 40 else ">40") for _, age, _ in rows])
+    columns = tuple(
+        EncodedColumn(
+            name, np.array([tree.code_of[row[at]] for row in rows], np.int32), tree.leaves, tree=tree
+        )
+        for at, (name, tree) in enumerate((("zipcode", zips), ("age", ages)))
+    )
+    tree = from_paths([(name, *broader) for name, broader in DISEASES.items()])
+    levels = np.full((7, tree.height + 1), -1)
+    levels[1:] = [tree.levels[tree.code_of[name]] for name in sorted(DISEASES)]
+    sensitive = {"disease": text_codes(pl.Series([row[2] for row in rows]))}
+    data = EncodedTable(columns, len(rows), None, sensitive)
+    goal = Goal((KAnonymity(2), guarantee))
+    lattice = Lattice(data, levels_of(data), goal, shapes={"disease": ValueShape(levels=levels)})
+    assert Search(lattice, Loss("geometric", lattice)).run().node == (1, 1)
 
 
 def test_an_anytime_search_says_that_it_did_not_prove_the_optimum(adult):

@@ -10,6 +10,7 @@ import difflib
 
 from velado.anonymize.methods.base import Method
 from velado.anonymize.methods.das import DAS
+from velado.anonymize.methods.fixed_interval import FixedInterval
 from velado.anonymize.methods.gfkmc import GFKMC
 from velado.anonymize.methods.gok import GOK
 from velado.anonymize.methods.k_member import KMember, NearestNeighbours
@@ -20,6 +21,7 @@ from velado.errors import ParameterError
 
 METHODS: tuple[type[Method], ...] = (
     DAS,
+    FixedInterval,
     GFKMC,
     GOK,
     KMember,
@@ -47,6 +49,7 @@ __all__ = [
     "GOK",
     "MDAV",
     "METHODS",
+    "FixedInterval",
     "KMember",
     "Method",
     "Mondrian",

@@ -95,11 +95,11 @@ def cover_loss(column: int, low: int, high: int, tables: Tables) -> float:
     if start < 0:
         if high == missing[column] and low != high:
             return 1.0
-        return min(places[base[column] + high] - places[base[column] + low], 1.0)
+        return float(min(places[base[column] + high] - places[base[column] + low], 1.0))
     node = low
     while last[start + node] < high:
         node = parent[start + node]
-    return loss[start + node]
+    return float(loss[start + node])
 
 
 @njit(cache=True)

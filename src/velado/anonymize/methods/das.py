@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
@@ -18,6 +19,7 @@ from velado.data.partition import FloatArray, Partition
 from velado.errors import ParameterError
 
 Rounding = Literal["keep", "round", "truncate"]
+Cutter = Callable[[FloatArray, npt.NDArray[np.int64]], tuple[npt.NDArray[np.int64], int]]
 _DIGITS = 6
 
 
@@ -43,6 +45,16 @@ class Bins:
 
 def bin_column(column: EncodedColumn, k: int | None = None) -> Bins:
     """The *k* separatrix bins of a numeric column (None: as many as its elbow says). O(n + k U log U)."""
+
+    def separatrices(points: FloatArray, rows: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], int]:
+        chosen = elbow(points) if k is None else k
+        return cut_counted(rows, chosen), chosen
+
+    return bins_by(column, separatrices)
+
+
+def bins_by(column: EncodedColumn, cutter: Cutter) -> Bins:
+    """The bins *cutter* makes: given the distinct numbers and their rows, the last number of each bin. O(n)."""
     assert column.points is not None
     counts = np.bincount(column.codes, minlength=column.size)
     numbers = counts.copy()
@@ -54,8 +66,7 @@ def bin_column(column: EncodedColumn, k: int | None = None) -> Bins:
         blank = np.full(1, column.missing, dtype=np.int32)
         return Bins(of_code, np.full(1, np.nan), blank, blank, 0)
     points = column.points[present]
-    chosen = elbow(points) if k is None else k
-    ends = cut_counted(numbers[present], chosen)
+    ends, chosen = cutter(points, numbers[present])
     bins = bin_of(ends, present.size)
     rows = np.bincount(bins, weights=numbers[present])
     # Means are taken from the bin's own lowest value, so that a far-off origin costs no digits.
@@ -122,7 +133,8 @@ class DAS:
     )
 
     k: int | None = field(
-        default=None, metadata={"help": "bins per column; left out: the elbow of each", "min": 2}
+        default=None,
+        metadata={"help": "bins per column; left out: the elbow of each", "min": 2, "flag": "bins"},
     )
     rounding: Rounding = field(
         default="keep",

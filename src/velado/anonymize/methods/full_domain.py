@@ -29,8 +29,8 @@ class FullDomain:
     higher loss than methods that recode locally. Levels are those of a column's taxonomy; a numeric column's
     are nested quantile bins. Among equal losses fewer suppressed rows win, then lower levels.
     Cost: O(distinct tuples) per visited node; on Adult (nine columns, 12,960 nodes) some 500 are visited.
-    Departure: the papers order predictively or by hashing of equivalence tables; here the loss without
-    suppression bounds the search, which needs no monotone loss.
+    Departure: those algorithms prune by monotone privacy models or losses; here the loss without
+    suppression is a lower bound that prunes for every loss, and monotony is used only where it holds.
     """
 
     name: ClassVar[str] = "full-domain"

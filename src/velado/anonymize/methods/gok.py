@@ -69,13 +69,13 @@ class GOK:
         troop = np.stack([problem.centres(part, count, random).ravel() for part in starts[: self.troop]])
         drawn = [problem.drawn(count, random).ravel() for _ in range(self.troop - len(troop))]
         troop = np.vstack([troop, *drawn]) if drawn else troop
-        kept = [best, start_loss]
+        seen = [(start_loss, best)]
 
         def fitness(position: FloatArray) -> float:
             partition = problem.decode(position.reshape(count, -1))
             loss = problem.loss(partition)
-            if loss < kept[1]:
-                kept[0], kept[1] = partition, loss
+            if loss < seen[0][0]:
+                seen[0] = (loss, partition)
             return loss
 
         found = search(
@@ -86,7 +86,7 @@ class GOK:
             self.patience,
             told=lambda turn, _: progress(turn / self.iterations, self.title),
         )
-        partition = kept[0]
+        partition = seen[0][1]
         notes = {
             "groups": partition.count,
             "iterations": len(found.history) - 1,

@@ -14,6 +14,14 @@ import numba
 import numpy as np
 
 from velado.anonymize.methods.progressive_kernel import Floats, Ints, Longs
+from velado.anonymize.methods.progressive_lattice import Lattice, bound_lattice
+from velado.anonymize.methods.progressive_peel import BoxList
+from velado.data.encode import EncodedTable
+
+_STAGES = (1 / 24, 1 / 12, 1 / 6, 1 / 4, 1 / 3, 0.45, 0.6, 0.8, 1.0)
+"""How far prices rise in each stage, as shares of the cost of the box that covers everything."""
+_MEMBERS = 1 << 24
+_BOXES = 1 << 20
 
 
 @numba.njit(cache=True)
@@ -100,3 +108,39 @@ def raise_prices(
             size -= 1
             heap[0] = heap[size]
         _sift(heap, key, size)
+
+
+def lower_bound(data: EncodedTable, k: int, most_work: int = 250_000_000) -> float:
+    """No release of *data* in groups of *k* rows or more, none dropped, has a smaller NCP than this.
+
+    NCP here is that of covers: taxonomy nodes and intervals of values. A numeric column is charged by the
+    levels of `bound_lattice`, which no interval undercuts. The prices rise in stages; when a stage would
+    look at more tuples than *most_work* allows or fill the room, those still rising stay where they are: the
+    bound is then lower than it could be, never wrong. O(boxes log boxes) in the boxes that hold k rows.
+    """
+    if data.rows < k or not data.columns:
+        return 0.0
+    return mean_price(bound_lattice(data), k, most_work) / len(data.columns)
+
+
+def mean_price(lattice: Lattice, k: int, most_work: int) -> float:
+    """The mean price of a row when all prices rise together until a box stops them."""
+    weight = lattice.space.weight
+    price = np.full(lattice.tuples, -1.0)
+    price[weight >= k] = 0.0
+    room = BoxList.of(lattice, _MEMBERS, _BOXES)
+    reached = 0.0
+    for share in _STAGES:
+        rising = price < 0
+        if not rising.any():
+            break
+        cap = lattice.top_cost * share
+        # Tuples that still rise come first, then the dearest: of the others a box needs its k largest prices.
+        order = np.argsort(np.where(rising, -np.inf, -price), kind="stable").astype(np.int32)
+        if not room.list(lattice, order, k, 0.0, cap, most_work - room.work, rising):
+            break
+        boxes = room.count
+        raise_prices(room.members, room.starts[: boxes + 1], room.costs[:boxes], weight, k, cap, price)
+        reached = cap
+    price[price < 0] = reached
+    return float((price * weight).sum() / weight.sum())

@@ -105,7 +105,8 @@ def boxes_in_band(
     Depth first over the columns; a node of the search is a box whose later columns are not yet chosen, and
     holds its members, so that whatever has too few rows or costs too much is left with all that is inside.
     With *must* not empty only boxes that hold a tuple marked there are wanted; those come first in *active*,
-    and the sorting keeps their order, so a look at the first member of a group decides.
+    and the sorting keeps their order, so a look at the first member of a group decides. Of the unmarked
+    members of such a box only the first are listed, up to *least* rows.
     Fills *buffer* with the members of box after box, *box_start* with where they start (and the end), and
     *box_cost*; *scratch* is what `scratch_for` gives. Returns (boxes, tuples looked at, 1 if a buffer or the
     allowed work ran out, else 0).
@@ -135,7 +136,7 @@ def boxes_in_band(
                 depth -= 1
                 continue
             here = base[depth, level[depth]]
-            below = base[depth, level[depth] - 1] if level[depth] > 0 else -1
+            below = base[depth, level[depth] - 1] if level[depth] > 0 and space.nested[depth] else -1
             work += end[depth] - start[depth]
             if work > most_work:
                 return found, work, 1
@@ -185,7 +186,12 @@ def boxes_in_band(
         if filled + last - first > buffer.size or found >= box_cost.size:
             return found, work, 1
         box_cost[found] = price
+        others = 0
         for i in range(first, last):
+            if must.size and not must[group[i]]:
+                if others >= least:
+                    break
+                others += weight[group[i]]
             buffer[filled] = group[i]
             filled += 1
         found += 1

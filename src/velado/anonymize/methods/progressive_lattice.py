@@ -7,6 +7,7 @@ column is which node each code has at each level and what that node costs, so bo
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +26,7 @@ _TABLED = 512
 class Space(NamedTuple):
     """The lattice as plain arrays, for compiled code.
 
+    *nested[c]* says that each level of the column only joins nodes of the level before, at no less cost.
     *dearest[c]* is what the columns from c on can cost at most. What it costs to publish the cover of two
     codes is read from *pair* (from *pair_at[c]* on, -1: no table), else measured on *line* (*line_at[c]*),
     else found by climbing the full levels *tree_base*, *tree_levels*.
@@ -34,6 +36,7 @@ class Space(NamedTuple):
     weight: npt.NDArray[np.int64]
     base: npt.NDArray[np.int64]
     levels: npt.NDArray[np.int64]
+    nested: npt.NDArray[np.bool_]
     node: npt.NDArray[np.int32]
     cost: FloatArray
     dearest: FloatArray
@@ -99,7 +102,15 @@ class Lattice:
 
 def lattice(data: EncodedTable) -> Lattice:
     """The lattice of *data*: O(n log n) for the tuples, O(values x levels) for the look-up tables."""
-    tables = [_levels(column) for column in data.columns]
+    return _over(data, [_levels(column) for column in data.columns])
+
+
+def bound_lattice(data: EncodedTable) -> Lattice:
+    """A lattice in which every class has a box that costs no more than its cover: for lower bounds only."""
+    return _over(data, [_windows(c) if c.is_numeric else _levels(c) for c in data.columns])
+
+
+def _over(data: EncodedTable, tables: list[Levels]) -> Lattice:
     # A column in which the first step up is dear separates rows early and is seldom generalized: first.
     first_step = [float(costs[1].mean()) if len(costs) > 1 else 0.0 for _, costs in tables]
     order = tuple(sorted(range(len(tables)), key=lambda c: (-first_step[c], c)))
@@ -136,6 +147,7 @@ def _space(
         weight,
         base,
         levels,
+        np.array([_is_nested(nodes) for nodes, _ in tables]),
         np.concatenate([node for nodes, _ in tables for node in nodes]),
         np.concatenate([cost for _, costs in tables for cost in costs]),
         np.append(np.cumsum(top[::-1])[::-1], 0.0),
@@ -147,6 +159,15 @@ def _space(
         base,
         levels,
     )
+
+
+def _is_nested(nodes: list[npt.NDArray[np.int32]]) -> bool:
+    for fine, coarse in pairwise(nodes):
+        joint = np.zeros(int(fine.max()) + 1, dtype=np.int32)
+        joint[fine] = coarse
+        if not np.array_equal(joint[fine], coarse):
+            return False
+    return True
 
 
 def _laid_out(parts: list[FloatArray | None]) -> tuple[FloatArray, npt.NDArray[np.int64]]:
@@ -214,3 +235,40 @@ def _numeric_levels(column: EncodedColumn) -> list[npt.NDArray[np.int32]]:
     if size > 1:
         out.append(np.zeros(size, dtype=np.int32))
     return out
+
+
+def _windows(column: EncodedColumn) -> Levels:
+    """Levels of overlapping windows of a numeric column, each charged the least that what needs it costs.
+
+    At every size the values are cut into bins, and two levels pair neighbouring bins, one from the first bin
+    on and one from the second, so that a set of values fits a window of some size unless it reaches over a
+    whole bin. What does not fit is at least as wide as the narrowest bin it reaches over, with the gaps on
+    both sides: that width is what the windows of the next size cost. A missing value is alone, or with all.
+    """
+    assert column.points is not None
+    size = column.size
+    known = column.missing if column.missing >= 0 else size
+    points = column.points[:known] / (column.span if column.span > 0 else 1.0)
+    nodes = [np.arange(size, dtype=np.int32)]
+    costs = [np.zeros(size)]
+    code = np.arange(known)
+    width = max(1, known // _FINEST_BINS)  # codes in a bin
+    low, high = code[:-1], code[1:]  # whatever is no single value spans one of these pairs
+    while width < known:
+        for shift in (0, 1):
+            window = (code // width + shift) // 2
+            node = np.full(size, int(window[-1]) + 1, dtype=np.int32)
+            node[:known] = window
+            within = window[low] == window[high]
+            least = np.ones(int(window[-1]) + 1)
+            np.minimum.at(least, window[low[within]], (points[high] - points[low])[within])
+            nodes.append(node)
+            costs.append(np.append(least, np.zeros(1))[node] if column.missing >= 0 else least[node])
+        # What fits no window of this width starts in some bin and ends beyond the next one.
+        start = np.arange(0, known - 2 * width, width)
+        low, high = start + width - 1, start + 2 * width
+        width *= 2
+    if size > 1:
+        nodes.append(np.zeros(size, dtype=np.int32))
+        costs.append(np.ones(size))
+    return nodes, costs

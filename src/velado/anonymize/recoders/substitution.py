@@ -123,7 +123,7 @@ class Mean:
         """Every member gets the group's average; a group with a blank number is published as a blank."""
         order, starts = partition.members()
         of_row = group_codes(partition)
-        out = []
+        out: list[PublishedColumn] = []
         for column, seen in zip(data.columns, view or plain_view(data), strict=True):
             low, high = partition.least_and_greatest(column.codes)
             if column.points is None:

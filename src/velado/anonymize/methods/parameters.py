@@ -1,0 +1,35 @@
+"""Parameters within the limits their fields declare, whoever built the method."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+from velado.errors import ParameterError
+
+
+def check_parameters(method: Any) -> None:
+    """Every field of *method* lies within its metadata's `min`, `max` and `choices`, or an error names it."""
+    for field in fields(method):
+        value = getattr(method, field.name)
+        limits = field.metadata
+        if value is None:
+            continue
+        choices = limits.get("choices")
+        if choices and value not in choices:
+            raise ParameterError(
+                f"'{field.name}' of {method.name} has a value that is not known.",
+                f"It must be one of {', '.join(map(str, choices))}.",
+                "Choose one of them.",
+            )
+        low, high = limits.get("min"), limits.get("max")
+        if (low is not None and value < low) or (high is not None and value > high):
+            span = " ".join(
+                [f"from {low}" if low is not None else "", f"to {high}" if high is not None else ""]
+            )
+            hint = " Below 2 it hides nobody." if field.name == "k" else ""
+            raise ParameterError(
+                f"'{field.name}' = {value} of {method.name} is outside its limits.{hint}",
+                f"It must be a number {span.strip()}.",
+                "Choose another value.",
+            )
