@@ -34,17 +34,7 @@ from velado.testing.strategies import tables
 VECTORS = Path(__file__).resolve().parents[2] / "vectors"
 OPTIMA = runpy.run_path(str(VECTORS / "arx_optima.py"))
 NODES = runpy.run_path(str(VECTORS / "arx_node_values.py"))
-NAMES = (
-    "sex",
-    "age",
-    "race",
-    "marital-status",
-    "education",
-    "native-country",
-    "workclass",
-    "occupation",
-    "salary-class",
-)
+NAMES = "sex age race marital-status education native-country workclass occupation salary-class".split()
 
 
 def read(path: Path) -> pl.DataFrame:
