@@ -209,7 +209,7 @@ def test_k_of_a_method_that_promises_nothing_is_still_a_promise(
     command = ["anonymize", *SAMPLE, "--method", "das", "-o", str(tmp_path / "out")]
     assert run([*command, "-k", "5"]) == 4
     assert "k-anonymity" in capsys.readouterr().err
-    assert run([*command, "--k", "5"]) == 0
+    assert run([*command, "--bins", "5"]) == 0
     assert "only measured" in capsys.readouterr().out
 
 

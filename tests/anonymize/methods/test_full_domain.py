@@ -34,7 +34,8 @@ from velado.testing.strategies import tables
 VECTORS = Path(__file__).resolve().parents[2] / "vectors"
 OPTIMA = runpy.run_path(str(VECTORS / "arx_optima.py"))
 NODES = runpy.run_path(str(VECTORS / "arx_node_values.py"))
-NAMES = "sex age race marital-status education native-country workclass occupation salary-class".split()
+EIGHT = ("sex", "age", "race", "marital-status", "education", "native-country", "workclass", "salary-class")
+NAMES = (*EIGHT[:-1], "occupation", EIGHT[-1])
 
 
 def read(path: Path) -> pl.DataFrame:
@@ -60,7 +61,7 @@ class Adult:
             )
         self.nine = EncodedTable(tuple(columns.values()), frame.height)
         sensitive = {"occupation": text_codes(frame["occupation"])}
-        eight = tuple(column for name, column in columns.items() if name != "occupation")
+        eight = tuple(columns[name] for name in EIGHT)
         self.eight = EncodedTable(eight, frame.height, None, sensitive)
         jobs = frame["occupation"].unique().sort().to_list()
         levels = np.full((len(jobs) + 1, 3), -1)

@@ -21,6 +21,7 @@ from velado.data.partition import IntArray, Partition
 
 _PEEL_WORK = {"fast": 300_000_000, "default": 1_500_000_000, "high": 3_000_000_000}
 """Tuples looked at before levels are merged: about 4, 20 and 40 s of one core. Adult needs 40 million."""
+_BOUND_WORK = {"default": 100_000_000, "high": 600_000_000}
 _BOUND_ROWS = 200_000
 """Larger tables get no lower bound: it looks at every row again for each box that holds it."""
 
@@ -96,7 +97,7 @@ class Progressive:
             reason = f"not computed for more than {_BOUND_ROWS} rows"
         if reason:
             return {"lower_bound": None, "lower_bound_reason": reason}
-        bound = lower_bound(data, max(goal.least_rows, 1))
+        bound = lower_bound(data, max(goal.least_rows, 1), _BOUND_WORK[self.effort])
         reached = _loss(data, partition)
         above = reached / bound - 1 if bound > 0 else (0.0 if reached <= 0 else None)
         return {"lower_bound": bound, "above_best_possible_at_most": above}

@@ -20,7 +20,7 @@ from velado.data.encode import EncodedTable
 
 _STAGES = (1 / 24, 1 / 12, 1 / 6, 1 / 4, 1 / 3, 0.45, 0.6, 0.8, 1.0)
 """How far prices rise in each stage, as shares of the cost of the box that covers everything."""
-_MEMBERS = 1 << 24
+_MEMBERS = 1 << 25
 _BOXES = 1 << 20
 
 
@@ -110,7 +110,7 @@ def raise_prices(
         _sift(heap, key, size)
 
 
-def lower_bound(data: EncodedTable, k: int, most_work: int = 250_000_000) -> float:
+def lower_bound(data: EncodedTable, k: int, most_work: int = 100_000_000) -> float:
     """No release of *data* in groups of *k* rows or more, none dropped, has a smaller NCP than this.
 
     NCP here is that of covers: taxonomy nodes and intervals of values. A numeric column is charged by the
