@@ -95,11 +95,3 @@ def _within_bounds(
             "Widen the bounds, correct the values, or set clamp = true to publish them as the nearest bound.",
         )
     return np.asarray(np.clip(values, low, high), dtype=np.float64)
-
-
-def number_text(value: float, whole: bool, decimal: str = ".") -> str:
-    """A number as short as it can be written without changing it, whole numbers without a point."""
-    if whole or value == int(value):
-        return str(int(value))
-    text = repr(value)
-    return text.replace(".", decimal) if decimal != "." else text

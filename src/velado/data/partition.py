@@ -224,6 +224,9 @@ class GroupCounts:
         people: IntArray | None = None,
         sensitive: Mapping[str, tuple[IntArray, int]] | None = None,
         totals: Mapping[str, npt.NDArray[np.int64]] | None = None,
+        shapes: Mapping[str, ValueShape] | None = None,
+        population: npt.NDArray[np.int64] | None = None,
+        unmatched: int = 0,
     ) -> GroupCounts:
         """Count the groups of *partition*; *people* and *sensitive* are codes per row."""
         distinct_people = None
@@ -234,7 +237,14 @@ class GroupCounts:
                 blanks=True,  # rows without a person are counted as one person, never as many
             )
         counted = {
-            name: ValueCounts.of(partition.labels, partition.count, codes, size, (totals or {}).get(name))
+            name: ValueCounts.of(
+                partition.labels,
+                partition.count,
+                codes,
+                size,
+                (totals or {}).get(name),
+                (shapes or {}).get(name),
+            )
             for name, (codes, size) in (sensitive or {}).items()
         }
-        return cls(partition.sizes, distinct_people, counted)
+        return cls(partition.sizes, distinct_people, counted, population, unmatched)

@@ -1,4 +1,4 @@
-"""Counting compatible tuples: a hash join for every pair of blank patterns."""
+"""Counting compatible tuples: a hash join for every pair of blank patterns; people of a population in covers."""
 
 from __future__ import annotations
 
@@ -69,3 +69,24 @@ def count_matches(
                 if keeper[slot] >= 0:
                     out[row] += sums[slot]
     return out
+
+
+@njit(cache=True)
+def match_population(low: Int32Array, high: Int32Array, population: Int32Array) -> tuple[Int64Array, int]:
+    """For each cover, how many people of the population lie in it; and how many lie in none."""
+    groups, width = low.shape
+    people = population.shape[0]
+    out = np.zeros(groups, dtype=np.int64)
+    seen = np.zeros(people, dtype=np.bool_)
+    for group in range(groups):
+        for person in range(people):
+            inside = True
+            for column in range(width):
+                code = population[person, column]
+                if code < low[group, column] or code > high[group, column]:
+                    inside = False
+                    break
+            if inside:
+                out[group] += 1
+                seen[person] = True
+    return out, people - int(seen.sum())

@@ -6,7 +6,6 @@ or a blank becomes the range of codes of the *original* encoded column that it s
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -17,40 +16,13 @@ import polars as pl
 
 from velado.data.encode import EncodedColumn, EncodedTable, encode
 from velado.data.partition import BoolArray, FloatArray, Partition
+from velado.data.published_text import NO_CODE, ReadColumn, read_texts
 from velado.data.table import Table
-from velado.data.taxonomy import ROOT_LABEL
 from velado.data.visible import visible_groups
 from velado.errors import TableError
 from velado.measure.utility.ncp import Covers
 
 Substitutions = Literal["auto", "value", "class"]
-
-_NUMBER = r"[+-]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?"
-_SINGLE = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
-_INTERVAL = re.compile(rf"\[\s*({_NUMBER})\s*\.\.\s*({_NUMBER})\s*([\])])")
-_NONE = -1  # the code of "covers nothing": no true value is within -1..-1
-
-
-@dataclass(frozen=True, repr=False)
-class ReadColumn:
-    """One published column: row r shows text ``codes[r]``, and text t states the codes ``low[t]..high[t]``.
-
-    A number that is no original value states no cover (codes -1, *states_cover* False) but has a *value*. For
-    numeric columns *value* is the number or the middle of the interval, NaN for a blank; *lower* and *upper* are
-    the stated ends. For taxonomy columns the three are NaN.
-    """
-
-    name: str
-    codes: npt.NDArray[np.int32]
-    low: npt.NDArray[np.int32]
-    high: npt.NDArray[np.int32]
-    value: FloatArray
-    lower: FloatArray
-    upper: FloatArray
-    states_cover: BoolArray
-
-    def __repr__(self) -> str:
-        return f"ReadColumn({self.name!r}, rows={self.codes.size}, texts={self.low.size})"
 
 
 @dataclass(frozen=True, repr=False)
@@ -142,8 +114,8 @@ class PublishedTable:
         text = read.codes[order[starts]]  # all rows of a group show the same text
         least, most = groups.least_and_greatest(truth)
         low, high, lower, upper = read.low[text], read.high[text], read.lower[text], read.upper[text]
-        wrong = (low == _NONE) | (least < low) | (most > high)
-        charged_low = np.where(wrong, np.where(low == _NONE, least, np.minimum(least, low)), low)
+        wrong = (low == NO_CODE) | (least < low) | (most > high)
+        charged_low = np.where(wrong, np.where(low == NO_CODE, least, np.minimum(least, low)), low)
         charged_high = np.where(wrong, np.maximum(most, high), high)
         if column.points is not None:
             lower = np.where(wrong, np.fmin(lower, column.points[least]), lower)
@@ -177,7 +149,7 @@ def read_published(
         )
     true_rows = _pairing(data.rows, frame.height, kept)
     missing = table.schema.missing_values
-    columns = tuple(_read(column, frame.get_column(column.name), missing) for column in data.columns)
+    columns = tuple(read_texts(column, frame.get_column(column.name), missing) for column in data.columns)
     agreeing = None if true_rows is None else _agreeing(table, frame, names, true_rows)
     return PublishedTable(data, columns, visible_groups(frame, names), true_rows, agreeing)
 
@@ -214,87 +186,6 @@ def _agreeing(
         left, right = before.get_column(name).cast(pl.String), frame.get_column(name).cast(pl.String)
         same &= left.fill_null("").eq(right.fill_null("")).to_numpy()
     return float(same.mean())
-
-
-def _read(column: EncodedColumn, series: pl.Series, missing_values: tuple[str, ...]) -> ReadColumn:
-    texts = series.cast(pl.String)
-    blank = texts.is_null() | texts.is_in(list(missing_values))
-    if series.dtype.is_float():
-        blank = blank | series.is_nan().fill_null(True)
-    texts = texts.set(blank, None)
-    distinct = texts.drop_nulls().unique().sort()
-    codes = np.zeros(len(texts), dtype=np.int32)
-    if len(distinct):
-        numbers = np.arange(1, len(distinct) + 1, dtype=np.int32)
-        coded = texts.replace_strict(distinct, numbers, default=0, return_dtype=pl.Int32)
-        codes = coded.fill_null(0).to_numpy().astype(np.int32)
-    read = _read_tree if column.tree is not None else _read_numbers
-    found = read(column, distinct.to_list())
-    unreadable = sum(entry is None for entry in found)
-    if unreadable:
-        raise TableError(
-            f"Column '{column.name}' publishes {unreadable} distinct text(s) that are no value, interval or label of it.",
-            "What such a text covers cannot be known.",
-            "Give the schema and taxonomies the release was made with, or name the texts in a taxonomy.",
-        )
-    if column.missing >= 0:
-        nothing: _Entry = (column.missing, column.missing, np.nan, np.nan, np.nan)
-    else:
-        # The original has no blanks, so a blank can only be a cell that was suppressed: it may be anything.
-        nothing = _everything(column)
-    rows = np.array([nothing, *(entry for entry in found if entry is not None)], dtype=np.float64)
-    low, high = rows[:, 0].astype(np.int32), rows[:, 1].astype(np.int32)
-    return ReadColumn(column.name, codes, low, high, rows[:, 2], rows[:, 3], rows[:, 4], low != _NONE)
-
-
-_Entry = tuple[float, float, float, float, float]  # low code, high code, value, lower end, upper end
-
-
-def _everything(column: EncodedColumn) -> _Entry:
-    if column.points is None:
-        return (0, column.size - 1, np.nan, np.nan, np.nan)
-    real = column.points[: column.missing] if column.missing >= 0 else column.points
-    # `*` says nothing at all: it is as wide as the domain, also where declared bounds are wider than the data.
-    middle = float(real[0] + real[-1]) / 2
-    return (0, column.size - 1, middle, middle - column.span / 2, middle + column.span / 2)
-
-
-def _read_tree(column: EncodedColumn, texts: list[str]) -> list[_Entry | None]:
-    assert column.tree is not None
-    tree = column.tree
-    nodes = [tree.widest_node.get(text) for text in texts]
-    return [
-        None if node is None else (int(tree.first[node]), int(tree.last[node]), np.nan, np.nan, np.nan)
-        for node in nodes
-    ]
-
-
-def _read_numbers(column: EncodedColumn, texts: list[str]) -> list[_Entry | None]:
-    assert column.points is not None
-    points = column.points[: column.missing] if column.missing >= 0 else column.points
-    out: list[_Entry | None] = []
-    for raw in texts:
-        text = raw.strip().replace(",", ".") if column.decimal == "," else raw.strip()
-        interval = _INTERVAL.fullmatch(text)
-        if text == ROOT_LABEL:
-            out.append(_everything(column))
-        elif interval is not None:
-            lower, upper = float(interval[1]), float(interval[2])
-            low = int(np.searchsorted(points, lower, "left"))
-            high = int(np.searchsorted(points, upper, "right" if interval[3] == "]" else "left")) - 1
-            if lower > upper:
-                out.append(None)
-                continue
-            codes = (low, high) if low <= high else (_NONE, _NONE)
-            out.append((*codes, (lower + upper) / 2, lower, upper))
-        elif _SINGLE.fullmatch(text):
-            number = float(text)
-            at = int(np.searchsorted(points, number))
-            code = at if at < points.size and points[at] == number else _NONE
-            out.append((code, code, number, number, number))
-        else:
-            out.append(None)
-    return out
 
 
 def _chosen_by_value(truth: npt.NDArray[np.int32], column: EncodedColumn, read: ReadColumn) -> bool:

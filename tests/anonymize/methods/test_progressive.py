@@ -93,12 +93,15 @@ def test_every_release_keeps_its_promise_and_covers_the_true_values(effort, tabl
 
 
 @settings(max_examples=40)
-@given(table=tables(min_rows=10), k=st.integers(2, 4), l=st.integers(2, 3), suppression=st.sampled_from([0.0, 0.2]))
+@given(
+    table=tables(min_rows=10),
+    k=st.integers(2, 4),
+    l=st.integers(2, 3),
+    suppression=st.sampled_from([0.0, 0.2]),
+)
 def test_groups_are_diverse_when_asked(table, k, l, suppression):
     try:
-        release = anonymize(
-            table, table.schema, Progressive(k=k), (LDiversity(l),), suppression=suppression
-        )
+        release = anonymize(table, table.schema, Progressive(k=k), (LDiversity(l),), suppression=suppression)
     except GuaranteeNotMet:
         person = table.schema.person
         crowd = table.rows if person is None else table.text(person.name).n_unique()
@@ -163,7 +166,9 @@ def test_no_set_of_numbers_costs_less_than_its_window(values, chosen):
     points, codes = np.unique(np.array(values, dtype=float), return_inverse=True)
     if points.size < 2:
         return
-    column = EncodedColumn("n", codes.astype(np.int32), points.size, points=points, span=points[-1] - points[0])
+    column = EncodedColumn(
+        "n", codes.astype(np.int32), points.size, points=points, span=points[-1] - points[0]
+    )
     space = bound_lattice(EncodedTable((column,), len(values))).space
     low, high = sorted(chosen.draw(st.tuples(*[st.integers(0, points.size - 1)] * 2)))
     fitting = [

@@ -14,7 +14,7 @@ from velado.anonymize.goal import Goal, Progress, Promise
 from velado.anonymize.methods.separatrices import bin_of, cut_counted, elbow
 from velado.anonymize.recoded import Cell, PublishedColumn, Recoded, true_codes
 from velado.data.encode import EncodedColumn, EncodedTable
-from velado.data.numbers import number_text
+from velado.data.number_text import number_text
 from velado.data.partition import FloatArray, Partition
 from velado.errors import ParameterError
 

@@ -19,8 +19,8 @@ from velado.anonymize.recoders import recoder_named
 from velado.data.encode import EncodedTable
 from velado.data.partition import IntArray, Partition
 
-_PEEL_WORK = {"fast": 300_000_000, "default": 1_500_000_000, "high": 3_000_000_000}
-"""Tuples looked at before levels are merged: about 4, 20 and 40 s of one core. Adult needs 40 million."""
+_PEEL_WORK = {"fast": 500_000_000, "default": 1_500_000_000, "high": 3_000_000_000}
+"""Tuples looked at before levels are merged: about 10, 30 and 60 s of one core. Adult needs 40 million."""
 _BOUND_WORK = {"default": 100_000_000, "high": 600_000_000}
 _BOUND_ROWS = 200_000
 """Larger tables get no lower bound: it looks at every row again for each box that holds it."""

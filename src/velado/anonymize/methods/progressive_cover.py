@@ -15,11 +15,11 @@ def climb(space: Space, column: int, low: int, high: int) -> float:
     if space.line_at[column] >= 0:
         # A missing value lies one domain beyond the largest, so whatever joins it costs all.
         line = space.line_at[column]
-        return min(space.line[line + high] - space.line[line + low], 1.0)
+        return float(min(space.line[line + high] - space.line[line + low], 1.0))
     for level in range(1, space.tree_levels[column]):
         here = space.tree_base[column, level]
         if space.node[here + low] == space.node[here + high]:
-            return space.cost[here + low]
+            return float(space.cost[here + low])
     return 1.0
 
 

@@ -25,7 +25,7 @@ from velado.anonymize.methods.progressive_kernel import (
 )
 from velado.anonymize.methods.progressive_lattice import Lattice
 from velado.data.encode import EncodedTable
-from velado.data.partition import GroupCounts, Partition
+from velado.data.partition import GroupCounts, IntArray, Partition
 
 _BANDS = 16
 _ANY = np.zeros(0, dtype=np.bool_)
@@ -95,9 +95,10 @@ class Peeled:
 def peel(data: EncodedTable, lattice: Lattice, goal: Goal, progress: Progress, most_work: int) -> Peeled:
     """Classes of whole tuples, made from the cheapest box to the dearest; a few tuples may stay without one.
 
-    *most_work* limits the tuples looked at. A band that would take more than an eighth of what is left (or
-    more room than there is) is halved; when it cannot be halved further a level of some column is merged
-    into the next (`Lattice.coarser`), so that the answer only becomes coarser when time runs out.
+    *most_work* limits the tuples looked at. A band that takes more than an eighth of what is left, or more
+    room than there is, is visited as far as it was listed and then listed again with the rows that remain.
+    Where that makes no class, or all the work is used up, a level of some column is merged into the next
+    (`Lattice.coarser`), so that the answer only becomes coarser when time runs out.
     """
     weight = lattice.space.weight
     least = max(goal.least_rows, 1)
@@ -105,27 +106,23 @@ def peel(data: EncodedTable, lattice: Lattice, goal: Goal, progress: Progress, m
     visit = _Visit(data, lattice, goal, least)
     state = Peeled(label, 0)
     visit.single_tuples(state)
-    room = BoxList.of(lattice, max(1 << 22, 4 * lattice.tuples), 1 << 20)
+    room = BoxList.of(lattice, max(1 << 22, 8 * lattice.tuples), max(1 << 20, lattice.tuples))
     top = lattice.top_cost
     edges = top * (np.arange(1, _BANDS + 1) / _BANDS) ** 1.5
     edges[-1] = np.inf
-    low, at, high = 0.0, 0, float(edges[0])
+    low, at = 0.0, 0
     while at < _BANDS:
         active = np.flatnonzero(label < 0).astype(np.int32)
         if int(weight[active].sum()) < least:
             break
-        allowed = max((most_work - room.work) // 8, 16 * lattice.tuples, 1 << 20)
-        if room.list(lattice, active, least, low, high, allowed):
-            visit.band(room, state)
-            progress(1 - active.size / max(lattice.tuples, 1), "making groups from the cheapest boxes")
-            low = high
-            at += high == edges[at]
-            high = float(edges[min(at, _BANDS - 1)])
-        elif np.isfinite(high) and high - low > top / (64 * _BANDS):
-            high = (low + high) / 2
-        elif not np.isfinite(high) and top - low > top / (64 * _BANDS):
-            high = (low + top) / 2
-        else:
+        allowed = max((most_work - room.work) // 8, 32 * active.size, 1 << 22)
+        whole = room.list(lattice, active, least, low, float(edges[at]), allowed)
+        before = state.classes
+        visit.band(room, state)
+        progress(1 - active.size / max(lattice.tuples, 1), "making groups from the cheapest boxes")
+        if whole:
+            low, at = float(edges[at]), at + 1
+        elif state.classes == before or room.work > most_work:
             coarser = lattice.coarser()
             if coarser is None:
                 break
@@ -181,7 +178,7 @@ class _Visit:
             again = chosen[touched[chosen] & ~first[chosen]]
             order, starts, sizes = order[again], starts[again], sizes[again]
 
-    def _holds(self, members: Ints, box: Longs, boxes: int) -> npt.NDArray[np.bool_]:
+    def _holds(self, members: IntArray, box: Longs, boxes: int) -> npt.NDArray[np.bool_]:
         """For each box, whether the goal holds for the rows of its members."""
         data = self.data
         rows_of, row_start, row_count = self._rows
@@ -216,8 +213,8 @@ class _Visit:
 
 
 def _gathered(
-    values: npt.NDArray[np.signedinteger], starts: Longs, sizes: Longs
-) -> tuple[npt.NDArray[np.signedinteger], Longs]:
+    values: IntArray, starts: Longs, sizes: Longs
+) -> tuple[IntArray, Longs]:
     """The runs values[start : start + size] one after another, and which run each entry is of."""
     run = np.repeat(np.arange(starts.size), sizes)
     offset = np.arange(run.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
@@ -226,7 +223,7 @@ def _gathered(
 
 @numba.njit(cache=True)
 def _claim(
-    members: Ints,
+    members: IntArray,
     box: Longs,
     label: Ints,
     classes: int,

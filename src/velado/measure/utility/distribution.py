@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from velado.data.encode import EncodedColumn
-from velado.data.numbers import number_text
+from velado.data.number_text import number_text
 from velado.data.partition import IntArray
 from velado.measure.published import PublishedTable, ReadColumn
 

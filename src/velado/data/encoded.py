@@ -1,0 +1,198 @@
+"""Encoded columns and tables: every quasi-identifier as ordered integer codes, and what a range of codes costs.
+
+Numbers are coded by rank among their distinct values, categories by the depth-first number of their leaf.
+Either way the *cover* of a group is the pair (smallest code, largest code), and two array look-ups turn a
+cover into its published label and its loss. A missing value is the last code: alone it is published as a
+blank, together with anything else only `*` covers it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from velado.data.number_text import number_text
+from velado.data.partition import GroupCounts, IntArray, Partition, ValueShape
+from velado.data.taxonomy import ROOT_LABEL, Taxonomy
+
+CellValue = str | None
+
+
+@dataclass(frozen=True, repr=False)
+class EncodedColumn:
+    """One quasi-identifier as ordered codes.
+
+    *codes* has one entry per row, 0..size-1. A numeric column has *points*, the number of each code, and
+    *span*, the width of its domain (declared bounds, else the observed range); a taxonomy column has *tree*.
+    *missing* is the code of "no value", or -1 when there is none.
+    """
+
+    name: str
+    codes: npt.NDArray[np.int32]
+    size: int
+    missing: int = -1
+    points: npt.NDArray[np.float64] | None = None
+    span: float = 0.0
+    whole: bool = False
+    decimal: str = "."
+    tree: Taxonomy | None = None
+
+    def __repr__(self) -> str:
+        kind = "numeric" if self.tree is None else "taxonomy"
+        return f"EncodedColumn({self.name!r}, {kind}, rows={self.codes.size}, size={self.size})"
+
+    @property
+    def is_numeric(self) -> bool:
+        """True for a numeric column, False for one with a taxonomy."""
+        return self.tree is None
+
+    @cached_property
+    def positions(self) -> npt.NDArray[np.float64]:
+        """Where each code lies on a line of length 1 (its domain), for distances and widths.
+
+        A missing number lies one domain width beyond the largest value: far from everything.
+        """
+        if self.points is None:
+            return np.arange(self.size, dtype=np.float64) / max(self.size - 1, 1)
+        scale = self.span if self.span > 0 else 1.0
+        out = (self.points - self.points[0]) / scale
+        if self.missing >= 0:
+            out[self.missing] = (out[self.missing - 1] if self.missing > 0 else 0.0) + 1.0
+        return np.asarray(out, dtype=np.float64)
+
+    def loss(self, low: IntArray, high: IntArray) -> npt.NDArray[np.float64]:
+        """Normalized certainty penalty of publishing the cover of codes *low*..*high*, elementwise.
+
+        Numbers: (highest - lowest value) / domain width. Taxonomies: (leaves under the lowest common
+        ancestor - 1) / (leaves - 1). A cover that joins a missing value with others loses everything.
+        """
+        low = np.asarray(low)
+        high = np.asarray(high)
+        if self.tree is not None:
+            return self.tree.loss(self.tree.common_ancestor(low, high))
+        assert self.points is not None
+        width = (self.points[high] - self.points[low]) / (self.span if self.span > 0 else 1.0)
+        if self.missing >= 0:
+            width = np.where(high == self.missing, np.where(low == self.missing, 0.0, 1.0), width)
+        return np.asarray(np.clip(width, 0.0, 1.0), dtype=np.float64)
+
+    def label(self, low: IntArray, high: IntArray) -> list[CellValue]:
+        """What the cover of codes *low*..*high* is published as: `[20..29]`, a taxonomy label, `*`, or None."""
+        low = np.asarray(low)
+        high = np.asarray(high)
+        if self.tree is not None:
+            nodes = self.tree.common_ancestor(low, high)
+            out: list[CellValue] = [self.tree.labels[node] for node in nodes.tolist()]
+            if self.missing >= 0:
+                for at in np.flatnonzero(nodes == self.missing):
+                    out[at] = None
+            return out
+        # Only the numbers that are shown are written out: a column may have a million distinct ones.
+        assert self.points is not None
+        shown, at = np.unique(np.concatenate((low, high)), return_inverse=True)
+        texts = [self._text(code) for code in shown.tolist()]
+        result: list[CellValue] = []
+        for least, most in zip(at[: low.size].tolist(), at[low.size :].tolist(), strict=True):
+            if least == most:
+                result.append(texts[least])
+            elif texts[most] is None:
+                result.append(ROOT_LABEL)
+            else:
+                result.append(f"[{texts[least]}..{texts[most]}]")
+        return result
+
+    def _text(self, code: int) -> CellValue:
+        if code == self.missing:
+            return None
+        assert self.points is not None
+        return number_text(float(self.points[code]), self.whole, self.decimal)
+
+    @cached_property
+    def value_texts(self) -> list[CellValue]:
+        """The published text of each single code; None for a missing value."""
+        if self.tree is None:
+            return [self._text(code) for code in range(self.size)]
+        texts: list[CellValue] = list(self.tree.labels[: self.tree.leaves])
+        if self.missing >= 0:
+            texts[self.missing] = None
+        return texts
+
+
+@dataclass(frozen=True, repr=False)
+class EncodedTable:
+    """All that methods see of a table: encoded quasi-identifiers, person codes, sensitive codes.
+
+    *sensitive* maps a column name to (codes per row, number of codes); code 0 of each is "no value". *shapes*
+    says how the values of a sensitive column lie to one another. *population* holds the codes of a wider
+    population's quasi-identifiers, people x columns, where one was given.
+    """
+
+    columns: tuple[EncodedColumn, ...]
+    rows: int
+    people: npt.NDArray[np.int32] | None = None
+    sensitive: Mapping[str, tuple[npt.NDArray[np.int32], int]] | None = None
+    shapes: Mapping[str, ValueShape] | None = None
+    population: npt.NDArray[np.int32] | None = None
+
+    def __repr__(self) -> str:
+        return f"EncodedTable(rows={self.rows}, columns={[c.name for c in self.columns]})"
+
+    @cached_property
+    def matrix(self) -> npt.NDArray[np.int32]:
+        """Codes as one row-major matrix, rows x columns."""
+        return np.ascontiguousarray(np.stack([column.codes for column in self.columns], axis=1))
+
+    @cached_property
+    def totals(self) -> Mapping[str, npt.NDArray[np.int64]]:
+        """How often each sensitive value occurs in the whole table."""
+        return {
+            name: np.bincount(codes, minlength=size).astype(np.int64)
+            for name, (codes, size) in (self.sensitive or {}).items()
+        }
+
+    def counts(self, partition: Partition) -> GroupCounts:
+        """What a guarantee may see of *partition*."""
+        population, unmatched = None, 0
+        if self.population is not None:
+            covers = [partition.least_and_greatest(column.codes) for column in self.columns]
+            population, unmatched = self.matching([low for low, _ in covers], [high for _, high in covers])
+        return GroupCounts.of(
+            partition, self.people, self.sensitive, self.totals, self.shapes, population, unmatched
+        )
+
+    def matching(
+        self, low: Sequence[IntArray], high: Sequence[IntArray]
+    ) -> tuple[npt.NDArray[np.int64], int]:
+        """How many people of the population each cover low..high matches, and how many match none.
+
+        A taxonomy cover is the node that is published for it, so it may match more than low..high. O(G N d) at
+        worst, most pairs differing in the first column.
+        """
+        from velado.data.visible_kernel import match_population
+
+        assert self.population is not None
+        lows, highs = [], []
+        for column, least, most in zip(self.columns, low, high, strict=True):
+            if column.tree is not None:
+                node = column.tree.common_ancestor(least, most)
+                least, most = column.tree.first[node], column.tree.last[node]
+            lows.append(least)
+            highs.append(most)
+        return match_population(
+            np.ascontiguousarray(np.stack(lows, axis=1).astype(np.int32)),
+            np.ascontiguousarray(np.stack(highs, axis=1).astype(np.int32)),
+            self.population,
+        )
+
+    def subset(self, rows: IntArray) -> EncodedTable:
+        """The same columns for some rows only; codes, domains and trees stay those of the whole."""
+        columns = tuple(replace(column, codes=column.codes[rows]) for column in self.columns)
+        sensitive = {name: (codes[rows], size) for name, (codes, size) in (self.sensitive or {}).items()}
+        people = None if self.people is None else self.people[rows]
+        return replace(
+            self, columns=columns, rows=int(np.asarray(rows).size), people=people, sensitive=sensitive
+        )
