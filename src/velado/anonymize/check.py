@@ -5,7 +5,7 @@ The one path by which velado says that a promise holds; `release` and `verify` b
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,8 +14,11 @@ import numpy.typing as npt
 import polars as pl
 
 from velado.anonymize.guarantees.base import Guarantee, Verdict
-from velado.data.partition import GroupCounts, IntArray, Partition
+from velado.data.partition import GroupCounts, IntArray, Partition, ValueShape
 from velado.data.visible import visible_groups, wildcard_sizes
+
+Matching = Callable[[Partition], tuple[npt.NDArray[np.int64], int]]
+"""For each visible group, how many people of a population it could be; and how many match no group."""
 
 
 @dataclass(frozen=True)
@@ -53,15 +56,19 @@ def check_published(
     people: IntArray | None = None,
     sensitive: dict[str, tuple[npt.NDArray[np.int32], int]] | None = None,
     totals: dict[str, npt.NDArray[np.int64]] | None = None,
+    shapes: Mapping[str, ValueShape] | None = None,
+    matching: Matching | None = None,
     wildcards: bool = True,
 ) -> Checked:
     """Regroup *frame* by the visible values of *quasi* and check every guarantee on the counts.
 
     Nothing a method said is trusted. *people* and *sensitive* are codes per row of *frame*; *totals* the
-    counts of the sensitive values in the whole table.
+    counts of the sensitive values in the whole table; *shapes* how those values lie to one another; *matching*
+    counts the people of a population that each visible group could be.
     """
     partition = visible_groups(frame, quasi)
-    counts = GroupCounts.of(partition, people, sensitive, totals)
+    population, unmatched = (None, 0) if matching is None else matching(partition)
+    counts = GroupCounts.of(partition, people, sensitive, totals, shapes, population, unmatched)
     verdicts = tuple(guarantee.check(counts) for guarantee in guarantees)
     readings: tuple[Reading, ...] = ()
     if wildcards and partition.count:

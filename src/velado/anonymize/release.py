@@ -18,11 +18,12 @@ from velado.anonymize.guarantees.k_anonymity import KAnonymity
 from velado.anonymize.methods.base import Method
 from velado.anonymize.methods.parameters import check_parameters
 from velado.anonymize.operations.base import Operation, apply_operations
+from velado.anonymize.population import match_published, population_table
 from velado.anonymize.recoded import Recoded
 from velado.anonymize.side_doors import SideDoor, find_side_doors, refuse_copies
 from velado.data.encode import EncodedTable, encode
 from velado.data.io import read_table
-from velado.data.partition import BoolArray
+from velado.data.partition import BoolArray, Partition
 from velado.data.schema import Schema
 from velado.data.table import Table
 from velado.errors import GuaranteeNotMet, ParameterError, SchemaError, SuppressionLimitExceeded, TableError
@@ -131,13 +132,15 @@ def anonymize(
     seed: int = 0,
     operations: Sequence[Operation] = (),
     per: str | None = None,
+    population: Any = None,
     undeclared: Any = "refuse",
     progress: Progress = silent,
 ) -> Release:
     """A release of *source* that keeps the method's own k and every further guarantee, or an error.
 
     *per* says whether k counts "row"s or "person"s; by default people when the schema names a person column.
-    *operations* are column operations done first. The same input, settings and *seed* give the same release.
+    *operations* are column operations done first. *population* is a table of everyone the source was drawn from,
+    for k-map and delta-presence. The same input, settings and *seed* give the same release.
     """
     check_parameters(method)
     table = read_table(source, schema, undeclared)
@@ -148,7 +151,8 @@ def anonymize(
     doors = find_side_doors(table)
     refuse_copies(doors)
     used, present = _rows_used(table, goal)
-    data = encode(used)
+    everyone = None if population is None else population_table(population, used.schema)
+    data = encode(used, everyone)
     warnings = _check_columns(data, used.schema)
     if data.rows < goal.least_rows:
         raise ParameterError(
@@ -239,7 +243,15 @@ def _check(used: Table, data: EncodedTable, recoded: Recoded, goal: Goal) -> tup
     people = None if data.people is None else data.people[kept]
     sensitive = {name: (codes[kept], size) for name, (codes, size) in (data.sensitive or {}).items()}
     names = [column.name for column in recoded.columns]
-    return frame, check_published(frame, names, goal.guarantees, people, sensitive, dict(data.totals))
+    matching = None
+    if data.population is not None:
+
+        def matching(groups: Partition) -> tuple[npt.NDArray[np.int64], int]:
+            return match_published(data, recoded, groups)
+
+    return frame, check_published(
+        frame, names, goal.guarantees, people, sensitive, dict(data.totals), data.shapes, matching
+    )
 
 
 def published_frame(used: Table, recoded: Recoded) -> pl.DataFrame:

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from velado.anonymize.check import Checked, check_published
+import numpy as np
+import numpy.typing as npt
+
+from velado.anonymize.check import Checked, Matching, check_published
 from velado.anonymize.guarantees.base import Guarantee
 from velado.anonymize.guarantees.k_anonymity import KAnonymity
+from velado.anonymize.population import population_table
 from velado.anonymize.side_doors import SideDoor, find_side_doors, promise_with_side_doors
-from velado.data.encode import text_codes
+from velado.data.encode import encode, sensitive_shapes, text_codes
 from velado.data.io import read_table
+from velado.data.partition import Partition
+from velado.data.published_text import read_texts
 from velado.data.schema import Schema
 from velado.data.table import Table, Undeclared
 from velado.errors import GuaranteeNotMet, ParameterError, SchemaError
@@ -88,6 +94,7 @@ def verify(
     schema: Schema,
     guarantees: Sequence[Guarantee],
     *,
+    population: Any = None,
     undeclared: Undeclared = "refuse",
     encoding: str | None = None,
 ) -> Verification:
@@ -95,6 +102,7 @@ def verify(
 
     Columns a release leaves out (identifiers, unpublished ones) may be absent; quasi-identifiers may not, nor
     may sensitive columns when a guarantee reads them. k is counted per person where the file shows people.
+    *population* is a table of everyone the released people were drawn from, for k-map and delta-presence.
     """
     raw = read_table(source, encoding=encoding)
     present = raw.frame.columns
@@ -109,7 +117,9 @@ def verify(
         KAnonymity(g.k, "person" if people is not None else "row") if isinstance(g, KAnonymity) else g
         for g in guarantees
     )
-    checked = check_published(table.frame, quasi, counted, people, sensitive)
+    shapes = sensitive_shapes(table)
+    matching = None if population is None else _matching(table, population_table(population, known))
+    checked = check_published(table.frame, quasi, counted, people, sensitive, None, shapes, matching)
     doors = find_side_doors(table)
     telling = list(dict.fromkeys(door.column for door in doors if door.kind in ("copy", "functional")))
     return Verification(
@@ -120,6 +130,22 @@ def verify(
         schema.person is not None and person is None,
         promise_with_side_doors(table.frame, quasi, telling) if telling else None,
     )
+
+
+def _matching(table: Table, population: Table) -> Matching:
+    """Counts the people of *population* that each group of published texts could be."""
+    everyone = encode(population)
+    read = [
+        read_texts(column, table.frame.get_column(column.name), table.schema.missing_values)
+        for column in everyone.columns
+    ]
+
+    def matching(groups: Partition) -> tuple[npt.NDArray[np.int64], int]:
+        low = [groups.least_and_greatest(r.low[r.codes])[0] for r in read]
+        high = [groups.least_and_greatest(r.high[r.codes])[1] for r in read]
+        return replace(everyone, population=everyone.matrix).matching(low, high)
+
+    return matching
 
 
 def _all_there(schema: Schema, present: Sequence[str], guarantees: Sequence[Guarantee]) -> None:

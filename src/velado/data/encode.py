@@ -32,25 +32,18 @@ def encode(table: Table, population: Table | None = None) -> EncodedTable:
         columns = tuple(replace(column, codes=column.codes[: table.rows]) for column in columns)
     person = table.schema.person
     people = None if person is None else text_codes(table.text(person.name))[0]
-    sensitive, shapes = {}, {}
-    for column in table.schema.sensitive:
-        texts = table.text(column.name)
-        sensitive[column.name] = text_codes(texts)
-        shape = _shape(table, column, texts)
-        if shape is not None:
-            shapes[column.name] = shape
-    return EncodedTable(columns, table.rows, people, sensitive, shapes, people_codes)
+    sensitive = {column.name: text_codes(table.text(column.name)) for column in table.schema.sensitive}
+    return EncodedTable(columns, table.rows, people, sensitive, sensitive_shapes(table), people_codes)
+
+
+def sensitive_shapes(table: Table) -> dict[str, ValueShape]:
+    """How the values of each sensitive column lie to one another, where its kind or taxonomy says so."""
+    found = {c.name: _shape(table, c, table.text(c.name)) for c in table.schema.sensitive}
+    return {name: shape for name, shape in found.items() if shape is not None}
 
 
 def _stacked(table: Table, population: Table) -> Table:
     names = [column.name for column in table.schema.quasi]
-    absent = [name for name in names if name not in population.frame.columns]
-    if absent:
-        raise TableError(
-            f"The population lacks {len(absent)} quasi-identifier(s): {', '.join(absent[:5])}.",
-            "People of the population are compared with the table in every one of them.",
-            "Give a population table with the same columns.",
-        )
     both = pl.concat(
         [
             table.frame.select(pl.col(names).cast(pl.String)),
@@ -218,4 +211,4 @@ def _taxonomy(table: Table, column: Column, values: list[str]) -> Taxonomy:
     )
 
 
-__all__ = ["EncodedColumn", "EncodedTable", "encode", "encode_column", "text_codes"]
+__all__ = ["EncodedColumn", "EncodedTable", "encode", "encode_column", "sensitive_shapes", "text_codes"]

@@ -24,6 +24,7 @@ def manifest(
     scores: Mapping[str, Any],
     table_file: str,
     table_sha256: str,
+    population: Table | None = None,
 ) -> dict[str, Any]:
     """Everything an auditor needs to know of a release, without values, times or durations.
 
@@ -40,6 +41,9 @@ def manifest(
             "rows": source.rows,
             "columns": source.frame.columns,
         },
+        "population": None
+        if population is None
+        else {"sha256": population.fingerprint, "rows": population.rows},
         "schema": public_schema(release.table.schema),
         "promise": {
             "type": release.promise,

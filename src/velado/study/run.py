@@ -59,6 +59,7 @@ def publish(
     seed: int = 0,
     per: Per | None = None,
     operations: Sequence[Operation] = (),
+    population: Any = None,
     undeclared: Undeclared = "refuse",
     format: Format = "csv",
     formulas: Formulas = "keep",
@@ -72,8 +73,8 @@ def publish(
     """The release of *source* stands in folder *out* with its report, manifest and recipe, or an error is raised.
 
     *schema* is a Schema or the path of a schema file; *schema_folder* says where the taxonomy files of a
-    Schema lie (without it they are written into the recipe). *beside* are further files for the folder, such
-    as an inferred schema. The same input, settings and *seed* give the same folder byte for byte.
+    Schema lie (without it they are written into the recipe). *population* is a table of everyone the source was
+    drawn from. *beside* are further files for the folder, such as an inferred schema. The same input, settings and *seed* give the same folder byte for byte.
     """
     if not isinstance(schema, Schema):
         schema_folder = Path(schema).parent
@@ -93,7 +94,7 @@ def publish(
         undeclared,
     )
     folder = None if schema_folder is None else Path(schema_folder)
-    return _run(recipe, source, Path(out), folder, force, beside or {}, progress)
+    return _run(recipe, source, Path(out), folder, force, beside or {}, progress, population)
 
 
 def apply_recipe(
@@ -102,6 +103,7 @@ def apply_recipe(
     out: str | Path,
     *,
     recipe_folder: str | Path | None = None,
+    population: Any = None,
     force: bool = False,
     language: Language | None = None,
     reports: Sequence[Report] | None = None,
@@ -121,7 +123,7 @@ def apply_recipe(
     if reports is not None:
         changes["reports"] = tuple(reports)
     folder = None if recipe_folder is None else Path(recipe_folder)
-    return _run(replace(recipe, **changes), source, Path(out), folder, force, {}, progress)
+    return _run(replace(recipe, **changes), source, Path(out), folder, force, {}, progress, population)
 
 
 def read_recipe(path: str | Path) -> Recipe:
@@ -139,8 +141,10 @@ def _run(
     force: bool,
     beside: Mapping[str, bytes],
     progress: Progress,
+    population: Any,
 ) -> Published:
     table = read_table(source, recipe.schema, recipe.undeclared)
+    everyone = None if population is None else read_table(population, encoding=recipe.schema.encoding)
     fingerprint = table.fingerprint or hashlib.sha256(csv_bytes(table.frame)).hexdigest()
     release = anonymize(
         table,
@@ -151,11 +155,12 @@ def _run(
         seed=recipe.seed,
         operations=recipe.operations,
         per=recipe.per,
+        population=everyone,
         progress=_part(progress, 0.0, 0.5),
     )
     progress(0.5, "measuring")
     scores = measure(release)
-    others = what_ifs(release, table, recipe.guarantees, recipe.per, _part(progress, 0.7, 0.9))
+    others = what_ifs(release, table, recipe.guarantees, recipe.per, everyone, _part(progress, 0.7, 0.9))
     progress(0.9, "writing")
     recipe = replace(
         recipe,
@@ -170,7 +175,7 @@ def _run(
     files = {
         table_file: content,
         "manifest.json": manifest_json(
-            manifest(release, table, fingerprint, scores.to_dict(), table_file, digest)
+            manifest(release, table, fingerprint, scores.to_dict(), table_file, digest, everyone)
         ),
         "recipe.toml": recipe.to_toml().encode(),
         **{f"report.{kind}": RENDERERS[kind](summary).encode() for kind in recipe.reports},

@@ -53,6 +53,7 @@ def what_ifs(
     table: Table,
     guarantees: Sequence[Guarantee],
     per: str | None = None,
+    population: Table | None = None,
     progress: Progress = silent,
 ) -> WhatIfs:
     """The release's method on the same *table* at k/2 and 2k, and with 1 % and 5 % suppression if none is allowed.
@@ -74,7 +75,7 @@ def what_ifs(
     for number, (changed, other, suppression) in enumerate(asked):
         progress(number / len(asked), "what if")
         method: Method = replace(release.method, k=other)  # type: ignore[type-var]
-        runs.append(_run(release, table, method, guarantees, other, suppression, changed, per))
+        runs.append(_run(release, table, method, guarantees, other, suppression, changed, per, population))
     return WhatIfs(tuple(runs))
 
 
@@ -87,6 +88,7 @@ def _run(
     suppression: float,
     changed: Literal["k", "suppression"],
     per: str | None,
+    population: Table | None,
 ) -> WhatIf:
     try:
         other = anonymize(
@@ -98,6 +100,7 @@ def _run(
             seed=release.seed,
             operations=release.operations,
             per=per,
+            population=population,
         )
     except VeladoError as error:
         return WhatIf(k, suppression, changed, failed=error.what)

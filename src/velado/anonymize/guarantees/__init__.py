@@ -1,9 +1,56 @@
 """Guarantees: promises about groups, each a frozen dataclass that reads counts and gives a Verdict."""
 
+from __future__ import annotations
+
+import difflib
+
 from velado.anonymize.guarantees.base import Guarantee, Verdict
+from velado.anonymize.guarantees.beta_likeness import BetaLikeness
+from velado.anonymize.guarantees.delta_presence import DeltaPresence
+from velado.anonymize.guarantees.entropy_l_diversity import EntropyLDiversity
 from velado.anonymize.guarantees.k_anonymity import KAnonymity
+from velado.anonymize.guarantees.k_map import KMap
 from velado.anonymize.guarantees.l_diversity import LDiversity
+from velado.anonymize.guarantees.recursive_l_diversity import RecursiveLDiversity
+from velado.anonymize.guarantees.t_closeness import TCloseness
+from velado.errors import ParameterError
 
-GUARANTEES: tuple[type[Guarantee], ...] = (KAnonymity, LDiversity)
+GUARANTEES: tuple[type[Guarantee], ...] = (
+    KAnonymity,
+    LDiversity,
+    EntropyLDiversity,
+    RecursiveLDiversity,
+    TCloseness,
+    BetaLikeness,
+    KMap,
+    DeltaPresence,
+)
 
-__all__ = ["GUARANTEES", "Guarantee", "KAnonymity", "LDiversity", "Verdict"]
+
+def guarantee_named(name: str) -> type[Guarantee]:
+    """The guarantee registered under *name*, or an error that suggests the nearest."""
+    for guarantee in GUARANTEES:
+        if guarantee.name == name:
+            return guarantee
+    names = [guarantee.name for guarantee in GUARANTEES]
+    near = difflib.get_close_matches(name, names, n=1)
+    hint = f"Did you mean '{near[0]}'?" if near else f"Choose one of {', '.join(names)}."
+    raise ParameterError(
+        f"There is no guarantee '{name}'.", "Only registered guarantees can be checked.", hint
+    )
+
+
+__all__ = [
+    "GUARANTEES",
+    "BetaLikeness",
+    "DeltaPresence",
+    "EntropyLDiversity",
+    "Guarantee",
+    "KAnonymity",
+    "KMap",
+    "LDiversity",
+    "RecursiveLDiversity",
+    "TCloseness",
+    "Verdict",
+    "guarantee_named",
+]

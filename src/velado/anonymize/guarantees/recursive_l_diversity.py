@@ -72,6 +72,6 @@ class RecursiveLDiversity:
             np.asarray(ratio < self.c),
             self.c,
             float(ratio.max()) if ratio.size else 0.0,
-            f"times the values from rank {self.l} on (or less)",
+            "times the rarer values (or less)",
             {"c": self.c, "l": self.l, "column": self.column},
         )

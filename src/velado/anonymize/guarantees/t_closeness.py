@@ -115,7 +115,7 @@ class TCloseness:
             np.asarray(distance <= self.t + ROUNDING),
             self.t,
             float(distance.max()) if distance.size else 0.0,
-            f"{self.distance} distance (or less)",
+            "earth mover's distance (or less)",
             {"t": self.t, "distance": self.distance, "column": self.column},
         )
 

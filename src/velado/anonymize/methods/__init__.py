@@ -11,6 +11,7 @@ import difflib
 from velado.anonymize.methods.base import Method
 from velado.anonymize.methods.das import DAS
 from velado.anonymize.methods.fixed_interval import FixedInterval
+from velado.anonymize.methods.full_domain import FullDomain
 from velado.anonymize.methods.gfkmc import GFKMC
 from velado.anonymize.methods.gok import GOK
 from velado.anonymize.methods.k_member import KMember, NearestNeighbours
@@ -22,6 +23,7 @@ from velado.errors import ParameterError
 METHODS: tuple[type[Method], ...] = (
     DAS,
     FixedInterval,
+    FullDomain,
     GFKMC,
     GOK,
     KMember,
@@ -50,6 +52,7 @@ __all__ = [
     "MDAV",
     "METHODS",
     "FixedInterval",
+    "FullDomain",
     "KMember",
     "Method",
     "Mondrian",

@@ -101,7 +101,13 @@ class FullDomain:
         self, data: EncodedTable, goal: Goal, random: np.random.Generator, progress: Progress
     ) -> Recoded:
         """The table at the best levels; deterministic, *random* is not drawn from."""
-        lattice = Lattice(data, tuple(column_levels(column, self.bins) for column in data.columns), goal)
+        lattice = Lattice(
+            data,
+            tuple(column_levels(column, self.bins) for column in data.columns),
+            goal,
+            data.population,
+            dict(data.shapes or {}),
+        )
         if self.search == "exact" and lattice.nodes > MOST_NODES:
             raise ParameterError(
                 f"{lattice.nodes} level combinations are too many to search exactly.",

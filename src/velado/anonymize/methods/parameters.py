@@ -12,6 +12,7 @@ def check_parameters(method: Any) -> None:
     """Every field of *method* lies within its metadata's `min`, `max` and `choices`, or an error names it."""
     if not is_dataclass(method):  # a method made elsewhere may state its limits otherwise
         return
+    name = str(getattr(method, "name", "the method"))
     for field in fields(method):
         value = getattr(method, field.name)
         limits = field.metadata
@@ -20,7 +21,7 @@ def check_parameters(method: Any) -> None:
         choices = limits.get("choices")
         if choices and value not in choices:
             raise ParameterError(
-                f"'{field.name}' of {method.name} has a value that is not known.",
+                f"'{field.name}' of {name} has a value that is not known.",
                 f"It must be one of {', '.join(map(str, choices))}.",
                 "Choose one of them.",
             )
@@ -31,7 +32,7 @@ def check_parameters(method: Any) -> None:
             )
             hint = " Below 2 it hides nobody." if field.name == "k" else ""
             raise ParameterError(
-                f"'{field.name}' = {value} of {method.name} is outside its limits.{hint}",
+                f"'{field.name}' = {value} of {name} is outside its limits.{hint}",
                 f"It must be a number {span.strip()}.",
                 "Choose another value.",
             )

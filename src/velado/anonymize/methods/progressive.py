@@ -7,8 +7,9 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from velado.anonymize.goal import Goal, Progress, Promise
+from velado.anonymize.goal import Goal, Progress, Promise, silent
 from velado.anonymize.methods.base import repair
+from velado.anonymize.methods.mondrian import Mondrian
 from velado.anonymize.methods.progressive_bound import lower_bound
 from velado.anonymize.methods.progressive_cover import join_leftovers
 from velado.anonymize.methods.progressive_improve import improved
@@ -18,9 +19,10 @@ from velado.anonymize.recoded import Recoded
 from velado.anonymize.recoders import recoder_named
 from velado.data.encode import EncodedTable
 from velado.data.partition import IntArray, Partition
+from velado.errors import GuaranteeNotMet
 
 _PEEL_WORK = {"fast": 500_000_000, "default": 1_500_000_000, "high": 3_000_000_000}
-"""Tuples looked at before levels are merged: about 10, 30 and 60 s of one core. Adult needs 40 million."""
+"""Tuples looked at before the listing ends: about 10, 30 and 60 s of one core. Adult needs 40 million."""
 _BOUND_WORK = {"default": 100_000_000, "high": 600_000_000}
 _BOUND_ROWS = 200_000
 """Larger tables get no lower bound: it looks at every row again for each box that holds it."""
@@ -41,8 +43,8 @@ class Progressive:
     Effort *high* then frees neighbouring classes again and again and keeps what is better. Effort *fast* is
     *default* without the lower bound and with less work before levels are merged.
 
-    When the columns have so many levels that the work would exceed a fixed limit, levels are merged, those
-    nearest in cost first; notes say how many. The notes also hold a proven lower bound on the NCP of *any*
+    With very many columns the boxes are too many to list. Then the listing ends after a fixed amount of work,
+    and the rows that remain are cut by strict Mondrian; notes say how many. The notes also hold a proven lower bound on the NCP of *any*
     release of the same table in groups of the same size, so that the user knows what is left to gain.
 
     Cost: near O(n log n) for the tuples, then in the number of boxes listed; no more than a fixed amount of
@@ -75,12 +77,13 @@ class Progressive:
         """The table in groups in which the goal holds, each published by the recoder."""
         space = lattice(data)
         peeled = peel(data, space, goal, _part(progress, 0.0, 0.4), _PEEL_WORK[self.effort])
+        cut = _cut_the_rest(data, space, goal, peeled, random)
         labels = _joined(data, space, goal, peeled)
         if self.effort == "high" and goal.rows_only and bool((labels >= 0).any()):
             labels = improved(space, labels, max(goal.least_rows, 1), random, _part(progress, 0.4, 0.95))
         partition = repair(data, Partition.of(labels), goal, _part(progress, 0.95, 0.96))
         columns = recoder_named(self.recoder).publish(data, partition)
-        notes: dict[str, Any] = {"classes": partition.count, "merged_levels": peeled.merged_levels}
+        notes: dict[str, Any] = {"classes": partition.count, "rows_cut_by_mondrian": cut}
         notes |= self._bound(data, goal, partition)
         progress(1.0, "done")
         return Recoded(columns, partition.kept, partition, notes)
@@ -101,6 +104,30 @@ class Progressive:
         reached = _loss(data, partition)
         above = reached / bound - 1 if bound > 0 else (0.0 if reached <= 0 else None)
         return {"lower_bound": bound, "above_best_possible_at_most": above}
+
+
+def _cut_the_rest(
+    data: EncodedTable, space: Lattice, goal: Goal, peeled: Peeled, random: np.random.Generator
+) -> int:
+    """Rows that peeling had no time for become classes by Mondrian; returns how many rows that concerns.
+
+    A few rows, or rows in which the goal cannot hold, are left to join other classes.
+    """
+    rows = np.flatnonzero(peeled.label[space.tuple_of_row] < 0)
+    if rows.size < max(2 * goal.least_rows, 2):
+        return 0
+    try:
+        part = Mondrian(k=max(goal.least_rows, 2)).anonymize(data.subset(rows), goal, random, silent).partition
+    except GuaranteeNotMet:
+        return 0
+    assert part is not None
+    # All rows of a tuple go where its first row went, so that a class is a set of whole tuples.
+    tuples, first = np.unique(space.tuple_of_row[rows], return_index=True)
+    placed = part.labels[first]
+    kept = placed >= 0
+    peeled.label[tuples[kept]] = peeled.classes + placed[kept]
+    peeled.classes += part.count
+    return int(rows.size)
 
 
 def _joined(data: EncodedTable, space: Lattice, goal: Goal, peeled: Peeled) -> IntArray:

@@ -6,7 +6,7 @@ column is which node each code has at each level and what that node costs, so bo
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -74,30 +74,6 @@ class Lattice:
     def top_cost(self) -> float:
         """What the box that covers everything costs."""
         return float(self.space.dearest[0])
-
-    def coarser(self) -> Lattice | None:
-        """Without the level whose absence is felt least: one of the column with the most levels.
-
-        Of that column's inner levels the one leaves that is nearest in mean cost to the level above it.
-        When every column has only its values and the root, the values of the last one go: it is published as
-        a whole from then on. None when only the root is left.
-        """
-        space = self.space
-        base, levels = space.base.copy(), space.levels.copy()
-        column = int(np.argmax(levels))
-        count = int(levels[column])
-        if count == 1:
-            return None
-        drop = 0
-        if count > 2:
-            size = int(space.size[column])
-            mean = [float(space.cost[at : at + size].mean()) for at in base[column, :count].tolist()]
-            drop = 1 + int(np.argmin(np.diff(mean[1:])))
-        else:
-            column = int(np.flatnonzero(levels == count)[-1])
-        base[column, drop : count - 1] = base[column, drop + 1 : count]
-        levels[column] -= 1
-        return replace(self, space=space._replace(base=base, levels=levels))
 
 
 def lattice(data: EncodedTable) -> Lattice:

@@ -85,11 +85,10 @@ class BoxList:
 
 @dataclass(repr=False)
 class Peeled:
-    """The class of each tuple (-1: none), how many classes, and how often levels had to be merged."""
+    """The class of each tuple (-1: none) and how many classes there are."""
 
     label: Ints
     classes: int
-    merged_levels: int = 0
 
 
 def peel(data: EncodedTable, lattice: Lattice, goal: Goal, progress: Progress, most_work: int) -> Peeled:
@@ -97,8 +96,7 @@ def peel(data: EncodedTable, lattice: Lattice, goal: Goal, progress: Progress, m
 
     *most_work* limits the tuples looked at. A band that takes more than an eighth of what is left, or more
     room than there is, is visited as far as it was listed and then listed again with the rows that remain.
-    Where that makes no class, or all the work is used up, a level of some column is merged into the next
-    (`Lattice.coarser`), so that the answer only becomes coarser when time runs out.
+    Where that makes no class, or all the work is used up, peeling ends and the caller must place the rest.
     """
     weight = lattice.space.weight
     least = max(goal.least_rows, 1)
@@ -123,11 +121,7 @@ def peel(data: EncodedTable, lattice: Lattice, goal: Goal, progress: Progress, m
         if whole:
             low, at = float(edges[at]), at + 1
         elif state.classes == before or room.work > most_work:
-            coarser = lattice.coarser()
-            if coarser is None:
-                break
-            lattice = coarser
-            state.merged_levels += 1
+            break
     return state
 
 

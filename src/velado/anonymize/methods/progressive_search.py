@@ -333,6 +333,8 @@ def search(
     everything = np.zeros(0, dtype=np.bool_)
     low = np.empty(columns, dtype=np.int32)
     high = np.empty(columns, dtype=np.int32)
+    # Large classes make large pools with more boxes than can be tried: fewer of them are freed at a time.
+    spread = 7 if least < 50 else 5
     work = 0
     steps = 0
     while work < most_work and count > 1:
@@ -350,7 +352,7 @@ def search(
         work += 4 * count
         for _ in range(4):
             steps += 1
-            freed = near[: _choose(near, random)].copy()
+            freed = near[: _choose(near, spread, random)].copy()
             before = 0.0
             dearest = 0.0
             for g in freed:
@@ -389,9 +391,9 @@ def search(
 
 
 @numba.njit(cache=True)
-def _choose(near: Longs, random: np.random.Generator) -> int:
+def _choose(near: Longs, spread: int, random: np.random.Generator) -> int:
     """A few of the classes moved to the front, nearer ones likelier, the first always; returns how many."""
-    wanted = min(2 + random.integers(0, 7), near.size)
+    wanted = min(2 + random.integers(0, spread), near.size)
     kept = 1
     for j in range(1, near.size):
         if kept < wanted and (random.random() < 0.6 or near.size - j <= wanted - kept):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from velado.apps.cli import show
 from velado.apps.cli.words import number, percent, say
+from velado.study.report.units import guarantee_in, unit_in
 
 if TYPE_CHECKING:
     from velado.anonymize.guarantees.base import Verdict
@@ -93,7 +94,7 @@ def ten_lines(done: Published, lang: str) -> list[str]:
             "line_unique",
             before=number(unique_before, lang),
             after=number(unique_after, lang),
-            unit=say(lang, unit),
+            unit=unit_in(lang, unit),
         ),
         say(lang, "line_risk", before=percent(risk_before, lang), after=percent(risk_after, lang)),
         say(
@@ -141,9 +142,9 @@ def verdict(found: Verdict, lang: str) -> str:
     return say(
         lang,
         "guarantee_holds" if found.holds else "guarantee_broken",
-        guarantee=found.guarantee,
+        guarantee=guarantee_in(lang, found.guarantee),
         needed=number(found.needed, lang),
-        unit=say(lang, found.unit),
+        unit=unit_in(lang, found.unit),
         achieved=number(found.achieved, lang),
         groups=number(found.failing_groups, lang),
         rows=number(found.failing_rows, lang),

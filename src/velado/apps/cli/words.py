@@ -63,9 +63,6 @@ _EN = {
         "{guarantee}: needs {needed} {unit}, the weakest group has {achieved}; broken in {groups} group(s), "
         "{rows} row(s)."
     ),
-    "rows": "rows",
-    "people": "people",
-    "distinct values": "distinct values",
     "guaranteed": "guaranteed",
     "measured": "measured",
     "as in the paper": "as in the paper",
@@ -173,9 +170,6 @@ _PT = {
         "{guarantee}: precisa de {needed} {unit}, o grupo mais fraco tem {achieved}; quebrada em {groups} grupo(s), "
         "{rows} linha(s)."
     ),
-    "rows": "linhas",
-    "people": "pessoas",
-    "distinct values": "valores distintos",
     "guaranteed": "garantida",
     "measured": "medida",
     "as in the paper": "como no artigo",

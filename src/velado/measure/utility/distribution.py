@@ -16,7 +16,8 @@ import numpy.typing as npt
 from velado.data.encode import EncodedColumn
 from velado.data.number_text import number_text
 from velado.data.partition import IntArray
-from velado.measure.published import PublishedTable, ReadColumn
+from velado.data.published_text import ReadColumn
+from velado.measure.published import PublishedTable
 
 MOST_BINS = 30
 MOST_CATEGORIES = 20

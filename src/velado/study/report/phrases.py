@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from velado.study.report.units import guarantee_in, unit_in
 from velado.study.report.words import Words
 
 
 def guarantee_name(name: str, say: Words) -> str:
     """k-anonymity, k-anonimato."""
-    known = {"k-anonymity": say("k_anonymity"), "l-diversity": say("l_diversity")}
-    return known.get(name, name)
+    return guarantee_in(say.language, name)
 
 
 def unit_name(unit: str, say: Words) -> str:
     """What a guarantee counts."""
-    known = {"rows": say("unit_rows"), "people": say("unit_people"), "distinct values": say("unit_values")}
-    return known.get(unit, unit)
+    return unit_in(say.language, unit)
 
 
 def verdict_sentence(verdict: Mapping[str, Any], say: Words) -> str:
@@ -33,7 +32,7 @@ def verdict_sentence(verdict: Mapping[str, Any], say: Words) -> str:
         return say("verdict_l", l=int(verdict["needed"]), found=found, column=where)
     return say(
         "verdict_other",
-        guarantee=verdict["guarantee"],
+        guarantee=guarantee_name(verdict["guarantee"], say),
         needed=say.plain(verdict["needed"]),
         unit=unit_name(verdict["unit"], say),
         found=found,

@@ -14,11 +14,6 @@ ENGLISH = {
     "other_values": "(all other values)",
     "holds": "holds",
     "broken": "broken",
-    "unit_rows": "rows",
-    "unit_people": "people",
-    "unit_values": "distinct values",
-    "k_anonymity": "k-anonymity",
-    "l_diversity": "l-diversity",
     "each_sensitive_column": "each sensitive column",
     "contents": "Contents",
     # top of the page

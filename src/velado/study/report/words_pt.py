@@ -14,11 +14,6 @@ PORTUGUESE = {
     "other_values": "(todos os outros valores)",
     "holds": "cumprida",
     "broken": "violada",
-    "unit_rows": "linhas",
-    "unit_people": "pessoas",
-    "unit_values": "valores distintos",
-    "k_anonymity": "k-anonimato",
-    "l_diversity": "l-diversidade",
     "each_sensitive_column": "cada coluna sensível",
     "contents": "Conteúdo",
     # top of the page

@@ -10,6 +10,13 @@ import typer
 
 from velado.apps.cli import options as flags
 from velado.apps.cli import show, summary
+from velado.apps.cli.guarantee_flags import (
+    GuaranteeFlag,
+    LDiversityFlag,
+    PopulationFlag,
+    TClosenessFlag,
+    asked_for,
+)
 from velado.apps.cli.method_flags import DEFAULT_METHOD, META, build_method, promises_k
 from velado.apps.cli.waiting import waiting
 from velado.apps.cli.words import say
@@ -29,14 +36,10 @@ def anonymize(
             "-k", help="k-anonymity: rows or people that share the quasi-identifiers.", show_default="5"
         ),
     ] = None,
-    l_diversity: Annotated[
-        int | None,
-        typer.Option(
-            "--l-diversity",
-            help="Distinct values of every sensitive column in each group.",
-            show_default=False,
-        ),
-    ] = None,
+    l_diversity: LDiversityFlag = None,
+    t_closeness: TClosenessFlag = None,
+    guarantee: GuaranteeFlag = None,
+    population: PopulationFlag = None,
     suppression: Annotated[
         float, typer.Option("--suppression", help="Share of rows that may be dropped, from 0 to 1.")
     ] = 0.0,
@@ -68,6 +71,7 @@ def anonymize(
         "format": flags.one_of(format, flags.FORMATS, "--format"),
         "formulas": flags.one_of(formulas, flags.FORMULAS, "--formulas"),
         "reports": flags.several_of(report, flags.REPORTS, "--report"),
+        "population": population,
         "force": force,
         "language": tongue,
     }
@@ -93,7 +97,7 @@ def anonymize(
             source,
             meaning,
             build_method(chosen, k, ctx.meta.get(META, {})),
-            guarantees(chosen, k, l_diversity, per, meaning),
+            (*own_k(chosen, k, per, meaning), *asked_for(l_diversity, t_closeness, guarantee)),
             out=output,
             progress=progress,
             **settings,
@@ -126,16 +130,11 @@ def inferred(file: Path, encoding: str | None) -> tuple[Any, Any, dict[str, byte
     return table, inspection, {"schema.toml": schema_toml(inspection).encode()}
 
 
-def guarantees(
-    method: type[Any], k: int | None, l_diversity: int | None, per: str | None, schema: Any
-) -> tuple[Any, ...]:
-    """The promises beyond the method's own: l-diversity, and k where the method itself promises nothing."""
-    from velado.anonymize.guarantees import KAnonymity, LDiversity
+def own_k(method: type[Any], k: int | None, per: str | None, schema: Any) -> tuple[Any, ...]:
+    """k-anonymity as a promise of its own, where k was asked for and the method itself promises nothing."""
+    from velado.anonymize.guarantees import KAnonymity
 
-    asked: list[Any] = []
-    if k is not None and not promises_k(method):
-        by_person = per == "person" or (per is None and schema.person is not None)
-        asked.append(KAnonymity(k, "person" if by_person else "row"))
-    if l_diversity is not None:
-        asked.append(LDiversity(l_diversity))
-    return tuple(asked)
+    if k is None or promises_k(method):
+        return ()
+    by_person = per == "person" or (per is None and schema.person is not None)
+    return (KAnonymity(k, "person" if by_person else "row"),)

@@ -10,6 +10,7 @@ import typer
 from velado.apps.cli import options as flags
 from velado.apps.cli import summary
 from velado.apps.cli.commands.anonymize import refuse_existing
+from velado.apps.cli.guarantee_flags import PopulationFlag
 from velado.apps.cli.waiting import waiting
 
 
@@ -26,6 +27,7 @@ def apply(
             show_default=False,
         ),
     ] = None,
+    population: PopulationFlag = None,
     force: flags.Force = False,
     as_json: flags.AsJson = False,
     lang: flags.Lang = None,
@@ -48,6 +50,7 @@ def apply(
             file,
             output,
             recipe_folder=recipe.parent,
+            population=population,
             force=force,
             language=None if lang is None else tongue,  # type: ignore[arg-type]  # checked by language()
             reports=reports,  # type: ignore[arg-type]  # checked by several_of()

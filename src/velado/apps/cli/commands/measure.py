@@ -11,6 +11,7 @@ from velado.apps.cli import options as flags
 from velado.apps.cli import show
 from velado.apps.cli.waiting import waiting
 from velado.apps.cli.words import number, percent, say
+from velado.study.report.units import unit_in
 
 TABLES = ("table.csv", "table.parquet")
 
@@ -99,7 +100,7 @@ def table_of(release: Path) -> Path:
 def _utility(scores: dict[str, Any], lang: str) -> list[list[str]]:
     utility, rows = scores["utility"], scores["rows"]
     out = [
-        [say(lang, "rows"), number(rows["original"], lang), number(rows["published"], lang)],
+        [unit_in(lang, "rows"), number(rows["original"], lang), number(rows["published"], lang)],
     ]
     ncp = utility["ncp"]
     if ncp is not None:
@@ -122,7 +123,7 @@ def _risk(scores: dict[str, Any], lang: str) -> list[list[str]]:
         old, new = before[side], after[side]
         if old is None:
             continue
-        name = say(lang, unit)
+        name = unit_in(lang, unit)
         for key, part, inner in (
             ("prosecutor_highest", "prosecutor", "highest"),
             ("prosecutor_mean", "prosecutor", "mean"),

@@ -9,6 +9,13 @@ import typer
 
 from velado.apps.cli import show
 from velado.apps.cli.failures import failure_of
+from velado.apps.cli.guarantee_flags import (
+    GuaranteeFlag,
+    LDiversityFlag,
+    PopulationFlag,
+    TClosenessFlag,
+    asked_for,
+)
 from velado.apps.cli.options import (
     UNDECLARED,
     AsJson,
@@ -23,6 +30,7 @@ from velado.apps.cli.options import (
 )
 from velado.apps.cli.words import number, say
 from velado.errors import GuaranteeNotMet
+from velado.study.report.units import guarantee_in, unit_in
 
 if TYPE_CHECKING:
     from velado.anonymize.verify import Verification
@@ -34,10 +42,10 @@ def verify(
         Path, typer.Option("--schema", "-s", metavar="FILE", help="Schema file (TOML).", show_default=False)
     ],
     k: Annotated[int, typer.Option("-k", help="Rows (or people) that must share the quasi-identifiers.")] = 5,
-    l_diversity: Annotated[
-        int | None,
-        typer.Option("--l-diversity", help="Distinct sensitive values in each group.", show_default=False),
-    ] = None,
+    l_diversity: LDiversityFlag = None,
+    t_closeness: TClosenessFlag = None,
+    guarantee: GuaranteeFlag = None,
+    population: PopulationFlag = None,
     undeclared: Undeclared = "refuse",
     encoding: Encoding = None,
     as_json: AsJson = False,
@@ -49,17 +57,22 @@ def verify(
 
     Nothing but the file and the schema is trusted. Leaves with exit code 4 when a promise does not hold.
     """
-    from velado.anonymize.guarantees import KAnonymity, LDiversity
+    from velado.anonymize.guarantees import KAnonymity
     from velado.anonymize.verify import verify as check
     from velado.data.io import read_schema
 
     tongue = language(lang)
     one_of(undeclared, UNDECLARED, "--undeclared")
     meaning = read_schema(schema)
-    guarantees: list[Any] = [KAnonymity(k)]
-    if l_diversity is not None:
-        guarantees.append(LDiversity(l_diversity))
-    found = check(file, meaning, guarantees, undeclared=undeclared, encoding=encoding)  # type: ignore[arg-type]
+    guarantees: list[Any] = [KAnonymity(k), *asked_for(l_diversity, t_closeness, guarantee)]
+    found = check(
+        file,
+        meaning,
+        guarantees,
+        population=population,
+        undeclared=undeclared,  # type: ignore[arg-type]  # checked by one_of()
+        encoding=encoding,
+    )
     notes = []
     if found.people_unseen and meaning.person is not None:
         notes.append(say(tongue, "person_absent", column=meaning.person.name))
@@ -87,8 +100,8 @@ def _show(tongue: str, found: Verification, notes: list[str]) -> None:
         [say(tongue, key) for key in ("guarantee", "needed", "achieved", "verdict", "failing")],
         [
             [
-                verdict.guarantee,
-                f"{number(verdict.needed, tongue)} {say(tongue, verdict.unit)}",
+                guarantee_in(tongue, verdict.guarantee),
+                f"{number(verdict.needed, tongue)} {unit_in(tongue, verdict.unit)}",
                 number(verdict.achieved, tongue),
                 say(tongue, "holds" if verdict.holds else "broken"),
                 number(verdict.failing_rows, tongue),

@@ -1,0 +1,280 @@
+"""Several tables about the same people, published so that the promise holds for whoever joins them.
+
+Each table alone may hide a person among k others while the tables together point at one: the crowd of one
+table and the crowd of the next may have a single person in common. So crowds are made once, of *people*:
+
+1. one row per person, with the quasi-identifiers of all tables together (where a person has several rows in a
+   table, the lowest and the highest value of each column);
+2. the method groups those rows, separately for people who are in the same tables, because being in a table at
+   all is visible too;
+3. every row of a person is published with the cover of the whole group, over all its people's rows;
+4. the published tables are joined by person, regrouped by their visible values, and counted; each table alone
+   too. If a group has fewer than k people nothing leaves.
+
+Rows are published in the order of their content: the order of the files would tie tables together. What is
+not hidden is how many rows a person has, if a pseudonym to join by is kept: then the smallest crowd for an
+attacker who knows these numbers is measured and, where it is below k, said in a warning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from velado.anonymize.check import Checked
+from velado.anonymize.goal import Goal, Progress, Promise, silent
+from velado.anonymize.guarantees.base import Guarantee, Verdict
+from velado.anonymize.guarantees.k_anonymity import KAnonymity
+from velado.anonymize.joined_people import Member, classes_of, gather, side_doors
+from velado.anonymize.joined_publish import (
+    PSEUDONYM,
+    check_joined,
+    names_of,
+    publish,
+    raise_if_broken,
+    smallest_by_row_counts,
+    verdicts_on,
+)
+from velado.anonymize.methods.base import Method
+from velado.anonymize.methods.parameters import check_parameters
+from velado.anonymize.pseudonyms import DEFAULT_NAMESPACE, Key
+from velado.anonymize.release import describe
+from velado.anonymize.side_doors import SideDoor, refuse_copies
+from velado.data.partition import Partition
+from velado.data.table import Table
+from velado.data.visible import visible_groups
+from velado.errors import ParameterError, SchemaError
+
+
+@dataclass(frozen=True, repr=False)
+class JoinedTable:
+    """One published table: its *frame*, what it keeps alone and within the joined groups, what it lost."""
+
+    frame: pl.DataFrame
+    quasi: tuple[str, ...]
+    alone: tuple[Verdict, ...]
+    within: tuple[Verdict, ...]
+    losses: Mapping[str, float]
+    suppressed: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values, without any cell."""
+        return {
+            "rows": self.frame.height,
+            "columns": self.frame.columns,
+            "suppressed_rows": self.suppressed,
+            "verdicts_alone": [verdict.to_dict() for verdict in self.alone],
+            "verdicts_within_joined_groups": [verdict.to_dict() for verdict in self.within],
+            "ncp_by_column": dict(self.losses),
+        }
+
+
+@dataclass(frozen=True, repr=False)
+class JoinedRelease:
+    """The published tables, the promise that holds when they are joined, what it cost, how it was made.
+
+    *checked* is what was found on the joined published values, one row per person. *smallest_by_row_counts* is
+    the smallest crowd for an attacker who also knows how many rows a person has in each table; None where no
+    pseudonym is kept, because then the tables do not show it.
+    """
+
+    tables: Mapping[str, JoinedTable]
+    promise: Promise
+    checked: Checked
+    people: int
+    suppressed_people: int
+    method: Method
+    goal: Goal
+    seed: int
+    side_doors: tuple[SideDoor, ...] = ()
+    key_fingerprint: str | None = None
+    smallest_by_row_counts: int | None = None
+    notes: Mapping[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        state = "; ".join(verdict.sentence() for verdict in self.verdicts)
+        return f"JoinedRelease({len(self.tables)} tables, {self.people} people; joined: {state})"
+
+    @property
+    def frames(self) -> dict[str, pl.DataFrame]:
+        """What may leave, by the name of the table."""
+        return {name: table.frame for name, table in self.tables.items()}
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """One verdict per guarantee that counts people, found on the joined published values."""
+        return self.checked.verdicts
+
+    @property
+    def loss(self) -> float:
+        """Mean normalized certainty penalty over the quasi-identifiers of all tables."""
+        return float(np.mean([loss for table in self.tables.values() for loss in table.losses.values()]))
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a reader must know before the tables leave."""
+        out = [door.sentence() for door in self.side_doors]
+        least = min(verdict.needed for verdict in self.verdicts)
+        if self.smallest_by_row_counts is not None and self.smallest_by_row_counts < least:
+            out.append(
+                "Whoever knows how many rows a person has in each table finds a crowd of only "
+                f"{self.smallest_by_row_counts}: publish without the pseudonym if that can be known."
+            )
+        return tuple(out)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Result, promise, cost and how it was made, without any cell value."""
+        return {
+            "result": {
+                "people": self.people,
+                "suppressed_people": self.suppressed_people,
+                "joined_groups": self.checked.partition.count,
+                "tables": {name: table.to_dict() for name, table in self.tables.items()},
+            },
+            "promise": {
+                "type": self.promise,
+                "verdicts": [verdict.to_dict() for verdict in self.verdicts],
+                "readings_of_blanks": [reading.to_dict() for reading in self.checked.readings],
+                "smallest_class_with_row_counts": self.smallest_by_row_counts,
+                "side_doors": [door.to_dict() for door in self.side_doors],
+                "warnings": list(self.warnings),
+            },
+            "cost": {"ncp": self.loss},
+            "how": {
+                "method": describe(self.method),
+                "guarantees": [describe(guarantee) for guarantee in self.goal.guarantees],
+                "suppression_limit": self.goal.suppression,
+                "seed": self.seed,
+                "key_fingerprint": self.key_fingerprint,
+                "notes": dict(self.notes),
+            },
+        }
+
+
+def anonymize_joined(
+    tables: Mapping[str, Table],
+    method: Method,
+    guarantees: Sequence[Guarantee] = (),
+    *,
+    suppression: float = 0.0,
+    seed: int = 0,
+    key: Key | None = None,
+    namespace: str = DEFAULT_NAMESPACE,
+    progress: Progress = silent,
+) -> JoinedRelease:
+    """The *tables* published so that their join keeps k per person and every further guarantee, or an error.
+
+    Every schema marks its person column (`person = true`, role "identifier"); people are matched by its text.
+    k is the method's own or that of a KAnonymity among *guarantees*, and always counts people. Guarantees about
+    sensitive values hold for each table within the joined groups and alone; a sensitive column that two tables
+    share is called "table.column". *suppression* is the share of people who may be left out. With a *key* every
+    row also gets the person's pseudonym, so that the published tables can be joined row by row. The same
+    input, settings and *seed* give the same release.
+    """
+    check_parameters(method)
+    goal = Goal(_counted_in_people(method, guarantees), suppression)
+    _check_tables(tables, key)
+    doors = side_doors(tables)
+    refuse_copies(doors)
+    members, people, gone = gather(tables)
+    _check_readable(members, goal)
+    labels, notes = classes_of(members, people, gone, method, goal, seed, progress)
+    names = names_of(members, people, key, namespace)
+    drafts = {member.name: publish(member, labels, names) for member in members}
+    checked, of_person = check_joined(members, drafts, people, goal)
+    out = {}
+    for member in members:
+        draft = drafts[member.name]
+        within = verdicts_on(member, draft.rows, Partition.of(of_person[member.person[draft.rows]]), goal)
+        alone = verdicts_on(member, draft.rows, visible_groups(draft.frame, member.quasi), goal)
+        for verdict in (*within, *alone):
+            raise_if_broken(verdict, f"table '{member.name}'")
+        original = tables[member.name].rows
+        losses = {name: (total + original - member.table.rows) / original for name, total in draft.losses}
+        out[member.name] = JoinedTable(
+            draft.frame, tuple(member.quasi), alone, within, losses, original - draft.frame.height
+        )
+    return JoinedRelease(
+        out,
+        "as in the paper" if method.promise == "as in the paper" else "guaranteed",
+        checked,
+        people + gone,
+        people + gone - int((labels >= 0).sum()),
+        method,
+        goal,
+        seed,
+        doors,
+        None if key is None else key.fingerprint,
+        None if key is None else smallest_by_row_counts(members, drafts, of_person),
+        notes,
+    )
+
+
+def _counted_in_people(method: Method, guarantees: Sequence[Guarantee]) -> tuple[Guarantee, ...]:
+    own = getattr(method, "k", None) if method.promise != "measured" else None
+    asked = [g.k for g in guarantees if isinstance(g, KAnonymity)] + ([own] if own is not None else [])
+    if not asked:
+        raise ParameterError(
+            "No k was given.",
+            "Without it there is nothing the joined tables could be checked for.",
+            "Use a method with a k, or add KAnonymity(5).",
+        )
+    for guarantee in guarantees:
+        if guarantee.name in ("k-map", "delta-presence"):
+            raise ParameterError(
+                f"{guarantee.name} cannot be promised for several tables at once.",
+                "It compares one table with one population.",
+                "Publish the tables one by one for it, or ask for k-anonymity.",
+            )
+    others = tuple(g for g in guarantees if not isinstance(g, KAnonymity))
+    return (KAnonymity(max(asked), "person"), *others)
+
+
+def _check_readable(members: Sequence[Member], goal: Goal) -> None:
+    known = {name for member in members for name in member.sensitive}
+    for guarantee in goal.guarantees:
+        asked = getattr(guarantee, "column", None)
+        if not isinstance(guarantee, KAnonymity) and not (known if asked is None else asked in known):
+            raise ParameterError(
+                f"{guarantee.name} was asked for, but no table has the sensitive column it needs.",
+                "Without it the promise is empty.",
+                'Give a column role = "sensitive" in its schema; one that two tables share is "table.column".',
+            )
+
+
+def _check_tables(tables: Mapping[str, Table], key: Key | None) -> None:
+    if len(tables) < 2:
+        raise ParameterError(
+            f"{len(tables)} table(s) were given.",
+            "A joined release is made of at least two.",
+            "Use `velado anonymize` for a single table.",
+        )
+    for name, table in tables.items():
+        person = table.schema.person
+        if person is None or person.published:
+            raise SchemaError(
+                f"The schema of '{name}' names no person column."
+                if person is None
+                else f"The person column '{person.name}' of '{name}' would be published.",
+                "Rows of the tables are matched by it, and it must not leave.",
+                'Mark the column with person = true and role = "identifier".',
+            )
+        if key is not None and PSEUDONYM in table.frame.columns:
+            raise SchemaError(
+                f"'{name}' already has a column named '{PSEUDONYM}'.",
+                "The pseudonym to join by is published under that name.",
+                "Rename the column.",
+            )
+    if not any(table.schema.quasi for table in tables.values()):
+        raise SchemaError(
+            "No schema names a published quasi-identifier.",
+            "There is nothing to generalize, so no promise could be made.",
+            'Give role = "quasi" to columns an attacker may know: age, sex, place, dates.',
+        )
+
+
+__all__ = ["JoinedRelease", "JoinedTable", "anonymize_joined"]

@@ -1,0 +1,59 @@
+"""A population beside the table: whom each published group could be, for k-map and delta-presence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from velado.anonymize.recoded import Recoded
+from velado.data.encode import EncodedTable
+from velado.data.io import read_table
+from velado.data.partition import Partition
+from velado.data.schema import Schema
+from velado.data.table import Table
+from velado.errors import ParameterError, SchemaError
+
+
+def match_published(
+    data: EncodedTable, recoded: Recoded, groups: Partition
+) -> tuple[npt.NDArray[np.int64], int]:
+    """The people of the population each visible group could be: those its published covers include.
+
+    People who match no group are counted against every cover the table had, suppressed rows included: that a
+    row was dropped does not tell that a person is absent.
+    """
+    if not all(column.states_cover for column in recoded.columns):
+        raise ParameterError(
+            "A population can only be matched with published values that state what they cover.",
+            "A mean or a most common value does not say whom it could be.",
+            "Use the recoder cover.",
+        )
+    kept = recoded.kept
+    low = [groups.least_and_greatest(c.low[c.codes][kept])[0] for c in recoded.columns]
+    high = [groups.least_and_greatest(c.high[c.codes][kept])[1] for c in recoded.columns]
+    counts, unmatched = data.matching(low, high)
+    if not bool(kept.all()):
+        every = Partition.by_codes(
+            [c.codes for c in recoded.columns], [len(c.values) for c in recoded.columns]
+        )
+        low = [every.least_and_greatest(c.low[c.codes])[0] for c in recoded.columns]
+        high = [every.least_and_greatest(c.high[c.codes])[1] for c in recoded.columns]
+        unmatched = data.matching(low, high)[1]
+    return counts, unmatched
+
+
+def population_table(source: Any, schema: Schema) -> Table:
+    """The quasi-identifiers of a population, read with the meaning *schema* gives them."""
+    raw = read_table(source, encoding=schema.encoding)
+    quasi = [column for column in schema.quasi if column.name in raw.frame.columns]
+    frame = raw.frame.select([column.name for column in quasi])
+    if len(quasi) < len(schema.quasi):
+        absent = [column.name for column in schema.quasi if column.name not in frame.columns]
+        raise SchemaError(
+            f"The population lacks {len(absent)} quasi-identifier(s): {', '.join(absent[:5])}.",
+            "Its people are compared with the table in every one of them.",
+            "Give a population table with the same columns.",
+        )
+    return Table.of(frame, schema.with_columns(quasi), raw.source, raw.fingerprint, separator=raw.separator)

@@ -1,0 +1,246 @@
+"""Pseudonyms: the same identifier gets the same meaningless name in every file, and only the key links them.
+
+A pseudonym is HMAC-SHA-256 of the identifier under a key of its own for each *namespace* (project), cut to 80
+bits and written as 16 letters and digits (base32). Without the key nobody can compute it, so nobody can try
+all 10^9 valid CPF numbers, as they could with a plain hash. With n different identifiers two of them share a
+pseudonym with probability below n^2 / 2^81 (10^7 people: 4 x 10^-11); it is looked for, and refused.
+
+Pseudonyms are not anonymity: rows stay linked, and quasi-identifiers still tell who is who.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, Protocol, get_args
+
+import numpy as np
+import polars as pl
+
+from velado.data.schema import Schema
+from velado.data.table import Table
+from velado.errors import ParameterError, SchemaError, TableError
+
+Normalize = Literal["trim", "digits", "cpf", "exact"]
+NORMALIZE: tuple[str, ...] = get_args(Normalize)
+
+LENGTH = 16
+DEFAULT_NAMESPACE = "default"
+LEAST_KEY_BYTES = 32
+LEAST_KEY_VARIETY = 8
+CPF_DIGITS = 11
+_EXACT_FLOATS = 2.0**53
+_ALPHABET = np.frombuffer(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", dtype=np.uint8)
+_PSEUDONYM = b"velado pseudonym 1\0"
+_FINGERPRINT = b"velado key fingerprint 1\0"
+
+
+class RandomBytes(Protocol):
+    """A source of bytes nobody can predict, such as `velado.randomness.secure()`."""
+
+    def randbytes(self, n: int, /) -> bytes: ...
+
+
+@dataclass(frozen=True, repr=False)
+class Key:
+    """A secret of at least 32 bytes. Its repr shows the fingerprint, never the secret.
+
+    The *fingerprint* (8 hexadecimal digits) tells whether two runs used the same key and nothing else: it is
+    no help in finding a random key.
+    """
+
+    secret: bytes
+
+    def __post_init__(self) -> None:
+        if len(self.secret) < LEAST_KEY_BYTES:
+            raise ParameterError(
+                f"The key has {len(self.secret)} bytes; at least {LEAST_KEY_BYTES} are needed.",
+                "A short key can be guessed, and then every pseudonym can be undone.",
+                "Let velado make one: `velado pseudonymize --new-key --key-file FILE`.",
+            )
+        if len(set(self.secret)) < LEAST_KEY_VARIETY:
+            raise ParameterError(
+                f"The key repeats fewer than {LEAST_KEY_VARIETY} different characters.",
+                "It was not made at random and can be guessed.",
+                "Let velado make one: `velado pseudonymize --new-key --key-file FILE`.",
+            )
+
+    def __repr__(self) -> str:
+        return f"Key(fingerprint={self.fingerprint})"
+
+    @classmethod
+    def of(cls, content: bytes) -> Key:
+        """The key a file or an environment variable holds; white space around it does not count."""
+        return cls(content.strip(b" \t\r\n"))
+
+    @property
+    def fingerprint(self) -> str:
+        """Eight hexadecimal digits that name the key without showing it."""
+        return hashlib.sha256(_FINGERPRINT + self.secret).hexdigest()[:8]
+
+    def within(self, namespace: str) -> bytes:
+        """The key of one namespace: pseudonyms of two namespaces cannot be compared."""
+        if not namespace.strip() or "\0" in namespace:
+            raise ParameterError(
+                "The namespace is empty or holds a zero byte.",
+                "It keeps the pseudonyms of one project apart from those of another.",
+                "Give the project's name, for example --namespace dengue-2024.",
+            )
+        return hmac.digest(self.secret, _PSEUDONYM + namespace.encode(), "sha256")
+
+
+def new_key(source: RandomBytes) -> bytes:
+    """The content of a key file: 256 random bits as 64 hexadecimal digits and a line end."""
+    return source.randbytes(32).hex().encode() + b"\n"
+
+
+def pseudonyms_of(texts: Sequence[str], key: Key, namespace: str = DEFAULT_NAMESPACE) -> list[str]:
+    """One pseudonym for each text, in order. O(number of texts)."""
+    if not texts:
+        return []
+    own = key.within(namespace)
+    # The one loop in Python: hashing is per value, and callers hand in distinct values, not rows.
+    digests = b"".join(hmac.digest(own, text.encode(), "sha256")[:10] for text in texts)
+    bits = np.unpackbits(np.frombuffer(digests, dtype=np.uint8)).reshape(-1, 5)
+    symbols = _ALPHABET[bits @ np.array([16, 8, 4, 2, 1], dtype=np.uint8)]
+    names: list[str] = symbols.view(f"S{LENGTH}").astype(f"U{LENGTH}").tolist()
+    return names
+
+
+def pseudonymize(
+    table: Table,
+    columns: Sequence[str],
+    key: Key,
+    *,
+    namespace: str = DEFAULT_NAMESPACE,
+    normalize: Normalize | Mapping[str, Normalize] = "trim",
+) -> tuple[Table, pl.DataFrame]:
+    """The table with every value of *columns* replaced by its pseudonym, and the mapping that undoes it.
+
+    *normalize* says when two spellings are one value: "trim" (white space around it and the way accents are
+    coded do not count), "digits" (only digits count), "cpf" (digits, padded with zeros to eleven), "exact"; for
+    all columns or by name. Blanks stay as they are. Roles stay as the schema has them: an identifier is still
+    one, and a release drops it until you decide otherwise.
+
+    The mapping has the columns `column`, `original` (as spelled in the table) and `pseudonym`. It names
+    everybody: keep it apart, or do not keep it at all.
+    """
+    ways = _ways(columns, normalize)
+    _check_columns(table.schema, columns)
+    frame = table.frame
+    mappings = []
+    for name in columns:
+        texts = _texts(table, name)
+        values = texts.drop_nulls().unique().sort()
+        normal = _normalized(values, name, ways[name])
+        kept = normal.is_not_null()
+        values, normal = values.filter(kept), normal.filter(kept)
+        distinct = normal.unique().sort()
+        names = pl.Series(pseudonyms_of(distinct.to_list(), key, namespace), dtype=pl.String)
+        if names.n_unique() != len(names):
+            raise TableError(
+                f"Two values of '{name}' got the same pseudonym.",
+                "Two people would be taken for one.",
+                "Use another namespace or another key.",
+            )
+        mapping = pl.DataFrame(
+            {
+                "column": pl.repeat(name, len(values), eager=True, dtype=pl.String),
+                "original": values,
+                "pseudonym": normal.replace_strict(distinct, names, return_dtype=pl.String),
+            }
+        )
+        mappings.append(mapping)
+        # A cell the schema calls missing keeps its text, so that the file is read as before.
+        blank = table.is_missing(name)
+        cells = frame.get_column(name).cast(pl.String)
+        known = texts.replace_strict(
+            mapping["original"], mapping["pseudonym"], default=None, return_dtype=pl.String
+        )
+        frame = frame.with_columns(known.zip_with(~blank, cells).alias(name))
+    schema = table.schema.with_columns(
+        replace(c, kind="text", taxonomy=None, bounds=None, clamp=False) if c.name in ways else c
+        for c in table.schema.columns.values()
+    )
+    return table.with_frame(frame).with_schema(schema), pl.concat(mappings)
+
+
+def _ways(columns: Sequence[str], normalize: Normalize | Mapping[str, Normalize]) -> dict[str, str]:
+    ways: dict[str, str] = dict.fromkeys(columns, "trim")
+    if isinstance(normalize, str):
+        ways = dict.fromkeys(columns, normalize)
+    else:
+        ways.update(normalize)
+    foreign = [name for name in ways if name not in columns]
+    if not columns or len(set(columns)) != len(columns) or foreign:
+        raise ParameterError(
+            f"The columns to pseudonymize are none, named twice, or lack '{foreign[0]}'."
+            if foreign
+            else "The columns to pseudonymize are none, or one is named twice.",
+            "What is to be replaced must be said once and clearly.",
+            "Name each column once, for example --columns cpf,prontuario.",
+        )
+    for way in ways.values():
+        if way not in NORMALIZE:
+            raise ParameterError(
+                f"'{way}' is no known way to normalize identifiers.",
+                f"It is one of {', '.join(NORMALIZE)}.",
+                "Choose one of them.",
+            )
+    return ways
+
+
+def _check_columns(schema: Schema, columns: Sequence[str]) -> None:
+    for name in columns:
+        if name not in schema.columns:
+            raise SchemaError(
+                f"There is no column '{name}'.",
+                "What is not there cannot be replaced.",
+                "Check the spelling in the header of the table.",
+            )
+        if schema.columns[name].role in ("quasi", "sensitive"):
+            raise SchemaError(
+                f"Column '{name}' is no identifier: its role is \"{schema.columns[name].role}\".",
+                "A pseudonym of a value that many share is found out by how often it occurs.",
+                'Protect it with `velado anonymize`, or give it role = "identifier".',
+            )
+
+
+def _texts(table: Table, name: str) -> pl.Series:
+    """The column as text; whole numbers that came as floats lose the point they never had."""
+    series = table.frame.get_column(name)
+    if series.dtype.is_float():
+        present = series.drop_nulls().drop_nans()
+        if not bool(((present == present.floor()) & (present.abs() < _EXACT_FLOATS)).all()):
+            raise TableError(
+                f"Column '{name}' holds numbers with a fraction, or too large to be exact.",
+                "As identifiers they may have lost digits, and two people would be taken for one.",
+                "Read the column as text.",
+            )
+        series = series.fill_nan(None).cast(pl.Int64).cast(pl.String)
+        return series.set(table.is_missing(name), None)
+    return table.text(name)
+
+
+def _normalized(values: pl.Series, name: str, way: str) -> pl.Series:
+    """Each distinct text as it is hashed; null where nothing but white space is left."""
+    if way == "exact":
+        return values
+    trimmed = values.str.normalize("NFC").str.strip_chars()
+    trimmed = trimmed.set(trimmed == "", None)
+    if way == "trim":
+        return trimmed
+    digits = trimmed.str.replace_all(r"[^0-9]", "")
+    bad = int(
+        ((digits == "") | (digits.str.len_bytes() > CPF_DIGITS if way == "cpf" else digits == "")).sum()
+    )
+    if bad:
+        wanted = "one to eleven digits" if way == "cpf" else "a digit"
+        raise TableError(
+            f"{bad} distinct value(s) of '{name}' do not hold {wanted}.",
+            "They would lose what tells them apart, and strangers would share a pseudonym.",
+            f"Correct them, list them in missing_values of the schema, or use --normalize {name}=trim.",
+        )
+    return digits.str.zfill(CPF_DIGITS) if way == "cpf" else digits
