@@ -4,13 +4,28 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 
+import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from velado.anonymize.guarantees import LDiversity
+from velado.anonymize.guarantees import (
+    BetaLikeness,
+    DeltaPresence,
+    EntropyLDiversity,
+    KMap,
+    LDiversity,
+    RecursiveLDiversity,
+    TCloseness,
+)
 from velado.anonymize.methods import GFKMC, METHODS, Mondrian
 from velado.anonymize.release import anonymize
+from velado.data.encode import encode
+from velado.data.io import read_table
+from velado.data.partition import Partition
+from velado.data.schema import Schema
+from velado.data.table import Table
 from velado.errors import GuaranteeNotMet, ParameterError
 from velado.testing import contracts
 from velado.testing.strategies import tables
@@ -83,3 +98,78 @@ def test_every_method_keeps_l_diversity_or_publishes_nothing(method, table, k, l
     contracts.check_promise(release)
     contracts.check_cover(release)
     contracts.check_shape(table, release)
+
+
+VALUES = [
+    EntropyLDiversity(1.5),
+    RecursiveLDiversity(3.0, 2),
+    TCloseness(0.4),
+    BetaLikeness(1.0, "basic"),
+    BetaLikeness(2.0, "enhanced"),
+]
+
+
+@pytest.mark.parametrize("guarantee", VALUES, ids=repr)
+@pytest.mark.parametrize("method", GUARANTEED, ids=lambda m: m.name)
+@settings(max_examples=8)
+@given(table=tables(person=False), k=st.integers(2, 4), suppression=st.sampled_from([0.0, 0.2]))
+def test_every_pair_of_method_and_guarantee_holds_or_publishes_nothing(
+    method, guarantee, table, k, suppression
+):
+    data = encode(table)
+    whole = Partition.of(np.zeros(table.rows, dtype=np.int64))
+    possible = guarantee.check(data.counts(whole)).holds
+    try:
+        release = anonymize(
+            table, table.schema, replace(variants(method)[0], k=k), (guarantee,), suppression=suppression
+        )
+    except GuaranteeNotMet as error:
+        assert not possible, f"one group of all rows keeps it, but: {error.what}"
+        return
+    contracts.check_promise(release)
+    contracts.check_cover(release)
+    contracts.check_shape(table, release)
+
+
+@pytest.mark.parametrize("guarantee", [KMap(6), DeltaPresence(0.0, 0.6)], ids=repr)
+@pytest.mark.parametrize("method", GUARANTEED, ids=lambda m: m.name)
+@settings(max_examples=8)
+@given(table=tables(person=False, min_rows=8), more=tables(person=False, min_rows=20))
+def test_every_pair_of_method_and_population_guarantee_holds(method, guarantee, table, more):
+    quasi = [column.name for column in table.schema.quasi]
+    others = {name: more.frame.get_column(name) for name in quasi if name in more.frame.columns}
+    frame = table.frame.select(quasi)
+    drawn = pl.DataFrame(
+        {n: others.get(n, frame[n].sample(more.rows, with_replacement=True, seed=1)) for n in quasi}
+    )
+    population = pl.concat([frame, frame, drawn])
+    try:
+        release = anonymize(
+            table, table.schema, replace(variants(method)[0], k=2), (guarantee,), population=population
+        )
+    except GuaranteeNotMet:
+        data = encode(table, Table.of(population, table.schema.with_columns(table.schema.quasi)))
+        assert not guarantee.check(data.counts(Partition.of(np.zeros(table.rows, dtype=np.int64)))).holds
+        return
+    contracts.check_population(release, population)
+    contracts.check_cover(release)
+
+
+def test_several_guarantees_hold_in_one_run_and_a_broken_one_is_named(data_folder):
+    table = adult_table(data_folder)
+    wanted = (LDiversity(2), TCloseness(0.3))
+    release = anonymize(table, table.schema, Mondrian(k=5), wanted)
+    assert [verdict.holds for verdict in release.verdicts] == [True, True, True]
+    with pytest.raises(GuaranteeNotMet, match="l-diversity"):
+        anonymize(table, table.schema, Mondrian(k=5), (LDiversity(3), TCloseness(0.3)))
+
+
+def adult_table(data_folder):
+    names = ("sex", "age", "race", "marital_status")
+    columns = {
+        name: {"role": "quasi", "kind": "numeric" if name == "age" else "categorical"} for name in names
+    }
+    columns["income"] = {"role": "sensitive", "kind": "categorical"}
+    return read_table(
+        data_folder / "adult" / "adult_clean.csv", Schema.from_dict({"columns": columns}), "drop"
+    )

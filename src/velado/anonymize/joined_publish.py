@@ -83,10 +83,9 @@ def check_joined(
     for member in members:
         draft = drafts[member.name]
         shown = draft.frame.select(
-            pl.col(name).cast(pl.String).alias(f"{member.name}.{name}") for name in member.quasi
-        )
-        shown = shown.with_columns(
-            pl.lit("yes").alias(f"in {member.name}"), pl.Series(_ROW, member.person[draft.rows])
+            pl.Series(_ROW, member.person[draft.rows]),
+            pl.lit("yes").alias(f"in {member.name}"),
+            *(pl.col(name).cast(pl.String).alias(f"{member.name}.{name}") for name in member.quasi),
         )
         view = view.join(shown.unique(), on=_ROW, how="left", maintain_order="left").with_columns(
             pl.col(f"in {member.name}").fill_null("no")

@@ -105,7 +105,16 @@ def posterior_risk(rows: IntArray, people: FloatArray, formula: Formula = "appro
     f = pairs[:, 0]
     # A weight below one would make the population smaller than the sample: the sample is then all of it.
     p = np.minimum(f / np.maximum(pairs[:, 1], f), 1.0)
-    risk = p / f * hyp2f1(1.0, 1.0, f + 1.0, 1.0 - p)
+    few = f < 20
+    series = np.ones(f.size)
+    series[few] = hyp2f1(1.0, 1.0, f[few] + 1.0, 1.0 - p[few])
+    # SciPy's function fails for hundreds of rows. There the terms k! (1-p)^k / ((f+1)...(f+k)) fall fast: from
+    # twenty rows on, sixty of them are exact to the last digit.
+    term = np.ones(f.size - int(few.sum()))
+    for k in range(60):
+        term = term * (k + 1) / (f[~few] + 1 + k) * (1.0 - p[~few])
+        series[~few] += term
+    risk = p / f * series
     if formula == "approximate":
         risk = np.where(f > 2, p / (f - (1.0 - p)), risk)
     return np.asarray(risk[of.reshape(-1)], dtype=np.float64)
@@ -126,21 +135,25 @@ def matching_weights(
     labels, count = group_by_codes(codes, sizes)
     example = np.empty(count, dtype=np.int64)
     example[labels] = np.arange(rows)
-    held = [np.bincount(labels, weights=weight, minlength=count) for weight in weights]
+    held: list[FloatArray] = [
+        np.bincount(labels, weights=weight, minlength=count).astype(np.float64) for weight in weights
+    ]
     tuples = [column[example] for column in codes]
     blank = np.stack([column == code for column, code in zip(tuples, missing, strict=True)], axis=1)
     if not blank.any():
         return tuple(part[labels] for part in held)
     patterns, of = np.unique(blank, axis=0, return_inverse=True)
     members = [np.flatnonzero(of.reshape(-1) == number) for number in range(len(patterns))]
-    out = [np.zeros(count) for _ in weights]
+    out: list[FloatArray] = [np.zeros(count) for _ in weights]
     for mine, pattern in zip(members, patterns, strict=True):
         for theirs, other in zip(members, patterns, strict=True):
             shown = np.flatnonzero(~pattern & ~other)
             both = np.concatenate((mine, theirs))
             joint, groups = np.zeros(both.size, dtype=np.int32), 1
             if shown.size:
-                joint, groups = group_by_codes([tuples[at][both] for at in shown], [sizes[at] for at in shown])
+                joint, groups = group_by_codes(
+                    [tuples[at][both] for at in shown], [sizes[at] for at in shown]
+                )
             for total, part in zip(out, held, strict=True):
                 summed = np.bincount(joint[mine.size :], weights=part[theirs], minlength=groups)
                 total[mine] += summed[joint[: mine.size]]

@@ -162,7 +162,9 @@ def linkage_with(
     data = replace(published.data, columns=tuple(published.data.columns[at] for at in chosen))
     released = [
         # A number without a cover has code -1; its value is what counts.
-        ReleasedColumn(np.maximum(part.low, 0)[part.codes], np.maximum(part.high, 0)[part.codes], part.value[part.codes])
+        ReleasedColumn(
+            np.maximum(part.low, 0)[part.codes], np.maximum(part.high, 0)[part.codes], part.value[part.codes]
+        )
         for part in (published.columns[at] for at in chosen)
     ]
     return record_linkage(

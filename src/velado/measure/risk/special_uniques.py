@@ -42,7 +42,9 @@ class SpecialUniques:
     intrusion: FloatArray
 
     def __repr__(self) -> str:
-        return f"SpecialUniques(rows={self.rows}, special={self.special_rows}, largest_key={self.largest_key})"
+        return (
+            f"SpecialUniques(rows={self.rows}, special={self.special_rows}, largest_key={self.largest_key})"
+        )
 
     @property
     def special_rows(self) -> int:
