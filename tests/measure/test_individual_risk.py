@@ -166,3 +166,11 @@ def test_unknown_settings_are_refused() -> None:
         individual_risk(encoded(A=A), WEIGHT, formula="guess")
     with pytest.raises(ParameterError, match="Blanks"):
         individual_risk(encoded(A=A), blanks="never")
+
+
+def test_too_many_patterns_of_blanks_are_refused_and_may_be_read_as_values() -> None:
+    bits = (np.arange(1024)[:, None] >> np.arange(10)) & 1
+    columns = {f"c{at}": [None if bit else 1 for bit in bits[:, at].tolist()] for at in range(10)}
+    with pytest.raises(ParameterError, match="1024 different sets of blank columns; the limit is 512"):
+        individual_risk(encoded(**columns))
+    assert individual_risk(encoded(**columns), blanks="value").class_rows.tolist() == [1] * 1024

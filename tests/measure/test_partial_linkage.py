@@ -63,6 +63,11 @@ def test_the_worst_subsets_come_first_and_the_default_is_three_columns(people) -
     uniques = [part.after.unique_rows for part in same.subsets]
     assert uniques == sorted(uniques, reverse=True) and uniques[0] > 0
     assert "age" in same.worst(1)[0].columns
+    coarse = partial_knowledge(read_published(table_of(people), recoded(people)))
+    order = [
+        (-part.after.unique_rows, part.after.smallest_class, -part.after.mean_risk) for part in coarse.subsets
+    ]
+    assert order == sorted(order) and len({smallest for _, smallest, _ in order}) > 2
     document = same.to_dict(2)
     assert json.loads(json.dumps(document, allow_nan=False)) == document
     assert len(document["worst"]) == 2 and "norte" not in json.dumps(document)

@@ -96,6 +96,10 @@ def test_the_intrusion_score_spreads_the_tables_chance_by_score() -> None:
     uneven = special_uniques("ab", codes, sizes)
     assert uneven.scores.tolist() == [2, 1, 1, 1, 0, 0]
     assert uneven.intrusion[0] > uneven.intrusion[1] == uneven.intrusion[2] > 0
+    # With two columns q = 1.3; the one pair gives odds of 0.99 / 0.01.
+    shares = 2**-1.3 + 3
+    assert uneven.intrusion[0] == pytest.approx(1 / (1 + 99 / (2**1.3 * shares)))
+    assert uneven.intrusion[1] == pytest.approx(1 / (1 + 99 / shares))
 
 
 def test_the_summary_and_the_repr_hold_no_row() -> None:

@@ -216,11 +216,11 @@ def _groups(
     """Groups of people that keep the goal: the method's for k, then merged where sensitive values ask for more."""
     if not view.columns:
         return Partition(np.zeros(view.rows, dtype=np.int32), 1), {}
+    progress(0.0, method.title)
     # To the method each row is a person, so rows are what it counts.
     k = max(guarantee.k for guarantee in goal.guarantees if isinstance(guarantee, KAnonymity))
     crowd = Goal((KAnonymity(k, "row"),), min(1.0, spare / view.rows))
     plain = EncodedTable(view.columns, view.rows)
-    progress(0.0, method.title)
     recoded = method.anonymize(plain, crowd, seeded(seed, method.name, named), progress)
     if recoded.partition is not None:
         labels = np.where(recoded.kept, recoded.partition.labels, -1)

@@ -80,15 +80,16 @@ def check_joined(
         present[member.person[drafts[member.name].rows]] = True
     codes = np.flatnonzero(present)
     view = pl.DataFrame({_ROW: codes})
-    for member in members:
+    for at, member in enumerate(members):
         draft = drafts[member.name]
+        # Numbers keep the columns of two tables apart whatever they are called.
         shown = draft.frame.select(
             pl.Series(_ROW, member.person[draft.rows]),
-            pl.lit("yes").alias(f"in {member.name}"),
-            *(pl.col(name).cast(pl.String).alias(f"{member.name}.{name}") for name in member.quasi),
+            pl.lit("yes").alias(f"{at}"),
+            *(pl.col(name).cast(pl.String).alias(f"{at} {name}") for name in member.quasi),
         )
         view = view.join(shown.unique(), on=_ROW, how="left", maintain_order="left").with_columns(
-            pl.col(f"in {member.name}").fill_null("no")
+            pl.col(f"{at}").fill_null("no")
         )
     if view.height != codes.size:
         raise GuaranteeNotMet(

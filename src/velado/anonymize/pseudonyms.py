@@ -97,7 +97,7 @@ def new_key(source: RandomBytes) -> bytes:
 
 
 def pseudonyms_of(texts: Sequence[str], key: Key, namespace: str = DEFAULT_NAMESPACE) -> list[str]:
-    """One pseudonym for each text, in order. O(number of texts)."""
+    """One pseudonym for each of the distinct *texts*, in order; no two are the same. O(number of texts)."""
     if not texts:
         return []
     own = key.within(namespace)
@@ -106,6 +106,12 @@ def pseudonyms_of(texts: Sequence[str], key: Key, namespace: str = DEFAULT_NAMES
     bits = np.unpackbits(np.frombuffer(digests, dtype=np.uint8)).reshape(-1, 5)
     symbols = _ALPHABET[bits @ np.array([16, 8, 4, 2, 1], dtype=np.uint8)]
     names: list[str] = symbols.view(f"S{LENGTH}").astype(f"U{LENGTH}").tolist()
+    if len(set(names)) != len(names):
+        raise TableError(
+            "Two identifiers got the same pseudonym.",
+            "Two people would be taken for one.",
+            "Use another namespace or another key.",
+        )
     return names
 
 
@@ -139,12 +145,6 @@ def pseudonymize(
         values, normal = values.filter(kept), normal.filter(kept)
         distinct = normal.unique().sort()
         names = pl.Series(pseudonyms_of(distinct.to_list(), key, namespace), dtype=pl.String)
-        if names.n_unique() != len(names):
-            raise TableError(
-                f"Two values of '{name}' got the same pseudonym.",
-                "Two people would be taken for one.",
-                "Use another namespace or another key.",
-            )
         mapping = pl.DataFrame(
             {
                 "column": pl.repeat(name, len(values), eager=True, dtype=pl.String),

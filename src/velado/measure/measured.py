@@ -18,6 +18,7 @@ from velado.data.visible import visible_codes
 from velado.errors import ParameterError
 from velado.measure.published import PublishedTable, Substitutions, read_published
 from velado.measure.risk.class_sizes import ClassSizes, class_sizes
+from velado.measure.risk.disclosure import Disclosure, disclosure
 from velado.measure.risk.record_linkage import (
     Direction,
     LinkageResult,
@@ -84,6 +85,7 @@ class Scores:
     ncp_charged_for: str = ""
     false_cells: FalseCells | None = None
     linkage: LinkageResult | None = None
+    disclosure: Disclosure | None = None
     not_measured: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
@@ -111,6 +113,7 @@ class Scores:
                 "before": self.before.to_dict(),
                 "after": self.after.to_dict(),
                 "record_linkage": None if self.linkage is None else self.linkage.to_dict(),
+                **({} if self.disclosure is None else self.disclosure.to_dict()),
             },
             "not_measured": dict(self.not_measured),
             "notes": list(self.notes),
@@ -119,7 +122,12 @@ class Scores:
 
 @dataclass(frozen=True)
 class Settings:
-    """Which of the named variants to compute; *linkage* None runs it up to LINKAGE_ROWS rows."""
+    """Which of the named variants to compute; *linkage* None runs it up to LINKAGE_ROWS rows.
+
+    *partial_knowledge* None measures it while it is cheap. *special_uniques* searches keys of up to *largest_key*
+    columns (default 4). *sampling_fraction*, the share of the population in the original table, has population
+    uniqueness estimated.
+    """
 
     variant: Variant = "leaves-1"
     divisor_columns: int | None = None
@@ -129,6 +137,10 @@ class Settings:
     scaling: Scaling = "range"
     metric: Metric = "manhattan"
     linkage: bool | None = None
+    partial_knowledge: bool | None = None
+    special_uniques: bool = False
+    largest_key: int | None = None
+    sampling_fraction: float | None = None
 
 
 def measure(
@@ -161,6 +173,7 @@ def measure(
     return _scores(
         published,
         release.frame,
+        table.schema.missing_values,
         settings,
         ncp,
         "the cover of each group",
@@ -218,12 +231,15 @@ def measure_files(
             "auto": "it stands for (of the rows that show it where it was chosen by value, else of its class)",
         }[settings.substitutions]
         charged = f"what each text states; where that is false of a row, the true values {stands}"
-    return _scores(published, frame, settings, ncp, charged, k, population, skipped)
+    return _scores(
+        published, frame, original.schema.missing_values, settings, ncp, charged, k, population, skipped
+    )
 
 
 def _scores(
     published: PublishedTable,
     frame: pl.DataFrame,
+    missing_values: tuple[str, ...],
     settings: Settings,
     ncp: CertaintyPenalty | None,
     charged: str,
@@ -246,6 +262,16 @@ def _scores(
     else:
         truth = false_cells(published)
     linkage = _linkage(published, settings, skipped)
+    given_away = disclosure(
+        published,
+        frame,
+        missing_values,
+        partial=settings.partial_knowledge,
+        special=settings.special_uniques,
+        largest_key=settings.largest_key,
+        fraction=settings.sampling_fraction,
+    )
+    skipped.update(given_away.skipped)
     notes = []
     if published.agreeing is not None and published.agreeing < 1:
         differing = round((1 - published.agreeing) * published.rows)
@@ -265,6 +291,7 @@ def _scores(
         charged,
         truth,
         linkage,
+        given_away,
         skipped,
         tuple(notes),
     )

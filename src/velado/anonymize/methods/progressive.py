@@ -117,7 +117,9 @@ def _cut_the_rest(
     if rows.size < max(2 * goal.least_rows, 2):
         return 0
     try:
-        part = Mondrian(k=max(goal.least_rows, 2)).anonymize(data.subset(rows), goal, random, silent).partition
+        part = (
+            Mondrian(k=max(goal.least_rows, 2)).anonymize(data.subset(rows), goal, random, silent).partition
+        )
     except GuaranteeNotMet:
         return 0
     assert part is not None

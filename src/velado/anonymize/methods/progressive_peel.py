@@ -206,9 +206,7 @@ class _Visit:
         return rows, starts, partition.sizes
 
 
-def _gathered(
-    values: IntArray, starts: Longs, sizes: Longs
-) -> tuple[IntArray, Longs]:
+def _gathered(values: IntArray, starts: Longs, sizes: Longs) -> tuple[IntArray, Longs]:
     """The runs values[start : start + size] one after another, and which run each entry is of."""
     run = np.repeat(np.arange(starts.size), sizes)
     offset = np.arange(run.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)

@@ -10,7 +10,18 @@ import click
 import typer
 
 from velado.apps.cli import failures
-from velado.apps.cli.commands import anonymize, apply, demo, inspect, measure, methods, verify
+from velado.apps.cli.commands import (
+    anonymize,
+    apply,
+    compare,
+    demo,
+    inspect,
+    joined,
+    measure,
+    methods,
+    pseudonymize,
+    verify,
+)
 from velado.apps.cli.method_flags import CommandWithMethodFlags
 from velado.apps.cli.options import ARGUMENTS, Command, language
 from velado.apps.cli.words import EXIT_CODES
@@ -52,6 +63,9 @@ app.command("anonymize", cls=CommandWithMethodFlags)(anonymize.anonymize)
 app.command("verify", cls=Command)(verify.verify)
 app.command("measure", cls=Command)(measure.measure)
 app.command("apply", cls=Command)(apply.apply)
+app.command("pseudonymize", cls=Command)(pseudonymize.pseudonymize)
+app.command("joined", cls=CommandWithMethodFlags)(joined.joined)
+app.command("compare", cls=Command)(compare.compare)
 app.command("methods", cls=Command)(methods.methods)
 app.command("demo", cls=Command)(demo.demo)
 

@@ -123,6 +123,13 @@ _EN = {
     "linkage": "linkage",
     "not_measured": "Not measured",
     # methods
+    "compare_title": "Methods at k = {k} on {rows} rows, the least loss first",
+    "compare_loss": "loss (NCP)",
+    "compare_groups": "groups",
+    "compare_suppressed": "suppressed",
+    "compare_linked": "linked",
+    "compare_seconds": "CPU s",
+    "compare_reason": "why not",
     "methods_title": "Methods",
     "name": "name",
     "promise": "promise",
@@ -133,6 +140,17 @@ _EN = {
     "default": "default",
     "meaning": "meaning",
     "methods_hint": "Parameters of one method: velado methods NAME",
+    # pseudonymize, joined
+    "key_written": "Key {fingerprint} written to {path}, readable by you alone. Keep it apart from the tables, and back it up.",
+    "pseudonyms_written": (
+        "{path}: {rows} rows; {identifiers} identifiers in {columns} replaced with the key {fingerprint}."
+    ),
+    "pseudonyms_are_personal": (
+        "Pseudonyms are not anonymity: the other columns can still tell who is who. To publish, use velado anonymize."
+    ),
+    "mapping_written": "{path} names every person behind a pseudonym: store it apart, and never send it along.",
+    "joined_table": "Table {name}: {rows} rows published, {suppressed} suppressed",
+    "joined_people": "Joined: {people} people in {groups} groups; left out: {suppressed}; information loss (NCP): {loss}",
 }
 
 _PT = {
@@ -226,6 +244,13 @@ _PT = {
     "unique": "únicos",
     "linkage": "ligação de registros",
     "not_measured": "Não medido",
+    "compare_title": "Métodos com k = {k} em {rows} linhas, a menor perda primeiro",
+    "compare_loss": "perda (NCP)",
+    "compare_groups": "grupos",
+    "compare_suppressed": "suprimidas",
+    "compare_linked": "ligadas",
+    "compare_seconds": "s de CPU",
+    "compare_reason": "por que não",
     "methods_title": "Métodos",
     "name": "nome",
     "promise": "promessa",
@@ -236,6 +261,20 @@ _PT = {
     "default": "padrão",
     "meaning": "significado",
     "methods_hint": "Parâmetros de um método: velado methods NOME",
+    "key_written": (
+        "Chave {fingerprint} escrita em {path}, que só você pode ler. Guarde-a longe das tabelas e faça uma cópia."
+    ),
+    "pseudonyms_written": (
+        "{path}: {rows} linhas; {identifiers} identificadores em {columns} trocados com a chave {fingerprint}."
+    ),
+    "pseudonyms_are_personal": (
+        "Pseudônimo não é anonimato: as outras colunas ainda podem dizer quem é quem. Para publicar, use velado anonymize."
+    ),
+    "mapping_written": "{path} dá o nome por trás de cada pseudônimo: guarde-o à parte e nunca o envie junto.",
+    "joined_table": "Tabela {name}: {rows} linhas publicadas, {suppressed} suprimidas",
+    "joined_people": (
+        "Juntas: {people} pessoas em {groups} grupos; deixadas de fora: {suppressed}; perda de informação (NCP): {loss}"
+    ),
 }
 
 WORDS: Mapping[str, Mapping[str, str]] = {"en": _EN, "pt": _PT}

@@ -14,6 +14,8 @@ from velado.errors import ParameterError
 
 Formula = Literal["approximate", "exact"]
 Blanks = Literal["wildcard", "value"]
+PATTERNS = 512
+"""Above this many different sets of blank columns the pairwise matching of patterns is refused."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -127,7 +129,8 @@ def matching_weights(
 
     Two rows agree when every column is equal, or missing in one of them. *missing* is the code that matches
     everything, -1 for none. Distinct tuples are split by their pattern of blanks and every pair of patterns is
-    matched on the columns both show: O(P G) for P patterns and G distinct tuples, never rows x rows.
+    matched on the columns both show: O(P G) for P patterns and G distinct tuples, never rows x rows. Refused
+    above PATTERNS patterns.
     """
     rows = codes[0].size
     if not rows:
@@ -143,6 +146,12 @@ def matching_weights(
     if not blank.any():
         return tuple(part[labels] for part in held)
     patterns, of = np.unique(blank, axis=0, return_inverse=True)
+    if len(patterns) > PATTERNS:
+        raise ParameterError(
+            f"The rows have {len(patterns)} different sets of blank columns; the limit is {PATTERNS}.",
+            "Each set is matched with every other when a blank may be any value.",
+            "Read blanks as a value of their own, or measure fewer columns.",
+        )
     members = [np.flatnonzero(of.reshape(-1) == number) for number in range(len(patterns))]
     out: list[FloatArray] = [np.zeros(count) for _ in weights]
     for mine, pattern in zip(members, patterns, strict=True):

@@ -138,8 +138,7 @@ def special_uniques(
             keys[size] += found
             score[minimal] += weight
             by_column[list(chosen)] += weight * found
-            # What any part of the set singles out, the set does too, also where a blank hides the rest.
-            now[chosen] = np.packbits(alone) | covered
+            now[chosen] = np.packbits(alone)
         before = now
     total = float(score.sum())
     percent = 100.0 * by_column / total if total else np.zeros(columns)
