@@ -317,6 +317,12 @@ def test_people_with_a_blank_that_is_suppressed_leave_every_table():
         anonymize_joined(tables, Mondrian(k=5))
     release = anonymize_joined(tables, Mondrian(k=5), suppression=0.02, key=KEY)
     assert release.suppressed_people == 1 and release.people == 60
+    ages = tables["patients"].frame["age"].replace("", None).cast(pl.Float64)
+    lost = 1.0  # the person who left has lost everything
+    for row in read_back(release)["patients"]:
+        low, _, high = row["age"].strip("[]").partition("..")
+        lost += (float(high or low) - float(low)) / (ages.max() - ages.min())
+    assert release.tables["patients"].losses["age"] == pytest.approx(lost / 60)
     gone = pseudonyms_of(["p3"], KEY)[0]
     assert all(gone not in frame["pseudonym"].to_list() for frame in release.frames.values())
 

@@ -35,7 +35,8 @@ class Release:
     """The published table, its promise, what it cost, and how it was made.
 
     *frame* is what may leave. *table*, *data* and *recoded* belong to the owner: they are needed to measure
-    and to explain, and hold the original values.
+    and to explain, and hold the original values. *table* is what the method saw; *original* is the table as it
+    was read, before any column operation.
     """
 
     frame: pl.DataFrame
@@ -52,6 +53,7 @@ class Release:
     operations: tuple[Operation, ...] = ()
     warnings: tuple[str, ...] = ()
     notes: Mapping[str, Any] = field(default_factory=dict)
+    original: Table | None = None
 
     def __repr__(self) -> str:
         state = "; ".join(verdict.sentence() for verdict in self.verdicts) or "no guarantee, measured only"
@@ -69,7 +71,10 @@ class Release:
 
     @property
     def losses(self) -> dict[str, float]:
-        """Mean normalized certainty penalty of each quasi-identifier; suppressed rows count 1."""
+        """Mean normalized certainty penalty of each quasi-identifier, against the table the method saw.
+
+        Suppressed rows count 1. What column operations cost before is not in it; `measure` charges them too.
+        """
         out: dict[str, float] = {}
         for column, published in zip(self.data.columns, self.recoded.columns, strict=True):
             losses = np.where(self.recoded.kept, published.losses(column), 1.0)
@@ -146,6 +151,7 @@ def anonymize(
     table = read_table(source, schema, undeclared)
     _check_roles(table.schema)
     goal = Goal((*_own_guarantees(method, table.schema, per), *guarantees), suppression)
+    original = table
     if operations:
         table = apply_operations(table, tuple(operations), seed)
     doors = find_side_doors(table)
@@ -166,9 +172,10 @@ def anonymize(
     recoded = method.anonymize(
         data, replace(goal, suppression=spare / data.rows), seeded(seed, method.name), progress
     )
-    return release(
+    made = release(
         table, used, data, recoded, goal, method, seed, present, doors, tuple(operations), warnings
     )
+    return replace(made, original=original)
 
 
 def release(

@@ -179,9 +179,15 @@ def _with_blank_leaf(tree: Taxonomy) -> tuple[Taxonomy, int]:
 
 def _taxonomy(table: Table, column: Column, values: list[str]) -> Taxonomy:
     spec = column.taxonomy
+    typed = (
+        table.frame.schema[column.name] in (pl.Date, pl.Datetime)
+        if column.name in table.frame.columns
+        else False
+    )
+    form = "%Y-%m-%d" if typed else column.format
     if spec is None:
         if column.kind == "date":
-            return builders.dates(values, form=column.format, column=column.name)
+            return builders.dates(values, form=form, column=column.name)
         return builders.automatic(values, column.name)
     options = dict(spec.options)
     if spec.paths is not None:
@@ -199,7 +205,9 @@ def _taxonomy(table: Table, column: Column, values: list[str]) -> Taxonomy:
         return builders.prefix(values, options["keep"], str(options.get("mask", "*")), column.name)
     if spec.builder == "dates":
         levels = options.get("levels", list(builders.DATE_LEVELS[1:]))
-        return builders.dates(values, levels, str(options.get("format", column.format)), column.name)
+        return builders.dates(
+            values, levels, form if typed else str(options.get("format", form)), column.name
+        )
     if spec.builder == "flat":
         return builders.flat(values, column.name)
     if spec.builder == "auto":

@@ -24,7 +24,7 @@ from velado.data.exposure import (
     separation,
 )
 from velado.data.identifiers import Found, IdentifierKind, find_identifier, header_says
-from velado.data.kinds import Inferred, infer_kind, missing_tokens
+from velado.data.kinds import LOOKS_LIKE_DATES, Inferred, infer_kind, missing_tokens
 from velado.data.schema import Column, Kind, Role, Schema
 from velado.data.table import Table
 
@@ -173,7 +173,7 @@ def _role(name: str, inferred: Inferred, identifier: Found | None) -> tuple[Role
             why = "names and places hide in free text: read it before it is published"
             return "other", (inferred.why, why), False
         return "other", (inferred.why,), True
-    if inferred.kind == "date":
+    if inferred.kind == "date" or inferred.why == LOOKS_LIKE_DATES:
         return "quasi", (inferred.why, "outsiders often know the day of an event in somebody's life"), True
     if header_says(name, "sensitive"):
         return "sensitive", (inferred.why, "the header names something private"), True

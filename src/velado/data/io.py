@@ -148,6 +148,12 @@ def parse_csv(
     utf8 = encoding.lower().replace("_", "-") in ("utf-8", "utf8", "utf-8-sig")
     try:
         if not utf8:
+            if _is_utf8_with_accents(data):
+                raise TableError(
+                    f"'{name}' is declared as {encoding} but is written in UTF-8.",
+                    "Read as declared, every accented letter would be garbled.",
+                    'Pass --encoding utf-8, or set encoding = "utf-8" in [table] of the schema.',
+                )
             data = data.decode(encoding).encode("utf-8")
         else:
             # Decoding costs little and finds the one thing Polars would report with the cell in the message.
@@ -199,6 +205,17 @@ def parse_csv(
     # Polars and the csv module read doubled quotes in a header differently; ours is the one the schema is matched with.
     frame.columns = header
     return frame, separator
+
+
+def _is_utf8_with_accents(data: bytes) -> bool:
+    # Text of a one-byte encoding is hardly ever valid UTF-8 by accident once it has accents.
+    if data.isascii():
+        return False
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _first_record(data: bytes) -> str:

@@ -14,7 +14,15 @@ MISSING_TOKENS = frozenset(
     ["", "NA", "N/A", "n/a", "#N/A", "na", "NaN", "nan", "NAN", "null", "NULL", "Null", "?", "-", "--"]
 )
 DATE_FORMATS = ("%Y-%m-%d", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%d.%m.%Y", "%Y/%m/%d")
-DATETIME_FORMATS = ("%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%d/%m/%Y %H:%M:%S", "%d/%m/%Y %H:%M")
+DATETIME_FORMATS = (
+    "%Y-%m-%d %H:%M:%S",
+    "%Y-%m-%dT%H:%M:%S",
+    "%d/%m/%Y %H:%M:%S",
+    "%d/%m/%Y %H:%M",
+    "%Y-%m-%d %H:%M",
+    "%Y-%m-%dT%H:%M",
+)
+LOOKS_LIKE_DATES = "values look like dates, but not all in one form"
 _EXACT_LIMIT = 2.0**53
 
 
@@ -49,7 +57,7 @@ def infer_kind(name: str, texts: pl.Series, dtype: pl.DataType, distinct: int, s
     """
     if texts.len() == 0:
         return Inferred("text", "no row has a value")
-    if dtype == pl.Date:
+    if isinstance(dtype, pl.Date | pl.Datetime):
         return Inferred("date", "dates")
     if dtype == pl.Boolean:
         return Inferred("categorical", "true or false")
@@ -93,7 +101,8 @@ def _numeric(
 
 
 def _date(texts: pl.Series, sample: pl.Series) -> Inferred | None:
-    if not bool(sample.str.contains(r"^\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}").all()):
+    looks = sample.str.contains(r"^\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}|^\d{1,2}[-/.]\d{4}$|^\d{4}[-/.]\d{1,2}$")
+    if not 2 * int(looks.sum()) > sample.len():
         return None
     distinct = texts.unique()
     for form in DATE_FORMATS:
@@ -102,7 +111,7 @@ def _date(texts: pl.Series, sample: pl.Series) -> Inferred | None:
     for form in DATETIME_FORMATS:
         if _fits(sample, form, pl.Datetime) and _fits(distinct, form, pl.Datetime):
             return Inferred("date", f"times of the form {form}", format=form)
-    return Inferred("categorical", "values look like dates, but not all in one form")
+    return Inferred("categorical", LOOKS_LIKE_DATES)
 
 
 def _fits(texts: pl.Series, form: str, kind: type[pl.Date] | type[pl.Datetime]) -> bool:

@@ -96,6 +96,8 @@ class Table:
     def text(self, name: str) -> pl.Series:
         """A column as text, missing values as null."""
         series = self.frame.get_column(name)
+        if isinstance(series.dtype, pl.Datetime) and self.schema.columns[name].kind == "date":
+            series = series.dt.date()  # a date is a day; the hour has no place in its taxonomy
         return series.cast(pl.String).set(self.is_missing(name), None)
 
     def to_dict(self) -> dict[str, Any]:

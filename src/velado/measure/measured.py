@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from velado.data.encode import EncodedTable, encode
 from velado.data.partition import BoolArray, IntArray, Partition
 from velado.data.table import Table
 from velado.data.visible import visible_codes
-from velado.errors import ParameterError
+from velado.errors import InputError, ParameterError
 from velado.measure.published import PublishedTable, Substitutions, read_published
 from velado.measure.risk.class_sizes import ClassSizes, class_sizes
 from velado.measure.risk.disclosure import Disclosure, disclosure
@@ -150,9 +150,25 @@ def measure(
 
     The published frame is read back text by text, as a stranger would. Only what the loss is charged for
     comes from the method: the cover of each group, which a substitution's text does not show. *population* is
-    a frame recoded like the release, for the journalist.
+    a frame recoded like the release, for the journalist. Where column operations were done first, the release
+    is compared with the table before them; only if its texts cannot be read against that table (a mask without
+    a place in the taxonomy) with the table after, and then false cells are not counted.
     """
     settings = settings or Settings()
+    ks = [part.k for part in release.goal.guarantees if isinstance(part, KAnonymity)]
+    unread = ""
+    if release.operations and release.original is not None:
+        try:
+            return measure_files(
+                release.original,
+                release.frame,
+                kept=release.kept,
+                k=max(ks, default=None),
+                settings=settings,
+                population=population,
+            )
+        except InputError as error:
+            unread = error.what
     table = release.table
     data = release.data if release.data.rows == table.rows else encode(table)
     published = read_published(table, release.frame, release.kept, data)
@@ -169,8 +185,7 @@ def measure(
         partition=Partition(labels, release.checked.partition.count),
         divisor_columns=settings.divisor_columns,
     )
-    ks = [part.k for part in release.goal.guarantees if isinstance(part, KAnonymity)]
-    return _scores(
+    scores = _scores(
         published,
         release.frame,
         table.schema.missing_values,
@@ -180,6 +195,15 @@ def measure(
         max(ks, default=None),
         population,
         {},
+    )
+    if not unread:
+        return scores
+    reason = f"Compared with the table after its column operations, because: {unread}"
+    return replace(
+        scores,
+        false_cells=None,
+        not_measured={**scores.not_measured, "false_cells": reason},
+        notes=(*scores.notes, reason),
     )
 
 

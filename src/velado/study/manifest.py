@@ -25,6 +25,7 @@ def manifest(
     table_file: str,
     table_sha256: str,
     population: Table | None = None,
+    formulas: int = 0,
 ) -> dict[str, Any]:
     """Everything an auditor needs to know of a release, without values, times or durations.
 
@@ -52,6 +53,7 @@ def manifest(
         },
         "side_doors": facts["promise"]["side_doors"],
         "warnings": facts["promise"]["warnings"],
+        "cells_like_formulas": formulas,
         "how": facts["how"],
         "metrics": dict(scores),
         "output": {

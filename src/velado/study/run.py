@@ -175,7 +175,7 @@ def _run(
     files = {
         table_file: content,
         "manifest.json": manifest_json(
-            manifest(release, table, fingerprint, scores.to_dict(), table_file, digest, everyone)
+            manifest(release, table, fingerprint, scores.to_dict(), table_file, digest, everyone, formulas)
         ),
         "recipe.toml": recipe.to_toml().encode(),
         **{f"report.{kind}": RENDERERS[kind](summary).encode() for kind in recipe.reports},

@@ -229,7 +229,7 @@ def test_fixed_intervals_give_every_published_cell_again(data_folder, name):
     )
     cells, factor = PUBLISHED[name]
     for k, (links, published) in cells.items():
-        release = anonymize(made, made.schema, FixedInterval(k=k, profile="paper"))
+        release = anonymize(made, made.schema, FixedInterval(bins=k, profile="paper"))
         assert np.floor(1000 * factor * release.loss) / 1000 == published
         result = record_linkage(
             release.data, release.recoded, direction="original-to-released", ties="first", scaling="none",
@@ -243,7 +243,7 @@ def test_fixed_intervals_publish_what_is_true_by_default():
         pl.DataFrame({"x": ["0", "1", "5", "9", "10", "10"]}),
         Schema.from_dict({"columns": {"x": {"role": "quasi", "kind": "numeric"}}}),
     )
-    release = anonymize(made, made.schema, FixedInterval(k=2))
+    release = anonymize(made, made.schema, FixedInterval(bins=2))
     assert release.frame["x"].to_list() == ["[0..1]", "[0..1]", "[5..10]", "[5..10]", "[5..10]", "[5..10]"]
     assert release.promise == "measured"
 

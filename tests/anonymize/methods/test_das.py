@@ -39,7 +39,9 @@ def cells(recoded, at=0):
 
 
 def test_the_paper_profile_gives_table_2_from_table_1():
-    release = anonymize((table := numeric(VECTORS["table_1"])).frame, table.schema, DAS(k=3, profile="paper"))
+    release = anonymize(
+        (table := numeric(VECTORS["table_1"])).frame, table.schema, DAS(bins=3, profile="paper")
+    )
     for name, wanted in VECTORS["table_2"].items():
         assert np.round(release.frame[name].cast(pl.Float64).to_numpy(), 2).tolist() == wanted
     assert release.promise == "measured"
@@ -47,9 +49,9 @@ def test_the_paper_profile_gives_table_2_from_table_1():
 
 def test_means_are_kept_by_default_and_rounded_or_truncated_on_request():
     table = numeric({"Height": VECTORS["table_1"]["Height"]})
-    assert cells(run(table, DAS(k=3)))[3] == pytest.approx(515 / 3, abs=1e-4)
-    assert cells(run(table, DAS(k=3, rounding="round")))[3] == "172"
-    assert cells(run(table, DAS(k=3, rounding="truncate")))[3] == "171"
+    assert cells(run(table, DAS(bins=3)))[3] == pytest.approx(515 / 3, abs=1e-4)
+    assert cells(run(table, DAS(bins=3, rounding="round")))[3] == "172"
+    assert cells(run(table, DAS(bins=3, rounding="truncate")))[3] == "171"
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -70,14 +72,14 @@ def test_the_loss_is_that_of_equation_1_and_the_published_one_is_a_fifth_of_it_o
 
 def test_a_constant_column_and_early_ties_of_the_maximum_do_not_fail():
     table = numeric({"a": [4, 4, 4, 4, 4, 4], "b": [1, 9, 9, 9, 9, 9]}, constant="allow")
-    recoded = run(table, DAS(k=4))
+    recoded = run(table, DAS(bins=4))
     assert cells(recoded, 0) == [4.0] * 6
     assert len(set(cells(recoded, 1))) == 1
 
 
 def test_a_missing_number_stays_a_blank_of_its_own():
     table = numeric({"a": [1, None, 2, 30, 31, None, 32]})
-    recoded = run(table, DAS(k=2))
+    recoded = run(table, DAS(bins=2))
     assert [cell is None for cell in cells(recoded)] == [False, True, False, False, False, True, False]
     column = recoded.columns[0]
     blank = column.values.index(None)
@@ -89,14 +91,14 @@ def test_columns_with_a_taxonomy_are_left_as_they_are():
         {"columns": {"age": {"role": "quasi", "kind": "numeric"}, "sex": {"role": "quasi"}}}
     )
     frame = pl.DataFrame({"age": [1, 2, 3, 50, 51, 52], "sex": ["f", "m", "f", "m", "f", "m"]})
-    release = anonymize(frame, schema, DAS(k=2))
+    release = anonymize(frame, schema, DAS(bins=2))
     assert release.frame["sex"].to_list() == frame["sex"].to_list()
     assert release.frame["age"].to_list() == [2.0, 2.0, 2.0, 51.0, 51.0, 51.0]
 
 
 def test_a_decimal_comma_is_kept():
     table = numeric({"a": ["1,5", "2,5", "7,5", "9,25"]}, decimal=",")
-    assert cells(run(table, DAS(k=2))) == ["2", "2", "8,375", "8,375"]
+    assert cells(run(table, DAS(bins=2))) == ["2", "2", "8,375", "8,375"]
 
 
 @given(
@@ -114,11 +116,11 @@ def test_every_mean_lies_in_its_bin_and_the_bin_holds_the_value(values, rounding
 
 def test_a_part_of_a_table_has_bins_of_its_own_rows_only():
     whole = encode(numeric({"a": [1, 2, 3, 4, 5, 100, 200, 300]}))
-    recoded = DAS(k=2).anonymize(whole.subset(np.array([0, 2, 6, 7])), Goal(()), seeded(0), silent)
+    recoded = DAS(bins=2).anonymize(whole.subset(np.array([0, 2, 6, 7])), Goal(()), seeded(0), silent)
     assert cells(recoded) == [2.0, 2.0, 250.0, 250.0]
 
 
-@pytest.mark.parametrize("wrong", [{"k": 1}, {"rounding": "up"}, {"profile": "fast"}])
+@pytest.mark.parametrize("wrong", [{"bins": 1}, {"rounding": "up"}, {"profile": "fast"}])
 def test_settings_outside_their_limits_are_refused(wrong):
     with pytest.raises(ParameterError):
         DAS(**wrong)

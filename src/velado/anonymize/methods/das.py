@@ -132,9 +132,9 @@ class DAS:
         "Coelho et al. 2024, A Dynamic Approach to Health Data Anonymization by Separatrices"
     )
 
-    k: int | None = field(
+    bins: int | None = field(
         default=None,
-        metadata={"help": "bins per column; left out: the elbow of each", "min": 2, "flag": "bins"},
+        metadata={"help": "bins per column; left out: the elbow of each", "min": 2},
     )
     rounding: Rounding = field(
         default="keep",
@@ -149,11 +149,11 @@ class DAS:
     )
 
     def __post_init__(self) -> None:
-        if self.k is not None and self.k < 2:
+        if self.bins is not None and self.bins < 2:
             raise ParameterError(
-                f"k = {self.k} bins leave nothing of a column.",
+                f"{self.bins} bin(s) leave nothing of a column.",
                 "Every number would become the mean of all.",
-                "Use k = 2 or more, or leave k out for the elbow of each column.",
+                "Use 2 or more, or leave it out for the elbow of each column.",
             )
         for value, known, what in (
             (self.rounding, ("keep", "round", "truncate"), "rounding"),
@@ -181,7 +181,7 @@ class DAS:
                     PublishedColumn(column.name, column.codes, tuple(column.value_texts), every, every)
                 )
                 continue
-            bins = bin_column(column, self.k)
+            bins = bin_column(column, self.bins)
             chosen[column.name] = bins.chosen
             cells = mean_cells(column, bins, "truncate" if paper else self.rounding, exact=paper)
             published.append(

@@ -48,7 +48,7 @@ class FixedInterval:
     cost: ClassVar[str] = "O(n) per numeric column"
     source: ClassVar[str] = "Onesimu et al. 2022, as compared with in Coelho et al. 2024"
 
-    k: int = field(default=5, metadata={"help": "intervals per column", "min": 2, "flag": "bins"})
+    bins: int = field(default=5, metadata={"help": "intervals per column", "min": 2})
     publish: Literal["interval", "mean"] = field(
         default="interval",
         metadata={"help": "what an interval is published as", "choices": ("interval", "mean")},
@@ -75,7 +75,7 @@ class FixedInterval:
                     PublishedColumn(column.name, column.codes, tuple(column.value_texts), every, every)
                 )
                 continue
-            bins = _interval_bins(column, self.k, paper)
+            bins = _interval_bins(column, self.bins, paper)
             codes = bins.of_code[column.codes]
             if self.publish == "interval" and not paper:
                 labels: tuple[Cell, ...] = tuple(column.label(bins.low, bins.high))
@@ -94,4 +94,4 @@ class FixedInterval:
                 )
             )
         kept = np.ones(data.rows, dtype=bool)
-        return Recoded(tuple(published), kept, None, {"intervals": self.k})
+        return Recoded(tuple(published), kept, None, {"intervals": self.bins})

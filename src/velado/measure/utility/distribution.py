@@ -18,6 +18,7 @@ from velado.data.number_text import number_text
 from velado.data.partition import IntArray
 from velado.data.published_text import ReadColumn
 from velado.measure.published import PublishedTable
+from velado.measure.utility.bins import Bins, Grouped, calendar_bins, level_bins
 
 MOST_BINS = 30
 MOST_CATEGORIES = 20
@@ -30,7 +31,9 @@ class Distribution:
     *total_variation* is half the sum of absolute differences (over bins of a number, over values of a
     category). *earth_mover* is, for a number, how far mass has to move as a share of the domain; for a category,
     whose values have no distance, it equals the total variation. *blank* and *other* say which bin holds
-    missing values and which the categories beyond the twenty most frequent; None when there is none.
+    missing values and which the categories beyond the most frequent; None when there is none. *grouped* says
+    what a bin of a category joins: days of a month, year or decade, or the values below one level of its
+    taxonomy; None when every bin is one value. The distances are those of the values themselves.
     """
 
     name: str
@@ -42,6 +45,7 @@ class Distribution:
     earth_mover: float
     blank: int | None = None
     other: int | None = None
+    grouped: Grouped | None = None
 
     def __repr__(self) -> str:
         return f"Distribution({self.name!r}, {self.kind}, bins={len(self.before)})"
@@ -58,6 +62,7 @@ class Distribution:
             "after": list(self.after),
             "blank": self.blank,
             "other": self.other,
+            "grouped": self.grouped,
         }
 
     def distances(self) -> dict[str, Any]:
@@ -161,20 +166,29 @@ def _bins(column: EncodedColumn, real: npt.NDArray[np.float64]) -> tuple[npt.NDA
 def _categorical(
     column: EncodedColumn, before: npt.NDArray[np.float64], after: npt.NDArray[np.float64]
 ) -> Distribution:
+    assert column.tree is not None
     variation = float(np.abs(before - after).sum() / 2)
     seen = np.flatnonzero((before > 0) | (after > 0))
     seen = seen[seen != column.missing]
-    order = seen[np.argsort(-before[seen], kind="stable")]
-    shown = order if order.size <= MOST_CATEGORIES + 1 else order[:MOST_CATEGORIES]
-    rest = order[shown.size :]
-    labels = [column.value_texts[code] or "" for code in shown.tolist()]
-    shares = [[float(part[code]) for code in shown.tolist()] for part in (before, after)]
-    other = blank = None
-    if rest.size:
-        other = len(labels)
-        labels.append("other")
-        for share, part in zip(shares, (before, after), strict=True):
-            share.append(float(part[rest].sum()))
+    bins = calendar_bins(column.tree, seen)
+    if bins is None and seen.size > MOST_CATEGORIES:
+        bins = level_bins(column.tree, seen, MOST_CATEGORIES)
+    other = None
+    if bins is None:
+        # One bin per value, the most frequent first; what does not fit is gathered.
+        order = seen[np.argsort(-before[seen], kind="stable")]
+        shown = order if order.size <= MOST_CATEGORIES else order[: MOST_CATEGORIES - 1]
+        labels = [column.value_texts[code] or "" for code in shown.tolist()]
+        if shown.size < order.size:
+            other = len(labels)
+            labels.append("other")
+        bins = Bins(None, labels, order, np.minimum(np.arange(order.size), len(labels) - 1))
+    labels = list(bins.labels)
+    shares = [
+        np.bincount(bins.of_leaf, weights=part[bins.leaves], minlength=len(labels)).tolist()
+        for part in (before, after)
+    ]
+    blank = None
     if column.missing >= 0:
         blank = len(labels)
         labels.append("")
@@ -190,4 +204,5 @@ def _categorical(
         variation,
         blank=blank,
         other=other,
+        grouped=bins.grouped,
     )

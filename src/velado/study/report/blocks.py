@@ -47,10 +47,12 @@ def chart(
     axis: str,
     bars: Sequence[tuple[str, Sequence[tuple[float, str]]]],
     series: Sequence[str],
+    in_table: bool = False,
 ) -> Block:
     """A chart of *shape* "bars", "pairs" or "columns": per label one (value, text) for each of *series*.
 
-    *description* says in words what the chart shows, *axis* names the unit.
+    *description* says in words what the chart shows, *axis* names the unit. *in_table* is true when a table of
+    the same section has all its figures: where charts cannot be drawn it is then left out.
     """
     return {
         "kind": "chart",
@@ -59,6 +61,7 @@ def chart(
         "description": description,
         "axis": axis,
         "series": list(series),
+        "in_table": in_table,
         "bars": [
             {"label": label, "values": [value for value, _ in pairs], "texts": [text for _, text in pairs]}
             for label, pairs in bars

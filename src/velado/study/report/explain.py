@@ -10,6 +10,8 @@ import numpy.typing as npt
 from velado.anonymize.release import Release
 
 SHOWN_ROWS = 20
+SAME = 1e-9
+"""Losses this near to one another are equal but for rounding."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -35,7 +37,7 @@ class RowLosses:
         return {n: float(s / total) if total else 0.0 for n, s in zip(self.names, sums, strict=True)}
 
     def costliest(self, shown: int = SHOWN_ROWS) -> list[dict[str, object]]:
-        """The published rows that lose most: row number (the first row is 1), loss, dearest column.
+        """The published rows that lose most: row number (the first row is 1), loss, dearest columns, all of a tie.
 
         Ties go to the earlier row, so that the list repeats.
         """
@@ -43,10 +45,17 @@ class RowLosses:
         means = self.by_row[rows]
         order = np.lexsort((rows, -means))[:shown]
         chosen = rows[order[means[order] > 0]]
-        dearest = self.losses[chosen].argmax(axis=1)
         return [
-            {"row": int(row) + 1, "loss": float(self.by_row[row]), "column": self.names[int(column)]}
-            for row, column in zip(chosen, dearest, strict=True)
+            {
+                "row": int(row) + 1,
+                "loss": float(self.by_row[row]),
+                "columns": [
+                    name
+                    for name, loss in zip(self.names, self.losses[row].tolist(), strict=True)
+                    if loss >= self.losses[row].max() - SAME
+                ],
+            }
+            for row in chosen
         ]
 
     def carried_by(self, share: float) -> float:

@@ -84,6 +84,27 @@ def linkage_rule(linkage: Mapping[str, Any], say: Words) -> str:
     )
 
 
+def risk_change(before: float, after: float, say: Words) -> str:
+    """How the highest chance to pick a person out changed, by the figures that are shown."""
+    old, new = say.share(before), say.share(after)
+    if old == new:
+        return say("risk_chart_stays", after=new)
+    if after > before:
+        return say("risk_chart_rises", before=old, after=new)
+    return say("risk_chart_described", before=old, after=new)
+
+
+def grouped_sentence(grouped: str | None, column: str, say: Words) -> str:
+    """What one bar of a distribution joins; nothing when it is one value."""
+    known = {
+        "month": say("grouped_month", column=column),
+        "year": say("grouped_year", column=column),
+        "decade": say("grouped_decade", column=column),
+        "level": say("grouped_level", column=column),
+    }
+    return "" if grouped is None else known[grouped]
+
+
 def variant_name(variant: str, say: Words) -> str:
     """The NCP variant with its formula."""
     return say("variant_leaves_1") if variant == "leaves-1" else variant
@@ -109,8 +130,3 @@ def door_sentence(door: Mapping[str, Any], say: Words) -> str:
     }
     signed = say("door_accepted") if door["accepted"] else ""
     return f"{known[door['kind']]} {signed}".strip()
-
-
-def method_note(name: str) -> str:
-    """The name of a method's note, as its author wrote it."""
-    return name.replace("_", " ")

@@ -1,4 +1,4 @@
-"""The report as Markdown: the same blocks as the page; charts become tables of their numbers."""
+"""The report as Markdown: the same blocks as the page; charts become tables of their numbers, once each."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ def render_markdown(summary: Mapping[str, Any]) -> str:
     for section in report["sections"]:
         lines += ["", f"## {_plain(section['title'])}"]
         for block in section["blocks"]:
-            lines += ["", *_block(block)]
+            if not block.get("in_table"):
+                lines += ["", *_block(block)]
     lines += ["", "---", "", _plain(report["footer"]), ""]
     return "\n".join(lines)
 
@@ -37,7 +38,7 @@ def _block(block: Mapping[str, Any]) -> list[str]:
         return _table(block["title"], block["header"], block["rows"], block["labels"])
     rows = [[bar["label"], *bar["texts"]] for bar in block["bars"]]
     header = [block["axis"], *block["series"]]
-    return [*_table(block["title"], header, rows, 1), "", _plain(block["description"])]
+    return _table(block["title"], header, rows, 1)
 
 
 def _table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]], labels: int) -> list[str]:

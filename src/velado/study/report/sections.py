@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from velado.study.report.blocks import Section, code, section, table, text
-from velado.study.report.phrases import method_note
+from velado.study.report.notes import note_rows, readable
 from velado.study.report.sections_cost import (
     classes_section,
     distributions_section,
@@ -14,6 +14,7 @@ from velado.study.report.sections_cost import (
     suppressed_section,
     why_section,
 )
+from velado.study.report.sections_disclosure import guesses_section, partial_section
 from velado.study.report.sections_protection import (
     blanks_section,
     doors_section,
@@ -31,6 +32,8 @@ def sections(facts: Facts, say: Words) -> list[Section]:
     return [
         promise_section(facts, say),
         risk_section(facts, say),
+        guesses_section(facts, say),
+        partial_section(facts, say),
         loss_section(facts, say),
         why_section(facts, say),
         classes_section(facts, say),
@@ -47,7 +50,9 @@ def repeat_section(facts: Facts, say: Words) -> Section:
     """How the release was made and how to make it again."""
     how = facts["how"]
     parameters = [
-        f"{name} = {value}" for name, value in how["method"].items() if name != "name" and value is not None
+        f"{name} = {readable(value, say)}"
+        for name, value in how["method"].items()
+        if name != "name" and value is not None
     ]
     rows = [
         [say("method"), f"{facts['method']['title']} ({how['method']['name']})"],
@@ -59,9 +64,13 @@ def repeat_section(facts: Facts, say: Words) -> Section:
         [say("output_file"), f"{facts['output']['file']}, SHA-256 {facts['output']['sha256']}"],
     ]
     rows += [
-        [say("operation"), ", ".join(f"{k} = {v}" for k, v in entry.items())] for entry in how["operations"]
+        [
+            say("operation"),
+            ", ".join(f"{k} = {readable(v, say)}" for k, v in entry.items() if v is not None),
+        ]
+        for entry in how["operations"]
     ]
-    rows += [[method_note(name), str(value)] for name, value in how["notes"].items()]
+    rows += note_rows(how["notes"], say)
     return section(
         "repeat",
         say("repeat_title"),

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from velado.study.report.blocks import Section, chart, items, section, table, text
-from velado.study.report.phrases import (
-    variant_name,
-)
+from velado.study.report.blocks import Block, Section, chart, code, items, section, table, text
+from velado.study.report.phrases import grouped_sentence, variant_name
 from velado.study.report.words import Words
 
 Facts = Mapping[str, Any]
@@ -19,14 +17,20 @@ def loss_section(facts: Facts, say: Words) -> Section:
     loss = facts["loss"]
     ordered = sorted(loss["by_column"].items(), key=lambda item: (-item[1], item[0]))
     false = loss["false_cells"]
-    rows = [[name, say.share(value), say.share(false["by_column"].get(name, 0.0))] for name, value in ordered]
-    rows.append([say("overall"), say.share(loss["overall"]), say.share(false["share"])])
+    header = [say("column"), say("loss")]
+    rows = [[name, say.share(value)] for name, value in ordered]
+    rows.append([say("overall"), say.share(loss["overall"])])
+    if false is not None:
+        header.append(say("false_cells"))
+        shares = [*(false["by_column"].get(name, 0.0) for name, _ in ordered), false["share"]]
+        rows = [[*row, say.share(share)] for row, share in zip(rows, shares, strict=True)]
     dearest = ordered[0]
     blocks = [
         text(
             say("loss_intro", loss=say.share(loss["overall"])),
             say("loss_variant", variant=variant_name(loss["variant"], say)),
         ),
+        *_bound(loss, say),
         chart(
             "bars",
             say("loss_chart"),
@@ -34,15 +38,29 @@ def loss_section(facts: Facts, say: Words) -> Section:
             say("loss_axis"),
             [(name, [(value, say.share(value))]) for name, value in ordered],
             [say("loss")],
+            in_table=True,
         ),
-        table(say("loss_table"), [say("column"), say("loss"), say("false_cells")], rows),
-        text(
-            say("false_none")
-            if not false["cells"]
-            else say("false_some", cells=int(false["cells"]), share=say.share(false["share"]))
-        ),
+        table(say("loss_table"), header, rows),
+        text(_false_cells(false, say)),
     ]
     return section("loss", say("loss_title"), blocks)
+
+
+def _bound(loss: Mapping[str, Any], say: Words) -> list[Block]:
+    """How far the best possible is, where the method proved a bound on it."""
+    above = loss["above_best_percent"]
+    if above is None:
+        return []
+    near = say("bound_reached") if above <= 0 else say("bound_at_most", above=above)
+    return [text(near, say("bound_means", bound=say.share(loss["lower_bound"])))]
+
+
+def _false_cells(false: Mapping[str, Any] | None, say: Words) -> str:
+    if false is None:
+        return say("false_unknown")
+    if not false["cells"]:
+        return say("false_none")
+    return say("false_some", cells=int(false["cells"]), share=say.share(false["share"]))
 
 
 def why_section(facts: Facts, say: Words) -> Section:
@@ -60,7 +78,10 @@ def why_section(facts: Facts, say: Words) -> Section:
             table(
                 say("why_rows_table"),
                 [say("row_number"), say("dearest_column"), say("loss")],
-                [[say.count(r["row"]), r["column"], say.share(r["loss"])] for r in why["costliest_rows"]],
+                [
+                    [say.count(r["row"]), say.listed(r["columns"]), say.share(r["loss"])]
+                    for r in why["costliest_rows"]
+                ],
                 labels=2,
             ),
         ]
@@ -103,6 +124,8 @@ def why_section(facts: Facts, say: Words) -> Section:
         ]
         if failed:
             blocks.append(items(failed))
+    blocks.append(text(say("other_methods")))
+    blocks.append(code(f"velado compare FILE --schema SCHEMA -k {why['now']['k'] or 5}"))
     return section("why", say("why_title"), blocks)
 
 
@@ -158,7 +181,12 @@ def distributions_section(facts: Facts, say: Words) -> Section:
                 [say("before"), say("after")],
             )
         )
-        blocks.append(text(say("distribution_moved", column=name, moved=say.share(found["total_variation"]))))
+        blocks.append(
+            text(
+                grouped_sentence(found["grouped"], name, say),
+                say("distribution_moved", column=name, moved=say.share(found["total_variation"])),
+            )
+        )
     return section("distributions", say("distributions_title"), blocks)
 
 

@@ -13,6 +13,7 @@ from velado.study.report.phrases import (
     guarantee_name,
     linkage_rule,
     promise_explanation,
+    risk_change,
     unit_name,
     verdict_sentence,
 )
@@ -69,14 +70,11 @@ def risk_section(facts: Facts, say: Words) -> Section:
         chart(
             "pairs",
             say("risk_chart"),
-            say(
-                "risk_chart_described",
-                before=say.share(risk["before"]["prosecutor_highest"]),
-                after=say.share(risk["after"]["prosecutor_highest"]),
-            ),
+            risk_change(risk["before"]["prosecutor_highest"], risk["after"]["prosecutor_highest"], say),
             say("risk_axis"),
             bars,
             [say("before"), say("after")],
+            in_table=True,
         ),
         table(say("risk_table"), [say("attacker"), say("before"), say("after")], rows),
         table(
@@ -106,6 +104,7 @@ def risk_section(facts: Facts, say: Words) -> Section:
                     rows=int(linkage["rows"]),
                 ),
                 linkage_rule(linkage, say),
+                say("linkage_one_attack"),
             )
         )
     return section("risk", say("risk_title"), blocks)

@@ -17,6 +17,7 @@ from velado.data.table import Table
 from velado.measure.measured import Exposure, Scores
 from velado.study.recipe import Recipe
 from velado.study.report.explain import row_losses
+from velado.study.report.notes import above_best_percent
 from velado.study.report.phrases import promise_name
 from velado.study.report.sections import sections
 from velado.study.report.words import Words
@@ -132,13 +133,16 @@ def _attackers(exposure: Exposure, by_person: bool) -> dict[str, Any]:
 
 
 def _loss(release: Release, scores: Scores) -> dict[str, Any]:
-    assert scores.ncp is not None and scores.false_cells is not None  # both always known in process
+    assert scores.ncp is not None  # always known in process
     return {
         "variant": scores.ncp.variant,
         "charged_for": scores.ncp_charged_for,
         "overall": scores.ncp.overall,
         "by_column": dict(scores.ncp.by_column),
-        "false_cells": scores.false_cells.to_dict(),
+        # Not known when column operations came first and their texts cannot be read against the original.
+        "false_cells": None if scores.false_cells is None else scores.false_cells.to_dict(),
+        "above_best_percent": above_best_percent(release.notes),
+        "lower_bound": release.notes.get("lower_bound"),
     }
 
 

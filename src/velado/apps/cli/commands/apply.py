@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -28,6 +29,7 @@ def apply(
         ),
     ] = None,
     population: PopulationFlag = None,
+    encoding: flags.Encoding = None,
     force: flags.Force = False,
     as_json: flags.AsJson = False,
     lang: flags.Lang = None,
@@ -45,6 +47,8 @@ def apply(
         from velado.study.run import apply_recipe, read_recipe
 
         plan = read_recipe(recipe)
+        if encoding is not None:
+            plan = replace(plan, schema=replace(plan.schema, encoding=encoding))
         published = apply_recipe(
             plan,
             file,
