@@ -1,7 +1,9 @@
 """What each command does when all is well, and what it refuses to call well."""
 
+import ast
 import csv
 import json
+import math
 import tomllib
 from pathlib import Path
 
@@ -128,7 +130,8 @@ def test_measure_prints_labelled_numbers(release: Path, capsys: pytest.CaptureFi
     other = ["--variant", "thesis", "--direction", "original-to-released", "--ties", "first"]
     assert run([*command, *other, "--lang", "pt"]) == 0
     shown = capsys.readouterr().out
-    assert "NCP (thesis)" in shown and "original-to-released, first" in shown and "únicos" in shown
+    assert "NCP (thesis)" in shown and "únicos" in shown
+    assert "da original para a publicada, empates pelo primeiro, escala pela" in " ".join(shown.split())
 
 
 def test_apply_repeats_the_release_byte_for_byte(release: Path, tmp_path: Path) -> None:
@@ -166,6 +169,79 @@ def test_inspect_writes_a_schema_that_anonymize_takes(
     assert found["exposure"]["unique_people"] > 250
     command = ["anonymize", str(part), "-s", str(schema), "-m", "mondrian", "-q"]
     assert run([*command, "-o", str(tmp_path / "out")]) == 0
+
+
+def test_inspect_speaks_portuguese_and_says_what_the_sets_leave_out(
+    part: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from velado.apps.cli.reasons import reason_in
+
+    assert run(["inspect", str(part), "--json"]) == 0
+    columns = json.loads(capsys.readouterr().out)["columns"]
+    reasons = {why for column in columns for why in column["why"]}
+    assert len(reasons) > 8 and all(reason_in("pt", why) != why for why in reasons)
+    assert all(reason_in("en", why) == why for why in reasons)
+    assert run(["inspect", str(part), "--lang", "pt"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "quase-identificador" in shown and "valores escritos como CPF" in shown
+    assert "categorical" not in shown and "the header" not in shown and "classe" not in shown
+    assert "ficam de fora as colunas em que a maioria dos valores é distinta" in shown
+
+
+def test_every_reason_the_library_gives_has_portuguese_words() -> None:
+    from velado.apps.cli.reasons import reason_in
+    from velado.data import identifiers, kinds
+
+    found = []
+    for module in (identifiers, kinds):
+        for node in ast.walk(ast.parse(Path(module.__file__).read_text("utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("Found", "Inferred"):
+                why = node.args[1]
+                if isinstance(why, ast.Constant):
+                    found.append(why.value)
+                elif isinstance(why, ast.JoinedStr):
+                    parts = [part.value if isinstance(part, ast.Constant) else "7" for part in why.values]
+                    found.append("".join(parts))
+    found.append(kinds.LOOKS_LIKE_DATES)
+    assert len(found) > 25
+    assert [why for why in found if reason_in("pt", why) == why] == []
+
+
+def test_inspect_counts_a_blank_as_a_value_in_every_figure(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "t.csv"
+    file.write_text(
+        "sexo,uf\n" + "".join(f"{'FM'[n % 2] if n % 5 else ''},U{n % 3}\n" for n in range(30)), "utf-8"
+    )
+    assert run(["inspect", str(file)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    (row,) = [line.split() for line in lines if line.startswith("sexo") and "%" in line]
+    assert row[1:3] == ["3", "10.0%"]
+    assert "A blank counts as one value." in lines
+
+
+def test_the_summary_names_no_unset_parameter_and_how_near_the_best_it_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, schema = tmp_path / "t.csv", tmp_path / "s.toml"
+    file.write_text("age,size\n" + "".join(f"{n * 7 % 31},{n * 5 % 23}\n" for n in range(80)), "utf-8")
+    schema.write_text(
+        "".join(f'[columns.{c}]\nrole="quasi"\nkind="numeric"\n' for c in ("age", "size")), "utf-8"
+    )
+    command = ["anonymize", str(file), "-s", str(schema), "-k", "4", "--force", "-o", str(tmp_path / "out")]
+    assert run([*command, "-m", "gfkmc"]) == 0
+    shown = capsys.readouterr().out
+    assert "None" not in shown and "above the best" not in shown
+    assert run([*command, "-m", "progressive", "--report", "html,json", "--json"]) == 0
+    notes = json.loads(capsys.readouterr().out)["how"]["notes"]
+    most = math.ceil(100 * notes["above_best_possible_at_most"] - 1e-6)
+    assert run([*command, "-m", "progressive", "--report", "json"]) == 0
+    assert f"% (at most {most}% above the best possible); most in" in capsys.readouterr().out
+    report = (tmp_path / "out" / "report.json").read_text("utf-8")
+    assert f"At most {most}% above the best possible for this table." in report
+    assert run([*command, "-m", "progressive", "--lang", "pt"]) == 0
+    assert f"(no máximo {most}% acima do melhor possível)" in capsys.readouterr().out
 
 
 def test_without_a_schema_the_roles_are_printed_and_saved_beside_the_release(

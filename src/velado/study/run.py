@@ -24,6 +24,7 @@ from velado.data.schema import Schema
 from velado.data.table import Table, Undeclared
 from velado.errors import ParameterError, SchemaError
 from velado.measure.measured import Scores, measure
+from velado.study.best_possible import best_possible
 from velado.study.manifest import manifest, manifest_json
 from velado.study.recipe import Format, Language, Per, Recipe, Report, with_taxonomies_beside
 from velado.study.report.render_html import render_html
@@ -156,8 +157,10 @@ def _run(
         operations=recipe.operations,
         per=recipe.per,
         population=everyone,
-        progress=_part(progress, 0.0, 0.5),
+        progress=_part(progress, 0.0, 0.45),
     )
+    progress(0.45, "bounding what is possible")
+    release = replace(release, notes={**release.notes, **best_possible(release)})
     progress(0.5, "measuring")
     scores = measure(release)
     others = what_ifs(release, table, recipe.guarantees, recipe.per, everyone, _part(progress, 0.7, 0.9))

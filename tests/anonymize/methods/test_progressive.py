@@ -10,11 +10,9 @@ from hypothesis import strategies as st
 
 from velado.anonymize.goal import Goal, silent
 from velado.anonymize.guarantees import KAnonymity, LDiversity
-from velado.anonymize.methods import progressive
 from velado.anonymize.methods.progressive import Progressive
 from velado.anonymize.methods.progressive_bound import lower_bound
 from velado.anonymize.methods.progressive_lattice import bound_lattice, lattice
-from velado.anonymize.methods.progressive_peel import Peeled
 from velado.anonymize.release import anonymize
 from velado.data.encode import EncodedColumn, EncodedTable, encode
 from velado.data.partition import Partition
@@ -122,10 +120,9 @@ def test_people_are_counted_not_rows_when_a_person_column_is_named(table, k):
         return
     release = anonymize(table, table.schema, Progressive(k=k))
     contracts.check_promise(release)
-    assert release.notes.get("lower_bound", release.recoded.notes["lower_bound"]) is None
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(table=tables(person=False), k=st.integers(2, 5))
 def test_the_lower_bound_is_never_above_what_is_reached(table, k):
     data = encode(table)
@@ -134,11 +131,7 @@ def test_the_lower_bound_is_never_above_what_is_reached(table, k):
     recoded = run(data, k, "high")
     assert recoded.partition is not None
     reached = loss_of(data, recoded.partition.labels)
-    assert recoded.notes["lower_bound"] <= reached + 1e-9
-    if recoded.notes["lower_bound"] > 0:
-        assert recoded.notes["above_best_possible_at_most"] == pytest.approx(
-            reached / recoded.notes["lower_bound"] - 1
-        )
+    assert lower_bound(data, k) <= reached + 1e-9
 
 
 @settings(max_examples=25)
@@ -160,7 +153,7 @@ def test_the_bound_is_exact_where_rows_pair_off():
     assert loss_of(data, run(data, 2).partition.labels) == pytest.approx(1 / 3)
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(
     values=st.lists(st.integers(0, 60), min_size=3, max_size=40),
     chosen=st.data(),
@@ -191,14 +184,17 @@ def test_a_missing_number_shares_a_node_only_with_everything():
         assert nodes[4] not in nodes[:4]
 
 
-def test_rows_that_could_not_be_listed_in_time_are_still_grouped(monkeypatch):
-    monkeypatch.setattr(progressive, "peel", lambda *given: Peeled(np.full(given[1].tuples, -1, np.int32), 0))
-    codes = np.random.default_rng(0).integers(0, 30, (3, 400)).astype(np.int32)
-    columns = [EncodedColumn(f"n{c}", codes[c], 30, points=np.arange(30.0), span=29.0) for c in range(3)]
-    recoded = run(EncodedTable(tuple(columns), 400), 5, "fast")
+def test_rows_that_could_not_be_listed_in_time_are_still_grouped():
+    # Twelve columns of noise: far more boxes than the least amount of work can list.
+    codes = np.random.default_rng(0).integers(0, 30, (12, 3000)).astype(np.int32)
+    columns = [EncodedColumn(f"n{c}", codes[c], 30, points=np.arange(30.0), span=29.0) for c in range(12)]
+    data = EncodedTable(tuple(columns), 3000)
+    recoded = Progressive(k=5, work=1).anonymize(
+        data, Goal((KAnonymity(5),)), np.random.default_rng(0), silent
+    )
     assert recoded.partition is not None and recoded.partition.sizes.min() >= 5
     assert recoded.partition.count > 20
-    assert recoded.notes["rows_cut_by_mondrian"] == 400
+    assert recoded.notes["rows_cut_by_mondrian"] > 300
 
 
 def test_too_few_rows_are_refused_and_not_published():
@@ -214,7 +210,6 @@ def test_rows_far_from_all_others_may_be_dropped_instead_of_widening_a_group():
     goal = Goal((KAnonymity(5),), suppression=0.1)
     recoded = Progressive(k=5).anonymize(data, goal, np.random.default_rng(0), silent)
     assert recoded.kept.tolist() == [True] * 10 + [False]
-    assert recoded.notes["lower_bound"] is None
 
 
 def test_adult_loses_no_more_than_is_known_to_suffice(data_folder):
@@ -223,7 +218,7 @@ def test_adult_loses_no_more_than_is_known_to_suffice(data_folder):
     assert recoded.partition is not None and recoded.partition.sizes.min() >= 10
     reached = loss_of(data, recoded.partition.labels)
     assert reached <= 0.0749
-    assert 0.06 <= recoded.notes["lower_bound"] <= reached
+    assert 0.058 <= lower_bound(data, 10, 100_000_000) <= reached
 
 
 def test_adult_in_another_row_order_loses_the_same(data_folder):

@@ -44,3 +44,22 @@ def test_no_bar_leaves_the_picture() -> None:
         float(x) + float(w) for x, w in re.findall(r'<rect x="([\d.]+)" y="[\d.]+" width="([\d.]+)"', svg)
     ]
     assert ends and max(ends) <= 640
+
+
+@pytest.mark.parametrize("shape", ["bars", "pairs"])
+def test_a_long_label_takes_a_second_line_and_is_shown_whole(shape) -> None:
+    label = "atacante em massa (marketer), parcela esperada"
+    item = Bar(label, 1.0, "1")
+    svg = (
+        bars("t", "d", [item], "rows")
+        if shape == "bars"
+        else paired_bars("t", "d", [Pair(label, item, item)], "rows", "before", "after")
+    )
+    texts = [node.text or "" for node in ElementTree.fromstring(svg).iter("text")]
+    assert "…" not in svg
+    assert label in " ".join(texts)
+
+
+def test_a_label_that_two_lines_cannot_hold_is_told_whole_in_its_title() -> None:
+    svg = bars("t", "d", ITEMS, "rows")
+    assert "x" * 60 in [node.text for node in ElementTree.fromstring(svg).iter("title")]

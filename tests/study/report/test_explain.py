@@ -23,11 +23,16 @@ def test_each_column_carries_its_part_of_the_loss() -> None:
 
 def test_the_costliest_rows_are_published_ones_and_ties_go_to_the_earlier() -> None:
     assert HAND.costliest() == [
-        {"row": 3, "loss": pytest.approx(0.3), "column": "a"},
-        {"row": 4, "loss": pytest.approx(0.3), "column": "a"},
-        {"row": 1, "loss": pytest.approx(0.1), "column": "b"},
+        {"row": 3, "loss": pytest.approx(0.3), "columns": ["a"]},
+        {"row": 4, "loss": pytest.approx(0.3), "columns": ["a"]},
+        {"row": 1, "loss": pytest.approx(0.1), "columns": ["b"]},
     ]
     assert [entry["row"] for entry in HAND.costliest(1)] == [3]
+
+
+def test_all_columns_of_a_tie_are_named() -> None:
+    tied = RowLosses(np.array([[0.1 + 0.2, 0.2, 0.3]]), ("a", "b", "c"), np.array([True]))
+    assert tied.costliest()[0]["columns"] == ["a", "c"]
 
 
 def test_the_costliest_share_of_all_rows_carries_its_part() -> None:

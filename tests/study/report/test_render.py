@@ -8,10 +8,12 @@ import polars as pl
 import pytest
 
 from velado.anonymize.guarantees import LDiversity
-from velado.anonymize.methods import DAS, Mondrian
+from velado.anonymize.methods import DAS, GFKMC, FullDomain, Mondrian, Progressive
 from velado.data.schema import Schema
+from velado.study.report.phrases import risk_change
 from velado.study.report.render_html import render_html
 from velado.study.report.render_markdown import render_markdown
+from velado.study.report.words import Words
 from velado.study.run import publish
 
 VOID = {"meta", "br", "hr", "img", "link", "input"}
@@ -148,10 +150,103 @@ def test_page_markdown_and_json_have_the_same_content(tmp_path, language) -> Non
             if block["kind"] == "table":
                 shown = [block["title"], *block["header"], *(cell for row in block["rows"] for cell in row)]
             if block["kind"] == "chart":
-                shown = [block["title"], block["description"], block["axis"]]
+                shown = [block["title"], block["axis"]]
+                assert block["description"] in page
             for text in shown:
                 assert " ".join(text.split()) in page
-                assert text in markdown
+                assert text in markdown or block.get("in_table")
+
+
+@pytest.mark.parametrize("language", ["en", "pt"])
+def test_markdown_says_everything_once(tmp_path, language) -> None:
+    done = made(tmp_path, language)
+    lines = (done.folder / "report.md").read_text("utf-8").replace("\\", "").splitlines()
+    titles = [line for line in lines if line.startswith("**")]
+    assert len(titles) == len(set(titles))
+    told = [line for line in lines if len(line) > 40 and not line.startswith("|")]
+    assert len(told) == len(set(told))
+    attackers = [line for line in lines if line.startswith(("| prosecutor, worst", "| promotor, pior"))]
+    assert len(attackers) == 1
+
+
+def blocks_of(done, name):
+    (found,) = [part for part in done.summary["report"]["sections"] if part["name"] == name]
+    return found["blocks"]
+
+
+def test_a_risk_that_does_not_fall_is_not_said_to_fall(tmp_path) -> None:
+    frame = pl.DataFrame({"age": [str(n * n) for n in range(12)]})
+    schema = Schema.from_dict({"columns": {"age": {"role": "quasi", "kind": "numeric"}}})
+    for language, text in (("en", "stays at 100.0%"), ("pt", "continua em 100,0%")):
+        out = tmp_path / language
+        done = publish(frame, schema, DAS(bins=12), out=out, language=language)
+        (chart,) = [block for block in blocks_of(done, "risk") if block["kind"] == "chart"]
+        assert chart["description"].endswith(f"{text}.")
+    say = Words("en")
+    assert "falls from 100.0% to 20.0%" in risk_change(1.0, 0.2, say)
+    assert "rises from 20.0% to 50.0%" in risk_change(0.2, 0.5, say)
+
+
+@pytest.mark.parametrize("language", ["en", "pt"])
+@pytest.mark.parametrize("method", [DAS(), Mondrian(k=4), FullDomain(k=4), Progressive(k=4), GFKMC(k=4)])
+def test_settings_and_notes_are_words_not_python_values(tmp_path, language, method) -> None:
+    (settings,) = [b for b in blocks_of(made(tmp_path, language, method), "repeat") if b["kind"] == "table"]
+    for name, value in settings["rows"]:
+        assert not re.search(r"[{}\[\]]|None|True|False|_", value + name.replace("SHA-256", "")), (
+            name,
+            value,
+        )
+        assert not re.search(r"\d[.,]\d{5}", value)
+    names = [name for name, _ in settings["rows"]]
+    assert len(names) == len(set(names))
+
+
+def test_what_a_sensitive_value_and_a_few_columns_give_away_is_told(tmp_path) -> None:
+    done = made(tmp_path)
+    guesses = next(block for block in blocks_of(done, "guesses") if block["kind"] == "table")
+    measured = done.scores.to_dict()["risk"]
+    part = measured["attribute_disclosure"]["illness"]
+    say = Words("en")
+    assert guesses["rows"] == [
+        [
+            "illness",
+            say.share(part["guessed"]["share"]),
+            f"{say.share(part['guessed']['low'])} – {say.share(part['guessed']['high'])}",
+            say.share(part["baseline"]["share"]),
+            say.share(part["homogeneous"]["1"]),
+        ]
+    ]
+    partial = next(block for block in blocks_of(done, "partial") if block["kind"] == "table")
+    worst = measured["partial_knowledge"]["worst"]
+    assert [row[0] for row in partial["rows"]] == [say.listed(entry["columns"]) for entry in worst]
+    assert [int(row[1]) for row in partial["rows"]] == [entry["before"]["unique_rows"] for entry in worst]
+    assert any(row[0] == "age and city" and int(row[1]) > 0 == int(row[2]) for row in partial["rows"])
+
+
+def test_linkage_is_said_to_be_one_attack_and_other_methods_to_be_a_command_away(tmp_path) -> None:
+    done = made(tmp_path)
+    assert any("one attack" in block.get("text", "") for block in blocks_of(done, "risk"))
+    assert any(
+        block["kind"] == "code" and block["text"].startswith("velado compare ")
+        for block in blocks_of(done, "why")
+    )
+
+
+def test_no_exact_day_reaches_the_report(tmp_path) -> None:
+    days = [f"19{50 + n % 40}-0{1 + n % 9}-{10 + n % 18}" for n in range(80)]
+    frame = pl.DataFrame({"born": days, "age": [str(n % 7) for n in range(80)]})
+    columns = {"born": {"role": "quasi", "kind": "date"}, "age": {"role": "quasi", "kind": "numeric"}}
+    done = publish(
+        frame,
+        Schema.from_dict({"columns": columns}),
+        Mondrian(k=4),
+        out=tmp_path / "out",
+        reports=("html", "md", "json"),
+    )
+    for name in ("report.html", "report.md", "report.json"):
+        text = (done.folder / name).read_text("utf-8")
+        assert not [day for day in days if day in text]
+        assert "1950s" in text and "by decade, not by day" in text
 
 
 def test_the_two_languages_have_the_same_facts_and_other_words(tmp_path) -> None:

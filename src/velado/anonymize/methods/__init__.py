@@ -17,6 +17,7 @@ from velado.anonymize.methods.gok import GOK
 from velado.anonymize.methods.k_member import KMember, NearestNeighbours
 from velado.anonymize.methods.mdav import MDAV
 from velado.anonymize.methods.mondrian import Mondrian
+from velado.anonymize.methods.progressive import Progressive
 from velado.anonymize.methods.top_down_greedy import TopDownGreedy
 from velado.errors import ParameterError
 
@@ -30,6 +31,7 @@ METHODS: tuple[type[Method], ...] = (
     MDAV,
     Mondrian,
     NearestNeighbours,
+    Progressive,
     TopDownGreedy,
 )
 
@@ -57,6 +59,7 @@ __all__ = [
     "Method",
     "Mondrian",
     "NearestNeighbours",
+    "Progressive",
     "TopDownGreedy",
     "method_named",
 ]

@@ -9,8 +9,8 @@ import numpy as np
 
 from velado.anonymize.goal import Goal, Progress, Promise, silent
 from velado.anonymize.methods.base import repair
+from velado.anonymize.methods.k_member import RECODER_NAMES
 from velado.anonymize.methods.mondrian import Mondrian
-from velado.anonymize.methods.progressive_bound import lower_bound
 from velado.anonymize.methods.progressive_cover import join_leftovers
 from velado.anonymize.methods.progressive_improve import improved
 from velado.anonymize.methods.progressive_lattice import Lattice, lattice
@@ -23,9 +23,6 @@ from velado.errors import GuaranteeNotMet
 
 _PEEL_WORK = {"fast": 500_000_000, "default": 1_500_000_000, "high": 3_000_000_000}
 """Tuples looked at before the listing ends: about 10, 30 and 60 s of one core. Adult needs 40 million."""
-_BOUND_WORK = {"default": 100_000_000, "high": 600_000_000}
-_BOUND_ROWS = 200_000
-"""Larger tables get no lower bound: it looks at every row again for each box that holds it."""
 
 
 @dataclass(frozen=True)
@@ -40,12 +37,12 @@ class Progressive:
 
     Only boxes that hold enough rows, and that no narrower box holds as well, are ever listed: a search over
     the columns, dearest first, drops a box with everything inside it as soon as its rows or its cost decide.
-    Effort *high* then frees neighbouring classes again and again and keeps what is better. Effort *fast* is
-    *default* without the lower bound and with less work before levels are merged.
+    Effort *high* then frees neighbouring classes again and again and keeps what is better. Efforts *fast* and
+    *default* differ only in how much work may be done before the listing of boxes ends.
 
     With very many columns the boxes are too many to list. Then the listing ends after a fixed amount of work,
-    and the rows that remain are cut by strict Mondrian; notes say how many. The notes also hold a proven lower bound on the NCP of *any*
-    release of the same table in groups of the same size, so that the user knows what is left to gain.
+    and the rows that remain are cut by strict Mondrian; notes say how many. `progressive_bound.lower_bound`
+    proves how little *any* release of the same table in groups of the same size must lose.
 
     Cost: near O(n log n) for the tuples, then in the number of boxes listed; no more than a fixed amount of
     work for a table. Protects rows (or people, under a per-person goal) against being singled out among the
@@ -63,11 +60,15 @@ class Progressive:
         default="default",
         metadata={"help": "how long to search for a better release", "choices": ("fast", "default", "high")},
     )
+    work: int = field(
+        default=0,
+        metadata={"help": "tuples looked at before the listing of boxes ends; 0: by effort", "min": 0},
+    )
     recoder: str = field(
         default="cover",
         metadata={
             "help": "how a group is published",
-            "choices": ("cover", "centroid", "most-common-record", "most-common-value"),
+            "choices": RECODER_NAMES,
         },
     )
 
@@ -76,7 +77,7 @@ class Progressive:
     ) -> Recoded:
         """The table in groups in which the goal holds, each published by the recoder."""
         space = lattice(data)
-        peeled = peel(data, space, goal, _part(progress, 0.0, 0.4), _PEEL_WORK[self.effort])
+        peeled = peel(data, space, goal, _part(progress, 0.0, 0.4), self.work or _PEEL_WORK[self.effort])
         cut = _cut_the_rest(data, space, goal, peeled, random)
         labels = _joined(data, space, goal, peeled)
         if self.effort == "high" and goal.rows_only and bool((labels >= 0).any()):
@@ -84,26 +85,8 @@ class Progressive:
         partition = repair(data, Partition.of(labels), goal, _part(progress, 0.95, 0.96))
         columns = recoder_named(self.recoder).publish(data, partition)
         notes: dict[str, Any] = {"classes": partition.count, "rows_cut_by_mondrian": cut}
-        notes |= self._bound(data, goal, partition)
         progress(1.0, "done")
         return Recoded(columns, partition.kept, partition, notes)
-
-    def _bound(self, data: EncodedTable, goal: Goal, partition: Partition) -> dict[str, Any]:
-        reason = ""
-        if self.effort == "fast":
-            reason = "not computed at effort 'fast'"
-        elif not goal.rows_only:
-            reason = "known only for k-anonymity that counts rows"
-        elif bool((partition.labels < 0).any()):
-            reason = "known only when no row is dropped"
-        elif data.rows > _BOUND_ROWS:
-            reason = f"not computed for more than {_BOUND_ROWS} rows"
-        if reason:
-            return {"lower_bound": None, "lower_bound_reason": reason}
-        bound = lower_bound(data, max(goal.least_rows, 1), _BOUND_WORK[self.effort])
-        reached = _loss(data, partition)
-        above = reached / bound - 1 if bound > 0 else (0.0 if reached <= 0 else None)
-        return {"lower_bound": bound, "above_best_possible_at_most": above}
 
 
 def _cut_the_rest(
@@ -140,15 +123,6 @@ def _joined(data: EncodedTable, space: Lattice, goal: Goal, peeled: Peeled) -> I
     # A dropped row costs 1 in every column.
     join_leftovers(space.space, peeled.label, peeled.classes, droppable, float(len(data.columns)))
     return np.asarray(peeled.label[space.tuple_of_row])
-
-
-def _loss(data: EncodedTable, partition: Partition) -> float:
-    """The NCP of the tight covers of a partition without dropped rows."""
-    total = 0.0
-    for column in data.columns:
-        low, high = partition.least_and_greatest(column.codes)
-        total += float((column.loss(low, high) * partition.sizes).sum())
-    return total / (data.rows * len(data.columns))
 
 
 def _part(progress: Progress, begin: float, end: float) -> Progress:

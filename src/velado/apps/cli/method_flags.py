@@ -18,7 +18,7 @@ import click
 from velado.apps.cli.options import Command
 from velado.errors import ParameterError
 
-DEFAULT_METHOD = "gfkmc"
+DEFAULT_METHOD = "progressive"
 META = "velado.method_flags"
 _PLAIN = (int, float, str, bool)
 

@@ -7,12 +7,14 @@ from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from velado.apps.cli import show
+from velado.apps.cli.reasons import identifier_in, kind_in, reason_in, role_in
 from velado.apps.cli.words import number, percent, say
 from velado.study.report.units import guarantee_in, unit_in
 
 if TYPE_CHECKING:
     from velado.anonymize.guarantees.base import Verdict
     from velado.anonymize.release import Release
+    from velado.anonymize.side_doors import SideDoor
     from velado.data.inspect import Inspection
     from velado.measure.measured import Scores
     from velado.study.run import Published
@@ -40,11 +42,20 @@ def warnings(release: Release, lang: str, formulas: str) -> list[str]:
     from velado.data.folders import count_formulas
 
     out = list(release.warnings)
-    out += [door.sentence() for door in release.side_doors if not door.accepted]
+    out += [_door(door, lang) for door in release.side_doors if not door.accepted]
     count = count_formulas(release.frame) if formulas == "keep" else 0
     if count:
         out.append(say(lang, "formulas", count=number(count, lang)))
     return out
+
+
+def _door(door: SideDoor, lang: str) -> str:
+    if lang == "en":
+        return door.sentence()
+    from velado.study.report.phrases import door_sentence
+    from velado.study.report.words import Words
+
+    return door_sentence(door.to_dict(), Words(lang))
 
 
 def ten_lines(done: Published, lang: str) -> list[str]:
@@ -62,7 +73,8 @@ def ten_lines(done: Published, lang: str) -> list[str]:
         "rows": number(table.rows, lang),
         "columns": number(table.frame.width, lang),
     }
-    own = [f"{f.name} = {getattr(release.method, f.name)}" for f in fields(release.method)]  # type: ignore[arg-type]
+    values = {f.name: getattr(release.method, f.name) for f in fields(release.method)}  # type: ignore[arg-type]
+    own = [f"{name} = {value}" for name, value in values.items() if value is not None]
     reports = [path.name for path in sorted(done.folder.glob("report.*"))]
     report = "report.html" if "report.html" in reports else (reports[0] if reports else None)
     return [
@@ -101,7 +113,7 @@ def ten_lines(done: Published, lang: str) -> list[str]:
             lang,
             "line_loss",
             variant="leaves-1" if ncp is None else ncp.variant,
-            loss=percent(release.loss if ncp is None else ncp.overall, lang),
+            loss=f"{percent(release.loss if ncp is None else ncp.overall, lang)} {near_best(release, lang)}".strip(),
             column=most,
             most=percent(losses[most], lang),
         ),
@@ -115,6 +127,16 @@ def ten_lines(done: Published, lang: str) -> list[str]:
         say(lang, "line_release", path=done.folder),
         say(lang, "line_report", path=say(lang, "none") if report is None else done.folder / report),
     ]
+
+
+def near_best(release: Release, lang: str) -> str:
+    """How far the loss is from the best possible, where the method proved a bound; else nothing."""
+    from velado.study.report.notes import above_best_percent
+
+    above = above_best_percent(release)
+    if above is None:
+        return ""
+    return say(lang, "best_possible") if above <= 0 else say(lang, "above_best", above=number(above, lang))
 
 
 def exposure_change(scores: Scores) -> tuple[str, int, int, float, float]:
@@ -159,10 +181,10 @@ def roles(inspection: Inspection, lang: str) -> None:
         [
             [
                 column.name,
-                column.role if column.publish else f"{column.role}, {say(lang, 'kept_back')}",
-                column.kind,
-                column.identifier or "",
-                "; ".join(column.why),
+                role_in(lang, column.role) + ("" if column.publish else f", {say(lang, 'kept_back')}"),
+                kind_in(lang, column.kind),
+                "" if column.identifier is None else identifier_in(lang, column.identifier),
+                "; ".join(reason_in(lang, why) for why in column.why),
             ]
             for column in inspection.columns
         ],
@@ -171,7 +193,11 @@ def roles(inspection: Inspection, lang: str) -> None:
 
 def exposure(inspection: Inspection, lang: str) -> None:
     """Direct identifiers, how well columns tell rows apart, and how many are unique now."""
-    found = [f"{c.name} ({c.identifier})" for c in inspection.columns if c.identifier is not None]
+    found = [
+        f"{c.name} ({identifier_in(lang, c.identifier)})"
+        for c in inspection.columns
+        if c.identifier is not None
+    ]
     show.line(say(lang, "identifiers_found", columns=", ".join(found) or say(lang, "none")))
     if inspection.person is not None:
         show.line(say(lang, "person_column", column=inspection.person))
@@ -181,7 +207,12 @@ def exposure(inspection: Inspection, lang: str) -> None:
         say(lang, "ranking_title"),
         [say(lang, key) for key in ("columns", "distinct", "distinction", "separation")],
         [
-            [c.name, number(c.distinct, lang), percent(c.distinction, lang), percent(c.separation, lang)]
+            [
+                c.name,
+                number(c.distinct + (c.missing > 0), lang),
+                percent(c.distinction, lang),
+                percent(c.separation, lang),
+            ]
             for c in ranked
         ]
         + [
@@ -190,6 +221,12 @@ def exposure(inspection: Inspection, lang: str) -> None:
             if len(best.columns) > 1
         ],
     )
+    # The sets grow from the column that separates best, so one that does better was not looked at.
+    sets = inspection.sets
+    if len(sets) > 1 and any(c.separation > sets[0].separation for c in ranked):
+        show.line(say(lang, "sets_leave_out"))
+    if any(c.missing for c in ranked):
+        show.line(say(lang, "ranking_notes"))
     now = inspection.exposure
     if now is None:
         return

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 EXIT_CODES: Mapping[int, Mapping[str, str]] = {
-    0: {"en": "done, and every promise holds", "pt": "feito, e toda promessa vale"},
+    0: {"en": "done, and every promise holds", "pt": "feito, e toda promessa é cumprida"},
     1: {"en": "an unexpected error", "pt": "um erro inesperado"},
     2: {"en": "a flag or parameter is wrong", "pt": "uma opção ou um parâmetro está errado"},
     3: {
@@ -15,7 +15,7 @@ EXIT_CODES: Mapping[int, Mapping[str, str]] = {
     },
     4: {
         "en": "a promise does not hold, or could not be kept within the suppression limit",
-        "pt": "uma promessa não vale, ou não coube no limite de supressão",
+        "pt": "uma promessa não é cumprida, ou não coube no limite de supressão",
     },
     5: {
         "en": "the output exists already, cannot be written, or was refused",
@@ -49,6 +49,8 @@ _EN = {
     "line_unique": "Unique on the quasi-identifiers: {before} {unit} before, {after} after",
     "line_risk": "Highest risk of being found: {before} before, {after} after",
     "line_loss": "Information loss (NCP, {variant}): {loss}; most in {column}: {most}",
+    "above_best": "(at most {above}% above the best possible)",
+    "best_possible": "(the best possible)",
     "line_rows": "Rows published: {rows}; suppressed: {suppressed}; side doors named: {doors}",
     "line_release": "Release: {path}",
     "line_report": "Report: {path}",
@@ -79,9 +81,11 @@ _EN = {
     "columns": "columns",
     "roles_title": "Roles proposed",
     "ranking_title": "How well columns tell rows apart",
+    "ranking_notes": "A blank counts as one value.",
+    "sets_leave_out": "Sets of several columns: columns in which most values are distinct are left out.",
     "identifiers_found": "Direct identifiers: {columns}.",
     "person_column": "Rows that share '{column}' are taken for one person.",
-    "unique_rows": "{unique} of {rows} rows are unique on the proposed quasi-identifiers; smallest class: {smallest}.",
+    "unique_rows": "{unique} of {rows} rows are unique on the proposed quasi-identifiers; smallest group: {smallest}.",
     "unique_people": "{unique} of {people} people are unique on the proposed quasi-identifiers.",
     "schema_written": "Schema written to {path}. Review it before anything is published.",
     "schema_hint": "Write the proposal to a file with --write schema.toml, then review it.",
@@ -96,8 +100,8 @@ _EN = {
     "failing": "failing rows",
     "readings_title": "Both readings of blanks",
     "reading": "reading",
-    "smallest": "smallest class",
-    "mean": "mean class",
+    "smallest": "smallest group",
+    "mean": "mean group",
     "a blank is a value of its own": "a blank is a value of its own",
     "a blank matches anything": "a blank matches anything",
     "person_absent": (
@@ -105,7 +109,7 @@ _EN = {
         "rows are counted."
     ),
     "side_doors_title": "Side doors in this file",
-    "side_doors_class": "Smallest class if an attacker reads them too: {smallest}.",
+    "side_doors_class": "Smallest group if an attacker reads them too: {smallest}.",
     "every_promise_holds": "Every promise that was asked for holds in this file.",
     "promise_fails": "A promise does not hold in this file.",
     # measure
@@ -174,6 +178,8 @@ _PT = {
     "line_unique": "Únicos nos quase-identificadores: {before} {unit} antes, {after} depois",
     "line_risk": "Maior risco de ser encontrado: {before} antes, {after} depois",
     "line_loss": "Perda de informação (NCP, {variant}): {loss}; maior em {column}: {most}",
+    "above_best": "(no máximo {above}% acima do melhor possível)",
+    "best_possible": "(o melhor possível)",
     "line_rows": "Linhas publicadas: {rows}; suprimidas: {suppressed}; portas laterais apontadas: {doors}",
     "line_release": "Publicação: {path}",
     "line_report": "Relatório: {path}",
@@ -183,9 +189,9 @@ _PT = {
         "{count} célula(s) começam como fórmula de planilha e foram mantidas; --formulas escape põe um apóstrofo "
         "antes delas."
     ),
-    "guarantee_holds": "{guarantee}: precisa de {needed} {unit}, o grupo mais fraco tem {achieved}; vale.",
+    "guarantee_holds": "{guarantee}: precisa de {needed} {unit}, o grupo mais fraco tem {achieved}; cumprida.",
     "guarantee_broken": (
-        "{guarantee}: precisa de {needed} {unit}, o grupo mais fraco tem {achieved}; quebrada em {groups} grupo(s), "
+        "{guarantee}: precisa de {needed} {unit}, o grupo mais fraco tem {achieved}; violada em {groups} grupo(s), "
         "{rows} linha(s)."
     ),
     "guaranteed": "garantida",
@@ -203,34 +209,36 @@ _PT = {
     "columns": "colunas",
     "roles_title": "Papéis propostos",
     "ranking_title": "Quanto as colunas distinguem as linhas",
+    "ranking_notes": "Um branco conta como um valor.",
+    "sets_leave_out": "Conjuntos de várias colunas: ficam de fora as colunas em que a maioria dos valores é distinta.",
     "identifiers_found": "Identificadores diretos: {columns}.",
     "person_column": "Linhas com o mesmo '{column}' são tomadas como uma pessoa.",
-    "unique_rows": "{unique} de {rows} linhas são únicas nos quase-identificadores propostos; menor classe: {smallest}.",
+    "unique_rows": "{unique} de {rows} linhas são únicas nos quase-identificadores propostos; menor grupo: {smallest}.",
     "unique_people": "{unique} de {people} pessoas são únicas nos quase-identificadores propostos.",
     "schema_written": "Esquema escrito em {path}. Revise-o antes de publicar qualquer coisa.",
     "schema_hint": "Escreva a proposta em um arquivo com --write schema.toml e revise-a.",
     "verify_title": "O que o próprio arquivo mostra ({rows} linhas, {quasi} quase-identificadores, {groups} grupos)",
-    "guarantee": "garantia",
-    "needed": "pedido",
+    "guarantee": "promessa",
+    "needed": "exigido",
     "achieved": "encontrado",
     "verdict": "veredito",
-    "holds": "vale",
-    "broken": "QUEBRADA",
+    "holds": "cumprida",
+    "broken": "VIOLADA",
     "failing": "linhas que falham",
     "readings_title": "As duas leituras dos brancos",
     "reading": "leitura",
-    "smallest": "menor classe",
-    "mean": "classe média",
+    "smallest": "menor grupo",
+    "mean": "grupo médio",
     "a blank is a value of its own": "um branco é um valor próprio",
-    "a blank matches anything": "um branco casa com qualquer valor",
+    "a blank matches anything": "um branco combina com qualquer valor",
     "person_absent": (
         "A coluna de pessoa '{column}' não está neste arquivo, então k por pessoa não pode ser conferido nele; "
         "contam-se linhas."
     ),
     "side_doors_title": "Portas laterais neste arquivo",
-    "side_doors_class": "Menor classe se um atacante também as lê: {smallest}.",
-    "every_promise_holds": "Toda promessa pedida vale neste arquivo.",
-    "promise_fails": "Uma promessa não vale neste arquivo.",
+    "side_doors_class": "Menor grupo se um atacante também as lê: {smallest}.",
+    "every_promise_holds": "Toda promessa pedida é cumprida neste arquivo.",
+    "promise_fails": "Uma promessa não é cumprida neste arquivo.",
     "measure_title": "O que a publicação custou e o que trouxe",
     "measure_metric": "medida",
     "before": "original",
@@ -240,7 +248,7 @@ _PT = {
     "prosecutor_highest": "risco de ser encontrado, maior",
     "prosecutor_mean": "risco de ser encontrado, médio",
     "journalist_highest": "risco do jornalista, maior",
-    "marketer": "parte que um comerciante encontra",
+    "marketer": "parcela que um atacante em massa (marketer) encontra",
     "unique": "únicos",
     "linkage": "ligação de registros",
     "not_measured": "Não medido",
@@ -279,11 +287,30 @@ _PT = {
 
 WORDS: Mapping[str, Mapping[str, str]] = {"en": _EN, "pt": _PT}
 
+# How records were linked; English has the words of the flags.
+_LINKAGE_PT = {
+    "released-to-original": "da publicada para a original",
+    "original-to-released": "da original para a publicada",
+    "expected": "empates pelo valor esperado",
+    "first": "empates pelo primeiro",
+    "any": "empates contam como acerto",
+    "range": "escala pela amplitude",
+    "standard": "escala pelo desvio padrão",
+    "none": "sem escala",
+    "manhattan": "distância de Manhattan",
+    "euclidean": "distância euclidiana",
+}
+
 
 def say(lang: str, key: str, **parts: Any) -> str:
     """The text under *key* in the language *lang*, its places filled."""
     text = WORDS[lang][key]
     return text.format(**parts) if parts else text
+
+
+def linkage_in(lang: str, rule: str) -> str:
+    """One rule of the linkage attack (direction, ties, scaling, metric) in the language *lang*."""
+    return _LINKAGE_PT.get(rule, rule) if lang == "pt" else rule
 
 
 def number(value: float, lang: str, digits: int | None = None) -> str:

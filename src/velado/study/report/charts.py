@@ -15,7 +15,8 @@ AFTER = "#1f5f8b"
 _INK = "#222"
 _GRID = "#d8d8d8"
 _CHARACTER = 6.6  # width of one character of the 12-pixel font, to leave room for labels
-_LONGEST = 26
+_LONGEST = 28  # characters of one line of a label; longer ones take a second line
+_SLANTED = 28
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ def bars(title: str, description: str, items: Sequence[Bar], axis: str, colour: 
     """Horizontal bars, one per item, longest value over the full width."""
     left = _label_width([item.label for item in items])
     right = _text_width([item.text for item in items])
-    top, step = 26, 22
+    top, step = 26, 22 if all(len(_lines(item.label)) == 1 for item in items) else 32
     height = top + step * len(items) + 26
     most = max((item.value for item in items), default=0.0) or 1.0
     parts = [_upright(left, top, height)]
@@ -78,7 +79,7 @@ def columns(title: str, description: str, items: Sequence[Pair], axis: str, befo
     top, tall, right = 62, 150, 46
     # A slanted label ends under its bars, so the first ones need room to their left.
     rough = (640 - right) / max(len(items), 1)
-    reach = [min(len(item.label), 18) * 4.4 - (at + 0.5) * rough for at, item in enumerate(items)]
+    reach = [min(len(item.label), _SLANTED) * 4.4 - (at + 0.5) * rough for at, item in enumerate(items)]
     left = max(12, int(max(reach, default=0)))
     pairs = [side for item in items for side in (item.before, item.after)]
     highest = max(pairs, key=lambda side: side.value, default=Bar("", 0.0, ""))
@@ -104,9 +105,9 @@ def columns(title: str, description: str, items: Sequence[Pair], axis: str, befo
             )
         parts.append(
             f'<text transform="translate({x + wide / 2 + 4:.1f} {top + tall + 10}) rotate(-50)" '
-            f'text-anchor="end" font-size="11">{escape(_short(item.label, 18))}</text>'
+            f'text-anchor="end" font-size="11">{escape(_short(item.label, _SLANTED))}</text>'
         )
-    labels = max((min(len(item.label), 18) for item in items), default=0)
+    labels = max((min(len(item.label), _SLANTED) for item in items), default=0)
     return _svg(title, description, top + tall + 34 + int(labels * 5), parts, axis, left)
 
 
@@ -132,8 +133,22 @@ def _row(bar: Bar, y: float, left: float, width: float, most: float, colour: str
 
 
 def _label(text: str, left: float, y: float) -> str:
-    whole = f"<title>{escape(text)}</title>" if len(text) > _LONGEST else ""
-    return f'<text x="{left - 8}" y="{y}" text-anchor="end">{whole}{escape(_short(text, _LONGEST))}</text>'
+    lines = _lines(text)
+    whole = f"<title>{escape(text)}</title>" if lines[-1].endswith("…") else ""
+    top = y - 7 * (len(lines) - 1)
+    return "".join(
+        f'<text x="{left - 8}" y="{top + 14 * at}" text-anchor="end">{whole}{escape(line)}</text>'
+        for at, line in enumerate(lines)
+    )
+
+
+def _lines(text: str) -> list[str]:
+    """A label on one line or two, cut where a word ends; only what two lines cannot hold is left out."""
+    if len(text) <= _LONGEST:
+        return [text]
+    space = text.rfind(" ", 0, _LONGEST + 1)
+    at = space if space > _LONGEST // 3 else _LONGEST
+    return [text[:at].strip(), _short(text[at:].strip(), _LONGEST)]
 
 
 def _short(text: str, longest: int) -> str:
@@ -141,7 +156,7 @@ def _short(text: str, longest: int) -> str:
 
 
 def _label_width(labels: Sequence[str]) -> int:
-    longest = max((min(len(label), _LONGEST) for label in labels), default=0)
+    longest = max((len(line) for label in labels for line in _lines(label)), default=0)
     return int(longest * _CHARACTER) + 16
 
 

@@ -5,17 +5,26 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from velado.study.report.words import Words
+
+if TYPE_CHECKING:
+    from velado.anonymize.release import Release
 
 _LEVEL = re.compile(r"(\d+) of (\d+)")
 
 
-def above_best_percent(notes: Mapping[str, Any]) -> int | None:
-    """By how many percent at most the loss lies above the best possible, rounded up; None when not known."""
-    above = notes.get("above_best_possible_at_most")
-    return None if above is None or notes.get("lower_bound") is None else math.ceil(100 * above - 1e-6)
+def above_best_percent(release: Release) -> int | None:
+    """By how many percent at most the loss lies above the best possible, rounded up; None when not known.
+
+    The bound is on what the method saw. Where column operations came first, or rows were left out, the loss
+    of the release is that of another table, and the two are not compared.
+    """
+    above = release.notes.get("above_best_possible_at_most")
+    if above is None or release.notes.get("lower_bound") is None or release.operations or release.suppressed:
+        return None
+    return math.ceil(100 * float(above) - 1e-6)
 
 
 def note_rows(notes: Mapping[str, Any], say: Words) -> list[list[str]]:

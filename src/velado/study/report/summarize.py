@@ -141,7 +141,7 @@ def _loss(release: Release, scores: Scores) -> dict[str, Any]:
         "by_column": dict(scores.ncp.by_column),
         # Not known when column operations came first and their texts cannot be read against the original.
         "false_cells": None if scores.false_cells is None else scores.false_cells.to_dict(),
-        "above_best_percent": above_best_percent(release.notes),
+        "above_best_percent": above_best_percent(release),
         "lower_bound": release.notes.get("lower_bound"),
     }
 

@@ -12,6 +12,8 @@ ENGLISH = {
     "overall": "all columns",
     "blank": "(blank)",
     "other_values": "(all other values)",
+    "yes": "yes",
+    "no": "no",
     "holds": "holds",
     "broken": "broken",
     "each_sensitive_column": "each sensitive column",
@@ -71,6 +73,8 @@ ENGLISH = {
     "risk_unique_people": "Of {of} people, {people} can be told from everybody else there.",
     "risk_chart": "Chance to pick the right one, before and after",
     "risk_chart_described": "For a person known to be in the table, the highest chance falls from {before} to {after}.",
+    "risk_chart_stays": "For a person known to be in the table, the highest chance stays at {after}.",
+    "risk_chart_rises": "For a person known to be in the table, the highest chance rises from {before} to {after}.",
     "risk_axis": "chance in percent",
     "risk_table": "Chance to pick the right one",
     "attacker": "attacker",
@@ -86,12 +90,40 @@ ENGLISH = {
     "linkage_found": "Record linkage: matching each record to the nearest one finds the right row for {correct} of {rows} "
     "rows ({share}).",
     "linkage_rule": "Direction: {direction}. Ties: {ties}.",
+    "linkage_one_attack": "This is one attack, in which a published range stands at its middle. It is no limit to what "
+    "other attacks may find.",
     "linkage_skipped": "Record linkage was not measured. {reason}",
     "released_to_original": "from the published table to the original one",
     "original_to_released": "from the original table to the published one",
     "ties_expected": "among equally near records each counts with its share (1 / number of ties)",
     "ties_first": "the first of equally near records counts",
     "ties_any": "it counts as found if the right record is among the equally near ones",
+    # guesses of sensitive values
+    "guesses_title": "Guessing sensitive values",
+    "guesses_none": "No sensitive column is published, so there is nothing to guess.",
+    "guesses_intro": "Nobody has to be picked out to learn something about them: what is common in a group can be guessed. "
+    "The attacker knows the quasi-identifiers and names the most common value of the person's group.",
+    "guesses_table": "How often a sensitive value is guessed right",
+    "sensitive_column": "sensitive column",
+    "guessed_from_release": "from the release",
+    "guessed_interval": "95% interval",
+    "guessed_blindly": "from the whole table alone",
+    "shared_value": "rows in groups with one value only",
+    "guesses_better": "The release helps to guess {columns}: the difference is larger than chance.",
+    "guesses_no_better": "With the release nothing is guessed better than by naming the most common value of the whole "
+    "table, as far as chance lets one say.",
+    "guesses_how": "The row that is guessed is not counted in its own group.",
+    # partial knowledge
+    "partial_title": "Knowing only some columns",
+    "partial_intro": "All {subsets} sets of up to {largest} quasi-identifiers were tried. In the original table {before} of "
+    "them single out at least one row, in the published one {after}.",
+    "partial_table": "The sets of columns that expose most in the published table",
+    "known_columns": "known columns",
+    "unique_before": "unique rows before",
+    "unique_after": "unique rows after",
+    "smallest_before": "smallest group before",
+    "smallest_after": "smallest group after",
+    "partial_skipped": "There are too many sets of columns to try them all on a table of this size.",
     # loss
     "loss_title": "What it cost",
     "loss_intro": "On average {loss} of what the quasi-identifiers could say is no longer said (0% = everything as before, "
@@ -99,6 +131,14 @@ ENGLISH = {
     "loss_variant": "Measure: normalized certainty penalty, variant {variant}.",
     "variant_leaves_1": "“leaves-1” (interval width / domain width for numbers; (leaves covered - 1) / (leaves - 1) for "
     "categories; a row left out counts 100%)",
+    "bound_at_most": "At most {above}% above the best possible for this table.",
+    "bound_reached": "This is the best possible for this table.",
+    "bound_means": "It was proven by computation that no release of the same rows in groups of at least this size, each "
+    "published as what its rows span, can lose less than {bound}. The best possible may lie above that limit, so the true "
+    "gap may be smaller.",
+    "bound_fast": "not computed at effort “fast”",
+    "bound_rows_only": "known only for k-anonymity that counts rows",
+    "bound_no_dropped": "known only when no row is left out",
     "loss_chart": "Loss of detail in each quasi-identifier",
     "loss_chart_described": "The column that loses most is {column} with {loss}.",
     "loss_axis": "loss in percent of the column's detail",
@@ -107,6 +147,8 @@ ENGLISH = {
     "false_none": "No published cell is false: each one covers the true value of its row.",
     "false_some": "{cells} published cells ({share}) do not cover the true value of their row: the method publishes "
     "substitutes. Say so wherever the table is used.",
+    "false_unknown": "False cells were not counted: after the column operations the published texts cannot be compared "
+    "with the original values.",
     # why
     "why_title": "Why this result",
     "why_nothing": "Nothing was lost: the rows were alike enough as they were.",
@@ -122,6 +164,8 @@ ENGLISH = {
     "what_if_failed": "k = {k} with suppression up to {suppression} is not possible: {why}",
     "what_if_large": "The table is large, so the method was not run again with other settings.",
     "what_if_no_k": "The method promises no k, so there is no other k to compare with.",
+    "other_methods": "This report is about one method. What the other methods cost at the same promise on the same table is "
+    "shown by this command, which writes nothing:",
     "suppression_limit": "suppression allowed",
     "suppressed_rows": "rows left out",
     "smallest_class": "smallest group",
@@ -140,6 +184,10 @@ ENGLISH = {
     "distribution_axis": "share of rows in percent",
     "distribution_moved": "In {column}, {moved} of the rows would have to change their value to get the original "
     "distribution back (total variation).",
+    "grouped_month": "The chart shows {column} by month, not by day.",
+    "grouped_year": "The chart shows {column} by year, not by day.",
+    "grouped_decade": "The chart shows {column} by decade, not by day.",
+    "grouped_level": "{column} has many values: the chart shows them by a broader level of its taxonomy.",
     # blanks
     "blanks_title": "Two readings of blanks",
     "blanks_intro": "A blank or * can be read as a value of its own, or as matching anything. The promise is checked with "
@@ -201,4 +249,29 @@ ENGLISH = {
     "input_file": "input",
     "output_file": "output",
     "operation": "operation done first",
+    # what methods note about a run
+    "note_groups": "groups formed",
+    "note_bins": "intervals per number column",
+    "note_intervals": "intervals per column",
+    "note_levels": "level of generalization per column",
+    "note_level_of": "{level} of {height}",
+    "note_loss_measure": "loss that was minimized",
+    "note_loss_value": "value of that loss",
+    "note_level_combinations": "combinations of levels",
+    "note_visited": "combinations looked at",
+    "note_proven_optimal": "proven to be the best combination",
+    "note_generalized_groups": "groups after generalization",
+    "note_initial_classes": "groups large enough from the start",
+    "note_new_clusters": "groups formed by clustering",
+    "note_outlier_groups": "groups treated as outliers",
+    "note_cut": "cut",
+    "note_categories": "treatment of categories",
+    "note_iterations": "iterations",
+    "note_evaluations": "solutions evaluated",
+    "note_loss_of_start": "loss of the best start",
+    "note_loss_found": "loss found by the search",
+    "note_cut_by_mondrian": "rows left to Mondrian",
+    "note_lower_bound": "proven lower bound of the loss",
+    "note_lower_bound_reason": "no lower bound of the loss",
+    "note_above_best": "above the best possible, at most",
 }

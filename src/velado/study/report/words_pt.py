@@ -12,6 +12,8 @@ PORTUGUESE = {
     "overall": "todas as colunas",
     "blank": "(em branco)",
     "other_values": "(todos os outros valores)",
+    "yes": "sim",
+    "no": "não",
     "holds": "cumprida",
     "broken": "violada",
     "each_sensitive_column": "cada coluna sensível",
@@ -73,28 +75,58 @@ PORTUGUESE = {
     "risk_unique_people": "De {of} pessoas, {people} podem ser distinguidas de todas as outras nela.",
     "risk_chart": "Chance de apontar o alvo certo, antes e depois",
     "risk_chart_described": "Para uma pessoa que se sabe estar na tabela, a maior chance cai de {before} para {after}.",
+    "risk_chart_stays": "Para uma pessoa que se sabe estar na tabela, a maior chance continua em {after}.",
+    "risk_chart_rises": "Para uma pessoa que se sabe estar na tabela, a maior chance sobe de {before} para {after}.",
     "risk_axis": "chance em por cento",
     "risk_table": "Chance de apontar o alvo certo",
     "attacker": "atacante",
     "prosecutor_highest": "promotor, pior caso",
     "prosecutor_mean": "promotor, média",
     "journalist_highest": "jornalista, pior caso",
-    "marketer": "publicitário, parcela esperada",
+    "marketer": "atacante em massa (marketer), parcela esperada",
     "risk_above": "Parcela de {unit} cujo risco (promotor) está acima de um limiar",
     "risk_threshold": "risco acima de",
-    "risk_attackers": "O promotor sabe que a pessoa está na tabela. O jornalista não sabe. O publicitário quer ligar o "
-    "maior número possível e aceita erros.",
+    "risk_attackers": "O promotor sabe que a pessoa está na tabela. O jornalista não sabe. O atacante em massa "
+    "(marketer) quer ligar o maior número possível e aceita erros.",
     "risk_no_population": "Não foi dada uma tabela da população; por isso o risco do jornalista é tomado como o do "
     "promotor.",
     "linkage_found": "Ligação de registros: ligar cada registro ao mais próximo acerta a linha em {correct} de {rows} "
     "linhas ({share}).",
     "linkage_rule": "Direção: {direction}. Empates: {ties}.",
+    "linkage_one_attack": "Este é um ataque entre outros, no qual uma faixa publicada vale pelo seu meio. Não é um limite "
+    "para o que outros ataques podem encontrar.",
     "linkage_skipped": "A ligação de registros não foi medida. {reason}",
     "released_to_original": "da tabela publicada para a original",
     "original_to_released": "da tabela original para a publicada",
     "ties_expected": "entre registros igualmente próximos, cada um conta com sua parte (1 / número de empates)",
     "ties_first": "conta o primeiro dos registros igualmente próximos",
     "ties_any": "conta como acerto se o registro certo está entre os igualmente próximos",
+    # guesses of sensitive values
+    "guesses_title": "Adivinhar valores sensíveis",
+    "guesses_none": "Nenhuma coluna sensível é publicada; não há o que adivinhar.",
+    "guesses_intro": "Não é preciso apontar uma pessoa para saber algo sobre ela: o que é comum em um grupo pode ser "
+    "adivinhado. O atacante conhece os quase-identificadores e diz o valor mais comum no grupo da pessoa.",
+    "guesses_table": "Com que frequência se acerta um valor sensível",
+    "sensitive_column": "coluna sensível",
+    "guessed_from_release": "pela publicação",
+    "guessed_interval": "intervalo de 95%",
+    "guessed_blindly": "só pela tabela inteira",
+    "shared_value": "linhas em grupos com um único valor",
+    "guesses_better": "A publicação ajuda a adivinhar {columns}: a diferença é maior que o acaso.",
+    "guesses_no_better": "Com a publicação nada se adivinha melhor do que dizendo o valor mais comum da tabela inteira, até "
+    "onde o acaso permite afirmar.",
+    "guesses_how": "A linha adivinhada não conta em seu próprio grupo.",
+    # partial knowledge
+    "partial_title": "Conhecer só algumas colunas",
+    "partial_intro": "Foram testados todos os {subsets} conjuntos de até {largest} quase-identificadores. Na tabela original, "
+    "{before} deles isolam pelo menos uma linha; na publicada, {after}.",
+    "partial_table": "Os conjuntos de colunas que mais expõem na tabela publicada",
+    "known_columns": "colunas conhecidas",
+    "unique_before": "linhas únicas antes",
+    "unique_after": "linhas únicas depois",
+    "smallest_before": "menor grupo antes",
+    "smallest_after": "menor grupo depois",
+    "partial_skipped": "Há conjuntos de colunas demais para testar todos em uma tabela deste tamanho.",
     # loss
     "loss_title": "O que custou",
     "loss_intro": "Em média, {loss} do que os quase-identificadores poderiam dizer não é mais dito (0% = tudo como antes, "
@@ -102,6 +134,14 @@ PORTUGUESE = {
     "loss_variant": "Medida: penalidade de certeza normalizada (NCP), variante {variant}.",
     "variant_leaves_1": "“leaves-1” (largura do intervalo / largura do domínio para números; (folhas cobertas - 1) / "
     "(folhas - 1) para categorias; uma linha deixada de fora conta 100%)",
+    "bound_at_most": "No máximo {above}% acima do melhor possível para esta tabela.",
+    "bound_reached": "Este é o melhor possível para esta tabela.",
+    "bound_means": "Provou-se por cálculo que nenhuma publicação das mesmas linhas em grupos de pelo menos este tamanho, cada "
+    "um publicado como a faixa de suas linhas, pode perder menos de {bound}. O melhor possível pode estar acima desse "
+    "limite; a diferença verdadeira pode ser menor.",
+    "bound_fast": "não calculado com esforço “fast”",
+    "bound_rows_only": "conhecido só para k-anonimato contado em linhas",
+    "bound_no_dropped": "conhecido só quando nenhuma linha fica de fora",
     "loss_chart": "Perda de detalhe em cada quase-identificador",
     "loss_chart_described": "A coluna que mais perde é {column}, com {loss}.",
     "loss_axis": "perda em por cento do detalhe da coluna",
@@ -110,6 +150,8 @@ PORTUGUESE = {
     "false_none": "Nenhuma célula publicada é falsa: cada uma cobre o valor verdadeiro de sua linha.",
     "false_some": "{cells} células publicadas ({share}) não cobrem o valor verdadeiro de sua linha: o método publica "
     "substitutos. Diga isso onde quer que a tabela seja usada.",
+    "false_unknown": "As células falsas não foram contadas: depois das operações nas colunas, os textos publicados não podem "
+    "ser comparados com os valores originais.",
     # why
     "why_title": "Por que este resultado",
     "why_nothing": "Nada se perdeu: as linhas já eram parecidas o bastante.",
@@ -126,6 +168,8 @@ PORTUGUESE = {
     "what_if_failed": "k = {k} com supressão de até {suppression} não é possível: {why}",
     "what_if_large": "A tabela é grande; por isso o método não foi executado de novo com outros ajustes.",
     "what_if_no_k": "O método não promete k; por isso não há outro k com que comparar.",
+    "other_methods": "Este relatório trata de um só método. Quanto os outros métodos custam, com a mesma promessa e na mesma "
+    "tabela, é mostrado por este comando, que nada grava:",
     "suppression_limit": "supressão permitida",
     "suppressed_rows": "linhas de fora",
     "smallest_class": "menor grupo",
@@ -145,6 +189,10 @@ PORTUGUESE = {
     "distribution_axis": "parcela das linhas em por cento",
     "distribution_moved": "Em {column}, {moved} das linhas teriam de mudar de valor para se voltar à distribuição original "
     "(variação total).",
+    "grouped_month": "O gráfico mostra {column} por mês, não por dia.",
+    "grouped_year": "O gráfico mostra {column} por ano, não por dia.",
+    "grouped_decade": "O gráfico mostra {column} por década, não por dia.",
+    "grouped_level": "{column} tem muitos valores: o gráfico os mostra em um nível mais amplo de sua taxonomia.",
     # blanks
     "blanks_title": "Duas leituras dos brancos",
     "blanks_intro": "Um branco ou * pode ser lido como um valor próprio ou como algo que combina com tudo. A promessa é "
@@ -207,4 +255,29 @@ PORTUGUESE = {
     "input_file": "entrada",
     "output_file": "saída",
     "operation": "operação feita antes",
+    # what methods note about a run
+    "note_groups": "grupos formados",
+    "note_bins": "intervalos por coluna numérica",
+    "note_intervals": "intervalos por coluna",
+    "note_levels": "nível de generalização por coluna",
+    "note_level_of": "{level} de {height}",
+    "note_loss_measure": "perda minimizada",
+    "note_loss_value": "valor dessa perda",
+    "note_level_combinations": "combinações de níveis",
+    "note_visited": "combinações examinadas",
+    "note_proven_optimal": "provada a melhor combinação",
+    "note_generalized_groups": "grupos após a generalização",
+    "note_initial_classes": "grupos grandes o bastante desde o início",
+    "note_new_clusters": "grupos formados por agrupamento",
+    "note_outlier_groups": "grupos tratados como atípicos",
+    "note_cut": "corte",
+    "note_categories": "tratamento das categorias",
+    "note_iterations": "iterações",
+    "note_evaluations": "soluções avaliadas",
+    "note_loss_of_start": "perda do melhor início",
+    "note_loss_found": "perda encontrada pela busca",
+    "note_cut_by_mondrian": "linhas deixadas ao Mondrian",
+    "note_lower_bound": "limite inferior provado da perda",
+    "note_lower_bound_reason": "sem limite inferior da perda",
+    "note_above_best": "acima do melhor possível, no máximo",
 }

@@ -10,7 +10,7 @@ import typer
 from velado.apps.cli import options as flags
 from velado.apps.cli import show
 from velado.apps.cli.waiting import waiting
-from velado.apps.cli.words import number, percent, say
+from velado.apps.cli.words import linkage_in, number, percent, say
 from velado.study.report.units import unit_in
 
 TABLES = ("table.csv", "table.parquet")
@@ -141,5 +141,5 @@ def _risk(scores: dict[str, Any], lang: str) -> list[list[str]]:
 def _linkage(found: dict[str, Any] | None, lang: str) -> list[list[str]]:
     if found is None:
         return []
-    rules = ", ".join(str(found[name]) for name in ("direction", "ties", "scaling", "metric"))
+    rules = ", ".join(linkage_in(lang, found[name]) for name in ("direction", "ties", "scaling", "metric"))
     return [[f"{say(lang, 'linkage')} ({rules})", "", percent(found["share"], lang)]]
