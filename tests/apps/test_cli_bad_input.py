@@ -115,7 +115,7 @@ SPEAKS_OF = {
     "unknown schema key": "'missing'",
     "undeclared column": "--undeclared drop",
     "unknown method": "'mondrian'",
-    "unknown flag": "Method 'gfkmc' has no flag --cut",
+    "unknown flag": "Method 'progressive' has no flag --cut",
 }
 
 

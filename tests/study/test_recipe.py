@@ -1,17 +1,15 @@
 """A recipe written and read back is the same run; what it cannot mean is refused with a hint."""
 
 import tomllib
-from pathlib import PurePosixPath
+from dataclasses import replace
 
 import pytest
 
 from velado.anonymize.guarantees import LDiversity
 from velado.anonymize.methods import DAS, Mondrian
-from velado.data.schema import Schema
-from velado.data.taxonomy import from_paths
-from velado.data.taxonomy_builders import from_tree
-from velado.errors import InputError, ParameterError, TaxonomyError, VeladoError
-from velado.study.recipe import Recipe, nested, relative
+from velado.data.schema import Column, Schema, TaxonomySpec
+from velado.errors import InputError, ParameterError, VeladoError
+from velado.study.recipe import Recipe
 
 SCHEMA = Schema.from_dict(
     {
@@ -115,45 +113,47 @@ def test_a_recipe_without_a_method_or_schema_is_refused() -> None:
             Recipe.from_dict(whole)
 
 
+CITY = TaxonomySpec(
+    "levels",
+    file="city.csv",
+    paths=(("a", "x y", "*"), ('b; "c"', "x y", "*"), ("d",)),
+    digest="cd" * 32,
+)
+
+
+def with_taxonomy(spec: TaxonomySpec) -> Recipe:
+    city = Column("city", "quasi", taxonomy=spec)
+    return Recipe(Schema({**SCHEMA.columns, "city": city}), Mondrian(k=4))
+
+
 @pytest.mark.parametrize(
-    ("path", "start", "seen"),
+    "spec",
     [
-        ("/a/b/c.csv", "/a/b", "c.csv"),
-        ("/a/b/c.csv", "/a/d/e", "../../b/c.csv"),
-        ("/a/x/../b/c.csv", "/a/./d", "../b/c.csv"),
-        ("/c.csv", "/a", "../c.csv"),
+        CITY,
+        replace(CITY, options={"separator": ","}),
+        TaxonomySpec("tree", file="city.toml", tree={"x": ["a", "b"], "y": {"z": ["c"]}}, digest="ef" * 32),
     ],
 )
-def test_a_path_is_named_as_seen_from_a_folder(path: str, start: str, seen: str) -> None:
-    assert relative(PurePosixPath(path), PurePosixPath(start)) == seen
+def test_taxonomies_are_written_into_the_recipe_and_read_back(spec: TaxonomySpec) -> None:
+    recipe = with_taxonomy(spec)
+    assert Recipe.from_dict(tomllib.loads(recipe.to_toml())) == recipe
 
 
 @pytest.mark.parametrize(
-    "paths",
+    "entry",
     [
-        (("a", "x", "*"), ("b", "x", "*"), ("c", "y", "*")),
-        (("a", "x"), ("b",), ("c", "y", "z")),
-        (("a", "a", "x"), ("b", "y", "x")),
+        {"nothing": {"levels": "a;b\n", "sha256": ""}},
+        {"age": {"levels": "a;b\n", "sha256": ""}},
+        {"city": {"levels": 3, "sha256": ""}},
+        {"city": {"levels": "a;b\n", "sha256": 3}},
+        {"city": {"sha256": ""}},
+        {"city": {"level": "a;b\n", "sha256": ""}},
+        {"city": {"nodes": {"x": ["a"]}, "sha256": ""}},
+        {"city": "a;b"},
+        ["city"],
     ],
 )
-def test_level_rows_written_into_the_schema_give_the_same_tree(paths: tuple) -> None:
-    rows, tree = from_paths(paths), from_tree(nested(paths))
-    assert set(rows.labels[: rows.leaves]) == set(tree.labels[: tree.leaves])
-    for leaf in rows.labels[: rows.leaves]:
-        assert above(rows, leaf) == above(tree, leaf)
-
-
-@pytest.mark.parametrize("paths", [(("x",), ("a", "x")), (("a", "x"), ("x",))])
-def test_rows_that_are_no_tree_stay_no_tree(paths: tuple) -> None:
-    with pytest.raises(TaxonomyError):
-        from_paths(paths)
-    with pytest.raises(TaxonomyError):
-        from_tree(nested(paths))
-
-
-def above(tree, leaf: str) -> list[str]:
-    node, labels = tree.code_of[leaf], []
-    while node != tree.root:
-        node = int(tree.parent[node])
-        labels.append(tree.labels[node])
-    return labels
+def test_a_taxonomy_the_recipe_could_not_use_is_refused(entry: object) -> None:
+    whole = with_taxonomy(CITY).to_dict()
+    with pytest.raises(InputError):
+        Recipe.from_dict({**whole, "taxonomies": entry})

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shutil
 import tomllib
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from velado.anonymize.guarantees import LDiversity
 from velado.anonymize.methods import DAS, GFKMC, Mondrian
 from velado.data.io import read_schema
+from velado.data.schema import Schema
 from velado.errors import GuaranteeNotMet, OutputError, ParameterError, TaxonomyError
 from velado.study.run import apply_recipe, publish, read_recipe
 
@@ -86,12 +88,104 @@ def test_the_recipe_on_the_same_file_gives_the_same_folder(example, tmp_path) ->
     assert contents(first.folder) == contents(again.folder)
 
 
-def test_the_recipe_names_taxonomies_as_seen_from_the_release_folder(example, tmp_path) -> None:
+def test_the_recipe_holds_its_taxonomies_and_the_digest_of_their_files(example, tmp_path) -> None:
     done = publish(example.table, example.schema, Mondrian(k=4), out=tmp_path / "deep" / "er" / "out")
     recipe = tomllib.loads((done.folder / "recipe.toml").read_text("utf-8"))
-    named = recipe["schema"]["columns"]["city"]["taxonomy"]
-    assert (done.folder / named).resolve() == (example.folder / "trees" / "city.csv").resolve()
-    assert named.startswith("../")
+    file = example.folder / "trees" / "city.csv"
+    assert recipe["taxonomies"]["city"]["sha256"] == hashlib.sha256(file.read_bytes()).hexdigest()
+    assert recipe["taxonomies"]["city"]["levels"] == file.read_text("utf-8")
+    assert recipe["schema"]["columns"]["city"]["taxonomy"] == "city.csv"
+
+
+def test_a_taxonomy_file_changed_after_the_release_does_not_change_what_the_recipe_does(
+    example, tmp_path
+) -> None:
+    first = publish(example.table, example.schema, Mondrian(k=4), out=tmp_path / "a")
+    (example.folder / "trees" / "city.csv").write_text(
+        "Aldenia;East;*\nBrumosa;West;*\nCantaro;East;*\nDorvelha;West;*\n", "utf-8"
+    )
+    again = apply_recipe(first.folder / "recipe.toml", example.table, tmp_path / "b")
+    assert contents(first.folder) == contents(again.folder)
+
+
+def test_a_release_that_was_moved_can_be_applied(example, tmp_path) -> None:
+    first = publish(example.table, example.schema, Mondrian(k=4), out=tmp_path / "a")
+    (tmp_path / "far" / "away").mkdir(parents=True)
+    moved = first.folder.rename(tmp_path / "far" / "away" / "a")
+    again = apply_recipe(moved / "recipe.toml", example.table, tmp_path / "b")
+    assert contents(moved) == contents(again.folder)
+
+
+def test_a_release_below_a_linked_folder_can_be_applied(example, tmp_path) -> None:
+    (tmp_path / "real" / "deeper").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "real" / "deeper", target_is_directory=True)
+    first = publish(example.table, example.schema, Mondrian(k=4), out=tmp_path / "link" / "a")
+    again = apply_recipe(tmp_path / "link" / "a" / "recipe.toml", example.table, tmp_path / "b")
+    assert contents(first.folder) == contents(again.folder)
+
+
+@pytest.mark.parametrize("separator", [None, "|"])
+def test_a_taxonomy_of_any_form_comes_back_from_the_recipe_as_it_was(example, tmp_path, separator) -> None:
+    if separator is None:
+        tree = 'North = ["Aldenia", "Brumosa"]\nSouth = ["Cantaro", "Dorvelha"]\n'
+        (example.folder / "trees" / "city.toml").write_text(tree, "utf-8")
+        entry = 'taxonomy = "trees/city.toml"'
+    else:
+        levels = '"Aldenia"|"No ""r""; th"\nBrumosa|"No ""r""; th"\nCantaro|South\nDorvelha|South\n'
+        (example.folder / "trees" / "city.csv").write_text(levels, "utf-8")
+        entry = 'taxonomy = { builder = "levels", file = "trees/city.csv", separator = "|" }'
+    text = example.schema.read_text("utf-8").replace('taxonomy = "trees/city.csv"', entry)
+    example.schema.write_text(text, "utf-8")
+    first = publish(example.table, example.schema, Mondrian(k=4), out=tmp_path / "a")
+    shutil.rmtree(example.folder / "trees")
+    again = apply_recipe(first.folder / "recipe.toml", example.table, tmp_path / "b")
+    assert contents(first.folder) == contents(again.folder)
+
+
+def test_a_recipe_without_its_taxonomies_reads_the_files_it_names(example, tmp_path) -> None:
+    done = publish(example.table, example.schema, Mondrian(k=4), out=tmp_path / "a")
+    path = done.folder / "recipe.toml"
+    text = path.read_text("utf-8")
+    path.write_text(text[: text.index("[taxonomies")] + text[text.index("[schema") :], "utf-8")
+    with pytest.raises(TaxonomyError):
+        apply_recipe(path, example.table, tmp_path / "b")
+    shutil.copy(example.folder / "trees" / "city.csv", done.folder / "city.csv")
+    again = apply_recipe(path, example.table, tmp_path / "b")
+    assert contents(again.folder)["table.csv"] == contents(done.folder)["table.csv"]
+
+
+def test_an_output_folder_that_holds_the_input_or_the_schema_is_never_replaced(example, tmp_path) -> None:
+    done = publish(
+        example.table, example.schema, Mondrian(k=4), out=tmp_path / "a", beside={"schema.toml": b"# mine\n"}
+    )
+    schema = done.folder / "schema.toml"
+    text = example.schema.read_text("utf-8").replace("trees/", f"{example.folder.as_posix()}/trees/")
+    schema.write_text(text, "utf-8")
+    with pytest.raises(OutputError, match="'schema.toml'"):
+        publish(example.table, schema, Mondrian(k=4), out=done.folder, force=True)
+    released = Schema.from_dict({"columns": {n: {"role": "quasi"} for n in ("age", "city", "diagnosis")}})
+    with pytest.raises(OutputError, match="'table.csv'"):
+        publish(done.folder / "table.csv", released, Mondrian(k=4), out=done.folder, force=True)
+    assert schema.exists() and (done.folder / "table.csv").exists()
+
+
+@pytest.mark.parametrize("separator", ["~", ":"])
+def test_a_population_is_read_with_the_separator_of_the_schema(example, tmp_path, separator) -> None:
+    from velado.anonymize.guarantees import KMap
+
+    for path in (example.table, example.schema):
+        text = path.read_text("utf-8")
+        head = f'[table]\nseparator = "{separator}"\n' if path == example.schema else ""
+        path.write_text(head + (text if head else text.replace(",", separator)), "utf-8")
+    done = publish(
+        example.table,
+        example.schema,
+        Mondrian(k=4),
+        (KMap(4),),
+        out=tmp_path / "a",
+        population=example.table,
+    )
+    assert all(verdict.holds for verdict in done.release.verdicts)
 
 
 def test_a_recipe_is_applied_to_another_file_and_checked_there(example, tmp_path) -> None:
@@ -149,19 +243,12 @@ def test_formula_like_cells_are_counted_when_kept_and_escaped_when_asked(example
     assert b",'=asthma()" in contents(safe.folder)["table.csv"]
 
 
-def test_a_recipe_whose_taxonomy_is_gone_is_an_error(example, tmp_path) -> None:
-    done = publish(example.table, example.schema, Mondrian(k=4), out=tmp_path / "a")
-    (example.folder / "trees" / "city.csv").unlink()
-    with pytest.raises(TaxonomyError):
-        apply_recipe(done.folder / "recipe.toml", example.table, tmp_path / "b")
-
-
-def test_a_recipe_object_needs_its_folder_only_for_its_taxonomies(example, tmp_path) -> None:
+def test_a_recipe_object_needs_no_folder(example, tmp_path) -> None:
     done = publish(example.table, example.schema, Mondrian(k=4), out=tmp_path / "a")
     recipe = replace(read_recipe(done.folder / "recipe.toml"), seed=8)
-    again = apply_recipe(recipe, example.table, tmp_path / "b", recipe_folder=done.folder)
-    named = tomllib.loads((again.folder / "recipe.toml").read_text("utf-8"))["schema"]["columns"]["city"]
-    assert (again.folder / named["taxonomy"]).exists()
+    (example.folder / "trees" / "city.csv").unlink()
+    again = apply_recipe(recipe, example.table, tmp_path / "b")
+    assert read_recipe(again.folder / "recipe.toml").seed == 8
 
 
 def test_a_folder_that_exists_is_replaced_only_when_forced(example, tmp_path) -> None:

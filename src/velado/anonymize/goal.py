@@ -34,9 +34,10 @@ class Goal:
     suppression: float = 0.0
 
     def __post_init__(self) -> None:
-        if not 0 <= self.suppression <= 1:
+        limit: object = self.suppression
+        if isinstance(limit, bool) or not isinstance(limit, int | float) or not 0 <= limit <= 1:
             raise ParameterError(
-                f"A suppression limit of {self.suppression:g} is not a share.",
+                "The suppression limit is not a share.",
                 "It is the part of all rows that may be dropped.",
                 "Use a number from 0 to 1, for example 0.05.",
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -44,9 +45,14 @@ def match_published(
     return counts, unmatched
 
 
+def read_plain(source: Any, schema: Schema, encoding: str | None = None) -> Table:
+    """A further file of the same study: written as *schema* says files are, its columns without a meaning."""
+    return read_table(source, replace(schema, columns={}), "keep", encoding)
+
+
 def population_table(source: Any, schema: Schema) -> Table:
     """The quasi-identifiers of a population, read with the meaning *schema* gives them."""
-    raw = read_table(source, encoding=schema.encoding)
+    raw = read_plain(source, schema)
     quasi = [column for column in schema.quasi if column.name in raw.frame.columns]
     frame = raw.frame.select([column.name for column in quasi])
     if len(quasi) < len(schema.quasi):

@@ -12,6 +12,7 @@ import polars as pl
 
 from velado.data.encode import EncodedColumn
 from velado.data.partition import BoolArray, Partition
+from velado.data.taxonomy import ROOT_LABEL
 
 Cell = str | float | None
 
@@ -47,7 +48,11 @@ class PublishedColumn:
         """How many kept rows are published with a value that does not cover their true one."""
         low = (self.low if self.true_low is None else self.true_low)[self.codes]
         high = (self.high if self.true_high is None else self.true_high)[self.codes]
-        return int((((column.codes < low) | (column.codes > high)) & kept).sum())
+        wrong = (column.codes < low) | (column.codes > high)
+        if column.moved is not None:
+            says = np.array([value != ROOT_LABEL for value in self.values], dtype=bool)
+            wrong |= column.moved & says[self.codes]
+        return int((wrong & kept).sum())
 
     def series(self, kept: BoolArray) -> pl.Series:
         """The column of the published table, suppressed rows left out."""

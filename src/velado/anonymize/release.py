@@ -169,8 +169,9 @@ def anonymize(
     progress(0.0, method.title)
     # Rows that left for their blanks have used up part of the limit; the method may spend the rest.
     spare = goal.suppressible(table.rows) - (table.rows - data.rows)
+    importance = {column.name: column.weight for column in used.schema.quasi}
     recoded = method.anonymize(
-        data, replace(goal, suppression=spare / data.rows), seeded(seed, method.name), progress
+        data.weighted(importance), replace(goal, suppression=spare / data.rows), seeded(seed, method.name), progress
     )
     made = release(
         table, used, data, recoded, goal, method, seed, present, doors, tuple(operations), warnings
@@ -335,6 +336,11 @@ def _check_columns(data: EncodedTable, schema: Schema) -> tuple[str, ...]:
                     'Give it role = "other", or set constant = "allow" in [table] of the schema.',
                 )
             warnings.append(f"Quasi-identifier '{column.name}' is constant.")
+        if column.moved is not None:
+            warnings.append(
+                f"{int(column.moved.sum())} value(s) of '{column.name}' lay outside its bounds and were moved onto "
+                "the nearest bound: what is published for them is false."
+            )
     return tuple(warnings)
 
 

@@ -3,7 +3,7 @@
 A release generalizes quasi-identifiers only. If `education_num` repeats `education` one to one and is
 published as it is, whoever reads it undoes the generalization, and the promise is void. This module looks,
 on the original values, at every published column that is not a quasi-identifier, names those that give a
-quasi-identifier away, and refuses one-to-one copies.
+quasi-identifier away, and refuses one-to-one copies. `velado.anonymize.copies` says what a copy is.
 
 It sees one column at a time: two columns that give a quasi-identifier away only together are not found
 here. `promise_with_side_doors` measures what is left of the promise for any set of columns.
@@ -19,13 +19,13 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from velado.anonymize.copies import Codes, count_pairs, one_to_one, readings, repeats, same_values, tidy
 from velado.data.encode import text_codes
 from velado.data.table import Table
 from velado.data.visible import visible_groups
 from velado.errors import SideDoorOpen
 
 DoorKind = Literal["copy", "functional", "near-functional", "near-unique"]
-Codes = tuple[npt.NDArray[np.int32], int]
 
 SAMPLE_ROWS = 200_000
 LEAST_GAIN = 0.5
@@ -36,7 +36,7 @@ PINNED_SHARE = 0.99
 PINNED_ROWS = 20
 PINNED_CHANCE = 1e-3
 LEAST_UNIQUE = 0.5
-LEAST_ROWS_FOR_UNIQUE = 50
+LEAST_ROWS_FOR_UNIQUE = 10
 _ORDER: tuple[DoorKind, ...] = ("copy", "functional", "near-functional", "near-unique")
 
 
@@ -44,7 +44,7 @@ _ORDER: tuple[DoorKind, ...] = ("copy", "functional", "near-functional", "near-u
 class SideDoor:
     """One published *column* that gives away the quasi-identifier *reveals*.
 
-    *kind* is "copy" (one to one), "functional" (each value of the column goes with one value of the
+    *kind* is "copy" (the same values, or one to one, in all but a few rows), "functional" (each value of the column goes with one value of the
     quasi-identifier), "near-functional" (nearly so), or "near-unique": most rows hold a value nobody else
     has, so that the column can be matched against another file; it then reveals no column by name ("").
     *guess* is the share of rows whose quasi-identifier is guessed right from the column, *baseline* the share
@@ -84,27 +84,28 @@ class SideDoor:
 
 
 def find_side_doors(table: Table) -> tuple[SideDoor, ...]:
-    """Every side door of *table*, exact copies first, judged on its original values.
+    """Every side door of *table*, copies first, judged on its original values.
 
     Guesses are leave-one-out: a row's quasi-identifier is guessed as the commonest one among the *other*
     rows with the same value of the column, and as the commonest of all where no other row has that value, so
     that a column does not look telling merely because its values are rare. Above 200,000 rows the shares
     come from a fixed sample (evenly spaced rows; for a column of rare values all rows of evenly spaced
-    values) and `rows_revealed` is scaled up from it; exact copies and uniqueness are confirmed on all rows.
-    O(n log n) per pair of columns.
+    values) and `rows_revealed` is scaled up from it; copies and uniqueness are confirmed on all rows. Case and
+    outer spaces tell no values apart. O(n log n) per pair of columns.
     """
     quasi = [column.name for column in table.schema.quasi]
     others = [c for c in table.schema.columns.values() if c.published and c.role != "quasi"]
     if not quasi or not others:
         return ()
     sample = _evenly_spaced(table.rows)
-    texts = {name: table.text(name) for name in quasi}
-    coded = {name: text_codes(_take(texts[name], sample)) for name in quasi}
+    views = {name: _View(table, name, sample) for name in quasi}
+    coded = {name: text_codes(view.readings[0]) for name, view in views.items()}
     found: list[SideDoor] = []
     for column in others:
         accepted = column.side_door == "accept"
-        own = table.text(column.name)
-        codes, size = text_codes(_take(own, sample))
+        view = _View(table, column.name, sample)
+        own = view.text
+        codes, size = text_codes(view.readings[0])
         seen = coded
         if _is_rare(codes, size):
             alone = int(own.drop_nulls().is_unique().sum())
@@ -113,10 +114,10 @@ def find_side_doors(table: Table) -> tuple[SideDoor, ...]:
                 found.append(SideDoor(column.name, "", "near-unique", share, 0.0, alone, accepted))
             if sample is not None and alone < 0.9 * table.rows:
                 rows = _rows_of_some_values(own)
-                codes, size = text_codes(own.gather(rows))
-                seen = {name: text_codes(texts[name].gather(rows)) for name in quasi}
+                codes, size = text_codes(tidy(own.gather(rows)))
+                seen = {name: text_codes(tidy(views[name].text.gather(rows))) for name in quasi}
         for name in quasi:
-            door = _judge(column.name, (codes, size), name, seen[name], own, texts[name], accepted)
+            door = _judge((codes, size), seen[name], view, views[name], accepted)
             if door is not None:
                 found.append(door)
     return tuple(sorted(found, key=lambda door: _ORDER.index(door.kind)))
@@ -151,7 +152,6 @@ class _Dependence:
     pinned: float
     functional: bool
     one_to_one: bool
-    mostly_shared: bool
 
     @property
     def gain(self) -> float:
@@ -160,7 +160,7 @@ class _Dependence:
 
 
 def _dependence(column: Codes, quasi: Codes) -> _Dependence:
-    c, q, counts = _count_pairs(column, quasi)
+    c, q, counts = count_pairs(column, quasi)
     n = int(counts.sum())
     starts = np.flatnonzero(np.r_[True, c[1:] != c[:-1]])
     group = np.cumsum(np.r_[False, c[1:] != c[:-1]])
@@ -190,42 +190,40 @@ def _dependence(column: Codes, quasi: Codes) -> _Dependence:
     pins &= np.power(prior, counts) <= PINNED_CHANCE
     learnt = float((counts * news[q])[pins].sum())
     functional = bool((kinds == 1).all()) and int((totals > 0).sum()) >= 2
+    # A one-to-one match of values that hardly repeat is what any two near-unique columns show: it means nothing.
+    mostly_shared = 2 * int((~alone).sum()) > alone.size
     return _Dependence(
         guess=(float(right.sum()) + lone_hits) / n,
         baseline=float(totals[commonest]) / n,
         rows_revealed=int(rows[settled].sum()),
         pinned=learnt / to_learn if to_learn else 0.0,
         functional=functional,
-        one_to_one=functional and starts.size == int((totals > 0).sum()),
-        mostly_shared=2 * int((~alone).sum()) > alone.size,
+        one_to_one=mostly_shared and one_to_one(c, q, counts),
     )
 
 
-def _count_pairs(column: Codes, quasi: Codes) -> tuple[npt.NDArray[np.int64], ...]:
-    # Occurring pairs of codes, ordered by the column's code, and how often each occurs.
-    space = column[1] * quasi[1]
-    key = column[0].astype(np.int64) * quasi[1] + quasi[0]
-    if space <= 4 * key.size:
-        dense = np.bincount(key, minlength=space)
-        pairs = np.flatnonzero(dense)
-        counts = dense[pairs]
-    else:
-        pairs, counts = np.unique(key, return_counts=True)
-    return pairs // quasi[1], pairs % quasi[1], counts.astype(np.int64)
+class _View:
+    """A column as text, and its readings in the sampled rows."""
+
+    def __init__(self, table: Table, name: str, sample: pl.Series | None) -> None:
+        column = table.schema.columns[name]
+        self.name = name
+        self.text = table.text(name)
+        self.sampled = sample is not None
+        self.format = column.format if column.kind == "date" else None
+        self.readings = readings(_take(self.text, sample), self.format)
+
+    def all_readings(self) -> tuple[pl.Series, ...]:
+        return readings(self.text, self.format) if self.sampled else self.readings
 
 
-def _judge(
-    column: str,
-    codes: Codes,
-    quasi: str,
-    quasi_codes: Codes,
-    own: pl.Series,
-    other: pl.Series,
-    accepted: bool,
-) -> SideDoor | None:
+def _judge(codes: Codes, quasi_codes: Codes, own: _View, quasi: _View, accepted: bool) -> SideDoor | None:
     found = _dependence(codes, quasi_codes)
+    copies = same_values(own.readings, quasi.readings) or found.one_to_one
+    if copies and own.sampled:
+        copies = repeats(own.all_readings(), quasi.all_readings())
     kind: DoorKind | None = None
-    if found.one_to_one and _repeats(own, other, found.mostly_shared, codes[0].size):
+    if copies:
         kind = "copy"
     elif found.functional and found.gain >= LEAST_GAIN:
         kind = "functional"
@@ -233,19 +231,8 @@ def _judge(
         kind = "near-functional"
     if kind is None:
         return None
-    revealed = round(found.rows_revealed * own.len() / codes[0].size)
-    return SideDoor(column, quasi, kind, found.guess, found.baseline, revealed, accepted)
-
-
-def _repeats(own: pl.Series, other: pl.Series, mostly_shared: bool, sampled: int) -> bool:
-    # The same texts are a copy even where every value is rare; otherwise a one-to-one match of values that
-    # hardly repeat is what any two near-unique columns show, and means nothing.
-    if bool(own.eq_missing(other).all()):
-        return True
-    if not mostly_shared or sampled == own.len():
-        return mostly_shared
-    pairs = pl.DataFrame({"own": own, "other": other}).n_unique()
-    return pairs == own.n_unique() == other.n_unique()
+    revealed = round(found.rows_revealed * own.text.len() / codes[0].size)
+    return SideDoor(own.name, quasi.name, kind, found.guess, found.baseline, revealed, accepted)
 
 
 def _evenly_spaced(rows: int) -> pl.Series | None:

@@ -10,11 +10,11 @@ import polars as pl
 
 from velado.data import taxonomy_builders as builders
 from velado.data.encoded import EncodedColumn, EncodedTable
-from velado.data.numbers import parse_numbers
+from velado.data.numbers import parse_and_clamp, parse_numbers
 from velado.data.partition import ValueShape
 from velado.data.schema import Column
 from velado.data.table import Table
-from velado.data.taxonomy import Taxonomy, from_paths
+from velado.data.taxonomy import ROOT_LABEL, Taxonomy, from_paths
 from velado.errors import TableError, TaxonomyError
 
 
@@ -29,7 +29,7 @@ def encode(table: Table, population: Table | None = None) -> EncodedTable:
     people_codes = None
     if population is not None:
         people_codes = np.ascontiguousarray(np.stack([c.codes[table.rows :] for c in columns], axis=1))
-        columns = tuple(replace(column, codes=column.codes[: table.rows]) for column in columns)
+        columns = tuple(column.rows(slice(table.rows)) for column in columns)
     person = table.schema.person
     people = None if person is None else text_codes(table.text(person.name))[0]
     sensitive = {column.name: text_codes(table.text(column.name)) for column in table.schema.sensitive}
@@ -44,13 +44,26 @@ def sensitive_shapes(table: Table) -> dict[str, ValueShape]:
 
 def _stacked(table: Table, population: Table) -> Table:
     names = [column.name for column in table.schema.quasi]
-    both = pl.concat(
-        [
-            table.frame.select(pl.col(names).cast(pl.String)),
-            population.frame.select(pl.col(names).cast(pl.String)),
-        ]
-    )
-    return table.with_frame(both)
+    both = [[_written(t, t.frame.get_column(name)) for name in names] for t in (table, population)]
+    return table.with_frame(pl.concat([pl.DataFrame(columns) for columns in both]))
+
+
+def _written(table: Table, series: pl.Series) -> pl.Series:
+    # As a file of the table's own kind would have it: numbers of a typed frame get its decimal mark.
+    text = series.cast(pl.String)
+    return text.str.replace(".", ",", literal=True) if _typed_comma(table, series.dtype) else text
+
+
+def _typed_comma(table: Table, dtype: pl.DataType) -> bool:
+    return table.schema.decimal == "," and dtype.is_numeric()
+
+
+def _numbers(table: Table, column: Column, values: list[str]) -> npt.NDArray[np.float64]:
+    # The distinct texts of a column as numbers; those of a typed column have a point whatever the file's mark is.
+    frame = pl.DataFrame({column.name: pl.Series(values, dtype=pl.String)})
+    if _typed_comma(table, table.frame.schema[column.name]):
+        table = table.with_schema(replace(table.schema, decimal="."))
+    return parse_numbers(table.with_frame(frame), column, np.zeros(len(values), dtype=bool))[0]
 
 
 def _shape(table: Table, column: Column, texts: pl.Series) -> ValueShape | None:
@@ -59,8 +72,7 @@ def _shape(table: Table, column: Column, texts: pl.Series) -> ValueShape | None:
     if not len(values):
         return None
     if column.kind == "numeric" and column.taxonomy is None:
-        frame = pl.DataFrame({column.name: values})
-        numbers, _ = parse_numbers(table.with_frame(frame), column, np.zeros(len(values), dtype=bool))
+        numbers = _numbers(table, column, values.to_list())
         return ValueShape(order=np.concatenate(([0], np.argsort(np.argsort(numbers, kind="stable")))))
     if column.taxonomy is None:
         return None
@@ -112,7 +124,7 @@ def encode_column(table: Table, column: Column) -> EncodedColumn:
 
 
 def _encode_numeric(table: Table, column: Column, blank: npt.NDArray[np.bool_]) -> EncodedColumn:
-    numbers, whole = parse_numbers(table, column, blank)
+    numbers, whole, moved = parse_and_clamp(table, column, blank)
     points, codes = np.unique(numbers[~blank], return_inverse=True)
     low, high = column.bounds or (float(points[0]), float(points[-1]))
     out = np.empty(numbers.size, dtype=np.int32)
@@ -131,12 +143,20 @@ def _encode_numeric(table: Table, column: Column, blank: npt.NDArray[np.bool_]) 
         span=high - low,
         whole=whole,
         decimal=table.schema.decimal,
+        moved=moved,
     )
 
 
 def _encode_tree(table: Table, column: Column, blank: npt.NDArray[np.bool_]) -> EncodedColumn:
     texts = table.text(column.name)
     distinct = texts.unique().drop_nulls().sort()
+    stars = int((texts == ROOT_LABEL).sum())
+    if stars:
+        raise TableError(
+            f"Column '{column.name}' holds '{ROOT_LABEL}' in {stars} row(s).",
+            f"'{ROOT_LABEL}' is reserved for suppressed cells, so nobody could tell it from one.",
+            f'Write another text, or list "{ROOT_LABEL}" in missing_values of [table] if it means no value.',
+        )
     tree = _taxonomy(table, column, distinct.to_list())
     lookup = tree.code_of
     codes = [lookup.get(value, -1) for value in distinct.to_list()]
@@ -195,11 +215,14 @@ def _taxonomy(table: Table, column: Column, values: list[str]) -> Taxonomy:
     if spec.tree is not None:
         return builders.from_tree(spec.tree, column.name)
     if spec.builder == "intervals":
-        blank = np.zeros(len(values), dtype=bool)
-        frame = pl.DataFrame({column.name: pl.Series(values, dtype=pl.String)})
-        numbers, _ = parse_numbers(table.with_frame(frame), column, blank)
+        numbers = _numbers(table, column, values)
         return builders.intervals(
-            values, numbers.tolist(), options["widths"], float(options.get("origin", 0)), column.name
+            values,
+            numbers.tolist(),
+            options["widths"],
+            options.get("origin", 0),
+            column.name,
+            table.schema.decimal,
         )
     if spec.builder == "prefix":
         return builders.prefix(values, options["keep"], str(options.get("mask", "*")), column.name)

@@ -28,7 +28,8 @@ class EncodedColumn:
 
     *codes* has one entry per row, 0..size-1. A numeric column has *points*, the number of each code, and
     *span*, the width of its domain (declared bounds, else the observed range); a taxonomy column has *tree*.
-    *missing* is the code of "no value", or -1 when there is none.
+    *missing* is the code of "no value", or -1 when there is none. *moved* marks rows whose number lay outside
+    the bounds and was moved onto one: whatever is published for them but `*` is false.
     """
 
     name: str
@@ -40,10 +41,17 @@ class EncodedColumn:
     whole: bool = False
     decimal: str = "."
     tree: Taxonomy | None = None
+    weight: float = 1.0
+    moved: npt.NDArray[np.bool_] | None = None
 
     def __repr__(self) -> str:
         kind = "numeric" if self.tree is None else "taxonomy"
         return f"EncodedColumn({self.name!r}, {kind}, rows={self.codes.size}, size={self.size})"
+
+    def rows(self, rows: IntArray | slice) -> EncodedColumn:
+        """The same column for some rows only."""
+        moved = None if self.moved is None else self.moved[rows]
+        return replace(self, codes=self.codes[rows], moved=moved)
 
     @property
     def is_numeric(self) -> bool:
@@ -73,12 +81,12 @@ class EncodedColumn:
         low = np.asarray(low)
         high = np.asarray(high)
         if self.tree is not None:
-            return self.tree.loss(self.tree.common_ancestor(low, high))
+            return self.weight * self.tree.loss(self.tree.common_ancestor(low, high))
         assert self.points is not None
         width = (self.points[high] - self.points[low]) / (self.span if self.span > 0 else 1.0)
         if self.missing >= 0:
             width = np.where(high == self.missing, np.where(low == self.missing, 0.0, 1.0), width)
-        return np.asarray(np.clip(width, 0.0, 1.0), dtype=np.float64)
+        return np.asarray(self.weight * np.clip(width, 0.0, 1.0), dtype=np.float64)
 
     def label(self, low: IntArray, high: IntArray) -> list[CellValue]:
         """What the cover of codes *low*..*high* is published as: `[20..29]`, a taxonomy label, `*`, or None."""
@@ -188,9 +196,16 @@ class EncodedTable:
             self.population,
         )
 
+    def weighted(self, weights: Mapping[str, float]) -> EncodedTable:
+        """The same table as a method sees it whose columns count by *weights* (1 where none is given)."""
+        if not any(weights.get(column.name, 1.0) != 1.0 for column in self.columns):
+            return self
+        columns = tuple(replace(c, weight=weights.get(c.name, 1.0)) for c in self.columns)
+        return replace(self, columns=columns)
+
     def subset(self, rows: IntArray) -> EncodedTable:
         """The same columns for some rows only; codes, domains and trees stay those of the whole."""
-        columns = tuple(replace(column, codes=column.codes[rows]) for column in self.columns)
+        columns = tuple(column.rows(rows) for column in self.columns)
         sensitive = {name: (codes[rows], size) for name, (codes, size) in (self.sensitive or {}).items()}
         people = None if self.people is None else self.people[rows]
         return replace(

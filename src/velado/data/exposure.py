@@ -91,7 +91,8 @@ def best_sets(coded: Mapping[str, Codes], largest: int = 3) -> tuple[ColumnSet, 
     """The column that separates best, then the best pair and triple that grow from it, greedily.
 
     Ends early when all rows are told apart. Columns with a different value in most rows would win always and
-    tell nothing new, so they are left out as long as others are there. Greedy choice separates within the logarithmic factor of the best set of its size (set cover over pairs).
+    tell nothing new, so they are left out as long as two others are there. A blank is a value of its own. Greedy
+    choice separates within the logarithmic factor of the best set of its size (set cover over pairs).
     """
     telling = {name: column for name, column in coded.items() if 2 * column[1] <= column[0].size}
     coded = telling if len(telling) >= 2 else coded

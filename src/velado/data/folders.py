@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -15,6 +16,20 @@ import polars as pl
 from velado.errors import OutputError
 
 Formulas = Literal["keep", "escape", "refuse"]
+
+RELEASE_FILES = frozenset(
+    {
+        "table.csv",
+        "table.parquet",
+        "report.html",
+        "report.md",
+        "report.json",
+        "manifest.json",
+        "recipe.toml",
+        "schema.toml",
+    }
+)
+"""What a release folder may hold beside the tables its manifest lists."""
 
 _FORMULA = r"^[=+\-@\t\r]"
 _NUMBER = r"^[+\-]?\d+([.,]\d+)?([eE][+\-]?\d+)?$"
@@ -57,46 +72,29 @@ def parquet_bytes(frame: pl.DataFrame) -> bytes:
     return buffer.getvalue()
 
 
-def write_folder(folder: Path, files: Mapping[str, bytes], force: bool = False) -> Path:
+def write_folder(
+    folder: Path, files: Mapping[str, bytes], force: bool = False, reads: Iterable[Path] = ()
+) -> Path:
     """All *files* stand in *folder*, or nothing was written.
 
     Written to a temporary folder beside the target, then renamed. An existing folder is an error unless
-    *force*; then it is replaced as a whole, and put back if the replacement fails.
+    *force*; then it is replaced as a whole, and put back if the replacement fails. Only a release is ever
+    replaced: see `refuse_folder`. Where *folder* is a link, what it points to is replaced and the link stays.
     """
     folder = Path(os.path.abspath(folder))
-    if folder.exists() and not force:
-        raise OutputError(
-            f"The output folder '{folder.name}' exists already.",
-            "Writing into it would mix two releases.",
-            "Choose another folder, or pass --force to replace it.",
-        )
-    if folder.exists() and not folder.is_dir():
-        raise OutputError(f"'{folder.name}' is a file.", "A release is a folder.", "Choose another name.")
-    if folder.is_dir() and any(folder.iterdir()) and not _is_release(folder):
-        raise OutputError(
-            f"'{folder.name}' holds other files than a release.",
-            "Replacing it would delete them.",
-            "Choose another folder, or empty this one first.",
-        )
+    refuse_folder(folder, force, reads)
+    target = Path(os.path.realpath(folder))
     scratch = None
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        scratch = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        scratch = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
         scratch.chmod(0o755)
         for name, data in files.items():
             (scratch / name).write_bytes(data)
-        if folder.exists():
-            old = Path(tempfile.mkdtemp(prefix=f".{folder.name}.old.", dir=folder.parent)) / "release"
-            folder.rename(old)
-            try:
-                scratch.rename(folder)
-            except OSError:
-                old.rename(folder)
-                raise
-            finally:
-                shutil.rmtree(old.parent, ignore_errors=True)
+        if target.exists():
+            _replace(target, scratch)
         else:
-            scratch.rename(folder)
+            scratch.rename(target)
     except OSError as error:
         raise OutputError(
             f"The folder '{folder.name}' cannot be written ({error.strerror or 'system error'}).",
@@ -109,8 +107,78 @@ def write_folder(folder: Path, files: Mapping[str, bytes], force: bool = False) 
     return folder
 
 
+def _replace(target: Path, scratch: Path) -> None:
+    aside = Path(tempfile.mkdtemp(prefix=f".{target.name}.old.", dir=target.parent))
+    old = aside / "release"
+    try:
+        target.rename(old)
+        try:
+            scratch.rename(target)
+        except OSError:
+            old.rename(target)
+            raise
+    except OSError:
+        if not old.exists():  # if the old release could not be put back, it stays where it is
+            aside.rmdir()
+        raise
+    shutil.rmtree(aside, ignore_errors=True)
+
+
+def refuse_folder(folder: Path, force: bool = False, reads: Iterable[Path] = ()) -> None:
+    """Nothing, if a release may be written to *folder*; else an error, before any work is done.
+
+    An existing folder is replaced only with *force*, only if all it holds are files of a release, and only if
+    none of them is a file this run *reads*: what a person put there is never deleted.
+    """
+    folder = Path(os.path.abspath(folder))
+    name = folder.name or str(folder)
+    # os.path answers False where a name cannot exist at all; writing then gives the error.
+    if not os.path.exists(folder):
+        return
+    if not os.path.isdir(folder):
+        raise OutputError(f"'{name}' is a file.", "A release is a folder.", "Choose another name.")
+    if not force:
+        raise OutputError(
+            f"The output folder '{name}' exists already.",
+            "Writing into it would mix two releases.",
+            "Choose another folder, or pass --force to replace it.",
+        )
+    target = Path(os.path.realpath(folder))
+    if Path(os.path.realpath(os.curdir)).is_relative_to(target):
+        raise OutputError(
+            f"The output folder '{name}' is the one the command runs in, or holds it.",
+            "It cannot be replaced from inside.",
+            "Choose another folder, or run the command from elsewhere.",
+        )
+    for path in reads:
+        if Path(os.path.realpath(path)).is_relative_to(target):
+            raise OutputError(
+                f"The output folder '{name}' holds '{Path(path).name}', which this run reads.",
+                "Replacing the folder would delete it.",
+                "Choose another folder, or keep that file elsewhere.",
+            )
+    if any(target.iterdir()) and not _is_release(target):
+        raise OutputError(
+            f"'{name}' holds other files than a release.",
+            "Replacing it would delete them.",
+            "Choose another folder, or empty this one first.",
+        )
+
+
 def _is_release(folder: Path) -> bool:
-    return (folder / "manifest.json").exists()
+    # A manifest.json alone proves nothing: many programs write one.
+    try:
+        document = json.loads((folder / "manifest.json").read_bytes())
+    except (OSError, ValueError):
+        return False
+    if not isinstance(document, dict) or not isinstance(document.get("manifest_version"), int):
+        return False
+    tables = document.get("tables")
+    listed = [document, *tables.values()] if isinstance(tables, dict) else [document]
+    outputs = [entry.get("output") for entry in listed if isinstance(entry, dict)]
+    known = {str(output["file"]) for output in outputs if isinstance(output, dict) and "file" in output}
+    known |= RELEASE_FILES
+    return all(p.name in known and p.is_file() and not p.is_symlink() for p in folder.iterdir())
 
 
 def write_file(path: Path, data: bytes, force: bool = False) -> Path:

@@ -9,18 +9,24 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from velado.data.schema import Schema, TaxonomySpec
+from velado.data.csv_reading import (
+    SEPARATORS,
+    as_utf8,
+    check_header,
+    duplicate_names,
+    header_of,
+    short_rows,
+)
+from velado.data.schema import Schema, TaxonomySpec, check_separator
 from velado.data.table import Table, Undeclared
 from velado.errors import InputError, SchemaError, TableError, TaxonomyError
-
-SEPARATORS = (",", ";", "\t", "|")
 
 
 def read_table(
@@ -62,18 +68,28 @@ def from_frame(native: Any) -> pl.DataFrame:
 
     try:
         frame = nw.from_native(native)
+        if isinstance(frame, nw.LazyFrame):
+            frame = frame.collect(backend="polars")
+        names = list(frame.columns)
     except TypeError:
         raise TableError(
             f"An object of type {type(native).__name__} is neither a path nor a data frame.",
             "velado cannot read a table from it.",
             "Pass a file name, or a pandas, Polars, Arrow or DuckDB frame.",
         ) from None
-    if isinstance(frame, nw.LazyFrame):
-        frame = frame.collect(backend="polars")
-    names = frame.columns
+    except nw.exceptions.DuplicateError:
+        raise duplicate_names(list(map(str, native.columns))) from None
     if len(set(names)) != len(names):
-        raise _duplicates([name for name in names])
-    polars: pl.DataFrame = frame.to_polars()
+        raise duplicate_names(names)
+    polars: pl.DataFrame
+    try:
+        polars = frame.to_polars()
+    except Exception as error:  # the libraries below raise a dozen types, and their messages hold cells
+        raise TableError(
+            f"The {type(native).__module__.split('.')[0]} frame cannot be converted ({type(error).__name__}).",
+            "A column of it seems to mix values of several types.",
+            "Give every column one type, for example text.",
+        ) from None
     return polars
 
 
@@ -124,6 +140,7 @@ def _read_file(path: Path, schema: Schema | None, encoding: str | None) -> tuple
         path.name,
         encoding or (schema.encoding if schema else "utf-8"),
         schema.separator if schema else None,
+        tuple(schema.columns) if schema else (),
     )
     return frame, digest, separator
 
@@ -142,35 +159,19 @@ def _binary(read: Any, path: Path) -> pl.DataFrame:
 
 
 def parse_csv(
-    data: bytes, name: str, encoding: str = "utf-8", separator: str | None = None
+    data: bytes,
+    name: str,
+    encoding: str = "utf-8",
+    separator: str | None = None,
+    known: Collection[str] = (),
 ) -> tuple[pl.DataFrame, str]:
-    """CSV bytes as a frame of text columns, and the separator that was found or given."""
-    utf8 = encoding.lower().replace("_", "-") in ("utf-8", "utf8", "utf-8-sig")
-    try:
-        if not utf8:
-            if _is_utf8_with_accents(data):
-                raise TableError(
-                    f"'{name}' is declared as {encoding} but is written in UTF-8.",
-                    "Read as declared, every accented letter would be garbled.",
-                    'Pass --encoding utf-8, or set encoding = "utf-8" in [table] of the schema.',
-                )
-            data = data.decode(encoding).encode("utf-8")
-        else:
-            # Decoding costs little and finds the one thing Polars would report with the cell in the message.
-            data.decode("utf-8")
-    except LookupError:
-        raise TableError(
-            f"'{encoding}' is no known encoding.",
-            "The file cannot be read with it.",
-            "Use for example utf-8, latin-1 or cp1252.",
-        ) from None
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise TableError(
-            f"'{name}' is not {encoding} text (first bad byte on line {line}).",
-            "Accented letters would be garbled or lost.",
-            "Save it as UTF-8, or name its encoding with --encoding latin-1 (or cp1252).",
-        ) from None
+    """CSV bytes as a frame of text columns, and the separator that was found or given.
+
+    *known* are the column names the schema has: a header that holds all of them is one, whatever else it holds.
+    """
+    if separator is not None:
+        check_separator(separator, "The separator")
+    data = as_utf8(data, name, encoding)
     if data.startswith(b"\xef\xbb\xbf"):
         data = data[3:]
     if b"\x00" in data[:65536]:
@@ -179,11 +180,17 @@ def parse_csv(
             "It is a binary file, not CSV.",
             "Give the file the ending of its true format.",
         )
-    header_text = _first_record(data)
-    if separator is None:
-        separator = max(SEPARATORS, key=lambda s: len(next(csv.reader([header_text], delimiter=s), [])))
-    header = next(csv.reader(io.StringIO(header_text), delimiter=separator), [])
-    _check_header(header, name)
+    header, separator = header_of(data, name, separator)
+    check_header(header, name, known)
+    if len(header) > 1:
+        data = data.rstrip(b"\r\n") + b"\n"
+        short = short_rows(data, separator, len(header))
+        if short:
+            raise TableError(
+                f"{short} row(s) of '{name}' have fewer fields than the header, or are blank lines.",
+                "Their values may stand in the wrong columns, and blank lines would be published as people.",
+                "Complete or remove those rows, or set `separator` in [table] of the schema.",
+            )
     try:
         frame = pl.scan_csv(
             io.BytesIO(data),
@@ -205,60 +212,6 @@ def parse_csv(
     # Polars and the csv module read doubled quotes in a header differently; ours is the one the schema is matched with.
     frame.columns = header
     return frame, separator
-
-
-def _is_utf8_with_accents(data: bytes) -> bool:
-    # Text of a one-byte encoding is hardly ever valid UTF-8 by accident once it has accents.
-    if data.isascii():
-        return False
-    try:
-        data.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-def _first_record(data: bytes) -> str:
-    # The header may hold quoted line breaks, so read until the quotes are balanced.
-    end = 0
-    while True:
-        found = data.find(b"\n", end)
-        end = len(data) if found < 0 else found + 1
-        if data.count(b'"', 0, end) % 2 == 0 or end == len(data):
-            return data[:end].decode("utf-8").rstrip("\r\n")
-
-
-def _check_header(header: list[str], name: str) -> None:
-    if len(set(header)) != len(header):
-        raise _duplicates(header)
-    numeric = sum(_is_number(cell) for cell in header)
-    if (
-        any(not cell.strip() for cell in header)
-        or (header and numeric > len(header) / 2)
-        or (numeric and len(header) == 1)
-    ):
-        raise TableError(
-            f"The first line of '{name}' does not look like a header.",
-            "Without column names roles cannot be given, and the first person would be taken for the names.",
-            "Add a first line with one non-empty name per column.",
-        )
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text.replace(",", "."))
-    except ValueError:
-        return False
-    return True
-
-
-def _duplicates(names: list[str]) -> TableError:
-    twice = sorted({name for name in names if names.count(name) > 1})
-    return TableError(
-        f"{len(twice)} column name(s) occur more than once in the header.",
-        "It would not be clear which column a role belongs to.",
-        "Give every column its own name.",
-    )
 
 
 def read_schema(path: str | Path) -> Schema:
@@ -335,9 +288,29 @@ def _read_taxonomy(spec: TaxonomySpec, folder: Path, column: str) -> TaxonomySpe
         ) from None
     lines = [line for line in text.splitlines() if line.strip()]
     separator = spec.options.get("separator")
-    if separator is None and lines:
-        separator = max((";", ",", "\t", "|"), key=lambda s: len(next(csv.reader([lines[0]], delimiter=s))))
-    paths = tuple(
-        tuple(cell.strip() for cell in row) for row in csv.reader(lines, delimiter=separator or ";")
-    )
+    try:
+        if separator is None and lines:
+            separator = max(
+                (";", ",", "\t", "|"), key=lambda s: len(next(csv.reader([lines[0]], delimiter=s)))
+            )
+        rows = list(csv.reader(lines, delimiter=separator or ";"))
+    except csv.Error:
+        raise TaxonomyError(
+            f"The taxonomy file of column '{column}' is not a regular CSV file.",
+            "A label in it is too long or a quote is never closed.",
+            "Correct the file: one value per line, narrowest label first.",
+        ) from None
+    paths = tuple(tuple(cell.strip() for cell in row) for row in rows)
     return replace(spec, paths=paths, digest=hashlib.sha256(data).hexdigest())
+
+
+__all__ = [
+    "SEPARATORS",
+    "attach_taxonomies",
+    "from_frame",
+    "parse_csv",
+    "read_schema",
+    "read_table",
+    "read_toml",
+    "to_frame",
+]

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from velado.data.number_text import THOUSANDS
 from velado.data.schema import Column
 from velado.data.table import Table
 from velado.errors import TableError
@@ -21,12 +22,20 @@ def parse_numbers(
     Refuses text among the numbers, decimal commas that were not declared, NaN, infinity, numbers too
     large to be told apart, and values outside the declared bounds unless the column says clamp = true.
     """
+    values, whole, _ = parse_and_clamp(table, column, blank)
+    return values, whole
+
+
+def parse_and_clamp(
+    table: Table, column: Column, blank: npt.NDArray[np.bool_]
+) -> tuple[npt.NDArray[np.float64], bool, npt.NDArray[np.bool_] | None]:
+    """As `parse_numbers`, and which rows were moved onto a bound (None when there are none)."""
     series = table.frame.get_column(column.name)
     name = column.name
     if series.dtype == pl.String:
         text = series.str.strip_chars()
         if table.schema.decimal == ",":
-            text = text.str.replace(",", ".", literal=True)
+            text = _with_points(text, blank, name)
         parsed = text.cast(pl.Float64, strict=False)
         bad = parsed.is_null().to_numpy() & ~blank
         if bad.any():
@@ -42,9 +51,27 @@ def parse_numbers(
         )
     values = np.where(blank, 0.0, np.nan_to_num(array, nan=np.nan, posinf=np.inf, neginf=-np.inf))
     _refuse_odd_numbers(values, name)
+    moved = None
     if column.bounds is not None:
-        values = _within_bounds(values, blank, column)
-    return values, bool(np.all(values == np.floor(values)))
+        values, moved = _within_bounds(values, blank, column)
+    return values, bool(np.all(values == np.floor(values))), moved
+
+
+def _with_points(text: pl.Series, blank: npt.NDArray[np.bool_], name: str) -> pl.Series:
+    # In a decimal-comma table 1.234 is a thousand and more; a point anywhere else has two possible readings.
+    pointed = text.str.contains(".", literal=True).fill_null(False) & ~pl.Series(blank)
+    if not pointed.any():
+        return text.str.replace(",", ".", literal=True)
+    thousands = text.str.contains(THOUSANDS).fill_null(False)
+    odd = int((pointed & ~thousands).sum())
+    if odd:
+        raise TableError(
+            f"Column '{name}' holds {odd} number(s) with a point that marks no thousands, in a table with decimal commas.",
+            "Whether the point is a decimal or a thousands mark cannot be known, and the number would be a thousandfold off.",
+            'Write those numbers with a comma, or set decimal = "." in [table] of the schema.',
+        )
+    plain = text.zip_with(~thousands, text.str.replace_all(".", "", literal=True))
+    return plain.str.replace(",", ".", literal=True)
 
 
 def _refuse_text(sample: pl.Series, bad: int, total: int, name: str) -> None:
@@ -84,14 +111,15 @@ def _refuse_odd_numbers(values: npt.NDArray[np.float64], name: str) -> None:
 
 def _within_bounds(
     values: npt.NDArray[np.float64], blank: npt.NDArray[np.bool_], column: Column
-) -> npt.NDArray[np.float64]:
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_] | None]:
     assert column.bounds is not None
     low, high = column.bounds
-    outside = int((((values < low) | (values > high)) & ~blank).sum())
+    moved = ((values < low) | (values > high)) & ~blank
+    outside = int(moved.sum())
     if outside and not column.clamp:
         raise TableError(
             f"Column '{column.name}' has {outside} value(s) outside its declared bounds.",
             "The bounds are the public domain by which loss is measured.",
             "Widen the bounds, correct the values, or set clamp = true to publish them as the nearest bound.",
         )
-    return np.asarray(np.clip(values, low, high), dtype=np.float64)
+    return np.asarray(np.clip(values, low, high), dtype=np.float64), moved if outside else None

@@ -14,6 +14,7 @@ import numpy.typing as npt
 import polars as pl
 
 from velado.data.encode import EncodedColumn
+from velado.data.number_text import with_point
 from velado.data.partition import BoolArray, FloatArray
 from velado.data.taxonomy import ROOT_LABEL
 from velado.errors import TableError
@@ -30,7 +31,8 @@ class ReadColumn:
 
     A number that is no original value states no cover (codes -1, *states_cover* False) but has a *value*. For
     numeric columns *value* is the number or the middle of the interval, NaN for a blank; *lower* and *upper* are
-    the stated ends. For taxonomy columns the three are NaN.
+    the stated ends. For taxonomy columns the three are NaN. *says_nothing* marks texts that stand for a
+    suppressed cell (`*`, or a blank where the original has none): they are false of nobody.
     """
 
     name: str
@@ -41,6 +43,7 @@ class ReadColumn:
     lower: FloatArray
     upper: FloatArray
     states_cover: BoolArray
+    says_nothing: BoolArray
 
     def __repr__(self) -> str:
         return f"ReadColumn({self.name!r}, rows={self.codes.size}, texts={self.low.size})"
@@ -75,7 +78,10 @@ def read_texts(column: EncodedColumn, series: pl.Series, missing_values: tuple[s
         nothing = _everything(column)
     rows = np.array([nothing, *(entry for entry in found if entry is not None)], dtype=np.float64)
     low, high = rows[:, 0].astype(np.int32), rows[:, 1].astype(np.int32)
-    return ReadColumn(column.name, codes, low, high, rows[:, 2], rows[:, 3], rows[:, 4], low != NO_CODE)
+    silent = np.array([column.missing < 0, *(text.strip() == ROOT_LABEL for text in distinct.to_list())])
+    return ReadColumn(
+        column.name, codes, low, high, rows[:, 2], rows[:, 3], rows[:, 4], low != NO_CODE, silent
+    )
 
 
 _Entry = tuple[float, float, float, float, float]  # low code, high code, value, lower end, upper end
@@ -118,8 +124,8 @@ def _read_numbers(column: EncodedColumn, texts: list[str]) -> list[_Entry | None
                 continue
             codes = (low, high) if low <= high else (NO_CODE, NO_CODE)
             out.append((*codes, (lower + upper) / 2, lower, upper))
-        elif _SINGLE.fullmatch(text):
-            number = float(text)
+        elif _SINGLE.fullmatch(with_point(raw.strip(), column.decimal)):
+            number = float(with_point(raw.strip(), column.decimal))
             at = int(np.searchsorted(points, number))
             code = at if at < points.size and points[at] == number else NO_CODE
             out.append((code, code, number, number, number))

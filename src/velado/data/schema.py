@@ -6,6 +6,7 @@ This module is pure: it turns parsed TOML into values and back. Files are read b
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
@@ -49,7 +50,8 @@ class Column:
 
     *bounds* are public limits of a number, used for its domain; *person* marks the column whose equal
     values are one person; *publish* False keeps the column out of the release; *side_door* "accept" signs
-    off a column that gives a quasi-identifier away; *clamp* moves values outside the bounds onto them.
+    off a column that gives a quasi-identifier away; *clamp* moves values outside the bounds onto them; *weight* is
+    how much a loss in the column counts when a method chooses (not when loss is measured).
     """
 
     name: str
@@ -63,6 +65,18 @@ class Column:
     side_door: SideDoor = "refuse"
     format: str = "%Y-%m-%d"
     clamp: bool = False
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        where = f"[columns.{self.name}]"
+        if self.bounds is not None:
+            _bounds(list(self.bounds), f"'bounds' in {where}")
+        if self.clamp and self.taxonomy is not None:
+            raise SchemaError(
+                f"{where} has both clamp = true and a taxonomy.",
+                "A taxonomy has a place for every value; moving some onto a bound first would publish falsehoods.",
+                "Remove clamp, or the taxonomy.",
+            )
 
     @property
     def published(self) -> bool:
@@ -76,7 +90,7 @@ class Column:
             out["bounds"] = list(self.bounds)
         if self.taxonomy is not None:
             out["taxonomy"] = self.taxonomy.to_dict()
-        for name in ("person", "missing", "publish", "side_door", "format", "clamp"):
+        for name in ("person", "missing", "publish", "side_door", "format", "clamp", "weight"):
             value = getattr(self, name)
             if value != getattr(Column(self.name), name):
                 out[name] = value
@@ -99,6 +113,10 @@ class Schema:
     separator: str | None = None
     constant: Literal["refuse", "allow"] = "refuse"
     max_cell_bytes: int = 1_000_000
+
+    def __post_init__(self) -> None:
+        if self.separator is not None:
+            check_separator(self.separator, "'separator' in [table]")
 
     @property
     def quasi(self) -> tuple[Column, ...]:
@@ -183,6 +201,7 @@ _COLUMN_KEYS = (
     "side_door",
     "format",
     "clamp",
+    "weight",
 )
 
 
@@ -269,9 +288,22 @@ def _column(name: str, entry: Any) -> Column:
             values[key] = _of_type(value, str, what, 'format = "%d/%m/%Y"')
         elif key == "bounds":
             values[key] = _bounds(value, what)
+        elif key == "weight":
+            values[key] = _weight(value, what)
         elif key == "taxonomy":
             values[key] = taxonomy_spec(value, name)
     return Column(**values)
+
+
+def _weight(value: Any, what: str) -> float:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not 0 < value < 1e6:
+        raise SchemaError(
+            f"{what} must be a number above 0.",
+            "It says how much a loss in this column counts.",
+            "Write for example weight = 2.",
+        )
+    return float(value)
 
 
 def _bounds(value: Any, what: str) -> tuple[float, float]:
@@ -280,13 +312,23 @@ def _bounds(value: Any, what: str) -> tuple[float, float]:
         and len(value) == 2
         and all(isinstance(item, int | float) and not isinstance(item, bool) for item in value)
     )
-    if not good or not value[0] < value[1]:
+    if not good or not value[0] < value[1] or not all(math.isfinite(item) for item in value):
         raise SchemaError(
-            f"{what} must be two rising numbers.",
+            f"{what} must be two rising finite numbers.",
             "They are the domain of the column.",
             "Write for example bounds = [0, 120].",
         )
     return float(value[0]), float(value[1])
+
+
+def check_separator(value: Any, what: str) -> None:
+    """A separator is one character that CSV can have between fields, or an error says so."""
+    if not isinstance(value, str) or len(value) != 1 or not value.isascii() or value in '"\r\n\0':
+        raise SchemaError(
+            f"{what} is not a single plain character.",
+            "A separator of fields is one ASCII character, and neither a quote nor a line break.",
+            'Write for example separator = ";".',
+        )
 
 
 _BUILDER_OPTIONS = {
@@ -326,6 +368,8 @@ def taxonomy_spec(value: Any, column: str) -> TaxonomySpec:
             "The tree must come from one place.",
             "Keep one of the two.",
         )
+    if "separator" in options:
+        check_separator(options["separator"], f"'separator' of {where}")
     file = options.pop("file", None)
     nodes = options.pop("nodes", None)
     return TaxonomySpec(builder, options, file=file, tree=nodes)

@@ -52,7 +52,7 @@ class Table:
                 "Add it to the schema, or pass --undeclared drop or --undeclared keep.",
             )
         if unnamed and undeclared == "drop":
-            frame = frame.drop(unnamed)
+            frame = pl.DataFrame([s for s in frame.get_columns() if s.name not in unnamed])
         columns = [schema.columns.get(name) or Column(name, "other", "text") for name in frame.columns]
         if frame.height == 0:
             raise TableError(
@@ -60,6 +60,7 @@ class Table:
                 "There is nobody to protect and nothing to publish.",
                 "Check that the right file was given.",
             )
+        _refuse_odd_columns(frame)
         _refuse_huge_cells(frame, schema.max_cell_bytes)
         return cls(frame, schema.with_columns(columns), source, fingerprint, separator)
 
@@ -108,6 +109,26 @@ class Table:
             "source": self.source,
             "sha256": self.fingerprint,
         }
+
+
+_ODD_TYPES = (pl.List, pl.Array, pl.Struct, pl.Object, pl.Binary, pl.Duration)
+
+
+def _refuse_odd_columns(frame: pl.DataFrame) -> None:
+    for name, dtype in frame.schema.items():
+        if isinstance(dtype, _ODD_TYPES):
+            raise TableError(
+                f"Column '{name}' holds values of type {type(dtype).__name__.lower()}.",
+                "Only texts, numbers, dates and yes/no values can be compared, published and written to every format.",
+                "Turn the column into text or numbers, or drop it before.",
+            )
+    patterns = [name for name in frame.columns if name == "*" or (name[:1] == "^" and name[-1:] == "$")]
+    if patterns:
+        raise TableError(
+            f"{len(patterns)} column name(s) are a pattern: '*', or a text from '^' to '$'.",
+            "Such a name would stand for several columns at once.",
+            "Rename the column.",
+        )
 
 
 def _refuse_huge_cells(frame: pl.DataFrame, limit: int) -> None:

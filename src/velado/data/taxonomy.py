@@ -136,8 +136,8 @@ class Taxonomy:
 def from_paths(paths: Sequence[Sequence[str]], column: str = "") -> Taxonomy:
     """A taxonomy from one path per leaf: leaf, broader, broader still, ... (the root `*` may be left out).
 
-    Consecutive repetitions in a path are one node. A label at the same height under two parents is two
-    meanings of one word and is refused, as is a leaf that is listed twice with different paths.
+    Consecutive repetitions in a path are one node, except a value below a group of its own name. A label for
+    two nodes is two meanings of one word and is refused, as is a leaf that is listed twice with different paths.
     """
     name = f" of column '{column}'" if column else ""
     seen: dict[str, tuple[str, ...]] = {}
@@ -145,6 +145,12 @@ def from_paths(paths: Sequence[Sequence[str]], column: str = "") -> Taxonomy:
         path = tuple(raw)
         while path and path[-1] == ROOT_LABEL:
             path = path[:-1]
+        if raw and ROOT_LABEL in (path or (ROOT_LABEL,)):
+            raise TaxonomyError(
+                f"Line {line} of the taxonomy{name} uses '{ROOT_LABEL}' for something narrower than everything.",
+                f"'{ROOT_LABEL}' is reserved for suppressed cells.",
+                "Give the value another name.",
+            )
         if not path or any(label == "" for label in path):
             raise TaxonomyError(
                 f"Line {line} of the taxonomy{name} has an empty label.",
@@ -193,14 +199,10 @@ def _build(paths: list[tuple[str, ...]], name: str) -> Taxonomy:
     for top_down in collapsed:
         for depth in range(len(top_down) - 1, 0, -1):
             inner.setdefault(top_down[:depth], None)
+    # A value named like the group right above it stays a leaf of its own below that group.
+    collapsed = [(*path, path[-1]) if path in inner else path for path in collapsed]
     leaf_paths = {path: code for code, path in enumerate(collapsed)}
-    clash = [path for path in inner if path in leaf_paths]
-    if clash:
-        raise TaxonomyError(
-            f"The taxonomy{name} uses {len(clash)} label(s) both as a value and as its own broader label elsewhere.",
-            "A value that is also a group of other values cannot be placed.",
-            "Rename the broader label.",
-        )
+    _refuse_two_meanings(collapsed, list(inner), name)
     ordered_inner = sorted(inner, key=lambda p: -len(p))  # deepest first: parents get larger numbers
     number = dict(leaf_paths)
     for path in ordered_inner:
@@ -220,3 +222,19 @@ def _build(paths: list[tuple[str, ...]], name: str) -> Taxonomy:
         first[above] = min(first[above], first[node])
         last[above] = max(last[above], last[node])
     return Taxonomy(tuple(labels), parent, first, last, len(collapsed))
+
+
+def _refuse_two_meanings(leaves: list[tuple[str, ...]], inner: list[tuple[str, ...]], name: str) -> None:
+    # Whoever reads a published label must know what it covers: one label is one node, but for a leaf and the
+    # group right above it, where the wider reading is true of both.
+    owners: dict[str, tuple[str, ...]] = {path[-1]: path for path in inner}
+    twice = len(inner) - len(owners)
+    for path in leaves:
+        owner = owners.get(path[-1])
+        twice += owner is not None and owner != path[:-1]
+    if twice:
+        raise TaxonomyError(
+            f"The taxonomy{name} uses {twice} label(s) with two meanings: for a group, and for a value or group outside it or above it.",
+            "Whoever reads the published label could not tell which is meant, and one of the two would be false.",
+            "Rename one of the two labels.",
+        )

@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
+from decimal import Decimal
 from itertools import pairwise
 from typing import Any
 
@@ -45,10 +46,14 @@ def flat(values: Sequence[str], column: str = "") -> Taxonomy:
 
 def prefix(values: Sequence[str], keep: Sequence[int], mask: str = "*", column: str = "") -> Taxonomy:
     """Codes by ever shorter prefixes: with ``keep=[4, 3]``, `36570-000` -> `3657*` -> `365*` -> `*`."""
-    lengths = list(keep)
-    if not lengths or any(length < 1 for length in lengths) or lengths != sorted(set(lengths), reverse=True):
+    lengths = _listed(keep)
+    if (
+        not lengths
+        or any(type(length) is not int or length < 1 for length in lengths)
+        or lengths != sorted(set(lengths), reverse=True)
+    ):
         raise SchemaError(
-            f"The prefix taxonomy of column '{column}' needs `keep` as falling lengths of at least 1.",
+            f"The prefix taxonomy of column '{column}' needs `keep` as a list of falling lengths of at least 1.",
             "Each level must be broader than the one before.",
             "Write for example keep = [5, 3, 2].",
         )
@@ -68,44 +73,90 @@ def intervals(
     widths: Sequence[float],
     origin: float = 0.0,
     column: str = "",
+    decimal: str = ".",
 ) -> Taxonomy:
     """Numbers by ever wider intervals: with ``widths=[5, 10]``, 23 -> `[20..24]` -> `[20..29]` -> `*`.
 
     Intervals start at *origin* + a multiple of the width. Where every value and width is whole they are
     closed (`[20..24]`), else half open (`[20..25)`). Every width must divide the next one, else the
-    intervals would not nest.
+    intervals would not nest. Ends are written with *decimal*.
     """
-    steps = [float(width) for width in widths]
-    if (
-        not steps
-        or steps[0] <= 0
-        or any(
-            not math.isclose((wide / narrow) % 1.0, 0.0, abs_tol=1e-9) or wide <= narrow
-            for narrow, wide in pairwise(steps)
+    if not _listed(widths) or not all(_is_finite(item) for item in (*widths, origin)):
+        raise SchemaError(
+            f"The interval taxonomy of column '{column}' needs `widths` as a list of numbers and `origin` as a number.",
+            "Intervals begin at the origin and are as wide as the widths say.",
+            "Write for example widths = [5, 10, 20].",
         )
-    ):
+    steps, _ = _in_units([float(width) for width in widths])
+    if steps[0] <= 0 or any(wide % narrow or wide <= narrow for narrow, wide in pairwise(steps)):
         raise SchemaError(
             f"The interval widths of column '{column}' must be positive, rise, and each divide the next.",
             "Otherwise a narrow interval would straddle two wide ones.",
             "Write for example widths = [5, 10, 20].",
         )
-    whole = all(float(n).is_integer() for n in [*numbers, *steps, origin])
+    whole = all(float(n).is_integer() for n in [*numbers, *widths, origin])
     order = sorted(range(len(values)), key=lambda i: (numbers[i], values[i]))
-    paths = []
-    for i in order:
-        path = [values[i]]
-        for width in steps:
-            start = origin + math.floor((numbers[i] - origin) / width) * width
-            path.append(interval_label(start, start + width, whole))
-        paths.append(path)
-    return from_paths(paths, column)
+    above = interval_paths(
+        [numbers[i] for i in order], widths[0], [step // steps[0] for step in steps], origin, whole, decimal
+    )
+    return from_paths([[values[i], *path] for i, path in zip(order, above, strict=True)], column)
 
 
-def interval_label(start: float, end: float, whole: bool) -> str:
-    """`[20..24]` for whole numbers (the end itself left out), `[20..25)` otherwise."""
-    if whole:
-        return f"[{int(start)}..{int(end) - 1}]"
-    return f"[{start:.12g}..{end:.12g})"
+def interval_paths(
+    numbers: Sequence[float],
+    width: float,
+    factors: Sequence[int],
+    origin: float = 0.0,
+    whole: bool = False,
+    decimal: str = ".",
+) -> list[tuple[str, ...]]:
+    """For each number the labels of the intervals of *width* x each factor that hold it: start <= number < end.
+
+    Computed in whole multiples of the last decimal place in use, because 0.3 / 0.1 in doubles is below 3. Numbers
+    are taken as they are written, not as the double nearest to them. Whole intervals leave out their end.
+    """
+    (step, start, *units), places = _in_units([width, origin, *numbers])
+    last = 10**places if whole else 0
+    close = "]" if whole else ")"
+    known: dict[tuple[int, int], str] = {}
+    out = []
+    for unit in units:
+        path = []
+        for factor in factors:
+            at = (unit - start) // (step * factor)
+            if (factor, at) not in known:
+                low = start + at * step * factor
+                high = low + step * factor - last
+                known[factor, at] = (
+                    f"[{_unit_text(low, places, decimal)}..{_unit_text(high, places, decimal)}{close}"
+                )
+            path.append(known[factor, at])
+        out.append(tuple(path))
+    return out
+
+
+def _listed(value: object) -> list[Any]:
+    return list(value) if isinstance(value, Sequence) and not isinstance(value, str) else []
+
+
+def _is_finite(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _in_units(numbers: Sequence[float]) -> tuple[list[int], int]:
+    # Each number as a whole multiple of 10^-places; a double is written with 17 digits at most, so it is exact.
+    written = [Decimal(repr(float(number))) for number in numbers]
+    places = max((-int(d.as_tuple().exponent) for d in written), default=0)
+    places = max(places, 0)
+    return [int(d.scaleb(places)) for d in written], places
+
+
+def _unit_text(units: int, places: int, decimal: str) -> str:
+    if not places:
+        return str(units)
+    digits = str(abs(units)).zfill(places + 1)
+    fraction = digits[-places:].rstrip("0")
+    return ("-" if units < 0 else "") + digits[:-places] + (decimal + fraction if fraction else "")
 
 
 def dates(
@@ -187,7 +238,7 @@ __all__ = [
     "dates",
     "flat",
     "from_tree",
-    "interval_label",
+    "interval_paths",
     "intervals",
     "parse_dates",
     "prefix",

@@ -5,9 +5,11 @@ This module is pure: files are read by `velado.data.io`, and `velado.study.run` 
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import Any, Literal, cast, get_args
 
 import tomli_w
@@ -18,7 +20,7 @@ from velado.anonymize.methods import method_named
 from velado.anonymize.methods.base import Method
 from velado.anonymize.operations.base import Operation
 from velado.data.folders import Formulas
-from velado.data.schema import Schema, TaxonomySpec
+from velado.data.schema import Schema
 from velado.data.table import Undeclared
 from velado.errors import ParameterError, SchemaError
 from velado.study.parameters import entry_of, known_keys, part_from
@@ -48,6 +50,7 @@ _KEYS = (
     "method",
     "guarantees",
     "operations",
+    "taxonomies",
     "schema",
 )
 
@@ -56,8 +59,9 @@ _KEYS = (
 class Recipe:
     """One run without its rows: input fingerprint, schema, method, promises, limits, seed and output.
 
-    *guarantees* are those beyond the method's own k. *operations* are column operations done first. In the
-    file, taxonomy paths are relative to the folder the recipe stands in.
+    *guarantees* are those beyond the method's own k. *operations* are column operations done first. What
+    the taxonomy files said stands in the file too, with their SHA-256: a recipe repeats its run wherever it lies
+    and whatever became of them.
     """
 
     schema: Schema
@@ -96,6 +100,9 @@ class Recipe:
             out["guarantees"] = [entry_of(guarantee) for guarantee in self.guarantees]
         if self.operations:
             out["operations"] = [entry_of(operation) for operation in self.operations]
+        taxonomies = _taxonomy_entries(self.schema)
+        if taxonomies:
+            out["taxonomies"] = taxonomies
         out["schema"] = self.schema.to_dict()
         return out
 
@@ -104,13 +111,13 @@ class Recipe:
         lead = (
             "# How this release was made. Repeat it, or use it on another file of the same form:\n"
             "#   velado apply recipe.toml FILE -o FOLDER\n"
-            "# Taxonomy paths are relative to the folder of this file.\n\n"
+            "# [taxonomies] holds what the taxonomy files said on that day; sha256 is that of the file.\n\n"
         )
-        return lead + tomli_w.dumps(self.to_dict())
+        return lead + tomli_w.dumps(self.to_dict(), multiline_strings=True)
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Recipe:
-        """From parsed TOML. Nothing unknown is passed over; taxonomy files are attached by the caller."""
+        """From parsed TOML. Nothing unknown is passed over; files the recipe only names are read by the caller."""
         known_keys(document, _KEYS, "the recipe")
         if document.get("version") != VERSION:
             raise SchemaError(
@@ -118,7 +125,8 @@ class Recipe:
                 "Another layout could be read wrongly.",
                 f"Use a recipe written by this velado, or add version = {VERSION} if it has that layout.",
             )
-        settings: dict[str, Any] = {"schema": Schema.from_dict(_table(document, "schema"))}
+        schema = Schema.from_dict(_table(document, "schema"))
+        settings: dict[str, Any] = {"schema": _with_taxonomies(schema, document.get("taxonomies", {}))}
         settings["method"] = _method(_table(document, "method"))
         settings["guarantees"] = tuple(
             _guarantee(entry, number) for number, entry in enumerate(_list(document, "guarantees"), 1)
@@ -212,68 +220,71 @@ def _not_one_of(name: str, choices: tuple[str, ...]) -> ParameterError:
     )
 
 
-def with_taxonomies_beside(schema: Schema, folder: Path | None, target: Path) -> Schema:
-    """The same schema, its taxonomy files named as seen from *target* instead of *folder*.
-
-    Where *folder* is not known (a schema made in memory) the taxonomies are written into the schema itself,
-    so that the recipe still repeats the run.
-    """
+def without_folders(schema: Schema) -> Schema:
+    """The same schema, its taxonomy files named without their folders: the recipe holds what they say."""
     columns = []
     for column in schema.columns.values():
         spec = column.taxonomy
-        if spec is not None and spec.file is not None:
-            if folder is not None:
-                place = relative(Path(folder).absolute() / spec.file, Path(target).absolute())
-                column = replace(column, taxonomy=replace(spec, file=place))
-            elif spec.paths is not None:
-                column = replace(column, taxonomy=TaxonomySpec("tree", tree=nested(spec.paths)))
-            elif spec.tree is not None:
-                column = replace(column, taxonomy=TaxonomySpec("tree", tree=spec.tree))
+        if spec is not None and (spec.file is not None or spec.paths is not None):
+            name = f"{column.name}.csv" if spec.file is None else PurePath(spec.file).name
+            column = replace(column, taxonomy=replace(spec, file=name))
         columns.append(column)
     return schema.with_columns(columns)
 
 
-def relative(path: PurePath, start: PurePath) -> str:
-    """*path* as seen from the folder *start*, with forward slashes. Both absolute; symbolic links stay."""
-    here, there = _plain(start), _plain(path)
-    if here[:1] != there[:1]:
-        return path.as_posix()  # another drive: there is no relative path
-    shared = 0
-    while shared < min(len(here), len(there)) and here[shared] == there[shared]:
-        shared += 1
-    return "/".join([".."] * (len(here) - shared) + there[shared:]) or "."
+def _taxonomy_entries(schema: Schema) -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for name, column in schema.columns.items():
+        spec = column.taxonomy
+        if spec is None or spec.file is None or (spec.paths is None and spec.tree is None):
+            continue
+        out[name] = {} if spec.digest is None else {"sha256": spec.digest}
+        if spec.paths is not None:
+            text = io.StringIO()
+            csv.writer(text, delimiter=";", lineterminator="\n").writerows(spec.paths)
+            out[name]["levels"] = text.getvalue()
+        else:
+            out[name]["nodes"] = dict(spec.tree or {})
+    return out
 
 
-def _plain(path: PurePath) -> list[str]:
-    parts: list[str] = []
-    for part in path.parts:
-        if part == ".." and len(parts) > 1:
-            parts.pop()
-        elif part != ".":
-            parts.append(part)
-    return parts
+def _with_taxonomies(schema: Schema, entries: Any) -> Schema:
+    """The schema with the content of its taxonomy files, as the recipe has it."""
+    if not isinstance(entries, Mapping):
+        raise SchemaError(
+            "'taxonomies' in the recipe is not a table.", "It cannot be read.", "Write [taxonomies.COLUMN]."
+        )
+    columns = dict(schema.columns)
+    for name, entry in entries.items():
+        where = f"[taxonomies.{name}]"
+        spec = columns[name].taxonomy if name in columns else None
+        if spec is None or spec.file is None or not isinstance(entry, Mapping):
+            raise SchemaError(
+                f"{where} belongs to no column with a taxonomy file.",
+                "What it says would be passed over.",
+                f"Remove it, or give [schema.columns.{name}] a taxonomy file.",
+            )
+        content = "nodes" if spec.builder == "tree" else "levels"
+        known_keys(entry, (content, "sha256"), where)
+        value, digest = entry.get(content), entry.get("sha256")
+        if not isinstance(value, Mapping if content == "nodes" else str) or not isinstance(digest, str | None):
+            raise SchemaError(
+                f"{where} lacks '{content}', or has a value of the wrong type.",
+                "The column cannot be generalized without it.",
+                f"Give {content} as a release writes it, or remove {where} to read the file beside the recipe.",
+            )
+        if content == "nodes":
+            spec = replace(spec, tree=value, digest=digest)
+        else:
+            spec = replace(spec, paths=_level_rows(str(value), where), digest=digest)
+        columns[name] = replace(columns[name], taxonomy=spec)
+    return schema.with_columns(columns.values())
 
 
-def nested(paths: tuple[tuple[str, ...], ...]) -> dict[str, Any]:
-    """Level rows (leaf, broader, ...) as nested tables that give the same tree.
-
-    A leaf stands as ``leaf = "leaf"``, so that branches of different length fit. Rows that use a label both as
-    a leaf and as a broader label make no taxonomy; they stay so, to be refused where the tree is used.
-    """
-    root: dict[str, Any] = {}
-    for path in paths:
-        labels = list(reversed(path))
-        while labels and labels[0] == "*":
-            labels = labels[1:]
-        node = root
-        for label in labels[:-1]:
-            below = node.setdefault(label, {})
-            if isinstance(below, str):
-                below = node[label] = {label: label}
-            node = below
-        if labels:
-            leaf = labels[-1]
-            if isinstance(node.get(leaf), dict):
-                node = node[leaf]
-            node[leaf] = leaf
-    return root
+def _level_rows(text: str, where: str) -> tuple[tuple[str, ...], ...]:
+    try:
+        return tuple(tuple(row) for row in csv.reader(io.StringIO(text), delimiter=";") if row)
+    except csv.Error:
+        raise SchemaError(
+            f"'levels' in {where} is not CSV.", "Its rows cannot be read.", "Write leaf;broader;broadest."
+        ) from None

@@ -17,6 +17,7 @@ from velado.anonymize.goal import Progress, silent
 from velado.anonymize.guarantees.base import Guarantee
 from velado.anonymize.methods.base import Method
 from velado.anonymize.operations.base import Operation
+from velado.anonymize.population import read_plain
 from velado.anonymize.release import Release, anonymize
 from velado.data.folders import Formulas, count_formulas, csv_bytes, parquet_bytes, write_folder
 from velado.data.io import attach_taxonomies, read_schema, read_table, read_toml
@@ -26,7 +27,7 @@ from velado.errors import ParameterError, SchemaError
 from velado.measure.measured import Scores, measure
 from velado.study.best_possible import best_possible
 from velado.study.manifest import manifest, manifest_json
-from velado.study.recipe import Format, Language, Per, Recipe, Report, with_taxonomies_beside
+from velado.study.recipe import Format, Language, Per, Recipe, Report, without_folders
 from velado.study.report.render_html import render_html
 from velado.study.report.render_json import render_json
 from velado.study.report.render_markdown import render_markdown
@@ -73,12 +74,13 @@ def publish(
 ) -> Published:
     """The release of *source* stands in folder *out* with its report, manifest and recipe, or an error is raised.
 
-    *schema* is a Schema or the path of a schema file; *schema_folder* says where the taxonomy files of a
-    Schema lie (without it they are written into the recipe). *population* is a table of everyone the source was
+    *schema* is a Schema or the path of a schema file; *schema_folder* says where taxonomy files lie that a
+    Schema names but does not hold. *population* is a table of everyone the source was
     drawn from. *beside* are further files for the folder, such as an inferred schema. The same input, settings and *seed* give the same folder byte for byte.
     """
+    reads = []
     if not isinstance(schema, Schema):
-        schema_folder = Path(schema).parent
+        reads.append(Path(schema))
         schema = read_schema(schema)
     recipe = Recipe(
         schema,
@@ -94,8 +96,9 @@ def publish(
         tuple(reports),
         undeclared,
     )
-    folder = None if schema_folder is None else Path(schema_folder)
-    return _run(recipe, source, Path(out), folder, force, beside or {}, progress, population)
+    if schema_folder is not None:
+        recipe = _with_files(recipe, Path(schema_folder))
+    return _run(recipe, source, Path(out), reads, force, beside or {}, progress, population)
 
 
 def apply_recipe(
@@ -114,38 +117,47 @@ def apply_recipe(
 
     *recipe* is a Recipe or the path of a `recipe.toml`. On the recorded input the table comes out the same
     byte for byte; on another file every promise is checked on that file. *language* and *reports* may differ.
+    *recipe_folder* says where taxonomy files lie that a Recipe names but does not hold.
     """
     if not isinstance(recipe, Recipe):
-        recipe_folder = Path(recipe).parent
         recipe = read_recipe(recipe)
+    elif recipe_folder is not None:
+        recipe = _with_files(recipe, Path(recipe_folder))
     changes: dict[str, Any] = {}
     if language is not None:
         changes["language"] = language
     if reports is not None:
         changes["reports"] = tuple(reports)
-    folder = None if recipe_folder is None else Path(recipe_folder)
-    return _run(replace(recipe, **changes), source, Path(out), folder, force, {}, progress, population)
+    return _run(replace(recipe, **changes), source, Path(out), [], force, {}, progress, population)
 
 
 def read_recipe(path: str | Path) -> Recipe:
-    """A Recipe from its file, with the taxonomy files it names read in."""
+    """A Recipe from its file. Taxonomy files it names but does not hold are read from its folder."""
     path = Path(path)
-    recipe = Recipe.from_dict(read_toml(path, SchemaError, "recipe"))
-    return replace(recipe, schema=attach_taxonomies(recipe.schema, path.parent))
+    return _with_files(Recipe.from_dict(read_toml(path, SchemaError, "recipe")), path.parent)
+
+
+def _with_files(recipe: Recipe, folder: Path) -> Recipe:
+    columns = dict(recipe.schema.columns)
+    specs = {name: column.taxonomy for name, column in columns.items() if column.taxonomy is not None}
+    bare = [n for n, spec in specs.items() if spec.file and spec.paths is None and spec.tree is None]
+    read = attach_taxonomies(recipe.schema.with_columns(columns[name] for name in bare), folder)
+    return replace(recipe, schema=recipe.schema.with_columns({**columns, **read.columns}.values()))
 
 
 def _run(
     recipe: Recipe,
     source: Any,
     out: Path,
-    schema_folder: Path | None,
+    reads: Sequence[Path],
     force: bool,
     beside: Mapping[str, bytes],
     progress: Progress,
     population: Any,
 ) -> Published:
+    reads = [*reads, *(Path(given) for given in (source, population) if isinstance(given, str | Path))]
     table = read_table(source, recipe.schema, recipe.undeclared)
-    everyone = None if population is None else read_table(population, encoding=recipe.schema.encoding)
+    everyone = None if population is None else read_plain(population, recipe.schema)
     fingerprint = table.fingerprint or hashlib.sha256(csv_bytes(table.frame)).hexdigest()
     release = anonymize(
         table,
@@ -167,7 +179,7 @@ def _run(
     progress(0.9, "writing")
     recipe = replace(
         recipe,
-        schema=with_taxonomies_beside(recipe.schema, schema_folder, out),
+        schema=without_folders(recipe.schema),
         input_name=table.source,
         input_sha256=fingerprint,
     )
@@ -190,7 +202,7 @@ def _run(
             "The name is taken, or is not a plain file name.",
             "Choose another name.",
         )
-    folder = write_folder(out, {**files, **beside}, force)
+    folder = write_folder(out, {**files, **beside}, force, reads)
     progress(1.0, "done")
     return Published(release, scores, folder, summary)
 

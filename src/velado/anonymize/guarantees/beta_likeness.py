@@ -9,6 +9,7 @@ import numpy as np
 
 from velado.anonymize.guarantees.base import Verdict
 from velado.anonymize.guarantees.known_values import ROUNDING, KnownValues, chosen_columns, verdict_on
+from velado.anonymize.parameter_types import check_types
 from velado.data.partition import BoolArray, FloatArray, GroupCounts
 from velado.errors import ParameterError
 
@@ -34,6 +35,7 @@ class BetaLikeness:
     column: str | None = field(default=None, metadata={"help": "one sensitive column instead of all"})
 
     def __post_init__(self) -> None:
+        check_types(self)
         if not self.beta > 0:
             raise ParameterError(
                 f"beta = {self.beta:g} is no bound on a gain.",

@@ -10,6 +10,7 @@ import numpy as np
 from velado.anonymize.guarantees.base import Verdict
 from velado.anonymize.guarantees.k_map import population_of
 from velado.anonymize.guarantees.known_values import ROUNDING, verdict_on
+from velado.anonymize.parameter_types import check_types
 from velado.data.partition import BoolArray, FloatArray, GroupCounts
 from velado.errors import ParameterError
 
@@ -40,6 +41,7 @@ class DeltaPresence:
     )
 
     def __post_init__(self) -> None:
+        check_types(self)
         if not 0 <= self.least <= self.most <= 1:
             raise ParameterError(
                 f"A likelihood from {self.least:g} to {self.most:g} is no range.",

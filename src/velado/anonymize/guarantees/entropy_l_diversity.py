@@ -10,6 +10,7 @@ import numpy as np
 
 from velado.anonymize.guarantees.base import Verdict
 from velado.anonymize.guarantees.known_values import ROUNDING, KnownValues, chosen_columns, verdict_on
+from velado.anonymize.parameter_types import check_types
 from velado.data.partition import BoolArray, FloatArray, GroupCounts
 from velado.errors import ParameterError
 
@@ -31,6 +32,7 @@ class EntropyLDiversity:
     column: str | None = field(default=None, metadata={"help": "one sensitive column instead of all"})
 
     def __post_init__(self) -> None:
+        check_types(self)
         if not self.l > 1:
             raise ParameterError(
                 f"l = {self.l:g} asks for nothing.",

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from velado.anonymize.guarantees.base import Verdict
+from velado.anonymize.parameter_types import check_types
 from velado.data.partition import BoolArray, GroupCounts
 from velado.errors import ParameterError
 
@@ -27,6 +28,7 @@ class KAnonymity:
     unit: Literal["row", "person"] = field(default="row", metadata={"help": "what is counted"})
 
     def __post_init__(self) -> None:
+        check_types(self)
         if self.k < 2:
             raise ParameterError(
                 f"k = {self.k} hides nobody.",

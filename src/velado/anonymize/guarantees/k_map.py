@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from velado.anonymize.guarantees.base import Verdict
 from velado.anonymize.guarantees.known_values import verdict_on
+from velado.anonymize.parameter_types import check_types
 from velado.data.partition import BoolArray, GroupCounts
 from velado.errors import ParameterError
 
@@ -27,6 +28,7 @@ class KMap:
     k: int = field(default=5, metadata={"help": "people of the population that match each group", "min": 2})
 
     def __post_init__(self) -> None:
+        check_types(self)
         if self.k < 2:
             raise ParameterError(
                 f"k = {self.k} hides nobody.",

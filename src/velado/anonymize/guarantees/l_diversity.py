@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from velado.anonymize.guarantees.base import Verdict
+from velado.anonymize.parameter_types import check_types
 from velado.data.partition import BoolArray, GroupCounts
 from velado.errors import ParameterError
 
@@ -27,6 +28,7 @@ class LDiversity:
     column: str | None = field(default=None, metadata={"help": "one sensitive column instead of all"})
 
     def __post_init__(self) -> None:
+        check_types(self)
         if self.l < 2:
             raise ParameterError(
                 f"l = {self.l} asks for nothing.", "Every group has at least one value.", "Use l = 2 or more."

@@ -9,6 +9,7 @@ import numpy as np
 
 from velado.anonymize.guarantees.base import Verdict
 from velado.anonymize.guarantees.known_values import KnownValues, chosen_columns, verdict_on
+from velado.anonymize.parameter_types import check_types
 from velado.data.partition import BoolArray, FloatArray, GroupCounts
 from velado.errors import ParameterError
 
@@ -32,6 +33,7 @@ class RecursiveLDiversity:
     column: str | None = field(default=None, metadata={"help": "one sensitive column instead of all"})
 
     def __post_init__(self) -> None:
+        check_types(self)
         if self.l < 2 or not self.c > 0:
             raise ParameterError(
                 f"({self.c:g}, {self.l})-diversity cannot be checked.",

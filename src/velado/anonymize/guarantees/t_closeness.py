@@ -9,6 +9,7 @@ import numpy as np
 
 from velado.anonymize.guarantees.base import Verdict
 from velado.anonymize.guarantees.known_values import ROUNDING, KnownValues, chosen_columns, verdict_on
+from velado.anonymize.parameter_types import check_types
 from velado.data.partition import BoolArray, FloatArray, GroupCounts, IntArray, ValueCounts
 from velado.errors import ParameterError
 
@@ -40,6 +41,7 @@ class TCloseness:
     column: str | None = field(default=None, metadata={"help": "one sensitive column instead of all"})
 
     def __post_init__(self) -> None:
+        check_types(self)
         if not 0 <= self.t <= 1:
             raise ParameterError(
                 f"t = {self.t:g} is no distance.", "Distances run from 0 to 1.", "Use for example t = 0.2."

@@ -19,6 +19,7 @@ Int32Array = npt.NDArray[np.int32]
 Int64Array = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 Tables = tuple[
+    FloatArray,
     Int64Array, Int64Array, FloatArray, Int64Array, Int64Array, Int32Array, Int32Array, Int32Array, FloatArray
 ]
 
@@ -28,7 +29,7 @@ class CoverTables:
     """Distinct code tuples with their weights, and the columns' domains as flat arrays for kernels.
 
     *records* holds one row per distinct tuple, *weight* its number of table rows, *record_of* the tuple of
-    each table row. *tables* are: first entry of each column in a vector over codes; missing code; place of each
+    each table row. *tables* are: weight of each column; first entry of each column in a vector over codes; missing code; place of each
     code (numeric columns); first node of each column, or -1 for a numeric one; leaves of each column; parent,
     first leaf, last leaf and loss of each node.
     """
@@ -51,7 +52,7 @@ class CoverTables:
         weight = np.bincount(label, minlength=count).astype(np.int64)
         base = np.concatenate(([0], np.cumsum([c.size for c in data.columns]))).astype(np.int64)
         missing = np.array([c.missing if c.tree is None else -1 for c in data.columns], dtype=np.int64)
-        places = np.concatenate([c.positions for c in data.columns])
+        places = np.concatenate([c.weight * c.positions for c in data.columns])
         node_base, leaves = [], []
         parent, first, last, loss = [], [], [], []
         total = 0
@@ -66,9 +67,10 @@ class CoverTables:
             parent.append(tree.parent)
             first.append(tree.first)
             last.append(tree.last)
-            loss.append(tree.loss(np.arange(len(tree.labels))))
+            loss.append(column.weight * tree.loss(np.arange(len(tree.labels))))
         none = np.empty(0, dtype=np.int32)
         tables: Tables = (
+            np.array([column.weight for column in data.columns]),
             base,
             missing,
             places,
@@ -90,12 +92,12 @@ class CoverTables:
 @njit(cache=True)
 def cover_loss(column: int, low: int, high: int, tables: Tables) -> float:
     """The loss of the cover of codes *low*..*high* in one column."""
-    base, missing, places, node_base, _, parent, _, last, loss = tables
+    most, base, missing, places, node_base, _, parent, _, last, loss = tables
     start = node_base[column]
     if start < 0:
         if high == missing[column] and low != high:
-            return 1.0
-        return float(min(places[base[column] + high] - places[base[column] + low], 1.0))
+            return float(most[column])
+        return float(min(places[base[column] + high] - places[base[column] + low], most[column]))
     node = low
     while last[start + node] < high:
         node = parent[start + node]
@@ -105,7 +107,7 @@ def cover_loss(column: int, low: int, high: int, tables: Tables) -> float:
 @njit(cache=True)
 def fill_costs(low: Int32Array, high: Int32Array, tables: Tables, costs: FloatArray) -> None:
     """``costs[base[c] + code]`` becomes the loss of column c's cover low..high widened to take in *code*."""
-    base, missing, places, node_base, leaves, parent, first, last, loss = tables
+    most_of, base, missing, places, node_base, leaves, parent, first, last, loss = tables
     for column in range(low.size):
         at = base[column]
         size = leaves[column]
@@ -116,9 +118,9 @@ def fill_costs(low: Int32Array, high: Int32Array, tables: Tables, costs: FloatAr
             for code in range(size):
                 low_code, high_code = min(least, code), max(most, code)
                 if high_code == gone and low_code != high_code:
-                    costs[at + code] = 1.0
+                    costs[at + code] = most_of[column]
                 else:
-                    costs[at + code] = min(places[at + high_code] - places[at + low_code], 1.0)
+                    costs[at + code] = min(places[at + high_code] - places[at + low_code], most_of[column])
             continue
         node = least
         while last[start + node] < most:

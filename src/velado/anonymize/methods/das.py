@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from velado.anonymize.goal import Goal, Progress, Promise
 from velado.anonymize.methods.separatrices import bin_of, cut_counted, elbow
+from velado.anonymize.parameter_types import check_types
 from velado.anonymize.recoded import Cell, PublishedColumn, Recoded, true_codes
 from velado.data.encode import EncodedColumn, EncodedTable
 from velado.data.number_text import number_text
@@ -149,6 +150,7 @@ class DAS:
     )
 
     def __post_init__(self) -> None:
+        check_types(self)
         if self.bins is not None and self.bins < 2:
             raise ParameterError(
                 f"{self.bins} bin(s) leave nothing of a column.",

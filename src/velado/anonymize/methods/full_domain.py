@@ -13,6 +13,7 @@ from velado.anonymize.methods.full_domain_lattice import Lattice
 from velado.anonymize.methods.full_domain_levels import NumericBins, column_levels
 from velado.anonymize.methods.full_domain_losses import LOSSES, PENALTIES, Loss, LossName, Suppressed
 from velado.anonymize.methods.full_domain_search import MOST_NODES, Found, Search
+from velado.anonymize.parameter_types import check_types
 from velado.anonymize.recoded import PublishedColumn, Recoded
 from velado.data.encode import EncodedTable
 from velado.data.partition import Partition
@@ -78,6 +79,7 @@ class FullDomain:
     )
 
     def __post_init__(self) -> None:
+        check_types(self)
         if not 0 <= self.balance <= 1:
             raise ParameterError(
                 f"A balance of {self.balance:g} is no share.",

@@ -11,6 +11,7 @@ from velado.anonymize.goal import Goal, Progress, Promise
 from velado.anonymize.methods.base import repair
 from velado.anonymize.methods.gfkmc_phases import cluster, drop_costly, to_rows
 from velado.anonymize.methods.gfkmc_view import generalize
+from velado.anonymize.parameter_types import check_types
 from velado.anonymize.recoded import Recoded
 from velado.anonymize.recoders import recoder_named
 from velado.data.encode import EncodedTable
@@ -71,6 +72,7 @@ class GFKMC:
     )
 
     def __post_init__(self) -> None:
+        check_types(self)
         if self.k < 2:
             raise ParameterError(
                 f"k = {self.k} hides nobody.",

@@ -34,7 +34,7 @@ def grow_clusters(
     clustering) seeds come in the order *turn* and take their k - 1 nearest records at once. Returns the moves (record, rows, cluster) and
     the number of clusters. O(n^2 d) for k-member over distinct records, O(n^2 d / k) for the other.
     """
-    base = tables[0]
+    base = tables[1]
     count, columns = records.shape
     total = left.sum()
     most = total // k

@@ -20,14 +20,15 @@ from velado.data.partition import Partition
 
 
 def standardized(data: EncodedTable) -> npt.NDArray[np.float64]:
-    """Every column as numbers with mean 0 and sample standard deviation 1; constants become 0.
+    """Every column as numbers with mean 0 and sample standard deviation 1 (times its weight); constants become 0.
 
     Categories enter by the place of their leaf in the taxonomy, so that neighbours in the tree are near.
     """
     points = np.stack([column.positions[column.codes] for column in data.columns], axis=1)
     points -= points.mean(axis=0)
     spread = points.std(axis=0, ddof=1) if data.rows > 1 else np.zeros(points.shape[1])
-    return np.ascontiguousarray(points / np.where(spread > 0, spread, 1.0))
+    weights = np.array([column.weight for column in data.columns])
+    return np.ascontiguousarray(weights * points / np.where(spread > 0, spread, 1.0))
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from velado.anonymize.goal import Goal, Progress, Promise
 from velado.anonymize.methods.base import repair
 from velado.anonymize.methods.mondrian_levels import partition_levels
 from velado.anonymize.methods.mondrian_plan import CutPlan
+from velado.anonymize.parameter_types import check_types
 from velado.anonymize.recoded import Recoded
 from velado.anonymize.recoders import RECODERS, recoder_named
 from velado.data.encode import EncodedTable
@@ -60,6 +61,7 @@ class Mondrian:
     recoder: str = field(default="cover", metadata={"help": "how a group is published", "choices": _RECODERS})
 
     def __post_init__(self) -> None:
+        check_types(self)
         if self.k < 2:
             raise ParameterError(
                 f"k = {self.k} hides nobody.", "A group of one is a person.", "Use k = 2 or more."

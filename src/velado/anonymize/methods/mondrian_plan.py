@@ -44,10 +44,14 @@ class CutPlan:
             codes = np.ascontiguousarray(np.column_stack([codes, *flags]))
         trees = tuple(None if ordered else c.tree for c in data.columns) + (None,) * len(blanks)
         none = np.empty(0)
-        places = [c.positions for c in data.columns]
+        weights = [c.weight for c in data.columns] + [1.0] * len(blanks)
+        places = [c.weight * c.positions for c in data.columns]
         places += [np.array([0.0, _BLANK_WIDTH])] * len(blanks)
         paths = [np.empty((0, 0), np.int32) if tree is None else tree.levels[:, ::-1] for tree in trees]
-        losses = [none if tree is None else tree.loss(np.arange(tree.root + 1)) for tree in trees]
+        losses = [
+            none if tree is None else weight * tree.loss(np.arange(tree.root + 1))
+            for tree, weight in zip(trees, weights, strict=True)
+        ]
         return cls(
             codes,
             trees,

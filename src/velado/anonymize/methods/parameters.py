@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import fields, is_dataclass
 from typing import Any
 
+from velado.anonymize.parameter_types import check_types
 from velado.errors import ParameterError
 
 
@@ -12,6 +13,7 @@ def check_parameters(method: Any) -> None:
     """Every field of *method* lies within its metadata's `min`, `max` and `choices`, or an error names it."""
     if not is_dataclass(method):  # a method made elsewhere may state its limits otherwise
         return
+    check_types(method)
     name = str(getattr(method, "name", "the method"))
     for field in fields(method):
         value = getattr(method, field.name)

@@ -18,7 +18,7 @@ _ROUNDS = 3  # rounds of "the farthest from the farthest"; Xu et al. found more 
 def _pair_costs(records, rows, begin, end, low, high, tables, costs, out):  # type: ignore[no-untyped-def]
     """out[i] = loss of covering low..high and row i together, for the rows of one group."""
     fill_costs(low, high, tables, costs)
-    base = tables[0]
+    base = tables[1]
     for at in range(begin, end):
         row = rows[at]
         total = 0.0

@@ -12,7 +12,7 @@ from velado.anonymize.operations.cells import changeable, keep_missing, with_cel
 from velado.data.encode import EncodedColumn, encode_column
 from velado.data.schema import Column, TaxonomySpec
 from velado.data.table import Table
-from velado.data.taxonomy_builders import interval_label
+from velado.data.taxonomy_builders import interval_paths
 from velado.errors import ParameterError
 
 
@@ -85,13 +85,10 @@ class Generalize:
         known = np.delete(points, encoded.missing) if encoded.missing >= 0 else points
         whole = encoded.whole and float(width).is_integer()
         # Doubling ends when one interval holds all values, or all on either side of zero.
-        widths = [width]
-        while len(widths) < 64 and np.unique(np.floor(known / widths[-1])).size > 2:
-            widths.append(2 * widths[-1])
-        paths = [
-            tuple(interval_label(np.floor(x / w) * w, np.floor(x / w) * w + w, whole) for w in widths)
-            for x in points.tolist()
-        ]
+        factors = [1]
+        while len(factors) < 64 and np.unique(np.floor(known / (width * factors[-1]))).size > 2:
+            factors.append(2 * factors[-1])
+        paths = interval_paths(points.tolist(), width, factors, whole=whole, decimal=encoded.decimal)
         return [() if code == encoded.missing else path for code, path in enumerate(paths)]
 
 

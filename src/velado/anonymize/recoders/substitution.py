@@ -12,9 +12,10 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from velado.anonymize.recoded import PublishedColumn, true_codes
+from velado.anonymize.recoded import Cell, PublishedColumn, true_codes
 from velado.anonymize.recoders.base import View, ViewColumn, group_codes, plain_view
 from velado.data.encode import EncodedTable
+from velado.data.number_text import number_text
 from velado.data.partition import Partition, ValueCounts, group_by_codes
 
 
@@ -132,7 +133,12 @@ class Mean:
                 continue
             means = np.add.reduceat(column.points[column.codes[order]], starts) / partition.sizes
             blank = (high == column.missing) if column.missing >= 0 else np.zeros(means.size, dtype=bool)
-            values = tuple(None if gone else float(m) for m, gone in zip(means, blank, strict=True))
+            # A decimal comma exists in text only.
+            comma = column.decimal != "."
+            values: tuple[Cell, ...] = tuple(
+                None if gone else number_text(float(m), False, column.decimal) if comma else float(m)
+                for m, gone in zip(means, blank, strict=True)
+            )
             out.append(
                 PublishedColumn(column.name, of_row, values, low, high, False, *true_codes(column, values))
             )

@@ -74,7 +74,7 @@ def ten_lines(done: Published, lang: str) -> list[str]:
         "columns": number(table.frame.width, lang),
     }
     values = {f.name: getattr(release.method, f.name) for f in fields(release.method)}  # type: ignore[arg-type]
-    own = [f"{name} = {value}" for name, value in values.items() if value is not None]
+    own = [f"{name} = {value}" for name, value in values.items() if value not in (None, "")]
     reports = [path.name for path in sorted(done.folder.glob("report.*"))]
     report = "report.html" if "report.html" in reports else (reports[0] if reports else None)
     return [

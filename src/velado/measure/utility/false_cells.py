@@ -35,7 +35,7 @@ def false_cells(published: PublishedTable) -> FalseCells:
     """A cell is false when what its text says does not include the row's own value.
 
     Read from the text alone: an interval must hold the number, a label must stand above the leaf, a single
-    value must be the value. A mean, a centroid or a most common value is false wherever it differs. Needs
+    value must be the value, and a number that was moved onto a bound is outside whatever is said. A mean, a centroid or a most common value is false wherever it differs. Needs
     to know which original row each published row is; O(rows x columns).
     """
     rows = published.true_rows
@@ -44,7 +44,10 @@ def false_cells(published: PublishedTable) -> FalseCells:
     wrong = {}
     for column, read in zip(published.data.columns, published.columns, strict=True):
         truth = column.codes[rows]
-        wrong[column.name] = int(((truth < read.low[read.codes]) | (truth > read.high[read.codes])).sum())
+        false = (truth < read.low[read.codes]) | (truth > read.high[read.codes])
+        if column.moved is not None:
+            false |= column.moved[rows] & ~read.says_nothing[read.codes]
+        wrong[column.name] = int(false.sum())
     count = max(int(np.size(rows)), 1)
     total = sum(wrong.values())
     return FalseCells(

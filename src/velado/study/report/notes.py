@@ -13,16 +13,17 @@ if TYPE_CHECKING:
     from velado.anonymize.release import Release
 
 _LEVEL = re.compile(r"(\d+) of (\d+)")
+_TOO_LARGE = re.compile(r"not computed for more than (\d+) rows")
 
 
 def above_best_percent(release: Release) -> int | None:
     """By how many percent at most the loss lies above the best possible, rounded up; None when not known.
 
-    The bound is on what the method saw. Where column operations came first, or rows were left out, the loss
-    of the release is that of another table, and the two are not compared.
+    The bound is on the table the method saw. Where column operations came first the loss is told against
+    another table, and the two are not compared.
     """
     above = release.notes.get("above_best_possible_at_most")
-    if above is None or release.notes.get("lower_bound") is None or release.operations or release.suppressed:
+    if above is None or release.notes.get("lower_bound") is None or release.operations:
         return None
     return math.ceil(100 * float(above) - 1e-6)
 
@@ -53,6 +54,12 @@ def readable(value: Any, say: Words) -> str:
     return _text(str(value), say)
 
 
+def as_typed(value: Any, say: Words) -> str:
+    """A setting as a person would type it again; only tables and lists are put into words."""
+    nested = isinstance(value, bool | Mapping) or (isinstance(value, Sequence) and not isinstance(value, str))
+    return readable(value, say) if nested else str(value)
+
+
 def few_digits(value: float, say: Words) -> str:
     """A number with four digits that count, large ones with one after the point."""
     if not math.isfinite(value):
@@ -74,12 +81,8 @@ def _text(value: str, say: Words) -> str:
     level = _LEVEL.fullmatch(value)
     if level:
         return say("note_level_of", level=level[1], height=level[2])
-    known = {
-        "not computed at effort 'fast'": say("bound_fast"),
-        "known only for k-anonymity that counts rows": say("bound_rows_only"),
-        "known only when no row is dropped": say("bound_no_dropped"),
-    }
-    return known.get(value, value)
+    large = _TOO_LARGE.fullmatch(value)
+    return say("bound_large", rows=int(large[1])) if large else value
 
 
 def note_name(name: str, say: Words) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from velado.study.report.blocks import Section, code, section, table, text
-from velado.study.report.notes import note_rows, readable
+from velado.study.report.notes import as_typed, note_rows
 from velado.study.report.sections_cost import (
     classes_section,
     distributions_section,
@@ -50,9 +50,9 @@ def repeat_section(facts: Facts, say: Words) -> Section:
     """How the release was made and how to make it again."""
     how = facts["how"]
     parameters = [
-        f"{name} = {readable(value, say)}"
+        f"{name} = {as_typed(value, say)}"
         for name, value in how["method"].items()
-        if name != "name" and value is not None
+        if name != "name" and value is not None and value != ""
     ]
     rows = [
         [say("method"), f"{facts['method']['title']} ({how['method']['name']})"],
@@ -66,7 +66,7 @@ def repeat_section(facts: Facts, say: Words) -> Section:
     rows += [
         [
             say("operation"),
-            ", ".join(f"{k} = {readable(v, say)}" for k, v in entry.items() if v is not None),
+            ", ".join(f"{k} = {as_typed(v, say)}" for k, v in entry.items() if v is not None),
         ]
         for entry in how["operations"]
     ]

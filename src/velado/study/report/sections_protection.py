@@ -100,7 +100,7 @@ def risk_section(facts: Facts, say: Words) -> Section:
                 say(
                     "linkage_found",
                     share=say.share(linkage["share"], 2),
-                    correct=say.plain(round(linkage["correct"], 1)),
+                    correct=say.number(linkage["correct"]),
                     rows=int(linkage["rows"]),
                 ),
                 linkage_rule(linkage, say),

@@ -133,12 +133,9 @@ ENGLISH = {
     "categories; a row left out counts 100%)",
     "bound_at_most": "At most {above}% above the best possible for this table.",
     "bound_reached": "This is the best possible for this table.",
-    "bound_means": "It was proven by computation that no release of the same rows in groups of at least this size, each "
-    "published as what its rows span, can lose less than {bound}. The best possible may lie above that limit, so the true "
-    "gap may be smaller.",
-    "bound_fast": "not computed at effort “fast”",
-    "bound_rows_only": "known only for k-anonymity that counts rows",
-    "bound_no_dropped": "known only when no row is left out",
+    "bound_means": "It was proven by computation that no release of this table in groups of at least this size can lose less "
+    "than {bound}, whatever the method. The best possible may lie above that limit, so the true gap may be smaller.",
+    "bound_large": "not computed for more than {rows} rows",
     "loss_chart": "Loss of detail in each quasi-identifier",
     "loss_chart_described": "The column that loses most is {column} with {loss}.",
     "loss_axis": "loss in percent of the column's detail",
@@ -158,7 +155,7 @@ ENGLISH = {
     "why_outliers": "A few unusual rows force much of it: allowing some suppression may pay.",
     "why_rows_table": "The costliest published rows (the first row of data is row 1)",
     "row_number": "row",
-    "dearest_column": "column that costs it most",
+    "dearest_column": "column(s) that cost it most",
     "what_if_table": "What another k or suppression would change (* = this release)",
     "what_if_note": "The same method was run again with only that setting changed. Nothing of these runs is published.",
     "what_if_failed": "k = {k} with suppression up to {suppression} is not possible: {why}",

@@ -136,12 +136,10 @@ PORTUGUESE = {
     "(folhas - 1) para categorias; uma linha deixada de fora conta 100%)",
     "bound_at_most": "No máximo {above}% acima do melhor possível para esta tabela.",
     "bound_reached": "Este é o melhor possível para esta tabela.",
-    "bound_means": "Provou-se por cálculo que nenhuma publicação das mesmas linhas em grupos de pelo menos este tamanho, cada "
-    "um publicado como a faixa de suas linhas, pode perder menos de {bound}. O melhor possível pode estar acima desse "
-    "limite; a diferença verdadeira pode ser menor.",
-    "bound_fast": "não calculado com esforço “fast”",
-    "bound_rows_only": "conhecido só para k-anonimato contado em linhas",
-    "bound_no_dropped": "conhecido só quando nenhuma linha fica de fora",
+    "bound_means": "Provou-se por cálculo que nenhuma publicação desta tabela em grupos de pelo menos este tamanho pode perder "
+    "menos de {bound}, seja qual for o método. O melhor possível pode estar acima desse limite; a diferença verdadeira "
+    "pode ser menor.",
+    "bound_large": "não calculado para mais de {rows} linhas",
     "loss_chart": "Perda de detalhe em cada quase-identificador",
     "loss_chart_described": "A coluna que mais perde é {column}, com {loss}.",
     "loss_axis": "perda em por cento do detalhe da coluna",
@@ -162,7 +160,7 @@ PORTUGUESE = {
     "why_outliers": "Poucas linhas incomuns forçam grande parte dela: permitir alguma supressão pode compensar.",
     "why_rows_table": "As linhas publicadas mais caras (a primeira linha de dados é a linha 1)",
     "row_number": "linha",
-    "dearest_column": "coluna que mais lhe custa",
+    "dearest_column": "coluna(s) que mais lhe custam",
     "what_if_table": "O que outro k ou outra supressão mudaria (* = esta publicação)",
     "what_if_note": "O mesmo método foi executado de novo mudando só esse ajuste. Nada dessas execuções é publicado.",
     "what_if_failed": "k = {k} com supressão de até {suppression} não é possível: {why}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,7 +21,6 @@ from velado.apps.cli.guarantee_flags import (
 from velado.apps.cli.method_flags import DEFAULT_METHOD, META, build_method, promises_k
 from velado.apps.cli.waiting import waiting
 from velado.apps.cli.words import say
-from velado.errors import OutputError
 
 
 def anonymize(
@@ -75,7 +75,7 @@ def anonymize(
         "force": force,
         "language": tongue,
     }
-    refuse_existing(output, force)
+    refuse_existing(output, force, file, schema, population)
     with waiting(tongue, quiet or as_json) as progress:
         from velado.anonymize.methods import method_named
         from velado.study.run import publish
@@ -108,14 +108,16 @@ def anonymize(
     summary.published(published, tongue, as_json, quiet, formulas)
 
 
-def refuse_existing(folder: Path, force: bool) -> None:
-    """An output folder that exists is refused before the work, not after it."""
-    if folder.exists() and not force:
-        raise OutputError(
-            f"The output folder '{folder.name}' exists already.",
-            "Writing into it would mix two releases.",
-            "Choose another folder, or pass --force to replace it.",
-        )
+def refuse_existing(folder: Path, force: bool, *reads: Path | None) -> None:
+    """An output folder that may not be written is refused before the work, not after it.
+
+    *reads* are the files of this run: a folder that holds one of them is not replaced.
+    """
+    if not os.path.exists(folder):
+        return
+    from velado.data.folders import refuse_folder
+
+    refuse_folder(folder, force, [path for path in reads if path is not None])
 
 
 def inferred(file: Path, encoding: str | None) -> tuple[Any, Any, dict[str, bytes]]:

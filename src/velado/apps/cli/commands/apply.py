@@ -42,7 +42,7 @@ def apply(
     """
     tongue = flags.language(lang)
     reports = None if report is None else flags.several_of(report, flags.REPORTS, "--report")
-    refuse_existing(output, force)
+    refuse_existing(output, force, file, population)
     with waiting(tongue, quiet or as_json) as progress:
         from velado.study.run import apply_recipe, read_recipe
 

@@ -9,6 +9,7 @@ import typer
 
 from velado.apps.cli import options as flags
 from velado.apps.cli import show
+from velado.apps.cli.commands.pseudonymize import write_private
 from velado.apps.cli.waiting import waiting
 from velado.apps.cli.words import linkage_in, number, percent, say
 from velado.study.report.units import unit_in
@@ -50,6 +51,26 @@ def measure(
             show_default=False,
         ),
     ] = None,
+    special_uniques: Annotated[
+        bool, typer.Option("--special-uniques", help="Look for the smallest sets of columns that single a row out.")
+    ] = False,
+    sampling_fraction: Annotated[
+        float | None,
+        typer.Option(
+            "--sampling-fraction",
+            help="Share of the population in the original table: estimates population uniqueness.",
+            show_default=False,
+        ),
+    ] = None,
+    row_risk: Annotated[
+        Path | None,
+        typer.Option(
+            "--row-risk",
+            metavar="FILE",
+            help="Write each original row's risk before and after to a private CSV (never publish it).",
+            show_default=False,
+        ),
+    ] = None,
     undeclared: flags.Undeclared = "refuse",
     encoding: flags.Encoding = None,
     as_json: flags.AsJson = False,
@@ -74,10 +95,14 @@ def measure(
             "direction": flags.one_of(direction, get_args(Direction), "--direction"),
             "ties": flags.one_of(ties, get_args(Ties), "--ties"),
             "linkage": linkage,
+            "special_uniques": special_uniques,
+            "sampling_fraction": sampling_fraction,
         }
         table = read_table(original, read_schema(schema), how, encoding)
         published = read_table(table_of(release))
         scores = measure_files(table, published.frame, k=k, settings=Settings(**settings)).to_dict()
+        if row_risk is not None:
+            write_private(row_risk, row_risks(table, published.frame))
     if as_json:
         show.as_json(scores)
     elif not quiet:
@@ -90,6 +115,34 @@ def measure(
             show.line(f"{say(tongue, 'not_measured')}: {name}. {reason}")
         for text in scores["notes"]:
             show.line(text)
+
+
+def row_risks(table: Any, frame: Any) -> bytes:
+    """A CSV of each original row's number and its risk of being found, before and after; blank if suppressed."""
+    import numpy as np
+    import polars as pl
+
+    from velado.data.encode import encode
+    from velado.data.folders import csv_bytes
+    from velado.errors import ParameterError
+    from velado.measure.published import read_published
+    from velado.measure.risk.individual_risk import individual_risk
+
+    data = encode(table)
+    published = read_published(table, frame, data=data)
+    if published.true_rows is None:
+        raise ParameterError(*published.unpaired)
+    after = np.full(data.rows, np.nan)
+    after[published.true_rows] = 1 / published.classes.sizes[published.classes.labels]
+    return csv_bytes(
+        pl.DataFrame(
+            {
+                "row": np.arange(1, data.rows + 1),
+                "risk_before": individual_risk(data).risk,
+                "risk_after": pl.Series(after).fill_nan(None),
+            }
+        )
+    )
 
 
 def table_of(release: Path) -> Path:

@@ -1,0 +1,43 @@
+"""`velado measure` with the measures that are made on request."""
+
+from __future__ import annotations
+
+import json
+import stat
+from pathlib import Path
+
+import polars as pl
+
+from velado.apps.cli import run
+from velado.data.samples import hospital_csv, hospital_schema
+
+
+def test_special_uniques_population_and_row_risk_are_made_on_request(tmp_path: Path, capsys) -> None:
+    original, schema = str(hospital_csv()), str(hospital_schema())
+    out = tmp_path / "release"
+    assert run(["anonymize", original, "--schema", schema, "-m", "mondrian", "-k", "5", "-o", str(out), "--quiet"]) == 0
+    capsys.readouterr()
+    private = tmp_path / "risk.csv"
+    command = ["measure", original, str(out), "--schema", schema, "--json", "--special-uniques"]
+    assert run([*command, "--sampling-fraction", "0.1", "--row-risk", str(private)]) == 0
+    risk = json.loads(capsys.readouterr().out)["risk"]
+    assert risk["special_uniques"] is not None and risk["population_uniqueness"] is not None
+    assert set(risk["attribute_disclosure"]) == {"cid10", "desfecho"}
+    rows = pl.read_csv(private)
+    assert rows.height == 2000 and rows.columns == ["row", "risk_before", "risk_after"]
+    assert rows["risk_before"].max() == 1.0 and rows["risk_after"].max() <= 0.2
+    assert stat.S_IMODE(private.stat().st_mode) == 0o600
+    assert not any("risk" in path.name for path in out.iterdir())
+
+
+def test_compare_lists_every_method_with_the_least_loss_first(tmp_path: Path, capsys) -> None:
+    command = ["compare", str(hospital_csv()), "--schema", str(hospital_schema()), "-k", "5", "--json"]
+    assert run([*command, "--methods", "mondrian,progressive,gfkmc"]) == 0
+    found = json.loads(capsys.readouterr().out)["results"]
+    assert [result["method"] for result in found] == ["progressive", "mondrian", "gfkmc"]
+    assert [result["loss"] for result in found] == sorted(result["loss"] for result in found)
+    assert run([*command, "--methods", "das"]) == 2
+    capsys.readouterr()
+    assert run([*command, "--methods", "mondrian", "--l-diversity", "500"]) == 0
+    failed = json.loads(capsys.readouterr().out)["results"][0]
+    assert failed["loss"] is None and "l-diversity" in failed["failed"]
