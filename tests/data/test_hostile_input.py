@@ -293,6 +293,7 @@ def test_a_number_is_a_name_where_the_schema_fits_the_header(tmp_path):
     fits = Schema({"city": Column("city"), "2019": Column("2019"), "2020": Column("2020")})
     assert read_table(path, fits).frame.columns == ["city", "2019", "2020"]
     assert read_table(path, Schema({"city": Column("city")}), "drop").frame.columns == ["city"]
+    assert read_table(path, known=["2019", "2020", "illness"]).frame.columns == ["city", "2019", "2020"]
     with pytest.raises(TableError, match="header"):
         read_table(path)
     with pytest.raises(TableError, match="header"):
@@ -444,3 +445,18 @@ def test_the_suppression_limit_is_a_share(suppression):
     table = one_column([str(n) for n in range(10)])
     with pytest.raises(VeladoError, match="suppression"):
         velado.anonymize(table, table.schema, Mondrian(2), suppression=suppression)
+
+
+# Typed frames in a table with decimal commas
+
+
+def test_typed_numbers_keep_their_value_in_a_table_with_decimal_commas():
+    frame = pl.DataFrame({"x": [1.5, 1.234, 2.0, 7.25]})
+    for entry in ({}, {"taxonomy": {"builder": "intervals", "widths": [0.5]}}):
+        schema = Schema.from_dict(
+            {"table": {"decimal": ","}, "columns": {"x": {"role": "quasi", "kind": "numeric", **entry}}}
+        )
+        column = encode(Table.of(frame, schema)).columns[0]
+        assert column.codes.tolist() == [1, 0, 2, 3]
+    both = encode(Table.of(frame, schema), Table.of(frame, schema))
+    assert both.population[:, 0].tolist() == [1, 0, 2, 3]

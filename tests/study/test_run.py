@@ -146,7 +146,7 @@ def test_a_recipe_without_its_taxonomies_reads_the_files_it_names(example, tmp_p
     done = publish(example.table, example.schema, Mondrian(k=4), out=tmp_path / "a")
     path = done.folder / "recipe.toml"
     text = path.read_text("utf-8")
-    path.write_text(text[: text.index("[taxonomies")] + text[text.index("[schema") :], "utf-8")
+    path.write_text(text[: text.index("\n[taxonomies")] + text[text.index("\n[schema") :], "utf-8")
     with pytest.raises(TaxonomyError):
         apply_recipe(path, example.table, tmp_path / "b")
     shutil.copy(example.folder / "trees" / "city.csv", done.folder / "city.csv")

@@ -26,7 +26,7 @@ LEAST_ROWS = 10
 LEAST_ROWS_OF_A_RECODING = 20
 """Fewer rows than these are enough only where they are all there are."""
 
-_DATES = (
+DATE_FORMATS = (
     "%Y-%m-%d",
     "%d/%m/%Y",
     "%m/%d/%Y",
@@ -61,18 +61,18 @@ def readings(series: pl.Series, date_format: str | None = None) -> tuple[pl.Seri
     text = tidy(series)
     out = [text]
     numbers = text.str.replace(",", ".", literal=True).cast(pl.Float64, strict=False)
-    if _nearly_all_read(text, numbers):
+    if nearly_all_read(text, numbers):
         out.append(numbers)
     probe = text.drop_nulls().head(_PROBE).str.replace(_CLOCK, "")
     formats = [] if date_format is None else [date_format]
     if len(probe) and 2 * int(probe.str.contains(_DATE_SHAPE).sum()) > len(probe):
-        formats += [form for form in _DATES if form != date_format]
+        formats += [form for form in DATE_FORMATS if form != date_format]
     # A format that fails on the first rows is not tried on all of them.
     formats = [f for f in formats if 2 * probe.str.to_date(f, strict=False).null_count() < len(probe)]
     dates = text.str.replace(_CLOCK, "") if formats else text
     for form in formats:
         days = dates.str.to_date(form, strict=False)
-        if _nearly_all_read(text, days):
+        if nearly_all_read(text, days):
             years = days.dt.year() % 100
             out.append((years * 10_000 + days.dt.month().cast(pl.Int32) * 100 + days.dt.day()).cast(pl.Int32))
     return tuple(out)
@@ -128,7 +128,8 @@ def _beyond_chance(rows: int, agreeing: int, commonest: int) -> bool:
     return rest > 0 and rows - agreeing <= (1 - GAIN) * rest
 
 
-def _nearly_all_read(text: pl.Series, read: pl.Series) -> bool:
+def nearly_all_read(text: pl.Series, read: pl.Series) -> bool:
+    """Whether all but a few of the texts could be read as something else."""
     values = len(text) - text.null_count()
     unread = read.null_count() - text.null_count()
     return unread < values and unread <= max(1, (1 - SHARE) * values)

@@ -47,7 +47,7 @@ def match_published(
 
 def read_plain(source: Any, schema: Schema, encoding: str | None = None) -> Table:
     """A further file of the same study: written as *schema* says files are, its columns without a meaning."""
-    return read_table(source, replace(schema, columns={}), "keep", encoding)
+    return read_table(source, replace(schema, columns={}), "keep", encoding, known=tuple(schema.columns))
 
 
 def population_table(source: Any, schema: Schema) -> Table:

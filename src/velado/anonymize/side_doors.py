@@ -25,7 +25,7 @@ from velado.data.table import Table
 from velado.data.visible import visible_groups
 from velado.errors import SideDoorOpen
 
-DoorKind = Literal["copy", "functional", "near-functional", "near-unique"]
+DoorKind = Literal["copy", "original", "functional", "near-functional", "near-unique"]
 
 SAMPLE_ROWS = 200_000
 LEAST_GAIN = 0.5
@@ -37,7 +37,7 @@ PINNED_ROWS = 20
 PINNED_CHANCE = 1e-3
 LEAST_UNIQUE = 0.5
 LEAST_ROWS_FOR_UNIQUE = 10
-_ORDER: tuple[DoorKind, ...] = ("copy", "functional", "near-functional", "near-unique")
+_ORDER: tuple[DoorKind, ...] = ("copy", "original", "functional", "near-functional", "near-unique")
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,8 @@ class SideDoor:
 
     *kind* is "copy" (the same values, or one to one, in all but a few rows), "functional" (each value of the column goes with one value of the
     quasi-identifier), "near-functional" (nearly so), or "near-unique": most rows hold a value nobody else
-    has, so that the column can be matched against another file; it then reveals no column by name ("").
+    has, so that the column can be matched against another file; it then reveals no column by name (""). On a
+    published table "original" says that the column lies within the quasi-identifier's published values.
     *guess* is the share of rows whose quasi-identifier is guessed right from the column, *baseline* the share
     guessed right without it. *rows_revealed* counts rows whose value of the column, shared by at least two
     rows, goes with a single value of the quasi-identifier; for "near-unique", rows with a value of their own.
@@ -71,6 +72,11 @@ class SideDoor:
             return (
                 f"'{self.column}' holds a value nobody else has in {self.rows_revealed} rows: "
                 "it can be matched against another file."
+            )
+        if self.kind == "original":
+            return (
+                f"'{self.column}' lies within the published value of quasi-identifier '{self.reveals}' in "
+                f"{self.guess:.1%} of the rows, by chance in {self.baseline:.1%}: it seems to be its original."
             )
         how = {
             "copy": "repeats",

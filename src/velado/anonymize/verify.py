@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,15 +13,18 @@ import numpy.typing as npt
 from velado.anonymize.check import Checked, Matching, check_published
 from velado.anonymize.guarantees.base import Guarantee
 from velado.anonymize.guarantees.k_anonymity import KAnonymity
-from velado.anonymize.population import population_table
+from velado.anonymize.originals import find_originals
+from velado.anonymize.population import population_table, read_plain
 from velado.anonymize.side_doors import SideDoor, find_side_doors, promise_with_side_doors
 from velado.data.encode import encode, sensitive_shapes, text_codes
-from velado.data.io import read_table
 from velado.data.partition import Partition
 from velado.data.published_text import read_texts
 from velado.data.schema import Schema
 from velado.data.table import Table, Undeclared
-from velado.errors import GuaranteeNotMet, ParameterError, SchemaError
+from velado.errors import GuaranteeNotMet, ParameterError, SchemaError, SideDoorOpen, TableError
+
+TELLING = ("copy", "original", "functional")
+"""Kinds of side doors that undo a published value rather than hint at it."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -31,6 +35,8 @@ class Verification:
     breaks the promise whatever the groups look like. *people_unseen* is True when the schema knows people but the
     file does not show who is who, so that only rows could be counted. *smallest_behind* is the smallest group
     for an attacker who also reads the columns that determine a quasi-identifier, None where there are none.
+    *open_doors* are those of them that nobody accepted and that leave fewer than k in a group; each one breaks
+    the promise too. *unchecked* are sensitive columns a promise speaks of but the file does not hold.
     """
 
     table: Table
@@ -39,14 +45,16 @@ class Verification:
     side_doors: tuple[SideDoor, ...]
     people_unseen: bool
     smallest_behind: int | None
+    open_doors: tuple[SideDoor, ...] = ()
+    unchecked: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"Verification({self.table.rows} rows, {'holds' if self.holds else 'broken'})"
 
     @property
     def holds(self) -> bool:
-        """Whether every guarantee holds and nothing is exposed."""
-        return self.checked.holds and not self.exposed
+        """Whether every guarantee holds, nothing is exposed and no side door undoes it."""
+        return self.checked.holds and not self.exposed and not self.open_doors
 
     @property
     def broken(self) -> GuaranteeNotMet | None:
@@ -70,6 +78,14 @@ class Verification:
                     "People in them could be picked out of this file.",
                     "Do not publish it; make the release again, or ask for less.",
                 )
+        for door in self.open_doors:
+            return SideDoorOpen(
+                f"Column '{door.column}' gives the quasi-identifier '{door.reveals}' away: read with it, the "
+                f"smallest class has {self.smallest_behind}.",
+                "Whoever reads it undoes the generalization, so fewer share a class than was promised.",
+                f"Do not publish this file; leave '{door.column}' out, make it a quasi-identifier, or accept the "
+                'risk with side_door = "accept" in the schema.',
+            )
         return None
 
     def to_dict(self) -> dict[str, Any]:
@@ -85,6 +101,8 @@ class Verification:
             "exposed_columns": list(self.exposed),
             "side_doors": [door.to_dict() for door in self.side_doors],
             "smallest_class_with_side_doors": self.smallest_behind,
+            "open_side_doors": list(dict.fromkeys(door.column for door in self.open_doors)),
+            "unchecked_columns": list(self.unchecked),
             "people_unseen": self.people_unseen,
         }
 
@@ -104,7 +122,7 @@ def verify(
     may sensitive columns when a guarantee reads them. k is counted per person where the file shows people.
     *population* is a table of everyone the released people were drawn from, for k-map and delta-presence.
     """
-    raw = read_table(source, encoding=encoding)
+    raw = _read(source, schema, encoding)
     present = raw.frame.columns
     _all_there(schema, present, guarantees)
     known = schema.with_columns(column for column in schema.columns.values() if column.name in present)
@@ -120,8 +138,19 @@ def verify(
     shapes = sensitive_shapes(table)
     matching = None if population is None else _matching(table, population_table(population, known))
     checked = check_published(table.frame, quasi, counted, people, sensitive, None, shapes, matching)
-    doors = find_side_doors(table)
-    telling = list(dict.fromkeys(door.column for door in doors if door.kind in ("copy", "functional")))
+    originals = find_originals(table)
+    weaker = {(door.column, door.reveals) for door in originals}
+    doors = (
+        *originals,
+        *(d for d in find_side_doors(table) if d.kind == "copy" or (d.column, d.reveals) not in weaker),
+    )
+    telling = list(dict.fromkeys(door.column for door in doors if door.kind in TELLING))
+    needed = [g for g in counted if isinstance(g, KAnonymity)]
+
+    def undone(columns: Sequence[str]) -> bool:
+        again = check_published(table.frame, [*quasi, *columns], needed, people, sensitive)
+        return not again.holds
+
     return Verification(
         table,
         checked,
@@ -129,7 +158,46 @@ def verify(
         doors,
         schema.person is not None and person is None,
         promise_with_side_doors(table.frame, quasi, telling) if telling else None,
+        _open_doors(doors, known, undone),
+        _unchecked(schema, present, guarantees),
     )
+
+
+def _read(source: Any, schema: Schema, encoding: str | None) -> Table:
+    if encoding is not None or not isinstance(source, str | Path):
+        return read_plain(source, schema, encoding)
+    try:
+        # velado writes UTF-8, whatever the encoding of the original; somebody else may have kept that one.
+        return read_plain(source, schema, "utf-8")
+    except TableError:
+        return read_plain(source, schema)
+
+
+def _open_doors(
+    doors: Sequence[SideDoor], schema: Schema, undone: Callable[[Sequence[str]], bool]
+) -> tuple[SideDoor, ...]:
+    """The doors that break k: each that does so alone, or else all that do so together.
+
+    A sensitive column is what an attacker wants to learn, not what he starts from: it is named, and the promises
+    about sensitive values speak of it.
+    """
+    telling = [
+        door
+        for door in doors
+        if door.kind in TELLING and not door.accepted and schema.columns[door.column].role != "sensitive"
+    ]
+    names = list(dict.fromkeys(door.column for door in telling))
+    if not names or not undone(names):
+        return ()
+    alone = {name for name in names if undone([name])}
+    return tuple(door for door in telling if not alone or door.column in alone)
+
+
+def _unchecked(schema: Schema, present: Sequence[str], guarantees: Sequence[Guarantee]) -> tuple[str, ...]:
+    # Promises about sensitive values have a field `column`: one of them, or None for all.
+    read = [guarantee.column for guarantee in guarantees if hasattr(guarantee, "column")]
+    absent = [column.name for column in schema.sensitive if column.name not in present]
+    return tuple(name for name in absent if None in read or name in read)
 
 
 def _matching(table: Table, population: Table) -> Matching:

@@ -34,10 +34,12 @@ def read_table(
     schema: Schema | None = None,
     undeclared: Undeclared = "refuse",
     encoding: str | None = None,
+    known: Collection[str] = (),
 ) -> Table:
     """A Table from a CSV, Parquet or Arrow file, or from any data frame narwhals understands.
 
-    Without *schema* every column gets the role "other" and kind "text", as `inspect` needs it.
+    Without *schema* every column gets the role "other" and kind "text", as `inspect` needs it. *known* are
+    further names that the header may hold although they look like values (a column `2020`).
     """
     if isinstance(source, Table):
         return (
@@ -49,7 +51,7 @@ def read_table(
         )
     separator = ","
     if isinstance(source, str | Path):
-        frame, digest, separator = _read_file(Path(source), schema, encoding)
+        frame, digest, separator = _read_file(Path(source), schema, encoding, known)
         name = Path(source).name
     else:
         frame, digest, name = from_frame(source), "", type(source).__module__.split(".")[0]
@@ -108,7 +110,9 @@ def to_frame(frame: pl.DataFrame, like: str = "polars") -> Any:
     )
 
 
-def _read_file(path: Path, schema: Schema | None, encoding: str | None) -> tuple[pl.DataFrame, str, str]:
+def _read_file(
+    path: Path, schema: Schema | None, encoding: str | None, known: Collection[str]
+) -> tuple[pl.DataFrame, str, str]:
     if not path.exists():
         raise TableError(
             f"There is no file '{path.name}'.", "Nothing was read.", "Check the path and the spelling."
@@ -140,7 +144,7 @@ def _read_file(path: Path, schema: Schema | None, encoding: str | None) -> tuple
         path.name,
         encoding or (schema.encoding if schema else "utf-8"),
         schema.separator if schema else None,
-        tuple(schema.columns) if schema else (),
+        (*known, *(schema.columns if schema else ())),
     )
     return frame, digest, separator
 
@@ -167,7 +171,8 @@ def parse_csv(
 ) -> tuple[pl.DataFrame, str]:
     """CSV bytes as a frame of text columns, and the separator that was found or given.
 
-    *known* are the column names the schema has: a header that holds all of them is one, whatever else it holds.
+    *known* are the column names the schema has: they are names whatever they look like, and a header that holds
+    all of them is one whatever else it holds.
     """
     if separator is not None:
         check_separator(separator, "The separator")

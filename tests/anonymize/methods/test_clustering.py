@@ -12,6 +12,7 @@ import pytest
 from velado.anonymize.goal import Goal, silent
 from velado.anonymize.guarantees import KAnonymity
 from velado.anonymize.methods import (
+    GFKMC,
     GOK,
     MDAV,
     FixedInterval,
@@ -95,7 +96,7 @@ def test_every_class_but_the_last_ones_has_exactly_k_rows_or_few_more(method):
     assert sizes.min() >= 7 and sizes.max() <= 20
 
 
-@pytest.mark.parametrize("method", PARTITIONERS)
+@pytest.mark.parametrize("method", [*PARTITIONERS, GFKMC])
 def test_blocks_keep_the_promise(method):
     made = table(rows=3000, seed=4)
     options = {"block": 200} if hasattr(method(), "block") else {}

@@ -7,10 +7,11 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from velado.anonymize.goal import Goal, Progress, Promise
+from velado.anonymize.goal import Goal, Progress, Promise, silent
 from velado.anonymize.methods.base import repair
+from velado.anonymize.methods.blocks import in_blocks
 from velado.anonymize.methods.gfkmc_phases import cluster, drop_costly, to_rows
-from velado.anonymize.methods.gfkmc_view import generalize
+from velado.anonymize.methods.gfkmc_view import Generalized, generalize
 from velado.anonymize.parameter_types import check_types
 from velado.anonymize.recoded import Recoded
 from velado.anonymize.recoders import recoder_named
@@ -47,7 +48,9 @@ class GFKMC:
     name: ClassVar[str] = "gfkmc"
     title: ClassVar[str] = "Generalization first k-member clustering"
     promise: ClassVar[Promise] = "guaranteed"
-    cost: ClassVar[str] = "O(n log n + G C d) for G generalized groups below k and C clusters"
+    cost: ClassVar[str] = (
+        "O(n log n + G C d) for G generalized groups below k and C clusters; in blocks of b rows"
+    )
     source: ClassVar[str] = "Coelho, GFKMC thesis, sections 2.5 and 4; Coelho et al. 2024 for the bins"
 
     k: int = field(default=5, metadata={"help": "rows in each class", "min": 2})
@@ -69,6 +72,10 @@ class GFKMC:
     numbers: Literal["separatrices", "raw"] = field(
         default="separatrices",
         metadata={"help": "how numbers are generalized first", "choices": ("separatrices", "raw")},
+    )
+
+    block: int = field(
+        default=50_000, metadata={"help": "split larger tables into blocks of about so many rows", "min": 100}
     )
 
     def __post_init__(self) -> None:
@@ -104,26 +111,47 @@ class GFKMC:
         paper = self.profile == "paper"
         progress(0.0, "generalizing")
         seen = generalize(data, paper, self.numbers == "raw")
-        k = max(goal.least_rows, 1)
+        notes: dict[str, object] = {"bins": seen.bins, "generalized_groups": int(seen.sizes.size)}
+        if data.rows <= self.block:
+            partition = self._cluster(data, seen, goal, random, progress, notes)
+        else:
+            # Blocks of neighbouring rows, each generalized and clustered by itself: the promise holds in each.
+            partition = in_blocks(
+                data,
+                self.block,
+                max(goal.least_rows, 1),
+                lambda part: self._cluster(
+                    part, generalize(part, paper, self.numbers == "raw"), goal, random, silent, {}
+                ),
+                progress,
+                self.title,
+            )
+        partition = repair(data, partition, goal, progress)
+        recoder = recoder_named(self.recoder or ("centroid" if paper else "cover"))
+        progress(1.0, "publishing")
+        return Recoded(recoder.publish(data, partition, seen.view), partition.kept, partition, notes)
+
+    def _cluster(
+        self,
+        data: EncodedTable,
+        seen: Generalized,
+        goal: Goal,
+        random: np.random.Generator,
+        progress: Progress,
+        notes: dict[str, object],
+    ) -> Partition:
+        """Classes of *data* by algorithms 4.2 to 4.6; facts about the run go into *notes*."""
         progress(0.2, "clustering")
-        found = cluster(seen, k, self.beta, paper, random)
+        found = cluster(seen, max(goal.least_rows, 1), self.beta, self.profile == "paper", random)
         labels, placed, centres = to_rows(data, seen, found)
-        droppable = 0 if paper else goal.suppressible(data.rows)
+        droppable = 0 if self.profile == "paper" else goal.suppressible(data.rows)
         if droppable and found.placed:
             fewer = drop_costly(data, labels, placed, droppable)
             # The dropped rows may hold the only second diagnosis: then the promise needs them back.
             rest = Partition(np.minimum(fewer, 0).astype(np.int32), 1)
             if bool(goal.holds_in_parts(data, rest)[0]):
                 labels = fewer
-        partition = Partition.of(labels, centres)
-        partition = repair(data, partition, goal, progress)
-        recoder = recoder_named(self.recoder or ("centroid" if paper else "cover"))
-        notes = {
-            "bins": seen.bins,
-            "generalized_groups": int(seen.sizes.size),
-            "initial_classes": found.initial,
-            "new_clusters": int(found.seeds.size) - found.initial,
-            "outlier_groups": found.outliers,
-        }
-        progress(1.0, "publishing")
-        return Recoded(recoder.publish(data, partition, seen.view), partition.kept, partition, notes)
+        notes["initial_classes"] = found.initial
+        notes["new_clusters"] = int(found.seeds.size) - found.initial
+        notes["outlier_groups"] = found.outliers
+        return Partition.of(labels, centres)

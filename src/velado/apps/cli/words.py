@@ -108,6 +108,9 @@ _EN = {
         "The person column '{column}' is not in this file, so k per person cannot be checked from it; "
         "rows are counted."
     ),
+    "column_unchecked": (
+        "Not checked: the sensitive column '{column}' is not in this file; the promise about it cannot be read from it."
+    ),
     "side_doors_title": "Side doors in this file",
     "side_doors_class": "Smallest group if an attacker reads them too: {smallest}.",
     "every_promise_holds": "Every promise that was asked for holds in this file.",
@@ -234,6 +237,9 @@ _PT = {
     "person_absent": (
         "A coluna de pessoa '{column}' não está neste arquivo, então k por pessoa não pode ser conferido nele; "
         "contam-se linhas."
+    ),
+    "column_unchecked": (
+        "Não conferida: a coluna sensível '{column}' não está neste arquivo; a promessa sobre ela não pode ser lida nele."
     ),
     "side_doors_title": "Portas laterais neste arquivo",
     "side_doors_class": "Menor grupo se um atacante também as lê: {smallest}.",

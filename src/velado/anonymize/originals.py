@@ -1,0 +1,80 @@
+"""Originals left in: columns of a release whose values lie inside what a quasi-identifier publishes.
+
+A method may cut the ages of each town elsewhere, so that the age 27 stands in `[20..29]` here and in `[25..34]`
+there. An original age column in the file then determines no published age, and still undoes every interval.
+Here the column is read as if it were the quasi-identifier, and its values are held against the intervals and
+labels published in the same rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+
+from velado.anonymize.copies import DATE_FORMATS, GAIN, LEAST_ROWS, SHARE, nearly_all_read, tidy
+from velado.anonymize.side_doors import SideDoor
+from velado.data.encode import encode_column
+from velado.data.published_text import read_texts
+from velado.data.schema import Column
+from velado.data.table import Table
+from velado.errors import InputError
+
+
+def find_originals(table: Table) -> tuple[SideDoor, ...]:
+    """Every column of role "other" that lies within a published quasi-identifier far more often than by chance.
+
+    Chance is what pairing the column's values with the published texts at random would give, summed exactly over
+    the distinct texts. O(n log n) per pair of columns.
+    """
+    found = []
+    for column in table.schema.columns.values():
+        if column.role != "other" or not column.published:
+            continue
+        for quasi in table.schema.quasi:
+            for series in _readings_as(table, column.name, quasi):
+                door = _judge(table, column, quasi, series)
+                if door is not None:
+                    found.append(door)
+                    break
+    return tuple(found)
+
+
+def _readings_as(table: Table, name: str, quasi: Column) -> Sequence[pl.Series]:
+    """The column's texts as the quasi-identifier would write them; unreadable cells become blank."""
+    texts = table.text(name)
+    if quasi.kind == "date":
+        days = [tidy(texts).str.to_date(form, strict=False) for form in (quasi.format, *DATE_FORMATS)]
+        return [d.dt.strftime(quasi.format) for d in days if nearly_all_read(texts, d)]
+    if quasi.kind == "numeric":
+        numbers = tidy(texts).str.replace(",", ".", literal=True).cast(pl.Float64, strict=False)
+        numbers = numbers.set(~numbers.is_finite().fill_null(False), None)
+        return [numbers] if nearly_all_read(texts, numbers) else []
+    return [texts.str.strip_chars()]
+
+
+def _judge(table: Table, column: Column, quasi: Column, series: pl.Series) -> SideDoor | None:
+    meaning = replace(quasi, bounds=None, clamp=False, missing="value")
+    schema = table.schema.with_columns([meaning])
+    try:
+        encoded = encode_column(Table(pl.DataFrame({quasi.name: series}), schema), meaning)
+        read = read_texts(encoded, table.frame.get_column(quasi.name), table.schema.missing_values)
+    except InputError:
+        return None  # not values of that quasi-identifier
+    codes, texts = encoded.codes, read.codes
+    both = (texts > 0) & ((codes != encoded.missing) if encoded.missing >= 0 else True)
+    rows = int(both.sum())
+    if rows < LEAST_ROWS:
+        return None
+    codes, texts = codes[both], texts[both]
+    inside = int(((codes >= read.low[texts]) & (codes <= read.high[texts])).sum())
+    below = np.r_[0, np.cumsum(np.bincount(codes, minlength=encoded.size))]
+    by_chance = (below[read.high + 1] - below[np.maximum(read.low, 0)]) / rows
+    chance = float(by_chance[texts].mean())
+    slips, rest = rows - inside, rows * (1.0 - chance)
+    if slips > max(1, (1 - SHARE) * rows) or rest < LEAST_ROWS or slips > (1 - GAIN) * rest:
+        return None
+    accepted = column.side_door == "accept"
+    return SideDoor(column.name, quasi.name, "original", inside / rows, chance, inside, accepted)
