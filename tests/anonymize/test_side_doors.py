@@ -119,7 +119,9 @@ BIRTHS = [date(1950, 1, 1) + timedelta(days=(i * 7919) % 20000) for i in range(6
 
 
 @pytest.mark.parametrize("rows", [40, 60])
-@pytest.mark.parametrize("form", ["%d/%m/%Y", "%Y%m%d", "%d.%m.%Y", "%m/%d/%Y", "%Y-%m-%d 00:00:00", "%d/%m/%y"])
+@pytest.mark.parametrize(
+    "form", ["%d/%m/%Y", "%Y%m%d", "%d.%m.%Y", "%m/%d/%Y", "%Y-%m-%d 00:00:00", "%d/%m/%y"]
+)
 def test_a_date_written_otherwise_is_a_copy_though_every_date_is_rare(rows: int, form: str) -> None:
     quasi = [day.isoformat() for day in BIRTHS[:rows]]
     found = doors(table_of({"q": quasi, "again": [day.strftime(form) for day in BIRTHS[:rows]]}))

@@ -47,7 +47,8 @@ def test_an_original_column_is_found_though_the_published_intervals_overlap() ->
     city = ["a" if i < 40 else "b" for i in range(80)]
     cut = {"a": 30, "b": 25}
     texts = [
-        f"[20..{cut[c] - 1}]" if age < cut[c] else f"[{cut[c]}..39]" for age, c in zip(ages, city, strict=True)
+        f"[20..{cut[c] - 1}]" if age < cut[c] else f"[{cut[c]}..39]"
+        for age, c in zip(ages, city, strict=True)
     ]
     table = pl.DataFrame({"age": texts, "city": city, "years": [str(age) for age in ages]})
     schema = Schema.from_dict(

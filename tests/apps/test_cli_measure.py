@@ -15,7 +15,24 @@ from velado.data.samples import hospital_csv, hospital_schema
 def test_special_uniques_population_and_row_risk_are_made_on_request(tmp_path: Path, capsys) -> None:
     original, schema = str(hospital_csv()), str(hospital_schema())
     out = tmp_path / "release"
-    assert run(["anonymize", original, "--schema", schema, "-m", "mondrian", "-k", "5", "-o", str(out), "--quiet"]) == 0
+    assert (
+        run(
+            [
+                "anonymize",
+                original,
+                "--schema",
+                schema,
+                "-m",
+                "mondrian",
+                "-k",
+                "5",
+                "-o",
+                str(out),
+                "--quiet",
+            ]
+        )
+        == 0
+    )
     capsys.readouterr()
     private = tmp_path / "risk.csv"
     command = ["measure", original, str(out), "--schema", schema, "--json", "--special-uniques"]

@@ -67,7 +67,7 @@ def test_a_folder_that_holds_a_file_the_run_reads_is_not_replaced(tmp_path: Path
     link = tmp_path / "link"
     link.symlink_to(folder, target_is_directory=True)
     for read in (folder / "table.csv", link / "table.csv"):
-        with pytest.raises(OutputError, match="'table.csv'"):
+        with pytest.raises(OutputError, match=r"'table\.csv'"):
             write_folder(folder, FILES, force=True, reads=[read])
     assert (folder / "table.csv").exists()
 

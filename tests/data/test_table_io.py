@@ -214,7 +214,7 @@ def test_formula_like_cells_are_counted_and_escaped_on_request():
 
 def test_a_folder_is_written_whole_or_not_at_all(tmp_path):
     target = tmp_path / "release"
-    write_folder(target, {"manifest.json": b"{}", "table.csv": b"a\n"})
+    write_folder(target, {"manifest.json": b'{"manifest_version": 1}', "table.csv": b"a\n"})
     with pytest.raises(OutputError, match="exists"):
         write_folder(target, {"manifest.json": b"{}"})
     write_folder(target, {"manifest.json": b"[]"}, force=True)

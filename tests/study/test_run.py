@@ -161,10 +161,10 @@ def test_an_output_folder_that_holds_the_input_or_the_schema_is_never_replaced(e
     schema = done.folder / "schema.toml"
     text = example.schema.read_text("utf-8").replace("trees/", f"{example.folder.as_posix()}/trees/")
     schema.write_text(text, "utf-8")
-    with pytest.raises(OutputError, match="'schema.toml'"):
+    with pytest.raises(OutputError, match=r"'schema\.toml'"):
         publish(example.table, schema, Mondrian(k=4), out=done.folder, force=True)
     released = Schema.from_dict({"columns": {n: {"role": "quasi"} for n in ("age", "city", "diagnosis")}})
-    with pytest.raises(OutputError, match="'table.csv'"):
+    with pytest.raises(OutputError, match=r"'table\.csv'"):
         publish(done.folder / "table.csv", released, Mondrian(k=4), out=done.folder, force=True)
     assert schema.exists() and (done.folder / "table.csv").exists()
 

@@ -91,8 +91,8 @@ def same_values(own: Sequence[pl.Series], other: Sequence[pl.Series]) -> bool:
             agreeing = int((mine == theirs).sum())
             if rows - agreeing > max(1, (1 - SHARE) * rows):
                 continue
-            commonest = theirs.filter(both).unique_counts().max()
-            if _beyond_chance(rows, agreeing, int(commonest or 0)):  # type: ignore[call-overload]
+            commonest = int(theirs.filter(both).unique_counts().to_numpy().max())
+            if _beyond_chance(rows, agreeing, commonest):
                 return True
     return False
 

@@ -171,7 +171,10 @@ def anonymize(
     spare = goal.suppressible(table.rows) - (table.rows - data.rows)
     importance = {column.name: column.weight for column in used.schema.quasi}
     recoded = method.anonymize(
-        data.weighted(importance), replace(goal, suppression=spare / data.rows), seeded(seed, method.name), progress
+        data.weighted(importance),
+        replace(goal, suppression=spare / data.rows),
+        seeded(seed, method.name),
+        progress,
     )
     made = release(
         table, used, data, recoded, goal, method, seed, present, doors, tuple(operations), warnings

@@ -103,7 +103,7 @@ def find_side_doors(table: Table) -> tuple[SideDoor, ...]:
     others = [c for c in table.schema.columns.values() if c.published and c.role != "quasi"]
     if not quasi or not others:
         return ()
-    sample = _evenly_spaced(table.rows)
+    sample = evenly_spaced(table.rows, SAMPLE_ROWS)
     views = {name: _View(table, name, sample) for name in quasi}
     coded = {name: text_codes(view.readings[0]) for name, view in views.items()}
     found: list[SideDoor] = []
@@ -241,10 +241,9 @@ def _judge(codes: Codes, quasi_codes: Codes, own: _View, quasi: _View, accepted:
     return SideDoor(own.name, quasi.name, kind, found.guess, found.baseline, revealed, accepted)
 
 
-def _evenly_spaced(rows: int) -> pl.Series | None:
-    if rows <= SAMPLE_ROWS:
-        return None
-    return pl.Series((np.arange(SAMPLE_ROWS, dtype=np.int64) * rows) // SAMPLE_ROWS)
+def evenly_spaced(rows: int, most: int) -> pl.Series | None:
+    """Which rows are the fixed sample of a table with more than *most*; None where all rows are looked at."""
+    return None if rows <= most else pl.Series((np.arange(most, dtype=np.int64) * rows) // most)
 
 
 def _take(series: pl.Series, rows: pl.Series | None) -> pl.Series:

@@ -12,7 +12,9 @@ import numpy.typing as npt
 
 from velado.anonymize.check import Checked, Matching, check_published
 from velado.anonymize.guarantees.base import Guarantee
+from velado.anonymize.guarantees.delta_presence import DeltaPresence
 from velado.anonymize.guarantees.k_anonymity import KAnonymity
+from velado.anonymize.guarantees.k_map import KMap
 from velado.anonymize.originals import find_originals
 from velado.anonymize.population import population_table, read_plain
 from velado.anonymize.side_doors import SideDoor, find_side_doors, promise_with_side_doors
@@ -25,6 +27,8 @@ from velado.errors import GuaranteeNotMet, ParameterError, SchemaError, SideDoor
 
 TELLING = ("copy", "original", "functional")
 """Kinds of side doors that undo a published value rather than hint at it."""
+BREAKING = ("copy", "original")
+"""Kinds that break a promise, as `anonymize` refuses them; a column that determines a value is named only."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -35,8 +39,8 @@ class Verification:
     breaks the promise whatever the groups look like. *people_unseen* is True when the schema knows people but the
     file does not show who is who, so that only rows could be counted. *smallest_behind* is the smallest group
     for an attacker who also reads the columns that determine a quasi-identifier, None where there are none.
-    *open_doors* are those of them that nobody accepted and that leave fewer than k in a group; each one breaks
-    the promise too. *unchecked* are sensitive columns a promise speaks of but the file does not hold.
+    *open_doors* are those of them that nobody accepted and with which a promise no longer holds; each one breaks
+    it. *unchecked* are sensitive columns a promise speaks of but the file does not hold.
     """
 
     table: Table
@@ -82,7 +86,7 @@ class Verification:
             return SideDoorOpen(
                 f"Column '{door.column}' gives the quasi-identifier '{door.reveals}' away: read with it, the "
                 f"smallest class has {self.smallest_behind}.",
-                "Whoever reads it undoes the generalization, so fewer share a class than was promised.",
+                "Whoever reads it undoes the generalization, and the promise does not hold against him.",
                 f"Do not publish this file; leave '{door.column}' out, make it a quasi-identifier, or accept the "
                 'risk with side_door = "accept" in the schema.',
             )
@@ -138,18 +142,21 @@ def verify(
     shapes = sensitive_shapes(table)
     matching = None if population is None else _matching(table, population_table(population, known))
     checked = check_published(table.frame, quasi, counted, people, sensitive, None, shapes, matching)
-    originals = find_originals(table)
-    weaker = {(door.column, door.reveals) for door in originals}
-    doors = (
-        *originals,
-        *(d for d in find_side_doors(table) if d.kind == "copy" or (d.column, d.reveals) not in weaker),
-    )
+    found = find_side_doors(table)
+    copies = {(door.column, door.reveals) for door in found if door.kind == "copy"}
+    originals = [d for d in find_originals(table) if (d.column, d.reveals) not in copies]
+    finer = {(door.column, door.reveals) for door in originals}
+    doors = (*originals, *(door for door in found if (door.column, door.reveals) not in finer))
     telling = list(dict.fromkeys(door.column for door in doors if door.kind in TELLING))
-    needed = [g for g in counted if isinstance(g, KAnonymity)]
+    kept = tuple(
+        guarantee
+        for guarantee, verdict in zip(counted, checked.verdicts, strict=True)
+        if verdict.holds and not isinstance(guarantee, KMap | DeltaPresence)  # these count outside the file
+    )
 
     def undone(columns: Sequence[str]) -> bool:
-        again = check_published(table.frame, [*quasi, *columns], needed, people, sensitive)
-        return not again.holds
+        names = [*quasi, *columns]
+        return not check_published(table.frame, names, kept, people, sensitive, None, shapes).holds
 
     return Verification(
         table,
@@ -158,7 +165,7 @@ def verify(
         doors,
         schema.person is not None and person is None,
         promise_with_side_doors(table.frame, quasi, telling) if telling else None,
-        _open_doors(doors, known, undone),
+        _open_doors(doors, table.schema, undone),
         _unchecked(schema, present, guarantees),
     )
 
@@ -176,7 +183,7 @@ def _read(source: Any, schema: Schema, encoding: str | None) -> Table:
 def _open_doors(
     doors: Sequence[SideDoor], schema: Schema, undone: Callable[[Sequence[str]], bool]
 ) -> tuple[SideDoor, ...]:
-    """The doors that break k: each that does so alone, or else all that do so together.
+    """The doors that break a promise: each that does so alone, or else all that do so together.
 
     A sensitive column is what an attacker wants to learn, not what he starts from: it is named, and the promises
     about sensitive values speak of it.
@@ -184,7 +191,7 @@ def _open_doors(
     telling = [
         door
         for door in doors
-        if door.kind in TELLING and not door.accepted and schema.columns[door.column].role != "sensitive"
+        if door.kind in BREAKING and not door.accepted and schema.columns[door.column].role != "sensitive"
     ]
     names = list(dict.fromkeys(door.column for door in telling))
     if not names or not undone(names):

@@ -266,8 +266,10 @@ def _with_taxonomies(schema: Schema, entries: Any) -> Schema:
             )
         content = "nodes" if spec.builder == "tree" else "levels"
         known_keys(entry, (content, "sha256"), where)
-        value, digest = entry.get(content), entry.get("sha256")
-        if not isinstance(value, Mapping if content == "nodes" else str) or not isinstance(digest, str | None):
+        value: Any = entry.get(content)
+        digest: Any = entry.get("sha256")
+        fits = isinstance(value, Mapping if content == "nodes" else str)
+        if not fits or not isinstance(digest, str | None):
             raise SchemaError(
                 f"{where} lacks '{content}', or has a value of the wrong type.",
                 "The column cannot be generalized without it.",

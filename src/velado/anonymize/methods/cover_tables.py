@@ -20,7 +20,15 @@ Int64Array = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 Tables = tuple[
     FloatArray,
-    Int64Array, Int64Array, FloatArray, Int64Array, Int64Array, Int32Array, Int32Array, Int32Array, FloatArray
+    Int64Array,
+    Int64Array,
+    FloatArray,
+    Int64Array,
+    Int64Array,
+    Int32Array,
+    Int32Array,
+    Int32Array,
+    FloatArray,
 ]
 
 

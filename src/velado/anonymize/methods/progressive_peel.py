@@ -189,11 +189,13 @@ class _Visit:
             rows, entry = _gathered(rows_of, row_start[members[begin:end]], row_count[members[begin:end]])
             mine = box[begin:end][entry]
             partition = Partition.of(mine)
+            part = data.subset(rows)
+            population = None
+            if data.population is not None:
+                covers = [partition.least_and_greatest(column.codes) for column in part.columns]
+                population = data.matching([low for low, _ in covers], [high for _, high in covers])[0]
             counts = GroupCounts.of(
-                partition,
-                None if data.people is None else data.people[rows],
-                {name: (codes[rows], size) for name, (codes, size) in (data.sensitive or {}).items()},
-                data.totals,
+                partition, part.people, part.sensitive, data.totals, data.shapes, population
             )
             out[np.unique(mine)] = self.goal.holds_in(counts)
         return out

@@ -52,7 +52,10 @@ def measure(
         ),
     ] = None,
     special_uniques: Annotated[
-        bool, typer.Option("--special-uniques", help="Look for the smallest sets of columns that single a row out.")
+        bool,
+        typer.Option(
+            "--special-uniques", help="Look for the smallest sets of columns that single a row out."
+        ),
     ] = False,
     sampling_fraction: Annotated[
         float | None,
@@ -85,6 +88,7 @@ def measure(
     tongue = flags.language(lang)
     how: Any = flags.one_of(undeclared, flags.UNDECLARED, "--undeclared")
     with waiting(tongue, quiet or as_json):
+        from velado.anonymize.population import read_plain
         from velado.data.io import read_schema, read_table
         from velado.measure.measured import Settings, measure_files
         from velado.measure.risk.record_linkage import Direction, Ties
@@ -99,7 +103,7 @@ def measure(
             "sampling_fraction": sampling_fraction,
         }
         table = read_table(original, read_schema(schema), how, encoding)
-        published = read_table(table_of(release))
+        published = read_plain(table_of(release), table.schema, "utf-8")
         scores = measure_files(table, published.frame, k=k, settings=Settings(**settings)).to_dict()
         if row_risk is not None:
             write_private(row_risk, row_risks(table, published.frame))
