@@ -150,12 +150,12 @@ def render(found: dict[str, dict[int, float]], sizes: tuple[int, ...], memory: d
         "",
         "## Memory at 5,000,000 rows",
         "",
-        "| method | encoded codes | process before the method | peak | added / codes | CPU s |",
+        "| method | input (8 columns of 8 bytes) | process before the method | peak | peak / input | CPU s |",
         "|---|---|---|---|---|---|",
     ]
     for name, (before, top, size, spent) in memory.items():
         lines.append(
-            f"| {name} | {size:.0f} MB | {before:.0f} MB | {top:.0f} MB | {(top - before) / size:.1f} | {spent:.1f} |"
+            f"| {name} | {2 * size:.0f} MB | {before:.0f} MB | {top:.0f} MB | {top / (2 * size):.1f} | {spent:.1f} |"
         )
     return "\n".join(lines) + "\n"
 

@@ -55,10 +55,10 @@ def _rank(key: npt.NDArray[np.int64], space: int) -> tuple[npt.NDArray[np.int64]
     new = np.empty(key.size, dtype=bool)
     new[0] = False
     np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
-    rank_sorted = np.cumsum(new, dtype=np.int64)
+    ordered = np.cumsum(new, dtype=np.int64)  # the sorted keys are no longer needed: large tables notice
     labels = np.empty(key.size, dtype=np.int64)
-    labels[order] = rank_sorted
-    return labels, int(rank_sorted[-1]) + 1
+    labels[order] = ordered
+    return labels, int(ordered[-1]) + 1
 
 
 @dataclass(frozen=True)

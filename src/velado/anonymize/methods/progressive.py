@@ -78,7 +78,7 @@ class Progressive:
         """The table in groups in which the goal holds, each published by the recoder."""
         space = lattice(data)
         peeled = peel(data, space, goal, _part(progress, 0.0, 0.4), self.work or _PEEL_WORK[self.effort])
-        cut = _cut_the_rest(data, space, goal, peeled, random)
+        cut = _cut_the_rest(data, space, goal, peeled)
         labels = _joined(data, space, goal, peeled)
         if self.effort == "high" and goal.rows_only and bool((labels >= 0).any()):
             labels = improved(space, labels, max(goal.least_rows, 1), random, _part(progress, 0.4, 0.95))
@@ -89,9 +89,7 @@ class Progressive:
         return Recoded(columns, partition.kept, partition, notes)
 
 
-def _cut_the_rest(
-    data: EncodedTable, space: Lattice, goal: Goal, peeled: Peeled, random: np.random.Generator
-) -> int:
+def _cut_the_rest(data: EncodedTable, space: Lattice, goal: Goal, peeled: Peeled) -> int:
     """Rows that peeling had no time for become classes by Mondrian; returns how many rows that concerns.
 
     A few rows, or rows in which the goal cannot hold, are left to join other classes.
@@ -100,12 +98,9 @@ def _cut_the_rest(
     if rows.size < max(2 * goal.least_rows, 2):
         return 0
     try:
-        part = (
-            Mondrian(k=max(goal.least_rows, 2)).anonymize(data.subset(rows), goal, random, silent).partition
-        )
+        part = Mondrian(k=max(goal.least_rows, 2)).partition(data.subset(rows), goal, silent)
     except GuaranteeNotMet:
         return 0
-    assert part is not None
     # All rows of a tuple go where its first row went, so that a class is a set of whole tuples.
     tuples, first = np.unique(space.tuple_of_row[rows], return_index=True)
     placed = part.labels[first]

@@ -92,9 +92,12 @@ def _over(data: EncodedTable, tables: list[Levels]) -> Lattice:
     order = tuple(sorted(range(len(tables)), key=lambda c: (-first_step[c], c)))
     columns = [data.columns[c] for c in order]
     labels, count = group_by_codes([c.codes for c in columns], [c.size for c in columns])
-    one_row = np.zeros(count, dtype=np.int64)
-    one_row[labels] = np.arange(data.rows)
-    codes = np.ascontiguousarray(np.stack([c.codes[one_row] for c in columns]))
+    one_row = np.zeros(count, dtype=np.int32)
+    one_row[labels] = np.arange(data.rows, dtype=np.int32)
+    # Filled row by row: stacking a list of copies would hold the tuples twice.
+    codes = np.empty((len(columns), count), dtype=np.int32)
+    for at, column in enumerate(columns):
+        codes[at] = column.codes[one_row]
     weight = np.bincount(labels, minlength=count).astype(np.int64)
     return Lattice(_space(codes, weight, columns, [tables[c] for c in order]), labels)
 

@@ -81,7 +81,7 @@ def joined(
     flags.one_of(undeclared, flags.UNDECLARED, "--undeclared")
     flags.one_of(formulas, flags.FORMULAS, "--formulas")
     paths = table_paths(table)
-    refuse_existing(output, force)
+    refuse_existing(output, force, *(path for pair in paths.values() for path in pair))
     if key_file is not None and not pseudonym:
         raise ParameterError(
             "--key-file was given without --pseudonym.",
