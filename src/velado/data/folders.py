@@ -181,8 +181,8 @@ def _is_release(folder: Path) -> bool:
     return all(p.name in known and p.is_file() and not p.is_symlink() for p in folder.iterdir())
 
 
-def write_file(path: Path, data: bytes, force: bool = False) -> Path:
-    """*data* stands in *path* whole, or nothing was written."""
+def write_file(path: Path, data: bytes, force: bool = False, private: bool = False) -> Path:
+    """*data* stands in *path* whole, or nothing was written; *private*: only its owner could ever read it."""
     path = Path(path)
     if path.exists() and not force:
         raise OutputError(
@@ -197,8 +197,9 @@ def write_file(path: Path, data: bytes, force: bool = False) -> Path:
         scratch = Path(name)
         with os.fdopen(handle, "wb") as stream:
             stream.write(data)
-        scratch.chmod(0o644)
-        scratch.rename(path)
+        if not private:
+            scratch.chmod(0o644)  # it was made with mode 0600
+        scratch.replace(path)
     except OSError as error:
         raise OutputError(
             f"'{path.name}' cannot be written ({error.strerror or 'system error'}).",

@@ -9,7 +9,6 @@ import typer
 
 from velado.apps.cli import options as flags
 from velado.apps.cli import show
-from velado.apps.cli.commands.pseudonymize import write_private
 from velado.apps.cli.waiting import waiting
 from velado.apps.cli.words import linkage_in, number, percent, say
 from velado.study.report.units import unit_in
@@ -89,6 +88,7 @@ def measure(
     how: Any = flags.one_of(undeclared, flags.UNDECLARED, "--undeclared")
     with waiting(tongue, quiet or as_json):
         from velado.anonymize.population import read_plain
+        from velado.data.folders import write_file
         from velado.data.io import read_schema, read_table
         from velado.measure.measured import Settings, measure_files
         from velado.measure.risk.record_linkage import Direction, Ties
@@ -106,7 +106,7 @@ def measure(
         published = read_plain(table_of(release), table.schema, "utf-8")
         scores = measure_files(table, published.frame, k=k, settings=Settings(**settings)).to_dict()
         if row_risk is not None:
-            write_private(row_risk, row_risks(table, published.frame))
+            write_file(row_risk, row_risks(table, published.frame), private=True)
     if as_json:
         show.as_json(scores)
     elif not quiet:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -120,7 +119,7 @@ def pseudonymize(
     binary = output.suffix.lower() in (".parquet", ".pq")
     data = parquet_bytes(done.frame) if binary else csv_bytes(done.frame, table.separator)
     if mapping is not None:
-        write_private(mapping, csv_bytes(pairs), force)
+        write_file(mapping, csv_bytes(pairs), force, private=True)
     try:
         write_file(output, data, force)
     except OutputError:
@@ -186,34 +185,9 @@ def read_key(path: Path | None) -> Key:
     return Key.of(data)
 
 
-def write_private(path: Path, data: bytes, force: bool = False) -> Path:
-    """*data* stands whole in *path*, which only its owner could ever read (mode 0600)."""
-    if path.exists() and not force:
-        raise OutputError(
-            f"'{path.name}' exists already.", "It would be overwritten.", "Choose another name."
-        )
-    scratch = None
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # made with mode 0600
-        scratch = Path(name)
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(data)
-        scratch.replace(path)
-    except OSError as error:
-        raise OutputError(
-            f"'{path.name}' cannot be written ({error.strerror or 'system error'}).",
-            "Nothing was written.",
-            "Check the path, the permissions and the space left.",
-        ) from None
-    finally:
-        if scratch is not None and scratch.exists():
-            scratch.unlink()
-    return path
-
-
 def _make_key(path: Path | None) -> str:
     from velado.anonymize.pseudonyms import Key, new_key
+    from velado.data.folders import write_file
     from velado.randomness import secure
 
     if path is None:
@@ -222,7 +196,7 @@ def _make_key(path: Path | None) -> str:
         )
     # Never over an old key, not even with --force: what was made with it could not be matched any more.
     content = new_key(secure())
-    write_private(path, content)
+    write_file(path, content, private=True)
     return Key.of(content).fingerprint
 
 
