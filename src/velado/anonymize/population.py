@@ -20,11 +20,7 @@ from velado.errors import ParameterError, SchemaError
 def match_published(
     data: EncodedTable, recoded: Recoded, groups: Partition
 ) -> tuple[npt.NDArray[np.int64], int]:
-    """The people of the population each visible group could be: those its published covers include.
-
-    People who match no group are counted against every cover the table had, suppressed rows included: that a
-    row was dropped does not tell that a person is absent.
-    """
+    """The people of the population each visible group could be: those its published covers include."""
     if not all(column.states_cover for column in recoded.columns):
         raise ParameterError(
             "A population can only be matched with published values that state what they cover.",
@@ -34,15 +30,7 @@ def match_published(
     kept = recoded.kept
     low = [groups.least_and_greatest(c.low[c.codes][kept])[0] for c in recoded.columns]
     high = [groups.least_and_greatest(c.high[c.codes][kept])[1] for c in recoded.columns]
-    counts, unmatched = data.matching(low, high)
-    if not bool(kept.all()):
-        every = Partition.by_codes(
-            [c.codes for c in recoded.columns], [len(c.values) for c in recoded.columns]
-        )
-        low = [every.least_and_greatest(c.low[c.codes])[0] for c in recoded.columns]
-        high = [every.least_and_greatest(c.high[c.codes])[1] for c in recoded.columns]
-        unmatched = data.matching(low, high)[1]
-    return counts, unmatched
+    return data.matching(low, high)
 
 
 def read_plain(source: Any, schema: Schema, encoding: str | None = None) -> Table:

@@ -170,15 +170,24 @@ def anonymize(
     # Rows that left for their blanks have used up part of the limit; the method may spend the rest.
     spare = goal.suppressible(table.rows) - (table.rows - data.rows)
     importance = {column.name: column.weight for column in used.schema.quasi}
-    recoded = method.anonymize(
-        data.weighted(importance),
-        replace(goal, suppression=spare / data.rows),
-        seeded(seed, method.name),
-        progress,
-    )
-    made = release(
-        table, used, data, recoded, goal, method, seed, present, doors, tuple(operations), warnings
-    )
+    seen = data.weighted(importance)
+
+    def published(suppression: float) -> Release:
+        recoded = method.anonymize(
+            seen, replace(goal, suppression=suppression), seeded(seed, method.name), progress
+        )
+        return release(
+            table, used, data, recoded, goal, method, seed, present, doors, tuple(operations), warnings
+        )
+
+    try:
+        made = published(spare / data.rows)
+    except GuaranteeNotMet:
+        # Promises about distributions compare with the published table, and dropping rows changes that table:
+        # what held against all rows may not hold against those that are left. Without dropping any it does.
+        if not spare:
+            raise
+        made = published(0.0)
     return replace(made, original=original)
 
 
@@ -261,7 +270,7 @@ def _check(used: Table, data: EncodedTable, recoded: Recoded, goal: Goal) -> tup
             return match_published(data, recoded, groups)
 
     return frame, check_published(
-        frame, names, goal.guarantees, people, sensitive, dict(data.totals), data.shapes, matching
+        frame, names, goal.guarantees, people, sensitive, None, data.shapes, matching
     )
 
 

@@ -239,7 +239,7 @@ def _all_there(schema: Schema, present: Sequence[str], guarantees: Sequence[Guar
             "Give the file that was published, or the schema it was published with.",
         )
     unread = [column.name for column in schema.sensitive if column.published and column.name not in present]
-    if unread and any(not isinstance(guarantee, KAnonymity) for guarantee in guarantees):
+    if unread and any(hasattr(guarantee, "column") for guarantee in guarantees):
         raise ParameterError(
             f"A promise about sensitive values was asked for, but the column '{unread[0]}' is not in the file.",
             "What is not there cannot be counted.",

@@ -92,6 +92,10 @@ class PublishedTable:
         some text states none, for then nobody can say what it stands for.
         """
         if self.true_rows is None:
+            if (
+                substitutions != "auto"
+            ):  # a text known to be a substitution says nothing about whom it stands for
+                return None
             if not all(bool(read.states_cover[read.codes].all()) for read in self.columns):
                 return None
             return tuple(

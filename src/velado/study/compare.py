@@ -69,6 +69,7 @@ def compare(
     suppression: float = 0.0,
     seed: int = 0,
     per: str | None = None,
+    population: Any = None,
     undeclared: Undeclared = "refuse",
     settings: Mapping[str, Mapping[str, Any]] | None = None,
     progress: Progress = silent,
@@ -88,7 +89,14 @@ def compare(
         start = time.process_time()
         try:
             release = anonymize(
-                table, table.schema, method, guarantees, suppression=suppression, seed=seed, per=per
+                table,
+                table.schema,
+                method,
+                guarantees,
+                suppression=suppression,
+                seed=seed,
+                per=per,
+                population=population,
             )
         except VeladoError as error:
             results.append(Compared(kind.name, failed=error.what))

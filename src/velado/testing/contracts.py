@@ -55,11 +55,13 @@ def check_promise(release: Release) -> None:
     assert sum(map(len, groups.values())) == release.frame.height
     for guarantee in release.goal.guarantees:
         for rows in groups.values():
-            assert _holds(guarantee, release.data, rows), f"{guarantee} is broken in a group of {len(rows)}"
+            assert _holds(guarantee, release.data, rows, kept.tolist()), (
+                f"{guarantee} is broken in a group of {len(rows)}"
+            )
 
 
-def _holds(guarantee: Guarantee, data: EncodedTable, rows: list[int]) -> bool:
-    """Whether a guarantee holds for one group of rows, from its definition alone."""
+def _holds(guarantee: Guarantee, data: EncodedTable, rows: list[int], published: list[int]) -> bool:
+    """Whether a guarantee holds for one group of the *published* rows, from its definition alone."""
     if isinstance(guarantee, KAnonymity):
         by_person = guarantee.unit == "person" and data.people is not None
         return (
@@ -73,7 +75,7 @@ def _holds(guarantee: Guarantee, data: EncodedTable, rows: list[int]) -> bool:
         if chosen not in (None, name):
             continue
         here = Counter(value for value in codes[rows].tolist() if value)
-        overall = Counter(value for value in codes.tolist() if value)
+        overall = Counter(value for value in codes[published].tolist() if value)
         if not _holds_for(guarantee, here, overall):
             return False
     return True

@@ -65,8 +65,12 @@ def repair(data: EncodedTable, partition: Partition, goal: Goal, progress: Progr
             broken = next(v for v in verdicts if not v.holds)
             raise GuaranteeNotMet(
                 f"Even all rows in one group do not keep {broken.guarantee} (needed {broken.needed:g} {broken.unit}, found {broken.achieved:g}).",
-                "No grouping of this table can keep the promise.",
-                "Lower the parameter, or add rows with other values.",
+                "No grouping of this table can keep the promise."
+                if data.population is None
+                else "The cover of all rows does not reach the whole population.",
+                "Lower the parameter, or add rows with other values."
+                if data.population is None
+                else "Lower the parameter, or use --method full-domain, whose top level covers everybody.",
             )
         joint_low = np.minimum(low[others], low[group])
         joint_high = np.maximum(high[others], high[group])

@@ -37,7 +37,7 @@ class FullDomain:
     name: ClassVar[str] = "full-domain"
     title: ClassVar[str] = "Full-domain optimal generalization"
     promise: ClassVar[Promise] = "guaranteed"
-    cost: ClassVar[str] = "distinct tuples x visited nodes; 10^6 rows in about a second"
+    cost: ClassVar[str] = "distinct tuples x visited nodes"
     source: ClassVar[str] = "El Emam et al. 2009; Kohlmayer et al. 2012; losses as in ARX 3.9"
 
     k: int = field(default=5, metadata={"help": "rows or people in each group", "min": 2})

@@ -44,8 +44,15 @@ PopulationFlag = Annotated[
 ]
 
 
-def asked_for(l_diversity: int | None, t_closeness: float | None, texts: list[str] | None) -> list[Any]:
-    """The guarantees that the flags ask for, beyond k-anonymity."""
+def by_person(per: str | None, schema: Any) -> bool:
+    """Whether k counts people: as asked, or else as soon as the schema names a person column."""
+    return per == "person" or (per is None and schema.person is not None)
+
+
+def asked_for(
+    l_diversity: int | None, t_closeness: float | None, texts: list[str] | None, people: bool = False
+) -> list[Any]:
+    """The guarantees that the flags ask for, beyond the method's own k; *people* is what a further k counts."""
     from velado.anonymize.guarantees import LDiversity, TCloseness
 
     asked: list[Any] = []
@@ -53,10 +60,10 @@ def asked_for(l_diversity: int | None, t_closeness: float | None, texts: list[st
         asked.append(LDiversity(l_diversity))
     if t_closeness is not None:
         asked.append(TCloseness(t_closeness))
-    return asked + [guarantee_from(text) for text in texts or ()]
+    return asked + [guarantee_from(text, people) for text in texts or ()]
 
 
-def guarantee_from(text: str) -> Any:
+def guarantee_from(text: str, people: bool = False) -> Any:
     """`NAME` or `NAME: key=value, key=value` as a guarantee; unknown names and keys suggest the nearest."""
     from velado.anonymize.guarantees import guarantee_named
     from velado.study.parameters import part_from
@@ -73,6 +80,8 @@ def guarantee_from(text: str) -> Any:
                 f'Write for example --guarantee "{kind.name}: key=value".',
             )
         entry[key.strip()] = _value(value.strip())
+    if people and kind.name == "k-anonymity":
+        entry.setdefault("unit", "person")
     return part_from(kind, entry, f"--guarantee {kind.name}")
 
 

@@ -17,6 +17,7 @@ from velado.apps.cli.guarantee_flags import (
     PopulationFlag,
     TClosenessFlag,
     asked_for,
+    by_person,
 )
 from velado.apps.cli.method_flags import DEFAULT_METHOD, META, build_method, promises_k
 from velado.apps.cli.waiting import waiting
@@ -97,7 +98,10 @@ def anonymize(
             source,
             meaning,
             build_method(chosen, k, ctx.meta.get(META, {})),
-            (*own_k(chosen, k, per, meaning), *asked_for(l_diversity, t_closeness, guarantee)),
+            (
+                *own_k(chosen, k, per, meaning),
+                *asked_for(l_diversity, t_closeness, guarantee, by_person(per, meaning)),
+            ),
             out=output,
             progress=progress,
             **settings,
@@ -138,5 +142,4 @@ def own_k(method: type[Any], k: int | None, per: str | None, schema: Any) -> tup
 
     if k is None or promises_k(method):
         return ()
-    by_person = per == "person" or (per is None and schema.person is not None)
-    return (KAnonymity(k, "person" if by_person else "row"),)
+    return (KAnonymity(k, "person" if by_person(per, schema) else "row"),)

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from velado.apps.cli import options as flags
 from velado.apps.cli import show
-from velado.apps.cli.guarantee_flags import GuaranteeFlag, LDiversityFlag, TClosenessFlag, asked_for
+from velado.apps.cli.guarantee_flags import (
+    GuaranteeFlag,
+    LDiversityFlag,
+    PopulationFlag,
+    TClosenessFlag,
+    asked_for,
+    by_person,
+)
 from velado.apps.cli.waiting import waiting
 from velado.apps.cli.words import number, say
+from velado.errors import GuaranteeNotMet
+
+if TYPE_CHECKING:
+    from velado.study.compare import Comparison
 
 COLUMNS = (
     "name",
@@ -42,6 +53,7 @@ def compare(
     l_diversity: LDiversityFlag = None,
     t_closeness: TClosenessFlag = None,
     guarantee: GuaranteeFlag = None,
+    population: PopulationFlag = None,
     suppression: Annotated[
         float, typer.Option("--suppression", help="Share of rows that may be dropped, from 0 to 1.")
     ] = 0.0,
@@ -60,24 +72,32 @@ def compare(
     from velado.data.io import read_schema
 
     tongue = flags.language(lang)
+    meaning = read_schema(schema)
     with waiting(tongue, quiet or as_json) as progress:
         from velado.study.compare import compare as run
 
         found = run(
             file,
-            read_schema(schema),
+            meaning,
             k,
             None if methods is None else [name.strip() for name in methods.split(",")],
-            asked_for(l_diversity, t_closeness, guarantee),
+            asked_for(l_diversity, t_closeness, guarantee, by_person(per, meaning)),
             suppression=suppression,
             seed=seed,
             per=None if per is None else flags.one_of(per, flags.PER, "--per"),
             undeclared=flags.one_of(undeclared, flags.UNDECLARED, "--undeclared"),  # type: ignore[arg-type]
+            population=population,
             progress=progress,
         )
     if as_json:
         show.as_json(found.to_dict())
-        return
+    elif not quiet:
+        _show(found, k, tongue)
+    if found.best is None:
+        raise typer.Exit(GuaranteeNotMet.exit_code)
+
+
+def _show(found: Comparison, k: int, tongue: str) -> None:
     share = [
         [
             result.method,

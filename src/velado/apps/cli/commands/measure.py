@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, get_args
 
@@ -99,6 +100,7 @@ def measure(
             "direction": flags.one_of(direction, get_args(Direction), "--direction"),
             "ties": flags.one_of(ties, get_args(Ties), "--ties"),
             "linkage": linkage,
+            "substitutions": substitutions_of(release),
             "special_uniques": special_uniques,
             "sampling_fraction": sampling_fraction,
         }
@@ -119,6 +121,23 @@ def measure(
             show.line(f"{say(tongue, 'not_measured')}: {name}. {reason}")
         for text in scores["notes"]:
             show.line(text)
+
+
+def substitutions_of(release: Path) -> str:
+    """How the texts of a release were chosen, from its manifest: "class", "value", or "auto" where nobody says."""
+    import json
+
+    path = release / "manifest.json"
+    if not path.is_file():
+        return "auto"
+    try:
+        method = json.loads(path.read_text(encoding="utf-8"))["how"]["method"]
+    except (ValueError, KeyError, TypeError, OSError):
+        return "auto"
+    if method.get("name") in ("das", "fixed-interval"):
+        return "value"
+    recoder = method.get("recoder") or ("centroid" if method.get("profile") == "paper" else "cover")
+    return "auto" if recoder == "cover" else "class"
 
 
 def row_risks(table: Any, frame: Any) -> bytes:
@@ -192,7 +211,42 @@ def _risk(scores: dict[str, Any], lang: str) -> list[list[str]]:
         unique = f"unique_{unit}"
         shown = "" if new is None else number(after["uniqueness"][unique], lang)
         out.append([f"{say(lang, 'unique')} ({name})", number(before["uniqueness"][unique], lang), shown])
-    return out + _linkage(scores["risk"]["record_linkage"], lang)
+    return out + _linkage(scores["risk"]["record_linkage"], lang) + _disclosure(scores["risk"], lang)
+
+
+def _disclosure(risk: dict[str, Any], lang: str) -> list[list[str]]:
+    """Guessing of sensitive values and partial knowledge, and what was measured on request."""
+    out = []
+    for name, found in (risk.get("attribute_disclosure") or {}).items():
+        shares = [percent(found[side]["share"], lang) for side in ("baseline", "guessed")]
+        out.append([say(lang, "guessed", column=name), *shares])
+    partial = risk.get("partial_knowledge")
+    if partial is not None:
+        sides = [number(partial[f"subsets_with_unique_rows_{side}"], lang) for side in ("before", "after")]
+        out.append([say(lang, "partial", subsets=partial["subsets"]), *sides])
+    special = risk.get("special_uniques")
+    if special is not None:
+        rows = [
+            _told(special.get(side), lambda f: number(f["special_rows"], lang))
+            for side in ("before", "after")
+        ]
+        out.append([say(lang, "special_uniques"), *rows])
+    population = risk.get("population_uniqueness")
+    if population is not None:
+        rows = [_told(population.get(side), lambda f: _population(f, lang)) for side in ("before", "after")]
+        out.append([say(lang, "population_uniques"), *rows])
+    return out
+
+
+def _told(found: Any, tell: Callable[[Any], str]) -> str:
+    return "" if not isinstance(found, dict) else tell(found)
+
+
+def _population(found: dict[str, Any], lang: str) -> str:
+    chosen = found.get("chosen")
+    if not chosen:
+        return "-"
+    return f"{number(round(found['estimates'][chosen]['population_uniques']), lang)} ({chosen})"
 
 
 def _linkage(found: dict[str, Any] | None, lang: str) -> list[list[str]]:
