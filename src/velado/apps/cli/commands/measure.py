@@ -34,6 +34,15 @@ def measure(
             help="NCP: leaves-1, leaves/total, sets, thesis, thesis-distinct, gok, das-eq1.",
         ),
     ] = "leaves-1",
+    divisor_columns: Annotated[
+        int | None,
+        typer.Option(
+            "--divisor-columns",
+            min=1,
+            help="NCP: divide by so many columns instead of the quasi-identifiers, as some published figures do.",
+            show_default=False,
+        ),
+    ] = None,
     direction: Annotated[
         str,
         typer.Option(
@@ -97,6 +106,7 @@ def measure(
 
         settings: dict[str, Any] = {
             "variant": flags.one_of(variant, VARIANTS, "--variant"),
+            "divisor_columns": divisor_columns,
             "direction": flags.one_of(direction, get_args(Direction), "--direction"),
             "ties": flags.one_of(ties, get_args(Ties), "--ties"),
             "linkage": linkage,
