@@ -7,7 +7,9 @@ import polars as pl
 import pytest
 
 from velado.anonymize.goal import Goal, Progress
+from velado.anonymize.guarantees import KMap
 from velado.anonymize.methods.das import DAS
+from velado.anonymize.methods.mondrian import Mondrian
 from velado.anonymize.recoded import Recoded
 from velado.anonymize.recoders import Centroid, Cover
 from velado.anonymize.release import Release, anonymize
@@ -210,3 +212,14 @@ def test_each_person_is_looked_for_in_the_classes_of_their_own_rows(patients) ->
     found = measure(release).after.people
     assert found is not None and found.units == len(worst)
     assert found.prosecutor.mean == pytest.approx(sum(worst.values()) / len(worst))
+
+
+def test_the_journalist_looks_among_the_population_the_release_was_checked_against():
+    frame = pl.DataFrame({"age": [str(20 + at % 10) for at in range(40)]})
+    table = Table.of(frame, Schema.from_dict({"columns": {"age": {"role": "quasi", "kind": "numeric"}}}))
+    everyone = pl.concat([frame, frame, frame])
+    alone = measure(anonymize(table, table.schema, Mondrian(k=4)))
+    among = measure(anonymize(table, table.schema, Mondrian(k=4), (KMap(12),), population=everyone))
+    assert alone.after.rows.journalist.highest == alone.after.rows.prosecutor.highest == 1 / 4
+    assert among.after.rows.prosecutor.highest == 1 / 4 and among.after.rows.journalist.highest == 1 / 12
+    assert among.to_dict()["risk"]["after"]["by_row"]["journalist"]["basis"] == "population class sizes"

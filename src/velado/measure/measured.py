@@ -196,6 +196,15 @@ def measure(
         population,
         {},
     )
+    matches = release.checked.counts.population
+    if (
+        matches is not None
+        and population is None
+        and bool((matches >= release.checked.partition.sizes).all())
+    ):
+        # The release was checked against a population: that is whom the journalist looks among.
+        rows = reidentification(release.checked.partition, matches)
+        scores = replace(scores, after=replace(scores.after, rows=rows))
     if not unread:
         return scores
     reason = f"Compared with the table after its column operations, because: {unread}"
