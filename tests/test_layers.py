@@ -39,7 +39,8 @@ EDGES = (
     "encrypted/net/**",
     "federated/**",
     "spark/**",
-    "query/store.py",
+    "query/engines/**",
+    "query/store/**",
     "apps/**",
     "__main__.py",
 )
@@ -281,7 +282,8 @@ def test_reading_or_writing_a_file_is_caught_outside_the_edges(module: str, sour
         "encrypted/net/https.py",
         "federated/client.py",
         "spark/engine.py",
-        "query/store.py",
+        "query/engines/postgres_engine.py",
+        "query/store/sqlite_store.py",
         "apps/cli/main.py",
     ],
 )

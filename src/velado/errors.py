@@ -11,6 +11,17 @@
     ├── GuaranteeNotMet              the promise does not hold on the published values
     │   └── SideDoorOpen             a published column repeats a quasi-identifier one to one
     ├── SuppressionLimitExceeded     keeping the promise would drop more rows than allowed
+    ├── QueryRefused                 a query that is not in the accepted subset, or lacks a declared domain or bound
+    ├── BudgetExceeded               the answer would cost more than what is left
+    ├── LedgerError                  the ledger is missing, edited, rolled back, or cannot be written
+    ├── EngineError                  the engine did not answer: unreachable, too slow, wrong column types
+    ├── EncryptionError              an encrypted computation cannot go on
+    │   ├── KeyRefused               a key of the wrong form or size, a key file that does not open
+    │   ├── CiphertextRefused        a ciphertext out of range, of another key, seen before, or not re-randomised
+    │   ├── OutOfBounds              a value outside the public bounds of its column, or missing
+    │   ├── PlaintextOverflow        a number that does not fit in what it would be encrypted in
+    │   ├── SingularDesignError      columns that are combinations of others; also an InputError
+    │   └── ProtocolError            a message that a party refuses
     ├── OutputError                  the output folder exists, or cannot be written
     └── MissingExtra                 an optional library is not installed
 
@@ -69,6 +80,60 @@ class SideDoorOpen(GuaranteeNotMet):
 
 class SuppressionLimitExceeded(GuaranteeNotMet):
     """Keeping the promise would drop more rows than the limit allows."""
+
+
+class QueryRefused(VeladoError):
+    """The query is not one we answer; the reason depends on the query and the schema alone, never on a row."""
+
+    exit_code = 2
+
+
+class BudgetExceeded(VeladoError):
+    """The answer would cost more than what is left of the budget or of the analyst's share."""
+
+    exit_code = 7
+
+
+class LedgerError(VeladoError):
+    """The ledger is missing, was edited or rolled back, or cannot be written; nothing is answered."""
+
+    exit_code = 8
+
+
+class EngineError(VeladoError):
+    """The engine did not answer; the message says nothing of what the rows hold."""
+
+    exit_code = 9
+
+
+class EncryptionError(VeladoError):
+    """An encrypted computation cannot go on; the message says nothing of what was encrypted."""
+
+    exit_code = 10
+
+
+class KeyRefused(EncryptionError):
+    """A key is not of the form or size it must have, or a key file does not open."""
+
+
+class CiphertextRefused(EncryptionError):
+    """A ciphertext is out of range, of another key, seen before, or would leave without being re-randomised."""
+
+
+class OutOfBounds(EncryptionError):
+    """A value lies outside the public bounds of its column, or is missing; the column is named, the value is not."""
+
+
+class PlaintextOverflow(EncryptionError):
+    """A number does not fit in the plaintext or the slot it was meant for."""
+
+
+class SingularDesignError(EncryptionError, InputError):
+    """Some columns are combinations of others, so that no single set of coefficients is the answer."""
+
+
+class ProtocolError(EncryptionError):
+    """A message was refused: forged, repeated, out of order, of another job, or not of a known form."""
 
 
 class OutputError(VeladoError):

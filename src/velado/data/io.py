@@ -24,7 +24,8 @@ from velado.data.csv_reading import (
     header_of,
     short_rows,
 )
-from velado.data.schema import Schema, TaxonomySpec, check_separator
+from velado.data.schema import Schema, TaxonomySpec
+from velado.data.schema_checks import check_separator
 from velado.data.table import Table, Undeclared
 from velado.errors import InputError, SchemaError, TableError, TaxonomyError
 

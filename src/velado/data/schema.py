@@ -5,12 +5,22 @@ This module is pure: it turns parsed TOML into values and back. Files are read b
 
 from __future__ import annotations
 
-import difflib
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
+from velado.data.schema_checks import (
+    a_row_limit,
+    a_step,
+    a_value_list,
+    a_weight,
+    check_separator,
+    of_type,
+    one_of,
+    refuse_non_table,
+    refuse_unknown,
+    rising_bounds,
+)
 from velado.errors import SchemaError
 
 Role = Literal["identifier", "quasi", "sensitive", "other"]
@@ -52,6 +62,10 @@ class Column:
     values are one person; *publish* False keeps the column out of the release; *side_door* "accept" signs
     off a column that gives a quasi-identifier away; *clamp* moves values outside the bounds onto them; *weight* is
     how much a loss in the column counts when a method chooses (not when loss is measured).
+
+    For queries: *group* marks the column whose equal values move together (a household, a ward), *max_rows* is the
+    declared most rows one person or group may count with, *values* the public list of a category's values, and
+    *step* the grid on which a number is summed. None of them is ever read off the rows.
     """
 
     name: str
@@ -66,11 +80,15 @@ class Column:
     format: str = "%Y-%m-%d"
     clamp: bool = False
     weight: float = 1.0
+    group: bool = False
+    max_rows: int | None = None
+    values: tuple[str, ...] | None = None
+    step: float | None = None
 
     def __post_init__(self) -> None:
         where = f"[columns.{self.name}]"
         if self.bounds is not None:
-            _bounds(list(self.bounds), f"'bounds' in {where}")
+            rising_bounds(list(self.bounds), f"'bounds' in {where}")
         if self.clamp and self.taxonomy is not None:
             raise SchemaError(
                 f"{where} has both clamp = true and a taxonomy.",
@@ -94,6 +112,13 @@ class Column:
             value = getattr(self, name)
             if value != getattr(Column(self.name), name):
                 out[name] = value
+        if self.group:
+            out["group"] = True
+        for name in ("max_rows", "step"):
+            if getattr(self, name) is not None:
+                out[name] = getattr(self, name)
+        if self.values is not None:
+            out["values"] = list(self.values)
         return out
 
 
@@ -133,6 +158,11 @@ class Schema:
         """The column whose equal values are one person, if one is declared."""
         return next((c for c in self.columns.values() if c.person), None)
 
+    @property
+    def group(self) -> Column | None:
+        """The column whose equal values move together, if one is declared."""
+        return next((c for c in self.columns.values() if c.group), None)
+
     def missing_policy(self, column: Column) -> MissingPolicy:
         """The policy in force for one column."""
         return column.missing or self.missing
@@ -156,10 +186,10 @@ class Schema:
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Schema:
         """From parsed TOML. Every mistake is named with its place; nothing unknown is passed over."""
-        _known(document, ("table", "columns"), "the schema")
+        refuse_unknown(document, ("table", "columns"), "the schema")
         table = document.get("table", {})
-        _mapping(table, "[table]")
-        _known(table, _TABLE_KEYS, "[table]")
+        refuse_non_table(table, "[table]")
+        refuse_unknown(table, _TABLE_KEYS, "[table]")
         entries = document.get("columns")
         if not isinstance(entries, Mapping) or not entries:
             raise SchemaError(
@@ -177,6 +207,13 @@ class Schema:
                 f"The schema marks {len(people)} columns with person = true: {', '.join(people)}.",
                 "Which rows are one person must have one answer.",
                 "Keep person = true on a single column.",
+            )
+        groups = [name for name, column in columns.items() if column.group]
+        if len(groups) > 1:
+            raise SchemaError(
+                f"The schema marks {len(groups)} columns with group = true: {', '.join(groups)}.",
+                "Which rows move together must have one answer.",
+                "Keep group = true on a single column.",
             )
         return cls(columns=columns, **settings)
 
@@ -202,69 +239,37 @@ _COLUMN_KEYS = (
     "format",
     "clamp",
     "weight",
+    "group",
+    "max_rows",
+    "values",
+    "step",
 )
-
-
-def _known(entry: Mapping[str, Any], keys: Iterable[str], where: str) -> None:
-    keys = tuple(keys)
-    for key in entry:
-        if key not in keys:
-            near = difflib.get_close_matches(str(key), keys, n=1)
-            hint = f"Did you mean '{near[0]}'?" if near else f"Known keys: {', '.join(keys)}."
-            raise SchemaError(
-                f"Unknown key '{key}' in {where}.", "A misspelt key would be passed over.", hint
-            )
-
-
-def _mapping(entry: Any, where: str) -> None:
-    if not isinstance(entry, Mapping):
-        raise SchemaError(
-            f"{where} is not a table.", "Its keys cannot be read.", f"Write it as {where} with keys below."
-        )
-
-
-def _choice(value: Any, choices: tuple[str, ...], what: str) -> Any:
-    if value not in choices:
-        raise SchemaError(
-            f"{what} has a value that is not known.",
-            f"It must be one of {', '.join(choices)}.",
-            "Correct it.",
-        )
-    return value
-
-
-def _of_type(value: Any, kind: type, what: str, example: str) -> Any:
-    if not isinstance(value, kind) or (kind is not bool and isinstance(value, bool)):
-        raise SchemaError(
-            f"{what} has the wrong type.", f"A {kind.__name__} is expected.", f"Write for example {example}."
-        )
-    return value
 
 
 def _setting(name: str, value: Any) -> Any:
     what = f"'{name}' in [table]"
     if name == "missing":
-        return _choice(value, get_args(MissingPolicy), what)
+        return one_of(value, get_args(MissingPolicy), what)
     if name == "constant":
-        return _choice(value, ("refuse", "allow"), what)
+        return one_of(value, ("refuse", "allow"), what)
     if name == "missing_values":
-        _of_type(value, list, what, 'missing_values = ["", "NA"]')
+        of_type(value, list, what, 'missing_values = ["", "NA"]')
         if not all(isinstance(item, str) for item in value):
             raise SchemaError(
                 f"{what} holds something that is not text.", "Cells are compared as text.", "Quote each item."
             )
         return tuple(value)
     if name == "max_cell_bytes":
-        return _of_type(value, int, what, "max_cell_bytes = 1000000")
+        return of_type(value, int, what, "max_cell_bytes = 1000000")
     if name == "decimal":
-        return _choice(value, (".", ","), what)
-    return _of_type(value, str, what, f'{name} = ";"')
+        return one_of(value, (".", ","), what)
+    return of_type(value, str, what, f'{name} = ";"')
 
 
 def _column(name: str, entry: Any) -> Column:
     where = f"[columns.{name}]"
-    _mapping(entry, where)
-    _known(entry, _COLUMN_KEYS, where)
+    refuse_non_table(entry, where)
+    refuse_unknown(entry, _COLUMN_KEYS, where)
     values: dict[str, Any] = {"name": name}
     if "role" not in entry:
         raise SchemaError(
@@ -275,60 +280,30 @@ def _column(name: str, entry: Any) -> Column:
     for key, value in entry.items():
         what = f"'{key}' in {where}"
         if key == "role":
-            values[key] = _choice(value, get_args(Role), what)
+            values[key] = one_of(value, get_args(Role), what)
         elif key == "kind":
-            values[key] = _choice(value, get_args(Kind), what)
+            values[key] = one_of(value, get_args(Kind), what)
         elif key == "missing":
-            values[key] = _choice(value, get_args(MissingPolicy), what)
+            values[key] = one_of(value, get_args(MissingPolicy), what)
         elif key == "side_door":
-            values[key] = _choice(value, get_args(SideDoor), what)
-        elif key in ("person", "publish", "clamp"):
-            values[key] = _of_type(value, bool, what, f"{key} = true")
+            values[key] = one_of(value, get_args(SideDoor), what)
+        elif key in ("person", "publish", "clamp", "group"):
+            values[key] = of_type(value, bool, what, f"{key} = true")
         elif key == "format":
-            values[key] = _of_type(value, str, what, 'format = "%d/%m/%Y"')
+            values[key] = of_type(value, str, what, 'format = "%d/%m/%Y"')
         elif key == "bounds":
-            values[key] = _bounds(value, what)
+            values[key] = rising_bounds(value, what)
         elif key == "weight":
-            values[key] = _weight(value, what)
+            values[key] = a_weight(value, what)
+        elif key == "max_rows":
+            values[key] = a_row_limit(value, what)
+        elif key == "values":
+            values[key] = a_value_list(value, what)
+        elif key == "step":
+            values[key] = a_step(value, what)
         elif key == "taxonomy":
             values[key] = taxonomy_spec(value, name)
     return Column(**values)
-
-
-def _weight(value: Any, what: str) -> float:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not number or not 0 < value < 1e6:
-        raise SchemaError(
-            f"{what} must be a number above 0.",
-            "It says how much a loss in this column counts.",
-            "Write for example weight = 2.",
-        )
-    return float(value)
-
-
-def _bounds(value: Any, what: str) -> tuple[float, float]:
-    good = (
-        isinstance(value, list)
-        and len(value) == 2
-        and all(isinstance(item, int | float) and not isinstance(item, bool) for item in value)
-    )
-    if not good or not value[0] < value[1] or not all(math.isfinite(item) for item in value):
-        raise SchemaError(
-            f"{what} must be two rising finite numbers.",
-            "They are the domain of the column.",
-            "Write for example bounds = [0, 120].",
-        )
-    return float(value[0]), float(value[1])
-
-
-def check_separator(value: Any, what: str) -> None:
-    """A separator is one character that CSV can have between fields, or an error says so."""
-    if not isinstance(value, str) or len(value) != 1 or not value.isascii() or value in '"\r\n\0':
-        raise SchemaError(
-            f"{what} is not a single plain character.",
-            "A separator of fields is one ASCII character, and neither a quote nor a line break.",
-            'Write for example separator = ";".',
-        )
 
 
 _BUILDER_OPTIONS = {
@@ -347,7 +322,7 @@ def taxonomy_spec(value: Any, column: str) -> TaxonomySpec:
     where = f"'taxonomy' in [columns.{column}]"
     if isinstance(value, str):
         return TaxonomySpec("tree" if value.endswith(".toml") else "levels", file=value)
-    _mapping(value, where)
+    refuse_non_table(value, where)
     builder = value.get("builder")
     if builder not in BUILDERS:
         raise SchemaError(
@@ -356,7 +331,7 @@ def taxonomy_spec(value: Any, column: str) -> TaxonomySpec:
             'Write for example { builder = "prefix", keep = [5, 3] }.',
         )
     options = {key: item for key, item in value.items() if key != "builder"}
-    _known(options, _BUILDER_OPTIONS[builder], where)
+    refuse_unknown(options, _BUILDER_OPTIONS[builder], where)
     required = {"levels": "file", "intervals": "widths", "prefix": "keep"}.get(builder)
     if required and required not in options:
         raise SchemaError(
