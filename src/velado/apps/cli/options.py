@@ -26,6 +26,7 @@ ARGUMENTS = {
     "ORIGINAL": "The table as it was.",
     "RELEASE": "The published file, or the folder of the release.",
     "RECIPE": "The recipe.toml of a release.",
+    "[SQL]": "The question: one SELECT in the accepted subset of SQL.",
     "[NAME]": "Show this method's parameters.",
 }
 """What each argument is, by the name it has in the usage line."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from velado.apps.cli import words_ledger, words_query
+
 EXIT_CODES: Mapping[int, Mapping[str, str]] = {
     0: {"en": "done, and every promise holds", "pt": "feito, e toda promessa é cumprida"},
     1: {"en": "an unexpected error", "pt": "um erro inesperado"},
@@ -299,7 +301,10 @@ _PT = {
     ),
 }
 
-WORDS: Mapping[str, Mapping[str, str]] = {"en": _EN, "pt": _PT}
+WORDS: Mapping[str, Mapping[str, str]] = {
+    "en": {**_EN, **words_query.EN, **words_ledger.EN},
+    "pt": {**_PT, **words_query.PT, **words_ledger.PT},
+}
 
 # How records were linked; English has the words of the flags.
 _LINKAGE_PT = {
