@@ -355,13 +355,13 @@ def test_whole_rows_are_read_whatever_their_line_ends(text, rows):
     assert parse_csv(text.encode(), "t.csv")[0].height == rows
 
 
-def test_counting_fields_costs_well_under_a_second_for_a_million_rows():
+def test_a_short_row_is_found_among_a_million():
     from velado.data.csv_reading import short_rows
 
-    data = b"name,age,city,illness,cep\n" + b'"Silva, A",33,Campinas,J11,13083-970\n' * 1_000_000
-    begin = time.perf_counter()
-    assert short_rows(data, ",", 5) == 0
-    assert time.perf_counter() - begin < 1.5
+    rows = b'"Silva, A",33,Campinas,J11,13083-970\n' * 500_000
+    head = b"name,age,city,illness,cep\n"
+    assert short_rows(head + rows + rows, ",", 5) == 0
+    assert short_rows(head + rows + b'"Silva, A",33\n' + rows, ",", 5) == 1
 
 
 @pytest.mark.parametrize("separator", ["||", "", "é", '"', "\n"])
