@@ -1,0 +1,87 @@
+"""How long do the source's correlated sensitivities take, without a matrix of all pairs of records?"""
+
+from __future__ import annotations
+
+import resource
+import sys
+import warnings
+
+import numpy as np
+
+from benchmarks.timing import Row, cpu_seconds, data_folder, print_rows, run_process
+from velado.query.correlation.approaches import Baseline, Dbscan, Gmm, GmmRfe
+from velado.query.correlation.bic import AtTheEdge, choose_components
+from velado.query.correlation.mixture import Memberships
+from velado.query.correlation.spearman import sensitivity
+from velado.randomness import seeded
+from velado.study.papers.correlated_data import ADULT, count_queries
+
+ALONE = "from benchmarks.correlated import baseline_alone; baseline_alone()"
+
+
+def baseline_alone() -> None:
+    """Read Adult and answer one query over all rows; the memory of the whole process is what is measured."""
+    records, _ = ADULT.read(data_folder())
+    everybody = np.ones((records.rows, 1))
+    sensitivity(Baseline().fit(records, seeded(0)), everybody, everybody > 0)
+
+
+def main() -> None:
+    """Print the table."""
+    records, categories = ADULT.read(data_folder())
+    everybody = np.ones((records.rows, 1))
+    asked = everybody > 0
+    queries = count_queries(records, categories, 100, seeded(0, "bench"))
+    counts = queries.astype(np.float64)
+    rows = []
+
+    for approach, bar in ((Baseline(), 0.5), (Dbscan(0.4), None), (Gmm(60), None), (GmmRfe(12, 8), 0.002)):
+        fitted = []
+        fit = cpu_seconds(lambda a=approach, f=fitted: f.append(a.fit(records, seeded(0))), 1, warm=False)
+        one = cpu_seconds(lambda f=fitted[0]: sensitivity(f, everybody, asked))
+        note = f"fit {fit:.3g} CPU s"
+        if approach.name != "gmm":
+            many = cpu_seconds(lambda f=fitted[0]: sensitivity(f, counts, queries), 1)
+            note += f"; 100 queries in one pass {many / 100:.3g} CPU s each"
+        rows.append(Row(f"{approach.name}, one query over all rows", one, bar=bar, note=note))
+    _, _, peak = run_process([sys.executable, "-c", ALONE])
+    _, _, idle = run_process([sys.executable, "-c", "import benchmarks.correlated"])
+    rows.append(
+        Row(
+            "baseline, memory beyond the imports",
+            peak - idle,
+            "MB",
+            400.0,
+            note=f"whole process {peak:.0f} MB",
+        )
+    )
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", AtTheEdge)
+        choice = choose_components(records.values)
+        seconds = cpu_seconds(lambda: choose_components(records.values), 1, warm=False)
+    edge = "at the edge, told" if told else "no edge"
+    rows.append(
+        Row("BIC over 1..100 components", seconds, bar=120.0, note=f"{choice.components} components, {edge}")
+    )
+    print_rows("Correlated sensitivity on Adult, 30,162 rows", rows)
+    print_rows("Correlated sensitivity on 1,000,000 rows", [_million()])
+
+
+def _million(rows: int = 1_000_000, components: int = 12) -> Row:
+    rng = np.random.default_rng(0)
+    learnt = Memberships.of(rng.dirichlet(np.full(components, 0.2), rows))
+    everybody = np.ones((rows, 1))
+    asked = everybody > 0
+    seconds = cpu_seconds(lambda: sensitivity(learnt, everybody, asked), 5)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return Row(
+        "gmm-rfe, one query over all rows, after fitting",
+        1000 * seconds,
+        "CPU ms",
+        50.0,
+        note=f"peak {peak:.0f} MB so far",
+    )
+
+
+if __name__ == "__main__":
+    main()

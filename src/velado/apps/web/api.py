@@ -1,0 +1,195 @@
+"""The routes for programs. Each checks the token, hands the work to a thread, and writes down how it ended."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query, Request
+from fastapi.responses import JSONResponse, PlainTextResponse
+
+from velado.apps.web import failures
+from velado.apps.web.bodies import ERRORS, OWNERS, PAYING, Cap, Question, Raise, amount
+from velado.apps.web.service import Service
+from velado.apps.web.shelf import Shelved
+from velado.apps.web.tokens import Token
+from velado.query.answer import Answer
+
+router = APIRouter()
+
+
+def service_of(request: Request) -> Service:
+    """The service that the application was made with."""
+    service: Service = request.app.state.service
+    return service
+
+
+async def caller(request: Request) -> Token:
+    """Whoever sent the request."""
+    address = request.client.host if request.client is not None else ""
+    return service_of(request).caller(request.headers.get("authorization"), address)
+
+
+Caller = Annotated[Token, Depends(caller)]
+
+
+@router.post("/v1/answers", responses=PAYING, summary="Ask; the answer is paid from the budget")
+async def ask(question: Question, token: Caller, request: Request) -> JSONResponse:
+    """The noisy answer with its interval, its promise and its cost. The same question again costs nothing."""
+    service = service_of(request)
+    async with service.noted("answer", token, question.dataset) as note:
+        shelved, spend = _checked(service, token, question)
+        answer = await service.work(
+            lambda: shelved.session.answer(
+                question.sql, spend=spend, analyst=token.analyst, confidence=question.confidence
+            )
+        )
+        note |= {"question": answer.question, "cost": str(answer.cost["spent"])}
+        note["outcome"] = "stored" if answer.stored else "answered"
+        shelved.history.remember(answer.question, str(answer.cost["asked"]))
+    service.metrics.answer(question.dataset, answer.stored)
+    return JSONResponse(_shown(answer, service))
+
+
+@router.post("/v1/price", responses=ERRORS, summary="What a question would cost and how noisy it would be")
+async def price(question: Question, token: Caller, request: Request) -> JSONResponse:
+    """Mechanisms, scales and cost, from public metadata alone. Nothing is asked, spent or looked at."""
+    service = service_of(request)
+    async with service.noted("price", token, question.dataset) as note:
+        shelved, spend = _checked(service, token, question)
+        plan = await service.work(lambda: shelved.session.price(question.sql, spend))
+        stored = await service.work(lambda: shelved.is_stored(plan, spend))
+        state = await service.work(shelved.ledger.state)
+        note["cost"] = "0"
+    own = state.by_analyst.get(token.analyst, Fraction(0))
+    left = min(state.left, state.caps.get(token.analyst, own + state.left) - own)
+    return JSONResponse(
+        {
+            "dataset": question.dataset,
+            "plan": plan.to_dict(),
+            "cost": {"measure": plan.measure, "charge": str(plan.charge), "about": float(plan.charge)},
+            "left": {"exact": str(left), "about": float(left)},
+            "stored": stored,
+            "enough": stored or plan.charge <= left,
+            "guarantee": shelved.session.guarantee(plan.charge),
+        }
+    )
+
+
+@router.get("/v1/datasets", responses=ERRORS, summary="The data sets and what is public of them")
+async def datasets(token: Caller, request: Request) -> JSONResponse:
+    """Columns, kinds, bounds, domains, unit and promise, as the owner declared them."""
+    shelf = service_of(request).shelf
+    return JSONResponse(
+        {"datasets": [shelved.public for name, shelved in shelf.datasets.items() if token.may_ask(name)]}
+    )
+
+
+@router.get("/v1/budget", responses=ERRORS, summary="What is spent and left")
+async def budget(token: Caller, request: Request) -> JSONResponse:
+    """An analyst sees the total left and the own account; an owner sees everybody's."""
+    service = service_of(request)
+    out = []
+    for name, shelved in service.shelf.datasets.items():
+        if token.may_ask(name):
+            state = await service.work(shelved.ledger.state)
+            own = state.by_analyst.get(token.analyst, Fraction(0))
+            cap = state.caps.get(token.analyst)
+            whole = state.to_dict()
+            entry: dict[str, Any] = {
+                key: whole[key] for key in ("dataset", "budget", "left", "spent", "about")
+            }
+            entry["you"] = {
+                "analyst": token.analyst,
+                "role": token.role,
+                "spent": str(own),
+                "cap": None if cap is None else str(cap),
+                "about": {"spent": float(own), "cap": None if cap is None else float(cap)},
+            }
+            if token.role == "owner":
+                entry |= {key: whole[key] for key in ("by_analyst", "caps", "entries", "answers", "head")}
+            out.append(entry)
+    return JSONResponse({"budgets": out})
+
+
+@router.get("/v1/answers", responses=ERRORS, summary="Your questions so far")
+async def asked(
+    dataset: str, token: Caller, request: Request, most: Annotated[int, Query(ge=1, le=1000)] = 100
+) -> JSONResponse:
+    """The questions you paid for, the newest first, as the ledger has them. Ask one again to see its answer, free."""
+    service = service_of(request)
+    shelved = service.dataset(token, dataset)
+    found = await service.work(lambda: shelved.history.of(token.analyst, most))
+    for entry in found:
+        entry["question"] = service.tokens.name_of(entry["question"])
+    return JSONResponse({"dataset": dataset, "answers": found})
+
+
+@router.post("/v1/caps", responses=OWNERS, summary="Set the most one analyst may spend")
+async def set_cap(cap: Cap, token: Caller, request: Request) -> JSONResponse:
+    """The cap is an entry of the ledger and holds from now on."""
+    service = service_of(request)
+    async with service.noted("cap", token, cap.dataset):
+        shelved = service.dataset(service.owner(token), cap.dataset)
+        most = amount(cap.cap) or Fraction(0)
+        await service.work(lambda: shelved.ledger.set_cap(cap.analyst, most))
+    return JSONResponse({"dataset": cap.dataset, "analyst": cap.analyst, "cap": str(most)})
+
+
+@router.post("/v1/budget/raise", responses=OWNERS, summary="Raise the budget, with a reason")
+async def raise_budget(more: Raise, token: Caller, request: Request) -> JSONResponse:
+    """The larger total is an entry of the ledger; it cannot be lowered again."""
+    service = service_of(request)
+    async with service.noted("raise", token, more.dataset):
+        shelved = service.dataset(service.owner(token), more.dataset)
+        total = amount(more.total) or Fraction(0)
+        await service.work(lambda: shelved.ledger.raise_budget(total, more.reason))
+    return JSONResponse(
+        {
+            "dataset": more.dataset,
+            "total": str(total),
+            "note": "Write the new total in the service file too, or the next start is refused.",
+        }
+    )
+
+
+@router.get("/v1/ledger/verify", responses=OWNERS, summary="Recompute the whole chain of a ledger")
+async def verify(dataset: str, token: Caller, request: Request) -> JSONResponse:
+    """The account, if every entry holds; else 503 with the first entry that does not."""
+    service = service_of(request)
+    async with service.noted("verify", token, dataset):
+        shelved = service.dataset(service.owner(token), dataset)
+        state = await service.work(shelved.ledger.verify)
+    return JSONResponse({"holds": True, **state.to_dict()})
+
+
+@router.get("/metrics", responses=OWNERS, summary="Counts for Prometheus; for owners")
+async def metrics(token: Caller, request: Request) -> PlainTextResponse:
+    """Requests, refusals, answers, latency and budget. Needs an owner's token, on loopback too."""
+    service = service_of(request)
+    service.owner(token)
+    states = {name: await service.work(s.ledger.state) for name, s in service.shelf.datasets.items()}
+    return PlainTextResponse(service.metrics.text(states), media_type="text/plain; version=0.0.4")
+
+
+@router.get("/healthz", summary="Whether the service runs")
+async def healthz() -> PlainTextResponse:
+    """Says ok and nothing else, to anybody."""
+    return PlainTextResponse("ok\n")
+
+
+def _checked(service: Service, token: Token, question: Question) -> tuple[Shelved, Fraction | None]:
+    """The data set and the spend of a question whose length is within the limit."""
+    shelved = service.dataset(token, question.dataset)
+    most = service.settings.limits.max_query_characters
+    if len(question.sql) > most:
+        raise failures.too_long(most)
+    return shelved, amount(question.spend)
+
+
+def _shown(answer: Answer, service: Service) -> dict[str, Any]:
+    """The answer without what is computed from the rows without noise: the table's version, and names made of it."""
+    out = answer.to_dict()
+    out["how"] = {**out["how"], "table": {"name": answer.how["table"]["name"]}}
+    out["question"] = service.tokens.name_of(answer.question)
+    return out

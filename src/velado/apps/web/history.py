@@ -1,0 +1,119 @@
+"""What an analyst asked so far, as the ledger has it, with each canonical query written as SQL again."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import OrderedDict, defaultdict, deque
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any, Protocol
+
+from velado.query.domains import decimal_text
+from velado.query.store import Entry
+
+KEPT = 1000
+"""Questions remembered for each analyst, the newest."""
+
+
+class Chained(Protocol):
+    """A ledger whose entries can be read in order."""
+
+    def entries(self, after: int = 0) -> Iterator[Entry]:
+        """Every entry above *after*."""
+
+
+class History:
+    """Each analyst's last questions, read from the ledger's entries as they come. Safe among threads.
+
+    The ledger keeps what a question cost but not what it was allowed to cost; that is remembered for questions this
+    process answered, so that asking again names the same and is free.
+    """
+
+    def __init__(self, ledger: Chained) -> None:
+        self._ledger = ledger
+        self._lock = threading.Lock()
+        self._read = 0
+        self._asked: defaultdict[str, deque[dict[str, Any]]] = defaultdict(lambda: deque(maxlen=KEPT))
+        self._spends: OrderedDict[str, str] = OrderedDict()
+
+    def remember(self, question: str, spend: str) -> None:
+        """What the question was allowed to cost."""
+        with self._lock:
+            self._spends[question] = spend
+            if len(self._spends) > 10 * KEPT:
+                self._spends.popitem(last=False)
+
+    def of(self, analyst: str, most: int) -> list[dict[str, Any]]:
+        """The analyst's last questions, the newest first."""
+        with self._lock:
+            for entry in self._ledger.entries(self._read):
+                self._read = entry.number
+                if entry.kind == "reserve":
+                    said = entry.fields()
+                    # An entry that is no query (the unit a ledger is about) is nobody's question.
+                    if said["text"].startswith('{"table"'):
+                        self._asked[said["analyst"]].append({**said, "number": entry.number})
+            found = list(self._asked[analyst])[-most:] if analyst in self._asked else []
+            return [
+                {
+                    "number": said["number"],
+                    "time": said["at"],
+                    "question": said["question"],
+                    "sql": sql_of(said["text"]),
+                    "cost": said["cost"],
+                    "about": float(Fraction(said["cost"])),
+                    "spend": self._spends.get(said["question"]),
+                }
+                for said in reversed(found)
+            ]
+
+
+def sql_of(canonical: str) -> str:
+    """A canonical query as SQL that means the same."""
+    form = json.loads(canonical)
+    parts = [_name(key) for key in form["keys"]] + [_aggregate(*item) for item in form["aggregates"]]
+    out = f"SELECT {', '.join(parts)} FROM {_name(form['table'])}"
+    if form["where"] is not None:
+        out += f" WHERE {_predicate(form['where'])}"
+    if form["keys"]:
+        out += f" GROUP BY {', '.join(_name(key) for key in form['keys'])}"
+    return out
+
+
+def _aggregate(kind: str, column: str | None, at: str | None, bins: int | None) -> str:
+    name = "*" if column is None else _name(column)
+    if at is not None:
+        return f"QUANTILE({name}, {decimal_text(Fraction(at))})"
+    return f"{kind.upper()}({name}{'' if bins is None else f', {bins}'})"
+
+
+def _predicate(form: list[Any]) -> str:
+    match form:
+        case ["and" | "or" as word, *parts]:
+            return "(" + f" {word.upper()} ".join(_predicate(part) for part in parts) + ")"
+        case ["not", part]:
+            return f"NOT ({_predicate(part)})"
+        case ["null", column]:
+            return f"{_name(column)} IS NULL"
+        case ["like", column, pattern]:
+            return f"{_name(column)} LIKE {_quoted(pattern)}"
+        case ["in", column, *values]:
+            return f"{_name(column)} IN ({', '.join(_value(*value) for value in values)})"
+        case [operator, column, value]:
+            return f"{_name(column)} {operator} {_value(*value)}"
+    raise ValueError("no predicate has this form")
+
+
+def _value(kind: str, text: str) -> str:
+    if kind == "number":
+        return decimal_text(Fraction(text))
+    return ("DATE " if kind == "date" else "") + _quoted(text)
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _name(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"'

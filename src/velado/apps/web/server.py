@@ -1,0 +1,190 @@
+"""The service is run: a socket, TLS if asked, time limits for slow clients, and an orderly end.
+
+On SIGTERM or Ctrl+C no new connection is taken, running questions end (each within its time limit), and only then are the ledgers
+closed. A question that is killed all the same has been paid and its answer is lost: budget is lost, never privacy.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import logging
+import signal
+import socket
+import ssl
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from velado.apps.web.gate import HEADER_BYTES
+from velado.apps.web.settings import Settings
+from velado.errors import MissingExtra, ParameterError
+
+HEADER_SECONDS = 10.0
+GRACE = 5.0
+
+
+def run(
+    settings: Settings,
+    host: str,
+    port: int,
+    certificate: Path | None,
+    key: Path | None,
+    plain_http: bool,
+    ready: Callable[[str], None],
+) -> None:
+    """Serve until told to stop; *ready* is called with the address once connections are taken."""
+    try:
+        import fastapi  # noqa: F401
+        import uvicorn
+    except ImportError:
+        raise MissingExtra(
+            "The service needs FastAPI and Uvicorn, which are not installed.",
+            "They are optional, so that velado itself stays small.",
+            "Install them with: pip install 'velado[web,query]'.",
+        ) from None
+    from velado.apps.web.app import create_app
+
+    secured = check_transport(host, certificate, key, plain_http)
+    _log_privately()
+    taken = _socket(host, port)
+    app = create_app(replace(settings, secure_transport=secured))
+    config = uvicorn.Config(
+        app,
+        http=_patient_for(HEADER_SECONDS),
+        ws="none",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        # Otherwise a client could name any address as its own in a header.
+        proxy_headers=False,
+        limit_concurrency=settings.limits.connections,
+        h11_max_incomplete_event_size=HEADER_BYTES,
+        timeout_keep_alive=15,
+        timeout_graceful_shutdown=int(settings.limits.query_seconds + GRACE),
+        ssl_certfile=certificate,
+        ssl_keyfile=key,
+    )
+    try:
+        config.load()
+    except (OSError, ssl.SSLError):
+        app.state.service.close()
+        raise ParameterError(
+            "The certificate or its key cannot be used.",
+            "Without them there is no TLS.",
+            "Name two PEM files that belong together with --tls-cert and --tls-key.",
+        ) from None
+    if config.ssl is not None:
+        config.ssl.minimum_version = ssl.TLSVersion.TLSv1_2
+    # Uvicorn ends gracefully and then raises the signal again; this process is to end with code 0.
+    for name in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(name, _ignore)
+    where = taken.getsockname()
+    ready(f"{'https' if secured else 'http'}://{_shown(where[0])}:{where[1]}")
+    uvicorn.Server(config).run(sockets=[taken])
+
+
+def check_transport(host: str, certificate: Path | None, key: Path | None, plain_http: bool) -> bool:
+    """Whether TLS is on; tokens must not cross a network in the clear unless somebody says that a proxy sees to it."""
+    if (certificate is None) != (key is None):
+        raise ParameterError(
+            "A certificate and its key belong together.",
+            "One without the other gives no TLS.",
+            "Give both --tls-cert and --tls-key.",
+        )
+    if certificate is None and not plain_http and not _is_loopback(host):
+        raise ParameterError(
+            "The service would be reachable from other machines without TLS.",
+            "Tokens and answers could be read on the way.",
+            "Give --tls-cert and --tls-key; or --plain-http, if a proxy in front of it does the TLS.",
+        )
+    return certificate is not None
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _socket(host: str, port: int) -> socket.socket:
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        taken = socket.socket(family, socket.SOCK_STREAM)
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        taken.bind((host, port))
+        # From here on clients may connect; they wait until the first request is read.
+        taken.listen(1024)
+        return taken
+    except OSError:
+        raise ParameterError(
+            "The address cannot be listened on.",
+            "Another program uses the port, or the machine has no such address.",
+            "Choose another --port; 0 takes any free one.",
+        ) from None
+
+
+def _shown(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _ignore(number: int, frame: Any) -> None:
+    """Nothing: the end is under way."""
+
+
+def _log_privately() -> None:
+    """Our own sentences go to standard error; other libraries' records, whose texts we do not know, only by their place."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_WithoutValues("%(asctime)s %(levelname)s %(name)s %(message)s"))
+    root = logging.getLogger()
+    root.handlers = [handler]
+    root.setLevel(logging.WARNING)
+
+
+class _WithoutValues(logging.Formatter):
+    """Of a foreign error, the class and nothing of its message."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One line, without a traceback's texts."""
+        if record.exc_info:
+            kind = record.exc_info[0]
+            record.msg, record.args = f"{kind.__name__ if kind else 'error'} in {record.module}", ()
+            record.exc_info, record.exc_text = None, None
+        return super().format(record)
+
+
+def _patient_for(seconds: float) -> type[asyncio.Protocol]:
+    """Uvicorn's HTTP protocol that ends a connection whose request line and headers do not arrive in time."""
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+
+    class Patient(H11Protocol):  # type: ignore[misc, unused-ignore]  # Any where uvicorn is not installed
+        _timer: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            self._wait()
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            # There is no cycle before the first request.
+            if not getattr(self.cycle, "response_complete", True):
+                self._stop()
+            elif self._timer is None:
+                self._wait()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._stop()
+            super().connection_lost(exc)
+
+        def _wait(self) -> None:
+            self._timer = self.loop.call_later(seconds, self.transport.close)
+
+        def _stop(self) -> None:
+            if self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
+
+    return Patient

@@ -1,0 +1,255 @@
+"""Masked regression that is sound: ridge regression of Giacomelli, Jha, Joye, Page and Yoon (2018), three parties.
+
+The evaluator holds E(A) and E(b), entry by entry, lambda added on the diagonal. It draws a uniformly random invertible
+matrix R and vector r modulo n and sends E(A R) and E(b + A r), re-randomised. The provider decrypts C and d and returns
+w = C^-1 d mod n. Since R w - r = A^-1 b mod n, the evaluator recovers the rational coefficients (`exact.reconstruct`).
+For invertible A, C and d are uniform whatever A and b are: the provider learns nothing. The evaluator learns beta.
+
+    provider --key--> evaluator, clients       client --entries--> evaluator
+    evaluator --masked--> provider             provider --solution--> evaluator
+    evaluator --result--> clients              evaluator --finished--> provider
+
+Cost at the evaluator: D^2 (D + 1) powers with exponents of the key's length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+
+import flint
+
+from velado.encrypted.crypto.keys import PrivateKey, PublicKey, keygen
+from velado.encrypted.crypto.obfuscators import FullPower, ObfuscatorPool
+from velado.encrypted.crypto.paillier import (
+    Ciphertext,
+    add,
+    add_plain,
+    decrypt_many,
+    dots,
+    encrypt_many,
+    obfuscate,
+    sum_ciphertexts,
+)
+from velado.encrypted.crypto.validation import (
+    SeenCiphertexts,
+    ciphertexts_from_bytes,
+    ciphertexts_to_bytes,
+    key_to_bytes,
+)
+from velado.encrypted.design import flatten
+from velado.encrypted.exact import (
+    Moments,
+    bounds_of,
+    reconstruct,
+    refuse_overflow,
+    ridge_entries,
+    singular,
+    solve_modulo,
+)
+from velado.encrypted.job import Job
+from velado.encrypted.protocols.base import BaseRole, Kind, refused
+from velado.encrypted.protocols.delegated_regression import most_bytes
+from velado.encrypted.protocols.messages import Message
+from velado.encrypted.protocols.parts import KEY_BYTES, RESULT_BYTES, fit_of, key_in, result_bytes, result_in
+from velado.errors import ProtocolError, VeladoError
+from velado.randomness import Tape
+
+
+def entries(job: Job) -> int:
+    """How many numbers a client sends: the upper triangle of A and b."""
+    return job.width * (job.width + 1) // 2 + job.width
+
+
+class Client(BaseRole):
+    """Sends its sums encrypted entry by entry, and waits for the result."""
+
+    def __init__(self, job: Job, name: str, tape: Tape, moments: Moments) -> None:
+        super().__init__(job, name, tape)
+        refuse_overflow(job)
+        self._moments = moments
+
+    def kinds(self) -> Mapping[str, Kind]:
+        """The key from the provider, then the result from the evaluator."""
+        return {
+            "key": Kind("provider", {"key": KEY_BYTES}, self._take_key),
+            "result": Kind("evaluator", {"result": RESULT_BYTES}, self._take_result),
+        }
+
+    def _take_key(self, message: Message) -> Sequence[Message]:
+        key = key_in(message, self.job)
+        pool = ObfuscatorPool(FullPower(key, self._tape.fork("obfuscators")))
+        numbers = flatten(self._moments)[: entries(self.job)]
+        data = ciphertexts_to_bytes(key, encrypt_many(key, numbers, pool))
+        return [self._message(self._one("evaluator"), "entries", ciphertexts=data)]
+
+    def _take_result(self, message: Message) -> Sequence[Message]:
+        coefficients, errors, rows = result_in(message.fields["result"], self.job)
+        self._outcome = {"fit": fit_of(self.job, coefficients, errors, rows).to_dict()}
+        return ()
+
+
+class Evaluator(BaseRole):
+    """Masks what it cannot read, and unmasks a solution the provider cannot read."""
+
+    def __init__(self, job: Job, name: str, tape: Tape) -> None:
+        super().__init__(job, name, tape)
+        refuse_overflow(job)
+        self._key: PublicKey | None = None
+        self._waiting: dict[str, bytes] = {}
+        self._entries: dict[str, list[Ciphertext]] = {}
+        self._seen = SeenCiphertexts()
+        self._mask: tuple[list[list[int]], list[int]] | None = None
+        self.exact: tuple[Fraction, ...] | None = None
+
+    def kinds(self) -> Mapping[str, Kind]:
+        """The key, every client's entries, then the provider's solution."""
+        job = self.job
+        return {
+            "key": Kind("provider", {"key": KEY_BYTES}, self._take_key),
+            "entries": Kind("client", {"ciphertexts": most_bytes(job, entries(job))}, self._take_entries),
+            "solution": Kind("provider", {"solution": job.width * (job.key_bits // 8)}, self._take_solution),
+        }
+
+    def _take_key(self, message: Message) -> Sequence[Message]:
+        key = key_in(message, self.job)
+        if self._key is not None:
+            raise refused("brings a second key")
+        self._key = key
+        for sender, data in self._waiting.items():
+            try:
+                self._entries[sender] = self._read(key, data)
+            except VeladoError:
+                return self.abort(f"What {sender} sent is not encrypted under the job's key.")
+        self._waiting.clear()
+        return self._mask_and_send()
+
+    def _take_entries(self, message: Message) -> Sequence[Message]:
+        data = message.fields["ciphertexts"]
+        if message.sender in self._entries or message.sender in self._waiting:
+            raise refused("brings a client's sums a second time")
+        if self._key is None:
+            self._waiting[message.sender] = data
+            return ()
+        self._entries[message.sender] = self._read(self._key, data)
+        return self._mask_and_send()
+
+    def _read(self, key: PublicKey, data: bytes) -> list[Ciphertext]:
+        return ciphertexts_from_bytes(key, data, entries(self.job), self._seen)
+
+    def _mask_and_send(self) -> Sequence[Message]:
+        if self._key is None or len(self._entries) < len(self.job.of("client")):
+            return ()
+        key, width = self._key, self.job.width
+        columns = zip(*(self._entries[party.name] for party in self.job.of("client")), strict=True)
+        sums = iter([sum_ciphertexts(column) for column in columns])
+        matrix: list[list[Ciphertext]] = [[None] * width for _ in range(width)]  # type: ignore[list-item]
+        for i in range(width):
+            for j in range(i, width):
+                matrix[i][j] = matrix[j][i] = next(sums)
+        vector = list(sums)
+        for i, extra in enumerate(ridge_entries(self.job)):
+            if extra:
+                matrix[i][i] = add_plain(matrix[i][i], extra)
+        full, shift = self._mask = draw_mask(int(key.n), width, self._tape.fork("mask"))
+        factors = [[full[k][j] for k in range(width)] for j in range(width)] + [shift]
+        masked: list[Ciphertext] = []
+        last: list[Ciphertext] = []
+        for row, b in zip(matrix, vector, strict=True):
+            *left, right = dots(row, factors)
+            masked.extend(left)
+            last.append(add(right, b))
+        pool = ObfuscatorPool(FullPower(key, self._tape.fork("obfuscators")))
+        data = ciphertexts_to_bytes(key, obfuscate([*masked, *last], pool))
+        return [self._message(self._one("provider"), "masked", ciphertexts=data)]
+
+    def _take_solution(self, message: Message) -> Sequence[Message]:
+        if self._key is None or self._mask is None:
+            raise refused("brings a solution before anything was asked")
+        n, width, size = int(self._key.n), self.job.width, self.job.key_bits // 8
+        data = message.fields["solution"]
+        if len(data) != width * size:
+            raise refused("holds a solution of another length")
+        w = [int.from_bytes(data[i * size : (i + 1) * size], "big") for i in range(width)]
+        if any(value >= n for value in w):
+            raise refused("holds a number beyond the modulus")
+        full, shift = self._mask
+        limits = bounds_of(self.job)
+        beta: list[Fraction] = []
+        for row, r in zip(full, shift, strict=True):
+            residue = (sum(a * b for a, b in zip(row, w, strict=True)) - r) % n
+            found = reconstruct(residue, n, limits.numerator, limits.denominator)
+            if found is None:
+                return self.abort(
+                    "The provider's solution stands for no coefficients within the public bounds."
+                )
+            beta.append(found)
+        self.exact = tuple(beta)
+        told = result_bytes(beta, None, None)
+        self._outcome = {"fit": fit_of(self.job, [float(value) for value in beta], None, None).to_dict()}
+        out = [self._message(party.name, "result", result=told) for party in self.job.of("client")]
+        return [*out, self._message(self._one("provider"), "finished")]
+
+
+class Provider(BaseRole):
+    """Makes the key and solves a system that tells it nothing."""
+
+    def __init__(self, job: Job, name: str, tape: Tape, private: PrivateKey | None = None) -> None:
+        super().__init__(job, name, tape)
+        refuse_overflow(job)
+        self._private = private or keygen(job.key_bits, tape.fork("key")).private
+        self._solved = False
+
+    def kinds(self) -> Mapping[str, Kind]:
+        """The masked system, then the word that the job is finished, both from the evaluator."""
+        width = self.job.width
+        return {
+            "masked": Kind(
+                "evaluator", {"ciphertexts": most_bytes(self.job, width * (width + 1))}, self._take_masked
+            ),
+            "finished": Kind("evaluator", {}, self._take_finished),
+        }
+
+    def start(self) -> Sequence[Message]:
+        """The public key, to everyone."""
+        data = key_to_bytes(self._private.public)
+        others = [party.name for party in self.job.parties if party.name != self.name]
+        return [self._message(name, "key", key=data) for name in others]
+
+    def _take_masked(self, message: Message) -> Sequence[Message]:
+        if self._solved:
+            raise refused("asks for a second solution")
+        key, width = self._private.public, self.job.width
+        ciphertexts = ciphertexts_from_bytes(key, message.fields["ciphertexts"], width * (width + 1))
+        numbers = decrypt_many(self._private, ciphertexts)
+        matrix = [numbers[i * width : (i + 1) * width] for i in range(width)]
+        self._solved = True
+        w = solve_modulo(matrix, numbers[width * width :], int(key.n))
+        if w is None:
+            raise singular(self.job, ())
+        size = self.job.key_bits // 8
+        data = b"".join(value.to_bytes(size, "big") for value in w)
+        return [self._message(self._one("evaluator"), "solution", solution=data)]
+
+    def _take_finished(self, message: Message) -> Sequence[Message]:
+        if not self._solved:
+            raise refused("ends a job that has not begun")
+        self._outcome = {"finished": True}
+        return ()
+
+
+def draw_mask(n: int, width: int, tape: Tape) -> tuple[list[list[int]], list[int]]:
+    """A uniformly random invertible matrix and a uniformly random vector modulo n; a singular draw is drawn again."""
+    from math import gcd
+
+    while True:
+        full = [[tape.below(n) for _ in range(width)] for _ in range(width)]
+        try:
+            determinant = int(flint.fmpz_mod_mat(full, flint.fmpz_mod_ctx(n)).det())
+        except ZeroDivisionError:
+            continue
+        if gcd(determinant, n) == 1:
+            return full, [tape.below(n) for _ in range(width)]
+
+
+__all__ = ["Client", "Evaluator", "ProtocolError", "Provider", "draw_mask", "entries"]

@@ -1,0 +1,184 @@
+"""Answer: the numbers, what they promise, what they cost, and how they were made."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import polars as pl
+
+from velado.data.io import to_frame
+from velado.errors import ParameterError
+
+FORMAT = 1
+"""The layout of `Answer.to_dict`; a reader refuses any other."""
+
+_TYPES: Mapping[str, Any] = {
+    "text": pl.String,
+    "whole": pl.Int64,
+    "number": pl.Float64,
+    "date": pl.Date,
+    "yes/no": pl.Boolean,
+}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One answered question. Everything in it may be shown to the analyst who asked.
+
+    *frame* has one row per key (or one row in all): the keys, then for each aggregate its value and the interval
+    `_low` .. `_high`. *guarantee* is the promise, *cost* what it took of the budget, *how* the query, the mechanisms
+    and their scales. *question* is the fingerprint by which the ledger knows it, *receipt* the head of the ledger's chain at
+    its entry, and *stored* tells that these numbers were drawn before and cost nothing now.
+    """
+
+    frame: pl.DataFrame
+    guarantee: Mapping[str, Any]
+    cost: Mapping[str, Any]
+    how: Mapping[str, Any]
+    question: str
+    stored: bool
+    receipt: str
+
+    @property
+    def value(self) -> Any:
+        """The number itself, where one number was asked for."""
+        names = [name for name in self.how["values"] if name in self.frame.columns]
+        if self.frame.height != 1 or len(names) != 1:
+            raise ParameterError(
+                f"The answer has {self.frame.height} row(s) and {len(names)} value(s) in each.",
+                "Only an answer of one row and one value is a single number.",
+                "Read its frame instead.",
+            )
+        return self.frame.item(0, names[0])
+
+    def interval(self) -> tuple[Any, Any]:
+        """The interval around a single number, at the confidence that was asked for."""
+        self.value  # noqa: B018 - raises where there is more than one number
+        name = next(name for name in self.how["values"] if name in self.frame.columns)
+        return self.frame.item(0, f"{name}_low"), self.frame.item(0, f"{name}_high")
+
+    def to(self, like: str = "polars") -> Any:
+        """The frame as "polars", "pandas" or "arrow"."""
+        return to_frame(self.frame, like)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as JSON has it: fractions as text, floats to their last bit, missing as null."""
+        return {
+            "format": FORMAT,
+            "question": self.question,
+            "stored": self.stored,
+            "receipt": self.receipt,
+            "guarantee": plain(self.guarantee),
+            "cost": plain(self.cost),
+            "how": plain(self.how),
+            "columns": [{"name": name, "type": _type_of(dtype)} for name, dtype in self.frame.schema.items()],
+            "rows": [[plain(cell) for cell in row] for row in self.frame.iter_rows()],
+        }
+
+    def to_json(self, indent: int | None = None) -> str:
+        """`to_dict` as JSON text."""
+        return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False, indent=indent)
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Answer:
+        """The answer that `to_dict` wrote, equal in every number."""
+        try:
+            if document["format"] != FORMAT:
+                raise KeyError("format")
+            names = [column["name"] for column in document["columns"]]
+            types = {column["name"]: _TYPES[column["type"]] for column in document["columns"]}
+            cells = {name: [row[at] for row in document["rows"]] for at, name in enumerate(names)}
+            series = [
+                pl.Series(name, cells[name], dtype=pl.String).str.to_date()
+                if types[name] == pl.Date
+                else pl.Series(name, cells[name], dtype=types[name])
+                for name in names
+            ]
+            return cls(
+                pl.DataFrame(series),
+                document["guarantee"],
+                document["cost"],
+                document["how"],
+                document["question"],
+                document["stored"],
+                document["receipt"],
+            )
+        except (KeyError, IndexError, TypeError, ValueError, pl.exceptions.PolarsError):
+            raise ParameterError(
+                "This is not an answer as this version of velado writes it.",
+                "Its parts are missing or of another layout.",
+                "Read a file that `velado query --json` or `Answer.to_json` wrote.",
+            ) from None
+
+    def sentences(self) -> list[str]:
+        """The promise, the cost and what is left, as a person reads them."""
+        cost, promise = self.cost, self.guarantee
+        measure = cost["measure"]
+        out = [f"Promise ({promise['type']}): {promise['definition']} for {promise['unit']}."]
+        if self.stored:
+            out.append(
+                f"Cost: nothing; asked before, these are the same numbers. Left: {measure} {short(cost['left'])}."
+            )
+        else:
+            out.append(
+                f"Cost: {measure} {short(cost['spent'])}. Left: {measure} {short(cost['left'])} of {short(cost['budget'])}."
+            )
+        out.append(f"Covers {promise['covers']}.")
+        return out + [f"Warning: {text}" for text in promise.get("warnings", ())]
+
+    def __str__(self) -> str:
+        return "\n".join([table_text(self.frame), *self.sentences()])
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in self.frame.columns)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{html.escape(cell_text(cell))}</td>" for cell in row) + "</tr>"
+            for row in self.frame.iter_rows()
+        )
+        notes = "".join(f"<li>{html.escape(text)}</li>" for text in self.sentences())
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><ul>{notes}</ul>"
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON has it; fractions and dates become their exact text."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return value if isinstance(value, str | int | float | bool | None) else str(value)
+
+
+def short(cost: str | Fraction) -> str:
+    """An exact fraction as a person reads it: its decimals where they end soon, else about six digits."""
+    exact = Fraction(cost)
+    text = f"{float(exact):.6g}"
+    return text if Fraction(text) == exact else f"about {text}"
+
+
+def cell_text(cell: Any) -> str:
+    """One cell of an answer as text; a missing key is the cell of missing and undeclared values."""
+    if cell is None:
+        return "-"
+    return f"{cell:.6g}" if isinstance(cell, float) else str(cell)
+
+
+def table_text(frame: pl.DataFrame) -> str:
+    """A frame as lines of aligned columns."""
+    lines = [list(frame.columns)] + [[cell_text(cell) for cell in row] for row in frame.iter_rows()]
+    widths = [max(len(line[at]) for line in lines) for at in range(frame.width)]
+    return "\n".join(
+        "  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in lines
+    )
+
+
+def _type_of(dtype: Any) -> str:
+    if dtype.is_integer():
+        return "whole"
+    if dtype.is_float():
+        return "number"
+    return {pl.Date: "date", pl.Boolean: "yes/no"}.get(dtype.base_type(), "text")

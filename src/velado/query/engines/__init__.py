@@ -1,0 +1,127 @@
+"""Where the rows are: engines that turn frozen values into exact whole numbers, after cutting units to their most rows.
+
+`engine_for_table` loads a table into DuckDB in memory, `engine_for_file` lets DuckDB scan a CSV or Parquet file, and
+`engine_for_postgres` pushes everything down to a server. All three give the same numbers for the same rows: missing
+texts and NaN are NULL, a cell that does not read as its declared kind is missing, an infinity compares as one and
+counts with its bound, texts compare by their code points, and sums cannot overflow.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from velado.errors import MissingExtra
+from velado.query.engines import fingerprint
+from velado.query.engines.layout import Layout
+
+if TYPE_CHECKING:
+    from velado.data.schema import Schema
+    from velado.data.table import Table
+    from velado.query.needs import Engine
+    from velado.query.unit import Unit
+
+__all__ = ["engine_for_file", "engine_for_postgres", "engine_for_table"]
+
+# A file beyond this is held in a private folder on disk rather than in memory.
+LARGE_FILE = 4 << 30
+
+
+def engine_for_table(
+    table: Table, unit: Unit, *, threads: int | None = None, memory: str | None = None
+) -> Engine:
+    """DuckDB over the frame, in memory; nothing is written to disk. A unit keeps its first rows in the frame's order."""
+    _need_duckdb()
+    from velado.query.engines.duckdb_engine import DuckDBEngine
+    from velado.query.engines.duckdb_load import arrow_of, connect, load, unit_texts
+
+    layout = Layout.of(table.schema, unit)
+    rows, units = arrow_of(table), unit_texts(table, unit)
+    if units is not None:
+        rows = rows.append_column("ru", units)
+    connection = connect(threads or _threads(), memory, "")
+    try:
+        connection.register("frame", rows)
+        types = [str(row[1]) for row in connection.execute("DESCRIBE frame").fetchall()][: len(layout.places)]
+        value = None if units is None else "ru"
+        load(connection, "frame", types, value, layout, table.schema, unit)
+        connection.unregister("frame")
+        version = fingerprint.of_frame(table.frame, table.schema, unit)
+        return DuckDBEngine(connection, layout, version)
+    except BaseException:
+        connection.close()
+        raise
+
+
+def engine_for_file(
+    path: Path, schema: Schema, unit: Unit, *, threads: int | None = None, memory: str | None = None
+) -> Engine:
+    """DuckDB scans the file once; a unit keeps its first rows in the file's order.
+
+    What does not fit in memory spills to a private folder that is removed when the engine is closed. Columns of the
+    file that the schema does not name are not read.
+    """
+    _need_duckdb()
+    from velado.query.engines.duckdb_engine import DuckDBEngine
+    from velado.query.engines.duckdb_files import pick, scan
+    from velado.query.engines.duckdb_load import connect, load
+
+    layout = Layout.of(schema, unit)
+    folder = TemporaryDirectory(prefix="velado-")
+    connection = None
+    try:
+        private = Path(folder.name)
+        found = scan(Path(path), schema, private)
+        large = Path(path).stat().st_size > LARGE_FILE
+        database = str(private / "rows.duckdb") if large else ":memory:"
+        connection = connect(threads or _threads(), memory, str(private / "spill"), database)
+        source, types = pick(found, schema, connection)
+        value = None
+        if unit.column is not None:
+            number = layout.places[unit.column].number
+            value = f"r{number}" if types[number] == "VARCHAR" else f"CAST(r{number} AS VARCHAR)"
+        version = fingerprint.of_file(Path(path), schema, unit)
+        load(connection, source, types, value, layout, schema, unit)
+        return DuckDBEngine(connection, layout, version, folder)
+    except BaseException:
+        if connection is not None:
+            connection.close()
+        folder.cleanup()
+        raise
+
+
+def engine_for_postgres(
+    url: str, relation: str, schema: Schema, unit: Unit, *, version: str | None = None
+) -> Engine:
+    """A server's table, view or materialised view; every question is one read-only snapshot there.
+
+    *version* is the owner's own name for the content; without one the content is hashed once, when the engine opens.
+    """
+    try:
+        import psycopg  # noqa: F401
+    except ImportError:
+        raise MissingExtra(
+            "The library psycopg is not installed.",
+            "Tables in PostgreSQL are reached through it.",
+            "Install velado[postgres].",
+        ) from None
+    from velado.query.engines.postgres_engine import PostgresEngine
+
+    return PostgresEngine(url, relation, schema, unit, version)
+
+
+def _threads() -> int:
+    return max(1, min(8, os.cpu_count() or 1))
+
+
+def _need_duckdb() -> None:
+    try:
+        import duckdb  # noqa: F401
+    except ImportError:
+        raise MissingExtra(
+            "The library duckdb is not installed.",
+            "Tables and files are queried by it.",
+            "Install velado[query].",
+        ) from None

@@ -1,0 +1,89 @@
+"""From an engine's rows to the arrays a need asks for: absent cells are zeros, sums saturate at +-2^62."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from velado.errors import EngineError, QueryRefused
+from velado.query.engines.compile import Dialect, Statement, cells, strip_of, sums
+from velado.query.engines.layout import Layout
+from velado.query.needs import Counts, GridCells, GridSum, Key, Need, Rows, cells_of
+from velado.query.values import Predicate
+
+MOST = 1 << 62
+# Half a gigabyte of counters: more cells than this is a mistake in the keys, whatever the rows hold.
+MOST_CELLS = 1 << 26
+
+Run = Callable[[Statement, str], Iterable[Sequence[Any]]]
+RunArrays = Callable[[Statement, str], tuple[Counts, Counts, Counts]]
+
+
+def tally(
+    layout: Layout,
+    dialect: Dialect,
+    where: Predicate | None,
+    keys: tuple[Key, ...],
+    needs: tuple[Need, ...],
+    run: Run,
+    run_arrays: RunArrays,
+) -> tuple[Counts, ...]:
+    """One array per need, in order: one statement for all counts and sums together, one for each set of bins.
+
+    Every statement is compiled before the first is run, so a query that is refused has touched no row.
+    """
+    size = cells_of(keys)
+    widest = max([len(need.edges) - 1 for need in needs if isinstance(need, GridCells)], default=1)
+    if size * max(widest, 1) > MOST_CELLS:
+        raise QueryRefused(
+            "The keys and bins make too many cells together.",
+            f"At most {MOST_CELLS:,} counters are kept for one answer.",
+            "Group by fewer columns, or use fewer bins.",
+        )
+    scalar = [need for need in needs if not isinstance(need, GridCells)]
+    plain = Statement(layout, dialect)
+    plain_sql = sums(plain, where, keys, scalar) if scalar else ""
+    binned = []
+    for need in needs:
+        if isinstance(need, GridCells):
+            statement = Statement(layout, dialect)
+            binned.append((need, statement, cells(statement, where, keys, need)))
+    totals = iter(_totals(run(plain, plain_sql), size, scalar) if scalar else ())
+    bins = iter([_bins(run_arrays(statement, sql), size, need) for need, statement, sql in binned])
+    return tuple(next(bins) if isinstance(need, GridCells) else next(totals) for need in needs)
+
+
+def saturated(value: int) -> int:
+    """The value, or the nearest of +-2^62: a one-Lipschitz map, so a bound on its change still holds."""
+    return max(-MOST, min(MOST, value))
+
+
+def _totals(rows: Iterable[Sequence[Any]], size: int, needs: Sequence[Rows | GridSum]) -> list[Counts]:
+    out = [np.zeros(size, dtype=np.int64) for _ in needs]
+    for row in rows:
+        cell = int(row[0])
+        for number, need in enumerate(needs):
+            first, second = int(row[1 + 2 * number]), int(row[2 + 2 * number])
+            out[number][cell] = first if isinstance(need, Rows) else saturated(first - need.offset * second)
+    return out
+
+
+def _bins(found: tuple[Counts, Counts, Counts], size: int, need: GridCells) -> Counts:
+    cell, strip, count = found
+    out = np.zeros((size, len(need.edges) - 1), dtype=np.int64)
+    edges = np.asarray(need.edges, dtype=np.int64)
+    bin_of = np.searchsorted(edges, edges[0] + strip * strip_of(need), side="right") - 1
+    np.add.at(out, (cell, bin_of), count)
+    return out
+
+
+def too_slow(seconds: float | None) -> EngineError:
+    """The error for an answer that took too long; the limit is public, how far the engine came is not told."""
+    limit = "the time allowed" if seconds is None else f"the {seconds:g} seconds allowed"
+    return EngineError(
+        f"The query took longer than {limit}.",
+        "It was stopped, and what it computed was thrown away.",
+        "Ask for fewer keys or bins, or let the owner allow more time.",
+    )

@@ -1,0 +1,93 @@
+"""How an engine names a schema's columns: by their place, so that no name of the owner's needs to be trusted or quoted.
+
+Column number i of the schema is `c<i>`: a number as FLOAT8 without NaN, a day as DATE, anything else as TEXT; missing
+is NULL. A number with declared bounds has its grid index beside it as `g<i>`. Names that differ only in case, hold
+quotes or are SQL's own words are therefore no special case in any query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from velado.data.schema import Column, Schema
+from velado.errors import QueryRefused, SchemaError
+from velado.query.engines.grid_index import LEAST_STEP
+from velado.query.grid import Grid
+from velado.query.unit import Unit
+
+Sort = Literal["number", "day", "text"]
+
+
+@dataclass(frozen=True)
+class Place:
+    """One column: its declaration, its number, how it is compared, and its grid if it has one."""
+
+    column: Column
+    number: int
+    sort: Sort
+    grid: Grid | None
+
+    @property
+    def name(self) -> str:
+        """The column's name in every statement."""
+        return f"c{self.number}"
+
+    @property
+    def index(self) -> str:
+        """The name of the column's grid index in every statement."""
+        return f"g{self.number}"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The places of all columns a schema declares, and how its numbers are written."""
+
+    places: Mapping[str, Place]
+    decimal: str = "."
+
+    @classmethod
+    def of(cls, schema: Schema, unit: Unit) -> Layout:
+        """Every declared column has a place, in the schema's order; the unit's column must be among them."""
+        if unit.column is not None and unit.column not in schema.columns:
+            raise SchemaError(
+                f"The unit is all rows with one value of '{unit.column}', which the schema does not name.",
+                "Whose rows belong together could not be told.",
+                "Add the column to the schema, or name another one.",
+            )
+        places = {}
+        for number, column in enumerate(schema.columns.values()):
+            sort: Sort = {"numeric": "number", "date": "day"}.get(column.kind, "text")  # type: ignore[assignment]
+            places[column.name] = Place(column, number, sort, _grid(column))
+        return cls(places, schema.decimal)
+
+    def place(self, name: str) -> Place:
+        """The place of a declared column, or QueryRefused."""
+        found = self.places.get(name)
+        if found is None:
+            raise QueryRefused(
+                f"There is no column '{name}' in the schema.",
+                "Only declared columns can be asked about.",
+                "Use a name the schema declares.",
+            )
+        return found
+
+    def on_grid(self, grid: Grid) -> Place:
+        """The place whose declared grid this is; any other grid was not prepared and is refused."""
+        place = self.place(grid.column)
+        if place.grid != grid:
+            raise QueryRefused(
+                f"Column '{grid.column}' is not summed on that grid.",
+                "The rows stand on the grid the schema declares.",
+                "Build the grid with Grid.of from the table's own schema.",
+            )
+        return place
+
+
+def _grid(column: Column) -> Grid | None:
+    try:
+        grid = Grid.of(column)
+    except QueryRefused:
+        return None
+    return grid if grid.step >= LEAST_STEP else None

@@ -1,0 +1,78 @@
+"""Where sums live: a declared number's cells, so that noise is drawn on whole numbers and no bit of a float leaks.
+
+A column with bounds [low, high] and step h has the indices ceil(low/h) .. floor(high/h). A cell of the table counts
+with the index nearest to its value (ties upward), clamped into that range. NaN is a missing cell; an infinity clamps to its bound.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from velado.data.schema import Column
+from velado.errors import QueryRefused
+
+# Without a declared step a number's range is cut into about this many cells: finer than any noise we add.
+DEFAULT_CELLS = 1 << 20
+# Sums of indices must fit a 64-bit integer with room for noise, whatever the table's size.
+MOST_INDEX = 1 << 40
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The whole numbers a column counts with: value = index x step, low <= index <= high."""
+
+    column: str
+    step: Fraction
+    low: int
+    high: int
+
+    @property
+    def centre(self) -> int:
+        """The index in the middle of the range; averages are summed as distances from it."""
+        return (self.low + self.high) // 2
+
+    @property
+    def reach(self) -> int:
+        """How far one row can move a sum of indices: max |index|."""
+        return max(abs(self.low), abs(self.high))
+
+    @property
+    def centred_reach(self) -> int:
+        """How far one row can move a sum of (index - centre)."""
+        return max(self.high - self.centre, self.centre - self.low)
+
+    def value(self, index: int | Fraction) -> float:
+        """The number an index stands for."""
+        return float(self.step * index)
+
+    @classmethod
+    def of(cls, column: Column) -> Grid:
+        """The grid the schema declares, or the reason why there is none. The rows are never asked."""
+        if column.kind != "numeric":
+            raise QueryRefused(
+                f"Column '{column.name}' is not declared numeric.",
+                "Sums, averages and quantiles are defined for numbers alone.",
+                f'Ask COUNT, or declare kind = "numeric" in [columns.{column.name}].',
+            )
+        if column.bounds is None:
+            raise QueryRefused(
+                f"Column '{column.name}' has no declared bounds.",
+                "Without public bounds one row could move the answer without limit, and bounds read off the rows would tell of them.",
+                f"Declare bounds = [low, high] in [columns.{column.name}] from what is publicly known.",
+            )
+        low, high = (Fraction(str(bound)) for bound in column.bounds)
+        if column.step is not None:
+            step = Fraction(str(column.step))
+        else:
+            # A power of two keeps index x step exact in floating point.
+            step = Fraction(2) ** (math.frexp(float(high - low))[1] - DEFAULT_CELLS.bit_length() + 1)
+        first, last = math.ceil(low / step), math.floor(high / step)
+        if last < first or max(abs(first), abs(last)) > MOST_INDEX:
+            raise QueryRefused(
+                f"The step declared for column '{column.name}' does not fit its bounds.",
+                "The bounds must hold at least one step and at most 2^40 of them.",
+                f"Change step or bounds in [columns.{column.name}].",
+            )
+        return cls(column.name, step, first, last)

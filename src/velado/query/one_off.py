@@ -1,0 +1,58 @@
+"""The ledger that goes with a file, so that asking from the command line is accounted for like any other asking.
+
+It lies beside the file as `<file>.ledger`, is made with the first question, and is found again by the next one. Without a budget
+of its own it holds exactly what the first question asks for: then nothing is left, and the owner must raise it on purpose.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from velado.query.budget import Budget
+from velado.query.ledger import Ledger
+from velado.query.store import create_ledger, ledger_exists, open_ledger
+
+ENDING = ".ledger"
+
+
+@dataclass(frozen=True)
+class Account:
+    """An open ledger, where it is, whether this call made it, and whether its budget is the first question's alone."""
+
+    ledger: Ledger
+    where: str
+    made: bool
+    only_this: bool
+
+
+def ledger_path(file: str | Path) -> Path:
+    """Where the ledger of a file lies unless another place is named: beside it."""
+    path = Path(file)
+    return path.with_name(path.name + ENDING)
+
+
+def has_ledger(file: str | Path) -> bool:
+    """Whether questions about this file are, or ever were, accounted for; answers without a promise are then refused."""
+    return ledger_exists(ledger_path(file))
+
+
+def account_of(
+    file: str | Path,
+    asked: Budget,
+    *,
+    where: str | Path | None = None,
+    seal: Path | None = None,
+    budget: Budget | None = None,
+) -> Account:
+    """The file's ledger, opened, or made with *budget* (else with exactly what is *asked*).
+
+    *where* is another path or a PostgreSQL address. A budget given for a ledger that exists is not applied: its total
+    changes only by `velado ledger raise`, which leaves an entry in the chain.
+    """
+    place = str(ledger_path(file) if where is None else where)
+    # Where only the seal is left, opening says that the ledger is gone; a new one would be a second budget.
+    if ledger_exists(place, seal):
+        return Account(open_ledger(place, seal), place, made=False, only_this=False)
+    ledger = create_ledger(place, Path(file).name or "table", budget or asked, seal)
+    return Account(ledger, place, made=True, only_this=budget is None)

@@ -1,0 +1,69 @@
+"""By what the ledger knows a question, and how the drawn numbers of its answer are kept there."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict
+from fractions import Fraction
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from velado.errors import LedgerError
+from velado.query.needs import Counts, cells_of
+from velado.query.plan import Plan
+
+LAYOUT = 1
+"""The layout of fingerprints and stored draws; another layout is another question."""
+
+
+def fingerprint(plan: Plan, version: str, spend: Fraction, extremes: str) -> str:
+    """Equal for two questions only if their answers are draws of one distribution over one content of the table.
+
+    SHA-256 over the canonical query, the table's version, the unit, the measure, the spend, how extremes are answered,
+    the domains of the keys, and every draw with its grid, sensitivity and scale. Aliases and the confidence of the
+    intervals are left out: they change how an answer is shown, not what was drawn.
+    """
+    unit = plan.unit
+    form = {
+        "layout": LAYOUT,
+        "query": plan.query.canonical(),
+        "version": version,
+        "unit": [unit.column, unit.rows, unit.dependence],
+        "measure": plan.measure,
+        "spend": spend,
+        "extremes": extremes,
+        "keys": [[key.column, list(key.domain)] for key in plan.keys],
+        "draws": [[type(draw.need).__name__, asdict(draw)] for draw in plan.draws],
+    }
+    text = json.dumps(form, ensure_ascii=False, separators=(",", ":"), sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def write_draws(drawn: tuple[Counts, ...], analyst: str) -> str:
+    """The drawn whole numbers as the ledger keeps them, with who asked first."""
+    arrays = [{"shape": list(array.shape), "numbers": array.ravel().tolist()} for array in drawn]
+    return json.dumps({"layout": LAYOUT, "analyst": analyst, "drawn": arrays}, separators=(",", ":"))
+
+
+def read_draws(text: str, plan: Plan) -> tuple[Counts, ...]:
+    """The numbers that `write_draws` wrote, checked against the plan's own shapes."""
+    try:
+        document: dict[str, Any] = json.loads(text)
+        arrays = document["drawn"]
+        good = document["layout"] == LAYOUT and len(arrays) == len(plan.draws)
+        good = good and all(
+            array["shape"][:1] == [cells_of(plan.keys)] and prod(array["shape"]) == len(array["numbers"])
+            for array in arrays
+        )
+        if not good:
+            raise ValueError
+        return tuple(np.array(array["numbers"], dtype=np.int64).reshape(array["shape"]) for array in arrays)
+    except (ValueError, KeyError, TypeError, OverflowError):
+        raise LedgerError(
+            "The ledger holds an answer to this question that cannot be read.",
+            "Drawing another would tell more than was paid for.",
+            "Check the ledger with `velado ledger verify`, or ask with another spend.",
+        ) from None

@@ -1,0 +1,19 @@
+"""Where ledgers are kept: a SQLite file, a PostgreSQL server, or this process's memory.
+
+All share one chain (`chain`), one account with its rules (`account`), one ledger (`chained`) and one seal (`seal`);
+a store only keeps entries in order and makes them durable (`sqlite_store`, `postgres_store`).
+"""
+
+from velado.query.store.chain import Entry
+from velado.query.store.chained import ChainedLedger
+from velado.query.store.opening import create_ledger, ledger_exists, memory_ledger, open_ledger, seal_of
+
+__all__ = [
+    "ChainedLedger",
+    "Entry",
+    "create_ledger",
+    "ledger_exists",
+    "memory_ledger",
+    "open_ledger",
+    "seal_of",
+]

@@ -1,0 +1,275 @@
+"""The account a chain adds up to: every rule of the budget, checked entry by entry, in memory. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+from velado.errors import BudgetExceeded, LedgerError, ParameterError
+from velado.query.budget import Budget
+from velado.query.ledger import Charge, Reservation, State
+from velado.query.store.chain import START, VERSION, Entry, Kind, broken, check_link, fraction, make_entry
+
+# Sums of odd fractions grow without end; beyond this many bits they are refused rather than added ever more slowly.
+MOST_BITS = 8192
+LONGEST_NAME = 200
+
+
+@dataclass
+class Account:
+    """What the entries up to *number* say. `take` folds one more entry in and raises at the first broken rule.
+
+    Cost: O(1) an entry; memory grows with the questions answered and the reservations that wait.
+    """
+
+    key: bytes
+    ledger: str
+    number: int = 0
+    head: str = START
+    dataset: str = ""
+    budget: Budget | None = None
+    spent: Fraction = Fraction(0)
+    by_analyst: dict[str, Fraction] = field(default_factory=dict)
+    caps: dict[str, Fraction] = field(default_factory=dict)
+    waiting: dict[int, tuple[str, str]] = field(default_factory=dict)
+    answered: dict[str, int] = field(default_factory=dict)
+    answers: int = 0
+
+    def state(self) -> State:
+        """The account as a frozen value."""
+        return State(
+            self.dataset,
+            self._budget(),
+            self.spent,
+            dict(sorted(self.by_analyst.items())),
+            dict(sorted(self.caps.items())),
+            self.number,
+            self.answers,
+            self.head,
+        )
+
+    def take(self, entry: Entry) -> None:
+        """Fold *entry* in, or raise LedgerError; after an error the account is of no more use."""
+        number = self.number + 1
+        check_link(self.key, entry, number, self.head)
+        said = entry.fields()
+        if (entry.kind == "open") != (number == 1):
+            raise broken(number, "a ledger is opened once, by its first entry")
+        rule = _RULES.get(entry.kind)
+        if rule is None:
+            raise broken(number, "it is of an unknown kind")
+        try:
+            rule(self, entry, said)
+            if fraction(said["spent"], number) != self.spent:
+                raise broken(number, "its running total is not the sum of the costs")
+        except (KeyError, TypeError, ParameterError):
+            raise broken(number, "a part of it is missing or has the wrong type") from None
+        self.number, self.head = entry.number, entry.hash
+
+    def _budget(self) -> Budget:
+        if self.budget is None:
+            raise interrupted()
+        return self.budget
+
+    def _entry(self, kind: Kind, **payload: Any) -> Entry:
+        entry = make_entry(self.key, self.number + 1, self.head, kind, payload)
+        self.take(entry)
+        return entry
+
+    def open(self, dataset: str, budget: Budget, at: str) -> Entry:
+        """The first entry: whose budget this is, and how much."""
+        delta = None if budget.delta is None else str(budget.delta)
+        held = {"measure": budget.measure, "total": str(budget.total), "delta": delta}
+        return self._entry(
+            "open", version=VERSION, ledger=self.ledger, dataset=dataset, budget=held, spent="0", at=at
+        )
+
+    def reserve(self, charge: Charge, at: str) -> Entry:
+        """Debit *charge*, or raise BudgetExceeded (total, then cap) and change nothing."""
+        budget = self._budget()
+        _check_name(charge.analyst)
+        if charge.cost < 0:
+            raise ParameterError(
+                "A cost is below zero.",
+                "It would give budget back, and what was learnt cannot be unlearnt.",
+                "Ask with a cost of zero or more.",
+            )
+        spent = self.spent + charge.cost
+        own = self.by_analyst.get(charge.analyst, Fraction(0)) + charge.cost
+        cap = self.caps.get(charge.analyst)
+        if spent > budget.total:
+            raise BudgetExceeded(
+                f"The answer would cost {_about(charge.cost)} of {budget.measure}; "
+                f"{_about(budget.total - self.spent)} of {_about(budget.total)} is left.",
+                "All answers together would tell more than the owner of the data allowed.",
+                "Ask with a smaller cost, or ask the owner to raise the budget (velado ledger raise).",
+            )
+        if cap is not None and own > cap:
+            left = max(cap - own + charge.cost, Fraction(0))
+            raise BudgetExceeded(
+                f"The answer would cost {_about(charge.cost)} of {budget.measure}; "
+                f"{_about(left)} of this analyst's share of {_about(cap)} is left.",
+                "The owner of the data set a most for each analyst.",
+                "Ask with a smaller cost, or ask the owner for a larger share (velado ledger cap).",
+            )
+        if max(spent.denominator.bit_length(), own.denominator.bit_length()) > MOST_BITS:
+            raise ParameterError(
+                "The cost cannot be added up exactly in reasonable space.",
+                "Its denominator has too little in common with those of the costs before it.",
+                "Choose a cost with fewer digits, for example 0.1 or 1/8.",
+            )
+        return self._entry(
+            "reserve",
+            analyst=charge.analyst,
+            question=charge.question,
+            text=charge.text,
+            cost=str(charge.cost),
+            spent=str(spent),
+            analyst_spent=str(own),
+            at=at,
+        )
+
+    def answer(self, reservation: Reservation, question: str, answer: str, at: str) -> Entry:
+        """The answer of a reservation that waits for it."""
+        if self.waiting.get(reservation.number) != (question, reservation.head):
+            raise LedgerError(
+                f"Entry {reservation.number} is not a reservation that waits for an answer to this question.",
+                "An answer without its debit would be unpaid, and a second one would be noise to average away.",
+                "Reserve first, and record each answer once.",
+            )
+        return self._entry(
+            "answer",
+            reservation=reservation.number,
+            question=question,
+            answer=answer,
+            spent=str(self.spent),
+            at=at,
+        )
+
+    def cap(self, analyst: str, cap: Fraction, at: str) -> Entry:
+        """From here on *analyst* may have spent at most *cap* in all."""
+        _check_name(analyst)
+        if cap < 0 or cap.denominator.bit_length() > MOST_BITS:
+            raise ParameterError(
+                "A cap must be zero or a positive number.",
+                "It is the most one analyst may spend in all.",
+                "Write for example 0.5; zero lets the analyst ask nothing more.",
+            )
+        return self._entry("cap", analyst=analyst, cap=str(cap), spent=str(self.spent), at=at)
+
+    def raise_budget(self, total: Fraction, reason: str, at: str) -> Entry:
+        """A larger total from here on, with the owner's reason."""
+        budget = self._budget()
+        if total <= budget.total:
+            raise ParameterError(
+                f"The new total is not above the present one of {_about(budget.total)}.",
+                "A budget only ever grows, so that what was promised when an answer was given stays true.",
+                "Name a larger total, or cap the analysts (velado ledger cap).",
+            )
+        if not reason.strip():
+            raise ParameterError(
+                "The budget is raised without a reason.",
+                "Whoever reads the ledger later must be able to see why more was allowed.",
+                "Give one, for example --reason 'second study approved'.",
+            )
+        replace(budget, total=total)
+        return self._entry("raise", total=str(total), reason=reason, spent=str(self.spent), at=at)
+
+
+def fold(key: bytes, ledger: str, entries: Iterable[Entry]) -> Account:
+    """The account of a whole chain, every hash and rule checked. LedgerError names the first entry that does not hold."""
+    account = Account(key, ledger)
+    for entry in entries:
+        account.take(entry)
+    return account
+
+
+def interrupted() -> LedgerError:
+    """The error for a ledger without a first entry."""
+    return LedgerError(
+        "The ledger has no entry.",
+        "Its making was interrupted, so no budget was ever set.",
+        "Make it again: velado ledger open.",
+    )
+
+
+def _open(account: Account, entry: Entry, said: Mapping[str, Any]) -> None:
+    if said["version"] != VERSION:
+        raise broken(entry.number, "it was written by another version of velado")
+    if said["ledger"] != account.ledger:
+        raise broken(entry.number, "it opens another ledger")
+    held = said["budget"]
+    delta = None if held["delta"] is None else fraction(held["delta"], entry.number)
+    if held["measure"] not in ("epsilon", "rho"):
+        raise broken(entry.number, "its measure is unknown")
+    account.budget = Budget(held["measure"], fraction(held["total"], entry.number), delta)
+    account.dataset = _text(said["dataset"])
+
+
+def _reserve(account: Account, entry: Entry, said: Mapping[str, Any]) -> None:
+    cost, analyst = fraction(said["cost"], entry.number), _text(said["analyst"])
+    spent = account.spent + cost
+    own = account.by_analyst.get(analyst, Fraction(0)) + cost
+    if spent > account._budget().total:
+        raise broken(entry.number, "it spends more than the budget")
+    if own > account.caps.get(analyst, own):
+        raise broken(entry.number, "it spends more than the analyst's cap")
+    if fraction(said["analyst_spent"], entry.number) != own:
+        raise broken(entry.number, "its running total of the analyst is not the sum of the costs")
+    if fraction(said["spent"], entry.number) != spent:
+        raise broken(entry.number, "its running total is not the sum of the costs")
+    question = _text(said["question"])
+    account.spent = spent
+    account.by_analyst[analyst] = own
+    account.waiting[entry.number] = (question, entry.hash)
+
+
+def _answer(account: Account, entry: Entry, said: Mapping[str, Any]) -> None:
+    question = _text(said["question"])
+    _text(said["answer"])
+    if (
+        account.waiting.get(said["reservation"], ("",))[0] != question
+        or said["reservation"] not in account.waiting
+    ):
+        raise broken(entry.number, "it answers no reservation that waits")
+    del account.waiting[said["reservation"]]
+    # Two people may ask the same at once and both pay; from then on everybody is given the first answer.
+    account.answered.setdefault(question, entry.number)
+    account.answers += 1
+
+
+def _cap(account: Account, entry: Entry, said: Mapping[str, Any]) -> None:
+    account.caps[_text(said["analyst"])] = fraction(said["cap"], entry.number)
+
+
+def _raise(account: Account, entry: Entry, said: Mapping[str, Any]) -> None:
+    budget, total = account._budget(), fraction(said["total"], entry.number)
+    if total <= budget.total:
+        raise broken(entry.number, "it lowers the budget")
+    account.budget = replace(budget, total=total)
+
+
+_RULES = {"open": _open, "reserve": _reserve, "answer": _answer, "cap": _cap, "raise": _raise}
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _check_name(analyst: str) -> None:
+    if not analyst or len(analyst) > LONGEST_NAME:
+        raise ParameterError(
+            f"An analyst's name must have 1 to {LONGEST_NAME} characters.",
+            "What each analyst spent is kept under that name.",
+            "Name who asks, for example --analyst maria.",
+        )
+
+
+def _about(value: Fraction) -> str:
+    """A fraction for a sentence: exact where it is short, else six digits."""
+    text = str(value)
+    return text if len(text) <= 9 else f"about {float(value):.6g}"

@@ -1,0 +1,183 @@
+"""A ledger's entries in one SQLite file: a write-ahead log, synced at every commit, one writer at a time.
+
+Not for network file systems: SQLite's locks and its shared memory need a local disk.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+
+from velado.errors import LedgerError
+from velado.query.store.chain import Entry, entry_of
+from velado.query.store.seal import sync_folder
+
+APPLICATION = 0x56454C4C  # "VELL", SQLite's application_id
+_TABLE = (
+    "CREATE TABLE IF NOT EXISTS entries (number INTEGER PRIMARY KEY, kind TEXT NOT NULL, "
+    "payload TEXT NOT NULL, previous TEXT NOT NULL, hash TEXT NOT NULL)"
+)
+_COLUMNS = "number, kind, payload, previous, hash"
+MEMORY = ":memory:"
+
+
+class SQLitePlace:
+    """The address of a ledger file."""
+
+    def __init__(self, path: Path) -> None:
+        # One file has one seal, by whichever link it is reached.
+        self.path = Path(os.path.realpath(path))
+
+    @property
+    def identity(self) -> str:
+        """The file's real absolute path."""
+        return f"file:{self.path}"
+
+    @property
+    def name(self) -> str:
+        """The path."""
+        return str(self.path)
+
+    def present(self) -> bool:
+        """Whether anything has that name; its log without it is a deleted ledger."""
+        return os.path.lexists(self.path) or os.path.lexists(f"{self.path}-wal")
+
+    def open(self) -> SQLiteShelf:
+        """The ledger in the file."""
+        return SQLiteShelf(self.path)
+
+    def create(self) -> SQLiteShelf:
+        """A new file that the user alone may read."""
+        try:
+            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+            shelf = SQLiteShelf(self.path, new=True)
+            sync_folder(self.path.parent)
+        except OSError as error:
+            raise _unusable(self.name, str(error.strerror)) from None
+        return shelf
+
+
+class SQLiteShelf:
+    """An open ledger file, or with *path* None a ledger in memory. Callers see to it that one thread uses it at a time."""
+
+    def __init__(self, path: Path | None, new: bool = False) -> None:
+        self._path = path
+        self._name = MEMORY if path is None else str(path)
+        if path is not None and not path.is_file():
+            raise _unusable(self._name, "it is not a file" if os.path.lexists(path) else "it is not there")
+        address = MEMORY if path is None else f"{path.as_uri()}?mode=rw"
+        with _told(self._name):
+            self._base = sqlite3.connect(
+                address, uri=path is not None, isolation_level=None, check_same_thread=False, timeout=30.0
+            )
+        self._file = None if path is None else _which(path)
+        try:
+            self._prepare(new or path is None)
+        except BaseException:
+            self._base.close()
+            raise
+
+    def _prepare(self, new: bool) -> None:
+        with _told(self._name):
+            run = self._base.execute
+            run("PRAGMA trusted_schema = OFF")
+            run("PRAGMA cell_size_check = ON")
+            mark = run("PRAGMA application_id").fetchone()[0]
+            tables = run("SELECT count(*) FROM sqlite_master").fetchone()[0]
+            if mark != APPLICATION and not (new and mark == 0 and tables == 0):
+                raise _unusable(self._name, "it is not a ledger")
+            if self._path is not None and run("PRAGMA journal_mode = WAL").fetchone()[0] != "wal":
+                raise _unusable(self._name, "its disk does not allow a write-ahead log")
+            run("PRAGMA synchronous = FULL")
+            # Elsewhere the system's sync is enough; on macOS only this one reaches the disk.
+            run("PRAGMA fullfsync = ON")
+            if new:
+                with self.writing():
+                    run(f"PRAGMA application_id = {APPLICATION}")
+                    run(_TABLE)
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """The write lock from here to the commit, so that reading, checking and appending are one step."""
+        with _told(self._name):
+            if self._path is not None and self._file != _which(self._path):
+                raise _unusable(self._name, "it was moved, replaced or deleted while in use")
+            self._base.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._base.execute("COMMIT")
+            except BaseException:
+                with suppress(sqlite3.Error):
+                    self._base.execute("ROLLBACK")
+                raise
+
+    def at(self, number: int) -> Entry | None:
+        """The entry with this number."""
+        found = self._read("WHERE number = ?", (number,))
+        return found[0] if found else None
+
+    def after(self, number: int, limit: int) -> list[Entry]:
+        """Up to *limit* entries above *number*, in order."""
+        return self._read("WHERE number > ? ORDER BY number LIMIT ?", (number, limit))
+
+    def append(self, entries: Sequence[Entry]) -> None:
+        """Add entries, inside `writing`."""
+        with _told(self._name):
+            self._base.executemany(
+                f"INSERT INTO entries ({_COLUMNS}) VALUES (?, ?, ?, ?, ?)",
+                [(e.number, e.kind, e.payload, e.previous, e.hash) for e in entries],
+            )
+
+    def close(self) -> None:
+        """Give the file back."""
+        with suppress(sqlite3.Error):
+            self._base.close()
+
+    def _read(self, where: str, values: tuple[int, ...]) -> list[Entry]:
+        with _told(self._name), closing(self._base.cursor()) as cursor:
+            rows = cursor.execute(f"SELECT {_COLUMNS} FROM entries {where}", values).fetchall()
+        return [entry_of(row) for row in rows]
+
+
+def _which(path: Path) -> tuple[int, int]:
+    """Which file a name stands for now."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return (-1, -1)
+    return (found.st_dev, found.st_ino)
+
+
+@contextmanager
+def _told(name: str) -> Iterator[None]:
+    """SQLite's errors as a LedgerError that names SQLite's reason; SQLite's own text may repeat a cell."""
+    try:
+        yield
+    except (sqlite3.Error, UnicodeError, OverflowError) as error:
+        code = getattr(error, "sqlite_errorname", None) or type(error).__name__
+        raise _unusable(name, _REASONS.get(code.split("_")[1] if "_" in code else "", code)) from None
+
+
+_REASONS = {
+    "NOTADB": "it is not a ledger, or was damaged",
+    "CORRUPT": "it is damaged",
+    "READONLY": "it is read-only",
+    "CANTOPEN": "it cannot be opened",
+    "PERM": "its permissions do not allow it",
+    "FULL": "the disk is full",
+    "IOERR": "the disk does not write or read",
+    "BUSY": "another program holds it",
+    "LOCKED": "another program holds it",
+    "ERROR": "it is not a ledger, or was damaged",
+}
+
+
+def _unusable(name: str, reason: str) -> LedgerError:
+    return LedgerError(
+        f"The ledger cannot be used: {name}: {reason}.",
+        "Every answer must be paid for durably before it is drawn, so nothing is answered.",
+        "Mend the file's place, space and permissions, or put its newest copy back; never delete it.",
+    )

@@ -1,0 +1,164 @@
+"""What may be asked, as frozen values: the SQL text ends here, and engines see nothing else.
+
+A query is one table, some aggregates, a predicate and keys. Two texts that mean the same have one canonical form,
+and that form is what the ledger knows a query by.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date
+from fractions import Fraction
+from typing import Literal
+
+Value = str | Fraction | date
+Comparison = Literal["=", "<>", "<", "<=", ">", ">="]
+AggregateKind = Literal["count", "sum", "avg", "min", "max", "quantile", "histogram"]
+
+
+@dataclass(frozen=True)
+class Compare:
+    """`column operator value`; a missing cell is unknown, as in SQL."""
+
+    column: str
+    operator: Comparison
+    value: Value
+
+
+@dataclass(frozen=True)
+class In:
+    """`column IN (values)`, values sorted and different."""
+
+    column: str
+    values: tuple[Value, ...]
+
+
+@dataclass(frozen=True)
+class Like:
+    """`column LIKE pattern`: % is any text, _ one character, no escape, case counts."""
+
+    column: str
+    pattern: str
+
+
+@dataclass(frozen=True)
+class IsNull:
+    """`column IS NULL`: true for a missing cell, never unknown."""
+
+    column: str
+
+
+@dataclass(frozen=True)
+class Not:
+    """`NOT part`; not unknown is unknown."""
+
+    part: Predicate
+
+
+@dataclass(frozen=True)
+class And:
+    """Every part, at least two, in canonical order."""
+
+    parts: tuple[Predicate, ...]
+
+
+@dataclass(frozen=True)
+class Or:
+    """Any part, at least two, in canonical order."""
+
+    parts: tuple[Predicate, ...]
+
+
+Predicate = Compare | In | Like | IsNull | Not | And | Or
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """One number (or, for a histogram, one per bin) to answer for every key.
+
+    *column* None is `COUNT(*)`. *at* is a quantile's level strictly between 0 and 1, *bins* a histogram's number of
+    equal cells between the declared bounds. *alias* names the column of the result and does not change the question.
+    """
+
+    kind: AggregateKind
+    column: str | None = None
+    at: Fraction | None = None
+    bins: int | None = None
+    alias: str = ""
+
+
+@dataclass(frozen=True)
+class Query:
+    """What is asked of one table: aggregates, of the rows where the predicate is true, for every key."""
+
+    table: str
+    aggregates: tuple[Aggregate, ...]
+    where: Predicate | None = None
+    keys: tuple[str, ...] = ()
+
+    def canonical(self) -> str:
+        """One text for every way to ask the same: aliases left out, parts in order, numbers as fractions.
+
+        The order of aggregates and keys is kept because it is the order of the answer's columns.
+        """
+        return json.dumps(
+            {
+                "table": self.table,
+                "aggregates": [
+                    [a.kind, a.column, None if a.at is None else str(a.at), a.bins] for a in self.aggregates
+                ],
+                "where": None if self.where is None else predicate_form(self.where),
+                "keys": list(self.keys),
+            },
+            ensure_ascii=False,
+            separators=(",", ":"),
+        )
+
+    def columns(self) -> tuple[str, ...]:
+        """Every column the query touches, each once, sorted."""
+        touched = {a.column for a in self.aggregates if a.column is not None} | set(self.keys)
+        touched |= {leaf.column for leaf in leaves(self.where)}
+        return tuple(sorted(touched))
+
+
+def value_form(value: Value) -> list[str]:
+    """A literal with its type, so that the text '1' and the number 1 differ."""
+    if isinstance(value, Fraction):
+        return ["number", str(value)]
+    if isinstance(value, date):
+        return ["date", value.isoformat()]
+    return ["text", value]
+
+
+def predicate_form(predicate: Predicate) -> list[object]:
+    """A predicate as nested lists, for the canonical text and for sorting parts."""
+    match predicate:
+        case Compare(column, operator, value):
+            return [operator, column, value_form(value)]
+        case In(column, values):
+            return ["in", column, *[value_form(value) for value in values]]
+        case Like(column, pattern):
+            return ["like", column, pattern]
+        case IsNull(column):
+            return ["null", column]
+        case Not(part):
+            return ["not", predicate_form(part)]
+        case And(parts):
+            return ["and", *[predicate_form(part) for part in parts]]
+        case Or(parts):
+            return ["or", *[predicate_form(part) for part in parts]]
+
+
+def leaves(predicate: Predicate | None) -> Iterator[Compare | In | Like | IsNull]:
+    """The predicate's tests of single columns, left to right."""
+    if predicate is None:
+        return
+    if isinstance(predicate, And | Or):
+        for part in predicate.parts:
+            yield from leaves(part)
+    elif isinstance(predicate, Not):
+        yield from leaves(predicate.part)
+    else:
+        yield predicate

@@ -1,0 +1,133 @@
+"""Every reproduction by name, found in the modules listed here; the modules are imported when a name is asked for.
+
+A module has a tuple `REPRODUCTIONS`. To add one: write it there, and list its module in MODULES.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from velado.anonymize.goal import Progress
+from velado.errors import ParameterError, TableError
+
+Cell = str | int | float | None
+MODULES: tuple[str, ...] = ("velado.study.papers.correlated",)
+
+
+@dataclass(frozen=True)
+class Reproduced:
+    """A table of results: what was *published*, *ours* beside it; a *note* on how, and what it promises people."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    note: str
+    promise: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Rows as mappings from column to cell."""
+        return {
+            "columns": list(self.columns),
+            "rows": [dict(zip(self.columns, row, strict=True)) for row in self.rows],
+            "note": self.note,
+            "promise": self.promise,
+        }
+
+
+Run = Callable[[Path, Progress], Reproduced]
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """One table or figure of *source*. *needs* are files below the data folder; *quick* a shorter run, where there is one."""
+
+    name: str
+    source: str
+    title: str
+    needs: tuple[str, ...]
+    run: Run
+    quick: Run | None = None
+
+    def carry_out(self, data: Path, progress: Progress, quick: bool = False) -> Reproduced:
+        """The result, from the files below *data*; says which file is missing and where to put it."""
+        missing = [name for name in self.needs if not (data / name).is_file()]
+        if missing:
+            raise TableError(
+                f"'{self.name}' needs {', '.join(missing)}, which the data folder does not hold.",
+                "The paper's own data is not part of velado.",
+                f"Put the file at '{missing[0]}' below the data folder, and name that folder by --data or VELADO_DATA.",
+            )
+        return (self.quick if quick and self.quick is not None else self.run)(data, progress)
+
+
+def reproductions() -> tuple[Reproduction, ...]:
+    """Every reproduction, in the order of MODULES."""
+    found: list[Reproduction] = []
+    for module in MODULES:
+        found += import_module(module).REPRODUCTIONS
+    names = [one.name for one in found]
+    if len(set(names)) < len(names):
+        twice = sorted({name for name in names if names.count(name) > 1})
+        raise ParameterError(
+            f"Two reproductions are called {', '.join(twice)}.",
+            "A name must say which one is meant.",
+            "Rename one of them.",
+        )
+    return tuple(found)
+
+
+def reproduction_named(name: str) -> Reproduction:
+    """The reproduction of this name, or an error that suggests the nearest."""
+    known = reproductions()
+    for one in known:
+        if one.name == name:
+            return one
+    near = difflib.get_close_matches(name, [one.name for one in known], n=1, cutoff=0.4)
+    raise ParameterError(
+        f"There is no reproduction '{name}'.",
+        f"{len(known)} are known.",
+        f"Did you mean '{near[0]}'?" if near else "See `velado reproduce --list`.",
+    )
+
+
+def shown(cell: Cell) -> str:
+    """A cell as a person reads it: numbers to four digits, nothing as a dash."""
+    if cell is None:
+        return "-"
+    if isinstance(cell, float):
+        return f"{cell:,.0f}" if abs(cell) >= 1000 else f"{cell:.4g}"
+    return f"{cell:,}" if isinstance(cell, int) else cell
+
+
+def to_markdown(reproduction: Reproduction, reproduced: Reproduced) -> str:
+    """The result as a Markdown section."""
+    lines = [
+        f"## {reproduction.title}",
+        "",
+        f"Source: {reproduction.source}. Promise: {reproduced.promise}.",
+        "",
+        "| " + " | ".join(reproduced.columns) + " |",
+        "|" + "---|" * len(reproduced.columns),
+        *(
+            "| " + " | ".join(shown(cell).replace("|", "\\|") for cell in row) + " |"
+            for row in reproduced.rows
+        ),
+        "",
+        reproduced.note,
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def to_dict(reproduction: Reproduction, reproduced: Reproduced) -> dict[str, Any]:
+    """The result with its name and source, as JSON would hold it."""
+    return {
+        "name": reproduction.name,
+        "source": reproduction.source,
+        "title": reproduction.title,
+        **reproduced.to_dict(),
+    }

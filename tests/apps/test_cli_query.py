@@ -1,0 +1,163 @@
+"""`velado query` from the shell: answers, prices, ledgers beside files, and refusals that cost nothing."""
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from velado.apps.cli import run
+from velado.query.answer import Answer
+
+SCHEMA = """
+[columns.home]
+role = "identifier"
+kind = "text"
+group = true
+max_rows = 3
+[columns.sex]
+role = "quasi"
+kind = "categorical"
+values = ["F", "M"]
+[columns.age]
+role = "quasi"
+kind = "numeric"
+bounds = [0, 100]
+step = 1
+"""
+COUNT = "SELECT COUNT(*) AS n FROM people"
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("VELADO_STATE", str(tmp_path / "state"))
+    monkeypatch.chdir(tmp_path)
+    rows = [f"h{at // 2},{'FM'[at % 2]},{at % 90}" for at in range(400)]
+    (tmp_path / "people.csv").write_text("home,sex,age\n" + "\n".join(rows) + "\n", "utf-8")
+    (tmp_path / "schema.toml").write_text(SCHEMA, "utf-8")
+    return tmp_path
+
+
+def ask(*more: str, sql: str = COUNT, epsilon: str = "2") -> int:
+    return run(["query", "people.csv", "--schema", "schema.toml", "--epsilon", epsilon, sql, *more])
+
+
+def test_an_answer_is_shown_with_promise_cost_and_ledger(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ask("--budget", "5") == 0
+    shown = capsys.readouterr().out
+    assert "Promise (guaranteed)" in shown and "'home' (at most 3 count)" in shown
+    assert "Cost: epsilon 2" in shown and "of 5" in shown and "people.csv.ledger" in shown
+    assert (place / "people.csv.ledger").is_file()
+
+
+def test_the_same_question_again_shows_the_same_numbers_for_nothing(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ask("--json") == 0
+    first = Answer.from_dict(json.loads(capsys.readouterr().out))
+    assert ask("--json", sql="select count(*) as people from people") == 0
+    again = Answer.from_dict(json.loads(capsys.readouterr().out))
+    assert again.stored and not first.stored and again.value == first.value
+    assert abs(first.value - 400) < 100 and first.guarantee["covers"].startswith("every answer recorded")
+
+
+def test_without_a_budget_the_first_question_uses_it_up(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ask() == 0
+    assert "used up" in capsys.readouterr().out
+    assert ask(sql="SELECT AVG(age) FROM people") == 7
+    assert "What to do:" in capsys.readouterr().err
+
+
+def test_a_later_budget_is_not_applied_in_silence(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert ask("--budget", "5") == 0
+    assert ask("--budget", "50", sql="SELECT COUNT(*) FROM people WHERE age > 3") == 0
+    assert "--budget was not applied" in capsys.readouterr().out
+
+
+def test_a_price_makes_no_ledger_and_needs_no_rows(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (place / "people.csv").unlink()
+    assert ask("--price", sql="SELECT AVG(age), COUNT(*) FROM people") == 0
+    assert "laplace" in capsys.readouterr().out
+    assert ask("--price", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["draws"][0]["sensitivity"] == 3
+    assert not (place / "people.csv.ledger").exists()
+    assert ask("--price", "--extremes", "bound", sql="SELECT MAX(age) FROM people") == 0
+    assert "costs nothing" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "json"])
+def test_the_answer_is_written_where_asked(place: Path, ending: str) -> None:
+    path = place / f"answer.{ending}"
+    assert ask("-o", str(path), "--quiet", sql="SELECT sex, COUNT(*) AS n FROM people GROUP BY sex") == 0
+    if ending == "json":
+        frame = Answer.from_dict(json.loads(path.read_text("utf-8"))).frame
+    else:
+        frame = pl.read_csv(path) if ending == "csv" else pl.read_parquet(path)
+    assert frame.columns == ["sex", "n", "n_low", "n_high"] and frame.height == 3
+
+
+@pytest.mark.parametrize(
+    ("more", "sql", "code"),
+    [
+        ((), "SELECT home FROM people", 2),
+        ((), "SELECT COUNT(*) FROM elsewhere", 2),
+        (("--unit", "sex"), COUNT, 2),
+        (("--rows", "3"), COUNT, 2),
+        (("--unit", "record", "--rows", "3"), COUNT, 2),
+        (("--unit", "nowhere", "--rows", "3"), COUNT, 2),
+        (("--delta", "1e-9"), COUNT, 2),
+        (("--rho", "0.1"), COUNT, 2),
+        (("--extremes", "exact"), COUNT, 2),
+        (("--confidence", "1"), COUNT, 2),
+        (("--engine", "oracle"), COUNT, 2),
+        (("--engine", "postgresql://nowhere/x"), COUNT, 2),
+        (("-o", "answer.xlsx"), COUNT, 2),
+        (("-o", "schema.toml.json"), COUNT, 5),
+        (("--budget", "nothing"), COUNT, 2),
+    ],
+)
+def test_what_is_refused_makes_no_ledger(
+    place: Path, more: tuple[str, ...], sql: str, code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (place / "schema.toml.json").write_text("{}", "utf-8")
+    assert ask(*more, sql=sql) == code
+    assert "Traceback" not in capsys.readouterr().err
+    assert not (place / "people.csv.ledger").exists()
+
+
+def test_a_missing_file_makes_no_ledger(place: Path) -> None:
+    (place / "people.csv").unlink()
+    assert ask() == 3 and not (place / "people.csv.ledger").exists()
+
+
+def test_strict_mode_warns_of_the_group_the_schema_names(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ask("--unit", "record") == 0
+    shown = capsys.readouterr()
+    assert "one record, if rows tell nothing of one another" in shown.out and "'home'" in shown.err
+
+
+def test_rho_is_an_account_of_its_own(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    base = ["query", "people.csv", "--schema", "schema.toml", COUNT]
+    assert run([*base, "--rho", "0.5", "--delta", "1e-9", "--budget", "1", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["guarantee"]["definition"] == "rho-zCDP" and "implies" in found["guarantee"]["budget"]
+    assert run([*base, "--epsilon", "0.1"]) == 2
+    assert "counts in rho" in capsys.readouterr().err
+
+
+def test_portuguese_says_the_same(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert ask("--lang", "pt", "--budget", "2.5") == 0
+    shown = capsys.readouterr().out
+    assert "Promessa (garantida)" in shown and "Custo: epsilon 2" in shown and "2,5" in shown
+
+
+def test_a_parquet_file_is_asked_the_same_way(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pl.read_csv(place / "people.csv").write_parquet(place / "people.parquet")
+    assert run(["query", "people.parquet", "-s", "schema.toml", "-e", "2", COUNT, "--json"]) == 0
+    assert abs(json.loads(capsys.readouterr().out)["rows"][0][0] - 400) < 100

@@ -1,0 +1,139 @@
+"""Bugs put in on purpose: each must turn the suite red, or the suite would not have told us of a real one.
+
+The package and its tests are copied, one text is changed, and the tests that guard it are run in a process of their own. A
+change whose text is no longer found fails too: the bug must then be seeded anew where the code went.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+AUDIT = "tests/query/audit/test_epsilon_audit.py"
+
+
+@dataclass(frozen=True)
+class Bug:
+    """In *file*, each text of *changes* becomes another; *guards* are the tests that must notice."""
+
+    name: str
+    file: str
+    changes: tuple[tuple[str, str], ...]
+    guards: tuple[str, ...]
+
+
+BUGS = (
+    Bug(
+        "half the scale",
+        "query/noise.py",
+        (
+            (
+                "noisy = measurement(mechanism, measure, scale)(bounded",
+                "noisy = measurement(mechanism, measure, scale / 2)(bounded",
+            ),
+        ),
+        (f"{AUDIT}::test_one_group_is_hidden_as_well_as_the_answer_claims[count]",),
+    ),
+    Bug(
+        "the most rows are left out of the sensitivity",
+        "query/unit.py",
+        (("return reach * self.rows", "return reach"),),
+        (f"{AUDIT}::test_one_group_is_hidden_as_well_as_the_answer_claims[count]",),
+    ),
+    Bug(
+        "groups are not cut to their most rows",
+        "query/engines/duckdb_load.py",
+        (("WHERE n > {unit.rows})", "WHERE n > {unit.rows + 1000000})"),),
+        (f"{AUDIT}::test_a_group_larger_than_the_most_is_hidden_too",),
+    ),
+    Bug(
+        "debit after the answer",
+        "query/session.py",
+        (
+            ("        reservation = self._ledger.reserve(Charge(", "        charge = (Charge("),
+            ("        return drawn, self._ledger.record(reservation, ", "        reservation = self._ledger.reserve(charge)\n        return drawn, self._ledger.record(reservation, "),
+        ),
+        ("tests/query/test_session.py::test_the_debit_stands_before_a_row_is_looked_at",),
+    ),
+    Bug(
+        "no lock around a question",
+        "query/session.py",
+        (("            with lock:\n                yield", "            yield"),),
+        ("tests/query/test_session_replay.py::test_threads_that_ask_the_same_at_once_pay_once_and_see_one_answer",),
+    ),
+    Bug(
+        "no lock around the ledger",
+        "query/store/chained.py",
+        (
+            ("            with keeper.held():\n                with shelf.writing():", "            if True:\n                with shelf.writing():"),
+        ),
+        ("tests/query/store/test_processes.py::test_processes_on_a_budget_for_b_get_exactly_b_answers",),
+    ),
+    Bug(
+        "numpy's noise",
+        "query/noise.py",
+        (
+            (
+                "noisy = measurement(mechanism, measure, scale)(bounded.ravel().tolist())",
+                "noisy = bounded.ravel() + np.rint(np.random.default_rng().laplace(0, scale, bounded.size))",
+            ),
+        ),
+        ("tests/test_layers.py", "tests/query/test_noise.py::test_nothing_safe_can_reach_numpys_random_numbers"),
+    ),
+)  # fmt: skip
+
+
+def copy(folder: Path) -> Path:
+    """The package, its tests and their settings, in a folder of their own."""
+    ignored = shutil.ignore_patterns("__pycache__", "*.nbi", "*.nbc")
+    for name in ("src", "tests"):
+        shutil.copytree(ROOT / name, folder / name, ignore=ignored)
+    shutil.copy(ROOT / "pyproject.toml", folder)
+    return folder
+
+
+def suite(folder: Path, guards: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(folder / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:anyio",
+        "-p",
+        "no:xdist",
+        *guards,
+    ]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=600)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name.replace(" ", "-"))
+def test_a_seeded_bug_turns_the_suite_red(bug: Bug, tmp_path: Path) -> None:
+    folder = copy(tmp_path / "copy")
+    path = folder / "src" / "velado" / bug.file
+    source = path.read_text("utf-8")
+    for old, new in bug.changes:
+        assert source.count(old) == 1, f"the text to change is not in {bug.file} exactly once"
+        source = source.replace(old, new)
+    path.write_text(source, "utf-8")
+    for guard in bug.guards:
+        done = suite(folder, (guard,))
+        # 1 is "tests were run and some failed"; anything else is no verdict.
+        assert done.returncode == 1, f"{guard} did not notice\n{done.stdout[-3000:]}{done.stderr[-1000:]}"
+        assert " failed" in done.stdout and " error" not in done.stdout.splitlines()[-1]
+
+
+@pytest.mark.slow
+def test_without_a_bug_the_same_tests_are_green(tmp_path: Path) -> None:
+    guards = tuple(dict.fromkeys(guard for bug in BUGS for guard in bug.guards))
+    done = suite(copy(tmp_path / "copy"), guards)
+    assert done.returncode == 0, done.stdout[-3000:]

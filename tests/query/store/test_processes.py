@@ -1,0 +1,131 @@
+"""Many processes on one ledger, and processes that die: exactly the budget is spent, and nothing is forgotten."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from velado.errors import LedgerError
+from velado.query.budget import Budget
+from velado.query.ledger import Charge
+from velado.query.store import create_ledger, memory_ledger, open_ledger
+
+LAB = Path(__file__).with_name("lab.py")
+
+
+def lab(*arguments: object) -> subprocess.Popen[str]:
+    """The lab runs in a process without threads, so that it may fork."""
+    return subprocess.Popen(
+        [sys.executable, str(LAB), *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def said(process: subprocess.Popen[str]) -> dict[str, object]:
+    out, errors = process.communicate(timeout=600)
+    assert process.returncode == 0, errors
+    return json.loads(out)
+
+
+@pytest.mark.parametrize(("processes", "asks", "budget"), [(4, 20, 37)])
+def test_processes_on_a_budget_for_b_get_exactly_b_answers(
+    where: str, processes: int, asks: int, budget: int
+) -> None:
+    create_ledger(where, "patients", Budget.epsilon(Fraction(budget, 7))).close()
+    running = [lab("ask", where, f"p{n}", asks, "1/7") for n in range(processes)]
+    results = [said(process) for process in running]
+    assert sum(result["answered"] for result in results) == budget
+    assert sum(result["refused"] for result in results) == processes * asks - budget
+    ledger = open_ledger(where)
+    state = ledger.verify()
+    assert (state.spent, state.answers, state.left) == (Fraction(budget, 7), budget, 0)
+    ledger.close()
+
+
+@pytest.mark.slow
+def test_sixteen_processes_get_exactly_their_budget(where: str) -> None:
+    test_processes_on_a_budget_for_b_get_exactly_b_answers(where, 16, 60, 701)
+
+
+def test_what_killed_askers_were_told_was_paid_for(where: str) -> None:
+    survives(where, 30)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+def test_what_hundreds_of_killed_askers_were_told_was_paid_for(where: str, seed: int) -> None:
+    survives(where, 300, seed)
+
+
+def survives(where: str, rounds: int, seed: int = 0) -> None:
+    create_ledger(where, "patients", Budget.epsilon(1000)).close()
+    result = said(lab("crash", where, rounds, "1/100", "debit-first", seed))
+    assert result["kills"] == rounds
+    assert result["answers"] > rounds
+    assert Fraction(result["spent"]) >= result["answers"] * Fraction(1, 100)
+    # Only what was cut off between debit and reply may be lost: at most one answer a killed asker.
+    assert Fraction(result["spent"]) <= (result["answers"] + rounds) * Fraction(1, 100)
+    assert result["recorded"] >= result["answers"]
+    assert result["same"]
+
+
+def test_the_lab_would_see_a_reply_before_the_debit(tmp_path: Path, state: Path) -> None:
+    where = tmp_path / "a.ledger"
+    create_ledger(where, "patients", Budget.epsilon(1000)).close()
+    result = said(lab("crash", where, 10, "1/100", "reply-first", 0))
+    assert Fraction(result["spent"]) < result["answers"] * Fraction(1, 100)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="This system has no fork.")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_forked_copy_of_an_open_ledger_spends_the_same_budget(where: str) -> None:
+    ledger = create_ledger(where, "patients", Budget.epsilon(1))
+    ledger.reserve(Charge("ana", "q", "", Fraction("0.5")))
+    stop = threading.Event()
+
+    def busy() -> None:
+        while not stop.is_set():
+            ledger.state()
+
+    thread = threading.Thread(target=busy)
+    thread.start()
+    try:
+        for n in range(4):
+            child = os.fork()
+            if child == 0:
+                try:
+                    held = ledger.reserve(Charge("rui", f"c{n}", "", Fraction("0.1")))
+                    ledger.record(held, f"c{n}", "{}")
+                    os._exit(0)
+                except BaseException:
+                    os._exit(3)
+            assert os.waitpid(child, 0)[1] == 0
+            assert ledger.stored(f"c{n}") is not None
+    finally:
+        stop.set()
+        thread.join(30)
+    assert ledger.verify().spent == Fraction("0.9")
+    ledger.close()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="This system has no fork.")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_fork_cannot_double_a_budget_in_memory() -> None:
+    ledger = memory_ledger("patients", Budget.epsilon(1))
+    child = os.fork()
+    if child == 0:
+        try:
+            ledger.reserve(Charge("ana", "q", "", Fraction(1)))
+        except LedgerError:
+            os._exit(0)
+        os._exit(3)
+    assert os.waitpid(child, 0)[1] == 0
+    ledger.reserve(Charge("ana", "q", "", Fraction(1)))
+    ledger.close()
