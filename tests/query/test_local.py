@@ -31,15 +31,16 @@ def test_shares_are_unbiased_and_their_errors_calibrated(mechanism) -> None:
         # A mean of standard normal numbers stays within 5.3 / sqrt(rounds), their spread within 5.3 / sqrt(2 rounds).
         assert abs(np.mean(values)) < 5.3 / math.sqrt(rounds), category
         assert abs(np.std(values) - 1) < 5.3 / math.sqrt(2 * rounds), category
-    assert held / (rounds * len(shares)) > 0.83
+    # 76 of 100 at 95 % has a chance of 1e-10; the two shares of the binary case are one and the same trial.
+    assert held / (rounds * len(shares)) > 0.77
 
 
 def test_means_are_unbiased_and_their_errors_calibrated() -> None:
-    values = np.random.default_rng(3).integers(18, 90, 400).astype(float)
-    estimates = [AGE.estimate(AGE.perturb(values)) for _ in range(400)]
+    values = np.random.default_rng(3).integers(18, 90, 200).astype(float)
+    estimates = [AGE.estimate(AGE.perturb(values)) for _ in range(250)]
     z = np.array([(e.value - values.mean()) / e.standard_error for e in estimates])
-    assert abs(z.mean()) < 5.3 / math.sqrt(z.size) and 0.8 < z.std() < 1.2
-    assert np.mean([e.low <= values.mean() <= e.high for e in estimates]) > 0.87
+    assert abs(z.mean()) < 5.3 / math.sqrt(z.size) and abs(z.std() - 1) < 5.3 / math.sqrt(2 * z.size)
+    assert np.mean([e.low <= values.mean() <= e.high for e in estimates]) > 0.83
 
 
 @pytest.mark.parametrize("mechanism", [YES_NO, FOUR], ids=["binary", "four"])

@@ -104,7 +104,7 @@ class Session:
 
     def price(self, query: str | Query, spend: Fraction | float | str | None = None) -> Plan:
         """What the question would cost and how noisy its answer would be. Nothing is asked, spent or looked at."""
-        return self._planned(query, self.each if spend is None else exact(spend))
+        return self._planned(query, self.each if spend is None else exact(spend))[0]
 
     def answer(
         self,
@@ -122,8 +122,7 @@ class Session:
         limit = self.each if spend is None else exact(spend)
         level = confidence_level(confidence)
         who = self.analyst if analyst is None else analyst_name(analyst)
-        made = self._planned(query, limit)
-        question = fingerprint(made, self._engine.version, limit, self.extremes)
+        made, question = self._planned(query, limit)
         if not made.draws:
             # Declared bounds are public: no row is looked at, so there is nothing to pay and nothing to record.
             return self._reply(made, (), level, limit, question, False, self._ledger.state().head)
@@ -155,7 +154,8 @@ class Session:
     def __repr__(self) -> str:
         return f"Session({self.name!r}, {self.unit.mode}, {self.budget.measure} {float(self.budget.total):g})"
 
-    def _plan(self, query: str | Query, spend: Fraction) -> Plan:
+    def _plan(self, query: str | Query, spend: Fraction) -> tuple[Plan, str]:
+        """The plan of a question and its fingerprint; both depend on public things and the table's version alone."""
         if isinstance(query, str):
             query = parse(query, self.schema, self.name)
         elif query.table != self.name:
@@ -164,7 +164,8 @@ class Session:
                 "A session answers about one table.",
                 f"Ask the table '{self.name}'.",
             )
-        return plan(query, self.schema, self.unit, self.budget.measure, spend, self.extremes)
+        made = plan(query, self.schema, self.unit, self.budget.measure, spend, self.extremes)
+        return made, fingerprint(made, self._engine.version, spend, self.extremes)
 
     def _ask(self, made: Plan, question: str, analyst: str) -> tuple[tuple[Counts, ...], str]:
         """Pay, then look, then draw, then record: never in another order."""

@@ -5,6 +5,8 @@ import datetime
 import json
 import signal
 import ssl
+import subprocess
+import sys
 import threading
 import time
 from fractions import Fraction
@@ -13,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from velado.apps.web.server import check_transport
+from velado.apps.web.settings import read_settings
 from velado.errors import ParameterError
 
 from .running import SECRET, command, running, token, write_service
@@ -123,7 +126,7 @@ def test_an_unexpected_error_is_a_fixed_sentence_and_the_log_has_its_place(tmp_p
         (tmp_path / "tokens.json").write_text("no tokens")
         reply = service.call("GET", "/v1/budget")
         assert reply.status == 500 and reply.json["code"] == "unexpected"
-        number = reply.json["what"].split("id ")[1].split(")")[0]
+        number = reply.json["what"].split("(id ")[1].split(")")[0]
         code, log = service.stop()
     assert code == 0 and number in log and "tokens.py" in log and "no tokens" not in log
 
@@ -262,3 +265,45 @@ def test_the_command_line_makes_lists_and_revokes_tokens(tmp_path: Path) -> None
     assert command(file, "token", "revoke", str(file), "ana").returncode == 0
     table = command(file, "token", "list", str(file), "--lang", "pt")
     assert "revoked" in table.stdout and "analista" in table.stdout
+
+
+def test_without_its_libraries_the_service_names_the_extra_to_install(tmp_path: Path) -> None:
+    script = (
+        "import sys; sys.modules['uvicorn'] = None\n"
+        "from pathlib import Path\n"
+        "from velado.apps.web.server import Listening, run\n"
+        "from velado.errors import MissingExtra\n"
+        "try:\n    run(Path('service.toml'), Listening(port=0), print)\n"
+        "except MissingExtra as error:\n    print(error.fix)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert "velado[web,query]" in done.stdout, done.stderr
+
+
+def test_several_workers_share_budget_limits_and_counts(tmp_path: Path) -> None:
+    file = write_service(tmp_path, budget="{ epsilon = 1 }")
+    with running(file, None, "--workers", "2") as service:
+        found = [
+            service.ask(f"SELECT COUNT(*) FROM people WHERE age > {n}", spend=0.125).status for n in range(12)
+        ]
+        assert found == [200] * 8 + [402] * 4
+        time.sleep(1.5)
+        counted = service.call("GET", "/metrics", who="root").text
+        assert 'velado_answers_total{dataset="people",kind="fresh"} 8' in counted
+        assert 'velado_refusals_total{code="budget-exceeded"} 4' in counted
+        assert service.stop() == (0, "")
+    file.write_text(file.read_text().replace("epsilon = 1 ", "epsilon = 3 "))
+    with (
+        pytest.raises(AssertionError, match="velado ledger raise"),
+        running(file, service.tokens, "--workers", "2"),
+    ):
+        pass
+
+
+def test_the_limits_of_several_workers_add_up_to_those_of_the_file(tmp_path: Path) -> None:
+    settings = read_settings(write_service(tmp_path, limits="concurrent_queries = 5"))
+    part = settings.part(2).limits
+    assert part.requests_per_minute * 2 == settings.limits.requests_per_minute
+    assert part.concurrent_queries == 3 and part.query_seconds == settings.limits.query_seconds

@@ -19,70 +19,54 @@ AUDIT = "tests/query/audit/test_epsilon_audit.py"
 
 @dataclass(frozen=True)
 class Bug:
-    """In *file*, each text of *changes* becomes another; *guards* are the tests that must notice."""
+    """Each of *changes* names a file, a text in it and what it becomes; *guards* are the tests that must notice."""
 
     name: str
-    file: str
-    changes: tuple[tuple[str, str], ...]
+    changes: tuple[tuple[str, str, str], ...]
     guards: tuple[str, ...]
 
 
+CLAIM = f"{AUDIT}::test_one_group_is_hidden_as_well_as_the_answer_claims[count]"
+NOISE, SESSION = "query/noise.py", "query/session.py"
+DRAW = "noisy = measurement(mechanism, measure, scale)(bounded.ravel().tolist())"
+RECORD = "        return drawn, self._ledger.record(reservation, "
+
 BUGS = (
-    Bug(
-        "half the scale",
-        "query/noise.py",
-        (
-            (
-                "noisy = measurement(mechanism, measure, scale)(bounded",
-                "noisy = measurement(mechanism, measure, scale / 2)(bounded",
-            ),
-        ),
-        (f"{AUDIT}::test_one_group_is_hidden_as_well_as_the_answer_claims[count]",),
-    ),
+    Bug("half the scale", ((NOISE, DRAW, DRAW.replace("scale)", "scale / 2)")),), (CLAIM,)),
     Bug(
         "the most rows are left out of the sensitivity",
-        "query/unit.py",
-        (("return reach * self.rows", "return reach"),),
-        (f"{AUDIT}::test_one_group_is_hidden_as_well_as_the_answer_claims[count]",),
+        (("query/unit.py", "return reach * self.rows", "return reach"),),
+        (CLAIM,),
     ),
     Bug(
         "groups are not cut to their most rows",
-        "query/engines/duckdb_load.py",
-        (("WHERE n > {unit.rows})", "WHERE n > {unit.rows + 1000000})"),),
+        (("query/engines/duckdb_load.py", "WHERE n > {unit.rows})", "WHERE n > {unit.rows + 1000000})"),),
         (f"{AUDIT}::test_a_group_larger_than_the_most_is_hidden_too",),
     ),
     Bug(
         "debit after the answer",
-        "query/session.py",
         (
-            ("        reservation = self._ledger.reserve(Charge(", "        charge = (Charge("),
-            ("        return drawn, self._ledger.record(reservation, ", "        reservation = self._ledger.reserve(charge)\n        return drawn, self._ledger.record(reservation, "),
+            (SESSION, "        reservation = self._ledger.reserve(Charge(", "        charge = (Charge("),
+            (SESSION, RECORD, "        reservation = self._ledger.reserve(charge)\n" + RECORD),
         ),
         ("tests/query/test_session.py::test_the_debit_stands_before_a_row_is_looked_at",),
     ),
     Bug(
         "no lock around a question",
-        "query/session.py",
-        (("            with lock:\n                yield", "            yield"),),
+        ((SESSION, "            with lock:\n                yield", "            yield"),),
         ("tests/query/test_session_replay.py::test_threads_that_ask_the_same_at_once_pay_once_and_see_one_answer",),
     ),
     Bug(
         "no lock around the ledger",
-        "query/store/chained.py",
         (
-            ("            with keeper.held():\n                with shelf.writing():", "            if True:\n                with shelf.writing():"),
+            ("query/store/chained.py", "            with keeper.held():\n                with shelf", "            if True:\n                with shelf"),
+            ("query/store/sqlite_store.py", 'execute("BEGIN IMMEDIATE")', 'execute("BEGIN")'),
         ),
         ("tests/query/store/test_processes.py::test_processes_on_a_budget_for_b_get_exactly_b_answers",),
     ),
     Bug(
         "numpy's noise",
-        "query/noise.py",
-        (
-            (
-                "noisy = measurement(mechanism, measure, scale)(bounded.ravel().tolist())",
-                "noisy = bounded.ravel() + np.rint(np.random.default_rng().laplace(0, scale, bounded.size))",
-            ),
-        ),
+        ((NOISE, DRAW, "noisy = bounded.ravel() + np.rint(np.random.default_rng().laplace(0, scale, bounded.size))"),),
         ("tests/test_layers.py", "tests/query/test_noise.py::test_nothing_safe_can_reach_numpys_random_numbers"),
     ),
 )  # fmt: skip
@@ -119,12 +103,11 @@ def suite(folder: Path, guards: tuple[str, ...]) -> subprocess.CompletedProcess[
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name.replace(" ", "-"))
 def test_a_seeded_bug_turns_the_suite_red(bug: Bug, tmp_path: Path) -> None:
     folder = copy(tmp_path / "copy")
-    path = folder / "src" / "velado" / bug.file
-    source = path.read_text("utf-8")
-    for old, new in bug.changes:
-        assert source.count(old) == 1, f"the text to change is not in {bug.file} exactly once"
-        source = source.replace(old, new)
-    path.write_text(source, "utf-8")
+    for file, old, new in bug.changes:
+        path = folder / "src" / "velado" / file
+        source = path.read_text("utf-8")
+        assert source.count(old) == 1, f"the text to change is not in {file} exactly once"
+        path.write_text(source.replace(old, new), "utf-8")
     for guard in bug.guards:
         done = suite(folder, (guard,))
         # 1 is "tests were run and some failed"; anything else is no verdict.

@@ -221,3 +221,12 @@ def test_a_format_that_is_none_and_a_unit_that_is_not_declared_are_refused() -> 
         engine_for_table(Table.of(pl.DataFrame({"day": ["x"]}), odd), Unit())
     with pytest.raises(SchemaError):
         engine_for_table(table(), Unit("home", 2))
+
+
+def test_nan_in_a_parquet_file_is_missing_whatever_the_files_statistics_say(tmp_path: Path) -> None:
+    path = tmp_path / "rows.parquet"
+    schema = Schema({"age": SCHEMA.columns["age"]})
+    pl.DataFrame({"age": [0.0, float("nan")]}).write_parquet(path)
+    engine = engine_for_file(path, schema, Unit())
+    assert [int(array[0]) for array in engine.tally(None, (), (Rows("age"), GridSum(AGE)))] == [1, 0]
+    engine.close()

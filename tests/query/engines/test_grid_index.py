@@ -109,3 +109,8 @@ def test_few_numbers_are_left_to_the_exact_comparison() -> None:
 def test_a_missing_number_has_no_index() -> None:
     sql = f"SELECT {index_sql('x', GRIDS[0], 'NULL::INT8')} FROM (SELECT NULL::FLOAT8 AS x)"
     assert duckdb.connect().execute(sql).fetchone() == (None,)
+
+
+def test_a_bound_that_is_a_whole_number_of_steps_lies_on_the_grid() -> None:
+    grid = Grid.of(Column("x", kind="numeric", bounds=(0.1, 0.3), step=0.1))
+    assert (grid.low, grid.high) == (1, 3)

@@ -70,7 +70,7 @@ def in_duckdb(drawn: list[tuple], unit: Unit) -> tuple[Counts, ...]:
         engine.close()
 
 
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(rows, st.integers(1, 3))
 def test_a_removed_unit_moves_duckdbs_answers_by_no_more_than_claimed(drawn, most) -> None:
     check_neighbours(in_duckdb, drawn, most)
@@ -90,7 +90,7 @@ def postgres_with(server: psycopg.Connection, url: str, drawn: list[tuple], unit
     return engine_for_postgres(url, "neighbours", SCHEMA, unit, version="v")
 
 
-@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows, st.integers(1, 3))
 def test_a_removed_unit_moves_postgres_answers_by_no_more_than_claimed(
     server, postgres_url, drawn, most
@@ -105,7 +105,7 @@ def test_a_removed_unit_moves_postgres_answers_by_no_more_than_claimed(
     check_neighbours(tally, drawn, most)
 
 
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows, st.integers(1, 3), st.sampled_from(["duckdb", "postgres"]))
 def test_the_rows_a_unit_keeps_do_not_depend_on_other_units(server, postgres_url, drawn, most, where) -> None:
     unit = Unit("home", most)

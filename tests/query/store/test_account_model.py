@@ -104,4 +104,4 @@ class AccountMachine(RuleBasedStateMachine):
 
 
 TestAccount = AccountMachine.TestCase
-TestAccount.settings = settings(max_examples=25, stateful_step_count=25, deadline=None)
+TestAccount.settings = settings(max_examples=15, stateful_step_count=25, deadline=None)

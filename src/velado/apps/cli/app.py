@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated
 
 import click
@@ -17,9 +17,13 @@ from velado.apps.cli.commands import (
     demo,
     inspect,
     joined,
+    ledger,
     measure,
     methods,
     pseudonymize,
+    query,
+    reproduce,
+    serve,
     verify,
 )
 from velado.apps.cli.method_flags import CommandWithMethodFlags
@@ -67,6 +71,10 @@ app.command("pseudonymize", cls=Command)(pseudonymize.pseudonymize)
 app.command("joined", cls=CommandWithMethodFlags)(joined.joined)
 app.command("compare", cls=Command)(compare.compare)
 app.command("methods", cls=Command)(methods.methods)
+app.command("query", cls=Command)(query.query)
+app.add_typer(ledger.app, name="ledger")
+app.add_typer(serve.commands(), name="serve")
+app.command("reproduce", cls=Command)(reproduce.reproduce)
 app.command("demo", cls=Command)(demo.demo)
 
 
@@ -74,12 +82,20 @@ def command() -> click.Group:
     """The whole command line as click knows it, with the help of every argument."""
     group = typer.main.get_command(app)
     assert isinstance(group, click.Group)
-    for part in group.commands.values():
+    for part in _parts(group):
         for parameter in part.params:
             # click 8.5 resets the help that typer 0.23 has given to an argument.
             if isinstance(parameter, click.Argument) and not getattr(parameter, "help", None):
                 vars(parameter)["help"] = ARGUMENTS[str(parameter.metavar)]
     return group
+
+
+def _parts(group: click.Group) -> Iterator[click.Command]:
+    """Every command, those of groups inside groups too."""
+    for part in group.commands.values():
+        yield part
+        if isinstance(part, click.Group):
+            yield from _parts(part)
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -28,6 +28,12 @@ ARGUMENTS = {
     "RECIPE": "The recipe.toml of a release.",
     "[SQL]": "The question: one SELECT in the accepted subset of SQL.",
     "[NAME]": "Show this method's parameters.",
+    "[EXPERIMENT]": "The published table or figure to get again.",
+    "LEDGER": "The ledger: a file, or postgresql://host/base?ledger=NAME.",
+    "ANALYST": "Who asks, as the ledger writes it down.",
+    "AMOUNT": "An epsilon or rho, as a decimal or a fraction.",
+    "SERVICE": "The service file (TOML).",
+    "ID|ANALYST": "The token's id, or the analyst all of whose tokens are meant.",
 }
 """What each argument is, by the name it has in the usage line."""
 

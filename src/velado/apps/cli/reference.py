@@ -8,6 +8,7 @@ writes it; a test compares the file with what this module makes.
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,7 @@ table. A traceback is shown with `--debug` only. A run that fails writes nothing
 def page() -> str:
     """The whole page as Markdown."""
     parts = [LEAD, _exit_codes()]
-    parts += [_command(part) for part in command().commands.values()]
+    parts += [_command(part, name) for name, part in _named("velado", command())]
     parts.append(_methods())
     return "\n".join(parts)
 
@@ -47,10 +48,19 @@ def _exit_codes() -> str:
     return "\n".join(["## Exit codes", "| Code | Meaning |", "|---|---|", *rows, ""])
 
 
-def _command(part: click.Command) -> str:
-    ctx = click.Context(part, info_name=f"velado {part.name}")
+def _named(path: str, group: click.Group) -> Iterator[tuple[str, click.Command]]:
+    """Every command with its full name; a group's own page is its commands'."""
+    for name, part in group.commands.items():
+        if isinstance(part, click.Group):
+            yield from _named(f"{path} {name}", part)
+        else:
+            yield f"{path} {name}", part
+
+
+def _command(part: click.Command, name: str) -> str:
+    ctx = click.Context(part, info_name=name)
     usage = " ".join(part.collect_usage_pieces(ctx))
-    lines = [f"## velado {part.name}", "```", f"velado {part.name} {usage}", "```"]
+    lines = [f"## {name}", "```", f"{name} {usage}", "```"]
     lines += [" ".join(text.split()) + "\n" for text in (part.help or "").split("\n\n")]
     rows = []
     for parameter in part.params:

@@ -24,6 +24,16 @@ EXIT_CODES: Mapping[int, Mapping[str, str]] = {
         "pt": "a saída já existe, não pode ser escrita ou foi recusada",
     },
     6: {"en": "an optional library is not installed", "pt": "uma biblioteca opcional não está instalada"},
+    7: {"en": "the answer would cost more than is left", "pt": "a resposta custaria mais do que resta"},
+    8: {
+        "en": "the ledger is missing, was edited or rolled back, or cannot be written",
+        "pt": "o livro-razão falta, foi alterado ou restaurado, ou não pode ser escrito",
+    },
+    9: {"en": "the engine did not answer", "pt": "o motor de consultas não respondeu"},
+    10: {
+        "en": "a key, ciphertext or message was refused, or an encrypted job failed",
+        "pt": "uma chave, cifra ou mensagem foi recusada, ou um trabalho cifrado falhou",
+    },
     130: {"en": "interrupted by the user", "pt": "interrompido pelo usuário"},
 }
 

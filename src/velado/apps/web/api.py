@@ -169,7 +169,7 @@ async def metrics(token: Caller, request: Request) -> PlainTextResponse:
     service = service_of(request)
     service.owner(token)
     states = {name: await service.work(s.ledger.state) for name, s in service.shelf.datasets.items()}
-    return PlainTextResponse(service.metrics.text(states), media_type="text/plain; version=0.0.4")
+    return PlainTextResponse(service.all_metrics().text(states), media_type="text/plain; version=0.0.4")
 
 
 @router.get("/healthz", summary="Whether the service runs")

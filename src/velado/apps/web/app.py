@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -19,13 +20,21 @@ from velado.apps.web.settings import Settings
 ABOUT = "Aggregate questions about tables of people, answered with differential privacy from a budget."
 
 
+async def _share(service: Service) -> None:
+    while service.settings.shared is not None:
+        service.share()
+        await asyncio.sleep(1)
+
+
 def create_app(settings: Settings) -> FastAPI:
     """The application of these settings. Data sets and ledgers are open when it returns, so that a mistake stops the start."""
     service = Service(settings)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        sharing = asyncio.create_task(_share(service))
         yield
+        sharing.cancel()
         service.close()
 
     app = FastAPI(

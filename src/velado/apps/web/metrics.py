@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Mapping
+from typing import Any
 
 from velado.query.ledger import State
 
@@ -39,6 +40,28 @@ class Metrics:
         """One question was answered, anew or from the ledger."""
         with self._lock:
             self._answers[dataset, "stored" if stored else "fresh"] += 1
+
+    def snapshot(self) -> dict[str, Any]:
+        """The counts as JSON has them, for the other processes of the service."""
+        with self._lock:
+            return {
+                "requests": [[*key, count] for key, count in self._requests.items()],
+                "answers": [[*key, count] for key, count in self._answers.items()],
+                "refusals": dict(self._refusals),
+                "times": list(self._times),
+                "seconds": self._seconds,
+            }
+
+    def add(self, other: Mapping[str, Any]) -> None:
+        """Another process's snapshot is counted in."""
+        with self._lock:
+            for route, status, count in other["requests"]:
+                self._requests[route, status] += count
+            for dataset, kind, count in other["answers"]:
+                self._answers[dataset, kind] += count
+            self._refusals.update(other["refusals"])
+            self._times = [a + b for a, b in zip(self._times, other["times"], strict=True)]
+            self._seconds += other["seconds"]
 
     def text(self, states: Mapping[str, State]) -> str:
         """Everything in Prometheus' text format, version 0.0.4."""

@@ -14,43 +14,68 @@ import socket
 import ssl
 import sys
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from velado.apps.web.gate import HEADER_BYTES
-from velado.apps.web.settings import Settings
+from velado.apps.web.settings import Settings, read_settings
 from velado.errors import MissingExtra, ParameterError
 
 HEADER_SECONDS = 10.0
 GRACE = 5.0
 
 
-def run(
-    settings: Settings,
-    host: str,
-    port: int,
-    certificate: Path | None,
-    key: Path | None,
-    plain_http: bool,
-    ready: Callable[[str], None],
-) -> None:
+@dataclass(frozen=True)
+class Listening:
+    """Where and how to listen."""
+
+    host: str = "127.0.0.1"
+    port: int = 8443
+    certificate: Path | None = None
+    key: Path | None = None
+    plain_http: bool = False
+    workers: int = 1
+
+
+def run(file: Path, where: Listening, ready: Callable[[str], None]) -> None:
     """Serve until told to stop; *ready* is called with the address once connections are taken."""
     try:
         import fastapi  # noqa: F401
-        import uvicorn
+        import uvicorn  # noqa: F401
     except ImportError:
         raise MissingExtra(
             "The service needs FastAPI and Uvicorn, which are not installed.",
             "They are optional, so that velado itself stays small.",
             "Install them with: pip install 'velado[web,query]'.",
         ) from None
+    if not 1 <= where.workers <= 64:
+        raise ParameterError(
+            "The number of workers must lie from 1 to 64.",
+            "Each is a process that holds every data set.",
+            "Choose the number of processor cores.",
+        )
+    secured = check_transport(where.host, where.certificate, where.key, where.plain_http)
+    settings = replace(read_settings(file), secure_transport=secured)
+    taken = _socket(where.host, where.port)
+    host, port = taken.getsockname()[:2]
+    address = f"{'https' if secured else 'http'}://{_shown(host)}:{port}"
+    if where.workers == 1:
+        serve(settings, taken, where, lambda: ready(address))
+    else:
+        from velado.apps.web.workers import lead
+
+        lead(file, taken, where, lambda: ready(address))
+
+
+def serve(settings: Settings, taken: socket.socket, where: Listening, ready: Callable[[], None]) -> None:
+    """This process answers on the socket until told to stop."""
+    import uvicorn
+
     from velado.apps.web.app import create_app
 
-    secured = check_transport(host, certificate, key, plain_http)
     _log_privately()
-    taken = _socket(host, port)
-    app = create_app(replace(settings, secure_transport=secured))
+    app = create_app(settings)
     config = uvicorn.Config(
         app,
         http=_patient_for(HEADER_SECONDS),
@@ -64,8 +89,8 @@ def run(
         h11_max_incomplete_event_size=HEADER_BYTES,
         timeout_keep_alive=15,
         timeout_graceful_shutdown=int(settings.limits.query_seconds + GRACE),
-        ssl_certfile=certificate,
-        ssl_keyfile=key,
+        ssl_certfile=where.certificate,
+        ssl_keyfile=where.key,
     )
     try:
         config.load()
@@ -81,8 +106,7 @@ def run(
     # Uvicorn ends gracefully and then raises the signal again; this process is to end with code 0.
     for name in (signal.SIGTERM, signal.SIGINT):
         signal.signal(name, _ignore)
-    where = taken.getsockname()
-    ready(f"{'https' if secured else 'http'}://{_shown(where[0])}:{where[1]}")
+    ready()
     uvicorn.Server(config).run(sockets=[taken])
 
 

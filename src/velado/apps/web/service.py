@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
+import os
 import time
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -44,6 +46,25 @@ class Service:
         self._threads.shutdown(wait=True, cancel_futures=True)
         self.shelf.close()
         self.audit.close()
+
+    def share(self) -> None:
+        """This process's counts stand where the service's other processes read them; whole or not at all."""
+        if self.settings.shared is not None:
+            file = self.settings.shared / f"{os.getpid()}.json"
+            scratch = file.with_suffix(".new")
+            scratch.write_text(json.dumps(self.metrics.snapshot()))
+            scratch.replace(file)
+
+    def all_metrics(self) -> Metrics:
+        """The counts of all processes of the service; the others' as of a second ago."""
+        if self.settings.shared is None:
+            return self.metrics
+        whole = Metrics()
+        whole.add(self.metrics.snapshot())
+        for file in self.settings.shared.glob("*.json"):
+            if file.stem != str(os.getpid()):
+                whole.add(json.loads(file.read_text()))
+        return whole
 
     def caller(self, authorization: str | None, address: str) -> Token:
         """The token of a request, within its rate, or the Problem why there is none."""

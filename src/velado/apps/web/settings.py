@@ -7,7 +7,7 @@ import math
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
@@ -76,7 +76,10 @@ class Dataset:
 
 @dataclass(frozen=True)
 class Settings:
-    """The whole service: data sets by name, limits, and the files of tokens and audit."""
+    """The whole service: data sets by name, limits, and the files of tokens and audit.
+
+    *shared* is a folder in which several processes of one service tell one another their counts.
+    """
 
     datasets: Mapping[str, Dataset]
     tokens: Path
@@ -84,6 +87,23 @@ class Settings:
     limits: Limits = field(default_factory=Limits)
     title: str = "velado"
     secure_transport: bool = False
+    shared: Path | None = None
+
+    def part(self, workers: int) -> Settings:
+        """The settings of one of *workers* processes, whose limits add up to these."""
+        limits = self.limits
+        return replace(
+            self,
+            limits=replace(
+                limits,
+                requests_per_minute=limits.requests_per_minute / workers,
+                burst=-(-limits.burst // workers),
+                failed_tokens_per_minute=limits.failed_tokens_per_minute / workers,
+                concurrent_queries=-(-limits.concurrent_queries // workers),
+                waiting_queries=-(-limits.waiting_queries // workers),
+                connections=-(-limits.connections // workers),
+            ),
+        )
 
 
 def read_settings(path: str | Path) -> Settings:

@@ -102,7 +102,10 @@ def load(
     if unit_value is not None:
         columns.append(f"{_without(unit_value, missing)} AS u")
     try:
+        # A Parquet file's statistics leave NaN out, and DuckDB would conclude from them that no cell is one.
+        connection.execute("SET disabled_optimizers = 'statistics_propagation'")
         connection.execute(f"CREATE TABLE read AS SELECT {', '.join(columns)} FROM {source}")
+        connection.execute("RESET disabled_optimizers")
     except duckdb.InvalidInputException:
         raise TableError(
             "The rows cannot be read as the schema says.",

@@ -39,6 +39,9 @@ def run(
         bool,
         typer.Option("--plain-http", help="Allow plain HTTP beyond loopback: a proxy in front does the TLS."),
     ] = False,
+    workers: Annotated[
+        int, typer.Option("--workers", metavar="N", help="Processes that answer; each holds every data set.")
+    ] = 1,
     as_json: flags.AsJson = False,
     lang: flags.Lang = None,
     debug: flags.Debug = False,
@@ -52,7 +55,6 @@ def run(
     if not 0 <= port <= 65_535:
         raise ParameterError("--port must lie from 0 to 65535.", "There are no other ports.", "Choose one.")
     from velado.apps.web import server
-    from velado.apps.web.settings import read_settings
 
     def ready(address: str) -> None:
         if as_json:
@@ -60,7 +62,7 @@ def run(
         elif not quiet:
             show.line(f"Atendendo em {address}" if portuguese else f"Serving on {address}")
 
-    server.run(read_settings(service), host, port, tls_cert, tls_key, plain_http, ready)
+    server.run(service, server.Listening(host, port, tls_cert, tls_key, plain_http, workers), ready)
 
 
 def add(
@@ -186,6 +188,8 @@ def commands() -> typer.Typer:
         cls=ServeGroup,
         help="Answer questions over HTTP; manage who may ask.",
         rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        add_completion=False,
         context_settings=settings,
     )
     group.command("run", cls=flags.Command)(run)
