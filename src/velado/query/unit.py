@@ -20,7 +20,8 @@ class Unit:
     Neighbouring tables differ by one whole unit, added or removed, so whatever moves together inside a unit is
     covered and nothing across units is. *dependence* d in [0, 1] is an optional declared bound: when one row of a
     group changes, each other row moves by at most the fraction d of what it could. One row then moves an answer by at
-    most 1 + (rows - 1) d of its own reach (Liu, Chakraborty, Mittal 2016), and the promise is about that one row.
+    most 1 + (rows - 1) d of its own swing (Liu, Chakraborty, Mittal 2016), and the promise is about that one row, in
+    groups that really have at most *rows* rows: which rows are left out of larger ones may follow from their content.
     """
 
     column: str | None = None
@@ -74,7 +75,7 @@ class Unit:
             out["type"] = "guaranteed-if"
             out["unit"] = "one record together with its group"
             out["dependence"] = str(self.dependence)
-            out["holds_for"] = "correlation inside a group up to the declared dependence"
+            out["holds_for"] = "correlation inside a group up to the declared dependence, in groups of at most the declared rows"
         return out
 
     @classmethod

@@ -287,15 +287,16 @@ def _ask(
     finally:
         account.ledger.close()
         engine.close()
+    where = _without_password(account.where)
     notes: list[tuple[str, dict[str, Any]]] = []
     if account.made:
-        told = {"path": account.where, "measure": held.measure, "budget": float(held.total)}
+        told = {"path": where, "measure": held.measure, "budget": float(held.total)}
         notes.append(("query_ledger_made", told))
         if account.only_this:
-            notes.append(("query_ledger_used_up", {"path": account.where}))
+            notes.append(("query_ledger_used_up", {"path": where}))
     elif total is not None and total.total != held.total:
         notes.append(("query_budget_ignored", {}))
-    notes.append(("query_receipt", {"path": _without_password(account.where), "receipt": answer.receipt}))
+    notes.append(("query_receipt", {"path": where, "receipt": answer.receipt}))
     return answer, notes
 
 
