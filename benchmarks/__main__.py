@@ -5,7 +5,17 @@ from __future__ import annotations
 import importlib
 import sys
 
-ALL = ("methods_on_adult", "methods_beside_peers", "linkage", "million_rows", "whole_process")
+ALL = (
+    "methods_on_adult",
+    "methods_beside_peers",
+    "linkage",
+    "million_rows",
+    "whole_process",
+    "correlated",
+    "engines",
+    "service",
+    "paillier",
+)
 
 
 def main() -> None:

@@ -17,6 +17,8 @@ Mode = Literal["strict", "groups"]
 class Unit:
     """One record (*column* None), or all rows with one value of *column*, of which at most *rows* count.
 
+    Rows without a value of *column* belong to nobody the promise names, so they do not count at all.
+
     Neighbouring tables differ by one whole unit, added or removed, so whatever moves together inside a unit is
     covered and nothing across units is. *dependence* d in [0, 1] is an optional declared bound: when one row of a
     group changes, each other row moves by at most the fraction d of what it could. One row then moves an answer by at
@@ -68,14 +70,16 @@ class Unit:
             "unit": f"all rows with one value of '{self.column}'",
             "column": self.column,
             "most_rows": self.rows,
-            "enforced": "rows beyond the most are left out of every answer",
+            "enforced": "rows beyond the most, and rows without a value of the column, are left out of every answer",
             "holds_for": "any correlation inside a group, none across groups",
         }
         if self.dependence is not None:
             out["type"] = "guaranteed-if"
             out["unit"] = "one record together with its group"
             out["dependence"] = str(self.dependence)
-            out["holds_for"] = "correlation inside a group up to the declared dependence, in groups of at most the declared rows"
+            out["holds_for"] = (
+                "correlation inside a group up to the declared dependence, in groups of at most the declared rows"
+            )
         return out
 
     @classmethod

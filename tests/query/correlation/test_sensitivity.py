@@ -78,6 +78,17 @@ def test_many_queries_in_one_pass_equal_one_after_the_other(name, monkeypatch) -
         assert together[q] == pytest.approx(explicit.sensitivity(delta, s[:, q], inside[:, q]), rel=1e-12)
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_every_record_has_the_explicit_matrix_sensitivity(name) -> None:
+    values, rng = table(120, seed=5)
+    correlation, delta = approaches(values, rng)[name]
+    inside = rng.random(120) < 0.7
+    inside[:2] = True  # the constant records: rho 0 with everybody, one another too, and 1 with themselves
+    s = np.where(inside, 1 + rng.random(120), 0.0)
+    found = correlation.of_records(s[:, None], inside[:, None])[:, 0]
+    assert np.allclose(found[inside], (np.abs(delta) @ s)[inside], rtol=1e-12, atol=0)
+
+
 def test_a_family_of_ten_equal_records_counts_as_ten() -> None:
     family = np.tile([[0.1, 0.9, 0.4]], (10, 1))
     effect = influence("count", np.ones(10, dtype=bool))

@@ -131,9 +131,12 @@ def test_the_rows_a_unit_keeps_do_not_depend_on_other_units(server, postgres_url
         assert sum(found[0]) == min(most, len(alone))
 
 
-def test_rows_without_a_unit_are_one_unit_together() -> None:
-    found = in_duckdb([("", "a", 1.0), (None, "a", 1.0), ("", "b", 1.0), ("h", "b", 1.0)], Unit("home", 2))
-    assert int(found[0].sum()) == 3
+def test_rows_without_a_unit_do_not_count(server, postgres_url) -> None:
+    drawn = [("", "a", 1.0), (None, "a", 1.0), ("", "b", 1.0), ("h", "b", 1.0)]
+    assert int(in_duckdb(drawn, Unit("home", 2))[0].sum()) == 1
+    engine = postgres_with(server, postgres_url, drawn, Unit("home", 2))
+    assert int(engine.tally(None, KEYS, NEEDS)[0].sum()) == 1
+    engine.close()
 
 
 def test_the_order_in_which_postgres_stores_rows_changes_no_answer(server, postgres_url) -> None:

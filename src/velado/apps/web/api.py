@@ -13,6 +13,7 @@ from velado.apps.web.bodies import ERRORS, OWNERS, PAYING, Cap, Question, Raise,
 from velado.apps.web.service import Service
 from velado.apps.web.shelf import Shelved
 from velado.apps.web.tokens import Token
+from velado.errors import LedgerError
 from velado.query.answer import Answer
 
 router = APIRouter()
@@ -159,7 +160,11 @@ async def verify(dataset: str, token: Caller, request: Request) -> JSONResponse:
     service = service_of(request)
     async with service.noted("verify", token, dataset):
         shelved = service.dataset(service.owner(token), dataset)
-        state = await service.work(shelved.ledger.verify)
+        try:
+            state = await service.work(shelved.ledger.verify)
+        except LedgerError as error:
+            # Elsewhere these sentences stay in the private log; the owner is who they are for.
+            raise failures.Problem(503, "ledger", error.what, error.why, error.fix) from None
     return JSONResponse({"holds": True, **state.to_dict()})
 
 

@@ -8,6 +8,7 @@ with that random password, so that guessing it is hopeless and OpenSSL can still
 from __future__ import annotations
 
 import datetime
+import hashlib
 import ipaddress
 import tomllib
 import unicodedata
@@ -24,7 +25,7 @@ from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from velado.encrypted.crypto import keyfile
-from velado.encrypted.job import Party, RoleName
+from velado.encrypted.job import Party
 from velado.encrypted.net.files import make_private_folder, read_private, write_private
 from velado.errors import KeyRefused, ParameterError
 from velado.randomness import Tape
@@ -64,6 +65,11 @@ class Identity:
         return _raw_public(self.signing)
 
 
+def fingerprint(der: bytes) -> str:
+    """SHA-256 of a certificate in DER, as the job writes it."""
+    return hashlib.sha256(der).hexdigest()
+
+
 def public_file(folder: Path) -> Path:
     """The one file of an identity that is meant for others."""
     found = sorted(folder.glob("*.party.toml")) if folder.is_dir() else []
@@ -94,7 +100,12 @@ def make_identity(
         raise ParameterError(
             f"A certificate of {days} days is not made.", "It is valid 1 to 3650 days.", "Use 365."
         )
-    if not party.name.isprintable() or not 1 <= len(party.name) <= 200 or "/" in party.name or party.name[0] == ".":
+    if (
+        not party.name.isprintable()
+        or not 1 <= len(party.name) <= 200
+        or "/" in party.name
+        or party.name[0] == "."
+    ):
         raise ParameterError(
             "This name is not accepted.",
             "It names a file and is compared by all parties.",
@@ -108,9 +119,7 @@ def make_identity(
     secret = _raw_private(signing) + Tape.fresh_seed() + password
     write_private(folder / SECRETS, _seal(secret, passphrase, party.name, der, log2_n))
     encryption = serialization.BestAvailableEncryption(password)
-    pem = tls_key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, encryption
-    )
+    pem = tls_key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, encryption)
     write_private(folder / TLS_KEY, pem)
     write_private(folder / CERTIFICATE, certificate.public_bytes(serialization.Encoding.PEM))
     if paillier_bits:
@@ -118,8 +127,6 @@ def make_identity(
 
         pair = keygen(paillier_bits, Tape(Tape.fresh_seed(), "paillier"))
         write_private(folder / PAILLIER, keyfile.seal(pair.private, passphrase, log2_n=log2_n))
-    from velado.encrypted.net.tls import fingerprint
-
     told = Party(party.name, party.role, party.address, fingerprint(der), _raw_public(signing).hex())
     write_private(folder / f"{party.name}.party.toml", party_toml(told).encode())
     return told
@@ -149,7 +156,7 @@ def open_identity(folder: Path, passphrase: str) -> Identity:
     public = read_public(folder)
     der = _read_certificate(folder / CERTIFICATE)
     sealed = read_private(folder / SECRETS)
-    if not _HEAD < len(sealed) or sealed[: len(MAGIC)] != MAGIC or sealed[len(MAGIC)] != VERSION:
+    if len(sealed) <= _HEAD or sealed[: len(MAGIC)] != MAGIC or sealed[len(MAGIC)] != VERSION:
         raise KeyRefused(
             f"'{SECRETS}' is not of a version this velado reads.",
             "The party's keys cannot be opened.",
@@ -241,8 +248,3 @@ def _self_signed(
         .add_extension(x509.ExtendedKeyUsage(usage), critical=False)
         .sign(key, hashes.SHA256())
     )
-
-
-def party_of(name: str, role: RoleName, address: str) -> Party:
-    """A party that has no keys yet."""
-    return Party(name, role, address)

@@ -9,25 +9,19 @@ that. Both sides compare the other's certificate again after each handshake, bef
 from __future__ import annotations
 
 import datetime
-import hashlib
 import re
 import ssl
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from velado.encrypted.job import Job
-from velado.encrypted.net.identity import Identity
+from velado.encrypted.net.identity import Identity, fingerprint
 from velado.errors import KeyRefused, SchemaError
 
 LARGEST_CERTIFICATE = 1 << 13
 _HEX = re.compile(r"[0-9a-f]{64}")
-
-
-def fingerprint(der: bytes) -> str:
-    """SHA-256 of a certificate in DER, as the job writes it."""
-    return hashlib.sha256(der).hexdigest()
 
 
 class Pins:
@@ -38,6 +32,7 @@ class Pins:
         self.certificates: dict[str, str] = {}
         self.signing: dict[str, Ed25519PublicKey] = {}
         self.addresses: dict[str, tuple[str, int]] = {}
+        keys: set[str] = set()
         for party in job.parties:
             certificate, key = party.certificate.lower(), party.signing_key.lower()
             if not _HEX.fullmatch(certificate) or not _HEX.fullmatch(key):
@@ -46,12 +41,13 @@ class Pins:
                     "Anybody could speak in its name.",
                     "Paste the [[parties]] entry that `velado party keygen` wrote there.",
                 )
-            if certificate in self.by_certificate or any(key == p.signing_key.lower() for p in _others(job, party.name)):
+            if certificate in self.by_certificate or key in keys:
                 raise SchemaError(
                     "Two parties of the job have the same certificate or signing key.",
                     "Their messages could not be told apart.",
                     "Let each party run `velado party keygen` itself.",
                 )
+            keys.add(key)
             self.by_certificate[certificate] = party.name
             self.certificates[party.name] = certificate
             self.signing[party.name] = Ed25519PublicKey.from_public_bytes(bytes.fromhex(key))
@@ -74,10 +70,6 @@ class Pins:
                 "Give the right folder, or paste the new [[parties]] entry into the job at all parties.",
             )
         check_validity(identity.certificate, identity.name)
-
-
-def _others(job: Job, name: str) -> Iterable[object]:
-    return (party for party in job.parties if party.name != name)
 
 
 def parse_address(text: str, name: str) -> tuple[str, int]:

@@ -127,7 +127,8 @@ def load(
     few = ""
     if unit_value is not None:
         few = (
-            " WHERE rowid NOT IN (SELECT r FROM (SELECT rowid AS r, row_number() OVER (PARTITION BY u ORDER BY rowid)"
+            # Nobody is protected by a row that belongs to no unit, so it does not count.
+            " WHERE u IS NOT NULL AND rowid NOT IN (SELECT r FROM (SELECT rowid AS r, row_number() OVER (PARTITION BY u ORDER BY rowid)"
             f" AS n FROM read) WHERE n > {unit.rows})"
         )
     connection.execute(f"CREATE TABLE kept AS SELECT {', '.join([*names, *grids])} FROM read{few}")

@@ -36,8 +36,8 @@ class Source:
         """`WITH kept AS (...) ` with the columns *used*, its parameters numbered from *first*.
 
         A unit keeps the rows whose texts have the smallest MD5, so which rows it keeps depends on its own rows alone;
-        rows with equal texts are equal, so it does not matter which of them stays. Rows without a unit value are one
-        unit. The window is computed before any condition, whatever is asked.
+        rows with equal texts are equal, so it does not matter which of them stays. Rows without a unit value do not
+        count. The window is computed before any condition, whatever is asked.
         """
         missing = f"${first}::text[]"
         places = {place.name: place for place in self.layout.places.values()}
@@ -50,7 +50,8 @@ class Source:
             columns.append(
                 f'row_number() OVER (PARTITION BY {self._unit(missing)} ORDER BY md5({text}) COLLATE "C", {text} COLLATE "C") AS n'
             )
-            condition = f" WHERE n <= {self.unit.rows}"
+            columns.append(f"{self._unit(missing)} IS NOT NULL AS has_unit")
+            condition = f" WHERE has_unit AND n <= {self.unit.rows}"
         inner = f"SELECT {', '.join(columns) or '1'} FROM {self.relation}"
         # A parameter that no text names is an error to the server.
         parameters: list[Any] = [list(self.missing)] if missing in inner else []

@@ -1,0 +1,262 @@
+"""One role, run to its end among real parties: started or resumed, fed, heard, timed, and closed.
+
+A message is journaled before it is acknowledged and acknowledged before it is taken; what a role says follows from its
+seed and from what it took, so a party killed at any point is brought back by its journal, and says again what nobody
+has acknowledged. Every wait ends: at the job's deadline the role gives up and tells the others. The evaluator, who hears
+from everyone and can name who was missing, gives up first; provider and clients a little later.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from velado.encrypted.crypto.keys import PrivateKey
+from velado.encrypted.job import Job, RoleName
+from velado.encrypted.net.audit import Audit
+from velado.encrypted.net.envelope import seal
+from velado.encrypted.net.files import make_private_folder
+from velado.encrypted.net.identity import Identity
+from velado.encrypted.net.inbox import Inbox
+from velado.encrypted.net.journal import (
+    ACKNOWLEDGED,
+    BEGIN,
+    ENDED,
+    RECEIVED,
+    Begin,
+    Journal,
+    read_receipt,
+    receipt,
+)
+from velado.encrypted.net.roles import build_role, rows_mark
+from velado.encrypted.net.sender import Letter, Outbox, Post
+from velado.encrypted.net.server import Server
+from velado.encrypted.net.tls import Pins, parse_address
+from velado.encrypted.protocols.messages import Message
+from velado.errors import ProtocolError
+from velado.randomness import Tape
+
+JOURNAL, AUDIT = "journal.bin", "audit.log"
+# How much longer than the evaluator the others wait, as a share of the job's time and at most so many seconds.
+PATIENCE: Mapping[RoleName, float] = {"evaluator": 0.0, "provider": 0.05, "client": 0.1}
+MOST_PATIENCE = 30.0
+# A failed job is told to whoever answers within this time; a resumed one answers old messages for that long.
+LINGER, RESUMED_LINGER = 15.0, 3.0
+_BEAT = 0.25
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a party's part ended: its outcome or the failure, whom the last words did not reach, and what it cost."""
+
+    outcome: Mapping[str, Any] | None
+    failure: str | None
+    stopped: bool = False
+    untold: tuple[str, ...] = ()
+    cost: Mapping[str, float] = field(default_factory=dict)
+
+
+class Runner:
+    """One party in one job. *told* hears of events as they happen; *stop* ends it early, ready to be resumed."""
+
+    def __init__(
+        self,
+        job: Job,
+        identity: Identity,
+        role: RoleName,
+        folder: Path,
+        columns: Mapping[str, Any] | None = None,
+        private: PrivateKey | None = None,
+        listen: str = "",
+        told: Callable[[str, Mapping[str, Any]], None] | None = None,
+        stop: threading.Event | None = None,
+        linger: float = LINGER,
+    ) -> None:
+        self.job, self.identity, self.folder = job, identity, folder
+        self.pins = Pins(job)
+        self.pins.check_own(identity, role, job)
+        own = job.party(identity.name).address
+        self._address = parse_address(listen or own, identity.name)
+        self._columns, self._private = columns, private
+        self._told = told or (lambda event, facts: None)
+        self._stop = stop or threading.Event()
+        self._linger = linger
+        self._patience = min(MOST_PATIENCE, PATIENCE[role] * job.minutes * 60)
+        self._acknowledged: set[tuple[str, int]] = set()
+        self._unexpected: Exception | None = None
+        self._cost = {"messages_sent": 0.0, "bytes_sent": 0.0}
+
+    def run(self, finished: Callable[[Ending], None] | None = None) -> Ending:
+        """Run to the end. *finished* is called as soon as this party has its result, before it waits for others."""
+        began = time.monotonic()
+        make_private_folder(self.folder)
+        self._journal = Journal(self.folder / JOURNAL)
+        try:
+            self._audit = Audit(self.folder / AUDIT)
+            try:
+                return self._run(began, finished)
+            finally:
+                self._audit.close()
+        finally:
+            self._journal.close()
+
+    def _run(self, began: float, finished: Callable[[Ending], None] | None) -> Ending:
+        name = self.identity.name
+        self._inbox = Inbox(
+            self.job, name, self.pins, lambda data: self._journal.append(RECEIVED, data), self._audit
+        )
+        self._outbox = Outbox(Post(self.identity, self.pins), self._acknowledge, self._audit)
+        resumed = bool(self._journal.records)
+        begin, seed = self._begin()
+        self._role = build_role(self.job, name, seed, self._columns, self._private)
+        if not resumed:
+            self._journal.append(BEGIN, begin.to_bytes())
+        self._until = begin.until + self._patience
+        try:
+            self._replay()
+            server = Server(
+                self.identity,
+                self.pins,
+                self._address,
+                self._inbox.accept,
+                self._inbox.largest_body,
+                self._audit,
+            )
+            self._event("resumed" if resumed else "listening", port=server.port)
+            try:
+                self._go_on()
+                ending = self._ending(began)
+                if not ending.stopped:
+                    self._event("failed" if ending.failure else "finished", reason=ending.failure)
+                    if finished is not None:
+                        finished(ending)
+                    self._wait_for_others(ending, RESUMED_LINGER if resumed else 0.0)
+                    ending = self._ending(began)
+            finally:
+                server.close()
+        finally:
+            self._outbox.close()
+        if self._unexpected is not None:
+            raise self._unexpected
+        return ending
+
+    def _begin(self) -> tuple[Begin, bytes]:
+        name, digest = self.identity.name, self.job.digest()
+        rows = rows_mark(self._columns, self.job, self.identity)
+        if not self._journal.records:
+            seed = Tape.fresh_seed()
+            until = time.time() + self.job.minutes * 60
+            return Begin.make(digest, name, until, rows, seed, self.identity.journal_key), seed
+        kind, payload = self._journal.records[0]
+        begin = Begin.from_bytes(payload) if kind == BEGIN else None
+        if begin is None or (begin.job, begin.name) != (digest, name):
+            raise ProtocolError(
+                "The output folder holds the journal of another job, of another version of the job file, or of another party.",
+                "Going on from it would mix up two runs.",
+                "Give an empty output folder, or the job file it was begun with.",
+            )
+        if begin.rows != rows:
+            raise ProtocolError(
+                "The table is not the one this job was begun with.",
+                "What was sent before came from other rows.",
+                "Give the same table, or end the job and start it again at all parties.",
+            )
+        return begin, begin.seed(self.identity.journal_key)
+
+    def _replay(self) -> None:
+        """The role stands where it stood: it took again what the journal holds, in that order."""
+        records = self._journal.records
+        self._acknowledged = {read_receipt(payload) for kind, payload in records if kind == ACKNOWLEDGED}
+        self._outbox.reached |= {peer for peer, _ in self._acknowledged}
+        self._send(self._role.start())
+        for kind, payload in records:
+            if kind == RECEIVED:
+                self._take(self._inbox.again(payload))
+            elif kind == ENDED:
+                self._send(self._role.abort(payload.decode("utf-8", "replace")))
+        self._journal.records = []
+
+    def _go_on(self) -> None:
+        while not self._role.done and not self._stop.is_set():
+            left = self._until - time.time()
+            if left <= 0:
+                self._end(self._time_is_up())
+                return
+            try:
+                message = self._inbox.waiting.get(timeout=min(left, _BEAT))
+            except queue.Empty:
+                continue
+            self._take(message)
+            self._event("processed", peer=message.sender, kind=message.kind, number=message.number)
+
+    def _take(self, message: Message) -> None:
+        try:
+            self._send(self._role.receive(message))
+        except ProtocolError as error:
+            # It was signed by a party of the job, so the job cannot go on without it, nor with it.
+            self._send(self._role.abort(f"What {message.sender} sent was refused. {error.what}"))
+        except Exception as error:  # whatever it is, the others must not wait for us until the deadline
+            self._unexpected = error
+            self._end(f"An unexpected error stopped {self.identity.name}.")
+
+    def _end(self, reason: str) -> None:
+        if not self._role.done:
+            self._journal.append(ENDED, reason.encode())
+            self._send(self._role.abort(reason))
+
+    def _send(self, messages: Sequence[Message]) -> None:
+        last = self._role.done
+        for message in messages:
+            data = seal(message, self.identity.signing)
+            self._cost["messages_sent"] += 1
+            self._cost["bytes_sent"] += len(data)
+            if (message.receiver, message.number) not in self._acknowledged:
+                self._outbox.put(message.receiver, Letter(message.number, message.kind, data, last))
+
+    def _acknowledge(self, peer: str, number: int) -> None:
+        self._journal.append(ACKNOWLEDGED, receipt(peer, number))
+
+    def _time_is_up(self) -> str:
+        own = self.job.party(self.identity.name).role
+        reasons = dict(self._outbox.reasons)
+        silent = [
+            f"{party.name} ({reasons[party.name]})" if party.name in reasons else party.name
+            for party in self.job.parties
+            if party.name != self.identity.name
+            and not (own == "client" == party.role)
+            and party.name not in self._inbox.heard
+            and (party.name not in self._outbox.reached or own == "evaluator")
+        ]
+        sentence = f"Time is up after {self.job.minutes:g} minutes"
+        return (
+            f"{sentence}; nothing came from {', '.join(silent)}."
+            if silent
+            else f"{sentence}; a message is missing."
+        )
+
+    def _wait_for_others(self, ending: Ending, least: float) -> None:
+        succeeded = ending.failure is None
+        now = time.time()
+        end = max(now, self._until) if succeeded else now + self._linger
+        while time.time() < end and not self._stop.is_set() and self._outbox.owed(only_last=succeeded):
+            self._outbox.wait(_BEAT)
+        self._stop.wait(max(0.0, now + least - time.time()))
+
+    def _ending(self, began: float) -> Ending:
+        failure, outcome = self._role.failure, self._role.outcome
+        return Ending(
+            outcome=outcome,
+            failure=failure,
+            stopped=not self._role.done,
+            untold=tuple(self._outbox.owed(only_last=failure is None)),
+            cost={**self._cost, "seconds": round(time.monotonic() - began, 3)},
+        )
+
+    def _event(self, event: str, **facts: Any) -> None:
+        self._audit.write(event, **facts)
+        self._told(event, facts)
