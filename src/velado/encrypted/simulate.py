@@ -10,7 +10,7 @@ from typing import Any
 from velado.encrypted.design import moments_of
 from velado.encrypted.fit import Fit
 from velado.encrypted.job import Job
-from velado.encrypted.protocols import delegated_regression, masked_regression
+from velado.encrypted.protocols import delegated_regression, masked_regression, paper_masked
 from velado.encrypted.protocols.messages import Message
 from velado.encrypted.protocols.role import Role
 from velado.errors import ProtocolError
@@ -34,11 +34,17 @@ def make_role(job: Job, name: str, seed: bytes, columns: Mapping[str, Any] | Non
     """The role a party has in a job, from its secret seed and, for a client, its rows."""
     tape = Tape(seed, f"{job.digest()}:{name}")
     party = job.party(name)
-    module: Any = {"delegated": delegated_regression, "masked": masked_regression}[job.protocol]
+    module: Any = {
+        "delegated": delegated_regression,
+        "masked": masked_regression,
+        "paper-masked": paper_masked,
+    }[job.protocol]
     if party.role == "provider":
         return module.Provider(job, name, tape)  # type: ignore[no-any-return]
     if party.role == "evaluator":
         return module.Evaluator(job, name, tape)  # type: ignore[no-any-return]
+    if job.protocol == "paper-masked":  # its conversion needs a word from the others, so it takes the rows themselves
+        return paper_masked.Client(job, name, tape, columns or {})
     return module.Client(job, name, tape, moments_of(columns or {}, job))  # type: ignore[no-any-return]
 
 

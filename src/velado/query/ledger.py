@@ -69,6 +69,10 @@ class State:
 class Ledger(Protocol):
     """A durable, append-only, hash-chained account of one data set's budget, safe among threads and processes."""
 
+    @property
+    def lasting(self) -> bool:
+        """Whether the account outlives this process; an answer's promise says which."""
+
     def stored(self, question: str) -> tuple[str, str] | None:
         """The answer recorded for this question as (JSON text, head of its entry), or None."""
 

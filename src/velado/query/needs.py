@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from velado.query.grid import Grid
+from velado.query.unit import Unit
 from velado.query.values import Predicate
 
 Counts = NDArray[np.int64]
@@ -64,6 +65,10 @@ class Engine(Protocol):
     @property
     def version(self) -> str:
         """Tells one content of the table from another; equal text, equal content."""
+
+    @property
+    def unit(self) -> Unit:
+        """Whose rows were cut to their most; a session about another unit refuses this engine."""
 
     def tally(
         self,

@@ -228,8 +228,7 @@ class Session:
 
     @property
     def _lasting(self) -> bool:
-        # A ledger that does not say is one somebody else wrote; what it keeps is its maker's word.
-        return not self._own_ledger and bool(getattr(self._ledger, "lasting", True))
+        return not self._own_ledger and self._ledger.lasting
 
     def guarantee(self, charge: Fraction, account: State | None = None) -> dict[str, Any]:
         """The promise of an answer of this cost, and of the whole account it belongs to."""

@@ -51,7 +51,7 @@ def check_unit_column(unit: Unit, schema: Schema) -> None:
 def check_unit(unit: Unit, schema: Schema, engine: Table | Engine) -> None:
     """The unit's column is declared, and an engine leaves out rows for this very unit."""
     check_unit_column(unit, schema)
-    if not isinstance(engine, Table) and getattr(engine, "unit", unit) != unit:
+    if not isinstance(engine, Table) and engine.unit != unit:
         raise ParameterError(
             "The engine was made for another unit than the session's.",
             "It leaves out rows beyond another most, so the noise would not fit what one unit can move.",

@@ -307,3 +307,16 @@ def test_the_limits_of_several_workers_add_up_to_those_of_the_file(tmp_path: Pat
     part = settings.part(2).limits
     assert part.requests_per_minute * 2 == settings.limits.requests_per_minute
     assert part.concurrent_queries == 3 and part.query_seconds == settings.limits.query_seconds
+
+
+def test_a_ledger_that_vanishes_while_in_use_stops_answers_and_names_no_file(tmp_path: Path) -> None:
+    with running(write_service(tmp_path)) as service:
+        assert service.ask(COUNT).status == 200
+        (tmp_path / "people.ledger").unlink()
+        refused = service.ask("SELECT SUM(age) FROM people")
+        assert (refused.status, refused.json["code"]) == (503, "ledger")
+        assert "people.ledger" not in refused.text and str(tmp_path) not in refused.text
+        told = service.call("GET", "/v1/ledger/verify?dataset=people", who="root")
+        assert told.status == 503 and "people.ledger" in told.text
+        _, log = service.stop()
+        assert "people.ledger" in log

@@ -129,9 +129,11 @@ def test_hapt_is_read_where_the_user_has_it(folder) -> None:
 @pytest.mark.slow
 def test_adult_gives_the_errors_that_were_measured_before(data_folder) -> None:
     trial = Trial.of(ADULT, data_folder, quick=False)
-    expected = {"baseline": 0.795, "gmm-rfe": 0.355}  # queries were drawn otherwise then, so only about
+    # Queries were drawn otherwise then, and the mixture hangs on its seed.
+    expected = {"baseline": (0.795, 0.1), "gmm-rfe": (0.355, 0.4)}
     for approach in PRESETS["adult"]:
         if approach.name in expected:
+            error, rel = expected[approach.name]
             scales, _, _ = trial.sensitivities(approach)
-            assert np.mean(scales / trial.answers) == pytest.approx(expected[approach.name], rel=0.25)
-    assert np.mean(10 / trial.answers) == pytest.approx(0.0066, rel=0.5)
+            assert np.mean(scales / trial.answers) == pytest.approx(error, rel=rel)
+    assert np.mean(10 / trial.answers) == pytest.approx(0.0066, rel=0.1)

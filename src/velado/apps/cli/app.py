@@ -15,6 +15,7 @@ from velado.apps.cli.commands import (
     apply,
     compare,
     demo,
+    groups,
     inspect,
     joined,
     ledger,
@@ -72,6 +73,7 @@ app.command("joined", cls=CommandWithMethodFlags)(joined.joined)
 app.command("compare", cls=Command)(compare.compare)
 app.command("methods", cls=Command)(methods.methods)
 app.command("query", cls=Command)(query.query)
+app.command("groups", cls=Command)(groups.groups)
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(serve.commands(), name="serve")
 app.command("reproduce", cls=Command)(reproduce.reproduce)

@@ -12,7 +12,7 @@ ranges are bounded beforehand (`packing`, `fixed_point`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
@@ -20,6 +20,7 @@ from functools import partial
 import gmpy2
 from gmpy2 import mpz
 
+from velado.encrypted.crypto.grid_products import grid_products
 from velado.encrypted.crypto.keys import PrivateKey, PublicKey
 from velado.encrypted.crypto.modular import Whole, product, shared_products
 from velado.encrypted.crypto.obfuscators import ObfuscatorPool
@@ -126,10 +127,11 @@ def dots(ciphertexts: Sequence[Ciphertext], columns: Sequence[Sequence[Whole]]) 
 def matrix_dots(
     rows: Sequence[Sequence[Ciphertext]], columns: Sequence[Sequence[Whole]], executor: Executor | None = None
 ) -> list[list[Ciphertext]]:
-    """An encrypted matrix times a plain one: `dots` of every row, over the workers of *executor* where one is given.
+    """An encrypted matrix times a plain one: every row's `dots`, with the fewest products (`grid_products`).
 
-    The products hold the interpreter's lock, so only an executor of processes makes it faster. What such workers are
-    sent are ciphertexts and factors: run them on the machine that may know both.
+    One ciphertext that stands in several rows, as in a symmetric matrix, is squared along once for all of them. The
+    products hold the interpreter's lock, so only an executor of processes spreads them; then every row is worked out by
+    itself. What such workers are sent are ciphertexts and factors: run them on the machine that may know both.
     """
     keys = [_one_key(row) for row in rows]
     for row, key in zip(rows, keys, strict=True):
@@ -143,9 +145,14 @@ def matrix_dots(
     flat = _exponents(key, [factor for column in columns for factor in column])
     width = len(rows[0])
     exponents = [flat[start : start + width] for start in range(0, len(flat), width)]
-    work = partial(shared_products, columns=exponents, modulus=key.n2)
     values = [[c.value for c in row] for row in rows]
-    found = map(work, values) if executor is None else executor.map(work, values)
+    if executor is None and min(flat, default=0) >= 0:
+        places: dict[Whole, int] = {}
+        where = [[places.setdefault(value, len(places)) for value in row] for row in values]
+        found: Iterable[list[Whole]] = grid_products(list(places), where, exponents, key.n2)
+    else:
+        work = partial(shared_products, columns=exponents, modulus=key.n2)
+        found = map(work, values) if executor is None else executor.map(work, values)
     return [[Ciphertext(value, key) for value in row] for row in found]
 
 

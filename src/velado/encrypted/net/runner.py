@@ -85,7 +85,7 @@ class Runner:
         self._columns, self._private = columns, private
         self._told = told or (lambda event, facts: None)
         self._stop = stop or threading.Event()
-        self._linger = linger
+        self._linger = min(linger, job.minutes * 60)
         self._patience = min(MOST_PATIENCE, PATIENCE[role] * job.minutes * 60)
         self._acknowledged: set[tuple[str, int]] = set()
         self._unexpected: Exception | None = None

@@ -93,6 +93,7 @@ class Evaluator(BaseRole):
         self._waiting: dict[str, bytes] = {}
         self._sums: dict[str, list[Ciphertext]] = {}
         self._seen = SeenCiphertexts()
+        self._pool: ObfuscatorPool | None = None
 
     def kinds(self) -> Mapping[str, Kind]:
         """The key, every client's sums, then the result."""
@@ -108,6 +109,9 @@ class Evaluator(BaseRole):
         if self._key is not None:
             raise refused("brings a second key")
         self._key = key
+        # Made while the clients work, so that the total leaves as soon as the last sums are there.
+        self._pool = ObfuscatorPool(FullPower(key, self._tape.fork("obfuscators")))
+        self._pool.fill(packing_for(self.job, key).plaintexts)
         for sender, data in self._waiting.items():
             try:
                 self._sums[sender] = self._read(key, data)
@@ -130,12 +134,11 @@ class Evaluator(BaseRole):
         return ciphertexts_from_bytes(key, data, packing_for(self.job, key).plaintexts, self._seen)
 
     def _add_up(self) -> Sequence[Message]:
-        if self._key is None or len(self._sums) < len(self.job.of("client")):
+        if self._key is None or self._pool is None or len(self._sums) < len(self.job.of("client")):
             return ()
         key = self._key
         columns = zip(*(self._sums[party.name] for party in self.job.of("client")), strict=True)
-        pool = ObfuscatorPool(FullPower(key, self._tape.fork("obfuscators")))
-        together = obfuscate([sum_ciphertexts(column) for column in columns], pool)
+        together = obfuscate([sum_ciphertexts(column) for column in columns], self._pool)
         data = ciphertexts_to_bytes(key, together)
         return [self._message(self._one("provider"), "total", ciphertexts=data)]
 

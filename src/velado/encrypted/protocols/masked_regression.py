@@ -9,12 +9,14 @@ For invertible A, C and d are uniform whatever A and b are: the provider learns 
     evaluator --masked--> provider             provider --solution--> evaluator
     evaluator --result--> clients              evaluator --finished--> provider
 
-Cost at the evaluator: D^2 (D + 1) powers with exponents of the key's length.
+Cost at the evaluator: D (D + 1) products of D powers with exponents of the key's length (`crypto.grid_products`), and as
+many obfuscators, made at the same time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
 import flint
@@ -26,8 +28,8 @@ from velado.encrypted.crypto.paillier import (
     add,
     add_plain,
     decrypt_many,
-    dots,
     encrypt_many,
+    matrix_dots,
     obfuscate,
     sum_ciphertexts,
 )
@@ -153,13 +155,14 @@ class Evaluator(BaseRole):
                 matrix[i][i] = add_plain(matrix[i][i], extra)
         full, shift = self._mask = draw_mask(int(key.n), width, self._tape.fork("mask"))
         factors = [[full[k][j] for k in range(width)] for j in range(width)] + [shift]
-        masked: list[Ciphertext] = []
-        last: list[Ciphertext] = []
-        for row, b in zip(matrix, vector, strict=True):
-            *left, right = dots(row, factors)
-            masked.extend(left)
-            last.append(add(right, b))
-        pool = ObfuscatorPool(FullPower(key, self._tape.fork("obfuscators")))
+        pool = ObfuscatorPool(FullPower(key, self._tape.fork("obfuscators"), threads=1))
+        with ThreadPoolExecutor(1) as aside:
+            # GMP makes these powers without the interpreter's lock: the other core has them ready when they are needed.
+            ready = aside.submit(pool.fill, width * (width + 1))
+            products = matrix_dots(matrix, factors)
+            ready.result()
+        masked = [c for row in products for c in row[:width]]
+        last = [add(row[width], b) for row, b in zip(products, vector, strict=True)]
         data = ciphertexts_to_bytes(key, obfuscate([*masked, *last], pool))
         return [self._message(self._one("provider"), "masked", ciphertexts=data)]
 

@@ -137,15 +137,15 @@ def refuse(job: Job) -> None:
         )
 
 
-def draw_masks(bits: int, width: int, tape: Tape) -> Masks:
-    """A prime e of *bits* bits, and every mask uniform between e and 2^10 e, both ends left out."""
+def draw_masks(bits: int, width: int, tape: Tape, spread: int = SPREAD) -> Masks:
+    """A prime e of *bits* bits, and every mask uniform between e and 2^*spread* e, both ends left out."""
     while True:
         prime = (1 << (bits - 1)) + tape.below(1 << (bits - 1))
         if gmpy2.is_prime(prime, 40):
             break
 
     def one() -> int:
-        return prime + 1 + tape.below((prime << SPREAD) - prime - 1)
+        return prime + 1 + tape.below((prime << spread) - prime - 1)
 
     v, s, t = (tuple(one() for _ in range(width)) for _ in range(3))
     return Masks(prime, v, s, t, one(), one())
@@ -196,20 +196,19 @@ def paper_solution(
     bits: int,
     tape: Tape,
     longest: int | None = None,
-    floors: bool = True,
+    spread: int = SPREAD,
 ) -> tuple[Fraction, ...]:
     """beta~ of Method 1 for known A and b, without any encryption: what a run of the roles gives, number for number.
 
     *tape* is the evaluator's tape and *longest* the job's `hidden_bits`; without it the addends are made for these sums.
-    With *floors* off nothing is rounded and the result is A^-1 b. Cost: two solutions of D unknowns, milliseconds.
+    Cost: two solutions of D unknowns, milliseconds.
     """
     width = len(vector)
-    masks = draw_masks(bits, width, tape.fork("masks"))
+    masks = draw_masks(bits, width, tape.fork("masks"), spread)
     sums = [*(int(x) for row in matrix for x in row), *map(int, vector), *map(int, vector)]
     products = [x * c for x, c in zip(sums, masks.factors(), strict=True)]
-    if floors:
-        most = max(abs(x) for x in products).bit_length() if longest is None else longest
-        addends = draw_addends(len(products), most, tape.fork("addends"))
-        d = masks.prime**2
-        products = [(x + r) // d - r // d for x, r in zip(products, addends, strict=True)]
-    return combine(masks, *solve_both(products, width))
+    most = max(abs(x) for x in products).bit_length() if longest is None else longest
+    addends = draw_addends(len(products), most, tape.fork("addends"))
+    d = masks.prime**2
+    divided = [(x + r) // d - r // d for x, r in zip(products, addends, strict=True)]
+    return combine(masks, *solve_both(divided, width))

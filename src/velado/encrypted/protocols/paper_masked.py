@@ -16,7 +16,6 @@ with exponents of 2q + 21 bits by the evaluator. The 3 (D^2 + 2D) obfuscators ar
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
@@ -61,6 +60,14 @@ from velado.encrypted.protocols.paper_arithmetic import (
     solve_both,
     undo_shift,
 )
+from velado.encrypted.protocols.paper_wire import (
+    prime_bytes,
+    shift_bytes,
+    shift_in,
+    solutions_bytes,
+    solutions_in,
+    solutions_size,
+)
 from velado.encrypted.protocols.parts import KEY_BYTES, RESULT_BYTES, fit_of, key_in, result_bytes, result_in
 from velado.errors import VeladoError
 from velado.randomness import Tape
@@ -87,7 +94,7 @@ class Client(BaseRole):
         """The key and, with negative values, the shift from the provider; the result from the evaluator."""
         return {
             "key": Kind("provider", {"key": KEY_BYTES}, self._take_key),
-            "shift": Kind("provider", {"shift": _shift_bytes(self.job)}, self._take_shift),
+            "shift": Kind("provider", {"shift": shift_bytes(self.job)}, self._take_shift),
             "result": Kind("evaluator", {"result": RESULT_BYTES}, self._take_result),
         }
 
@@ -104,7 +111,7 @@ class Client(BaseRole):
     def _take_shift(self, message: Message) -> Sequence[Message]:
         if self._key is None or self._moments is not None:
             raise refused("brings a shift nobody waits for")
-        shift = _shift_in(message, self.job)
+        shift = shift_in(message.fields["shift"])
         if shift < own_shift(self._columns, self.job):
             raise refused("brings a shift that leaves a negative value")
         return self._send(shift)
@@ -150,12 +157,12 @@ class Evaluator(BaseRole):
         return {
             "key": Kind("provider", {"key": KEY_BYTES}, self._take_key),
             "least": Kind("client", {"ciphertexts": most_bytes(job, 1)}, self._take_from_client),
-            "shift": Kind("provider", {"shift": _shift_bytes(job)}, self._take_shift),
+            "shift": Kind("provider", {"shift": shift_bytes(job)}, self._take_shift),
             "entries": Kind(
                 "client", {"ciphertexts": most_bytes(job, entries(job))}, self._take_from_client
             ),
             "divided": Kind("provider", {"ciphertexts": many}, self._take_divided),
-            "solutions": Kind("provider", {"solutions": RESULT_BYTES}, self._take_solutions),
+            "solutions": Kind("provider", {"solutions": solutions_size(job)}, self._take_solutions),
         }
 
     def _take_key(self, message: Message) -> Sequence[Message]:
@@ -178,9 +185,10 @@ class Evaluator(BaseRole):
         taken = self._least if message.kind == "least" else self._entries
         if message.sender in taken or message.sender in self._waiting:
             raise refused("brings a client's numbers a second time")
-        if self._shift is None and message.kind == "entries" or self._shift == 0 and message.kind == "least":
-            if not (message.kind == "entries" and self._key is not None and message.sender in self._least):
-                raise refused("is out of turn")
+        # With negative values every client's entries come after its least value, without them there is none.
+        shifted = has_negatives(self.job)
+        if (message.kind == "least") != (shifted and message.sender not in self._least):
+            raise refused("is out of turn")
         data = message.fields["ciphertexts"]
         if self._key is None:
             self._waiting[message.sender] = (message.kind, data)
@@ -208,7 +216,7 @@ class Evaluator(BaseRole):
     def _take_shift(self, message: Message) -> Sequence[Message]:
         if self._shift is not None or len(self._least) < len(self.job.of("client")):
             raise refused("brings a shift nobody waits for")
-        self._shift = _shift_in(message, self.job)
+        self._shift = shift_in(message.fields["shift"])
         return self._go_on()
 
     def _divide(self) -> Sequence[Message]:
@@ -235,7 +243,7 @@ class Evaluator(BaseRole):
             Ciphertext(a.value * b.value % n2, key, True) for a, b in zip(raised, hiding, strict=True)
         ]
         data = ciphertexts_to_bytes(key, sent)
-        prime = self.masks.prime.to_bytes(_prime_bytes(job), "big")
+        prime = self.masks.prime.to_bytes(prime_bytes(job), "big")
         return [self._message(self._one("provider"), "divide", prime=prime, ciphertexts=data)]
 
     def _take_divided(self, message: Message) -> Sequence[Message]:
@@ -256,7 +264,7 @@ class Evaluator(BaseRole):
     def _take_solutions(self, message: Message) -> Sequence[Message]:
         if self.masks is None or not self._masked or self._shift is None:
             raise refused("brings a solution before anything was asked")
-        self.solutions = _solutions_in(message.fields["solutions"], self.job.width)
+        self.solutions = solutions_in(message.fields["solutions"], self.job.width)
         beta = undo_shift(combine(self.masks, *self.solutions), self._shift, self.job.bits)
         try:
             told, floats = result_bytes(beta, None, None), [float(value) for value in beta]
@@ -288,7 +296,7 @@ class Provider(BaseRole):
             "minima": Kind(
                 "evaluator", {"ciphertexts": most_bytes(job, len(job.of("client")))}, self._take_minima
             ),
-            "divide": Kind("evaluator", {"prime": _prime_bytes(job), "ciphertexts": many}, self._take_divide),
+            "divide": Kind("evaluator", {"prime": prime_bytes(job), "ciphertexts": many}, self._take_divide),
             "masked": Kind("evaluator", {"ciphertexts": many}, self._take_masked),
             "finished": Kind("evaluator", {}, self._take_finished),
         }
@@ -306,7 +314,7 @@ class Provider(BaseRole):
         found = ciphertexts_from_bytes(key, message.fields["ciphertexts"], count)
         shift = max(0, *decrypt_many(self._private, found))
         data = shift.to_bytes(max(1, (shift.bit_length() + 7) // 8), "big")
-        if len(data) > _shift_bytes(self.job):
+        if len(data) > shift_bytes(self.job):
             raise refused("holds a value below the public bounds")
         self._shifted = True
         return [self._message(name, "shift", shift=data) for name in self._others()]
@@ -332,7 +340,7 @@ class Provider(BaseRole):
         numbers = decrypt_many(self._private, found)
         self._solved = True
         xi, eta = solve_both(numbers, self.job.width, self.job)
-        data = json.dumps([[_text(x) for x in xi], [_text(x) for x in eta]], separators=(",", ":")).encode()
+        data = solutions_bytes(xi, eta)
         return [self._message(self._one("evaluator"), "solutions", solutions=data)]
 
     def _take_finished(self, message: Message) -> Sequence[Message]:
@@ -354,40 +362,3 @@ def _powers(bases: Sequence[Ciphertext], exponents: Sequence[int]) -> list[Ciphe
 
     with ThreadPoolExecutor(2) as pool:
         return list(pool.map(raised, zip(bases, exponents, strict=True)))
-
-
-def _prime_bytes(job: Job) -> int:
-    return (job.bits + 7) // 8
-
-
-def _shift_bytes(job: Job) -> int:
-    reach = max(0, *(-column.low for column in (*job.features, job.target)))
-    return max(1, (int(reach * (1 << job.bits)) + 1).bit_length() // 8 + 1)
-
-
-def _shift_in(message: Message, job: Job) -> int:
-    data = message.fields["shift"]
-    if not data:
-        raise refused("holds no shift")
-    return int.from_bytes(data, "big")
-
-
-def _text(value: Fraction) -> str:
-    return f"{value.numerator:x}/{value.denominator:x}"
-
-
-def _solutions_in(data: bytes, width: int) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]]:
-    """xi and eta as the provider wrote them, or ProtocolError."""
-    try:
-        found = [[_fraction(text) for text in part] for part in json.loads(data)]
-        good = len(found) == 2 and all(len(part) == width for part in found)
-    except (ValueError, TypeError, AttributeError, ZeroDivisionError, RecursionError):
-        good = False
-    if not good:
-        raise refused("holds no solutions of this job")
-    return tuple(found[0]), tuple(found[1])
-
-
-def _fraction(text: str) -> Fraction:
-    over, under = text.split("/")
-    return Fraction(int(over, 16), int(under, 16))

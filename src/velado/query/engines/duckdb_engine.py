@@ -15,6 +15,7 @@ from velado.query.engines.answers import tally, too_slow
 from velado.query.engines.compile import DUCKDB, Statement
 from velado.query.engines.layout import Layout
 from velado.query.needs import Counts, Key, Need
+from velado.query.unit import Unit
 from velado.query.values import Predicate
 
 # What the engine may do after loading: compute. No file, no network, no extension, and no way to change that.
@@ -54,6 +55,11 @@ class DuckDBEngine:
     def version(self) -> str:
         """SHA-256 over content, schema and unit."""
         return self._version
+
+    @property
+    def unit(self) -> Unit:
+        """Whose rows were cut to their most."""
+        return self._layout.unit
 
     def tally(
         self,

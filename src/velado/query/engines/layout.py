@@ -46,6 +46,7 @@ class Layout:
 
     places: Mapping[str, Place]
     decimal: str = "."
+    unit: Unit = Unit()
 
     @classmethod
     def of(cls, schema: Schema, unit: Unit) -> Layout:
@@ -60,7 +61,7 @@ class Layout:
         for number, column in enumerate(schema.columns.values()):
             sort: Sort = {"numeric": "number", "date": "day"}.get(column.kind, "text")  # type: ignore[assignment]
             places[column.name] = Place(column, number, sort, _grid(column))
-        return cls(places, schema.decimal)
+        return cls(places, schema.decimal, unit)
 
     def place(self, name: str) -> Place:
         """The place of a declared column, or QueryRefused."""

@@ -48,6 +48,7 @@ class PostgresEngine:
         self, url: str, relation: str, schema: Schema, unit: Unit, version: str | None = None
     ) -> None:
         self._url = url
+        self._unit = unit
         self._idle: list[Any] = []
         self._lock = threading.Lock()
         self._closed = False
@@ -63,6 +64,11 @@ class PostgresEngine:
     def version(self) -> str:
         """SHA-256 over what stands for the content, with schema and unit."""
         return self._version
+
+    @property
+    def unit(self) -> Unit:
+        """Whose rows are cut to their most."""
+        return self._unit
 
     def tally(
         self,

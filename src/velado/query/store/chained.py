@@ -60,6 +60,11 @@ class ChainedLedger:
             self.close()
             raise
 
+    @property
+    def lasting(self) -> bool:
+        """Whether the account outlives this process."""
+        return self._lasting
+
     def stored(self, question: str) -> tuple[str, str] | None:
         """The first answer recorded for this question as (JSON text, head of its entry), or None."""
         with self._turn:
