@@ -87,7 +87,7 @@ def test_another_spend_unit_extremes_or_content_is_another_question() -> None:
     ]
     answers = [session.answer(sql, spend=spend) for session, spend in sessions]
     assert not any(answer.stored for answer in answers)
-    assert len({answer.question for answer in answers}) == len(answers)
+    assert len({answer.entry for answer in answers}) == len(answers)
     # The unit of the schema and the same unit named by hand are one question.
     smaller = Session(table.with_schema(SCHEMA.with_columns(columns)), budget=ledger)
     assert smaller.unit == Unit("home", 2)
@@ -128,3 +128,16 @@ def test_threads_never_spend_more_than_the_budget() -> None:
     with ThreadPoolExecutor(16) as pool:
         costs = [cost for cost in pool.map(ask, range(60)) if cost is not None]
     assert len(costs) == 10 and sum(costs) == session.state().spent <= Fraction(1, 10)
+
+
+def test_no_written_form_of_an_answer_tells_two_contents_of_the_table_apart_but_by_its_numbers() -> None:
+    sql = "SELECT COUNT(*) FROM people"
+    forms = []
+    for rows in (60, 61):
+        session = Session(people(rows), budget=1.0)
+        answer = session.answer(sql)
+        document = answer.to_dict()
+        assert answer.entry and answer.entry not in answer.to_json() and answer.entry not in repr(answer)
+        assert session._engine.version not in answer.to_json()
+        forms.append({key: value for key, value in document.items() if key not in ("rows", "receipt")})
+    assert forms[0] == forms[1]

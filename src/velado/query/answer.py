@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -32,8 +32,10 @@ class Answer:
 
     *frame* has one row per key (or one row in all): the keys, then for each aggregate its value and the interval
     `_low` .. `_high`. *guarantee* is the promise, *cost* what it took of the budget, *how* the query, the mechanisms
-    and their scales. *question* is the fingerprint by which the ledger knows it, *receipt* the head of the ledger's chain at
-    its entry, and *stored* tells that these numbers were drawn before and cost nothing now.
+    and their scales. *question* is a fingerprint of what was asked, *receipt* the head of the ledger's chain at its entry,
+    and *stored* tells that these numbers were drawn before and cost nothing now. *entry* is the name by which the ledger
+    knows the question on this content of the table; it is made from the exact rows, so it is the owner's alone and no
+    written form of the answer has it.
     """
 
     frame: pl.DataFrame
@@ -43,6 +45,7 @@ class Answer:
     question: str
     stored: bool
     receipt: str
+    entry: str = field(default="", repr=False, compare=False)
 
     @property
     def value(self) -> Any:

@@ -1,6 +1,7 @@
 """What a party lets in: its own job's messages, from whom they say they are, once."""
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,7 +24,8 @@ class Desk:
     def __init__(self, group: Consortium, folder: Path) -> None:
         self.group, self.kept = group, []
         self.path = folder / "audit.log"
-        self.inbox = Inbox(group.job, "hub", Pins(group.job), self.kept.append, Audit(self.path))
+        self.audit = Audit(self.path)
+        self.inbox = Inbox(group.job, "hub", Pins(group.job), self.kept.append, self.audit)
         self.key = group.identity("clinic-0").signing
 
     def message(self, **changes: object) -> Message:
@@ -37,8 +39,10 @@ class Desk:
 
 
 @pytest.fixture
-def desk(group: Consortium, tmp_path: Path) -> Desk:
-    return Desk(group, tmp_path)
+def desk(group: Consortium, tmp_path: Path) -> Iterator[Desk]:
+    found = Desk(group, tmp_path)
+    yield found
+    found.audit.close()
 
 
 def test_a_message_is_kept_before_it_is_acknowledged_and_then_waits(desk: Desk) -> None:
@@ -81,12 +85,12 @@ def test_messages_out_of_order_are_kept_for_the_role_to_sort(desk: Desk) -> None
     assert [desk.inbox.waiting.get_nowait().number for _ in range(3)] == [2, 0, 1]
 
 
-def test_what_cannot_be_kept_is_not_acknowledged(group: Consortium, tmp_path: Path) -> None:
+def test_what_cannot_be_kept_is_not_acknowledged(desk: Desk) -> None:
     def full(data: bytes) -> None:
         raise OutputError("The disk is full.", "-", "-")
 
-    inbox = Inbox(group.job, "hub", Pins(group.job), full, Audit(tmp_path / "audit.log"))
-    desk = Desk(group, tmp_path)
+    job = desk.group.job
+    inbox = Inbox(job, "hub", Pins(job), full, desk.audit)
     assert inbox.accept("clinic-0", seal(desk.message(), desk.key)) == (503, "The disk is full.")
     assert inbox.waiting.empty()
 

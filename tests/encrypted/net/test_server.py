@@ -34,7 +34,13 @@ class Listening:
         self.path = folder / "audit.log"
         self.audit = Audit(self.path)
         address = self.pins.addresses[identity.name]
-        self.server = Server(identity, self.pins, address, self._accept, LARGEST, self.audit, HEAD_SECONDS)
+        try:
+            self.server = Server(
+                identity, self.pins, address, self._accept, LARGEST, self.audit, HEAD_SECONDS
+            )
+        except BaseException:
+            self.audit.close()
+            raise
 
     def _accept(self, peer: str, data: bytes) -> tuple[int, str]:
         self.taken.append((peer, data))
@@ -238,6 +244,7 @@ def test_a_party_is_heard_while_strangers_hold_every_place(
             outbox.wait(0.2)
     finally:
         outbox.close()
+        audit.close()
         for one in idle:
             one.close()
     assert kept == [0] and hub.taken == [("clinic-0", b"x")]
@@ -288,6 +295,7 @@ def test_letters_go_out_in_order_and_a_result_is_owed_until_it_is_taken(
             assert (kept, hub.taken) == ([0, 1], [("clinic-0", b"a"), ("clinic-0", b"b")])
     finally:
         outbox.close()
+        audit.close()
 
 
 def test_refusals_do_not_fill_the_disk(tmp_path: Path) -> None:

@@ -45,9 +45,9 @@ async def ask(question: Question, token: Caller, request: Request) -> JSONRespon
                 question.sql, spend=spend, analyst=token.analyst, confidence=question.confidence
             )
         )
-        note |= {"question": answer.question, "cost": str(answer.cost["spent"])}
+        note |= {"question": answer.entry, "cost": str(answer.cost["spent"])}
         note["outcome"] = "stored" if answer.stored else "answered"
-        shelved.history.remember(answer.question, str(answer.cost["asked"]))
+        shelved.history.remember(answer.entry, str(answer.cost["asked"]))
     service.metrics.answer(question.dataset, answer.stored)
     return JSONResponse(_shown(answer, service))
 
@@ -193,8 +193,5 @@ def _checked(service: Service, token: Token, question: Question) -> tuple[Shelve
 
 
 def _shown(answer: Answer, service: Service) -> dict[str, Any]:
-    """The answer without what is computed from the rows without noise: the table's version, and names made of it."""
-    out = answer.to_dict()
-    out["how"] = {**out["how"], "table": {"name": answer.how["table"]["name"]}}
-    out["question"] = service.tokens.name_of(answer.question)
-    return out
+    """The answer, its question under the name that the history has it by."""
+    return {**answer.to_dict(), "question": service.tokens.name_of(answer.entry)}
