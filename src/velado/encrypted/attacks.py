@@ -2,8 +2,8 @@
 
 Provider, one run: with a~_ij = u_i v_j a_ij / e^2 the masks cancel in a~_ij a~_ji / (a~_ii a~_jj) = a_ij^2 / (a_ii a_jj).
 Evaluator, several runs over the same rows: A~ xi = b~1 means A x = rho b with x_i = v_i xi_i / w1 and rho_i = s_i / u_i both
-known to it. Together with A beta = b each run gives D linear equations in A; D - 1 runs (with A's symmetry, already
-half of that) leave one common scale, which the number of rows fixes.
+known to it. Together with A beta = b each run gives D linear equations in A; D - 1 runs leave
+one common scale open, which the number of rows fixes.
 Against the sound masked protocol the same functions find nothing: its provider sees uniform numbers, and its evaluator
 can write down A beta = b alone, which every symmetric A fulfils for some b.
 Whoever runs them needs a party's own secrets: they are made for tests and teaching.

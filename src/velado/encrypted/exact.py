@@ -161,7 +161,10 @@ def solve_modulo(
     if math.gcd(int(c.det()), modulus) != 1:
         return None
     d = flint.fmpz_mod_mat([[int(x)] for x in vector], ring)
-    return tuple(int(x) for x in c.solve(d).entries())
+    try:
+        return tuple(int(x) for x in c.solve(d).entries())
+    except ZeroDivisionError:  # elimination met a number that shares a factor with n
+        return None
 
 
 def reconstruct(residue: int, modulus: int, numerator: int, denominator: int) -> Fraction | None:

@@ -34,6 +34,13 @@ EN = {
     "query_written": "Written to {path}.",
     "query_price_total": "In all: {measure} {cost} of the {asked} asked for.",
     "query_price_free": "Nothing is drawn: the answer is made of declared bounds and costs nothing.",
+    "paper_title": "As in the source: {approach}",
+    "paper_value": "aggregate",
+    "paper_answer": "answer",
+    "paper_promise": (
+        "Promise: none. The noise is scaled to a sensitivity computed from the private rows, so the answer and its scale "
+        "tell of them. Reproduced for science; never for people's data."
+    ),
     "groups_title": "Groups suggested (not signed off)",
     "groups_size": "rows in a group",
     "groups_count": "groups",
@@ -74,6 +81,13 @@ PT = {
     "query_written": "Escrito em {path}.",
     "query_price_total": "Ao todo: {measure} {cost} dos {asked} pedidos.",
     "query_price_free": "Nada é sorteado: a resposta são limites declarados e não custa nada.",
+    "paper_title": "Como na fonte: {approach}",
+    "paper_value": "agregado",
+    "paper_answer": "resposta",
+    "paper_promise": (
+        "Promessa: nenhuma. O ruído segue uma sensibilidade calculada das linhas privadas, de modo que a resposta e a escala "
+        "falam delas. Reproduzido para a ciência; nunca para dados de pessoas."
+    ),
     "groups_title": "Grupos sugeridos (sem assinatura)",
     "groups_size": "linhas no grupo",
     "groups_count": "grupos",

@@ -93,7 +93,11 @@ class BaseRole:
             return ()
         out = list(self._take(message))
         while (following := self._early.pop((message.sender, self._due[message.sender]), None)) is not None:
-            out.extend(self._take(following))
+            try:
+                out.extend(self._take(following))
+            except ProtocolError:
+                # A bad message that came early is dropped as if it came now; what was to be said before it still is.
+                break
         return out
 
     def abort(self, reason: str) -> Sequence[Message]:

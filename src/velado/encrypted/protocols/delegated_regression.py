@@ -72,6 +72,8 @@ class Client(BaseRole):
         }
 
     def _take_key(self, message: Message) -> Sequence[Message]:
+        if self._sent:
+            raise refused("brings a second key")
         key = key_in(message, self.job)
         plaintexts = packing_for(self.job, key).pack(flatten(self._moments))
         pool = ObfuscatorPool(FullPower(key, self._tape.fork("obfuscators")))

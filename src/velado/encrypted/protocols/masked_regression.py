@@ -79,6 +79,8 @@ class Client(BaseRole):
         }
 
     def _take_key(self, message: Message) -> Sequence[Message]:
+        if self._sent:
+            raise refused("brings a second key")
         key = key_in(message, self.job)
         pool = ObfuscatorPool(FullPower(key, self._tape.fork("obfuscators")))
         numbers = flatten(self._moments)[: entries(self.job)]

@@ -10,6 +10,7 @@ import typer
 
 from velado.apps.cli import answers, show
 from velado.apps.cli import options as flags
+from velado.apps.cli.commands import query_paper
 from velado.apps.cli.waiting import waiting
 from velado.apps.cli.words import say
 from velado.errors import OutputError, ParameterError
@@ -59,6 +60,15 @@ def query(
             "--rows", min=1, help="With --unit: the most rows of a group that count.", show_default=False
         ),
     ] = None,
+    dependence: Annotated[
+        str | None,
+        typer.Option(
+            "--dependence",
+            metavar="D",
+            help="With --unit: a related row moves by at most this fraction; default: fully.",
+            show_default=False,
+        ),
+    ] = None,
     budget: Annotated[
         str | None,
         typer.Option(
@@ -92,6 +102,45 @@ def query(
         str | None,
         typer.Option("--relation", metavar="NAME", help="The table's name in SQL.", show_default=False),
     ] = None,
+    paper: Annotated[
+        str | None,
+        typer.Option(
+            "--paper",
+            metavar="NAME",
+            help="As in the source, without any promise: baseline, dbscan, gmm, gmm-rfe.",
+            show_default=False,
+        ),
+    ] = None,
+    scale_parameter: Annotated[
+        float, typer.Option("--scale-parameter", help="With --paper: the epsilon of the source.")
+    ] = 1.0,
+    eps: Annotated[
+        float | None, typer.Option("--eps", help="With --paper dbscan: how near.", show_default=False)
+    ] = None,
+    components: Annotated[
+        int | None,
+        typer.Option(
+            "--components",
+            help="With --paper gmm or gmm-rfe: Gaussians; default: BIC chooses.",
+            show_default=False,
+        ),
+    ] = None,
+    keep: Annotated[
+        int | None, typer.Option("--keep", help="With --paper gmm-rfe: columns kept.", show_default=False)
+    ] = None,
+    target: Annotated[
+        str | None,
+        typer.Option(
+            "--target",
+            metavar="COLUMN",
+            help="With --paper: the column records are not compared by, and gmm-rfe's target.",
+            show_default=False,
+        ),
+    ] = None,
+    show_unprotected: Annotated[
+        bool, typer.Option("--show-unprotected", help="With --paper: show answers that get no noise.")
+    ] = False,
+    seed: Annotated[int, typer.Option("--seed", help="With --paper: makes the run repeatable.")] = 0,
     price: Annotated[bool, typer.Option("--price", help="Say what it would cost, and ask nothing.")] = False,
     output: Annotated[
         Path | None,
@@ -119,6 +168,13 @@ def query(
         sql, file = str(file), Path(relation or "")
     _refuse_settings(sql, schema, engine, relation, ledger, output)
     assert sql is not None and schema is not None
+    if paper is not None:
+        _refuse_promises(epsilon, rho, budget, price, remote or output is not None)
+        settings = {"eps": eps, "components": components, "keep": keep, "target": target}
+        query_paper.answer_as_in_the_paper(
+            sql, file, schema, paper, scale_parameter, settings, seed, show_unprotected, ledger, quiet, as_json, tongue
+        )  # fmt: skip
+        return
     with waiting(tongue, quiet or as_json):
         from velado.data.io import read_schema
         from velado.query.plan import Extremes, plan
@@ -133,7 +189,7 @@ def query(
         declared = read_schema(schema)
         how: Any = flags.one_of(extremes, get_args(Extremes), "--extremes")
         asked = _budget(epsilon, rho, delta)
-        who = _unit(declared, unit, rows)
+        who = _unit(declared, unit, rows, dependence)
         name = relation or table_name(file.name)
         total = _total(budget, asked)
         # All of this is public metadata: what is wrong with it is said before a ledger is made or a row is read.
@@ -233,18 +289,32 @@ def _total(budget: str | None, asked: Any) -> Any:
     return total
 
 
-def _unit(schema: Any, column: str | None, rows: int | None) -> Any:
+def _refuse_promises(
+    epsilon: str | None, rho: str | None, budget: str | None, price: bool, more: bool
+) -> None:
+    if epsilon is not None or rho is not None or budget is not None or price or more:
+        raise ParameterError(
+            "--paper goes with none of --epsilon, --rho, --budget, --price, --engine and --output.",
+            "The source's answers promise nothing, so nothing of the budget can be spent on them.",
+            "Give --scale-parameter instead of --epsilon, and leave the others out.",
+        )
+
+
+def _unit(schema: Any, column: str | None, rows: int | None, dependence: str | None = None) -> Any:
+    from velado.query.budget import exact
     from velado.query.unit import Unit
 
+    share = None if dependence is None else exact(dependence)
     if column is None and rows is None:
-        return Unit.declared(schema)
+        found = Unit.declared(schema)
+        return found if share is None else Unit(found.column, found.rows, share)
     if column is None or (column == RECORD) != (rows is None):
         raise ParameterError(
             "--unit and --rows do not fit together.",
             "A group needs its column and the most rows that count; one record needs neither.",
             "Write for example --unit household --rows 10, or --unit record.",
         )
-    return Unit() if column == RECORD else Unit(column, int(rows or 1))
+    return Unit(None, 1, share) if column == RECORD else Unit(column, int(rows or 1), share)
 
 
 def _ask(

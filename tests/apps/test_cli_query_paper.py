@@ -1,0 +1,84 @@
+"""`velado query --paper`: the source's answers, apart from every promise."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from velado.apps.cli import run
+
+SCHEMA = """
+[columns.home]
+role = "identifier"
+kind = "text"
+group = true
+max_rows = 3
+[columns.sex]
+role = "quasi"
+kind = "categorical"
+values = ["F", "M"]
+[columns.age]
+role = "quasi"
+kind = "numeric"
+bounds = [0, 100]
+step = 1
+[columns.pay]
+role = "other"
+kind = "numeric"
+bounds = [0, 1000]
+"""
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("VELADO_STATE", str(tmp_path / "state"))
+    monkeypatch.chdir(tmp_path)
+    rows = [f"h{at // 2},{'FM'[at % 2]},{at % 90},{at % 7 * 100}" for at in range(300)]
+    (tmp_path / "people.csv").write_text("home,sex,age,pay\n" + "\n".join(rows) + "\n", "utf-8")
+    (tmp_path / "schema.toml").write_text(SCHEMA, "utf-8")
+    return tmp_path
+
+
+def ask(*more: str, sql: str = "SELECT COUNT(*) AS n FROM people") -> int:
+    return run(["query", "people.csv", "--schema", "schema.toml", sql, *more])
+
+
+def test_an_answer_as_in_the_source_says_that_it_promises_nothing(place: Path, capsys) -> None:
+    assert ask("--paper", "baseline", "--json") == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["guarantee"]["type"] == "none" and answer["scales"]["n"] > 1
+    assert "budget" not in json.dumps(answer) and not (place / "people.csv.ledger").exists()
+    assert ask("--paper", "baseline", "--lang", "pt") == 0
+    assert "Promessa: nenhuma" in capsys.readouterr().out
+
+
+def test_a_table_with_a_ledger_is_not_answered_as_in_the_source(place: Path, capsys) -> None:
+    assert ask("--epsilon", "1") == 0
+    assert ask("--paper", "dbscan") == 2
+    assert "has a ledger" in capsys.readouterr().err
+    (place / "people.csv.ledger").unlink()
+    # The seal remembers that there was one.
+    assert ask("--paper", "dbscan") == 2
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ("--paper", "baseline", "--epsilon", "1"),
+        ("--paper", "baseline", "--budget", "1"),
+        ("--paper", "baseline", "--eps", "0.4"),
+        ("--paper", "nobody"),
+        ("--paper", "baseline", "--scale-parameter", "0"),
+    ],
+)
+def test_settings_that_do_not_belong_to_the_source_are_refused(place: Path, capsys, flags) -> None:
+    assert ask(*flags) == 2
+    assert "What to do:" in capsys.readouterr().err
+
+
+def test_an_extreme_without_noise_is_shown_only_when_asked_for(place: Path, capsys) -> None:
+    sql = "SELECT MAX(pay) AS m FROM people"
+    assert ask("--paper", "gmm", "--components", "2", sql=sql) == 2
+    assert "without any noise" in capsys.readouterr().err
+    assert ask("--paper", "gmm", "--components", "2", "--show-unprotected", "--json", sql=sql) == 0
+    assert json.loads(capsys.readouterr().out)["guarantee"]["without_noise"] == ["m"]
