@@ -12,7 +12,8 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "ask-a-private-
 
 
 def blocks(kind: str) -> list[str]:
-    return re.findall(rf"```{kind}\n(.*?)```", PAGE.read_text("utf-8"), flags=re.S)
+    fenced = re.findall(r"^```(\w*)\n(.*?)^```$", PAGE.read_text("utf-8"), flags=re.S | re.M)
+    return [body for name, body in fenced if name == kind]
 
 
 @pytest.fixture
