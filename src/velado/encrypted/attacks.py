@@ -127,6 +127,8 @@ def second_moments(equations: Sequence[Equations], first: Fraction) -> list[list
         most = max(abs(value) for value in scaled)
         if most:
             lines.append([_rounded(value / most) for value in scaled])
+    if not lines:
+        raise ZeroDivisionError("the equations say nothing of the matrix")
     left = flint.fmpz_mat([line[1:] for line in lines])
     right = flint.fmpz_mat([[-_rounded(first * scales[0]) * line[0]] for line in lines])
     across = left.transpose()

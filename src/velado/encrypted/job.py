@@ -57,7 +57,8 @@ class Job:
 
     *bits* q are the fractional bits of the fixed point: a value a counts as round(a 2^q). *most_rows* is the public bound
     on all rows together that the needed modulus and the packing follow from. *moments* asks for y^T y too, from which
-    standard errors follow where the protocol reveals the pooled moments to someone.
+    standard errors follow where the protocol reveals the pooled moments to someone. *epsilon* asks for noise on the pooled
+    moments (`velado.encrypted.noise`) where the protocol has a party that sees them.
     """
 
     name: str
@@ -74,6 +75,7 @@ class Job:
     most_rows: int = 1_000_000
     moments: bool = False
     minutes: float = 30.0
+    epsilon: Fraction | None = None
 
     def __post_init__(self) -> None:
         paper = self.protocol == "paper-masked"
@@ -116,7 +118,30 @@ class Job:
                 "With two, each could subtract its own rows from the sum and see the other's.",
                 f"Set minimum_clients to {LEAST_CLIENTS} or more.",
             )
+        self._check_epsilon()
         self._check_parties()
+
+    def _check_epsilon(self) -> None:
+        if self.epsilon is None:
+            return
+        if self.protocol not in ("delegated", "secure-sum"):
+            raise ParameterError(
+                f"The protocol {self.protocol} cannot add noise.",
+                "Nobody sees the sums that the noise would have to be added to.",
+                "Leave epsilon out, or use delegated or secure-sum.",
+            )
+        if not 0 < self.epsilon <= 1000:
+            raise ParameterError(
+                "epsilon is above 0 and at most 1000.",
+                "It says how much one row may change the odds of any result.",
+                "Use for example 1.",
+            )
+        if self.moments:
+            raise ParameterError(
+                "Standard errors and epsilon do not go together.",
+                "The textbook's standard errors do not know of the noise, and would be too small.",
+                "Leave one of them out.",
+            )
 
     def _check_parties(self) -> None:
         names = [party.name for party in self.parties]
@@ -180,6 +205,7 @@ class Job:
             "most_rows": self.most_rows,
             "moments": self.moments,
             "minutes": self.minutes,
+            **({} if self.epsilon is None else {"epsilon": str(self.epsilon)}),
             "parties": [
                 {key: value for key, value in vars(party).items() if value != ""} for party in self.parties
             ],
@@ -244,6 +270,7 @@ class Job:
             target=_bounded(document["target"], "[target]"),
             parties=tuple(_party(entry) for entry in _list(document["parties"], "parties")),
             ridge=_number(document.get("lambda", 0), "'lambda'"),
+            epsilon=_number(document["epsilon"], "'epsilon'") if "epsilon" in document else None,
             **plain,
         )
 
@@ -263,6 +290,7 @@ _JOB_KEYS = (
     "most_rows",
     "moments",
     "minutes",
+    "epsilon",
     "parties",
 )
 

@@ -10,7 +10,7 @@ from typing import Any
 from velado.encrypted.design import moments_of
 from velado.encrypted.fit import Fit
 from velado.encrypted.job import Job
-from velado.encrypted.protocols import delegated_regression, masked_regression, paper_masked
+from velado.encrypted.protocols import delegated_regression, masked_regression, paper_masked, secure_sum
 from velado.encrypted.protocols.messages import Message
 from velado.encrypted.protocols.role import Role
 from velado.errors import ProtocolError
@@ -38,6 +38,7 @@ def make_role(job: Job, name: str, seed: bytes, columns: Mapping[str, Any] | Non
         "delegated": delegated_regression,
         "masked": masked_regression,
         "paper-masked": paper_masked,
+        "secure-sum": secure_sum,
     }[job.protocol]
     if party.role == "provider":
         return module.Provider(job, name, tape)  # type: ignore[no-any-return]

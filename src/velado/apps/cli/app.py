@@ -21,8 +21,10 @@ from velado.apps.cli.commands import (
     ledger,
     measure,
     methods,
+    predict,
     pseudonymize,
     query,
+    regress,
     reproduce,
     serve,
     verify,
@@ -73,6 +75,8 @@ app.command("joined", cls=CommandWithMethodFlags)(joined.joined)
 app.command("compare", cls=Command)(compare.compare)
 app.command("methods", cls=Command)(methods.methods)
 app.command("query", cls=Command)(query.query)
+app.command("regress", cls=Command)(regress.regress)
+app.command("predict", cls=Command)(predict.predict)
 app.command("groups", cls=Command)(groups.groups)
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(serve.commands(), name="serve")

@@ -25,6 +25,7 @@ ARGUMENTS = {
     "FILE": "The table: a CSV, Parquet or Arrow file.",
     "ORIGINAL": "The table as it was.",
     "RELEASE": "The published file, or the folder of the release.",
+    "FIT": "The fit.json of a regression.",
     "RECIPE": "The recipe.toml of a release.",
     "[SQL]": "The question: one SELECT in the accepted subset of SQL.",
     "[NAME]": "Show this method's parameters.",

@@ -16,6 +16,7 @@ Memory: R (C / c) 2^(w c) numbers.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from itertools import product as pairs
 
 from gmpy2 import mpz
@@ -54,7 +55,11 @@ def grid_products(
             for _ in range(window):
                 current = [value * value % modulus for value in current]
     return [
-        [value for into, group in zip(kept, groups, strict=True) for value in _fold(into, len(group), window, modulus)]
+        [
+            value
+            for into, group in zip(kept, groups, strict=True)
+            for value in _fold(into, len(group), window, modulus)
+        ]
         for kept in buckets
     ]
 
@@ -76,7 +81,7 @@ def plan(rows: int, inner: int, columns: int, bits: int) -> tuple[int, tuple[ran
 def _split(columns: int, count: int) -> tuple[range, ...]:
     """Columns in *count* runs of nearly equal length."""
     edges = [columns * i // count for i in range(count + 1)]
-    return tuple(range(low, high) for low, high in zip(edges, edges[1:], strict=False))
+    return tuple(range(low, high) for low, high in pairwise(edges))
 
 
 def _digits(columns: Sequence[Sequence[int]], group: range, k: int, window: int, steps: int) -> list[int]:

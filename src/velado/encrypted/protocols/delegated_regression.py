@@ -32,6 +32,7 @@ from velado.encrypted.crypto.validation import (
 from velado.encrypted.design import flat_bounds, flatten, unflatten
 from velado.encrypted.exact import Moments, solve
 from velado.encrypted.job import Job
+from velado.encrypted.noise import noisy
 from velado.encrypted.protocols.base import BaseRole, Kind, refused
 from velado.encrypted.protocols.messages import Message
 from velado.encrypted.protocols.parts import (
@@ -184,6 +185,7 @@ class Provider(BaseRole):
                 "The sums of few rows tell much about each of them.",
                 "Agree on other limits at all parties.",
             )
+        moments = noisy(moments, self.job, self._tape.fork("noise"))
         beta = solve(moments, self.job)
         errors = standard_errors(moments, self.job, beta) if self.job.moments else None
         self._outcome = {

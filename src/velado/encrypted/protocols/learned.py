@@ -133,10 +133,12 @@ _FACTS: Mapping[str, Mapping[str, Any]] = {
         },
         "coalitions": {
             "en": [
-                "The evaluator with enough clients to pass the recovery threshold unmasks any client's sums."
+                "The evaluator with enough clients to pass the recovery threshold unmasks any client's sums.",
+                "The evaluator and all clients but one know that one's sums.",
             ],
             "pt": [
-                "O avaliador com clientes bastantes para o limiar de recuperação desmascara as somas de qualquer cliente."
+                "O avaliador com clientes bastantes para o limiar de recuperação desmascara as somas de qualquer cliente.",
+                "O avaliador e todos os clientes menos um conhecem as somas desse um.",
             ],
         },
     },
@@ -211,10 +213,24 @@ def promise(job: Job) -> dict[str, Any]:
         "masked": "each client's rows and sums and the pooled sums, from everyone",
         "secure-sum": "each client's rows and sums, from everyone; the pooled sums, from all but the evaluator",
     }[job.protocol]
-    return {
+    said = {
         "type": "guaranteed-if",
         "hides": hidden,
         "reveals": "the coefficients",
         "assumptions": _FACTS[job.protocol]["assumptions"]["en"],
         "exactness": "the coefficients are those of exact least squares on the encoded rows, rounded once to floating point",
+    }
+    if job.epsilon is None:
+        return said
+    return {
+        **said,
+        "exactness": "the coefficients are those of the noisy sums; they may be far from least squares where rows are few",
+        "differential_privacy": {
+            "measure": "pure epsilon",
+            "epsilon": str(job.epsilon),
+            "unit": "one row, added or left out",
+            "protects": "from all who see the coefficients alone",
+            "not_from": "the provider" if job.protocol == "delegated" else "the evaluator",
+            "mechanism": "discrete Laplace noise on the pooled sums, by public bounds",
+        },
     }

@@ -16,7 +16,11 @@ from velado.anonymize.goal import Progress
 from velado.errors import ParameterError, TableError
 
 Cell = str | int | float | None
-MODULES: tuple[str, ...] = ("velado.study.papers.correlated",)
+MODULES: tuple[str, ...] = (
+    "velado.study.papers.correlated",
+    "velado.study.papers.das",
+    "velado.study.papers.regression",
+)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,240 @@
+"""`velado regress`: a regression over several parties' rows with all parties in one process, to see it work before it is real."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_args
+
+import typer
+
+from velado.apps.cli import options as flags
+from velado.apps.cli import show
+from velado.apps.cli.waiting import waiting
+from velado.apps.cli.words import say
+from velado.errors import MissingExtra, ParameterError
+
+if TYPE_CHECKING:
+    from velado.encrypted.fit import Fit
+    from velado.encrypted.job import Job
+
+
+def regress(
+    file: flags.File,
+    target: Annotated[
+        str, typer.Option("--target", metavar="COLUMN", help="The column to explain.", show_default=False)
+    ],
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", metavar="DIR", help="Folder of the results; it must not exist."),
+    ] = Path("regression"),
+    simulate: Annotated[
+        int,
+        typer.Option(
+            "--simulate", metavar="CLIENTS", help="Deal the rows out to so many clients.", show_default=False
+        ),
+    ] = 0,
+    features: Annotated[
+        str,
+        typer.Option(
+            "--features",
+            metavar="LIST",
+            help="Columns to explain it by; default: all others.",
+            show_default=False,
+        ),
+    ] = "",
+    schema: Annotated[
+        Path | None,
+        typer.Option(
+            "--schema", "-s", metavar="FILE", help="Schema whose bounds are used.", show_default=False
+        ),
+    ] = None,
+    bounds: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--bounds",
+            metavar="NAME=LOW:HIGH",
+            help="Public bounds of a column; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    bounds_from_data: Annotated[
+        bool, typer.Option("--bounds-from-data", help="Read bounds off the rows: in a simulation only.")
+    ] = False,
+    protocol: Annotated[
+        str,
+        typer.Option(
+            "--protocol",
+            metavar="masked|delegated|secure-sum|paper-masked",
+            help="How the parties work together.",
+        ),
+    ] = "masked",
+    ridge: Annotated[
+        str, typer.Option("--lambda", metavar="L", help="Ridge penalty; 0: least squares.")
+    ] = "0",
+    bits: Annotated[int, typer.Option("--bits", help="Fractional bits of the fixed point.")] = 20,
+    key_bits: Annotated[int, typer.Option("--key-bits", help="Size of the Paillier key.")] = 3072,
+    intercept: Annotated[bool, typer.Option("--intercept/--no-intercept", help="Fit a constant too.")] = True,
+    minimum_rows: Annotated[int, typer.Option("--minimum-rows", help="Fewest rows of a client.")] = 10,
+    standard_errors: Annotated[
+        bool, typer.Option("--standard-errors", help="Ask for them, where the protocol allows.")
+    ] = False,
+    epsilon: Annotated[
+        str | None,
+        typer.Option(
+            "--epsilon",
+            metavar="E",
+            help="Noise on the pooled sums: delegated, secure-sum.",
+            show_default=False,
+        ),
+    ] = None,
+    encoding: flags.Encoding = None,
+    as_json: flags.AsJson = False,
+    lang: flags.Lang = None,
+    debug: flags.Debug = False,
+    quiet: flags.Quiet = False,
+) -> None:
+    """Fit a linear model over several parties' rows without pooling them, all parties simulated here.
+
+    Real parties run `velado party`. The folder gets fit.json (for `velado predict`), learned.json (what each party saw and
+    can infer) and report.md.
+    """
+    tongue = flags.language(lang)
+    if simulate < 1:
+        raise ParameterError(
+            "--simulate CLIENTS was not given.",
+            "This command runs all parties in one process, which sees all rows.",
+            "Write for example --simulate 10; for real parties see `velado party --help`.",
+        )
+    need_libraries()
+    from velado.apps.cli import regression_rows as rows
+    from velado.data.folders import refuse_folder, write_folder
+    from velado.encrypted.job import Protocol
+
+    flags.one_of(protocol, get_args(Protocol), "--protocol")
+    if standard_errors and protocol not in ("delegated", "secure-sum"):
+        raise ParameterError(
+            f"The protocol {protocol} gives no standard errors.",
+            "They follow from the pooled sums, which nobody sees in it.",
+            "Leave --standard-errors out, or use --protocol delegated or secure-sum.",
+        )
+    refuse_folder(output)
+    named = [name.strip() for name in features.split(",") if name.strip()]
+    columns = rows.number_columns(file, [*named, target] if named else None, encoding)
+    if target not in columns:
+        rows.number_columns(file, [target], encoding)
+    settings: dict[str, Any] = {
+        "ridge": rows.exact_number(ridge, "--lambda"),
+        "epsilon": None if epsilon is None else rows.exact_number(epsilon, "--epsilon"),
+        "bits": bits,
+        "key_bits": key_bits,
+        "intercept": intercept,
+        "minimum_rows": minimum_rows,
+        "moments": standard_errors,
+    }
+    limits = rows.bounds_for(columns, bounds or (), schema, bounds_from_data)
+    job = _job(file.stem, protocol, target, limits, simulate, len(columns[target]), settings)
+    with waiting(tongue, quiet or as_json):
+        fit = _run(job, rows.shared_out(columns, simulate))
+    language: Any = "pt" if tongue == "pt" else "en"
+    write_folder(output, _files(job, fit, language))
+    if as_json:
+        show.as_json({"fit": fit.to_dict(), "folder": str(output)})
+    elif not quiet:
+        _show(job, fit, output, language, bounds_from_data)
+
+
+def _job(
+    name: str, protocol: Any, target: str, limits: Any, clients: int, height: int, settings: dict[str, Any]
+) -> Job:
+    from velado.encrypted.job import Job, Party
+
+    parties = [Party("evaluator", "evaluator")]
+    if protocol != "secure-sum":
+        parties.append(Party("provider", "provider"))
+    parties += [Party(f"client-{place + 1}", "client") for place in range(clients)]
+    features = tuple(bounded for column, bounded in limits.items() if column != target)
+    return Job(name, protocol, features, limits[target], tuple(parties), most_rows=height, **settings)
+
+
+def _run(job: Job, tables: dict[str, dict[str, Any]]) -> Fit:
+    from velado.encrypted.design import moments_of, total
+    from velado.encrypted.exact import solve
+    from velado.encrypted.simulate import simulate
+
+    # Nobody in a masked run could name collinear columns; here all rows are at hand, so they are named beforehand.
+    solve(total([moments_of(table, job) for table in tables.values()]), job)
+    began, worked = time.perf_counter(), time.process_time()
+    fit, transcript = simulate(job, tables)
+    cost = {
+        "seconds": round(time.perf_counter() - began, 3),
+        "processor_seconds": round(time.process_time() - worked, 3),
+        "messages_sent": len(transcript.messages),
+        "bytes_sent": sum(len(data) for message in transcript.messages for data in message.fields.values()),
+    }
+    return replace(fit, cost={**fit.cost, **cost})
+
+
+def _files(job: Job, fit: Fit, language: Any) -> dict[str, bytes]:
+    from velado.encrypted.net.outputs import report
+    from velado.encrypted.net.runner import Ending
+    from velado.encrypted.protocols.learned import learned
+
+    ending = Ending({"fit": fit.to_dict()}, None, cost=dict(fit.cost))
+    text = report(job, "evaluator", ending, language)
+    promise = "\n".join(f"- {key}: {value}" for key, value in fit.promise.items())
+    text += f"\n## {say(language, 'regress_promise')}\n\n{promise}\n\n{say(language, 'regress_simulated')}\n"
+    files: dict[str, Any] = {"fit.json": fit.to_dict(), "learned.json": learned(job, language)}
+    written = {name: json.dumps(value, ensure_ascii=False, indent=2) + "\n" for name, value in files.items()}
+    return {name: body.encode() for name, body in {**written, "report.md": text}.items()}
+
+
+def _show(job: Job, fit: Fit, output: Path, language: Any, from_data: bool) -> None:
+    from velado.encrypted.protocols.learned import learned
+
+    if from_data:
+        show.note(f"{say(language, 'warning')}: {say(language, 'regress_bounds_read')}")
+    if fit.promise.get("unsafe"):
+        show.note(f"{say(language, 'warning')}: {say(language, 'regress_unsafe')}")
+    head = [say(language, "column"), say(language, "regress_coefficient")]
+    errors = fit.standard_errors
+    if errors is not None:
+        head.append(say(language, "regress_error"))
+    body = [
+        [name, f"{value:.10g}", *(() if errors is None else (f"{errors[place]:.4g}",))]
+        for place, (name, value) in enumerate(zip(fit.names, fit.coefficients, strict=True))
+    ]
+    title = say(
+        language, "regress_title", target=fit.target, clients=len(job.of("client")), protocol=job.protocol
+    )
+    show.table(title, head, body)
+    told = "; ".join(f"{key}: {value}" for key, value in fit.promise.items() if key != "assumptions")
+    show.line(f"{say(language, 'regress_promise')}: {told}")
+    show.line("")
+    facts = learned(job, language)
+    head = [say(language, f"regress_{key}") for key in ("party", "saw", "infers")]
+    show.table(
+        say(language, "regress_learned"),
+        head,
+        [[role, said["saw"], said["infers"]] for role, said in facts["parties"].items()],
+    )
+    for text in (facts["assumptions"], *facts["coalitions"], facts["always"]):
+        show.line(text)
+    show.line("")
+    cost = {key: fit.cost[key] for key in ("seconds", "processor_seconds", "messages_sent", "bytes_sent")}
+    show.line(say(language, "regress_cost", **cost))
+    show.line(say(language, "regress_written", path=output))
+
+
+def need_libraries() -> None:
+    """Nothing, if the libraries of encrypted regression are installed; else the error that names the extra."""
+    from importlib.util import find_spec
+
+    if any(find_spec(name) is None for name in ("gmpy2", "flint", "cryptography")):
+        raise MissingExtra(
+            "gmpy2, python-flint or cryptography is not installed.",
+            "Encrypted regression computes with them.",
+            "Install velado[encrypted].",
+        )

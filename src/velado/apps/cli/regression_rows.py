@@ -1,0 +1,157 @@
+"""The rows of `velado regress` and `velado predict`: which columns, with which public bounds, and what is wrong with them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from velado.errors import ParameterError, SchemaError, TableError
+
+if TYPE_CHECKING:
+    from velado.encrypted.job import Bounded
+
+MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "?")
+
+
+def number_columns(
+    path: Path, names: Sequence[str] | None, encoding: str | None = None
+) -> dict[str, pl.Series]:
+    """The named columns of a file, or all; each holds finite numbers only, else an error names it.
+
+    Cells of a CSV stay text, so that 0.1 is the decimal it says.
+    """
+    from velado.data.io import read_table
+
+    frame = read_table(path, encoding=encoding).frame
+    absent = [name for name in names or () if name not in frame.columns]
+    if absent:
+        raise SchemaError(
+            f"The table lacks {_listed(absent)}.",
+            "They were asked for.",
+            f"Its columns are {_listed(frame.columns)}.",
+        )
+    columns = {name: _stripped(frame[name]) for name in (frame.columns if names is None else names)}
+    if not frame.height:
+        raise TableError("The table has no rows.", "There is nothing to fit.", "Give a table with rows.")
+    words = [name for name, column in columns.items() if _not_numbers(column)]
+    if words:
+        raise SchemaError(
+            f"{_listed(words)}: not a number in every row.",
+            "A regression multiplies and adds the columns.",
+            "Encode categories as numbers (0 and 1 for each), or name the numeric columns with --features.",
+        )
+    empty = {name: column.null_count() for name, column in columns.items() if column.null_count()}
+    if empty:
+        told = ", ".join(f"'{name}' ({count})" for name, count in empty.items())
+        raise TableError(
+            f"Missing values in {told}.",
+            "A row with a missing value has no place in the sums, and leaving rows out changes whom the fit is about.",
+            "Fill them in or leave those rows out yourself.",
+        )
+    return columns
+
+
+def _stripped(column: pl.Series) -> pl.Series:
+    if column.dtype != pl.String:
+        return column.cast(pl.Float64).fill_nan(None) if column.dtype.is_float() else column
+    text = column.str.strip_chars()
+    return text.set(text.is_in(MISSING), None)
+
+
+def _not_numbers(column: pl.Series) -> bool:
+    if column.dtype.is_numeric() or column.dtype == pl.Boolean:
+        return False
+    if column.dtype != pl.String:
+        return True
+    read = column.cast(pl.Float64, strict=False)
+    return bool((read.is_null() & column.is_not_null()).any()) or bool(read.is_infinite().any())
+
+
+def bounds_for(
+    columns: Mapping[str, pl.Series], given: Sequence[str], schema: Path | None, from_data: bool
+) -> dict[str, Bounded]:
+    """The public bounds of every column: from --bounds, else from the schema, else, if asked for, from the rows."""
+    from velado.encrypted.job import Bounded
+
+    found: dict[str, tuple[Fraction, Fraction]] = {}
+    if from_data:
+        found.update({name: _around(column) for name, column in columns.items()})
+    if schema is not None:
+        from velado.data.io import read_schema
+
+        for name, column in read_schema(schema).columns.items():
+            if column.bounds is not None:
+                found[name] = Fraction(str(column.bounds[0])), Fraction(str(column.bounds[1]))
+    for text in given:
+        name, low, high = _bounds_in(text)
+        if name not in columns:
+            raise ParameterError(
+                f"--bounds names '{name}', which is no feature and not the target.",
+                "A misspelt column would be left without bounds.",
+                f"Columns: {_listed(list(columns))}.",
+            )
+        found[name] = low, high
+    absent = [name for name in columns if name not in found]
+    if absent:
+        raise ParameterError(
+            f"No bounds were declared for {_listed(absent)}.",
+            "Bounds are public and fix how numbers are encoded; real parties cannot read them off rows they do not see.",
+            "Write --bounds NAME=LOW:HIGH for each, or a schema with bounds; in a simulation --bounds-from-data reads them off.",
+        )
+    return {name: Bounded(name, *found[name]) for name in columns}
+
+
+def _bounds_in(text: str) -> tuple[str, Fraction, Fraction]:
+    name, equals, rest = text.rpartition("=")
+    low, colon, high = rest.partition(":")
+    try:
+        if not (name and equals and colon):
+            raise ValueError
+        return name, Fraction(low.strip()), Fraction(high.strip())
+    except (ValueError, ZeroDivisionError):
+        raise ParameterError(
+            "A --bounds cannot be read.",
+            "It is written NAME=LOW:HIGH.",
+            "Write for example --bounds age=0:120.",
+        ) from None
+
+
+def _around(column: pl.Series) -> tuple[Fraction, Fraction]:
+    values = column.cast(pl.Float64)
+    low, high = math.floor(values.min()), math.ceil(values.max())  # type: ignore[arg-type]
+    return Fraction(low), Fraction(high if high > low else low + 1)
+
+
+def shared_out(columns: Mapping[str, pl.Series], clients: int) -> dict[str, dict[str, Any]]:
+    """The rows dealt out to so many clients, one after the other as cards are."""
+    return {
+        f"client-{place + 1}": {
+            name: _cells(column.gather_every(clients, place)) for name, column in columns.items()
+        }
+        for place in range(clients)
+    }
+
+
+def _cells(column: pl.Series) -> Any:
+    return column.cast(pl.UInt8).to_numpy() if column.dtype == pl.Boolean else column.to_numpy()
+
+
+def exact_number(text: str, flag: str) -> Fraction:
+    """A number of the command line as it is written, a decimal or a fraction."""
+    try:
+        return Fraction(text) if "/" in text else Fraction(Decimal(text))
+    except (ValueError, ArithmeticError, OverflowError):
+        raise ParameterError(
+            f"{flag} does not take '{text}'.", "It is a number.", f"Write for example {flag} 0.5."
+        ) from None
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(f"'{name}'" for name in names[:12])
+    return shown if len(names) <= 12 else f"{shown} and {len(names) - 12} more"

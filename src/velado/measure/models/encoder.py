@@ -1,0 +1,253 @@
+"""One encoder for releases and true rows alike, so that a model trained on the one can be asked about the other.
+
+What a cell states is read from its text alone: `[20..29]` is an interval, a taxonomy label the run of leaves below it,
+`*` the whole domain, a blank no value (a value of its own where the fitted rows had blanks). Whatever stood in for a
+person's true value (a centroid, a mean, a most common value) is read like any other text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from velado.data.encode import EncodedColumn, encode_column
+from velado.data.published_text import ReadColumn, read_texts
+from velado.data.schema import Column
+from velado.data.table import Table
+from velado.data.taxonomy import ROOT_LABEL
+from velado.errors import ParameterError, SchemaError, TableError
+
+FloatMatrix = npt.NDArray[np.float32]
+Intervals = Literal["midpoint", "bounds"]
+Nodes = Literal["shares", "multi-hot", "ordinal"]
+Unknown = Literal["refuse", "whole"]
+
+
+@dataclass(frozen=True)
+class EncoderSettings:
+    """How published texts become numbers.
+
+    *interval*: a number or interval is one feature, its "midpoint", or two, its "bounds". *taxonomy*: a label is a
+    number per leaf of its tree, 1 below the label ("multi-hot") or 1 divided by the leaves below it ("shares": the
+    expected one-hot vector of somebody of whom only the label is known), or the middle of its run of leaves
+    ("ordinal"; its first and last leaf with "bounds"). A tree with more than *widest* leaves is always ordinal.
+    """
+
+    interval: Intervals = field(
+        default="midpoint", metadata={"help": "an interval as its midpoint or its bounds"}
+    )
+    taxonomy: Nodes = field(default="shares", metadata={"help": "a taxonomy label as leaves or as a place"})
+    widest: int = field(default=256, metadata={"help": "most leaves with a feature each", "min": 2})
+
+
+@dataclass(frozen=True, repr=False)
+class Encoder:
+    """Published columns -> features, and the target's texts -> class numbers. Fixed once made; shared by all.
+
+    *columns* were fitted on the rows given to `fit_encoder` together with the schema's taxonomies and bounds;
+    *classes* are the texts of the target in order, and belong to the owner like every value of the table.
+    """
+
+    columns: tuple[EncodedColumn, ...]
+    target: str
+    classes: tuple[str, ...]
+    settings: EncoderSettings
+    missing_values: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return f"Encoder({len(self.columns)} columns, {len(self.names)} features, {len(self.classes)} classes)"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """One name per feature: column, and what of it. No cell value: leaves are numbered."""
+        return tuple(name for column in self.columns for name in self._names(column))
+
+    def features(self, frame: pl.DataFrame, unknown: Unknown = "refuse") -> FloatMatrix:
+        """The rows of *frame* as a matrix, rows x features. O(rows x features), one parse per distinct text.
+
+        A label that the encoder has never seen is an error, or with "whole" it says nothing about the row: true
+        rows may hold a category that no training row has, a release may not.
+        """
+        absent = [column.name for column in self.columns if column.name not in frame.columns]
+        if absent:
+            raise TableError(
+                f"The rows lack {len(absent)} column(s) the model was trained on: {', '.join(absent[:5])}.",
+                "A feature that is missing cannot be guessed.",
+                "Publish the column, or leave it out of the features of the study.",
+            )
+        parts = [self._block(column, frame.get_column(column.name), unknown) for column in self.columns]
+        return np.ascontiguousarray(np.concatenate(parts, axis=1), dtype=np.float32)
+
+    def labels(self, frame: pl.DataFrame) -> npt.NDArray[np.int64]:
+        """The class number of each row; a row without one, or with an unknown one, is an error."""
+        texts = frame.get_column(self.target).cast(pl.String)
+        numbers = texts.replace_strict(
+            list(self.classes), list(range(len(self.classes))), default=None, return_dtype=pl.Int64
+        )
+        bad = numbers.null_count()
+        if bad:
+            raise TableError(
+                f"{bad} row(s) have no class of the target '{self.target}', or one the encoder does not know.",
+                "Such rows can neither teach nor test.",
+                "Drop rows without a target, or fit the encoder on rows that hold every class.",
+            )
+        return numbers.to_numpy().astype(np.int64)
+
+    def _style(self, column: EncodedColumn) -> str:
+        if column.tree is None:
+            return self.settings.interval
+        if self.settings.taxonomy == "ordinal" or column.tree.leaves > self.settings.widest:
+            return "ordinal"
+        return self.settings.taxonomy
+
+    def _names(self, column: EncodedColumn) -> list[str]:
+        style = self._style(column)
+        if style in ("shares", "multi-hot"):
+            return [f"{column.name}#{leaf}" for leaf in range(column.size)]
+        ends = ["low", "high"] if self.settings.interval == "bounds" else ["middle"]
+        blank = ["blank"] if column.missing >= 0 else []
+        return [f"{column.name}:{part}" for part in (*ends, *blank)]
+
+    def _block(self, column: EncodedColumn, series: pl.Series, unknown: Unknown) -> npt.NDArray[np.float64]:
+        if column.tree is not None and unknown == "whole":
+            texts = series.cast(pl.String)
+            known = texts.is_null() | texts.is_in([*column.tree.widest_node, *self.missing_values])
+            series = texts.set(~known, ROOT_LABEL)
+        read = read_texts(column, series, self.missing_values)
+        style = self._style(column)
+        table = _leaves(column, read, style) if style in ("shares", "multi-hot") else self._places(column, read)
+        return np.asarray(table[read.codes], dtype=np.float64)
+
+    def _places(self, column: EncodedColumn, read: ReadColumn) -> npt.NDArray[np.float64]:
+        """Middle, or low and high, of what each text states; a blank stands in the middle of the domain."""
+        if column.tree is not None:
+            low, high = read.low.astype(np.float64), read.high.astype(np.float64)
+            blank = (read.low == column.missing) & (read.high == column.missing)
+            most = column.size - 1 - (column.missing >= 0)
+            low, high = np.where(blank, 0.0, low), np.where(blank, most, np.minimum(high, most))
+            middle = (low + high) / 2
+        else:
+            assert column.points is not None
+            blank = np.isnan(read.value)
+            real = column.points[: column.missing] if column.missing >= 0 else column.points
+            centre = float(real[0] + real[-1]) / 2
+            middle = np.where(blank, centre, read.value)
+            low = np.where(blank, centre - column.span / 2, read.lower)
+            high = np.where(blank, centre + column.span / 2, read.upper)
+        ends = [low, high] if self.settings.interval == "bounds" else [middle]
+        return np.stack([*ends, *([blank.astype(np.float64)] if column.missing >= 0 else [])], axis=1)
+
+
+def _leaves(column: EncodedColumn, read: ReadColumn, style: str) -> npt.NDArray[np.float64]:
+    leaves = np.arange(column.size)
+    below = (leaves >= read.low[:, None]) & (leaves <= read.high[:, None])
+    if style == "multi-hot":
+        return below.astype(np.float64)
+    return np.asarray(below / np.maximum(below.sum(axis=1, keepdims=True), 1), dtype=np.float64)
+
+
+def fit_encoder(
+    table: Table,
+    target: str,
+    settings: EncoderSettings | None = None,
+    features: Sequence[str] | None = None,
+    classes: Sequence[str] | None = None,
+) -> Encoder:
+    """The encoder for *table*'s published columns, made from its schema and these rows and from nothing else.
+
+    Taxonomies, declared values and bounds are public and come from the schema; only where it is silent do the
+    values of *table* (the training part) decide. *features* default to every published column but free text and
+    the target; *classes* to the texts the target has here.
+    """
+    settings = settings or EncoderSettings()
+    check_target(table, target)
+    columns = [table.schema.columns[name] for name in feature_names(table, target, features)]
+    if classes is None:
+        classes = table.text(target).drop_nulls().unique().sort().to_list()
+    fitted = tuple(_fitted(table, column) for column in columns)
+    return Encoder(fitted, target, tuple(classes), settings, table.schema.missing_values)
+
+
+def _fitted(table: Table, column: Column) -> EncodedColumn:
+    if column.values is not None and column.taxonomy is None and column.kind == "categorical":
+        # The declared list is public, so it stands for the rows: a value nobody in the training part has keeps its place.
+        listed = pl.Series(column.name, list(column.values), dtype=pl.String)
+        seen = table.text(column.name).drop_nulls().unique()
+        both = pl.concat([listed, seen.rename(column.name)])
+        blank = pl.Series(column.name, [None], dtype=pl.String)
+        if bool(table.is_missing(column.name).any()):
+            both = pl.concat([both, blank])
+        return encode_column(table.with_frame(pl.DataFrame([both])), column)
+    return encode_column(table, column)
+
+
+def feature_names(table: Table, target: str, wanted: Sequence[str] | None = None) -> tuple[str, ...]:
+    """The columns a model may use: published, no free text, not the target; those of *wanted*, where given."""
+    usable = [
+        column.name
+        for column in table.schema.columns.values()
+        if column.published and column.name != target and (column.kind != "text" or column.role == "quasi")
+    ]
+    usable = [name for name in usable if not bool(table.is_missing(name).all())]
+    if wanted is None:
+        chosen = usable
+    else:
+        odd = [name for name in wanted if name not in usable]
+        if odd:
+            raise SchemaError(
+                f"'{odd[0]}' cannot be a feature.",
+                "It is the target, free text, empty, not published, or not in the table.",
+                f"Choose among {', '.join(usable)}.",
+            )
+        chosen = list(dict.fromkeys(wanted))
+    if not chosen:
+        raise SchemaError(
+            "No column is left that a model could learn from.",
+            "Every column but the target is free text, empty, or not published.",
+            "Publish a column, or name another target.",
+        )
+    return tuple(chosen)
+
+
+def check_target(table: Table, target: str) -> None:
+    """The target is there, is published as it is, and has at least two classes; or an error says what is wrong."""
+    columns: Any = table.schema.columns
+    if target not in columns:
+        import difflib
+
+        near = difflib.get_close_matches(target, list(columns), n=1)
+        raise SchemaError(
+            f"The table has no target column '{target}'.",
+            "Without it there is nothing to learn.",
+            f"Did you mean '{near[0]}'?" if near else "Name one of the table's columns.",
+        )
+    column = columns[target]
+    if column.role == "quasi" or not column.published:
+        state = "is a quasi-identifier" if column.role == "quasi" else "is not published"
+        raise SchemaError(
+            f"The target '{target}' {state}.",
+            "A release blurs it or leaves it out, so that no model could be taught from the release.",
+            'Give it role = "sensitive" or "other" and publish = true, or choose another target.',
+        )
+    counts = table.text(target).drop_nulls().n_unique()
+    if counts < 2:
+        raise TableError(
+            f"The target '{target}' has {counts} class(es).",
+            "A model that always says the same is never wrong, so nothing can be compared.",
+            "Choose another target, or check the file.",
+        )
+    if counts > MOST_CLASSES:
+        raise ParameterError(
+            f"The target '{target}' has {counts} distinct values; at most {MOST_CLASSES} classes are compared.",
+            "It looks like a quantity or an identifier, and these models tell classes apart.",
+            "Choose another target, or put its values into a few classes first.",
+        )
+
+
+MOST_CLASSES = 50
+"""More classes than this are taken for a quantity or an identifier."""

@@ -1,0 +1,283 @@
+"""The models, each a frozen dataclass with one verb, listed in a plain tuple; seeds are arguments, one thread each.
+
+Fields are the model's parameters (type, default, limits, help), so that a recipe can set them. `estimator` builds a
+scikit-learn estimator or pipeline; nothing is imported before.
+"""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass, field, fields
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, ClassVar, Protocol, runtime_checkable
+
+from velado.errors import MissingExtra, ParameterError
+
+
+@runtime_checkable
+class Model(Protocol):
+    """A frozen dataclass with one verb. *pace* is roughly its seconds for 10,000 rows of 100 features."""
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    needs: ClassVar[str]
+    pace: ClassVar[float]
+
+    def estimator(self, seed: int) -> Any:
+        """An estimator that has not seen any row, all of whose random choices follow from *seed*."""
+        ...
+
+
+@dataclass(frozen=True)
+class Majority:
+    """Always the most frequent class: what a model must beat to have learned anything."""
+
+    name: ClassVar[str] = "majority"
+    title: ClassVar[str] = "Majority class"
+    needs: ClassVar[str] = "sklearn"
+    pace: ClassVar[float] = 0.01
+
+    def estimator(self, seed: int) -> Any:
+        """Knows the class frequencies and nothing else."""
+        return _of("sklearn.dummy", "DummyClassifier", strategy="prior")
+
+
+@dataclass(frozen=True)
+class KNN:
+    """The majority among the nearest training rows, on standardized features."""
+
+    name: ClassVar[str] = "knn"
+    title: ClassVar[str] = "k nearest neighbours"
+    needs: ClassVar[str] = "sklearn"
+    pace: ClassVar[float] = 0.8
+    neighbours: int = field(default=15, metadata={"help": "training rows asked", "min": 1})
+
+    def estimator(self, seed: int) -> Any:
+        """Brute force: matrix products are faster than a tree on dozens of features."""
+        knn = _of(
+            "sklearn.neighbors",
+            "KNeighborsClassifier",
+            n_neighbors=self.neighbours,
+            algorithm="brute",
+            n_jobs=1,
+        )
+        return _scaled(knn)
+
+
+@dataclass(frozen=True)
+class RandomForest:
+    """Trees on bootstrap samples, each split among a random part of the features (Breiman 2001)."""
+
+    name: ClassVar[str] = "random-forest"
+    title: ClassVar[str] = "Random forest"
+    needs: ClassVar[str] = "sklearn"
+    pace: ClassVar[float] = 1.3
+    trees: int = field(default=100, metadata={"help": "trees", "min": 1})
+    leaf: int = field(default=5, metadata={"help": "training rows in a leaf at least", "min": 1})
+
+    def estimator(self, seed: int) -> Any:
+        """One thread: studies run cells side by side instead."""
+        return _of(
+            "sklearn.ensemble",
+            "RandomForestClassifier",
+            n_estimators=self.trees,
+            min_samples_leaf=self.leaf,
+            random_state=seed,
+            n_jobs=1,
+        )
+
+
+@dataclass(frozen=True)
+class SVM:
+    """A support vector machine with a Gaussian kernel, approximated by *landmarks* rows (Nyström).
+
+    The exact machine takes time that grows with the square of the rows and more; 200 landmarks give nearly its
+    accuracy in a hundredth of it. It gives scores, no probabilities: its log loss is not measured.
+    """
+
+    name: ClassVar[str] = "svm"
+    title: ClassVar[str] = "Support vector machine"
+    needs: ClassVar[str] = "sklearn"
+    pace: ClassVar[float] = 1.2
+    c: float = field(default=1.0, metadata={"help": "weight of training errors", "min": 1e-6})
+    landmarks: int = field(default=200, metadata={"help": "rows the kernel is approximated by", "min": 2})
+    gamma: float | None = field(default=None, metadata={"help": "kernel width; none: 1 / features", "min": 1e-9})
+
+    def estimator(self, seed: int) -> Any:
+        """Standardize, map by the kernel, separate linearly."""
+        kernel = _Landmarks(self.landmarks, self.gamma, seed)
+        linear = _of("sklearn.svm", "LinearSVC", C=self.c, dual=False, random_state=seed)
+        return _scaled(kernel.transformer(), linear)
+
+
+@dataclass(frozen=True)
+class XGBoost:
+    """Gradient boosting of trees over histograms (Chen and Guestrin 2016)."""
+
+    name: ClassVar[str] = "xgboost"
+    title: ClassVar[str] = "XGBoost"
+    needs: ClassVar[str] = "xgboost"
+    pace: ClassVar[float] = 0.8
+    trees: int = field(default=100, metadata={"help": "boosting rounds", "min": 1})
+    depth: int = field(default=4, metadata={"help": "depth of a tree", "min": 1, "max": 20})
+    rate: float = field(default=0.1, metadata={"help": "learning rate", "min": 1e-4, "max": 1})
+    weight: float = field(default=5.0, metadata={"help": "least weight of a leaf", "min": 0})
+
+    def estimator(self, seed: int) -> Any:
+        """One thread, histogram splits."""
+        return _of(
+            "xgboost",
+            "XGBClassifier",
+            n_estimators=self.trees,
+            max_depth=self.depth,
+            learning_rate=self.rate,
+            min_child_weight=self.weight,
+            tree_method="hist",
+            random_state=seed,
+            n_jobs=1,
+        )
+
+
+@dataclass(frozen=True)
+class DecisionTree:
+    """One tree."""
+
+    name: ClassVar[str] = "decision-tree"
+    title: ClassVar[str] = "Decision tree"
+    needs: ClassVar[str] = "sklearn"
+    pace: ClassVar[float] = 0.2
+    leaf: int = field(default=20, metadata={"help": "training rows in a leaf at least", "min": 1})
+
+    def estimator(self, seed: int) -> Any:
+        """Gini splits."""
+        return _of("sklearn.tree", "DecisionTreeClassifier", min_samples_leaf=self.leaf, random_state=seed)
+
+
+@dataclass(frozen=True)
+class GaussianNB:
+    """Naive Bayes with a normal distribution per feature and class."""
+
+    name: ClassVar[str] = "gaussian-nb"
+    title: ClassVar[str] = "Gaussian naive Bayes"
+    needs: ClassVar[str] = "sklearn"
+    pace: ClassVar[float] = 0.03
+    smoothing: float = field(default=1e-3, metadata={"help": "share of the largest variance added", "min": 0})
+
+    def estimator(self, seed: int) -> Any:
+        """A feature that is constant within a class would have variance 0; smoothing keeps it finite."""
+        return _scaled(_of("sklearn.naive_bayes", "GaussianNB", var_smoothing=self.smoothing))
+
+
+@dataclass(frozen=True)
+class MLP:
+    """A neural network of one hidden layer, stopped early."""
+
+    name: ClassVar[str] = "mlp"
+    title: ClassVar[str] = "Multilayer perceptron"
+    needs: ClassVar[str] = "sklearn"
+    pace: ClassVar[float] = 3.0
+    hidden: int = field(default=32, metadata={"help": "hidden units", "min": 1})
+    epochs: int = field(default=30, metadata={"help": "passes over the rows at most", "min": 1})
+
+    def estimator(self, seed: int) -> Any:
+        """Adam with penalty 1e-3; it stops after *epochs* passes, converged or not."""
+        network = _of(
+            "sklearn.neural_network",
+            "MLPClassifier",
+            hidden_layer_sizes=(self.hidden,),
+            max_iter=self.epochs,
+            alpha=1e-3,
+            batch_size="auto",
+            random_state=seed,
+        )
+        return _scaled(network)
+
+
+@dataclass(frozen=True)
+class LogisticRegression:
+    """Linear log odds with an L2 penalty."""
+
+    name: ClassVar[str] = "logistic-regression"
+    title: ClassVar[str] = "Logistic regression"
+    needs: ClassVar[str] = "sklearn"
+    pace: ClassVar[float] = 0.3
+    c: float = field(default=1.0, metadata={"help": "inverse weight of the penalty", "min": 1e-6})
+
+    def estimator(self, seed: int) -> Any:
+        """L-BFGS on standardized features."""
+        linear = _of("sklearn.linear_model", "LogisticRegression", C=self.c, max_iter=300, random_state=seed)
+        return _scaled(linear)
+
+
+MODELS: tuple[type[Model], ...] = (
+    DecisionTree,
+    GaussianNB,
+    KNN,
+    LogisticRegression,
+    Majority,
+    MLP,
+    RandomForest,
+    SVM,
+    XGBoost,
+)
+
+
+def model_named(name: str) -> type[Model]:
+    """The model registered under *name*, or an error that suggests the nearest."""
+    for model in MODELS:
+        if model.name == name:
+            return model
+    names = [model.name for model in MODELS]
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.4)
+    hint = f"Did you mean '{near[0]}'?" if near else f"Choose one of {', '.join(names)}."
+    raise ParameterError(f"There is no model '{name}'.", "Only registered models can be trained.", hint)
+
+
+def require(model: Model | type[Model]) -> None:
+    """The library *model* needs is installed, or MissingExtra says which extra brings it."""
+    if find_spec(model.needs) is None:
+        library = {"sklearn": "scikit-learn"}.get(model.needs, model.needs)
+        raise MissingExtra(
+            f"The model '{model.name}' needs {library}, which is not installed.",
+            "Models are an extra, so that publishing tables stays light.",
+            'Install it with pip install "velado[ml]", or leave the model out.',
+        )
+
+
+def parameters(model: Model) -> dict[str, Any]:
+    """The model's name and every parameter, as a recipe or a result names them."""
+    return {"name": model.name} | {part.name: getattr(model, part.name) for part in fields(model)}  # type: ignore[arg-type]
+
+
+def _of(module: str, name: str, **settings: Any) -> Any:
+    library = module.split(".")[0]
+    if find_spec(library) is None:
+        raise MissingExtra(
+            f"{ {'sklearn': 'scikit-learn'}.get(library, library) } is not installed.",
+            "The model is made by it.",
+            'Install it with pip install "velado[ml]".',
+        )
+    return getattr(import_module(module), name)(**settings)
+
+
+def _scaled(*steps: Any) -> Any:
+    pipeline = import_module("sklearn.pipeline").make_pipeline
+    return pipeline(_of("sklearn.preprocessing", "StandardScaler"), *steps)
+
+
+@dataclass(frozen=True)
+class _Landmarks:
+    count: int
+    gamma: float | None
+    seed: int
+
+    def transformer(self) -> Any:
+        return _of(
+            "sklearn.kernel_approximation",
+            "Nystroem",
+            kernel="rbf",
+            gamma=self.gamma,
+            n_components=self.count,
+            random_state=self.seed,
+        )

@@ -1,0 +1,122 @@
+"""`velado party` as a person types it: keys, job, words in both languages, refusals."""
+
+import json
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("cryptography", reason="parties need velado[encrypted]")
+pytest.importorskip("gmpy2", reason="parties need velado[encrypted]")
+pytest.importorskip("flint", reason="parties need velado[encrypted]")
+
+from velado.apps.cli import run
+from velado.apps.cli.commands import party
+from velado.apps.cli.words_party import EN, PT
+
+JOB = """
+name = "stay"
+protocol = "delegated"
+key_bits = 2048
+[target]
+name = "stay"
+bounds = [0, 60]
+[[features]]
+name = "age"
+bounds = [0, 120]
+"""
+ROLES = {"hub": "evaluator", "vault": "provider", "a": "client", "b": "client", "c": "client"}
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.delenv("VELADO_LANG", raising=False)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pass").write_text("some words\n")
+    return tmp_path
+
+
+def keygen(name: str, *more: str) -> int:
+    return run(["party", "keygen", "--name", name, "-o", name, "--passphrase-file", "pass", *more])
+
+
+@pytest.fixture
+def job(place: Path) -> Path:
+    text = JOB
+    for name, role in ROLES.items():
+        assert keygen(name, "--role", role, "--quiet") == 0
+        text += (place / name / f"{name}.party.toml").read_text()
+    (place / "job.toml").write_text(text)
+    return place / "job.toml"
+
+
+def test_keygen_prints_the_entry_of_the_job_and_nothing_secret(place: Path, capsys) -> None:
+    assert keygen("clínica", "--address", "clinica.example:9000") == 0
+    printed = capsys.readouterr()
+    (entry,) = tomllib.loads(printed.out)["parties"]
+    assert (entry["name"], entry["role"], entry["address"]) == ("clínica", "client", "clinica.example:9000")
+    assert all(re.fullmatch("[0-9a-f]{64}", entry[key]) for key in ("certificate", "signing_key"))
+    assert "some words" not in printed.out + printed.err and "365 days" in printed.err
+
+
+def test_keygen_as_json_and_in_portuguese(place: Path, capsys) -> None:
+    assert keygen("a", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["party"]["name"] == "a"
+    assert keygen("b", "--lang", "pt") == 0
+    assert "frase secreta" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("more", "code"),
+    [
+        (["--role", "evaluater"], 2),
+        (["--address", "nowhere"], 3),
+        (["--days", "0"], 2),
+        (["--paillier", "1024"], 2),
+        (["--passphrase-file", "none"], 10),
+    ],
+)
+def test_keygen_refuses_what_cannot_work_and_makes_nothing(place: Path, capsys, more, code: int) -> None:
+    assert keygen("a", *more) == code
+    assert not (place / "a").exists()
+    assert "What to do: " in capsys.readouterr().err
+
+
+def test_keygen_never_overwrites(place: Path, capsys) -> None:
+    assert keygen("a") == 0
+    assert keygen("a") == 5
+
+
+def test_show_tells_the_digest_the_parties_and_what_each_learns(job: Path, capsys) -> None:
+    capsys.readouterr()
+    assert run(["party", "show", "--job", "job.toml"]) == 0
+    text = capsys.readouterr().out
+    assert run(["party", "show", "--job", "job.toml", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["digest"] in text and "second moments" in text
+    assert all(name in text for name in ROLES)
+    assert run(["party", "show", "--job", "job.toml", "--lang", "pt"]) == 0
+    assert "Compare-o com as outras partes" in capsys.readouterr().out
+
+
+def test_a_role_refuses_a_wrong_start_before_anything_is_sent(job: Path, capsys) -> None:
+    given = ["--job", "job.toml", "-o", "out", "--passphrase-file", "pass"]
+    assert run(["party", "provider", "--identity", "a", *given]) == 3
+    assert "velado party client" in capsys.readouterr().err
+    assert run(["party", "evaluator", "--identity", "nobody", *given]) == 10
+    assert run(["party", "client", "--identity", "a", "--table", "none.csv", *given]) == 3
+    assert run(["party", "evaluator", "--identity", "hub", *given, "--listen", "nowhere"]) == 3
+    job.write_text(job.read_text().replace('name = "age"', 'nam = "age"'))
+    assert run(["party", "evaluator", "--identity", "hub", *given]) == 3
+    assert not Path("out").exists()
+
+
+def test_both_languages_have_the_same_words_with_the_same_places_and_all_are_used() -> None:
+    source = Path(party.__file__).read_text("utf-8")
+    events = {"party_listening", "party_resumed", "party_processed", "party_finished", "party_failed"}
+    heads = {f"party_{key}" for key in ("name", "role", "address", "certificate", "saw", "infers")}
+    assert set(EN) == set(PT)
+    for key, text in EN.items():
+        assert set(re.findall(r"\{(\w+)\}", text)) == set(re.findall(r"\{(\w+)\}", PT[key])), key
+        assert f'"{key}"' in source or key in events | heads, key
