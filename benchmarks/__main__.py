@@ -15,6 +15,7 @@ ALL = (
     "engines",
     "service",
     "paillier",
+    "regression",
 )
 
 

@@ -114,7 +114,14 @@ def test_a_role_refuses_a_wrong_start_before_anything_is_sent(job: Path, capsys)
 
 def test_both_languages_have_the_same_words_with_the_same_places_and_all_are_used() -> None:
     source = Path(party.__file__).read_text("utf-8")
-    events = {"party_listening", "party_resumed", "party_processed", "party_finished", "party_failed"}
+    events = {
+        "party_listening",
+        "party_resumed",
+        "party_processed",
+        "party_finished",
+        "party_failed",
+        "party_left",
+    }
     heads = {f"party_{key}" for key in ("name", "role", "address", "certificate", "saw", "infers")}
     assert set(EN) == set(PT)
     for key, text in EN.items():

@@ -47,7 +47,9 @@ def make_job():
             *(Party(f"c{i}", "client") for i in range(clients)),
         )
         settings = {"minimum_rows": 2, "most_rows": 200, "key_bits": 2048, "bits": bits, **more}
-        return Job("test", protocol, features, Bounded("y", Fraction(low), Fraction(high)), parties, **settings)
+        return Job(
+            "test", protocol, features, Bounded("y", Fraction(low), Fraction(high)), parties, **settings
+        )
 
     return build
 

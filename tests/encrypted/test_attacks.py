@@ -87,7 +87,9 @@ def test_without_the_floor_the_row_masks_are_common_divisors() -> None:
     masks = draw_masks(20, 4, Tape(bytes(32), "gcd"))
     rng = np.random.default_rng(3)
     matrix = rng.integers(1, 10**9, (4, 4)).tolist()
-    products = [[u * v * a for v, a in zip(masks.v, row, strict=True)] for u, row in zip(masks.u, matrix, strict=True)]
+    products = [
+        [u * v * a for v, a in zip(masks.v, row, strict=True)] for u, row in zip(masks.u, matrix, strict=True)
+    ]
     for found, u in zip(row_masks_by_gcd(products), masks.u, strict=True):
         assert found % u == 0
         assert found // u < 10**4
@@ -127,14 +129,19 @@ def test_the_provider_s_answer_can_be_made_up_from_the_coefficients_and_the_eval
     full, r = roles["eva"]._mask
     (message,) = [m for m in transcript.messages if m.kind == "solution"]
     size = len(message.fields["solution"]) // job.width
-    w = [int.from_bytes(message.fields["solution"][k * size : (k + 1) * size], "big") for k in range(job.width)]
+    w = [
+        int.from_bytes(message.fields["solution"][k * size : (k + 1) * size], "big") for k in range(job.width)
+    ]
     beta = [b.numerator * pow(b.denominator, -1, n) % n for b in roles["eva"].exact]
     shifted = [(b + s) % n for b, s in zip(beta, r, strict=True)]
     assert list(solve_modulo(full, shifted, n)) == w
 
 
 def multiplied(matrix, other, n):
-    return tuple(tuple(sum(a * b for a, b in zip(row, column, strict=True)) % n for column in zip(*other, strict=True)) for row in matrix)
+    return tuple(
+        tuple(sum(a * b for a, b in zip(row, column, strict=True)) % n for column in zip(*other, strict=True))
+        for row in matrix
+    )
 
 
 @pytest.mark.parametrize("n", [5, 6])

@@ -90,7 +90,7 @@ def test_sums_and_solution_are_those_of_fractions_worked_out_by_hand(columns, bi
         for value in expected:
             assert abs(value.numerator) <= limits.numerator
             assert value.denominator <= limits.denominator
-        assert max(abs(int(x)) for x in [*sum(matrix, []), *vector]) <= limits.entry
+        assert max(abs(int(x)) for x in [*(x for row in matrix for x in row), *vector]) <= limits.entry
         n = (1 << limits.modulus_bits) + 1  # any number above the bound will do
         for value in expected:
             if math.gcd(value.denominator, n) == 1:
@@ -108,9 +108,7 @@ def test_a_fraction_comes_back_from_its_residue_and_is_the_only_one(p, q, n) -> 
 def test_a_residue_that_stands_for_no_small_fraction_is_none() -> None:
     n, limit = 10_007, 50
     known = {
-        p * pow(q, -1, n) % n: Fraction(p, q)
-        for q in range(1, limit + 1)
-        for p in range(-limit, limit + 1)
+        p * pow(q, -1, n) % n: Fraction(p, q) for q in range(1, limit + 1) for p in range(-limit, limit + 1)
     }
     for residue in range(n):
         assert reconstruct(residue, n, limit, limit) == known.get(residue)

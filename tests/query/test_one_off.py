@@ -12,6 +12,8 @@ from velado.query.one_off import account_of, has_ledger, ledger_path
 @pytest.fixture(autouse=True)
 def seals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VELADO_STATE", str(tmp_path / "state"))
+    for name in ("patients.csv", "t.csv"):
+        (tmp_path / name).write_text(f"name\n{name}\n", "utf-8")
 
 
 def test_the_first_question_makes_the_ledger_and_the_next_one_finds_it(tmp_path: Path) -> None:

@@ -106,7 +106,9 @@ def unidentified(equations: Sequence[Equations], tolerance: float = 1e-9) -> int
     if not lines:
         return unknowns
     scales = _scales(equations)
-    table = np.array([[float(value / scale) for value, scale in zip(line, scales, strict=True)] for line in lines])
+    table = np.array(
+        [[float(value / scale) for value, scale in zip(line, scales, strict=True)] for line in lines]
+    )
     size = np.abs(table).max(axis=1, keepdims=True)
     table = table[size[:, 0] > 1e-12 * size.max()]
     values = np.linalg.svd(table / np.abs(table).max(axis=1, keepdims=True), compute_uv=False)
@@ -137,7 +139,9 @@ def second_moments(equations: Sequence[Equations], first: Fraction) -> list[list
         raise ZeroDivisionError("the equations leave more than the scale open")
     solution = flint.fmpq_mat(normal).solve(flint.fmpq_mat(across * right)).entries()
     unit = Fraction(1, 1 << _DIGITS)
-    rest = [Fraction(int(x.p), int(x.q)) * unit / scale for x, scale in zip(solution, scales[1:], strict=True)]
+    rest = [
+        Fraction(int(x.p), int(x.q)) * unit / scale for x, scale in zip(solution, scales[1:], strict=True)
+    ]
     found = [[Fraction(0)] * width for _ in range(width)]
     for (i, j), value in zip(_pairs(width), [first, *rest], strict=True):
         found[i][j] = found[j][i] = value

@@ -3,8 +3,9 @@
 Intervals say where the exact answer lies with at least the stated confidence, cell by cell: the answer over the rows
 that count (a unit's rows beyond the most are out) and on the declared grid. They cover the noise alone, not sampling.
 
-A COUNT is left as drawn, so it may be negative: only so are sums and averages of counts unbiased. Its interval starts
-at 0 because a count does. A histogram has one line per key and bin, with the bin in a column of its own.
+A COUNT is left as drawn, so it may be negative: only so are sums and averages of counts unbiased. The interval of a count
+that came out at 0 or above starts at 0 at the lowest, because a count does. A negative one keeps its whole interval: cut at
+0 it would not hold its own number. A histogram has one line per key and bin, with the bin in a column of its own.
 """
 
 from __future__ import annotations
@@ -106,9 +107,9 @@ def _estimate(
 
 
 def _whole(noisy: Counts, t: int) -> tuple[pl.Series, pl.Series, pl.Series]:
-    """Noisy counts as drawn, and an interval that knows a count is not negative."""
+    """Noisy counts as drawn, and an interval that holds them; no lower than 0 where the count itself is not."""
     bounded = np.clip(noisy, t - _LIMIT, _LIMIT - t)
-    low, high = np.maximum(bounded - t, 0), np.maximum(bounded + t, 0)
+    low, high = np.where(noisy >= 0, np.maximum(bounded - t, 0), bounded - t), bounded + t
     return pl.Series(noisy, dtype=pl.Int64), pl.Series(low, dtype=pl.Int64), pl.Series(high, dtype=pl.Int64)
 
 

@@ -3,6 +3,7 @@
 Whom it protects: the owner of one report, against everybody, whatever else they know; any two values a device could
 hold lead to each report with chances within a factor e^epsilon. It assumes one report per person: several add up.
 The collector's estimates are unbiased; their standard error is that of the noise, about the devices that reported.
+Their intervals are a normal approximation: good for many reports, too narrow for few and for confidences near 1.
 """
 
 from __future__ import annotations
@@ -23,9 +24,17 @@ from velado.query.accuracy import standard_deviation
 from velado.query.budget import exact
 
 
+ENOUGH = 30
+"""Reports from which a normal approximation is usual at 95 %; with fewer its interval holds the value less often."""
+
+
 @dataclass(frozen=True)
 class Estimate:
-    """An unbiased number, its standard error, and an interval of the stated confidence (normal, for many reports)."""
+    """An unbiased number, its standard error, and an interval of about the stated confidence: a normal approximation.
+
+    Noise has heavier tails than a normal distribution, so the interval covers less often than stated where reports are
+    *few* (below 30) or the confidence is far above 95 %. The mechanisms' promise does not rest on it.
+    """
 
     value: float
     standard_error: float
@@ -33,9 +42,14 @@ class Estimate:
     high: float
     reports: int
 
+    @property
+    def few(self) -> bool:
+        """Whether there are too few reports to rely on the interval."""
+        return self.reports < ENOUGH
+
     def to_dict(self) -> dict[str, Any]:
-        """The five numbers."""
-        return dict(vars(self))
+        """The five numbers, what the interval is, and whether the reports are too few for it."""
+        return {**vars(self), "interval": "normal approximation", "few_reports": self.few}
 
 
 @dataclass(frozen=True)

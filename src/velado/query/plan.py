@@ -49,22 +49,54 @@ class Draw:
 
     def to_dict(self, confidence: Fraction = Fraction(19, 20)) -> dict[str, Any]:
         """Mechanism, scale, sensitivity and charge; for a quantile also its level and the rank it may miss by."""
+        word, column = self.subject
         out: dict[str, Any] = {
-            "need": _words(self),
+            "need": word if column is None else f"{word} '{column}'",
+            "what": word,
+            "column": column,
             "mechanism": self.mechanism,
             "sensitivity": self.sensitivity,
             "scale": self.scale,
             "charge": str(self.charge),
         }
+        if isinstance(self.need, GridSum):
+            # Noise is drawn in steps of the grid; a person thinks in the column's own numbers.
+            step = self.need.grid.step
+            out["in_values"] = {
+                "sensitivity": float(self.sensitivity * step),
+                "scale": self.scale * float(step),
+            }
         if self.at is not None:
             out["level"] = str(self.at)
             out["candidates"] = len(self.candidates)
-            out["rank_error"] = {
-                "rows": quantiles.rank_error(self.scale, len(self.candidates), self.at, confidence),
-                "confidence": float(confidence),
-                "beyond": "the best candidate",
-            }
+            out["rank_error"] = self.rank_error(confidence)
         return out
+
+    @property
+    def subject(self) -> tuple[str, str | None]:
+        """What is drawn, as a word of a fixed list and the column it is about."""
+        match self.need:
+            case Rows(column):
+                return ("rows", None) if column is None else ("rows with", column)
+            case GridSum(grid, offset):
+                return "sum of" if offset == 0 else "centred sum of", grid.column
+            case GridCells(grid, _):
+                return "histogram of" if self.at is None else "quantile of", grid.column
+
+    def rank_error(self, confidence: Fraction) -> dict[str, Any]:
+        """By how many rows a quantile may miss the rank that was asked for, with that chance, in each cell.
+
+        Where the candidates are fewer than the grid's points, the miss is counted from the best candidate's.
+        """
+        if self.at is None or not isinstance(self.need, GridCells):
+            raise ValueError("only a quantile has a rank")
+        grid = self.need.grid
+        every = len(self.candidates) == grid.high - grid.low + 1
+        return {
+            "rows": quantiles.rank_error(self.scale, len(self.candidates), self.at, confidence),
+            "confidence": float(confidence),
+            "beyond": "the asked rank" if every else "the best candidate",
+        }
 
 
 @dataclass(frozen=True)
@@ -94,15 +126,40 @@ class Plan:
         """What the engine is asked, each thing once; two quantiles of a column share one."""
         return tuple(dict.fromkeys(draw.need for draw in self.draws))
 
-    def to_dict(self) -> dict[str, Any]:
-        """What is charged and how it is drawn, for the answer and for a price asked beforehand."""
+    def to_dict(self, confidence: Fraction = Fraction(19, 20)) -> dict[str, Any]:
+        """What is charged, how it is drawn and how each value is to be read, for the answer and for a price beforehand."""
         return {
             "measure": self.measure,
             "charge": str(self.charge),
             "about": float(self.charge),
             "cells": cells_of(self.keys),
             "extremes": self.extremes,
-            "draws": [draw.to_dict() for draw in self.draws],
+            "draws": [draw.to_dict(confidence) for draw in self.draws],
+            "values": [
+                self._reading(aggregate, part, confidence)
+                for aggregate, part in zip(self.query.aggregates, self.parts, strict=True)
+            ],
+        }
+
+    def _reading(self, aggregate: Aggregate, part: Part, confidence: Fraction) -> dict[str, Any]:
+        """What one value is: a number with an interval, a quantile with a level and a rank error, or a declared bound."""
+        out: dict[str, Any] = {
+            "name": aggregate.alias,
+            "asked": aggregate.kind,
+            "column": aggregate.column,
+            "answered_as": "number",
+        }
+        if part.bound is not None:
+            return {**out, "answered_as": "bound"}
+        draw = self.draws[part.draws[0]]
+        if draw.at is None:
+            return out
+        return {
+            **out,
+            "answered_as": "quantile",
+            "level": str(draw.at),
+            "candidates": len(draw.candidates),
+            "rank_error": draw.rank_error(confidence),
         }
 
 
@@ -220,14 +277,3 @@ def _draw(
         mechanism, most = ("laplace" if measure == "epsilon" else "gaussian"), sensitivity(need, unit, cells)
     scale, charge = calibrate(mechanism, measure, most, share)
     return Draw(need, mechanism, most, scale, charge, at, chosen)
-
-
-def _words(draw: Draw) -> str:
-    """The need in a few words."""
-    match draw.need:
-        case Rows(column):
-            return "rows" if column is None else f"rows with '{column}'"
-        case GridSum(grid, offset):
-            return f"sum of '{grid.column}'" if offset == 0 else f"centred sum of '{grid.column}'"
-        case GridCells(grid, _):
-            return f"quantile of '{grid.column}'" if draw.at is not None else f"histogram of '{grid.column}'"

@@ -42,6 +42,15 @@ def fingerprint(plan: Plan, version: str, spend: Fraction, extremes: str) -> str
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def entry_text(plan: Plan, spend: Fraction) -> str:
+    """The question as the ledger writes it down: its canonical form, and what it was allowed to cost.
+
+    The spend is part of what a question is known by, so whoever asks again at no cost has to name it.
+    """
+    form = {**json.loads(plan.query.canonical()), "spend": str(spend)}
+    return json.dumps(form, ensure_ascii=False, separators=(",", ":"))
+
+
 def write_draws(drawn: tuple[Counts, ...], analyst: str) -> str:
     """The drawn whole numbers as the ledger keeps them, with who asked first."""
     arrays = [{"shape": list(array.shape), "numbers": array.ravel().tolist()} for array in drawn]

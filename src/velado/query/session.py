@@ -19,14 +19,14 @@ from velado.data.schema import Schema
 from velado.data.table import Table
 from velado.errors import EngineError, QueryRefused
 from velado.query.answer import Answer
-from velado.query.budget import Budget, exact
+from velado.query.budget import Budget, epsilon_of, exact
 from velado.query.engines import engine_for_table
 from velado.query.estimates import frame
 from velado.query.ledger import Charge, Ledger, State
 from velado.query.needs import Counts, Engine
 from velado.query.noise import carry_out
 from velado.query.plan import Extremes, Plan, plan
-from velado.query.question import fingerprint, read_draws, write_draws
+from velado.query.question import entry_text, fingerprint, read_draws, write_draws
 from velado.query.session_settings import (
     analyst_name,
     budget_of,
@@ -129,7 +129,7 @@ class Session:
         with self._alone_with(question):
             found = self._ledger.stored(question)
             if found is None:
-                drawn, receipt = self._ask(made, question, who)
+                drawn, receipt = self._ask(made, question, who, limit)
             else:
                 drawn, receipt = read_draws(found[0], made), found[1]
         return self._reply(made, drawn, level, limit, question, found is not None, receipt)
@@ -167,10 +167,12 @@ class Session:
         made = plan(query, self.schema, self.unit, self.budget.measure, spend, self.extremes)
         return made, fingerprint(made, self._engine.version, spend, self.extremes)
 
-    def _ask(self, made: Plan, question: str, analyst: str) -> tuple[tuple[Counts, ...], str]:
+    def _ask(
+        self, made: Plan, question: str, analyst: str, limit: Fraction
+    ) -> tuple[tuple[Counts, ...], str]:
         """Pay, then look, then draw, then record: never in another order."""
         self._account.hold()
-        reservation = self._ledger.reserve(Charge(analyst, question, made.query.canonical(), made.charge))
+        reservation = self._ledger.reserve(Charge(analyst, question, entry_text(made, limit), made.charge))
         try:
             tallies = self._engine.tally(made.query.where, made.keys, made.needs, self.seconds)
         except EngineError as error:
@@ -210,7 +212,7 @@ class Session:
             "query": made.query.canonical(),
             "values": [aggregate.alias for aggregate in made.query.aggregates],
             "keys": list(made.query.keys),
-            "plan": made.to_dict(),
+            "plan": made.to_dict(confidence),
             "extremes": self.extremes,
             "confidence": float(confidence),
             "table": {"name": self.name},
@@ -232,13 +234,16 @@ class Session:
     def _lasting(self) -> bool:
         return not self._own_ledger and self._ledger.lasting
 
-    def guarantee(self, charge: Fraction, account: State | None = None) -> dict[str, Any]:
-        """The promise of an answer of this cost, and of the whole account it belongs to."""
+    def guarantee(self, charge: Fraction | None = None, account: State | None = None) -> dict[str, Any]:
+        """The promise of the whole account and, where a *charge* is named, of an answer of this cost."""
         budget = self.budget if account is None else account.budget
         out = self.unit.guarantee()
         pure = budget.measure == "epsilon"
         out["definition"] = "epsilon-differential privacy" if pure else "rho-zCDP"
-        out[budget.measure] = str(charge)
+        if charge is not None:
+            out[budget.measure] = str(charge)
+            if budget.delta is not None:
+                out["implies"] = {"epsilon": epsilon_of(charge, budget.delta), "delta": float(budget.delta)}
         out["budget"] = budget.to_dict()
         out["covers"] = IN_LEDGER if self._lasting else IN_MEMORY if self._own_ledger else IN_PROCESS
         declared = self.schema.group or self.schema.person

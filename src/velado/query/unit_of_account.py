@@ -9,13 +9,22 @@ from __future__ import annotations
 
 import json
 import threading
+from dataclasses import replace
 from fractions import Fraction
 
 from velado.errors import ParameterError
-from velado.query.ledger import Charge, Ledger
+from velado.query.ledger import Charge, Ledger, State
 from velado.query.unit import Unit
 
 QUESTION = "unit"
+
+
+def people_state(ledger: Ledger, state: State) -> State:
+    """The account as people made it: the entry about the unit is no answer, and no analyst asked for it."""
+    if ledger.stored(QUESTION) is None:
+        return state
+    spent = {name: cost for name, cost in state.by_analyst.items() if cost > 0}
+    return replace(state, by_analyst=spent, answers=state.answers - 1)
 
 
 class UnitOfAccount:

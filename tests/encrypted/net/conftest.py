@@ -1,7 +1,5 @@
 """Keys are made once; a test that changes something makes its own."""
 
-from pathlib import Path
-
 import pytest
 
 from .parties import Consortium, consortium
@@ -11,8 +9,3 @@ from .parties import Consortium, consortium
 def group(tmp_path_factory: pytest.TempPathFactory) -> Consortium:
     """Five parties with keys and a job; nobody runs."""
     return consortium(tmp_path_factory.mktemp("group"))
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Path:
-    return tmp_path

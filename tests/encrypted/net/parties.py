@@ -179,6 +179,8 @@ def consortium(
         ("vault", "provider"),
         *((f"clinic-{i}", "client") for i in range(clients)),
     ]
+    if protocol == "secure-sum":
+        names.remove(("vault", "provider"))
     parties = []
     for (name, role), port in zip(names, free_ports(len(names)), strict=True):
         party = Party(name, role, f"localhost:{port}")  # type: ignore[arg-type]

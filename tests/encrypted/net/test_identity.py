@@ -121,7 +121,7 @@ def test_a_certificate_is_refused_before_and_after_its_time(folder: Path) -> Non
 def test_an_address_is_a_host_and_a_port() -> None:
     assert parse_address("a.example:1", "a") == ("a.example", 1)
     assert parse_address("[::1]:8443", "a") == ("::1", 8443)
-    for wrong in ("", "a", "a:", ":1", "a:0", "a:65536", "a:-1", "a:x", "a:١"):
+    for wrong in ("", "a", "a:", ":1", "a:0", "a:65536", "a:-1", "a:x", "a:١", "a..b:1", "a:" + "9" * 9999):
         with pytest.raises(SchemaError):
             parse_address(wrong, "a")
 

@@ -19,7 +19,7 @@ POINTS = {
 }
 FEW = [
     ("delegated", "hub", 7),
-    ("delegated", "vault", 6),
+    ("delegated", "vault", 7),
     ("delegated", "clinic-1", 2),
     ("masked", "hub", 10),
 ]

@@ -39,7 +39,7 @@ def heard(group: Consortium, name: str, event: str) -> bool:
     return any(line["event"] == event for line in group.audit(name))
 
 
-@pytest.fixture(scope="module", params=["delegated", "masked"])
+@pytest.fixture(scope="module", params=["delegated", "masked", "secure-sum"])
 def finished(request, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Consortium]:
     """A job of five processes that has come to its end."""
     folder = tmp_path_factory.mktemp(request.param)
@@ -51,7 +51,7 @@ def finished(request, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cons
 
 def test_every_party_that_may_know_holds_exact_least_squares(finished: Consortium) -> None:
     knowing = [
-        p.name for p in finished.job.parties if finished.job.protocol == "delegated" or p.role != "provider"
+        p.name for p in finished.job.parties if finished.job.protocol != "masked" or p.role != "provider"
     ]
     for name in knowing:
         assert finished.fit(name) == finished.expected
@@ -86,7 +86,7 @@ def test_a_finished_party_started_again_says_the_same_and_ends(finished: Consort
 
 
 def test_a_role_rebuilt_from_any_part_of_its_journal_says_the_same(finished: Consortium) -> None:
-    for name in ("hub", "vault", "clinic-1"):
+    for name in ("hub", finished.job.parties[1].name, "clinic-1"):
         identity = finished.identity(name)
         journal = Journal(finished.folder / f"out-{name}" / "journal.bin")
         journal.close()
@@ -166,13 +166,13 @@ def test_strangers_and_forgers_are_refused_and_the_job_ends_right(tmp_path: Path
 
 
 def test_who_never_comes_is_named_when_time_is_up(tmp_path: Path) -> None:
-    with consortium(tmp_path, minutes=0.3) as group:
+    with consortium(tmp_path, minutes=0.5) as group:
         present = ["hub", "vault", "clinic-0", "clinic-2"]
         group.start(*present)
-        assert group.wait(seconds=90) == dict.fromkeys(present, FAILED)
+        assert group.wait(seconds=110) == dict.fromkeys(present, FAILED)
         assert "nothing came from clinic-1" in group.log("hub")
         for name in ("clinic-0", "vault"):
-            assert "Time is up after 0.3 minutes" in group.log(name) and "clinic-1" in group.log(name)
+            assert "Time is up after 0.5 minutes" in group.log(name) and "clinic-1" in group.log(name)
             assert "without a result" in (group.folder / f"out-{name}" / "report.md").read_text()
             assert not (group.folder / f"out-{name}" / "fit.json").exists()
 
@@ -228,6 +228,21 @@ def test_a_party_asked_to_stop_goes_on_later(tmp_path: Path) -> None:
         group.start("hub", "clinic-0", "clinic-1", "clinic-2")
         assert set(group.wait(seconds=110).values()) == {0}
         assert group.fit("clinic-0") == group.expected
+
+
+@pytest.mark.slow
+def test_a_secure_sum_goes_on_without_a_client_that_stays_away(tmp_path: Path) -> None:
+    with consortium(tmp_path, clients=4, protocol="secure-sum", minutes=2) as group:
+        present = ["hub", "clinic-0", "clinic-1", "clinic-3"]
+        group.start(*present)
+        until(lambda: heard(group, "hub", "left"))
+        group.kill("hub")
+        group.start("hub")
+        assert group.wait(seconds=130) == dict.fromkeys(present, 0), "\n".join(map(group.log, present))
+        table = {name: rows for name, rows in group.tables.items() if name != "clinic-2"}
+        fewer = Consortium(group.folder, group.job, table)
+        assert all(group.fit(name) == fewer.expected for name in present)
+        assert "goes on without clinic-2" in group.log("hub")
 
 
 def test_a_provider_may_bring_its_key(tmp_path: Path) -> None:

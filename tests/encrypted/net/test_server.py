@@ -31,12 +31,20 @@ class Listening:
     def __init__(self, job: Job, identity: Identity, folder: Path) -> None:
         self.job, self.pins = job, Pins(job)
         self.taken: list[tuple[str, bytes]] = []
+        self.noted: list[str] = []
         self.path = folder / "audit.log"
         self.audit = Audit(self.path)
         address = self.pins.addresses[identity.name]
         try:
             self.server = Server(
-                identity, self.pins, address, self._accept, LARGEST, self.audit, HEAD_SECONDS
+                identity,
+                self.pins,
+                address,
+                self._accept,
+                LARGEST,
+                self.audit,
+                self.noted.append,
+                HEAD_SECONDS,
             )
         except BaseException:
             self.audit.close()
@@ -116,6 +124,7 @@ def test_a_stranger_gets_no_further_than_its_certificate(hub: Listening, tmp_pat
 
 def test_who_shows_no_certificate_can_only_introduce_itself(group: Consortium, hub: Listening) -> None:
     assert b" 403 " in ask(hub, b"POST /v1/messages HTTP/1.1\r\nContent-Length: 1\r\n\r\nx")
+    assert b" 403 " in ask(hub, b"POST /v1/noted HTTP/1.1\r\nContent-Length: 0\r\n\r\n") and hub.noted == []
     der = group.identity("clinic-1").certificate
     head = f"POST /v1/certificate HTTP/1.1\r\nContent-Length: {len(der)}\r\n\r\n".encode()
     assert b" 200 " in ask(hub, head + der)
@@ -177,6 +186,7 @@ def test_an_oversized_body_is_refused_unread(group: Consortium, hub: Listening) 
         (b"GET /v1/messages HTTP/1.1\r\n\r\n", 405),
         (b"POST /v1/other HTTP/1.1\r\nContent-Length: 0\r\n\r\n", 404),
         (b"POST /v1/messages HTTP/1.1\r\n\r\n", 411),
+        (b"POST /v1/noted HTTP/1.1\r\nContent-Length: 1\r\n\r\nx", 413),
         (b"POST /v1/messages HTTP/1.1\r\nContent-Length: -1\r\n\r\n", 411),
         (b"POST /v1/messages HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", 411),
         (b"POST /v1/messages HTTP/1.1\r\nContent-Length: \xc2\xb2\r\n\r\n", 400),
@@ -292,6 +302,7 @@ def test_letters_go_out_in_order_and_a_result_is_owed_until_it_is_taken(
             end = time.monotonic() + 30
             while outbox.owed(only_last=False) and time.monotonic() < end:
                 outbox.wait(0.2)
+            assert hub.noted == ["clinic-0"]  # the result alone is noted
             assert (kept, hub.taken) == ([0, 1], [("clinic-0", b"a"), ("clinic-0", b"b")])
     finally:
         outbox.close()

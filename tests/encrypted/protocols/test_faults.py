@@ -110,7 +110,9 @@ def test_an_altered_byte_gives_a_named_error_or_the_right_result(honest, make_ro
             continue
         for field, value in message.fields.items():
             unsafe = job.protocol == "paper-masked"
-            for place in {rng.randrange(38), rng.randrange(38, len(value))} if not unsafe else {len(value) - 1}:
+            for place in (
+                {rng.randrange(38), rng.randrange(38, len(value))} if not unsafe else {len(value) - 1}
+            ):
                 roles = make_roles(job, tables)
                 bad = bytearray(value)
                 bad[place] ^= 1 << rng.randrange(8)
@@ -173,9 +175,7 @@ def test_what_is_not_this_party_s_message_is_refused_and_leaves_it_as_it_was(hon
         assert coefficients(role) == coefficients(transcript.roles[name])
 
 
-def test_a_bad_message_that_came_early_does_not_swallow_what_is_said_before_it(
-    honest, make_roles
-) -> None:
+def test_a_bad_message_that_came_early_does_not_swallow_what_is_said_before_it(honest, make_roles) -> None:
     job, tables, transcript = honest
     role = make_roles(job, tables)["c0"]
     key = next(m for m in transcript.messages if m.receiver == "c0" and m.kind == "key")

@@ -9,7 +9,13 @@ from hypothesis import strategies as st
 
 from velado.encrypted.design import moments_of, total
 from velado.encrypted.exact import solve
-from velado.encrypted.protocols.paper_arithmetic import hidden_bits, own_shift, paper_moments, paper_solution, undo_shift
+from velado.encrypted.protocols.paper_arithmetic import (
+    hidden_bits,
+    own_shift,
+    paper_moments,
+    paper_solution,
+    undo_shift,
+)
 from velado.encrypted.simulate import deliver, simulate
 from velado.errors import InputError, ParameterError, ProtocolError, SingularDesignError, VeladoError
 from velado.randomness import Tape

@@ -14,6 +14,7 @@ from velado.apps.cli.commands import (
     anonymize,
     apply,
     compare,
+    data,
     demo,
     groups,
     inspect,
@@ -81,6 +82,7 @@ app.command("groups", cls=Command)(groups.groups)
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(serve.commands(), name="serve")
 app.command("reproduce", cls=Command)(reproduce.reproduce)
+app.add_typer(data.app, name="data")
 app.command("demo", cls=Command)(demo.demo)
 
 

@@ -30,6 +30,7 @@ ARGUMENTS = {
     "[SQL]": "The question: one SELECT in the accepted subset of SQL.",
     "[NAME]": "Show this method's parameters.",
     "[EXPERIMENT]": "The published table or figure to get again.",
+    "DATASET": "A name of `velado data list`.",
     "LEDGER": "The ledger: a file, or postgresql://host/base?ledger=NAME.",
     "ANALYST": "Who asks, as the ledger writes it down.",
     "AMOUNT": "An epsilon or rho, as a decimal or a fraction.",

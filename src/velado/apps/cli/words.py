@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from velado.apps.cli import words_ledger, words_query, words_regress
+from velado.apps.cli import words_data, words_ledger, words_query, words_regress
 
 EXIT_CODES: Mapping[int, Mapping[str, str]] = {
     0: {"en": "done, and every promise holds", "pt": "feito, e toda promessa é cumprida"},
@@ -312,8 +312,8 @@ _PT = {
 }
 
 WORDS: Mapping[str, Mapping[str, str]] = {
-    "en": {**_EN, **words_query.EN, **words_ledger.EN, **words_regress.EN},
-    "pt": {**_PT, **words_query.PT, **words_ledger.PT, **words_regress.PT},
+    "en": {**_EN, **words_data.EN, **words_query.EN, **words_ledger.EN, **words_regress.EN},
+    "pt": {**_PT, **words_data.PT, **words_query.PT, **words_ledger.PT, **words_regress.PT},
 }
 
 # How records were linked; English has the words of the flags.

@@ -24,7 +24,15 @@ from velado.query.plan import Plan
 from velado.query.question import fingerprint
 from velado.query.session import Session
 from velado.query.sql_names import queryable
-from velado.query.store import ChainedLedger, create_ledger, ledger_exists, open_ledger
+from velado.query.store import (
+    ChainedLedger,
+    TableIdentity,
+    address_of,
+    claim,
+    create_ledger,
+    ledger_exists,
+    open_ledger,
+)
 from velado.query.unit import Unit
 
 MOST_VALUES_SHOWN = 500
@@ -96,6 +104,12 @@ def _open(dataset: Dataset, seconds: float) -> Shelved:
 
 def _ledger(dataset: Dataset) -> ChainedLedger:
     """The data set's ledger, made if there is none; its caps too. A budget that differs is refused."""
+    table = (
+        TableIdentity.of_file(Path(dataset.file))
+        if dataset.file is not None
+        else TableIdentity.of_relation(str(dataset.url), str(dataset.relation))
+    )
+    claim(table, address_of(dataset.ledger))
     if _is_file(dataset.ledger):
         Path(dataset.ledger).parent.mkdir(parents=True, exist_ok=True)
     made = None

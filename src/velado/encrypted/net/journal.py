@@ -28,7 +28,7 @@ from velado.errors import OutputError, ProtocolError
 from velado.randomness import Tape
 
 MAGIC = b"VLDJ\x01"
-BEGIN, RECEIVED, ACKNOWLEDGED, ENDED = 1, 2, 3, 4
+BEGIN, RECEIVED, ACKNOWLEDGED, ENDED, LEFT = 1, 2, 3, 4, 5
 LARGEST_RECORD = 1 << 29
 _HEAD = 9
 _CHECK = 16

@@ -2,7 +2,9 @@
 
 A message is journaled before it is acknowledged and acknowledged before it is taken; what a role says follows from its
 seed and from what it took, so a party killed at any point is brought back by its journal, and says again what nobody
-has acknowledged. Every wait ends: at the job's deadline the role gives up and tells the others. The evaluator, who hears
+has acknowledged. Who receives a result stays until its sender has noted the receipt, so that a sender killed in between
+finds it still there. Where a protocol can go on without some clients, it does when nothing came from them for a fifth of
+the job's time. Every wait ends: at the job's deadline the role gives up and tells the others. The evaluator, who hears
 from everyone and can name who was missing, gives up first; provider and clients a little later.
 """
 
@@ -27,6 +29,7 @@ from velado.encrypted.net.journal import (
     ACKNOWLEDGED,
     BEGIN,
     ENDED,
+    LEFT,
     RECEIVED,
     Begin,
     Journal,
@@ -45,7 +48,10 @@ JOURNAL, AUDIT = "journal.bin", "audit.log"
 # How much longer than the evaluator the others wait, as a share of the job's time and at most so many seconds.
 PATIENCE: Mapping[RoleName, float] = {"evaluator": 0.0, "provider": 0.05, "client": 0.1}
 MOST_PATIENCE = 30.0
-# A failed job is told to whoever answers within this time; a resumed one answers old messages for that long.
+# A client that nothing comes from for this share of the job's time is left behind, where the protocol can do that.
+STAGE = 0.2
+# A failed job is told to whoever answers within this time, and a receipt must be noted within it; a party that is started
+# again after its end answers old messages for the shorter one.
 LINGER, RESUMED_LINGER = 15.0, 3.0
 _BEAT = 0.25
 
@@ -89,6 +95,10 @@ class Runner:
         self._patience = min(MOST_PATIENCE, PATIENCE[role] * job.minutes * 60)
         self._acknowledged: set[tuple[str, int]] = set()
         self._unexpected: Exception | None = None
+        self._awaited: tuple[str, ...] = ()
+        self._since = time.monotonic()
+        self._result_from = ""
+        self._noted: set[str] = set()
         self._cost = {"messages_sent": 0.0, "bytes_sent": 0.0}
 
     def run(self, finished: Callable[[Ending], None] | None = None) -> Ending:
@@ -126,6 +136,7 @@ class Runner:
                 self._inbox.accept,
                 self._inbox.largest_body,
                 self._audit,
+                self._noted.add,
             )
             self._event("resumed" if resumed else "listening", port=server.port)
             try:
@@ -177,6 +188,8 @@ class Runner:
         for kind, payload in records:
             if kind == RECEIVED:
                 self._take(self._inbox.again(payload))
+            elif kind == LEFT:
+                self._send(self._without(payload.decode("utf-8", "replace").split("\n")))
             elif kind == ENDED:
                 self._send(self._role.abort(payload.decode("utf-8", "replace")))
         self._journal.records = []
@@ -187,12 +200,32 @@ class Runner:
             if left <= 0:
                 self._end(self._time_is_up())
                 return
+            self._leave_behind()
             try:
                 message = self._inbox.waiting.get(timeout=min(left, _BEAT))
             except queue.Empty:
                 continue
+            said = self._cost["messages_sent"]
             self._take(message)
+            # What it took last was a result, if it had nothing to answer; of no use where it is not done.
+            self._result_from = message.sender if said == self._cost["messages_sent"] else ""
             self._event("processed", peer=message.sender, kind=message.kind, number=message.number)
+
+    def _leave_behind(self) -> None:
+        """Clients that are awaited too long are left behind, if the role knows how."""
+        awaited = tuple(getattr(self._role, "awaited", ()))
+        if awaited != self._awaited:
+            self._awaited, self._since = awaited, time.monotonic()
+        elif awaited and time.monotonic() - self._since > STAGE * self.job.minutes * 60:
+            self._journal.append(LEFT, "\n".join(awaited).encode())
+            for name in awaited:
+                self._event("left", peer=name)
+            self._send(self._without(awaited))
+
+    def _without(self, names: Sequence[str]) -> Sequence[Message]:
+        role: Any = self._role
+        messages: Sequence[Message] = role.without(names)
+        return messages
 
     def _take(self, message: Message) -> None:
         try:
@@ -228,7 +261,7 @@ class Runner:
             f"{party.name} ({reasons[party.name]})" if party.name in reasons else party.name
             for party in self.job.parties
             if party.name != self.identity.name
-            and not (own == "client" == party.role)
+            and (party.name in reasons or not (own == "client" == party.role))
             and party.name not in self._inbox.heard
             and (party.name not in self._outbox.reached or own == "evaluator")
         ]
@@ -245,6 +278,10 @@ class Runner:
         end = max(now, self._until) if succeeded else now + self._linger
         while time.time() < end and not self._stop.is_set() and self._outbox.owed(only_last=succeeded):
             self._outbox.wait(_BEAT)
+        if succeeded and self._result_from:
+            end = now + self._linger
+            while self._result_from not in self._noted and time.time() < end and not self._stop.is_set():
+                self._stop.wait(0.02)
         self._stop.wait(max(0.0, now + least - time.time()))
 
     def _ending(self, began: float) -> Ending:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import ssl
 import threading
@@ -15,6 +16,7 @@ from velado.encrypted.net.tls import Pins, check_server, client_context
 from velado.errors import KeyRefused, OutputError
 
 SECONDS = 30.0
+ABORT = "abort"
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.0
 
 
@@ -42,6 +44,10 @@ class Post:
             self._introduced.discard(peer)
             raise
 
+    def note(self, peer: str) -> None:
+        """The party knows that we know that our last message arrived, if it can be told."""
+        self._request(peer, self._own, "/v1/noted", b"")
+
     def _request(self, peer: str, context: ssl.SSLContext, path: str, data: bytes) -> None:
         host, port = self._pins.addresses[peer]
         connection = http.client.HTTPSConnection(host, port, timeout=SECONDS, context=context)
@@ -58,7 +64,7 @@ class Post:
             raise Undelivered("it ended the handshake") from None
         except TimeoutError:
             raise Undelivered("it did not answer in time") from None
-        except (OSError, http.client.HTTPException):
+        except (OSError, http.client.HTTPException, UnicodeError):
             raise Undelivered("the connection failed") from None
         finally:
             connection.close()
@@ -139,6 +145,10 @@ class Outbox:
             self._audit.write(
                 "sent", peer=peer, kind=letter.kind, number=letter.number, bytes=len(letter.data)
             )
+            if letter.last and letter.kind != ABORT:
+                # If it cannot be told, it waits a few seconds in vain before it leaves: nothing is lost.
+                with contextlib.suppress(Undelivered, KeyRefused):
+                    self._post.note(peer)
             with self._changed:
                 self.reached.add(peer)
                 self._letters[peer].popleft()

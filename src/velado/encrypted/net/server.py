@@ -1,7 +1,7 @@
 """The listening end: HTTPS with the least of HTTP, and a limit on everything a stranger can make it do.
 
-Two requests exist: POST /v1/certificate, an introduction (see `tls`), and POST /v1/messages, for those whose certificate
-the job pins. One request a connection. Handshake, head and body each have a time by which they must be complete, however
+Three requests exist: POST /v1/certificate, an introduction (see `tls`), and, for those whose certificate the job pins, POST
+/v1/messages and POST /v1/noted, by which a sender says that it knows its last message arrived. One request a connection. Handshake, head and body each have a time by which they must be complete, however
 slowly bytes drip in; a connection above the most at once is closed unread.
 """
 
@@ -47,9 +47,11 @@ class Server:
         accept: Accept,
         largest_body: int,
         audit: Audit,
+        noted: Callable[[str], None],
         head_seconds: float = HEAD_SECONDS,
     ) -> None:
         self._identity, self._pins, self._accept, self._audit = identity, pins, accept, audit
+        self._noted = noted
         self._largest, self._head_seconds = largest_body, head_seconds
         self._known: dict[str, bytes] = {}
         self._lock = threading.Lock()
@@ -135,7 +137,7 @@ class Server:
         reader = _Reader(connection)
         head = reader.until(b"\r\n\r\n", LONGEST_HEAD, self._head_seconds)
         method, path, size = _parse(head)
-        if path not in ("/v1/messages", "/v1/certificate"):
+        if path not in ("/v1/messages", "/v1/certificate", "/v1/noted"):
             raise _Refused(404, "There is nothing at this path.")
         if method != "POST":
             raise _Refused(405, "Only POST is answered.")
@@ -145,7 +147,10 @@ class Server:
             return self._introduce(reader.exactly(size, self._head_seconds))
         if peer is None:
             raise _Refused(403, "No certificate was shown.")
-        if size > self._largest:
+        if path == "/v1/noted" and size == 0:
+            self._noted(peer)
+            return 200, "noted"
+        if size > self._largest or path == "/v1/noted":
             raise _Refused(413, "The message is larger than the job allows.")
         return self._accept(peer, reader.exactly(size, BODY_SECONDS))
 

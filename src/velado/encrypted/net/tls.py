@@ -76,7 +76,12 @@ def parse_address(text: str, name: str) -> tuple[str, int]:
     """Host and port of `host:port` or `[v6]:port`."""
     host, _, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
-    if not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65536:
+    good = bool(host) and port.isascii() and port.isdigit() and len(port) <= 5 and 0 < int(port) < 65536
+    try:
+        host.encode("idna")
+    except UnicodeError:
+        good = False
+    if not good:
         raise SchemaError(
             f"The address of {name} is not host:port.",
             "The others must be able to reach it.",

@@ -108,7 +108,7 @@ def hidden_bits(job: Job) -> int:
     """The most bits a product x c of Protocol 2 can have, from public figures."""
     unit = 1 << job.bits
     columns = (*job.features, job.target)
-    most = max(math.ceil(max(abs(c.low), abs(c.high), 1) * unit) for c in columns)
+    most = max(math.ceil(max(abs(c.low), abs(c.high), Fraction(1)) * unit) for c in columns)
     shift = max(0, *(math.ceil(-c.low * unit) for c in columns))
     entry = job.most_rows * (most + shift) ** 2 + max(ridge_entries(job))
     return entry.bit_length() + 2 * (job.bits + SPREAD) + 1
@@ -170,9 +170,7 @@ def solve_both(
         [[int(numbers[square + i]), int(numbers[square + width + i])] for i in range(width)]
     )
     found = flint.fmpq_mat(matrix).solve(flint.fmpq_mat(right))
-    xi, eta = (
-        tuple(Fraction(int(found[i, k].p), int(found[i, k].q)) for i in range(width)) for k in (0, 1)
-    )
+    xi, eta = (tuple(Fraction(int(found[i, k].p), int(found[i, k].q)) for i in range(width)) for k in (0, 1))
     return xi, eta
 
 

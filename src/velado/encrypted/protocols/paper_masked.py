@@ -158,9 +158,7 @@ class Evaluator(BaseRole):
             "key": Kind("provider", {"key": KEY_BYTES}, self._take_key),
             "least": Kind("client", {"ciphertexts": most_bytes(job, 1)}, self._take_from_client),
             "shift": Kind("provider", {"shift": shift_bytes(job)}, self._take_shift),
-            "entries": Kind(
-                "client", {"ciphertexts": most_bytes(job, entries(job))}, self._take_from_client
-            ),
+            "entries": Kind("client", {"ciphertexts": most_bytes(job, entries(job))}, self._take_from_client),
             "divided": Kind("provider", {"ciphertexts": many}, self._take_divided),
             "solutions": Kind("provider", {"solutions": solutions_size(job)}, self._take_solutions),
         }
@@ -239,9 +237,7 @@ class Evaluator(BaseRole):
         raised = _powers(hidden, self.masks.factors())
         hiding = encrypt_many(key, self._addends, self._pool)
         n2 = key.n2
-        sent = [
-            Ciphertext(a.value * b.value % n2, key, True) for a, b in zip(raised, hiding, strict=True)
-        ]
+        sent = [Ciphertext(a.value * b.value % n2, key, True) for a, b in zip(raised, hiding, strict=True)]
         data = ciphertexts_to_bytes(key, sent)
         prime = self.masks.prime.to_bytes(prime_bytes(job), "big")
         return [self._message(self._one("provider"), "divide", prime=prime, ciphertexts=data)]

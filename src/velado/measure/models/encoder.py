@@ -60,7 +60,9 @@ class Encoder:
     missing_values: tuple[str, ...]
 
     def __repr__(self) -> str:
-        return f"Encoder({len(self.columns)} columns, {len(self.names)} features, {len(self.classes)} classes)"
+        return (
+            f"Encoder({len(self.columns)} columns, {len(self.names)} features, {len(self.classes)} classes)"
+        )
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -120,7 +122,9 @@ class Encoder:
             series = texts.set(~known, ROOT_LABEL)
         read = read_texts(column, series, self.missing_values)
         style = self._style(column)
-        table = _leaves(column, read, style) if style in ("shares", "multi-hot") else self._places(column, read)
+        table = (
+            _leaves(column, read, style) if style in ("shares", "multi-hot") else self._places(column, read)
+        )
         return np.asarray(table[read.codes], dtype=np.float64)
 
     def _places(self, column: EncodedColumn, read: ReadColumn) -> npt.NDArray[np.float64]:

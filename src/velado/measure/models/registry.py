@@ -102,7 +102,9 @@ class SVM:
     pace: ClassVar[float] = 1.2
     c: float = field(default=1.0, metadata={"help": "weight of training errors", "min": 1e-6})
     landmarks: int = field(default=200, metadata={"help": "rows the kernel is approximated by", "min": 2})
-    gamma: float | None = field(default=None, metadata={"help": "kernel width; none: 1 / features", "min": 1e-9})
+    gamma: float | None = field(
+        default=None, metadata={"help": "kernel width; none: 1 / features", "min": 1e-9}
+    )
 
     def estimator(self, seed: int) -> Any:
         """Standardize, map by the kernel, separate linearly."""
@@ -178,7 +180,7 @@ class MLP:
     needs: ClassVar[str] = "sklearn"
     pace: ClassVar[float] = 3.0
     hidden: int = field(default=32, metadata={"help": "hidden units", "min": 1})
-    epochs: int = field(default=30, metadata={"help": "passes over the rows at most", "min": 1})
+    epochs: int = field(default=40, metadata={"help": "passes over the rows at most", "min": 1})
 
     def estimator(self, seed: int) -> Any:
         """Adam with penalty 1e-3; it stops after *epochs* passes, converged or not."""
@@ -188,7 +190,7 @@ class MLP:
             hidden_layer_sizes=(self.hidden,),
             max_iter=self.epochs,
             alpha=1e-3,
-            batch_size="auto",
+            learning_rate_init=0.01,
             random_state=seed,
         )
         return _scaled(network)

@@ -6,13 +6,25 @@ a store only keeps entries in order and makes them durable (`sqlite_store`, `pos
 
 from velado.query.store.chain import Entry
 from velado.query.store.chained import ChainedLedger
-from velado.query.store.opening import create_ledger, ledger_exists, memory_ledger, open_ledger, seal_of
+from velado.query.store.opening import (
+    address_of,
+    create_ledger,
+    ledger_exists,
+    memory_ledger,
+    open_ledger,
+    seal_of,
+)
+from velado.query.store.tables import TableIdentity, claim, ledger_known
 
 __all__ = [
     "ChainedLedger",
     "Entry",
+    "TableIdentity",
+    "address_of",
+    "claim",
     "create_ledger",
     "ledger_exists",
+    "ledger_known",
     "memory_ledger",
     "open_ledger",
     "seal_of",

@@ -58,11 +58,21 @@ def create_ledger(where: str | Path, dataset: str, budget: Budget, seal: Path | 
     known = os.path.lexists(sealed)
     if place.present() and not known:
         raise _exists(place)
-    keeper = Seal(sealed) if known else Seal.create(sealed)
+    if not known:
+        try:
+            keeper = Seal.create(sealed)
+        except LedgerError:
+            # Somebody else began at the same moment: who comes second finds what the first one made.
+            if not os.path.lexists(sealed):
+                raise
+            known, keeper = True, Seal(sealed)
+    else:
+        keeper = Seal(sealed)
     made = False
     try:
         with keeper.held():
             if keeper.read().number:
+                known = True  # somebody else's seal vouches for a ledger: it stays
                 raise _exists(place) if place.present() else _deleted(place)
             shelf = place.create()
             try:
@@ -99,6 +109,11 @@ def ledger_exists(where: str | Path, seal: Path | None = None) -> bool:
     """Whether a ledger is there, or was: its seal is enough."""
     place, sealed = _addresses(where, seal)
     return place.present() or os.path.lexists(sealed)
+
+
+def address_of(where: str | Path) -> str:
+    """The ledger's own name for where it is: a real path, or a server's address without who connects."""
+    return _addresses(where, None)[0].identity
 
 
 def seal_of(where: str | Path, seal: Path | None = None) -> Path:

@@ -63,17 +63,19 @@ class Keeper(Protocol):
         """Give back what is open."""
 
 
-def default_seal(identity: str) -> Path:
-    """Where the seal of a ledger lies unless told: $VELADO_STATE, else the user's state folder, by the ledger's address."""
+def state_folder() -> Path:
+    """Where seals and notes lie: $VELADO_STATE, else the user's state folder."""
     named = os.environ.get("VELADO_STATE")
     if named:
-        folder = Path(named)
-    else:
-        state = os.environ.get("XDG_STATE_HOME")
-        folder = (Path(state) if state else Path.home() / ".local" / "state") / "velado"
-    return (
-        folder / "seals" / (hashlib.sha256(identity.encode("utf-8", "surrogateescape")).hexdigest() + ".seal")
-    )
+        return Path(named)
+    state = os.environ.get("XDG_STATE_HOME")
+    return (Path(state) if state else Path.home() / ".local" / "state") / "velado"
+
+
+def default_seal(identity: str) -> Path:
+    """Where the seal of a ledger lies unless told: in the state folder, by the ledger's address."""
+    name = hashlib.sha256(identity.encode("utf-8", "surrogateescape")).hexdigest()
+    return state_folder() / "seals" / (name + ".seal")
 
 
 class MemoryKeeper:

@@ -59,17 +59,20 @@ def halves(points: FloatArray, k: int) -> npt.NDArray[np.int64]:
     return labels
 
 
-def links_as_counted(data: EncodedTable, recoded: Recoded) -> int:
-    """How many original rows have their own published row as the first nearest one, in floating point.
+def links_as_counted(data: EncodedTable, recoded: Recoded, from_released: bool = False) -> int:
+    """How many rows find their own row first among the nearest of the other side, in floating point.
 
-    That is original -> released, although the paper's text says released -> original; Euclidean, not scaled, and the
-    lowest row number wins. Works on distinct rows: equal rows have equal distances.
+    Original rows look among the released ones, as the published counts do; *from_released* the other way, as the
+    paper's text has it. Euclidean, not scaled, and the lowest row number wins. Works on distinct rows: equal rows have
+    equal distances.
     """
+    original = unscaled(data)
     published = np.stack(
         [np.array(part.values, dtype=np.float64)[part.codes] for part in recoded.columns], axis=1
     )
-    queries, query_of = np.unique(unscaled(data), axis=0, return_inverse=True)
-    targets, first = np.unique(published, axis=0, return_index=True)
+    looking, among = (published, original) if from_released else (original, published)
+    queries, query_of = np.unique(looking, axis=0, return_inverse=True)
+    targets, first = np.unique(among, axis=0, return_index=True)
     in_order = np.argsort(first)
     nearest = first_nearest(queries, np.ascontiguousarray(targets[in_order]))
     winner = first[in_order][nearest]

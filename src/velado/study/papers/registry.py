@@ -19,6 +19,9 @@ Cell = str | int | float | None
 MODULES: tuple[str, ...] = (
     "velado.study.papers.correlated",
     "velado.study.papers.das",
+    "velado.study.papers.gfkmc",
+    "velado.study.papers.gfkmc_models",
+    "velado.study.papers.gok",
     "velado.study.papers.regression",
 )
 

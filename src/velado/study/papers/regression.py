@@ -3,8 +3,11 @@
 The error is that of equation 3.1, |beta~ - beta| / |beta| in Euclidean length, here worked out on exact fractions. Method 1 is not
 private (`velado.encrypted.attacks`); it is run to compare figures. The default protocols give the exact solution.
 
-The published errors of Method 1 are some 2^13 larger than masks up to 2^10 e give, at every q and on every table, and are
-those of masks up to 8 e. In Python, `2^10` is 8. Both are shown.
+The published errors of Method 1 are about four orders of magnitude larger than masks up to 2^10 e give. We tried ranges up to 2,
+4, 8, 16, 32, 128 and 1024 e after seeing that, with nine draws for each of the 16 cells with q <= 40: the published figure lies
+within the draws in 8, 12, 12, 12, 4, 2 and 0 cells. So 4 to 16 fit about equally, 8 with the smallest mean deviation, and the stated
+1024 does not. The cause is not known, since the source's code is not published; that `2^10` is 8 in Python is a guess. The tables
+show the stated range and, as a fit made afterwards, 8.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ import numpy as np
 
 from velado.anonymize.goal import Progress
 from velado.encrypted.crypto.keys import PrivateKey, keygen
-from velado.encrypted.design import moments_of, total
+from velado.encrypted.design import moments_of
 from velado.encrypted.exact import Moments, solve
 from velado.encrypted.job import Job
 from velado.encrypted.protocols import delegated_regression, paper_masked
@@ -30,8 +33,17 @@ from velado.encrypted.protocols.paper_arithmetic import SPREAD, paper_moments, p
 from velado.encrypted.protocols.role import Role
 from velado.encrypted.simulate import deliver, make_role
 from velado.randomness import Tape
-from velado.study.papers.regression_data import AUTO, BITS, DATA_SETS, DataSet, Floats, job_for, shares
 from velado.study.papers.registry import Cell, Reproduced, Reproduction
+from velado.study.papers.regression_data import (
+    AUTO,
+    BITS,
+    DATA_SETS,
+    FIRES,
+    DataSet,
+    Floats,
+    job_for,
+    shares,
+)
 
 SOURCE = (
     "Nascimento 2023, Privacidade em algoritmos de aprendizado de máquina: comparação de duas implementações de "
@@ -39,12 +51,13 @@ SOURCE = (
 )
 NONE = "none for Method 1, whose masks cancel; the default protocols hide all but the coefficients from their evaluator"
 KEY_BITS = 2048
-NARROW = 3  # masks up to 8 e: what 2^10 e is in Python
+NARROW = 3  # masks up to 8 e: fitted to the published figures, see above
 EVERY_BIT = 128  # the doubles of these tables are whole multiples of 2^-128
 TRIES = 5
 _SEED = bytes(32)
-_NOISE = "the published reference was noise of double precision"
-_DIGITS = "the published figure stands at some 30 digits of the arithmetic behind it"
+_STANDS = "published no longer falls with q as ours does: probably rounding in its reference or arithmetic"
+_NOISE = "published is below the rounding unit of doubles, 2^-52"
+_MISPRINT = "published does not fit its own slope in q; 9.55e-04 would: perhaps a misprint"
 
 Beta = Sequence[Fraction]
 
@@ -123,26 +136,31 @@ def errors(data: Path, progress: Progress, table: int, quick: bool) -> Reproduce
                 exact = tuple(Fraction(float(value)) for value in rounded)
                 default = float(relative_error([Fraction(v) for v in found], exact))
                 published = data_set.table_7[place]
-                note = _DIGITS if published > 100 * narrow else ""
+                note = _STANDS if published > 100 * narrow else ""
                 rows.append((*head, published, narrow, wide, default, note))
             else:
                 ours = middle([relative_error(b, plain) for b in paper[SPREAD]])
                 default = float(relative_error([Fraction(v) for v in found], plain))
                 published = data_set.table_8[place]
-                note = _NOISE if published > 1.4 * ours and bits >= 30 else ""
+                note = _STANDS if published > 1.4 * ours and bits >= 30 else ""
+                if data_set is FIRES and bits == 10:
+                    note = _MISPRINT
                 rows.append((*head, published, ours, default, noise, note))
     if table == 7:
         names = ("published", "ours: paper, masks to 8 e", "ours: paper, masks to 2^10 e", "ours: default")
         said = (
-            "Each figure of Method 1 is the median of five draws of its masks; published ones are single draws. The text has masks "
-            "up to 2^10 e; the published errors are those of masks up to 8 e, and in Python 2^10 is 8. Slope: 2^-2q in both. "
-            "The default is a run of delegated regression against exact least squares on the encoded rows."
+            "Each figure of Method 1 is the median of five draws of its masks; published ones are presumably single draws. The source states "
+            "masks up to 2^10 e, which give errors some four orders smaller than it published. Masks up to 8 e are a fit we made after "
+            "seeing this, the best of seven ranges tried; 4 and 16 e fit nearly as well, and the cause is not known. Slope: 2^-2q in both. "
+            "The default is a run of delegated regression against exact least squares on the encoded rows, both rounded to doubles."
         )
     else:
+        better = sum(float(row[6] or 0) < float(row[5] or 0) for row in rows)
         names = ("published", "ours: paper", "ours: default", "a NumPy reference is off by")
         said = (
-            "Against exact least squares on the doubles. Where q is 40 and more, published errors are those of the reference "
-            "beta in double precision. The default rounds where the source takes floors, hence half the error or less."
+            "Against exact least squares on the doubles. The default rounds to nearest where the source takes floors; "
+            f"its error is the smaller one in {better} of {len(rows)} lines. NumPy's column is inv(X'X) X'y against the same exact reference; "
+            "published errors stop falling near its size on Auto MPG and Forest Fires, and far above it on Wine and Bike, for a reason we cannot see."
         )
     return Reproduced(
         ("table", "rows", "features", "q", *names, "note"), tuple(rows), _noted(said, used, rows), NONE
@@ -167,17 +185,21 @@ def difference(data: Path, progress: Progress, quick: bool) -> Reproduced:
                 for s in (NARROW, SPREAD)
             )
             published = data_set.table_9[place]
-            note = _NOISE if abs(published) > 100 * narrow else ""
+            note = _NOISE if abs(published) < 2.0**-52 else ""
             head = (data_set.title, len(columns[data_set.target]), len(columns) - 1, bits)
-            rows.append((*head, published, narrow, wide, 0.0, note))
+            rows.append((*head, published, narrow, wide, None, note))
     said = (
-        "Sizes of the difference, medians of five draws; its sign depends on the draw. From q = 30 on the published differences are "
-        "the rounding of doubles. The default masked and delegated protocols both give the exact solution: they differ by 0."
+        "Sizes of the difference, medians of five draws; its sign depends on the draw. Masks up to 8 e are a fit: see Table 7. No default is "
+        "measured here: the sound protocols give the exact solution of the same encoded rows, so there is nothing to subtract."
     )
-    names = ("published", "ours: paper, masks to 8 e", "ours: paper, masks to 2^10 e", "ours: default", "note")
-    return Reproduced(
-        ("table", "rows", "features", "q", *names), tuple(rows), _noted(said, used, rows), NONE
+    names = (
+        "published",
+        "ours: paper, masks to 8 e",
+        "ours: paper, masks to 2^10 e",
+        "ours: default",
+        "note",
     )
+    return Reproduced(("table", "rows", "features", "q", *names), tuple(rows), _noted(said, used, rows), NONE)
 
 
 def times(data: Path, progress: Progress, quick: bool) -> Reproduced:

@@ -2,7 +2,7 @@
 
 Columns as the source left them: Auto MPG without the name and the 6 rows without horsepower; Forest Fires without the month,
 days as 1 to 7 from Monday; Bike Sharing without index, date, casual and registered. Our Auto MPG has origins as names, coded
-1 to 3; with that coding Table 8 comes out to its last digit. A row with a missing cell is left out.
+1 to 3; with that coding Table 8 comes out to its published digits up to q = 30. A row with a missing cell is left out.
 """
 
 from __future__ import annotations

@@ -336,6 +336,7 @@ def _ask(
     from velado.query.engines import engine_for_file, engine_for_postgres, engine_for_table
     from velado.query.one_off import account_of
     from velado.query.session import Session
+    from velado.query.store import TableIdentity
 
     if address != "duckdb":
         engine = engine_for_postgres(address, name, schema, unit)
@@ -343,7 +344,8 @@ def _ask(
         engine = engine_for_file(file, schema, unit)
     else:
         engine = engine_for_table(read_table(file, schema), unit)
-    account = account_of(file, asked, where=where, seal=seal, budget=total)
+    table = TableIdentity.of_relation(address, name) if address != "duckdb" else None
+    account = account_of(file, asked, where=where, seal=seal, budget=total, table=table)
     try:
         held = account.ledger.state().budget
         if held.measure != asked.measure:

@@ -57,7 +57,7 @@ def reproduce(
         _list(listed, as_json)
         return
     chosen = reproduction_named(name)
-    folder = _folder(data)
+    folder = _folder(data) if chosen.needs or data is not None else Path()
     if output is not None and output.exists():
         raise OutputError(
             f"'{output.name}' exists already.",

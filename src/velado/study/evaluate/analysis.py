@@ -1,0 +1,292 @@
+"""Study: every result with its mean and interval over seeds, the trade-off, and what the protocol alone does.
+
+Differences are taken seed by seed (the same split, the same random choices) before they are averaged, so that what all
+methods share cancels. Frames are Polars; `to_dict` is what JSON, Markdown and the page are made from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import polars as pl
+
+from velado.measure.models.quality import QUALITIES, Interval, interval
+from velado.study.evaluate.grid import ORIGINAL
+from velado.study.evaluate.load import Material
+from velado.study.evaluate.protocols import DEFAULT_PROTOCOL, protocol_named
+from velado.study.evaluate.work import RELEASE_NUMBERS
+from velado.study.recipe import Language
+
+SETTING = ("method", "k", "guarantees")
+
+
+def worse_when_larger(name: str) -> bool:
+    """Whether a larger number of this quality is worse."""
+    return name == "log_loss"
+
+
+@dataclass(frozen=True, repr=False)
+class Study:
+    """The results of a study, one row per cell, and what they come to.
+
+    *planned* counts the cells of the grid; every one of them is in *results*, done or as a gap with its reason.
+    """
+
+    material: Material
+    results: pl.DataFrame
+    planned: int
+
+    @classmethod
+    def of(cls, material: Material, results: pl.DataFrame, planned: int) -> Study:
+        """The study of these results."""
+        return cls(material, results, planned)
+
+    def __repr__(self) -> str:
+        return f"Study({self.results.height} of {self.planned} cells, {self.gaps.height} gaps)"
+
+    @property
+    def main(self) -> str:
+        """The first quality of the recipe: what recommendations and trade-offs are about."""
+        return self.material.recipe.quality[0]
+
+    @property
+    def protocol(self) -> str:
+        """The protocol that recommendations rest on: the default one where it was run."""
+        names = self.material.recipe.protocols
+        return DEFAULT_PROTOCOL if DEFAULT_PROTOCOL in names else names[0]
+
+    @cached_property
+    def done(self) -> pl.DataFrame:
+        """Cells with numbers."""
+        return self.results.filter(pl.col("status") == "done")
+
+    @cached_property
+    def gaps(self) -> pl.DataFrame:
+        """Cells without numbers, with their reasons."""
+        return self.results.filter(pl.col("status") == "gap")
+
+    @cached_property
+    def releases(self) -> pl.DataFrame:
+        """Loss and risk of every setting: mean, low and high over seeds. Scope says what was anonymized."""
+        cells = self.done.filter(pl.col("kind") == "release")
+        return self._summary(cells, ("scope", *SETTING), (*RELEASE_NUMBERS, "groups", "smallest", "seconds"))
+
+    @cached_property
+    def quality(self) -> pl.DataFrame:
+        """Quality of every model and setting under every protocol: mean, low and high over seeds.
+
+        `drop_<quality>` is what it lost against the same model on the original rows, seed by seed, in the
+        direction that larger is worse.
+        """
+        cells = self._with_drops()
+        drops = [f"drop_{name}" for name in QUALITIES]
+        return self._summary(
+            cells, ("protocol", *SETTING, "model"), (*QUALITIES, *drops, "majority", "seconds")
+        )
+
+    def _with_drops(self) -> pl.DataFrame:
+        cells = self.done.filter(pl.col("kind") == "model")
+        keys = ["protocol", "seed", "model"]
+        base = cells.filter(pl.col("method") == ORIGINAL).select(*keys, *QUALITIES)
+        both = cells.join(base, on=keys, how="left", suffix="_original")
+        return both.with_columns(
+            (
+                (pl.col(name) - pl.col(f"{name}_original"))
+                if worse_when_larger(name)
+                else (pl.col(f"{name}_original") - pl.col(name))
+            ).alias(f"drop_{name}")
+            for name in QUALITIES
+        )
+
+    def _summary(self, cells: pl.DataFrame, keys: Sequence[str], numbers: Sequence[str]) -> pl.DataFrame:
+        rows = []
+        for values, part in cells.group_by(keys, maintain_order=True):
+            row: dict[str, Any] = dict(zip(keys, values, strict=True)) | {"seeds": part.height}
+            for name in numbers:
+                row |= _spread(name, self.interval_of(part.get_column(name)))
+            rows.append(row)
+        columns = [f"{name}{end}" for name in numbers for end in ("", "_low", "_high")]
+        types: dict[str, Any] = dict.fromkeys(keys, pl.String) | {"k": pl.Int64, "seeds": pl.Int64}
+        return pl.DataFrame(rows, schema=types | dict.fromkeys(columns, pl.Float64))
+
+    def interval_of(self, series: pl.Series) -> Interval | None:
+        """Mean and interval of what is known of *series*; None where nothing is."""
+        known = series.drop_nulls().to_list()
+        return interval(known, self.material.recipe.confidence) if known else None
+
+    @cached_property
+    def tradeoff(self) -> pl.DataFrame:
+        """One row per setting under the study's protocol: loss, risk, and the mean drop over models.
+
+        The drop of a seed is averaged over the models first; its interval is over seeds.
+        """
+        recipe = self.material.recipe
+        drop = f"drop_{self.main}"
+        cells = self._with_drops().filter(
+            (pl.col("protocol") == self.protocol)
+            & (pl.col("model") != "majority")
+            & pl.col(drop).is_not_null()
+        )
+        per_seed = cells.group_by([*SETTING, "seed"], maintain_order=True).agg(
+            pl.col(drop).mean(), pl.col(self.main).mean()
+        )
+        quality = self._summary(per_seed, SETTING, (drop, self.main))
+        scope = protocol_named(self.protocol).scope
+        releases = self.releases.filter(pl.col("scope") == scope).select(
+            *SETTING,
+            *(
+                pl.col(f"{source}{end}").alias(f"{name}{end}")
+                for name, source in (("loss", recipe.loss), ("risk", recipe.risk))
+                for end in ("", "_low", "_high")
+            ),
+        )
+        joined = releases.join(quality, on=list(SETTING), how="left", nulls_equal=True)
+        return joined.rename({f"{drop}{end}": f"drop{end}" for end in ("", "_low", "_high")})
+
+    def difference(
+        self, first: dict[str, Any], second: dict[str, Any], model: str | None = None
+    ) -> Interval | None:
+        """How much more of the main quality *first* keeps than *second*, seed by seed; over all models or one."""
+        drop = f"drop_{self.main}"
+        cells = self._with_drops().filter(
+            (pl.col("protocol") == self.protocol) & (pl.col("model") != "majority")
+        )
+        if model is not None:
+            cells = cells.filter(pl.col("model") == model)
+        parts = []
+        for setting in (first, second):
+            same = pl.all_horizontal(pl.col(name).eq_missing(pl.lit(setting[name])) for name in SETTING)
+            parts.append(cells.filter(same).select("seed", "model", drop))
+        both = parts[0].join(parts[1], on=["seed", "model"], suffix="_second")
+        gain = both.select("seed", (pl.col(f"{drop}_second") - pl.col(drop)).alias("gain"))
+        return self.interval_of(gain.group_by("seed").agg(pl.col("gain").mean()).get_column("gain"))
+
+    @cached_property
+    def best(self) -> pl.DataFrame:
+        """For each k, promise and model, the method that keeps most, the runner-up, and the difference's interval."""
+        rows = []
+        table = self.quality.filter(
+            (pl.col("protocol") == self.protocol)
+            & (pl.col("method") != ORIGINAL)
+            & (pl.col("model") != "majority")
+        )
+        drop = f"drop_{self.main}"
+        for (k, promised, model), part in table.group_by(["k", "guarantees", "model"], maintain_order=True):
+            ranked = part.filter(pl.col(drop).is_not_null()).sort(drop, "method").to_dicts()
+            if len(ranked) < 2:
+                continue
+            gain = self.difference(ranked[0], ranked[1], str(model))
+            rows.append(
+                {
+                    "k": k,
+                    "guarantees": promised,
+                    "model": model,
+                    "method": ranked[0]["method"],
+                    "drop": ranked[0][drop],
+                    "second": ranked[1]["method"],
+                    **_spread("gain", gain),
+                    "sure": bool(gain is not None and gain.low is not None and gain.low > 0),
+                }
+            )
+        types = {"k": pl.Int64, "guarantees": pl.String, "model": pl.String, "method": pl.String}
+        numbers = ("gain", "gain_low", "gain_high")
+        return pl.DataFrame(
+            rows,
+            schema={**types, "drop": pl.Float64, "second": pl.String}
+            | dict.fromkeys(numbers, pl.Float64)
+            | {"sure": pl.Boolean},
+        )
+
+    @cached_property
+    def protocols(self) -> pl.DataFrame:
+        """What the protocol alone does to the differences between methods.
+
+        *drop* is the mean loss of quality against the original under the protocol. For every two methods of the
+        same k, promises and model: *between* is the mean distance of their qualities, *due* how far that
+        difference moves against the default protocol (what is moved says nothing about the methods), and
+        *reversed* how many of the *pairs* change their order.
+        """
+        drop = f"drop_{self.main}"
+        cells = self.quality.filter(
+            (pl.col("method") != ORIGINAL) & (pl.col("model") != "majority") & pl.col(drop).is_not_null()
+        ).select("protocol", *SETTING, "model", drop)
+        same = ["protocol", "k", "guarantees", "model"]
+        pairs = cells.join(cells, on=same, suffix="_other", nulls_equal=True).filter(
+            pl.col("method") < pl.col("method_other")
+        )
+        pairs = pairs.with_columns((pl.col(f"{drop}_other") - pl.col(drop)).alias("gap"))
+        keys = [*same[1:], "method", "method_other"]
+        honest = pairs.filter(pl.col("protocol") == DEFAULT_PROTOCOL).select(
+            *keys, pl.col("gap").alias("honest")
+        )
+        pairs = pairs.join(honest, on=keys, how="left", nulls_equal=True)
+        moved = pairs.group_by("protocol", maintain_order=True).agg(
+            pl.col("gap").abs().mean().alias("between"),
+            (pl.col("gap") - pl.col("honest")).abs().mean().alias("due"),
+            (pl.col("gap") * pl.col("honest") < 0).sum().cast(pl.Int64).alias("reversed"),
+            pl.col("honest").count().cast(pl.Int64).alias("pairs"),
+        )
+        drops = cells.group_by("protocol", maintain_order=True).agg(pl.col(drop).mean().alias("drop"))
+        return drops.join(moved, on="protocol", how="left")
+
+    def above_majority(self, setting: dict[str, Any]) -> tuple[str, float, Interval] | None:
+        """The model that is most often right with *setting*, how often, and by how much it beats the majority."""
+        same = pl.all_horizontal(pl.col(name).eq_missing(pl.lit(setting[name])) for name in SETTING)
+        cells = self.done.filter(
+            same
+            & (pl.col("protocol") == self.protocol)
+            & (pl.col("kind") == "model")
+            & (pl.col("model") != "majority")
+        )
+        found = []
+        for (model,), part in cells.group_by(["model"], maintain_order=True):
+            gain = self.interval_of(part.get_column("accuracy") - part.get_column("majority"))
+            if gain is not None:
+                found.append((str(model), float(part.get_column("accuracy").mean()), gain))  # type: ignore[arg-type]
+        return max(found, key=lambda one: one[1]) if found else None
+
+    def majority(self) -> float | None:
+        """The rate of the commonest class among the test rows, averaged over seeds."""
+        cells = self.done.filter((pl.col("protocol") == self.protocol) & (pl.col("kind") == "model"))
+        value: Any = cells.get_column("majority").mean()
+        return None if value is None else float(value)
+
+    def to_dict(self, language: Language = "en") -> dict[str, Any]:
+        """Everything the study found, as plain values; no cell of the table."""
+        from velado.study.evaluate.advice import not_tested, recommend
+
+        material = self.material
+        return {
+            "study_version": 1,
+            "language": language,
+            "recipe": material.recipe.to_dict(),
+            "table": {
+                **material.table.to_dict(),
+                "sha256": material.fingerprint,
+                "rows_without_target": material.dropped,
+                "classes": len(material.classes),
+                "features": list(material.features),
+                "features_encoded": material.width,
+            },
+            "cells": {"planned": self.planned, "done": self.done.height, "gaps": self.gaps.height},
+            "main_quality": self.main,
+            "protocol": self.protocol,
+            "majority": self.majority(),
+            "recommendation": recommend(self, language),
+            "tradeoff": self.tradeoff.to_dicts(),
+            "releases": self.releases.to_dicts(),
+            "quality": self.quality.to_dicts(),
+            "best": self.best.to_dicts(),
+            "protocols": self.protocols.to_dicts(),
+            "gaps": self.gaps.select("protocol", *SETTING, "seed", "model", "kind", "reason").to_dicts(),
+            "not_tested": not_tested(self, language),
+        }
+
+
+def _spread(name: str, found: Interval | None) -> dict[str, float | None]:
+    if found is None:
+        return {name: None, f"{name}_low": None, f"{name}_high": None}
+    return {name: found.mean, f"{name}_low": found.low, f"{name}_high": found.high}

@@ -1,0 +1,113 @@
+"""Material: a study recipe together with its table, checked before anything is computed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from velado.data.encode import text_codes
+from velado.data.folders import csv_bytes
+from velado.data.io import read_schema, read_table, read_toml
+from velado.data.schema import Schema
+from velado.data.table import Table
+from velado.errors import ParameterError, SchemaError
+from velado.measure.models.encoder import check_target, feature_names, fit_encoder
+from velado.measure.models.registry import Majority, require
+from velado.study.evaluate.protocols import Split, stratified_split
+from velado.study.evaluate.recipe import StudyRecipe
+
+
+@dataclass(frozen=True, repr=False)
+class Material:
+    """The recipe, the rows that have a target, its classes, and what of it a model may use.
+
+    *fingerprint* is the SHA-256 of the table as it came; *dropped* rows had no target; *width* is how many
+    features a row becomes.
+    """
+
+    recipe: StudyRecipe
+    table: Table
+    classes: tuple[str, ...]
+    features: tuple[str, ...]
+    fingerprint: str
+    width: int
+    dropped: int = 0
+
+    def __repr__(self) -> str:
+        return f"Material({self.table.rows} rows, {len(self.classes)} classes, {len(self.features)} features)"
+
+    @property
+    def positive(self) -> int | None:
+        """The number of the positive class, where the recipe names one or there are two classes."""
+        if self.recipe.positive is not None:
+            return self.classes.index(self.recipe.positive)
+        return None
+
+    @cached_property
+    def labels(self) -> npt.NDArray[np.int64]:
+        """The class number of each row."""
+        numbers = self.table.text(self.recipe.target).replace_strict(
+            list(self.classes), list(range(len(self.classes))), return_dtype=pl.Int64
+        )
+        return numbers.to_numpy().astype(np.int64)
+
+    @cached_property
+    def schema_digest(self) -> str:
+        """The schema with what its taxonomy files said, as a digest."""
+        said = {
+            name: column.taxonomy.digest or repr((column.taxonomy.paths, column.taxonomy.tree))
+            for name, column in self.table.schema.columns.items()
+            if column.taxonomy is not None
+        }
+        text = json.dumps([self.table.schema.to_dict(), said], sort_keys=True, default=str)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def split(self, seed: int) -> Split:
+        """The training and the test part of *seed*; rows of one person stay together."""
+        person = self.table.schema.person
+        people = None if person is None else text_codes(self.table.text(person.name))[0]
+        return stratified_split(self.labels, self.recipe.test_share, seed, people)
+
+
+def load(path: str | Path) -> Material:
+    """The study of file *path* with its table, or one clear error. Files are looked for beside the recipe."""
+    path = Path(path)
+    recipe = StudyRecipe.from_dict(read_toml(path, SchemaError, "study"))
+    return prepare(recipe, path.parent / recipe.table, read_schema(path.parent / recipe.schema))
+
+
+def prepare(recipe: StudyRecipe, source: Any, schema: Schema) -> Material:
+    """The recipe brought together with *source*: target, features and models checked before anything is run."""
+    for model in (*recipe.models, Majority()):
+        require(model)
+    table = read_table(source, schema, recipe.undeclared)
+    check_target(table, recipe.target)
+    fingerprint = table.fingerprint or hashlib.sha256(csv_bytes(table.frame)).hexdigest()
+    known = ~table.is_missing(recipe.target)
+    dropped = int((~known).sum())
+    if dropped:
+        table = table.with_frame(table.frame.filter(known))
+    classes = tuple(table.text(recipe.target).unique().sort().to_list())
+    if recipe.positive is not None and recipe.positive not in classes:
+        raise ParameterError(
+            "'positive' in [data] is no class of the target.",
+            f"The target '{recipe.target}' has {len(classes)} other classes.",
+            "Write one of them exactly as the table has it, or leave 'positive' out.",
+        )
+    if recipe.per == "person" and table.schema.person is None:
+        raise ParameterError(
+            'per = "person" was asked for, but the schema names no person column.',
+            "Which rows belong to one person is not known.",
+            "Mark the column with person = true, or leave 'per' out.",
+        )
+    features = feature_names(table, recipe.target, recipe.features)
+    encoder = fit_encoder(table, recipe.target, recipe.encoder, features)
+    return Material(recipe, table, classes, features, fingerprint, len(encoder.names), dropped)

@@ -1,0 +1,122 @@
+"""How rows are split and what is tested: the honest default, and the two ways of the sources.
+
+The thesis anonymizes everything and splits afterwards, so that models are tested on recoded rows that were chosen with the
+training rows in sight. The published code of GOK sorts its output by cluster and takes unshuffled folds of it, so that
+training and test part hold different people by construction. A study may run several and shows what each makes of
+the same methods.
+"""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from velado.errors import ParameterError, TableError
+from velado.randomness import seeded
+
+IntVector = npt.NDArray[np.int64]
+Scope = Literal["train", "whole"]
+DEFAULT_PROTOCOL = "split-first"
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """A named way to evaluate. *scope*: what is anonymized, the training part or the whole table.
+
+    *true_test*: models are asked about true rows, else about rows of the release. *sorted_folds*: unshuffled folds
+    of the release in the order of its classes, else one shuffled stratified split.
+    """
+
+    name: str
+    scope: Scope
+    true_test: bool
+    sorted_folds: bool
+    source: str
+
+
+PROTOCOLS: tuple[Protocol, ...] = (
+    Protocol(DEFAULT_PROTOCOL, "train", True, False, "split, anonymize the training part, test on true rows"),
+    Protocol(
+        "paper-gfkmc", "whole", False, False, "GFKMC thesis: anonymize all rows, then split the release"
+    ),
+    Protocol(
+        "paper-gok", "whole", False, True, "GOK's published code: unshuffled folds of the sorted release"
+    ),
+)
+
+
+def protocol_named(name: str) -> Protocol:
+    """The protocol of this name, or an error that suggests the nearest."""
+    for protocol in PROTOCOLS:
+        if protocol.name == name:
+            return protocol
+    names = [protocol.name for protocol in PROTOCOLS]
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.4)
+    raise ParameterError(
+        f"There is no protocol '{name}'.",
+        f"It is one of {', '.join(names)}.",
+        f"Did you mean '{near[0]}'?" if near else "Choose one of them.",
+    )
+
+
+@dataclass(frozen=True, repr=False)
+class Split:
+    """Row numbers to learn from and to be tested on; *alone* classes have too few people to stand on both sides."""
+
+    train: IntVector
+    test: IntVector
+    alone: int = 0
+
+    def __repr__(self) -> str:
+        return f"Split(train={self.train.size}, test={self.test.size})"
+
+
+def stratified_split(
+    labels: IntVector, test_share: float, seed: int, people: npt.NDArray[np.int32] | None = None
+) -> Split:
+    """A shuffled split with the same share of every class on both sides; all rows of a person on one side.
+
+    A person counts with the class of their first row. A class that a single person has goes to the training part
+    whole. The same *seed* gives the same split. O(n log n).
+    """
+    unit = np.arange(labels.size) if people is None else np.unique(people, return_inverse=True)[1]
+    _, first = np.unique(unit, return_index=True)
+    of_unit = labels[first]
+    random = seeded(seed, "split")
+    tested = np.zeros(first.size, dtype=bool)
+    alone = 0
+    for number in np.unique(of_unit):
+        members = random.permutation(np.flatnonzero(of_unit == number))
+        if members.size < 2:
+            alone += 1
+            continue
+        count = min(max(round(test_share * members.size), 1), members.size - 1)
+        tested[members[:count]] = True
+    on_test = tested[unit]
+    train, test = np.flatnonzero(~on_test), np.flatnonzero(on_test)
+    if not train.size or not test.size:
+        raise TableError(
+            f"{labels.size} row(s) cannot be split into a training and a test part.",
+            "No class has two members.",
+            "Use more rows, or another target.",
+        )
+    return Split(train, test, alone)
+
+
+def unshuffled_folds(order: IntVector, folds: int) -> list[Split]:
+    """Consecutive parts of *order*, each the test part once, as a cross-validation without shuffling makes them."""
+    if order.size < folds:
+        raise TableError(
+            f"{order.size} row(s) cannot be put into {folds} folds.",
+            "A fold would be empty.",
+            "Use fewer folds.",
+        )
+    parts = np.array_split(order, folds)
+    return [
+        Split(np.concatenate([part for other, part in enumerate(parts) if other != at]), parts[at])
+        for at in range(folds)
+    ]

@@ -1,0 +1,152 @@
+"""evaluate(): the grid computed on all cores, resumed where it was left, and summed up.
+
+    load -> plan -> what is missing -> workers -> results.parquet, study.json, study.md
+
+Cells are stored one by one as they are known. Starting again computes what is missing and nothing else: a gap whose
+reason was the data stays a gap, one whose process died is tried again.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from velado.anonymize.goal import Progress, silent
+from velado.data.cells import CellStore
+from velado.data.folders import parquet_bytes
+from velado.errors import ParameterError
+from velado.study.evaluate.analysis import Study
+from velado.study.evaluate.grid import Job, cells_of, estimate, plan
+from velado.study.evaluate.load import Material, load
+from velado.study.evaluate.markdown import to_markdown
+from velado.study.evaluate.words import say
+from velado.study.evaluate.work import SCHEMA
+from velado.study.evaluate.workers import compute_all, cores
+from velado.study.recipe import Language
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a study will do: its jobs, how many cells are there already, and the seconds the rest may take."""
+
+    jobs: tuple[Job, ...]
+    todo: tuple[Job, ...]
+    cells: int
+    missing: int
+    seconds: float
+    workers: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values, with the grid's releases and cells counted by method."""
+        methods: dict[str, dict[str, int]] = {}
+        for job in self.jobs:
+            entry = methods.setdefault(job.label, {"releases": 0, "cells": 0})
+            entry["releases"] += 1
+            entry["cells"] += len(job.cells)
+        return {
+            "cells": self.cells,
+            "done": self.cells - self.missing,
+            "missing": self.missing,
+            "releases": len(self.jobs),
+            "releases_to_make": len(self.todo),
+            "methods": methods,
+            "workers": self.workers,
+            "estimated_seconds": round(self.seconds, 1),
+        }
+
+
+def make_plan(material: Material, out: str | Path, jobs: int | None = None) -> Plan:
+    """The grid and its cost, nothing computed and nothing written."""
+    workers = _workers(jobs)
+    grid = plan(material)
+    store = CellStore(Path(out), SCHEMA)
+    settled = store.settled([cell.id for _, cell in cells_of(grid)])
+    todo = tuple(
+        job.only({cell.id for cell in job.cells} - settled)
+        for job in grid
+        if any(cell.id not in settled for cell in job.cells)
+    )
+    cells = sum(len(job.cells) for job in grid)
+    missing = sum(len(job.cells) for job in todo)
+    seconds = [estimate(job, material) for job in todo]
+    lasts = max([sum(seconds) / workers, *seconds], default=0.0)
+    return Plan(grid, todo, cells, missing, lasts, workers)
+
+
+def _workers(jobs: int | None) -> int:
+    if jobs is not None and jobs < 1:
+        raise ParameterError(
+            f"{jobs} processes cannot compute anything.", "At least one is needed.", "Use --jobs 1."
+        )
+    return jobs or cores()
+
+
+def evaluate(
+    study: Material | str | Path,
+    out: str | Path,
+    *,
+    jobs: int | None = None,
+    language: Language = "en",
+    progress: Progress = silent,
+) -> Study:
+    """The study computed in folder *out*: what is missing, on *jobs* processes (all cores by default).
+
+    *study* is the path of a study file, or `load`ed material. The folder then holds `results.parquet`, `study.json`,
+    `study.md` and, where the page is installed, `study.html`; the cells under `cells/` serve the next run.
+    """
+    material = study if isinstance(study, Material) else load(study)
+    store = CellStore(Path(out), SCHEMA)
+    _workers(jobs)
+    store.open()
+    with store.alone():
+        made = make_plan(material, out, jobs)
+        _compute(made, material, store, language, progress)
+        ids = [cell.id for _, cell in cells_of(made.jobs)]
+        found = Study.of(material, store.read(ids), len(ids))
+        store.write(files_of(found, language))
+    progress(1.0, say(language, "finished"))
+    return found
+
+
+def _compute(
+    made: Plan, material: Material, store: CellStore, language: Language, progress: Progress
+) -> None:
+    total = sum(estimate(job, material) for job in made.todo)
+    passed, start = 0.0, time.monotonic()
+    progress(0.0, say(language, "starting", releases=len(made.todo), minutes=_minutes(made.seconds)))
+    for finished, (job, _) in enumerate(compute_all(made.todo, material, store, made.workers), 1):
+        passed += estimate(job, material)
+        # What is left takes as long as what was done, in proportion to the first estimate of both.
+        left = (time.monotonic() - start) * (total - passed) / passed
+        words = say(language, "progress", done=finished, all=len(made.todo), minutes=_minutes(left))
+        progress(min(passed / total, 1.0), words)
+
+
+def _minutes(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
+
+
+def files_of(study: Study, language: Language) -> Mapping[str, bytes]:
+    """The files of a finished study by name."""
+    document = study.to_dict(language)
+    files = {
+        "results.parquet": parquet_bytes(study.results),
+        "study.json": (json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False) + "\n").encode(),
+        "study.md": to_markdown(document, language).encode(),
+    }
+    page = _page(study, language)
+    return files if page is None else {**files, "study.html": page.encode()}
+
+
+def _page(study: Study, language: Language) -> str | None:
+    from importlib import import_module
+    from importlib.util import find_spec
+
+    if find_spec("velado.study.evaluate.page") is None:
+        return None
+    text: str = import_module("velado.study.evaluate.page").render(study, language)
+    return text

@@ -1,0 +1,95 @@
+"""One split of a table, and two ways to ask what a model learns from a release of it.
+
+All then split: the whole table is anonymized and then split, so that a model is taught and asked with published cells,
+as in the sources. On true rows: the table is split, only the training part is anonymized, and the model is asked about
+the test part as it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from velado.anonymize.methods import Method
+from velado.anonymize.release import anonymize
+from velado.data.io import attach_taxonomies, read_table
+from velado.data.schema import Schema
+from velado.data.table import Table
+from velado.measure.models.encoder import Encoder, fit_encoder
+from velado.measure.models.registry import Model
+from velado.measure.models.training import IntVector, Predictions, fit_and_predict
+from velado.randomness import seeded
+from velado.study.papers.layout import QUICK_STEP
+
+TEST_SHARE = 0.2
+
+
+@dataclass(frozen=True, repr=False)
+class Asked:
+    """What a model answered, beside the truth, both as class numbers, and the classes' texts in order."""
+
+    truth: IntVector
+    answers: Predictions
+    classes: tuple[str, ...]
+
+
+@dataclass(frozen=True, repr=False)
+class Trial:
+    """A table and one split of it, the same for every method and k."""
+
+    table: Table
+    target: str
+    train: npt.NDArray[np.int64]
+    test: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, data: Path, file: str, schema: Schema, target: str, quick: bool) -> Trial:
+        """The file below the data folder; a fifth of its rows, the same share of every class, are for the test."""
+        table = read_table(data / file, attach_taxonomies(schema, data), "drop")
+        if quick:
+            table = table.with_frame(table.frame.gather_every(QUICK_STEP))
+        return cls(table, target, *stratified(table.frame.get_column(target), TEST_SHARE, seeded(0, "split")))
+
+    def part(self, rows: npt.NDArray[np.int64]) -> Table:
+        """Some rows of the table."""
+        return self.table.with_frame(self.table.frame[rows])
+
+    def all_then_split(self, method: Method, model: Model) -> Asked:
+        """Anonymize every row, then split: taught and asked with published cells."""
+        published = anonymize(self.table, self.table.schema, method).frame
+        encoder = fit_encoder(self.part(self.train), self.target)
+        return _ask(encoder, published[self.train], published[self.test], model)
+
+    def on_true_rows(self, method: Method | None, model: Model) -> Asked:
+        """Split, anonymize the training part only, ask about true rows; without a method, teach with true rows too."""
+        train = self.part(self.train)
+        encoder = fit_encoder(train, self.target)
+        taught = train.frame if method is None else anonymize(train, train.schema, method).frame
+        return _ask(encoder, taught, self.table.frame[self.test], model)
+
+
+def stratified(
+    target: pl.Series, share: float, random: np.random.Generator
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Row numbers of a training and a test part, *share* of each class in the test part, in table order."""
+    order = random.permutation(len(target))
+    classes = target.rank("dense").to_numpy()[order]
+    by_class = order[np.argsort(classes, kind="stable")]
+    place = np.concatenate([np.arange(count) / max(count, 1) for count in np.bincount(classes)])
+    return np.sort(by_class[place >= share]), np.sort(by_class[place < share])
+
+
+def _ask(encoder: Encoder, taught: pl.DataFrame, asked: pl.DataFrame, model: Model) -> Asked:
+    answers = fit_and_predict(
+        model,
+        encoder.features(taught),
+        encoder.labels(taught),
+        encoder.features(asked, "whole"),
+        len(encoder.classes),
+        seed=0,
+    )
+    return Asked(encoder.labels(asked), answers, encoder.classes)

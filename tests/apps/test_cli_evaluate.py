@@ -1,0 +1,83 @@
+"""`velado evaluate` as a person types it: the grid and its cost, the result, JSON, both languages."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+pytest.importorskip("sklearn", reason="studies train models: they need velado[ml]")
+
+from velado.apps.cli.commands import evaluate
+from velado.apps.cli.words_evaluate import EN, PT
+from velado.data.samples import hospital_csv, hospital_schema
+from velado.errors import OutputError, SchemaError
+
+STUDY = """
+[data]
+table = "{table}"
+schema = "{schema}"
+target = "desfecho"
+[anonymization]
+methods = ["mondrian"]
+k = [5]
+seeds = [0]
+[models]
+use = ["decision-tree"]
+"""
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Path:
+    path = tmp_path / "study.toml"
+    text = STUDY.format(table=hospital_csv().as_posix(), schema=hospital_schema().as_posix())
+    path.write_text(text, "utf-8")
+    return path
+
+
+def velado(*words: object):
+    app = typer.Typer()
+    app.command("evaluate")(evaluate.evaluate)
+    done = CliRunner().invoke(app, [str(word) for word in words], env={"VELADO_LANG": ""})
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return done
+
+
+def test_a_dry_run_shows_the_grid_and_its_cost_and_writes_nothing(study: Path, tmp_path: Path) -> None:
+    done = velado(study, "-o", tmp_path / "out", "--dry-run")
+    assert re.search(r"mondrian\s+1\s+2", done.stdout)
+    assert re.search(r"5 cells, 5 to compute: about \d+\.\d min", done.stdout)
+    assert not (tmp_path / "out").exists()
+    plan = json.loads(velado(study, "-o", tmp_path / "out", "--dry-run", "--json", "--jobs", 2).stdout)
+    assert (plan["cells"], plan["missing"], plan["workers"]) == (5, 5, 2)
+
+
+def test_a_study_is_written_and_said(study: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    done = velado(study, "-o", out, "--jobs", 1)
+    assert "mondrian, k = 5" in done.stdout and "results.parquet" in done.stdout
+    names = {path.name for path in out.iterdir()}
+    assert {"results.parquet", "study.json", "study.md", "cells"} <= names
+    found = json.loads(velado(study, "-o", out, "--json").stdout)
+    assert found["cells"] == {"planned": 5, "done": 5, "gaps": 0}
+    assert "configuração" in velado(study, "-o", out, "--lang", "pt").stdout
+    assert "Avaliação de hospital.csv" in (out / "study.md").read_text("utf-8")
+    assert velado(study, "-o", out, "--quiet").stdout == ""
+
+
+def test_errors_are_the_librarys(study: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("mine")
+    with pytest.raises(OutputError, match="not of a study"):
+        velado(study, "-o", tmp_path)
+    study.write_text(study.read_text("utf-8").replace("[models]", "[model]"), "utf-8")
+    with pytest.raises(SchemaError, match="Did you mean 'models'"):
+        velado(study, "-o", tmp_path / "out")
+
+
+def test_both_languages_have_the_same_words_with_the_same_places() -> None:
+    assert set(EN) == set(PT)
+    for key, text in EN.items():
+        assert set(re.findall(r"\{(\w+)\}", text)) == set(re.findall(r"\{(\w+)\}", PT[key])), key

@@ -1,0 +1,99 @@
+"""A small study of made-up people: a table, its schema, and a study file beside them."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+pytest.importorskip("sklearn", reason="studies train models: they need velado[ml]")
+
+SCHEMA = """
+[columns.name]
+role = "identifier"
+kind = "text"
+[columns.age]
+role = "quasi"
+kind = "numeric"
+bounds = [0, 100]
+[columns.city]
+role = "quasi"
+kind = "categorical"
+taxonomy = "city.csv"
+[columns.sex]
+role = "quasi"
+kind = "categorical"
+[columns.dose]
+role = "other"
+kind = "numeric"
+[columns.ill]
+role = "sensitive"
+kind = "categorical"
+"""
+
+STUDY = """
+[data]
+table = "people.csv"
+schema = "schema.toml"
+target = "ill"
+positive = "yes"
+[anonymization]
+methods = ["mondrian", "progressive"]
+k = [3, 6]
+seeds = [0, 1]
+[models]
+use = ["decision-tree", "logistic-regression"]
+"""
+
+
+@dataclass(frozen=True)
+class Example:
+    """Where the files of the study are."""
+
+    folder: Path
+
+    @property
+    def study(self) -> Path:
+        return self.folder / "study.toml"
+
+    def write(self, text: str) -> Path:
+        self.study.write_text(text, "utf-8")
+        return self.study
+
+    def change(self, *pairs: tuple[str, str]) -> Path:
+        text = STUDY
+        for old, new in pairs:
+            assert old in text
+            text = text.replace(old, new)
+        return self.write(text)
+
+
+def people(rows: int = 240, seed: int = 0) -> pl.DataFrame:
+    rng = np.random.default_rng(seed)
+    age = rng.integers(18, 90, rows)
+    city = rng.choice(["Aldenia", "Brumosa", "Cantaro", "Dorvelha"], rows)
+    chance = 1 / (1 + np.exp(-(age - 50) / 8 - (city == "Cantaro")))
+    return pl.DataFrame(
+        {
+            "name": [f"Person-{n:03d}" for n in range(rows)],
+            "age": age,
+            "city": city,
+            "sex": rng.choice(["F", "M"], rows),
+            "dose": np.round(rng.gamma(2, 2, rows), 1),
+            "ill": np.where(rng.random(rows) < chance, "yes", "no"),
+        }
+    )
+
+
+@pytest.fixture
+def example(tmp_path: Path) -> Example:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    people().write_csv(folder / "people.csv")
+    (folder / "schema.toml").write_text(SCHEMA, "utf-8")
+    (folder / "city.csv").write_text(
+        "Aldenia;North;*\nBrumosa;North;*\nCantaro;South;*\nDorvelha;South;*\n", "utf-8"
+    )
+    (folder / "study.toml").write_text(STUDY, "utf-8")
+    return Example(folder)

@@ -1,0 +1,98 @@
+"""The study file: five sections, every mistake named with its place and the nearest right word."""
+
+import pytest
+
+from velado.errors import MissingExtra, ParameterError, SchemaError, TableError
+from velado.measure.models import registry
+from velado.study.evaluate.load import load
+from velado.study.evaluate.recipe import StudyRecipe
+
+
+def test_defaults_are_written_out_and_read_back(example) -> None:
+    recipe = load(example.study).recipe
+    document = recipe.to_dict()
+    assert set(document) == {"data", "anonymization", "models", "metrics", "analyses"}
+    assert document["analyses"]["protocols"] == ["split-first"]
+    assert StudyRecipe.from_dict(document) == recipe
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("[models]", "[modles]", "Did you mean 'models'"),
+        ("target =", "traget =", "Did you mean 'target'"),
+        ("seeds =", "seed =", "Did you mean 'seeds'"),
+        ("use =", "used =", "Did you mean 'use'"),
+        ('"mondrian", ', '"mondrain", ', "Did you mean 'mondrian'"),
+        ('"decision-tree"', '"decisiontree"', "Did you mean 'decision-tree'"),
+        ('"mondrian", ', '{ name = "mondrian", cutt = "strict" }, ', "Did you mean 'cut'"),
+        ('"mondrian", ', '{ name = "mondrian", k = 5 }, ', "k is an axis of the grid"),
+        ('"mondrian", ', '"progressive", ', "listed twice"),
+        ('"decision-tree"', '{ name = "decision-tree", leaf = 0 }', "at least 1"),
+        ("k = [3, 6]", "k = [1, 6]", "below 2"),
+        ("k = [3, 6]", "k = 3", "not a list"),
+        ("seeds = [0, 1]", "seeds = [0, 0]", "one twice"),
+        (
+            "seeds = [0, 1]",
+            "seeds = [0]\nguarantees = [{ name = 'l-diversty' }]",
+            "Did you mean 'l-diversity'",
+        ),
+        ("[models]", "[metrics]\nquality = ['acuracy']\n[models]", "Did you mean 'accuracy'"),
+        ("[models]", "[metrics]\nrisk = 'linkage'\n[models]", "Did you mean 'record_linkage'"),
+        ("[models]", "[analyses]\nprotocols = ['paper-gfk']\n[models]", "Did you mean 'paper-gfkmc'"),
+        ("[models]", "[analyses]\ntest_share = 1.0\n[models]", "between 0 and 1"),
+        ("[models]", "[analyses]\nfolds = 1\n[models]", "below 2"),
+        ("[models]", "[models]\ninterval = 'middle'", "midpoint, bounds"),
+    ],
+)
+def test_a_mistake_is_named_with_the_nearest_right_word(example, old: str, new: str, words: str) -> None:
+    with pytest.raises((SchemaError, ParameterError), match=words):
+        load(example.change((old, new)))
+
+
+@pytest.mark.parametrize("section", ["data", "anonymization", "models"])
+def test_a_phase_that_is_missing_is_named(example, section: str) -> None:
+    document = load(example.study).recipe.to_dict()
+    del document[section]
+    with pytest.raises(SchemaError, match=rf"no \[{section}\]"):
+        StudyRecipe.from_dict(document)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "error", "words"),
+    [
+        ('target = "ill"', 'target = "ills"', SchemaError, "Did you mean 'ill'"),
+        ('target = "ill"\npositive = "yes"', 'target = "city"', SchemaError, "quasi-identifier"),
+        ('positive = "yes"', 'positive = "maybe"', ParameterError, "no class of the target"),
+        ('positive = "yes"', 'features = ["name"]', SchemaError, "'name' cannot be a feature"),
+        ('table = "people.csv"', 'table = "persons.csv"', TableError, "no file 'persons.csv'"),
+        ("seeds = [0, 1]", "per = 'person'", ParameterError, "no person column"),
+    ],
+)
+def test_what_does_not_fit_the_table_is_refused_before_anything_runs(
+    example, old: str, new: str, error: type, words: str
+) -> None:
+    with pytest.raises(error, match=words):
+        load(example.change((old, new)))
+
+
+def test_a_constant_target_is_refused(example) -> None:
+    path = example.folder / "people.csv"
+    path.write_text(path.read_text("utf-8").replace(",no\n", ",yes\n"), "utf-8")
+    with pytest.raises(TableError, match="has 1 class"):
+        load(example.study)
+
+
+def test_a_model_whose_library_is_missing_is_refused_before_anything_runs(example, monkeypatch) -> None:
+    monkeypatch.setattr(registry, "find_spec", lambda name: None if name == "xgboost" else True)
+    with pytest.raises(MissingExtra, match="xgboost"):
+        load(example.change(('"decision-tree"', '"xgboost"')))
+
+
+def test_rows_without_a_target_are_counted_and_left_out(example) -> None:
+    path = example.folder / "people.csv"
+    lines = path.read_text("utf-8").splitlines()
+    lines[5] = lines[5].rsplit(",", 1)[0] + ","
+    path.write_text("\n".join(lines) + "\n", "utf-8")
+    material = load(example.study)
+    assert (material.dropped, material.table.rows) == (1, 239)

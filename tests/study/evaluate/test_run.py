@@ -1,0 +1,197 @@
+"""A study is computed once: on several processes, through interruptions, with every hole visible."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from velado.data.cells import CELLS
+from velado.errors import OutputError, ParameterError
+from velado.measure.models.registry import DecisionTree
+from velado.study.evaluate.grid import ORIGINAL
+from velado.study.evaluate.load import load
+from velado.study.evaluate.run import evaluate, make_plan
+from velado.study.evaluate.workers import compute_all
+
+ROOT = Path(__file__).resolve().parents[3]
+NUMBERS = ["ncp", "record_linkage", "accuracy", "auc", "log_loss"]
+
+
+def cell_times(out: Path) -> dict[str, int]:
+    return {path.name: path.stat().st_mtime_ns for path in (out / CELLS).glob("*.parquet")}
+
+
+def in_a_process(study: Path, out: Path, jobs: int) -> subprocess.Popen[bytes]:
+    code = "import sys; from velado.study.evaluate.run import evaluate; evaluate(sys.argv[1], sys.argv[2], jobs=int(sys.argv[3]))"
+    paths = os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
+    return subprocess.Popen(
+        [sys.executable, "-c", code, str(study), str(out), str(jobs)],
+        env={**os.environ, "PYTHONPATH": paths},
+        start_new_session=True,
+    )
+
+
+def test_all_cells_are_computed_and_summed_up(example, tmp_path: Path) -> None:
+    told: list[tuple[float, str]] = []
+    out = tmp_path / "out"
+    study = evaluate(example.study, out, jobs=1, progress=lambda share, doing="": told.append((share, doing)))
+    assert (study.planned, study.results.height, study.gaps.height) == (32, 32, 0)
+    assert told[0][0] == 0 and told[-1][0] == 1 and "10 of 10 releases" in told[-2][1]
+    assert [share for share, _ in told] == sorted(share for share, _ in told)
+    models = study.results.filter(pl.col("kind") == "model")
+    assert models.get_column("accuracy").is_between(0.4, 1).all()
+    releases = study.results.filter((pl.col("kind") == "release") & (pl.col("method") != ORIGINAL))
+    assert (releases.get_column("smallest") >= releases.get_column("k")).all()
+    assert pl.read_parquet(out / "results.parquet").equals(study.results)
+    assert json.loads((out / "study.json").read_text("utf-8"))["cells"] == {
+        "planned": 32,
+        "done": 32,
+        "gaps": 0,
+    }
+    text = (out / "study.md").read_text("utf-8")
+    assert "## What was not tested" in text
+    assert not any(f"Person-{n:03d}" in text for n in range(240)) and "Cantaro" not in text
+
+
+def test_a_finished_study_is_not_computed_again_and_a_larger_one_only_where_it_grew(
+    example, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    first = evaluate(example.study, out, jobs=1)
+    before = cell_times(out)
+    again = evaluate(example.study, out, jobs=1)
+    assert cell_times(out) == before and again.results.equals(first.results)
+    larger = evaluate(example.change(("k = [3, 6]", "k = [3, 6, 9]")), out, jobs=1)
+    after = cell_times(out)
+    assert {name: after[name] for name in before} == before
+    assert len(after) - len(before) == 2 * 2 * 3 == larger.planned - first.planned
+
+
+def test_the_original_is_trained_once_for_each_model_and_seed(example, tmp_path: Path) -> None:
+    study = evaluate(example.study, tmp_path / "out", jobs=1)
+    own = study.results.filter((pl.col("method") == ORIGINAL) & (pl.col("kind") == "model"))
+    assert own.height == 2 * 3 == own.select("model", "seed").unique().height
+
+
+def test_several_processes_give_the_numbers_of_one(example, tmp_path: Path) -> None:
+    one = evaluate(example.study, tmp_path / "one", jobs=1).results
+    two = evaluate(example.study, tmp_path / "two", jobs=2).results
+    assert one.select("cell", *NUMBERS).equals(two.select("cell", *NUMBERS))
+
+
+def test_killed_half_way_it_finishes_the_rest_only(example, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    study = example.change(("seeds = [0, 1]", "seeds = [0, 1, 2, 3, 4, 5, 6, 7]"))
+    process = in_a_process(study, out, 2)
+    deadline = time.monotonic() + 240
+    while len(cell_times(out)) < 12:
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.02)
+    os.kill(process.pid, signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+    while time.monotonic() < deadline:  # its workers notice and end themselves
+        try:
+            os.killpg(process.pid, 0)
+        except ProcessLookupError:
+            break
+        time.sleep(0.05)
+    else:
+        os.killpg(process.pid, signal.SIGKILL)
+        pytest.fail("workers outlived the process that started them")
+    before = cell_times(out)
+    planned = make_plan(load(study), out, 1)
+    assert 0 < planned.missing == planned.cells - len(before) < planned.cells
+    found = evaluate(study, out, jobs=1)
+    after = cell_times(out)
+    assert {name: after[name] for name in before} == before
+    assert len(after) == found.planned == found.done.height == planned.cells
+
+
+def test_two_studies_in_one_folder_at_a_time_are_refused(example, tmp_path: Path) -> None:
+    pytest.importorskip("fcntl", reason="folders are locked on Unix only")
+    from velado.data.cells import CellStore
+    from velado.study.evaluate.work import SCHEMA
+
+    store = CellStore(tmp_path / "out", SCHEMA)
+    store.open()
+    with store.alone(), pytest.raises(OutputError, match="Another process"):
+        evaluate(example.study, tmp_path / "out", jobs=1)
+
+
+def test_what_cannot_be_made_is_a_visible_gap_with_its_reason(example, tmp_path: Path) -> None:
+    study = evaluate(example.change(("k = [3, 6]", "k = [3, 200]")), tmp_path / "out", jobs=1)
+    assert study.gaps.height == 2 * 2 * 3
+    assert set(study.gaps.get_column("k")) == {200}
+    assert all("200 cannot be made from 180" in reason for reason in study.gaps.get_column("reason"))
+    text = (tmp_path / "out" / "study.md").read_text("utf-8")
+    assert "A group of 200 cannot be made" in text and "12 of 32 cells could not be computed" in text
+    assert make_plan(load(example.study), tmp_path / "out").missing > 0
+    assert make_plan(load(example.change(("k = [3, 6]", "k = [3, 200]"))), tmp_path / "out").missing == 0
+
+
+def test_a_class_with_one_member_is_trained_on_and_does_not_stop_the_study(example, tmp_path: Path) -> None:
+    path = example.folder / "people.csv"
+    lines = path.read_text("utf-8").splitlines()
+    lines[1] = lines[1].rsplit(",", 1)[0] + ",unsure"
+    path.write_text("\n".join(lines) + "\n", "utf-8")
+    study = evaluate(example.change(('positive = "yes"\n', "")), tmp_path / "out", jobs=1)
+    assert study.gaps.height == 0
+    assert study.to_dict()["table"]["classes"] == 3
+
+
+def test_an_unexpected_error_is_a_gap_without_its_message_and_is_tried_again(
+    example, tmp_path: Path, monkeypatch
+) -> None:
+    def break_down(self, seed: int):
+        raise ValueError("a cell of the table: 4711")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(DecisionTree, "estimator", break_down)
+        study = evaluate(example.study, tmp_path / "out", jobs=1)
+    assert study.gaps.height == 10
+    assert set(study.gaps.get_column("reason")) == {"An unexpected ValueError stopped it."}
+    assert evaluate(example.study, tmp_path / "out", jobs=1).gaps.height == 0
+
+
+def test_a_process_that_dies_takes_its_own_cells_with_it_and_nothing_else(
+    example, tmp_path: Path, monkeypatch
+) -> None:
+    from velado.data.cells import CellStore
+    from velado.study.evaluate import workers
+    from velado.study.evaluate.grid import plan
+    from velado.study.evaluate.work import SCHEMA
+
+    monkeypatch.setattr(workers, "compute", die_at_k_six)
+    material = load(example.study)
+    store = CellStore(tmp_path / "out", SCHEMA)
+    store.open()
+    jobs = plan(material)
+    finished = list(compute_all(jobs, material, store, 2))
+    assert len(finished) == len(jobs)
+    found = store.read([cell.id for job in jobs for cell in job.cells])
+    assert found.height == 32
+    gaps = found.filter(pl.col("status") == "gap")
+    assert set(gaps.get_column("k")) == {6} and gaps.height == 12 and gaps.get_column("again").all()
+
+
+def die_at_k_six(job, material, store) -> int:
+    """As `compute`, but its process is killed at k = 6, as the system does when memory runs out."""
+    from velado.study.evaluate.work import carry_out
+
+    if job.k == 6:
+        os.kill(os.getpid(), signal.SIGKILL)
+    for row in carry_out(job, material):
+        store.put(row)
+    return 0
+
+
+def test_no_processes_are_refused(example, tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match="0 processes"):
+        evaluate(example.study, tmp_path / "out", jobs=0)
+    assert not (tmp_path / "out").exists()
