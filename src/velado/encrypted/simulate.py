@@ -44,7 +44,9 @@ def make_role(job: Job, name: str, seed: bytes, columns: Mapping[str, Any] | Non
         return module.Provider(job, name, tape)  # type: ignore[no-any-return]
     if party.role == "evaluator":
         return module.Evaluator(job, name, tape)  # type: ignore[no-any-return]
-    if job.protocol == "paper-masked":  # its conversion needs a word from the others, so it takes the rows themselves
+    if (
+        job.protocol == "paper-masked"
+    ):  # its conversion needs a word from the others, so it takes the rows themselves
         return paper_masked.Client(job, name, tape, columns or {})
     return module.Client(job, name, tape, moments_of(columns or {}, job))  # type: ignore[no-any-return]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -16,6 +17,9 @@ from velado.errors import ParameterError
 
 FORMAT = 1
 """The layout of `Answer.to_dict`; a reader refuses any other."""
+
+LEAST = Fraction(1, 1_000_000)
+"""Amounts below it are not told apart in what people read."""
 
 _TYPES: Mapping[str, Any] = {
     "text": pl.String,
@@ -31,7 +35,8 @@ class Answer:
     """One answered question. Everything in it may be shown to the analyst who asked.
 
     *frame* has one row per key (or one row in all): the keys, then for each aggregate its value and the interval
-    `_low` .. `_high`. *guarantee* is the promise, *cost* what it took of the budget, *how* the query, the mechanisms
+    `_low` .. `_high` (null where there is none: quantiles, MIN and MAX). `how["plan"]["values"]` says how each is to be
+    read. *guarantee* is the promise, *cost* what it took of the budget, *how* the query, the mechanisms
     and their scales. *question* is a fingerprint of what was asked, *receipt* the head of the ledger's chain at its entry,
     and *stored* tells that these numbers were drawn before and cost nothing now. *entry* is the name by which the ledger
     knows the question on this content of the table; it is made from the exact rows, so it is the owner's alone and no
@@ -119,10 +124,16 @@ class Answer:
             ) from None
 
     def sentences(self) -> list[str]:
-        """The promise, the cost and what is left, as a person reads them."""
+        """How the numbers are to be read, the promise, the cost and what is left, as a person reads them."""
         cost, promise = self.cost, self.guarantee
         measure = cost["measure"]
-        out = [f"Promise ({promise['type']}): {promise['definition']} for {promise['unit']}."]
+        out = readings(self.how, promise)
+        out.append(f"Promise ({promise['type']}): {promise['definition']} for {promise['unit']}.")
+        if "implies" in promise:
+            told = promise["implies"]
+            out.append(
+                f"At delta {told['delta']:g} this answer alone implies an epsilon of {short(told['epsilon'])}."
+            )
         if self.stored:
             out.append(
                 f"Cost: nothing; asked before, these are the same numbers. Left: {measure} {short(cost['left'])}."
@@ -156,11 +167,61 @@ def plain(value: Any) -> Any:
     return value if isinstance(value, str | int | float | bool | None) else str(value)
 
 
-def short(cost: str | Fraction) -> str:
-    """An exact fraction as a person reads it: its decimals where they end soon, else about six digits."""
-    exact = Fraction(cost)
-    text = f"{float(exact):.6g}"
-    return text if Fraction(text) == exact else f"about {text}"
+def readings(how: Mapping[str, Any], promise: Mapping[str, Any]) -> list[str]:
+    """What each value of an answer is, and what its interval or its rank says; nothing is said that is not so."""
+    values = how["plan"].get("values", ())
+    out = []
+    for value in values:
+        if value["answered_as"] == "bound":
+            out.append(f"{value['name']} is the declared bound of '{value['column']}'; no rows were looked at.")
+        elif value["answered_as"] == "quantile":
+            level = level_text(value["level"])
+            extreme = value["asked"].upper() if value["asked"] in ("min", "max") else ""
+            named = f"{extreme} is answered as the {level} quantile" if extreme else f"the {level} quantile"
+            out.append(f"{value['name']}: {named}; {rank_text(value)}.")
+    if any(value["answered_as"] == "number" for value in values):
+        kept = "every row" if promise["mode"] == "strict" else "the rows that count"
+        most = f" (at most {promise['most_rows']} per unit)" if "most_rows" in promise else ""
+        out.append(
+            f"Each interval holds the exact value over {kept}{most}, with numbers moved to their declared bounds and "
+            f"steps, with a chance of at least {level_text(how['confidence'])}. It is about the noise alone."
+        )
+    return out
+
+
+def rank_text(value: Mapping[str, Any]) -> str:
+    """By how many rows a quantile may miss its rank."""
+    told = value["rank_error"]
+    best = f" more than the best of {value['candidates']:,} candidates does"
+    beyond = "" if told["beyond"] == "the asked rank" else best
+    return (
+        f"it may miss the asked rank by {math.ceil(told['rows']):,} rows{beyond}, "
+        f"by no more with a chance of at least {level_text(told['confidence'])}"
+    )
+
+
+def level_text(level: str | float) -> str:
+    """A level or a confidence in percent, with the digits it has."""
+    return f"{float(100 * Fraction(str(level))):.6g} %"
+
+
+def rounded(amount: str | float | Fraction) -> str:
+    """An amount in at most six decimals, never as a fraction or with an exponent; the exact one stands in the JSON."""
+    text = f"{float(Fraction(amount)):.6f}".rstrip("0").rstrip(".")
+    return "0" if text == "-0" else text
+
+
+def tiny(amount: str | float | Fraction) -> bool:
+    """Whether an amount is above 0 but rounds to it."""
+    return 0 < Fraction(amount) < LEAST
+
+
+def short(amount: str | float | Fraction) -> str:
+    """An exact amount as a person reads it: its decimals where they end soon, else about as many as matter."""
+    if tiny(amount):
+        return "less than 0.000001"
+    text = rounded(amount)
+    return text if Fraction(text) == Fraction(amount) else f"about {text}"
 
 
 def cell_text(cell: Any) -> str:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from velado.query.accuracy import half_width
 from velado.query.grid import Grid
 from velado.query.needs import Counts, GridCells, Key, cells_of
-from velado.query.plan import Draw, Part, Plan
+from velado.query.plan import Draw, Part, Plan, name_of
 from velado.query.values import Aggregate
 
 Floats = NDArray[np.float64]
@@ -47,11 +47,6 @@ def frame(plan: Plan, drawn: tuple[Counts, ...], confidence: Fraction) -> pl.Dat
         name = name_of(aggregate)
         columns |= {name: value, f"{name}_low": low, f"{name}_high": high}
     return pl.DataFrame(columns)
-
-
-def name_of(aggregate: Aggregate) -> str:
-    """The alias, or the kind and column where there is none."""
-    return aggregate.alias or "_".join(filter(None, (aggregate.kind, aggregate.column)))
 
 
 def key_columns(keys: tuple[Key, ...], repeat: int = 1) -> list[pl.Series]:

@@ -144,7 +144,7 @@ class Plan:
     def _reading(self, aggregate: Aggregate, part: Part, confidence: Fraction) -> dict[str, Any]:
         """What one value is: a number with an interval, a quantile with a level and a rank error, or a declared bound."""
         out: dict[str, Any] = {
-            "name": aggregate.alias,
+            "name": name_of(aggregate),
             "asked": aggregate.kind,
             "column": aggregate.column,
             "answered_as": "number",
@@ -201,6 +201,11 @@ def plan(
     draws = tuple(_draw(need, at, chosen, unit, measure, share, cells) for need, at, chosen in wanted)
     charge = sum((draw.charge for draw in draws), Fraction(0))
     return Plan(query, keys, measure, unit, draws, tuple(parts), charge, extremes)
+
+
+def name_of(aggregate: Aggregate) -> str:
+    """What an aggregate's column of the answer is called: the alias, or the kind and column where there is none."""
+    return aggregate.alias or "_".join(filter(None, (aggregate.kind, aggregate.column)))
 
 
 def histogram_edges(grid: Grid, bins: int) -> tuple[int, ...]:

@@ -25,7 +25,7 @@ from velado.query.estimates import frame
 from velado.query.ledger import Charge, Ledger, State
 from velado.query.needs import Counts, Engine
 from velado.query.noise import carry_out
-from velado.query.plan import Extremes, Plan, plan
+from velado.query.plan import Extremes, Plan, name_of, plan
 from velado.query.question import entry_text, fingerprint, read_draws, write_draws
 from velado.query.session_settings import (
     analyst_name,
@@ -210,7 +210,7 @@ class Session:
         }
         how = {
             "query": made.query.canonical(),
-            "values": [aggregate.alias for aggregate in made.query.aggregates],
+            "values": [name_of(aggregate) for aggregate in made.query.aggregates],
             "keys": list(made.query.keys),
             "plan": made.to_dict(confidence),
             "extremes": self.extremes,

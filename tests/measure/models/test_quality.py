@@ -5,7 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-metrics = pytest.importorskip("sklearn.metrics", reason="the peer is scikit-learn")
+pytest.importorskip("sklearn", reason="the peer is scikit-learn")
+
+from sklearn import metrics
 
 from velado.measure.models.quality import bootstrap_interval, curve_area, interval, quality
 from velado.measure.models.training import Predictions

@@ -79,12 +79,14 @@ def test_the_original_is_trained_once_for_each_model_and_seed(example, tmp_path:
     assert own.height == 2 * 3 == own.select("model", "seed").unique().height
 
 
+@pytest.mark.slow
 def test_several_processes_give_the_numbers_of_one(example, tmp_path: Path) -> None:
     one = evaluate(example.study, tmp_path / "one", jobs=1).results
     two = evaluate(example.study, tmp_path / "two", jobs=2).results
     assert one.select("cell", *NUMBERS).equals(two.select("cell", *NUMBERS))
 
 
+@pytest.mark.slow
 def test_killed_half_way_it_finishes_the_rest_only(example, tmp_path: Path) -> None:
     out = tmp_path / "out"
     study = example.change(("seeds = [0, 1]", "seeds = [0, 1, 2, 3, 4, 5, 6, 7]"))
@@ -131,8 +133,7 @@ def test_what_cannot_be_made_is_a_visible_gap_with_its_reason(example, tmp_path:
     assert all("200 cannot be made from 180" in reason for reason in study.gaps.get_column("reason"))
     text = (tmp_path / "out" / "study.md").read_text("utf-8")
     assert "A group of 200 cannot be made" in text and "12 of 32 cells could not be computed" in text
-    assert make_plan(load(example.study), tmp_path / "out").missing > 0
-    assert make_plan(load(example.change(("k = [3, 6]", "k = [3, 200]"))), tmp_path / "out").missing == 0
+    assert make_plan(load(example.study), tmp_path / "out").missing == 0
 
 
 def test_a_class_with_one_member_is_trained_on_and_does_not_stop_the_study(example, tmp_path: Path) -> None:
@@ -159,6 +160,7 @@ def test_an_unexpected_error_is_a_gap_without_its_message_and_is_tried_again(
     assert evaluate(example.study, tmp_path / "out", jobs=1).gaps.height == 0
 
 
+@pytest.mark.slow
 def test_a_process_that_dies_takes_its_own_cells_with_it_and_nothing_else(
     example, tmp_path: Path, monkeypatch
 ) -> None:
@@ -168,16 +170,16 @@ def test_a_process_that_dies_takes_its_own_cells_with_it_and_nothing_else(
     from velado.study.evaluate.work import SCHEMA
 
     monkeypatch.setattr(workers, "compute", die_at_k_six)
-    material = load(example.study)
+    material = load(example.change(("seeds = [0, 1]", "seeds = [0]"), ('"mondrian", ', "")))
     store = CellStore(tmp_path / "out", SCHEMA)
     store.open()
     jobs = plan(material)
     finished = list(compute_all(jobs, material, store, 2))
     assert len(finished) == len(jobs)
     found = store.read([cell.id for job in jobs for cell in job.cells])
-    assert found.height == 32
+    assert found.height == 10
     gaps = found.filter(pl.col("status") == "gap")
-    assert set(gaps.get_column("k")) == {6} and gaps.height == 12 and gaps.get_column("again").all()
+    assert set(gaps.get_column("k")) == {6} and gaps.height == 3 and gaps.get_column("again").all()
 
 
 def die_at_k_six(job, material, store) -> int:

@@ -22,6 +22,7 @@ from velado.apps.cli.commands import (
     ledger,
     measure,
     methods,
+    party,
     predict,
     pseudonymize,
     query,
@@ -79,6 +80,7 @@ app.command("query", cls=Command)(query.query)
 app.command("regress", cls=Command)(regress.regress)
 app.command("predict", cls=Command)(predict.predict)
 app.command("groups", cls=Command)(groups.groups)
+app.add_typer(party.app, name="party")
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(serve.commands(), name="serve")
 app.command("reproduce", cls=Command)(reproduce.reproduce)

@@ -31,7 +31,8 @@ Every error is three sentences: what happened, why it matters, what to do. With 
 on standard output: `{"error": {"type", "what", "why", "fix", "exit_code"}}`. No error repeats a cell of the
 table. A traceback is shown with `--debug` only. A run that fails writes nothing.
 
-`--lang pt`, or `VELADO_LANG=pt` in the environment, switches what is printed and the report to Portuguese.
+`--lang pt`, or `VELADO_LANG=pt` in the environment, switches what is printed and the report to Portuguese. Help
+texts and the sentences of errors stay in English.
 """
 
 

@@ -19,7 +19,35 @@ EN = {
     "query_type_guaranteed-if": "guaranteed if the declared dependence holds",
     "query_cost": "Cost: {measure} {cost}. Left: {left} of {budget}.",
     "query_cost_stored": "Cost: nothing; asked before, these are the same numbers. Left: {left} of {budget}.",
-    "query_interval": "Intervals hold the exact value with a chance of at least {confidence}; they are about the noise alone.",
+    "query_interval": (
+        "Each interval holds the exact value over {rows}, with numbers moved to their declared bounds and steps, "
+        "with a chance of at least {confidence}; it is about the noise alone."
+    ),
+    "query_every_row": "every row",
+    "query_rows_that_count": "the rows that count (at most {rows} with one value of '{column}')",
+    "query_bound": "{name} is the declared bound of '{column}'; no rows were looked at.",
+    "query_extreme": "{name}: {asked} is answered as the {level} quantile.",
+    "query_quantile": "{name}: the {level} quantile.",
+    "query_rank": "It may miss the asked rank by {rows} rows, by no more with a chance of at least {confidence}.",
+    "query_rank_best": (
+        "It may miss the asked rank by {rows} rows more than the best of {candidates} candidates does, "
+        "by no more with a chance of at least {confidence}."
+    ),
+    "query_implied": "At delta {delta} this answer alone implies an epsilon of {epsilon}, the whole budget one of {total}.",
+    "query_tiny": "less than 0.000001",
+    "query_value": "value",
+    "query_low": "from",
+    "query_high": "to",
+    "query_name": "name",
+    "query_rank_error": "may miss the rank by",
+    "query_rank_rows": "{rows} rows",
+    "query_need_rows": "rows",
+    "query_need_rows with": "rows with '{column}'",
+    "query_need_sum of": "sum of '{column}'",
+    "query_need_centred sum of": "centred sum of '{column}'",
+    "query_need_histogram of": "histogram of '{column}'",
+    "query_need_quantile of": "{level} quantile of '{column}'",
+    "query_price_rank": "Ranks are missed by no more than that with a chance of at least {confidence}.",
     "query_receipt": "Ledger: {path}; receipt {receipt}",
     "query_ledger_made": "A ledger was made at {path} with a budget of {measure} {budget} for all questions about this file.",
     "query_ledger_used_up": (
@@ -42,6 +70,11 @@ EN = {
         "tell of them. Reproduced for science; never for people's data."
     ),
     "groups_title": "Groups suggested (not signed off)",
+    "groups_signed_title": "Groups, signed by {name}",
+    "groups_signed": (
+        "{name} answers for them: {reason}. Write the column '{column}' into your table and declare group = true and "
+        "max_rows = {rows} for it in the schema; only then does it protect."
+    ),
     "groups_size": "rows in a group",
     "groups_count": "groups",
     "groups_unsigned": (
@@ -67,7 +100,35 @@ PT = {
     "query_type_guaranteed-if": "garantida se vale a dependência declarada",
     "query_cost": "Custo: {measure} {cost}. Restam: {left} de {budget}.",
     "query_cost_stored": "Custo: nenhum; já perguntado, são os mesmos números. Restam: {left} de {budget}.",
-    "query_interval": "Os intervalos contêm o valor exato com chance de pelo menos {confidence}; tratam só do ruído.",
+    "query_interval": (
+        "Cada intervalo contém o valor exato sobre {rows}, com os números levados aos limites e passos declarados, "
+        "com chance de pelo menos {confidence}; trata só do ruído."
+    ),
+    "query_every_row": "todas as linhas",
+    "query_rows_that_count": "as linhas que contam (no máximo {rows} com um mesmo valor de '{column}')",
+    "query_bound": "{name} é o limite declarado de '{column}'; nenhuma linha foi consultada.",
+    "query_extreme": "{name}: {asked} é respondido como o quantil de {level}.",
+    "query_quantile": "{name}: o quantil de {level}.",
+    "query_rank": "Pode errar o posto pedido em {rows} linhas, não mais com chance de pelo menos {confidence}.",
+    "query_rank_best": (
+        "Pode errar o posto pedido em {rows} linhas além do que erra o melhor de {candidates} candidatos, "
+        "não mais com chance de pelo menos {confidence}."
+    ),
+    "query_implied": "Com delta {delta}, só esta resposta implica um épsilon de {epsilon}, e o orçamento inteiro um de {total}.",
+    "query_tiny": "menos de 0,000001",
+    "query_value": "valor",
+    "query_low": "de",
+    "query_high": "até",
+    "query_name": "nome",
+    "query_rank_error": "pode errar o posto em",
+    "query_rank_rows": "{rows} linhas",
+    "query_need_rows": "linhas",
+    "query_need_rows with": "linhas com '{column}'",
+    "query_need_sum of": "soma de '{column}'",
+    "query_need_centred sum of": "soma centrada de '{column}'",
+    "query_need_histogram of": "histograma de '{column}'",
+    "query_need_quantile of": "quantil de {level} de '{column}'",
+    "query_price_rank": "O posto não é errado em mais do que isso com chance de pelo menos {confidence}.",
     "query_receipt": "Livro-razão: {path}; recibo {receipt}",
     "query_ledger_made": "Um livro-razão foi criado em {path} com orçamento de {measure} {budget} para todas as perguntas sobre este arquivo.",
     "query_ledger_used_up": (
@@ -89,6 +150,11 @@ PT = {
         "falam delas. Reproduzido para a ciência; nunca para dados de pessoas."
     ),
     "groups_title": "Grupos sugeridos (sem assinatura)",
+    "groups_signed_title": "Grupos, assinados por {name}",
+    "groups_signed": (
+        "{name} responde por eles: {reason}. Escreva a coluna '{column}' na sua tabela e declare group = true e "
+        "max_rows = {rows} para ela no esquema; só então ela protege."
+    ),
     "groups_size": "linhas no grupo",
     "groups_count": "grupos",
     "groups_unsigned": (

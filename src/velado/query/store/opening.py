@@ -33,8 +33,13 @@ def open_ledger(where: str | Path, seal: Path | None = None) -> ChainedLedger:
             raise missing_seal(sealed)
         keeper = Seal(sealed)
         try:
-            if not there:
-                raise _deleted(place) if keeper.read().number else interrupted()
+            if not keeper.read().number:
+                # Somebody may be making the ledger at this moment, and holds its seal until it is whole.
+                with keeper.held():
+                    if not keeper.read().number:
+                        raise interrupted()
+            if not there and not place.present():
+                raise _deleted(place)
             return place.open(), keeper
         except BaseException:
             keeper.close()

@@ -183,7 +183,7 @@ def losses(data: Path, progress: Progress, source: DataSet, quick: bool) -> Repr
     every = "all five columns of the file" if source is WEF else "all 15 columns of the file, for DAS only,"
     note = (
         f"Why they differ: the code divides the loss by {every} although three were anonymized; equation (1) divides "
-        "by those three. Every method here publishes means, which are true of few: the share of false cells stands beside."
+        "by those three. Every method here publishes means, which need not be anybody's value: the share of false cells stands beside."
     )
     columns = ("method", "k", f"{PUBLISHED} loss", PAPER, HONEST, "false cells", "columns divided by")
     return Reproduced(columns, tuple(rows), note + short(quick), AS_IN_PAPER)

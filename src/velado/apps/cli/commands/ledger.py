@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from velado.apps.cli import answers
 from velado.apps.cli import options as flags
 from velado.apps.cli import show as out
 from velado.apps.cli.words import number, say
@@ -62,9 +63,11 @@ def show(
     quiet: flags.Quiet = False,
 ) -> None:
     """Show what is spent and what is left, in all and by analyst."""
+    from velado.query.unit_of_account import people_state
+
     tongue = flags.language(lang)
     with _opened(ledger, seal) as account:
-        state = account.state()
+        state = people_state(account, account.state())
         newest = (
             [_row(entry) for entry in account.entries(max(0, state.entries - entries))] if entries else []
         )
@@ -77,7 +80,7 @@ def show(
             out.table(
                 say(tongue, "ledger_entries"),
                 [say(tongue, f"ledger_{name}") for name in head],
-                [[row[name] for name in head] for row in newest],
+                [[_told(row, name, tongue) for name in head] for row in newest],
             )
 
 
@@ -104,6 +107,8 @@ def verify(
     A receipt is the hash that came with an answer. A ledger that lacks one was restored from before that answer,
     together with its seal; exit code 8.
     """
+    from velado.query.unit_of_account import people_state
+
     tongue = flags.language(lang)
     wanted = [text.strip().lower() for text in receipt or []]
     if not all(_HASH.fullmatch(text) for text in wanted):
@@ -114,7 +119,7 @@ def verify(
         )
     found: dict[str, tuple[int, str]] = {}
     with _opened(ledger, seal) as account:
-        state = account.verify()
+        state = people_state(account, account.verify())
         if wanted:
             found = {
                 entry.hash: (entry.number, entry.kind) for entry in account.entries() if entry.hash in wanted
@@ -129,7 +134,7 @@ def verify(
         for text in wanted:
             if text in found:
                 entry, kind = found[text]
-                out.line(say(tongue, "ledger_receipt_in", receipt=text, entry=entry, kind=kind))
+                out.line(say(tongue, "ledger_receipt_in", receipt=text, entry=entry, kind=say(tongue, f"ledger_kind_{kind}")))
             else:
                 out.line(say(tongue, "ledger_receipt_not_in", receipt=text))
     if lost:
@@ -184,7 +189,7 @@ def open_(
     if as_json:
         out.as_json({"ledger": _plain(ledger), "seal": str(path), **state.to_dict()})
     elif not quiet:
-        parts = {"measure": state.budget.measure, "total": state.budget.total}
+        parts = {"measure": state.budget.measure, "total": answers.amount(state.budget.total, tongue)}
         out.line(say(tongue, "ledger_opened", path=_plain(ledger), dataset=dataset, **parts))
         out.line(say(tongue, "ledger_seal", path=path))
 
@@ -214,7 +219,8 @@ def cap(
         out.as_json({"ledger": _plain(ledger), **state.to_dict()})
     elif not quiet:
         spent = state.by_analyst.get(analyst, Fraction(0))
-        out.line(say(tongue, "ledger_capped", analyst=analyst, cap=most, spent=spent))
+        told = {"cap": answers.amount(most, tongue), "spent": answers.amount(spent, tongue)}
+        out.line(say(tongue, "ledger_capped", analyst=analyst, **told))
 
 
 @app.command("raise", cls=flags.Command)
@@ -243,7 +249,8 @@ def raise_(
     if as_json:
         out.as_json({"ledger": _plain(ledger), **state.to_dict()})
     elif not quiet:
-        out.line(say(tongue, "ledger_raised", total=state.budget.total, left=state.left))
+        total, left = (answers.amount(amount, tongue) for amount in (state.budget.total, state.left))
+        out.line(say(tongue, "ledger_raised", total=total, left=left))
 
 
 @contextmanager
@@ -284,27 +291,37 @@ def _plain(where: str) -> str:
 
 
 def _row(entry: Entry) -> dict[str, Any]:
-    """An entry without its question and its answer."""
+    """An entry without its question and its answer; the one about the unit is nobody's question."""
+    from velado.query.unit_of_account import QUESTION
+
     said = entry.fields()
-    amount = said.get("cost") or said.get("cap") or said.get("total") or ""
+    unit = said.get("question") == QUESTION
+    amount = "" if unit else said.get("cost") or said.get("cap") or said.get("total") or ""
     return {
         "number": entry.number,
-        "kind": entry.kind,
+        "kind": "unit" if unit else entry.kind,
         "at": said.get("at", ""),
-        "analyst": said.get("analyst", ""),
+        "analyst": "" if unit else said.get("analyst", ""),
         "cost": amount,
         "receipt": entry.hash,
     }
 
 
+def _told(row: dict[str, Any], name: str, tongue: str) -> Any:
+    """One cell of the list of entries, in the person's language."""
+    if name == "kind":
+        return say(tongue, f"ledger_kind_{row[name]}")
+    return answers.amount(row[name], tongue) if name == "cost" and row[name] else row[name]
+
+
 def _show_state(tongue: str, state: State, seal: Path) -> None:
     def row(name: str, value: Fraction) -> list[str]:
-        return [name, str(value), number(float(value), tongue, 6)]
+        return [name, answers.amount(value, tongue)]
 
     total = say(tongue, "ledger_total", measure=state.budget.measure)
     out.table(
         say(tongue, "ledger_title", dataset=state.dataset, entries=state.entries, answers=state.answers),
-        [say(tongue, key) for key in ("ledger_what", "ledger_exactly", "ledger_about")],
+        [say(tongue, key) for key in ("ledger_what", "ledger_amount")],
         [
             row(total, state.budget.total),
             row(say(tongue, "ledger_spent"), state.spent),
@@ -320,7 +337,14 @@ def _show_state(tongue: str, state: State, seal: Path) -> None:
         out.table(
             say(tongue, "ledger_analysts"),
             [say(tongue, key) for key in ("ledger_analyst", "ledger_spent", "ledger_cap")],
-            [[name, state.by_analyst.get(name, Fraction(0)), state.caps.get(name, "")] for name in names],
+            [
+                [
+                    name,
+                    answers.amount(state.by_analyst.get(name, Fraction(0)), tongue),
+                    answers.amount(state.caps[name], tongue) if name in state.caps else "",
+                ]
+                for name in names
+            ],
         )
     out.line(say(tongue, "ledger_head", head=state.head))
     out.line(say(tongue, "ledger_seal", path=seal))

@@ -65,7 +65,10 @@ def query(
         typer.Option(
             "--dependence",
             metavar="D",
-            help="With --unit: a related row moves by at most this fraction; default: fully.",
+            help=(
+                "With a group: the most by which a related row's contribution to any answer asked moves, as a fraction "
+                "of all it could; a bound on its values alone does not do for COUNT with WHERE. Default: fully."
+            ),
             show_default=False,
         ),
     ] = None,
@@ -91,7 +94,9 @@ def query(
     extremes: Annotated[
         str,
         typer.Option(
-            "--extremes", metavar="quantile|bound", help="MIN and MAX: a private quantile, or the bound."
+            "--extremes",
+            metavar="quantile|bound",
+            help="MIN and MAX: the private 1% and 99% quantiles, or the declared bounds (no row is looked at).",
         ),
     ] = "quantile",
     confidence: Annotated[float, typer.Option("--confidence", help="Confidence of the intervals.")] = 0.95,
@@ -159,7 +164,8 @@ def query(
 ) -> None:
     """Ask COUNT, SUM, AVG, MIN, MAX, quantiles or a histogram; get a private answer.
 
-    The question is paid from the file's ledger before a row is looked at. Asked again, it returns the same numbers for nothing.
+    The question is paid from the file's ledger before a row is looked at. Asked again with the same spend, it returns the
+    same numbers for nothing.
     With a PostgreSQL address as --engine, give the SQL alone, and --relation and --ledger.
     """
     tongue = flags.language(lang)
@@ -194,23 +200,23 @@ def query(
         total = _total(budget, asked)
         # All of this is public metadata: what is wrong with it is said before a ledger is made or a row is read.
         check_unit_column(who, declared)
-        confidence_level(confidence)
+        sure = confidence_level(confidence)
         analyst_name(analyst)
         made = plan(parse(sql, declared, name), declared, who, asked.measure, asked.total, how)
         if not price:
             result, notes = _ask(
                 sql, file, declared, who, asked, total, ledger, seal, engine, name,
-                {"analyst": analyst, "extremes": how}, confidence,
+                {"analyst": analyst, "extremes": how}, confidence, tongue,
             )  # fmt: skip
     if price:
-        answers.show_price(made.to_dict(), made, asked, tongue, as_json)
+        answers.show_price(made.to_dict(sure), asked, tongue, as_json)
         return
     if output is not None:
         _write(output, result)
     if as_json:
         show.as_json(result.to_dict())
     elif not quiet:
-        answers.show_answer(result, notes, declared, tongue)
+        answers.show_answer(result, notes, declared, tongue, asked.delta)
         if output is not None:
             show.line(say(tongue, "query_written", path=output))
 
@@ -330,6 +336,7 @@ def _ask(
     name: str,
     settings: Mapping[str, Any],
     confidence: float,
+    tongue: str,
 ) -> tuple[Any, list[tuple[str, dict[str, Any]]]]:
     """The answer, and what is to be said about its ledger."""
     from velado.data.io import read_table
@@ -362,7 +369,7 @@ def _ask(
     where = _without_password(account.where)
     notes: list[tuple[str, dict[str, Any]]] = []
     if account.made:
-        told = {"path": where, "measure": held.measure, "budget": float(held.total)}
+        told = {"path": where, "measure": held.measure, "budget": answers.amount(held.total, tongue)}
         notes.append(("query_ledger_made", told))
         if account.only_this:
             notes.append(("query_ledger_used_up", {"path": where}))

@@ -9,7 +9,7 @@ from typing import Any
 from velado.apps.cli import show
 from velado.apps.cli.waiting import waiting
 from velado.apps.cli.words import say
-from velado.errors import ParameterError
+from velado.errors import ParameterError, QueryRefused
 
 
 def answer_as_in_the_paper(
@@ -47,16 +47,21 @@ def answer_as_in_the_paper(
                 "A setting that does nothing would be passed over.",
                 "Leave it out, or choose the approach it belongs to.",
             )
-        result = paper_answer(
-            read_table(file, declared),
-            parse(sql, declared, table_name(file.name)),
-            kind(**fields),
-            scale_parameter,
-            seeded(seed, "paper"),
-            has_ledger=ledger is not None or has_ledger(file),
-            target=target,
-            show_unprotected=show_unprotected,
-        )
+        try:
+            result = paper_answer(
+                read_table(file, declared),
+                parse(sql, declared, table_name(file.name)),
+                kind(**fields),
+                scale_parameter,
+                seeded(seed, "paper"),
+                has_ledger=ledger is not None or has_ledger(file),
+                target=target,
+                show_unprotected=show_unprotected,
+            )
+        except QueryRefused as error:
+            # The library names its argument; whoever is at the shell has a flag.
+            fix = error.fix.replace("show_unprotected", "--show-unprotected")
+            raise QueryRefused(error.what, error.why, fix) from None
     if as_json:
         show.as_json(result.to_dict())
     elif not quiet:
