@@ -68,6 +68,13 @@ def test_a_study_is_written_and_said(study: Path, tmp_path: Path) -> None:
     assert velado(study, "-o", out, "--quiet").stdout == ""
 
 
+def test_a_study_in_which_no_release_could_be_made_fails_with_its_code(study: Path, tmp_path: Path) -> None:
+    study.write_text(study.read_text("utf-8").replace("k = [5]", "k = [5000]"), "utf-8")
+    done = velado(study, "-o", tmp_path / "out", "--jobs", 1)
+    assert done.exit_code == 4
+    assert "2 of 5 cells could not be computed" in done.stdout
+
+
 def test_errors_are_the_librarys(study: Path, tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("mine")
     with pytest.raises(OutputError, match="not of a study"):

@@ -12,6 +12,8 @@ from velado.apps.cli import run
 from velado.apps.cli.words import WORDS
 from velado.query.ledger import Charge
 from velado.query.store import open_ledger
+from velado.query.unit import Unit
+from velado.query.unit_of_account import UnitOfAccount
 
 
 @pytest.fixture
@@ -45,9 +47,26 @@ def test_show_tells_exactly_what_is_spent_and_left(place: Path, capsys: pytest.C
     assert state["by_analyst"] == {"maria": "1/3"} and state["caps"] == {"rui": "1/4"}
     assert run(["ledger", "show", "a.ledger", "--entries", "10"]) == 0
     text = capsys.readouterr().out
-    for part in ("patients", "1/3", "2/3", "0.333333", "maria", "rui", "reserve", "answer", "Seal:"):
+    for part in ("patients", "0.333333", "0.666667", "0.25", "maria", "rui", "reserve", "answer", "Seal:"):
         assert part in text
-    assert "secret" not in text
+    # Fractions are for programs; a person is given decimals.
+    assert "secret" not in text and "1/3" not in text and "1/4" not in text
+
+
+def test_the_entry_about_the_unit_is_neither_an_answer_nor_an_analysts(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ledger = open_ledger("a.ledger")
+    UnitOfAccount(ledger, Unit(), "owner").hold()
+    ledger.close()
+    ask()
+    for verb in ("show", "verify"):
+        state = told(capsys, verb, "a.ledger")
+        assert state["answers"] == 1 and state["by_analyst"] == {"maria": "1/3"}
+    assert run(["ledger", "show", "a.ledger", "--entries", "9", "--lang", "pt"]) == 0
+    text = capsys.readouterr().out
+    assert "1 respostas" in text and "owner" not in text
+    assert all(kind in text for kind in ("abertura", "unidade", "reserva", "resposta"))
 
 
 def test_everything_is_said_in_portuguese_too(place: Path, capsys: pytest.CaptureFixture[str]) -> None:

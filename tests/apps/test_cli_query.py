@@ -1,6 +1,8 @@
 """`velado query` from the shell: answers, prices, ledgers beside files, and refusals that cost nothing."""
 
 import json
+import math
+import re
 from pathlib import Path
 
 import polars as pl
@@ -161,3 +163,80 @@ def test_a_parquet_file_is_asked_the_same_way(place: Path, capsys: pytest.Captur
     pl.read_csv(place / "people.csv").write_parquet(place / "people.parquet")
     assert run(["query", "people.parquet", "-s", "schema.toml", "-e", "2", COUNT, "--json"]) == 0
     assert abs(json.loads(capsys.readouterr().out)["rows"][0][0] - 400) < 100
+
+
+def test_extremes_and_quantiles_are_named_with_their_rank_error(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ask("--budget", "9", sql="SELECT MIN(age), MEDIAN(age) FROM people") == 0
+    shown = capsys.readouterr().out
+    assert "MIN is answered as the 1% quantile" in shown and "median_age: the 50% quantile" in shown
+    assert shown.count("may miss the asked rank by") == 2 and "at least 95%" in shown
+    # No interval, so nothing is said of one and no column is empty.
+    assert "interval" not in shown and "_low" not in shown
+    assert ask("--lang", "pt", sql="SELECT MAX(age), COUNT(*) FROM people") == 0
+    shown = capsys.readouterr().out
+    assert "MAX é respondido como o quantil de 99%" in shown and "Pode errar o posto pedido em" in shown
+    assert "Cada intervalo contém o valor exato sobre as linhas que contam (no máximo 3" in shown
+
+
+def test_an_interval_is_explained_by_the_rows_that_count(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ask("--confidence", "0.9999") == 0
+    shown = capsys.readouterr().out
+    assert "over the rows that count (at most 3 with one value of 'home')" in shown
+    assert "declared bounds and steps" in shown and "at least 99.99%" in shown
+
+
+def test_a_declared_bound_is_called_one(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for more in ((), ("--price",)):
+        assert ask("--extremes", "bound", *more, sql="SELECT MAX(age) FROM people") == 0
+        shown = capsys.readouterr().out
+        assert "max_age is the declared bound of 'age'; no rows were looked at" in shown
+        assert "interval" not in shown
+
+
+def test_a_price_is_told_in_words_with_ranks_instead_of_scores(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sql = "SELECT MIN(age), SUM(age), COUNT(*) FROM people"
+    assert ask("--price", sql=sql) == 0
+    shown = capsys.readouterr().out
+    assert all(text in shown for text in ("1% quantile of 'age'", "sum of 'age'", "may miss the rank by"))
+    assert "Grid" not in shown and "Rows" not in shown
+    assert ask("--price", "--json", sql=sql) == 0
+    told = json.loads(capsys.readouterr().out)["draws"][0]
+    assert f"{math.ceil(told['rank_error']['rows'])} rows" in shown
+    assert f"{told['scale']:,.4f}" not in shown
+    assert ask("--price", "--lang", "pt", sql=sql) == 0
+    shown = capsys.readouterr().out
+    assert "quantil de 1% de 'age'" in shown and "soma de 'age'" in shown and "linhas" in shown
+
+
+def test_rho_with_delta_says_which_epsilon_it_implies(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base = ["query", "people.csv", "--schema", "schema.toml", COUNT, "--rho", "0.1"]
+    assert run([*base, "--delta", "1e-9", "--budget", "1"]) == 0
+    assert re.search(r"At delta 1e-09 .* epsilon of 2\.97\d*, .* 10\.104", capsys.readouterr().out)
+
+
+def test_a_remainder_is_told_without_exponents(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert ask(epsilon="0.1") == 0
+    shown = capsys.readouterr().out
+    assert not re.search(r"\de-\d", shown)
+    assert "less than 0.000001 of 0.1" in shown or "Left: 0 of 0.1" in shown
+
+
+def test_an_answer_wider_than_the_terminal_stands_in_lines(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = [f"{kind}_of_the_age_of_everybody" for kind in ("sum", "average", "number")]
+    sql = f"SELECT sex, SUM(age) AS {names[0]}, AVG(age) AS {names[1]}, COUNT(*) AS {names[2]} FROM people GROUP BY sex"
+    assert ask(sql=sql) == 0
+    shown = capsys.readouterr().out.splitlines()
+    for name in names:
+        # Whole, on one line for each key, with its ends beside it.
+        assert sum(line.startswith(("F ", "M ", "- ")) and name in line for line in shown) == 3
+    assert not any("_low" in line for line in shown)

@@ -79,6 +79,7 @@ def test_settings_that_do_not_belong_to_the_source_are_refused(place: Path, caps
 def test_an_extreme_without_noise_is_shown_only_when_asked_for(place: Path, capsys) -> None:
     sql = "SELECT MAX(pay) AS m FROM people"
     assert ask("--paper", "gmm", "--components", "2", sql=sql) == 2
-    assert "without any noise" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "without any noise" in told and "Pass --show-unprotected to see" in told
     assert ask("--paper", "gmm", "--components", "2", "--show-unprotected", "--json", sql=sql) == 0
     assert json.loads(capsys.readouterr().out)["guarantee"]["without_noise"] == ["m"]

@@ -15,7 +15,7 @@ ONE, TWO = "a" * 24, "b" * 24
 @pytest.fixture
 def store(tmp_path: Path) -> CellStore:
     made = CellStore(tmp_path / "study", COLUMNS)
-    made.open()
+    made.begin()
     return made
 
 
@@ -39,21 +39,21 @@ def test_a_broken_or_foreign_file_counts_as_not_there(store: CellStore) -> None:
 def test_what_a_killed_process_left_half_written_is_cleared_away(store: CellStore) -> None:
     left = store.folder / CELLS / f".{ONE}.parquet.xyz"
     left.write_bytes(b"half")
-    store.open()
+    store.begin()
     assert not left.exists()
 
 
 def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.doc").write_text("mine")
     with pytest.raises(OutputError, match="not of a study"):
-        CellStore(tmp_path, COLUMNS).open()
+        CellStore(tmp_path, COLUMNS).begin()
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.doc"]
 
 
 def test_a_file_in_place_of_the_folder_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "study").write_text("x")
     with pytest.raises(OutputError, match="cannot be used"):
-        CellStore(tmp_path / "study", COLUMNS).open()
+        CellStore(tmp_path / "study", COLUMNS).begin()
 
 
 def test_only_one_works_in_a_folder_at_a_time(store: CellStore) -> None:

@@ -35,15 +35,17 @@ def numbers(*values: int) -> np.ndarray:
     return np.array(values, dtype=np.int64)
 
 
-def test_counts_stay_as_drawn_and_their_intervals_start_at_zero() -> None:
+def test_counts_stay_as_drawn_and_lie_in_their_intervals_which_start_at_zero_unless_they_are_negative() -> (
+    None
+):
     made = planned(Aggregate("count", alias="n"), keys=("sex",))
     t = half_width("laplace", made.draws[0].scale, SURE)
     out = frame(made, (numbers(100, 1, -50),), SURE)
     assert out.schema == {"sex": pl.String, "n": pl.Int64, "n_low": pl.Int64, "n_high": pl.Int64}
     assert out["sex"].to_list() == ["F", "M", None]
     assert out["n"].to_list() == [100, 1, -50]
-    assert out["n_low"].to_list() == [100 - t, 0, 0]
-    assert out["n_high"].to_list() == [100 + t, 1 + t, 0]
+    assert out["n_low"].to_list() == [100 - t, 0, -50 - t]
+    assert out["n_high"].to_list() == [100 + t, 1 + t, -50 + t]
 
 
 def test_keys_stand_row_major_with_the_last_one_fastest() -> None:

@@ -117,3 +117,11 @@ def test_the_promise_is_machine_readable(mechanism) -> None:
     assert (told["type"], told["model"]) == ("guaranteed", "local")
     assert Fraction(told["epsilon"]) == mechanism.charge
     hash(mechanism)
+
+
+def test_an_interval_is_called_an_approximation_and_few_reports_are_flagged() -> None:
+    few, many = (AGE.estimate(AGE.perturb([40.0] * n)).to_dict() for n in (29, 30))
+    assert few["interval"] == many["interval"] == "normal approximation"
+    assert few["few_reports"] and not many["few_reports"]
+    share = YES_NO.estimate(YES_NO.perturb(["yes"] * 5))["yes"]
+    assert share.few and share.to_dict()["reports"] == 5

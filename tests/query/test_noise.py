@@ -1,6 +1,7 @@
 """Where noise is drawn: one module, OpenDP alone, whole numbers of the expected shape."""
 
 import ast
+import time
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from pathlib import Path
@@ -103,6 +104,24 @@ def test_each_draw_is_64_bit_whole_numbers_of_the_shape_of_its_need(measure) -> 
 def test_an_engine_that_returns_another_shape_is_refused_before_a_draw(tallies) -> None:
     with pytest.raises(EngineError, match="another shape"):
         noise.carry_out(planned(Aggregate("count")), tallies)
+
+
+@pytest.mark.parametrize("aggregate", [Aggregate("count"), Aggregate("max", "age")])
+def test_a_deadline_that_has_passed_stops_the_draws(aggregate: Aggregate) -> None:
+    made = planned(aggregate)
+    tallies = (np.zeros(3 if aggregate.kind == "count" else (3, 121), dtype=np.int64),)
+    with pytest.raises(EngineError, match="longer than the time allowed"):
+        noise.carry_out(made, tallies, deadline=time.monotonic() - 1)
+    assert noise.carry_out(made, tallies, deadline=time.monotonic() + 60)[0].shape == (3,)
+
+
+def test_a_deadline_stops_a_choice_between_two_cells() -> None:
+    rows = [[0] * 2_000] * 5_000
+    began = time.monotonic()
+    with pytest.raises(EngineError):
+        noise.choose_smallest("epsilon", 20.0, rows, deadline=began + 0.2)
+    # All of them would take about a hundred seconds.
+    assert time.monotonic() - began < 10
 
 
 def test_almost_no_noise_gives_the_exact_numbers_back() -> None:

@@ -171,3 +171,31 @@ def test_the_plan_tells_what_it_will_do_in_plain_json() -> None:
     assert [draw["mechanism"] for draw in told["draws"]] == ["laplace", "laplace", "noisy-max"]
     assert told["draws"][2]["level"] == "99/100" and told["draws"][2]["candidates"] == 121
     assert told["draws"][2]["rank_error"]["rows"] > 0
+
+
+def test_each_value_says_whether_it_is_a_number_a_quantile_or_a_bound() -> None:
+    low, top, half, n = planned(
+        Aggregate("min", "age", alias="a"),
+        Aggregate("max", "cost", alias="b"),
+        Aggregate("quantile", "age", Fraction(1, 2), alias="c"),
+        Aggregate("count", alias="d"),
+    ).to_dict(Fraction(9, 10))["values"]
+    assert (low["asked"], low["answered_as"], low["level"]) == ("min", "quantile", "1/100")
+    assert (top["level"], half["level"], n["answered_as"]) == ("99/100", "1/2", "number")
+    # The ages are all candidates; a million costs are not, and then the best candidate's own miss comes on top.
+    assert (
+        low["rank_error"]["beyond"] == "the asked rank"
+        and top["rank_error"]["beyond"] == "the best candidate"
+    )
+    assert low["rank_error"]["confidence"] == 0.9 and "rank_error" not in n
+    # Each quantile has its own: scores of the first are hundredths of a rank, of the third halves.
+    assert low["rank_error"]["rows"] != half["rank_error"]["rows"]
+    bound = planned(Aggregate("max", "age", alias="m"), extremes="bound").to_dict()["values"][0]
+    assert bound["answered_as"] == "bound" and "rank_error" not in bound
+
+
+def test_a_sum_is_priced_in_the_columns_own_numbers_too() -> None:
+    draw = planned(Aggregate("sum", "cost")).to_dict()["draws"][0]
+    assert draw["need"] == "sum of 'cost'" and (draw["what"], draw["column"]) == ("sum of", "cost")
+    assert draw["in_values"]["sensitivity"] == 4e6 < draw["sensitivity"] * 1000
+    assert draw["in_values"]["scale"] == pytest.approx(4e6, rel=1e-3)

@@ -1,5 +1,6 @@
 """The same question, however written and whoever asks, has one answer; threads never draw what was not paid."""
 
+import json
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -15,6 +16,7 @@ from velado.query.budget import Budget
 from velado.query.session import Session
 from velado.query.store import memory_ledger
 from velado.query.unit import Unit
+from velado.query.unit_of_account import people_state
 
 SCHEMA = Schema(
     {
@@ -141,3 +143,29 @@ def test_no_written_form_of_an_answer_tells_two_contents_of_the_table_apart_but_
         assert session._engine.version not in answer.to_json()
         forms.append({key: value for key, value in document.items() if key not in ("rows", "receipt")})
     assert forms[0] == forms[1]
+
+
+def test_a_declared_version_stands_for_the_content_whatever_the_rows_are() -> None:
+    ledger = memory_ledger("people", Budget.epsilon(5))
+    sql = "SELECT COUNT(*) FROM people"
+    first = Session(people(), budget=ledger, version="a").answer(sql)
+    changed = Session(people(61), budget=ledger, version="a").answer(sql)
+    later = Session(people(61), budget=ledger, version="b").answer(sql)
+    assert changed.stored and changed.value == first.value and not later.stored
+
+
+def test_the_ledger_writes_down_what_a_question_was_allowed_to_cost() -> None:
+    ledger = memory_ledger("people", Budget.epsilon(5))
+    Session(people(), budget=ledger).answer("SELECT COUNT(*) FROM people WHERE age > 3", spend="1/8")
+    texts = [entry.fields()["text"] for entry in ledger.entries() if entry.kind == "reserve"]
+    assert json.loads(texts[-1])["spend"] == "1/8" and json.loads(texts[-1])["table"] == "people"
+
+
+def test_the_entry_about_the_unit_is_no_answer_and_nobodys() -> None:
+    ledger = memory_ledger("people", Budget.epsilon(5))
+    session = Session(people(), budget=ledger)
+    assert people_state(ledger, ledger.state()) == ledger.state()
+    session.answer("SELECT COUNT(*) FROM people", analyst="ana")
+    told = people_state(ledger, ledger.state())
+    assert told.answers == 1 and set(told.by_analyst) == {"ana"}
+    assert told.spent == ledger.state().spent

@@ -35,7 +35,7 @@ class CellStore:
     folder: Path
     schema: Mapping[str, Any]
 
-    def open(self) -> None:
+    def begin(self) -> None:
         """The folder stands there and holds nothing but a study, or an error says what is wrong."""
         try:
             if self.folder.exists():

@@ -221,7 +221,6 @@ def _opened(part: Path, start: int) -> BinaryIO:
     try:
         out = part.open("r+b" if start else "wb", buffering=0)
         out.seek(start)
-        out.truncate()
     except OSError as error:
         raise _unwritable(part.name, error) from None
     return out

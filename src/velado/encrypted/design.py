@@ -1,4 +1,4 @@
-"""From one client's rows to its sums: fixed point, X^T X, X^T y, y^T y, exactly, before anything is encrypted."""
+"""From one client's rows to its sums: scaled fixed point, X^T X, X^T y, y^T y, exactly, before anything is encrypted."""
 
 from __future__ import annotations
 
@@ -6,16 +6,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from velado.encrypted.crypto.fixed_point import FixedPoint
 from velado.encrypted.crypto.integer_products import exact_gram
 from velado.encrypted.exact import Moments, reaches
 from velado.encrypted.job import Job
+from velado.encrypted.scaling import Scale, scaling_of
 from velado.errors import InputError, SchemaError
 
 
 def moments_of(columns: Mapping[str, Any], job: Job) -> Moments:
-    """The exact sums of one client's rows; the intercept column is scaled like all others.
+    """The exact sums of one client's rows, scaled and centred by the public bounds (`scaling`); the intercept is 2^q.
 
     A value that is missing or outside its public bounds raises OutOfBounds and names the column; too few rows raise
     InputError. Nothing leaves the client then.
@@ -28,8 +30,13 @@ def moments_of(columns: Mapping[str, Any], job: Job) -> Moments:
             "The job's parties agreed to fit with these columns.",
             "Give the table the job is about, or correct the names in the job at all parties.",
         )
-    encoding = FixedPoint((*job.features, job.target), job.bits)
-    encoded = [encoding.encode(name, columns[name]) for name in names]
+    scaling = scaling_of(job)
+    scales = (*scaling.features, scaling.target)
+    encoding = FixedPoint((*job.features, job.target), job.bits, tuple(scale.bits for scale in scales))
+    encoded = [
+        _centred(encoding.encode(name, columns[name]), scale, most)
+        for name, scale, most in zip(names, scales, reaches(job)[-len(names) :], strict=True)
+    ]
     rows = {len(array) for array in encoded}
     if len(rows) != 1:
         raise InputError(
@@ -58,6 +65,13 @@ def moments_of(columns: Mapping[str, Any], job: Job) -> Moments:
         square=int(gram[width][width]) if job.moments else None,
         rows=count,
     )
+
+
+def _centred(encoded: NDArray[Any], scale: Scale, most: int) -> NDArray[Any]:
+    """The encoded values less their centre, in int64 where what is left fits."""
+    # Below 2^62 in size each, so the difference fits; a centre lies between two values that int64 holds.
+    kept = encoded - scale.centre if scale.centre else encoded
+    return kept.astype(np.int64) if kept.dtype == object and most < 1 << 62 else kept
 
 
 def flatten(moments: Moments) -> list[int]:

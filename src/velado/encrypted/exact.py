@@ -1,8 +1,8 @@
 """Exact linear algebra of a regression: over the rationals where moments are known, modulo n where they are hidden.
 
-With X, y in fixed point (everything times 2^q), A = X^T X + Lambda and b = X^T y, the coefficients beta = A^-1 b are
-rationals without any scale left. python-flint does the arithmetic; what is ours is the ridge on the right entries, the
-names of collinear columns, and the bound below.
+With X, y the encoded columns (scaled and centred by public bounds, then times 2^q: `scaling`), A = X^T X + Lambda and
+b = X^T y, beta' = A^-1 b are rationals, and `scaling` takes them back to the columns' own units. python-flint does the
+arithmetic; what is ours is the ridge on the right entries, the names of collinear columns, and the bound below.
 
 How large n must be: by Cauchy-Binet and Cauchy-Schwarz det A <= prod_j N_j^2 and, for Cramer's numerators,
 |num_i| <= prod_j N_j * prod_(j != i) N_j * N_y, where N_j^2 = rows * B_j^2 + Lambda_j bounds a column's squared length.
@@ -20,12 +20,13 @@ from typing import Any
 import flint
 
 from velado.encrypted.job import Job
+from velado.encrypted.scaling import scaling_of
 from velado.errors import ParameterError, SingularDesignError
 
 
 @dataclass(frozen=True)
 class Moments:
-    """A = X^T X as full rows, b = X^T y and, where asked for, y^T y; all times 2^(2q), plus how many rows they count."""
+    """A = X^T X as full rows, b = X^T y and, where asked for, y^T y of encoded rows, and how many rows they count."""
 
     matrix: tuple[tuple[int, ...], ...]
     vector: tuple[int, ...]
@@ -48,16 +49,20 @@ class Bounds:
 
 
 def ridge_entries(job: Job) -> tuple[int, ...]:
-    """What is added to the diagonal, in units of 2^(2q): lambda for features, 0 for the intercept; half to even."""
-    scaled = round(job.ridge * (1 << (2 * job.bits)))
-    return (*((0,) if job.intercept else ()), *((scaled,) * len(job.features)))
+    """What is added to the diagonal: lambda 2^(2 q_j) for features, half to even, and 0 for the intercept.
+
+    So lambda is a penalty on the coefficients in their own units, whatever the bounds are.
+    """
+    scaled = (round(job.ridge * (1 << (2 * scale.bits))) for scale in scaling_of(job).features)
+    return (*((0,) if job.intercept else ()), *scaled)
 
 
 def reaches(job: Job) -> tuple[int, ...]:
     """The most an encoded value of each unknown's column can be in size, the target's last."""
-    unit = 1 << job.bits
-    most = [math.ceil(max(abs(c.low), abs(c.high)) * unit) for c in (*job.features, job.target)]
-    return (*((unit,) if job.intercept else ()), *most)
+    scaling = scaling_of(job)
+    scales = zip((*scaling.features, scaling.target), (*job.features, job.target), strict=True)
+    most = [scale.reach(column) for scale, column in scales]
+    return (*((1 << job.bits,) if job.intercept else ()), *most)
 
 
 def bounds_of(job: Job) -> Bounds:
@@ -109,7 +114,12 @@ def with_ridge(moments: Moments, job: Job) -> Any:
 
 
 def solve(moments: Moments, job: Job) -> tuple[Fraction, ...]:
-    """beta = (A + Lambda)^-1 b, exactly; SingularDesignError names the columns that follow from others."""
+    """beta in the columns' own units, exactly; SingularDesignError names the columns that follow from others."""
+    return scaling_of(job).to_real(solve_encoded(moments, job))
+
+
+def solve_encoded(moments: Moments, job: Job) -> tuple[Fraction, ...]:
+    """beta' = (A + Lambda)^-1 b, exactly: the coefficients of the encoded columns."""
     matrix = with_ridge(moments, job)
     if matrix.det() == 0:
         raise singular(job, dependent_columns(matrix, job))
@@ -118,19 +128,20 @@ def solve(moments: Moments, job: Job) -> tuple[Fraction, ...]:
     return tuple(Fraction(int(x.p), int(x.q)) for x in solution.entries())
 
 
-def covariance_diagonal(moments: Moments, job: Job, beta: Sequence[Fraction]) -> tuple[Fraction, ...] | None:
-    """The squared standard errors of plain least squares: sigma^2 diag(A^-1), sigma^2 = (y'y - beta'b) / (rows - D).
+def covariance_diagonal(moments: Moments, job: Job) -> tuple[Fraction, ...] | None:
+    """The squared standard errors of plain least squares, in the coefficients' own units.
 
+    diag(T Sigma T^t) with T of `scaling`, Sigma = s^2 A^-1 and s^2 = (y^T y - b^T A^-1 b) / (rows - D) of encoded rows.
     None where y'y is not known, lambda is not 0 (the textbook formula does not hold), or there are no rows to spare.
     """
     spare = moments.rows - job.width
     if moments.square is None or job.ridge != 0 or spare <= 0:
         return None
     inverse = flint.fmpq_mat(with_ridge(moments, job)).inv()
-    explained = sum((x * v for x, v in zip(beta, moments.vector, strict=True)), Fraction(0))
-    sigma2 = (moments.square - explained) / spare
-    diagonal = [inverse[i, i] for i in range(job.width)]
-    return tuple(sigma2 * Fraction(int(d.p), int(d.q)) for d in diagonal)
+    right = flint.fmpq_mat(flint.fmpz_mat([[value] for value in moments.vector]))
+    sigma2 = (moments.square - (right.transpose() * inverse * right)[0, 0]) / spare
+    covariance = [[Fraction(int(x.p), int(x.q)) for x in row] for row in (inverse * sigma2).table()]
+    return scaling_of(job).variances(covariance)
 
 
 def dependent_columns(matrix: Any, job: Job) -> tuple[str, ...]:

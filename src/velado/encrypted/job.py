@@ -55,10 +55,10 @@ class Bounded:
 class Job:
     """One regression over several parties' rows: y = X beta, lambda |beta|^2 added (intercept excepted).
 
-    *bits* q are the fractional bits of the fixed point: a value a counts as round(a 2^q). *most_rows* is the public bound
-    on all rows together that the needed modulus and the packing follow from. *moments* asks for y^T y too, from which
-    standard errors follow where the protocol reveals the pooled moments to someone. *epsilon* asks for noise on the pooled
-    moments (`velado.encrypted.noise`) where the protocol has a party that sees them.
+    *bits* q say how finely values are encoded: to about 2^-q of their column's span and finer (`velado.encrypted.scaling`).
+    *most_rows* is the public bound on all rows together that the needed modulus and the packing follow from. *moments* asks
+    for y^T y too, from which standard errors follow where the protocol reveals the pooled moments to someone. *epsilon* asks
+    for noise on the pooled moments (`velado.encrypted.noise`) where the protocol has a party that sees them.
     """
 
     name: str

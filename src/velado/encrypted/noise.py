@@ -1,7 +1,8 @@
 """Noise on pooled moments before they are solved, so that the coefficients are differentially private.
 
 Output perturbation of the coefficients would need a bound on how far one row can move them, and least squares has none
-without a bound on A^-1. The sums have one: with public bounds B_i on |x_i| and B_y on |y|, adding or leaving out one row
+without a bound on A^-1. The sums have one: with public bounds B_i on |x_i| and B_y on |y| of encoded rows (scaled and
+centred by the public bounds, which makes B and the noise smaller where a column lies far from 0), adding or leaving out one row
 moves a_ij by at most B_i B_j, b_i by at most B_i B_y, y'y by at most B_y^2 and the number of rows by 1. So (Vu and
 Slavkovic 2009; McSherry and Mironov 2009):
 

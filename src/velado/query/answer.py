@@ -173,7 +173,9 @@ def readings(how: Mapping[str, Any], promise: Mapping[str, Any]) -> list[str]:
     out = []
     for value in values:
         if value["answered_as"] == "bound":
-            out.append(f"{value['name']} is the declared bound of '{value['column']}'; no rows were looked at.")
+            out.append(
+                f"{value['name']} is the declared bound of '{value['column']}'; no rows were looked at."
+            )
         elif value["answered_as"] == "quantile":
             level = level_text(value["level"])
             extreme = value["asked"].upper() if value["asked"] in ("min", "max") else ""

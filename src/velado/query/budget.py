@@ -15,6 +15,12 @@ from velado.errors import ParameterError
 
 Measure = Literal["epsilon", "rho"]
 
+# Smaller ones are no floats any more, and nobody could tell them from 0.
+LEAST_DELTA = Fraction(1, 10**300)
+LEAST_EPSILON, MOST_EPSILON = Fraction(1, 10**40), Fraction(10_000)
+MOST_CHARACTERS = 120
+MOST_EXPONENT = 40
+
 
 @dataclass(frozen=True)
 class Budget:
@@ -31,9 +37,9 @@ class Budget:
                 "Nothing can be answered for nothing, and beyond that nothing is protected.",
                 "Choose for example a total epsilon of 1.",
             )
-        if self.delta is not None and not 0 < self.delta < 1:
+        if self.delta is not None and not LEAST_DELTA <= self.delta < 1:
             raise ParameterError(
-                "Delta must lie strictly between 0 and 1.",
+                "Delta must be at least 1e-300 and below 1.",
                 "It is the chance that the promise may fail.",
                 "Choose it far below one over the number of people, for example 1e-9.",
             )
@@ -50,19 +56,22 @@ class Budget:
 
     @classmethod
     def approximate(cls, epsilon: Fraction | float | str, delta: Fraction | float | str) -> Budget:
-        """The largest zCDP budget that implies (epsilon, delta): rho = (sqrt(ln(1/d) + e) - sqrt(ln(1/d)))^2, rounded down."""
+        """The largest zCDP budget that implies (epsilon, delta), rounded down by one part in 2^43.
+
+        With L = ln(1/delta): rho = (sqrt(L + e) - sqrt(L))^2 = (e / (sqrt(L + e) + sqrt(L)))^2, whose second form loses
+        no digits. Its floats are off by less than one part in 2^48, and `epsilon_of` adds one in 2^45, so what the
+        rounded rho implies is never above epsilon.
+        """
         e, d = exact(epsilon), exact(delta)
-        if not 0 < d < 1 or not e > 0:
+        if not LEAST_DELTA <= d < 1 or not LEAST_EPSILON <= e <= MOST_EPSILON:
             raise ParameterError(
-                "Epsilon must be above 0 and delta strictly between 0 and 1.",
+                "Epsilon must lie between 1e-40 and 10,000, and delta be at least 1e-300 and below 1.",
                 "Together they are the promise the budget stands for.",
                 "Choose for example epsilon 1 and delta 1e-9.",
             )
-        logarithm = math.log(1 / d)
-        rho = (math.sqrt(logarithm + float(e)) - math.sqrt(logarithm)) ** 2
-        while epsilon_of(Fraction(rho), d) > float(e):
-            rho = math.nextafter(rho, 0.0) * (1 - 2**-40)
-        return cls("rho", Fraction(rho), d)
+        log = _log_of_inverse(d)
+        rho = (float(e) / (math.sqrt(log + float(e)) + math.sqrt(log))) ** 2
+        return cls("rho", Fraction(rho * (1 - 2**-43)), d)
 
     def to_dict(self) -> dict[str, Any]:
         """The measure, the total as an exact fraction and as a float, and what it implies."""
@@ -73,18 +82,32 @@ class Budget:
 
 
 def exact(value: Fraction | int | float | str) -> Fraction:
-    """A number as the fraction its decimal text names: 0.1 is one tenth, not the float beside it."""
+    """A number as the fraction its decimal text names: 0.1 is one tenth, not the float beside it.
+
+    A text has at most 120 characters and an exponent within 40: a billion digits would be computed before they are judged.
+    """
+    if isinstance(value, Fraction):
+        return value
     try:
-        return value if isinstance(value, Fraction) else Fraction(str(value))
+        text = str(value).strip()
+        _, mark, power = text.lower().partition("e")
+        if len(text) > MOST_CHARACTERS or (mark and abs(int(power)) > MOST_EXPONENT):
+            raise ValueError
+        return Fraction(text)
     except (ValueError, ZeroDivisionError):
         raise ParameterError(
-            "A budget or cost is not a finite number.",
-            "It is added up exactly, so it must be a decimal number or a fraction.",
+            "A budget or cost is not a finite number of ordinary size.",
+            f"It is added up exactly, so it must be a decimal number or a fraction, with an exponent within {MOST_EXPONENT}.",
             "Write for example 0.5 or 1/3.",
         ) from None
 
 
 def epsilon_of(rho: Fraction, delta: Fraction) -> float:
     """The epsilon that rho-zCDP implies at delta: rho + 2 sqrt(rho ln(1/delta)) (Bun and Steinke 2016, prop. 1.3), rounded up."""
-    value = float(rho) + 2 * math.sqrt(float(rho) * math.log(1 / float(delta)))
+    value = float(rho) + 2 * math.sqrt(float(rho)) * math.sqrt(_log_of_inverse(delta))
     return value * (1 + 2**-45)
+
+
+def _log_of_inverse(delta: Fraction) -> float:
+    """ln(1/delta) to a few last bits, also where delta is so near 1 that its float is not."""
+    return -math.log1p(-float(1 - delta)) if delta > Fraction(1, 2) else -math.log(float(delta))

@@ -17,6 +17,10 @@ from velado.errors import QueryRefused
 DEFAULT_CELLS = 1 << 20
 # Sums of indices must fit a 64-bit integer with room for noise, whatever the table's size.
 MOST_INDEX = 1 << 40
+# Below this a step's own double is a coarse picture of it, and quotients of doubles are off by more than their last bit.
+LEAST_STEP = Fraction(1, 10**290)
+# Above this a noisy sum, which is below 2^64 steps, would not fit a double.
+MOST_STEP = Fraction(10**288)
 
 
 @dataclass(frozen=True)
@@ -63,11 +67,15 @@ class Grid:
                 f"Declare bounds = [low, high] in [columns.{column.name}] from what is publicly known.",
             )
         low, high = (Fraction(str(bound)) for bound in column.bounds)
+        if high - low > MOST_INDEX * MOST_STEP:
+            raise _beyond(column)
         if column.step is not None:
             step = Fraction(str(column.step))
         else:
             # A power of two keeps index x step exact in floating point.
             step = Fraction(2) ** (math.frexp(float(high - low))[1] - DEFAULT_CELLS.bit_length() + 1)
+        if not LEAST_STEP <= step <= MOST_STEP:
+            raise _beyond(column)
         first, last = math.ceil(low / step), math.floor(high / step)
         if last < first or max(abs(first), abs(last)) > MOST_INDEX:
             raise QueryRefused(
@@ -76,3 +84,11 @@ class Grid:
                 f"Change step or bounds in [columns.{column.name}].",
             )
         return cls(column.name, step, first, last)
+
+
+def _beyond(column: Column) -> QueryRefused:
+    return QueryRefused(
+        f"The bounds or the step of column '{column.name}' are too large or too small to be summed.",
+        "Sums and their noise must fit a floating-point number, so a step lies between 1e-290 and 1e288.",
+        f"Declare the column in another unit of measurement, with bounds and step in [columns.{column.name}] to match.",
+    )

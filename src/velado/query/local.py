@@ -23,7 +23,6 @@ from velado.query import noise
 from velado.query.accuracy import standard_deviation
 from velado.query.budget import exact
 
-
 ENOUGH = 30
 """Reports from which a normal approximation is usual at 95 %; with fewer its interval holds the value less often."""
 

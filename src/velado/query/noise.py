@@ -7,6 +7,7 @@ measurement says for the stated sensitivity; no formula of ours is charged.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
@@ -87,10 +88,11 @@ def calibrate(
     return scale, charge
 
 
-def carry_out(plan: Plan, tallies: tuple[Counts, ...]) -> tuple[Counts, ...]:
+def carry_out(plan: Plan, tallies: tuple[Counts, ...], deadline: float | None = None) -> tuple[Counts, ...]:
     """One noisy array per draw of *plan*, from one exact array per need: whole numbers, or chosen candidates' places.
 
-    The shape of what an engine returned is checked before anything is drawn; its numbers are not looked at.
+    The shape of what an engine returned is checked before anything is drawn; its numbers are not looked at. Between two
+    draws, and between two cells of a quantile, a *deadline* that `time.monotonic` has passed is an EngineError.
     """
     cells = cells_of(plan.keys)
     if len(tallies) != len(plan.needs):
@@ -100,7 +102,7 @@ def carry_out(plan: Plan, tallies: tuple[Counts, ...]) -> tuple[Counts, ...]:
         if tally.shape != expected or tally.dtype != np.int64:
             raise _wrong_shape()
     exact = dict(zip(plan.needs, tallies, strict=True))
-    return tuple(_drawn(draw, plan.measure, exact[draw.need]) for draw in plan.draws)
+    return tuple(_drawn(draw, plan.measure, exact[draw.need], deadline) for draw in plan.draws)
 
 
 def add(mechanism: Literal["laplace", "gaussian"], measure: Measure, scale: float, values: Counts) -> Counts:
@@ -110,10 +112,16 @@ def add(mechanism: Literal["laplace", "gaussian"], measure: Measure, scale: floa
     return np.asarray(noisy, dtype=np.int64).reshape(values.shape)
 
 
-def choose_smallest(measure: Measure, scale: float, rows: Sequence[Sequence[int]]) -> Counts:
-    """For every row of scores the place of the one that is smallest after noise."""
+def choose_smallest(
+    measure: Measure, scale: float, rows: Sequence[Sequence[int]], deadline: float | None = None
+) -> Counts:
+    """For every row of scores the place of the one that is smallest after noise; EngineError after the *deadline*."""
     choose = measurement("noisy-max", measure, scale)
-    return np.array([choose(row) for row in rows], dtype=np.int64)
+    chosen = []
+    for row in rows:
+        _check_time(deadline)
+        chosen.append(choose(row))
+    return np.array(chosen, dtype=np.int64)
 
 
 def calibrate_response(categories: int, asked: Fraction) -> tuple[float, Fraction]:
@@ -143,10 +151,20 @@ def _response(categories: int, chance: float) -> Any:
     return dp.m.make_randomized_response(list(range(categories)), chance, T="i64")
 
 
-def _drawn(draw: Draw, measure: Measure, tally: Counts) -> Counts:
+def _drawn(draw: Draw, measure: Measure, tally: Counts, deadline: float | None) -> Counts:
+    _check_time(deadline)
     if draw.mechanism == "noisy-max":
-        return choose_smallest(measure, draw.scale, draw.scores(tally).tolist())
+        return choose_smallest(measure, draw.scale, draw.scores(tally).tolist(), deadline)
     return add(draw.mechanism, measure, draw.scale, tally)
+
+
+def _check_time(deadline: float | None) -> None:
+    if deadline is not None and time.monotonic() > deadline:
+        raise EngineError(
+            "Drawing the noise took longer than the time allowed.",
+            "It was stopped, and what was drawn was thrown away.",
+            "Ask for fewer keys, bins or quantiles, or let the owner allow more time.",
+        )
 
 
 def _wrong_shape() -> EngineError:

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from velado.data.schema import Schema
 from velado.errors import ParameterError, QueryRefused
-from velado.query import quantiles
+from velado.query import limits, quantiles
 from velado.query.budget import Measure
 from velado.query.domains import key_of
 from velado.query.grid import Grid
@@ -199,6 +199,7 @@ def plan(
         parts.append(Part(tuple(wanted.setdefault(one, len(wanted)) for one in asked), grid))
     share = spend / max(1, len(wanted))
     draws = tuple(_draw(need, at, chosen, unit, measure, share, cells) for need, at, chosen in wanted)
+    limits.check(query, schema, keys, draws)
     charge = sum((draw.charge for draw in draws), Fraction(0))
     return Plan(query, keys, measure, unit, draws, tuple(parts), charge, extremes)
 

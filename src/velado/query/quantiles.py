@@ -27,8 +27,8 @@ from velado.query.needs import Counts, GridCells
 
 MOST_CANDIDATES = 2_000
 LEAST_CANDIDATES = 100
-# Scores drawn in one answer, over all keys: about two microseconds each.
-MOST_SCORES = 1_000_000
+# Scores drawn in one answer, over all keys and quantiles: about ten microseconds each.
+MOST_SCORES = 300_000
 MOST_DENOMINATOR = 10_000
 # Scores stay below this, whatever an engine counts, so that they cannot overflow.
 _LARGEST = 1 << 61
@@ -48,7 +48,7 @@ def level(at: Fraction) -> Fraction:
 def candidates(grid: Grid, cells: int) -> tuple[int, ...]:
     """The indices to choose from: all of the grid when it has at most 2,000, else as many, evenly spread.
 
-    With many keys there are fewer, so that no answer draws more than a million scores.
+    With many keys there are fewer, so that no quantile draws more than 300,000 scores.
     """
     most = min(MOST_CANDIDATES, MOST_SCORES // cells)
     points = grid.high - grid.low + 1
@@ -57,7 +57,7 @@ def candidates(grid: Grid, cells: int) -> tuple[int, ...]:
     if most < LEAST_CANDIDATES:
         raise QueryRefused(
             "The keys of this query make too many cells for a quantile.",
-            "Each cell chooses among at least 100 candidates, and one answer draws at most a million scores.",
+            f"Each cell chooses among at least {LEAST_CANDIDATES} candidates, and one answer draws at most {MOST_SCORES:,} scores.",
             "Group by fewer keys, or ask for averages.",
         )
     return tuple(grid.low + (grid.high - grid.low) * i // (most - 1) for i in range(most))

@@ -60,7 +60,9 @@ class Session:
     *table* is a Table, or an Engine (then *schema* is needed). *unit* is who is protected; by default what the schema
     declares: its group, else its person, else one record. *budget* is a number (a total epsilon), a Budget, or an
     open Ledger; only a durable ledger makes the promise outlast this object. *name* is the table's name in SQL. *each* is what
-    a question may spend when it does not say (default: a tenth of the budget). *seconds* limits the engine.
+    a question may spend when it does not say (default: a tenth of the budget). *seconds* limits the engine. *version* is the
+    declared name of the table's content; without one it is taken from the rows, and then whoever is told that an answer
+    was free learns that no row has changed since.
 
     One session may be used from many threads. Two that ask the same at once pay once.
     """
@@ -77,6 +79,7 @@ class Session:
         each: Fraction | float | str | None = None,
         extremes: Extremes = "quantile",
         seconds: float | None = None,
+        version: str | None = None,
     ) -> None:
         self.schema = schema_of(table, schema)
         # A proposal that nobody signed has no unit to give, and says so.
@@ -96,6 +99,7 @@ class Session:
         self._engine: Engine = (
             engine_for_table(table.with_schema(self.schema), self.unit) if isinstance(table, Table) else table
         )
+        self.version = self._engine.version if version is None else f"declared:{version}"
         self._locks: dict[str, tuple[threading.Lock, int]] = {}
         self._guard = threading.Lock()
         self._planned = lru_cache(KEPT_PLANS)(self._plan)
@@ -165,7 +169,7 @@ class Session:
                 f"Ask the table '{self.name}'.",
             )
         made = plan(query, self.schema, self.unit, self.budget.measure, spend, self.extremes)
-        return made, fingerprint(made, self._engine.version, spend, self.extremes)
+        return made, fingerprint(made, self.version, spend, self.extremes)
 
     def _ask(
         self, made: Plan, question: str, analyst: str, limit: Fraction

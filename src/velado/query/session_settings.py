@@ -16,6 +16,9 @@ from velado.query.needs import Engine
 from velado.query.plan import Extremes
 from velado.query.unit import Unit
 
+LEAST_OUTSIDE = Fraction(1, 10**12)
+"""The smallest chance with which an interval may miss the exact value."""
+
 
 def table_name(source: str) -> str:
     """The name a file's table has in SQL: the file's own name without its ending."""
@@ -95,11 +98,11 @@ def analyst_name(name: str) -> str:
 
 
 def confidence_level(confidence: float | Fraction) -> Fraction:
-    """The level as an exact fraction strictly between 0 and 1."""
+    """The level as an exact fraction above 0 and at most 1 - 1e-12, beyond which tails are not told apart."""
     level = exact(confidence)
-    if not 0 < level < 1:
+    if not 0 < level <= 1 - LEAST_OUTSIDE:
         raise ParameterError(
-            "The confidence must lie strictly between 0 and 1.",
+            "The confidence must lie strictly between 0 and 1, and at least one in 10^12 below 1.",
             "It is the chance with which an interval holds the exact value.",
             "Choose for example 0.95.",
         )

@@ -12,7 +12,7 @@ from velado.apps.web.history import sql_of
 from velado.data.schema import Schema
 from velado.query.sql import parse
 
-from .running import SCHEMA, SECRET, Running, rows, running, write_service
+from .running import SCHEMA, SECRET, Running, rows, running, token, write_service
 
 COUNT = "SELECT COUNT(*) FROM people"
 
@@ -56,10 +56,41 @@ def test_the_price_costs_nothing_and_is_what_is_charged(service: Running) -> Non
     before = service.call("GET", "/v1/budget").json["budgets"][0]["spent"]
     price = service.call("POST", "/v1/price", {"dataset": "people", "sql": sql, "spend": "1/4"}).json
     assert service.call("GET", "/v1/budget").json["budgets"][0]["spent"] == before
-    assert not price["stored"] and price["enough"] and price["plan"]["draws"][0]["scale"] > 0
+    assert price["enough"] and price["plan"]["draws"][0]["scale"] > 0
     answer = service.ask(sql, spend="1/4").json
     assert answer["cost"]["spent"] == price["cost"]["charge"]
-    assert service.call("POST", "/v1/price", {"dataset": "people", "sql": sql, "spend": 0.25}).json["stored"]
+    # Whether it is stored depends on whether the table changed: nobody paid to know that.
+    again = service.call("POST", "/v1/price", {"dataset": "people", "sql": sql, "spend": 0.25}).json
+    assert "stored" not in price and {**again, "left": None} == {**price, "left": None}
+
+
+def test_the_history_names_the_spend_after_a_restart_and_asking_with_it_is_free(tmp_path: Path) -> None:
+    file = write_service(tmp_path)
+    sql = "SELECT AVG(age) FROM people WHERE sex = 'F'"
+    with running(file) as service:
+        first = service.ask(sql, spend="1/7").json
+        service.ask(COUNT)
+        tokens = service.tokens
+    # Another default would change what a question without a spend is.
+    file.write_text(file.read_text().replace("each = 0.1", "each = 0.2"))
+    with running(file, tokens) as service:
+        spent = service.call("GET", "/v1/budget").json["budgets"][0]["spent"]
+        asked = service.call("GET", "/v1/answers?dataset=people").json["answers"]
+        assert [entry["spend"] for entry in asked] == ["1/10", "1/7"]
+        replies = [service.ask(entry["sql"], spend=entry["spend"]).json for entry in asked]
+        assert all(reply["stored"] for reply in replies) and replies[1]["rows"] == first["rows"]
+        assert service.call("GET", "/v1/budget").json["budgets"][0]["spent"] == spent
+        assert not service.ask(sql, spend="1/8").json["stored"]
+
+
+def test_each_value_says_how_it_is_to_be_read_at_the_confidence_asked_for(service: Running) -> None:
+    sql = "SELECT MIN(age), MEDIAN(age), COUNT(*) FROM people"
+    for path in ("/v1/price", "/v1/answers"):
+        reply = service.call("POST", path, {"dataset": "people", "sql": sql, "confidence": 0.9}).json
+        low, half, count = (reply.get("how") or reply)["plan"]["values"]
+        assert (low["asked"], low["level"], half["level"]) == ("min", "1/100", "1/2")
+        assert low["rank_error"]["confidence"] == 0.9 and count["answered_as"] == "number"
+    assert service.call("POST", "/v1/price", {"dataset": "people", "sql": sql, "confidence": 2}).status == 422
 
 
 def test_data_sets_tell_what_is_declared_and_no_closed_column(service: Running) -> None:
@@ -68,6 +99,9 @@ def test_data_sets_tell_what_is_declared_and_no_closed_column(service: Running) 
     columns = {column["name"]: column for column in found[0]["columns"]}
     assert columns["sex"]["values"] == ["F", "M"] and columns["age"]["bounds"] == [0, 100]
     assert "household" not in columns and not columns["note"]["group_by"]
+    # What a question takes when it does not say is no promise; the promise is the whole budget's.
+    assert found[0]["each"] == "1/10" and "epsilon" not in found[0]["guarantee"]
+    assert found[0]["guarantee"]["budget"]["total"] == "10"
 
 
 def test_an_analyst_sees_the_own_account_and_an_owner_everybodys(service: Running) -> None:
@@ -76,6 +110,8 @@ def test_an_analyst_sees_the_own_account_and_an_owner_everybodys(service: Runnin
     assert Fraction(analyst["you"]["spent"]) > 0 and "by_analyst" not in analyst and "caps" not in analyst
     owner = service.call("GET", "/v1/budget", who="root").json["budgets"][0]
     assert owner["by_analyst"]["bia"] == analyst["you"]["spent"]
+    # The session's own name paid nothing and asked nothing.
+    assert "owner" not in owner["by_analyst"]
     history = service.call("GET", "/v1/answers?dataset=people", who="bia").json["answers"]
     assert (
         history[0]["sql"] == 'SELECT COUNT(*) FROM "people" WHERE "age" > 50' and history[0]["spend"] == "1/5"
@@ -105,6 +141,35 @@ def test_metrics_count_and_hold_no_values(service: Running) -> None:
     counts = re.findall(r'velado_request_seconds_bucket\{le="[^"]+"\} (\d+)', text)
     assert [int(c) for c in counts] == sorted(int(c) for c in counts)
     assert SECRET not in text and "Recife" not in text
+
+
+def test_metrics_tell_an_owner_of_one_data_set_nothing_of_another(tmp_path: Path) -> None:
+    file = write_service(tmp_path)
+    (tmp_path / "others.csv").write_text(rows(60, 3), encoding="utf-8")
+    other = file.read_text().split("[datasets.people]")[1].replace("people.", "others.")
+    file.write_text(file.read_text() + "[datasets.others]" + other)
+    with running(file) as service:
+        service.ask(COUNT)
+        service.call("POST", "/v1/answers", {"dataset": "others", "sql": "SELECT COUNT(*) FROM others"})
+        both = service.call("GET", "/metrics", who="root").text
+        one = service.call("GET", "/metrics", who=token(file, "eva", "owner", None, "others")).text
+    for name, kind in (("people", "fresh"), ("others", "fresh")):
+        assert f'velado_answers_total{{dataset="{name}",kind="{kind}"}} 1' in both
+    assert 'velado_budget_left{dataset="others"' in one and 'velado_answers_total{dataset="others"' in one
+    assert "people" not in one
+
+
+def test_two_data_sets_over_one_file_must_not_have_two_ledgers(tmp_path: Path) -> None:
+    file = write_service(tmp_path)
+    twin = file.read_text().split("[datasets.people]")[1].replace("people.ledger", "twin.ledger")
+    file.write_text(file.read_text() + "[datasets.twin]" + twin)
+    with pytest.raises(AssertionError, match="accounted for in another ledger"), running(file):
+        pass
+    # A copy of the file is the same table.
+    (tmp_path / "copy.csv").write_bytes((tmp_path / "people.csv").read_bytes())
+    file.write_text(file.read_text().replace(twin, twin.replace("people.csv", "copy.csv")))
+    with pytest.raises(AssertionError, match="accounted for in another ledger"), running(file):
+        pass
 
 
 def test_caps_raises_and_the_end_of_the_budget(tmp_path: Path) -> None:

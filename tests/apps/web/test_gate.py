@@ -79,6 +79,8 @@ def test_a_token_opens_only_its_data_sets(service: Running) -> None:
         (b'{"dataset": "people", "sql": "SELECT COUNT(*) FROM people", "spend": "1e999999999"}', 422),
         (b'{"dataset": "people", "sql": "SELECT COUNT(*) FROM people", "spend": "1/0"}', 422),
         (b'{"dataset": "people", "sql": "SELECT COUNT(*) FROM people", "spend": NaN}', 422),
+        (b'{"dataset": "people", "sql": "SELECT COUNT(*) FROM people", "spend": true}', 422),
+        (b'{"dataset": "people", "sql": "SELECT COUNT(*) FROM people", "confidence": true}', 422),
         (b'{"dataset": "people", "sql": "SELECT COUNT(*) FROM people", "spend": -1}', 422),
         (b'{"dataset": "people", "sql": "SELECT COUNT(*) FROM people", "spend": 0}', 422),
         (b'{"dataset": "people", "sql": "SELECT COUNT(*) FROM people", "confidence": 1}', 422),
@@ -97,6 +99,7 @@ def test_a_request_that_is_not_understood_is_told_and_never_repeated(
 
 def test_wrong_addresses_and_methods_have_the_same_shape(service: Running) -> None:
     assert problem(service.call("GET", "/nothing")) == "address"
+    assert problem(service.call("GET", "/v1/budget/")) == "address"
     assert problem(service.call("DELETE", "/v1/answers")) == "method"
     assert problem(service.call("GET", "/static/..%2fapp.py")) == "address"
     assert problem(service.call("GET", "/v1/answers?dataset=people&most=0")) == "request"
@@ -151,7 +154,11 @@ def test_an_address_that_guesses_tokens_is_slowed_down(tmp_path: Path) -> None:
     with running(file) as service:
         found = [service.call("GET", "/v1/budget", who=f"velado-{n}").status for n in range(6)]
         assert found == [401] * 4 + [429] * 2
-        assert problem(service.call("GET", "/v1/budget")) == "tries"
+        slowed = service.call("GET", "/v1/budget", who="velado-7")
+        assert problem(slowed) == "tries" and int(slowed.headers["retry-after"]) >= 1
+        # Nobody at the same address is shut out: not who has a token, nor who forgot it.
+        assert service.call("GET", "/v1/budget").status == 200
+        assert problem(service.call("GET", "/v1/budget", who=None)) == "token"
         assert service.call("GET", "/healthz", who=None).status == 200
 
 

@@ -1,5 +1,6 @@
 """The page, used by keyboard in a real browser: log in, see the price, ask, see the answer and the budget."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -71,13 +72,91 @@ def test_the_query_builder_the_errors_and_logging_out_work(service: Running, bro
     assert (
         browser.run("document.getElementById('sql').value") == "SELECT sex, AVG(age) FROM people GROUP BY sex"
     )
+    browser.press("Enter", modifiers=2)
+    browser.until("!document.getElementById('answer').hidden")
     fill(browser, "sql", "SELECT note FROM people")
     browser.press("Enter", modifiers=2)
     browser.until("!document.getElementById('error').hidden")
     assert "note" in browser.text("#error") and browser.run("document.activeElement.id") == "error"
+    # The error stands beside the button, and no former answer beneath a question it does not belong to.
+    assert browser.run("document.getElementById('ask').contains(document.getElementById('error'))")
+    assert browser.run("document.getElementById('answer').hidden") and browser.text("#answer") == ""
     browser.run("document.getElementById('leave').click()")
     assert browser.run("sessionStorage.length") == 0
     assert browser.run("document.getElementById('work').hidden")
+
+
+@needs_browser
+@pytest.mark.parametrize(
+    ("what", "part", "sql"),
+    [
+        ("MEDIAN", None, "SELECT MEDIAN(age) FROM people"),
+        ("QUANTILE", ("level", "0.25"), "SELECT QUANTILE(age, 0.25) FROM people"),
+        ("HISTOGRAM", ("bins", "4"), "SELECT HISTOGRAM(age, 4) FROM people"),
+    ],
+)
+def test_the_builder_makes_quantiles_and_histograms(
+    service: Running, browser: Browser, what: str, part: tuple[str, str] | None, sql: str
+) -> None:
+    log_in(browser, service)
+    browser.run(
+        f"(() => {{ const e = document.getElementById('what'); e.value = '{what}'; e.dispatchEvent(new Event('change')); }})()"
+    )
+    shown = [
+        name for name in ("level", "bins") if browser.run(f"!document.getElementById('{name}-part').hidden")
+    ]
+    assert shown == ([] if part is None else [part[0]])
+    if part is not None:
+        fill(browser, *part)
+    browser.run("document.getElementById('put').click()")
+    assert browser.run("document.getElementById('sql').value") == sql
+    browser.press("Enter", modifiers=2)
+    browser.until("!document.getElementById('answer').hidden")
+    if what == "HISTOGRAM":
+        assert browser.run("document.querySelectorAll('#answer tbody tr').length") == 4
+        assert "Each interval holds" in browser.text("#answer")
+    else:
+        assert "may miss the asked rank by" in browser.text("#answer")
+        assert "interval" not in browser.text("#answer")
+    assert browser.complaints() == []
+
+
+@needs_browser
+def test_each_quantile_has_its_own_rank_error_and_an_interval_its_own_words(
+    service: Running, browser: Browser
+) -> None:
+    log_in(browser, service)
+    fill(browser, "sql", "SELECT MIN(age), MEDIAN(age), COUNT(*) FROM people")
+    browser.run("document.getElementById('price').click()")
+    browser.until("!document.getElementById('priced').hidden")
+    priced = browser.text("#priced")
+    assert "1 % quantile of 'age'" in priced and "May miss the rank by" in priced and "Grid" not in priced
+    browser.run("document.getElementById('sql').focus()")
+    browser.press("Enter", modifiers=2)
+    browser.until("!document.getElementById('answer').hidden")
+    answer = browser.text("#answer")
+    assert "min_age: MIN is answered as the 1 % quantile." in answer
+    assert "median_age: the 50 % quantile." in answer
+    ranks = re.findall(r"may miss the asked rank by ([\d,]+) rows", answer)
+    assert len(set(ranks)) == 2
+    assert "over the rows that count (at most 2 with one value of household)" in answer
+    assert "whatever is in the table" not in answer
+
+
+@needs_browser
+def test_showing_a_former_question_again_is_free(service: Running, browser: Browser) -> None:
+    first = service.ask("SELECT SUM(age) FROM people WHERE city = 'Belém'", "bia", spend="1/9").json
+    log_in(browser, service, "bia")
+    spent = browser.run("document.querySelector('#budget meter').value")
+    browser.run("document.querySelector('#history button').click()")
+    browser.until("!document.getElementById('priced').hidden")
+    assert "You asked this before with this spend" in browser.text("#priced")
+    assert browser.run("document.getElementById('spend').value") == "1/9"
+    browser.run("document.getElementById('go').click()")
+    browser.until("!document.getElementById('answer').hidden")
+    assert "at no cost" in browser.text("#answer")
+    assert f"{first['rows'][0][0]:,.6g}"[:3] in browser.text("#answer .value")
+    assert browser.run("document.querySelector('#budget meter').value") == spent
 
 
 @needs_browser

@@ -42,6 +42,24 @@ def test_a_restart_keeps_what_was_spent_and_what_was_answered(tmp_path: Path) ->
         pass
 
 
+def test_a_cap_that_is_changed_in_the_file_alone_stops_the_start(tmp_path: Path) -> None:
+    file = write_service(tmp_path, more="caps = { ana = 0.5 }")
+    with running(file) as service:
+        tokens = service.tokens
+    for other in ("0.25", "0.75"):
+        file.write_text(file.read_text().replace("ana = 0.5 ", f"ana = {other} "))
+        with pytest.raises(AssertionError, match="velado ledger cap"), running(file, tokens):
+            pass
+        file.write_text(file.read_text().replace(f"ana = {other} ", "ana = 0.5 "))
+    with running(file, tokens) as service:
+        lower = {"dataset": "people", "analyst": "ana", "cap": 0.25}
+        assert "service file" in service.call("POST", "/v1/caps", lower, "root").json["note"]
+        assert "note" not in service.call("POST", "/v1/caps", {**lower, "analyst": "bia"}, "root").json
+    file.write_text(file.read_text().replace("ana = 0.5 ", "ana = 0.25 "))
+    with running(file, tokens) as service:
+        assert service.call("GET", "/v1/budget").json["budgets"][0]["you"]["cap"] == "1/4"
+
+
 def test_a_ledger_that_was_put_back_or_deleted_stops_the_service(tmp_path: Path) -> None:
     file = write_service(tmp_path, budget="{ epsilon = 1 }")
     ledger = tmp_path / "people.ledger"
@@ -111,12 +129,15 @@ def test_the_audit_file_tells_who_and_what_it_cost_and_no_value(tmp_path: Path) 
     assert (code, log) == (0, "")
     lines = [json.loads(line) for line in text.splitlines()]
     assert [(line["action"], line["outcome"]) for line in lines] == [
+        ("answer", "asked"),
         ("answer", "answered"),
+        ("answer", "asked"),
         ("answer", "query-refused"),
         ("token", "refused"),
     ]
-    assert lines[0]["analyst"] == "ana" and len(lines[0]["question"]) == 64 and Fraction(lines[0]["cost"]) > 0
-    assert lines[0]["duration"].startswith("<")
+    done = lines[1]
+    assert done["analyst"] == "ana" and len(done["question"]) == 64 and Fraction(done["cost"]) > 0
+    assert done["duration"].startswith("<")
     assert SECRET not in text and "Recife" not in text and service.tokens["ana"] not in text
     assert (tmp_path / "audit.jsonl").stat().st_mode & 0o777 == 0o600
 
@@ -131,7 +152,7 @@ def test_an_unexpected_error_is_a_fixed_sentence_and_the_log_has_its_place(tmp_p
     assert code == 0 and number in log and "tokens.py" in log and "no tokens" not in log
 
 
-def test_a_question_beyond_its_time_is_told_so(tmp_path: Path) -> None:
+def test_whoever_comes_while_all_are_at_work_is_turned_away_and_pays_nothing(tmp_path: Path) -> None:
     """One question at work and none waiting: whoever comes meanwhile is turned away, and nothing is spent."""
     file = write_service(tmp_path, limits="concurrent_queries = 1\nwaiting_queries = 0")
     with running(file) as service:

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from velado.apps.web.audit import Audit, coarse
 from velado.apps.web.settings import read_settings, settings_from
-from velado.errors import OutputError, SchemaError, VeladoError
+from velado.errors import SchemaError, VeladoError
 from velado.query.budget import Budget
 from velado.query.unit import Unit
 
@@ -102,24 +101,3 @@ def test_a_file_without_data_sets_or_none_at_all_is_an_error(tmp_path: Path) -> 
         read("title = 'x'")
     with pytest.raises(SchemaError):
         read_settings(tmp_path / "missing.toml")
-
-
-def test_durations_are_told_coarsely_and_the_audit_file_only_grows(tmp_path: Path) -> None:
-    assert [coarse(s) for s in (0.01, 0.099, 0.5, 5, 50, 500)] == [
-        "<0.1s",
-        "<0.1s",
-        "<1s",
-        "<10s",
-        "<100s",
-        ">=100s",
-    ]
-    file = tmp_path / "audit.jsonl"
-    file.write_text("before\n")
-    audit = Audit(file)
-    audit.write("answer", "answered", analyst="ana\nmallory", seconds=0.2)
-    audit.close()
-    audit.write("answer", "late")
-    lines = file.read_text().splitlines()
-    assert lines[0] == "before" and len(lines) == 2 and "ana\\nmallory" in lines[1]
-    with pytest.raises(OutputError):
-        Audit(tmp_path / "nowhere" / "audit.jsonl")

@@ -99,8 +99,7 @@ def test_students_interval_is_the_textbooks() -> None:
 
 
 def test_the_bootstrap_interval_agrees_with_the_binomial() -> None:
-    correct = np.arange(1000) < 800
-    found = bootstrap_interval(correct, np.random.default_rng(1), draws=20_000)
+    found = bootstrap_interval(0.8, 1000, np.random.default_rng(1), draws=20_000)
     half = 1.96 * (0.8 * 0.2 / 1000) ** 0.5
     assert found.mean == 0.8
     assert (found.low, found.high) == pytest.approx((0.8 - half, 0.8 + half), abs=2e-3)

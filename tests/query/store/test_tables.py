@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from velado.errors import LedgerError
+from velado.errors import LedgerError, ParameterError
 from velado.query.budget import Budget
 from velado.query.one_off import account_of, has_ledger
-from velado.query.store import TableIdentity, address_of, claim, ledger_known
+from velado.query.store import TableIdentity, address_of, agree_version, claim, ledger_known
 
 
 @pytest.fixture
@@ -86,3 +86,13 @@ def test_first_questions_at_once_share_one_ledger(table: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
         places = list(pool.map(lambda _: ask(table), range(16)))
     assert len(set(places)) == 1
+
+
+def test_a_changed_table_needs_a_new_declared_version(table: Path, tmp_path: Path) -> None:
+    ledger = address_of(tmp_path / "a.ledger")
+    agree_version(ledger, "1", "content a")
+    agree_version(ledger, "1", "content a")
+    with pytest.raises(ParameterError, match="new version"):
+        agree_version(ledger, "1", "content b")
+    agree_version(ledger, "2", "content b")
+    agree_version(address_of(tmp_path / "other.ledger"), "1", "content b")

@@ -162,12 +162,28 @@ def test_one_seed_gives_no_interval_and_decides_nothing(made) -> None:
         RISK | {("mondrian", 3): 0.3, ("progressive", 3): 0.3},
     )
     assert study.quality.get_column("accuracy_low").null_count() == study.quality.height
+    assert study.quality.get_column("drop_accuracy_low").null_count() == study.quality.height
+    known = pl.DataFrame(study.results.to_dicts(), schema=SCHEMA).with_columns(
+        test_rows=pl.lit(400, dtype=pl.Int64)
+    )
+    row = Study.of(study.material, known, known.height).quality.row(0, named=True)
+    half = 1.96 * (0.93 * 0.07 / 400) ** 0.5
+    assert (row["accuracy_low"], row["accuracy_high"]) == pytest.approx((0.93 - half, 0.93 + half), abs=5e-3)
+    assert row["auc_low"] is None and row["drop_accuracy_low"] is None
     assert "in one seed, which decides nothing" in " ".join(recommend(study, "en")["sentences"])
 
 
 def test_what_was_not_tested_is_listed(made) -> None:
     listed = " ".join(not_tested(made(BASE, RISK), "en"))
-    for words in ("mdav", "xgboost", "paper-gok", "k = 3, 6", "not tuned", "One table and one target"):
+    for words in (
+        "mdav",
+        "xgboost",
+        "paper-gok",
+        "k = 3, 6",
+        "not tuned",
+        "One table and one target",
+        "75 % of the rows",
+    ):
         assert words in listed
     assert "mondrian" not in listed
 

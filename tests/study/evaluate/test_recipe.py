@@ -96,3 +96,18 @@ def test_rows_without_a_target_are_counted_and_left_out(example) -> None:
     path.write_text("\n".join(lines) + "\n", "utf-8")
     material = load(example.study)
     assert (material.dropped, material.table.rows) == (1, 239)
+
+
+def test_the_tutorial_names_every_key_and_every_choice(example) -> None:
+    from pathlib import Path
+
+    from velado.measure.models.registry import MODELS
+    from velado.study.evaluate.protocols import PROTOCOLS
+    from velado.study.evaluate.recipe import LOSSES, RISKS
+
+    page = Path(__file__).resolve().parents[3] / "docs" / "tutorial" / "choose-k.md"
+    text = page.read_text("utf-8").partition("## All the words")[2]
+    document = load(example.study).recipe.to_dict()
+    keys = [key for section in document.values() for key in section] + ["features", "per", "most_risk"]
+    names = [part.name for part in (*MODELS, *PROTOCOLS)]
+    assert [word for word in (*keys, *names, *LOSSES, *RISKS) if f"`{word}`" not in text] == []

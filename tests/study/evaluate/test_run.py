@@ -121,7 +121,7 @@ def test_two_studies_in_one_folder_at_a_time_are_refused(example, tmp_path: Path
     from velado.study.evaluate.work import SCHEMA
 
     store = CellStore(tmp_path / "out", SCHEMA)
-    store.open()
+    store.begin()
     with store.alone(), pytest.raises(OutputError, match="Another process"):
         evaluate(example.study, tmp_path / "out", jobs=1)
 
@@ -172,7 +172,7 @@ def test_a_process_that_dies_takes_its_own_cells_with_it_and_nothing_else(
     monkeypatch.setattr(workers, "compute", die_at_k_six)
     material = load(example.change(("seeds = [0, 1]", "seeds = [0]"), ('"mondrian", ', "")))
     store = CellStore(tmp_path / "out", SCHEMA)
-    store.open()
+    store.begin()
     jobs = plan(material)
     finished = list(compute_all(jobs, material, store, 2))
     assert len(finished) == len(jobs)

@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 from velado.apps.cli import show
-from velado.apps.cli.words import number, percent, say
+from velado.apps.cli.words import number, say
 
 PROMISE = {"epsilon": "query_promise_epsilon", "rho": "query_promise_rho"}
 TYPE = {"guaranteed": "query_type_guaranteed", "guaranteed-if": "query_type_guaranteed-if"}
@@ -19,7 +19,11 @@ GAP = 3
 
 
 def show_answer(
-    answer: Any, notes: list[tuple[str, dict[str, Any]]], schema: Any, lang: str, delta: Fraction | None = None
+    answer: Any,
+    notes: list[tuple[str, dict[str, Any]]],
+    schema: Any,
+    lang: str,
+    delta: Fraction | None = None,
 ) -> None:
     """The numbers and how they are to be read, then promise, cost, what the ledger has to say, and any warning."""
     _show_numbers(answer, lang)
@@ -30,8 +34,9 @@ def show_answer(
     charge = amount(promise[measure], lang)
     kind = say(lang, TYPE[promise["type"]])
     show.line(say(lang, PROMISE[measure], type=kind, cost=charge, unit=_unit_text(promise, lang)))
-    if measure == "rho" and (text := _implied(promise, delta, lang)):
-        show.line(text)
+    implied = _implied(promise, delta, lang) if measure == "rho" else None
+    if implied is not None:
+        show.line(implied)
     parts = {"left": amount(cost["left"], lang), "budget": amount(cost["budget"], lang)}
     if answer.stored:
         show.line(say(lang, "query_cost_stored", **parts))
@@ -108,9 +113,7 @@ def _readings(answer: Any, lang: str) -> list[str]:
         rows = say(lang, "query_every_row")
         if promise["mode"] != "strict":
             rows = say(lang, "query_rows_that_count", rows=promise["most_rows"], column=promise["column"])
-        out.append(
-            say(lang, "query_interval", rows=rows, confidence=percent(answer.how["confidence"], lang))
-        )
+        out.append(say(lang, "query_interval", rows=rows, confidence=_level(answer.how["confidence"], lang)))
     return out
 
 
@@ -121,13 +124,14 @@ def _rank(value: Mapping[str, Any], lang: str) -> str:
         lang,
         key,
         rows=number(math.ceil(told["rows"]), lang),
-        confidence=percent(told["confidence"], lang),
+        confidence=_level(told["confidence"], lang),
         candidates=number(value["candidates"], lang),
     )
 
 
-def _level(level: str, lang: str) -> str:
-    text = f"{float(100 * Fraction(level)):.6g}%"
+def _level(level: str | float, lang: str) -> str:
+    """A level or a confidence in percent, with the digits it has: 99.99% is not 100%."""
+    text = f"{float(100 * Fraction(str(level))):.6g}%"
     return text if lang == "en" else text.replace(".", ",")
 
 
@@ -173,7 +177,7 @@ def show_price(told: dict[str, Any], asked: Any, lang: str, as_json: bool) -> No
             row.insert(-1, "-" if off is None else _rank_rows(off, lang))
     show.table(say(lang, "query_price_title"), [say(lang, key) for key in heads], rows)
     if ranks:
-        show.line(say(lang, "query_price_rank", confidence=percent(ranks[0]["confidence"], lang)))
+        show.line(say(lang, "query_price_rank", confidence=_level(ranks[0]["confidence"], lang)))
     total, most = (amount(cost, lang) for cost in (told["charge"], asked.total))
     show.line(say(lang, "query_price_total", measure=told["measure"], cost=total, asked=most))
 

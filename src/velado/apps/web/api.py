@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request
@@ -15,6 +16,9 @@ from velado.apps.web.shelf import Shelved
 from velado.apps.web.tokens import Token
 from velado.errors import LedgerError
 from velado.query.answer import Answer
+from velado.query.ledger import State
+from velado.query.session_settings import confidence_level
+from velado.query.unit_of_account import people_state
 
 router = APIRouter()
 
@@ -36,30 +40,36 @@ Caller = Annotated[Token, Depends(caller)]
 
 @router.post("/v1/answers", responses=PAYING, summary="Ask; the answer is paid from the budget")
 async def ask(question: Question, token: Caller, request: Request) -> JSONResponse:
-    """The noisy answer with its interval, its promise and its cost. The same question again costs nothing."""
+    """The noisy answer with its interval, its promise and its cost. The same question with the same spend again costs nothing."""
     service = service_of(request)
     async with service.noted("answer", token, question.dataset) as note:
         shelved, spend = _checked(service, token, question)
-        answer = await service.work(
-            lambda: shelved.session.answer(
+
+        def job() -> tuple[Answer, JSONResponse]:
+            found = shelved.session.answer(
                 question.sql, spend=spend, analyst=token.analyst, confidence=question.confidence
             )
-        )
+            # Written in the thread too: a long reply must not keep other requests waiting.
+            return found, JSONResponse(_shown(found, service))
+
+        answer, reply = await service.work(job, request.receive)
         note |= {"question": answer.entry, "cost": str(answer.cost["spent"])}
         note["outcome"] = "stored" if answer.stored else "answered"
-        shelved.history.remember(answer.entry, str(answer.cost["asked"]))
     service.metrics.answer(question.dataset, answer.stored)
-    return JSONResponse(_shown(answer, service))
+    return reply
 
 
 @router.post("/v1/price", responses=ERRORS, summary="What a question would cost and how noisy it would be")
 async def price(question: Question, token: Caller, request: Request) -> JSONResponse:
-    """Mechanisms, scales and cost, from public metadata alone. Nothing is asked, spent or looked at."""
+    """Mechanisms, scales and cost, from public metadata alone. Nothing is asked, spent or looked at.
+
+    Whether an answer is stored is not told: it depends on whether the table changed since, and nobody paid to know that.
+    """
     service = service_of(request)
     async with service.noted("price", token, question.dataset) as note:
         shelved, spend = _checked(service, token, question)
+        sure = confidence_level(question.confidence)
         plan = await service.work(lambda: shelved.session.price(question.sql, spend))
-        stored = await service.work(lambda: shelved.is_stored(plan, spend))
         state = await service.work(shelved.ledger.state)
         note["cost"] = "0"
     own = state.by_analyst.get(token.analyst, Fraction(0))
@@ -67,11 +77,10 @@ async def price(question: Question, token: Caller, request: Request) -> JSONResp
     return JSONResponse(
         {
             "dataset": question.dataset,
-            "plan": plan.to_dict(),
+            "plan": plan.to_dict(sure),
             "cost": {"measure": plan.measure, "charge": str(plan.charge), "about": float(plan.charge)},
             "left": {"exact": str(left), "about": float(left)},
-            "stored": stored,
-            "enough": stored or plan.charge <= left,
+            "enough": plan.charge <= left,
             "guarantee": shelved.session.guarantee(plan.charge),
         }
     )
@@ -93,7 +102,7 @@ async def budget(token: Caller, request: Request) -> JSONResponse:
     out = []
     for name, shelved in service.shelf.datasets.items():
         if token.may_ask(name):
-            state = await service.work(shelved.ledger.state)
+            state = await service.work(partial(_account, shelved))
             own = state.by_analyst.get(token.analyst, Fraction(0))
             cap = state.caps.get(token.analyst)
             whole = state.to_dict()
@@ -117,7 +126,7 @@ async def budget(token: Caller, request: Request) -> JSONResponse:
 async def asked(
     dataset: str, token: Caller, request: Request, most: Annotated[int, Query(ge=1, le=1000)] = 100
 ) -> JSONResponse:
-    """The questions you paid for, the newest first, as the ledger has them. Ask one again to see its answer, free."""
+    """The questions you paid for, the newest first, as the ledger has them. Ask one again with its spend to see its answer, free."""
     service = service_of(request)
     shelved = service.dataset(token, dataset)
     found = await service.work(lambda: shelved.history.of(token.analyst, most))
@@ -134,7 +143,10 @@ async def set_cap(cap: Cap, token: Caller, request: Request) -> JSONResponse:
         shelved = service.dataset(service.owner(token), cap.dataset)
         most = amount(cap.cap) or Fraction(0)
         await service.work(lambda: shelved.ledger.set_cap(cap.analyst, most))
-    return JSONResponse({"dataset": cap.dataset, "analyst": cap.analyst, "cap": str(most)})
+    out = {"dataset": cap.dataset, "analyst": cap.analyst, "cap": str(most)}
+    if cap.analyst in shelved.settings.caps:
+        out["note"] = "Write the new cap in the service file too, or the next start is refused."
+    return JSONResponse(out)
 
 
 @router.post("/v1/budget/raise", responses=OWNERS, summary="Raise the budget, with a reason")
@@ -161,7 +173,7 @@ async def verify(dataset: str, token: Caller, request: Request) -> JSONResponse:
     async with service.noted("verify", token, dataset):
         shelved = service.dataset(service.owner(token), dataset)
         try:
-            state = await service.work(shelved.ledger.verify)
+            state = await service.work(lambda: people_state(shelved.ledger, shelved.ledger.verify()))
         except LedgerError as error:
             # Elsewhere these sentences stay in the private log; the owner is who they are for.
             raise failures.Problem(503, "ledger", error.what, error.why, error.fix) from None
@@ -170,10 +182,14 @@ async def verify(dataset: str, token: Caller, request: Request) -> JSONResponse:
 
 @router.get("/metrics", responses=OWNERS, summary="Counts for Prometheus; for owners")
 async def metrics(token: Caller, request: Request) -> PlainTextResponse:
-    """Requests, refusals, answers, latency and budget. Needs an owner's token, on loopback too."""
+    """Requests, refusals, answers, latency and budget, of the token's data sets. Needs an owner's token, on loopback too."""
     service = service_of(request)
     service.owner(token)
-    states = {name: await service.work(s.ledger.state) for name, s in service.shelf.datasets.items()}
+    states = {
+        name: await service.work(shelved.ledger.state)
+        for name, shelved in service.shelf.datasets.items()
+        if token.may_ask(name)
+    }
     return PlainTextResponse(service.all_metrics().text(states), media_type="text/plain; version=0.0.4")
 
 
@@ -190,6 +206,11 @@ def _checked(service: Service, token: Token, question: Question) -> tuple[Shelve
     if len(question.sql) > most:
         raise failures.too_long(most)
     return shelved, amount(question.spend)
+
+
+def _account(shelved: Shelved) -> State:
+    """The account without the entry that says what unit it is about."""
+    return people_state(shelved.ledger, shelved.ledger.state())
 
 
 def _shown(answer: Answer, service: Service) -> dict[str, Any]:

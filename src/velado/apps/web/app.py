@@ -44,6 +44,8 @@ def create_app(settings: Settings) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         lifespan=lifespan,
+        # A redirect would repeat the address that a client or proxy named.
+        redirect_slashes=False,
     )
     app.state.service = service
     app.add_middleware(

@@ -5,24 +5,28 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Strict
 
 from velado.apps.web import failures
 
 # An exponent or a thousand digits would take a long time to become a fraction.
 _AMOUNT = re.compile(r"[0-9]{1,12}([./][0-9]{1,18})?\Z")
 _STRICT = {"extra": "forbid"}
+# Otherwise true would be read as 1.
+Number = Annotated[float, Strict()]
 
 
 @dataclass
 class Question:
-    """One query. *spend* is the most it may cost: a number, or a text such as "1/3"."""
+    """One query. *spend* is the most it may cost: a number, or a text such as "1/3". Another spend is another question."""
 
     __pydantic_config__: ClassVar[dict[str, Any]] = _STRICT
     dataset: str
     sql: str
-    spend: float | str | None = None
-    confidence: float = 0.95
+    spend: Number | str | None = None
+    confidence: Number = 0.95
 
 
 @dataclass
@@ -32,7 +36,7 @@ class Cap:
     __pydantic_config__: ClassVar[dict[str, Any]] = _STRICT
     dataset: str
     analyst: str
-    cap: float | str
+    cap: Number | str
 
 
 @dataclass
@@ -41,7 +45,7 @@ class Raise:
 
     __pydantic_config__: ClassVar[dict[str, Any]] = _STRICT
     dataset: str
-    total: float | str
+    total: Number | str
     reason: str
 
 

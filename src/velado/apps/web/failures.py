@@ -145,7 +145,7 @@ def too_many_tries(wait: float) -> Problem:
         429,
         "tries",
         "Too many wrong tokens were tried from this address.",
-        "Guessing is slowed down for everybody at the address.",
+        "Guessing is slowed down; tokens that are in force are served all the same.",
         "Wait for the seconds the Retry-After header names, then send the right token.",
         wait,
     )
@@ -207,13 +207,47 @@ def too_busy() -> Problem:
     )
 
 
+def waited_too_long() -> Problem:
+    """For a query whose time was up before its turn came."""
+    return Problem(
+        503,
+        "busy",
+        "The question's turn did not come in time.",
+        "Others were at work all the while. Nothing was spent on this one.",
+        "Ask again in a moment.",
+        1,
+    )
+
+
+def left() -> Problem:
+    """For a query whose client closed the connection before its turn came; only the audit file sees it."""
+    return Problem(
+        499,
+        "left",
+        "The client left before the question's turn came.",
+        "Nothing was spent on it.",
+        "Keep the connection open until the reply.",
+    )
+
+
+def no_audit() -> Problem:
+    """For what would change a ledger while it cannot be written down who asked."""
+    return Problem(
+        503,
+        "audit",
+        "The service cannot write down who asks what.",
+        "What leaves no trace is not answered. Nothing was spent.",
+        "Tell the owner of the service, who finds the reason in the private log.",
+    )
+
+
 def too_long_at_work() -> Problem:
     """For a query that goes on beyond its time; it may have been paid."""
     return Problem(
         504,
         "time",
         "The question was not answered in time.",
-        "It may have been paid already. If its answer is recorded, asking the same again costs nothing.",
+        "It may have been paid already. If its answer is recorded, asking the same again, with the same spend, costs nothing.",
         "Ask the same again later, or ask something smaller.",
     )
 

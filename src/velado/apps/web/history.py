@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections import OrderedDict, defaultdict, deque
+from collections import defaultdict, deque
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any, Protocol
@@ -26,8 +26,8 @@ class Chained(Protocol):
 class History:
     """Each analyst's last questions, read from the ledger's entries as they come. Safe among threads.
 
-    The ledger keeps what a question cost but not what it was allowed to cost; that is remembered for questions this
-    process answered, so that asking again names the same and is free.
+    Each has what it was allowed to cost, as the ledger wrote it down (null where an older version of velado did not), so that
+    asking again names the same spend and is free, after a restart too.
     """
 
     def __init__(self, ledger: Chained) -> None:
@@ -35,14 +35,6 @@ class History:
         self._lock = threading.Lock()
         self._read = 0
         self._asked: defaultdict[str, deque[dict[str, Any]]] = defaultdict(lambda: deque(maxlen=KEPT))
-        self._spends: OrderedDict[str, str] = OrderedDict()
-
-    def remember(self, question: str, spend: str) -> None:
-        """What the question was allowed to cost."""
-        with self._lock:
-            self._spends[question] = spend
-            if len(self._spends) > 10 * KEPT:
-                self._spends.popitem(last=False)
 
     def of(self, analyst: str, most: int) -> list[dict[str, Any]]:
         """The analyst's last questions, the newest first."""
@@ -63,14 +55,14 @@ class History:
                     "sql": sql_of(said["text"]),
                     "cost": said["cost"],
                     "about": float(Fraction(said["cost"])),
-                    "spend": self._spends.get(said["question"]),
+                    "spend": json.loads(said["text"]).get("spend"),
                 }
                 for said in reversed(found)
             ]
 
 
 def sql_of(canonical: str) -> str:
-    """A canonical query as SQL that means the same."""
+    """A canonical query, as the ledger has it, as SQL that means the same."""
     form = json.loads(canonical)
     parts = [_name(key) for key in form["keys"]] + [_aggregate(*item) for item in form["aggregates"]]
     out = f"SELECT {', '.join(parts)} FROM {_name(form['table'])}"

@@ -64,7 +64,7 @@ class Metrics:
             self._seconds += other["seconds"]
 
     def text(self, states: Mapping[str, State]) -> str:
-        """Everything in Prometheus' text format, version 0.0.4."""
+        """Everything in Prometheus' text format, version 0.0.4; of the data sets, only those of *states*."""
         with self._lock:
             lines = _family("velado_requests_total", "counter", "Requests by route and status.")
             lines += [
@@ -80,6 +80,7 @@ class Metrics:
             lines += [
                 f'velado_answers_total{{dataset="{_label(name)}",kind="{kind}"}} {count}'
                 for (name, kind), count in sorted(self._answers.items())
+                if name in states
             ]
             lines += _family("velado_request_seconds", "histogram", "Time from request to reply.")
             below = 0

@@ -1,7 +1,8 @@
 """The service is run: a socket, TLS if asked, time limits for slow clients, and an orderly end.
 
-On SIGTERM or Ctrl+C no new connection is taken, running questions end (each within its time limit), and only then are the ledgers
-closed. A question that is killed all the same has been paid and its answer is lost: budget is lost, never privacy.
+On SIGTERM or Ctrl+C no new connection is taken, running questions end, and only then are the ledgers closed. This takes at most a
+query's time limit and a few seconds; then the process ends whatever still runs. A question that is cut off has been paid and its
+answer is lost: budget is lost, never privacy.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import logging
+import math
+import os
 import signal
 import socket
 import ssl
@@ -16,6 +19,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from velado.apps.web.gate import HEADER_BYTES
@@ -23,7 +27,6 @@ from velado.apps.web.settings import Settings, read_settings
 from velado.errors import MissingExtra, ParameterError
 
 HEADER_SECONDS = 10.0
-GRACE = 5.0
 
 
 @dataclass(frozen=True)
@@ -73,9 +76,11 @@ def serve(settings: Settings, taken: socket.socket, where: Listening, ready: Cal
     import uvicorn
 
     from velado.apps.web.app import create_app
+    from velado.apps.web.service import GRACE
 
     _log_privately()
     app = create_app(settings)
+    service = app.state.service
     config = uvicorn.Config(
         app,
         http=_patient_for(HEADER_SECONDS),
@@ -88,14 +93,14 @@ def serve(settings: Settings, taken: socket.socket, where: Listening, ready: Cal
         limit_concurrency=settings.limits.connections,
         h11_max_incomplete_event_size=HEADER_BYTES,
         timeout_keep_alive=15,
-        timeout_graceful_shutdown=int(settings.limits.query_seconds + GRACE),
+        timeout_graceful_shutdown=math.ceil(settings.limits.query_seconds + GRACE) + 1,
         ssl_certfile=where.certificate,
         ssl_keyfile=where.key,
     )
     try:
         config.load()
     except (OSError, ssl.SSLError):
-        app.state.service.close()
+        service.close()
         raise ParameterError(
             "The certificate or its key cannot be used.",
             "Without them there is no TLS.",
@@ -106,8 +111,20 @@ def serve(settings: Settings, taken: socket.socket, where: Listening, ready: Cal
     # Uvicorn ends gracefully and then raises the signal again; this process is to end with code 0.
     for name in (signal.SIGTERM, signal.SIGINT):
         signal.signal(name, _ignore)
+
+    class Server(uvicorn.Server):  # type: ignore[misc, unused-ignore]  # Any where uvicorn is not installed
+        def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+            service.stop()
+            super().handle_exit(sig, frame)
+
     ready()
-    uvicorn.Server(config).run(sockets=[taken])
+    Server(config).run(sockets=[taken])
+    # The application's own end has closed it; asked again, it says whether a thread is left behind.
+    if not service.close():
+        sys.stdout.flush()
+        sys.stderr.flush()
+        # Python's own end could wait for libraries whose threads still compute.
+        os._exit(0)
 
 
 def check_transport(host: str, certificate: Path | None, key: Path | None, plain_http: bool) -> bool:

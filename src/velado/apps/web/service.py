@@ -6,9 +6,9 @@ import asyncio
 import contextlib
 import json
 import os
+import threading
 import time
-from collections.abc import AsyncIterator, Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
@@ -19,11 +19,19 @@ from velado.apps.web.metrics import Metrics
 from velado.apps.web.settings import Settings
 from velado.apps.web.shelf import Shelf, Shelved
 from velado.apps.web.tokens import Token, Tokens
-from velado.errors import InputError
+from velado.apps.web.turns import Turns
+from velado.errors import InputError, OutputError, VeladoError
+from velado.randomness import secure
 
 Result = TypeVar("Result")
 GRACE = 2.0
 """Seconds beyond the query's own limit before the reply is given up."""
+CLOSING = 3.0
+"""Seconds that closing ledgers and engines may take; a thread that ignores its time may hold one of them."""
+LASTING = frozenset({"answer", "cap", "raise"})
+"""What changes a ledger: it is written down before it is done, or it is not done."""
+
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 
 
 class Service:
@@ -38,14 +46,44 @@ class Service:
         self.shelf = Shelf(settings)
         self._rate = Buckets(limits.requests_per_minute, limits.burst)
         self._tries = Buckets(limits.failed_tokens_per_minute, max(1, int(limits.failed_tokens_per_minute)))
-        self._threads = ThreadPoolExecutor(limits.concurrent_queries, thread_name_prefix="velado-query")
-        self._running = 0
+        self._turns = Turns(limits.concurrent_queries, limits.waiting_queries)
+        self._stopping: float | None = None
+        self._ended: bool | None = None
 
-    def close(self) -> None:
-        """Running questions end (each is bounded by its time limit), then ledgers and files are closed."""
-        self._threads.shutdown(wait=True, cancel_futures=True)
-        self.shelf.close()
-        self.audit.close()
+    def stop(self) -> None:
+        """The time that running questions still have begins now, if it has not begun."""
+        self._stopping = self._stopping or time.monotonic()
+
+    def close(self) -> bool:
+        """Ledgers and files are closed; whether all questions ended before, within a query's time from `stop`.
+
+        If not, the process must be ended without waiting for its threads. Their questions are paid and their answers
+        lost: budget is lost, never privacy.
+        """
+        if self._ended is not None:
+            return self._ended
+        self.stop()
+        until = (self._stopping or 0.0) + self.settings.limits.query_seconds + GRACE
+        ended = self._turns.close(until)
+        if not ended:
+            failures.LOG.warning(
+                "a question went on beyond its time at the end; if it is paid, it stays paid"
+            )
+        closing = threading.Thread(target=self._give_back, name="velado-closing", daemon=True)
+        closing.start()
+        closing.join(CLOSING)
+        self._ended = ended and not closing.is_alive()
+        return self._ended
+
+    def _give_back(self) -> None:
+        try:
+            self.audit.close()
+            # Ledgers first: what matters most is closed even if an engine does not let go.
+            for shelved in self.shelf.datasets.values():
+                shelved.ledger.close()
+            self.shelf.close()
+        except (VeladoError, OSError) as error:
+            failures.unexpected(error)
 
     def share(self) -> None:
         """This process's counts stand where the service's other processes read them; whole or not at all."""
@@ -67,10 +105,10 @@ class Service:
         return whole
 
     def caller(self, authorization: str | None, address: str) -> Token:
-        """The token of a request, within its rate, or the Problem why there is none."""
-        wait = self._tries.wait(address)
-        if wait > 0:
-            raise failures.too_many_tries(wait)
+        """The token of a request, within its rate, or the Problem why there is none.
+
+        Wrong tokens are slowed down by address; a right one is served whatever others at its address tried.
+        """
         scheme, _, text = (authorization or "").partition(" ")
         token: Token | None = None
         if scheme.lower() == "bearer" and 0 < len(text) <= 200:
@@ -81,12 +119,14 @@ class Service:
         if token is None or token.state(datetime.now(UTC)) != "valid":
             # A request without any token is no guess, and must not shut out those who share the address.
             if authorization is not None:
-                self._tries.take(address)
-                self.audit.write("token", "refused", token=None if token is None else token.id)
+                wait = self._tries.take(address)
+                if wait > 0:
+                    raise failures.too_many_tries(wait)
+                self._note("token", "refused", token=None if token is None else token.id)
             raise failures.no_token()
         wait = self._rate.take(token.id)
         if wait > 0:
-            self.audit.write("rate", "refused", analyst=token.analyst, token=token.id)
+            self._note("rate", "refused", analyst=token.analyst, token=token.id)
             raise failures.too_often(wait)
         return token
 
@@ -103,33 +143,57 @@ class Service:
             raise failures.no_dataset()
         return found
 
-    async def work(self, job: Callable[[], Result]) -> Result:
-        """The job's result, from one of the few threads that run questions; too many waiting are turned away."""
-        limits = self.settings.limits
-        if self._running >= limits.concurrent_queries + limits.waiting_queries:
-            raise failures.too_busy()
-        self._running += 1
-        future = asyncio.get_running_loop().run_in_executor(self._threads, job)
-        future.add_done_callback(self._ended)
-        try:
-            # A thread cannot be stopped: the engine has its own limit, and this one is for whatever ignores it.
-            # Time spent waiting for a thread counts too.
-            return await asyncio.wait_for(asyncio.shield(future), limits.query_seconds + GRACE)
-        except TimeoutError:
-            raise failures.too_long_at_work() from None
+    async def work(self, job: Callable[[], Result], receive: Receive | None = None) -> Result:
+        """The job's result, from one of the few threads that run questions; too many waiting are turned away.
 
-    def _ended(self, future: asyncio.Future[Any]) -> None:
-        self._running -= 1
-        if not future.cancelled():
-            future.exception()
+        Waiting for a thread counts as time. A job that waited too long, or whose client left meanwhile (*receive* tells),
+        is dropped before it begins, so nothing is paid. One that has begun goes on: its answer is recorded and free later.
+        """
+        seconds = self.settings.limits.query_seconds
+        until = time.monotonic() + seconds
+        future = self._turns.take(job, until)
+        result = asyncio.wrap_future(future)
+        leaving = None if receive is None else asyncio.create_task(_left(receive))
+        try:
+            watched: set[asyncio.Future[Any]] = {result} if leaving is None else {result, leaving}
+            await asyncio.wait(watched, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+            if not result.done() and future.cancel():
+                raise failures.waited_too_long() if time.monotonic() >= until else failures.left()
+            # A thread cannot be stopped: the engine has its own limit, and this one is for whatever ignores it.
+            await asyncio.wait({result}, timeout=until + GRACE - time.monotonic())
+            if not result.done():
+                raise failures.too_long_at_work()
+            return result.result()
+        finally:
+            if leaving is not None:
+                leaving.cancel()
+            # A request that was cancelled takes a job that has not begun along.
+            result.cancel()
 
     @contextlib.asynccontextmanager
     async def noted(
         self, action: str, token: Token, dataset: str | None = None
     ) -> AsyncIterator[dict[str, str]]:
-        """What happens inside is written to the audit file with its outcome; the dictionary takes question and cost."""
+        """What happens inside is written to the audit file with its outcome; the dictionary takes question and cost.
+
+        What changes a ledger is also written before it begins, and refused where that fails: a file that cannot be
+        written must not cost anybody budget. Both lines carry the same id.
+        """
         started = time.monotonic()
         found: dict[str, str] = {}
+        about: dict[str, Any] = {
+            "analyst": token.analyst,
+            "token": token.id,
+            "request": secure().randbytes(6).hex(),
+        }
+        if dataset is not None and dataset in self.shelf.datasets:
+            about["dataset"] = dataset
+        if action in LASTING:
+            try:
+                self.audit.write(action, "asked", **about)
+            except OutputError as error:
+                failures.LOG.error("audit: %s", error.what)
+                raise failures.no_audit() from None
         outcome = "interrupted"
         try:
             yield found
@@ -139,12 +203,17 @@ class Service:
             outcome = problem.code
             raise problem from None
         finally:
-            self.audit.write(
-                action,
-                outcome,
-                analyst=token.analyst,
-                token=token.id,
-                dataset=dataset if dataset in self.shelf.datasets else None,
-                seconds=time.monotonic() - started,
-                **found,
-            )
+            self._note(action, outcome, seconds=time.monotonic() - started, **about, **found)
+
+    def _note(self, action: str, outcome: str, *, seconds: float | None = None, **about: Any) -> None:
+        """A line of the audit file about what is already decided; if it fails, the private log says so."""
+        try:
+            self.audit.write(action, outcome, seconds=seconds, **about)
+        except OutputError as error:
+            failures.LOG.error("audit: %s", error.what)
+
+
+async def _left(receive: Receive) -> None:
+    """Ends when the client does."""
+    while (await receive())["type"] != "http.disconnect":
+        pass

@@ -56,7 +56,8 @@ class Limits:
 class Dataset:
     """One table that may be asked: where its rows and its ledger are, and what the owner declared.
 
-    Either *file*, or *url* and *relation* of PostgreSQL. *unit* None is the unit the schema declares.
+    Either *file*, or *url* and *relation* of PostgreSQL. *unit* None is the unit the schema declares. *version* is the public
+    name of the table's content: a changed table must be given a new one.
     """
 
     name: str
@@ -72,6 +73,7 @@ class Dataset:
     extremes: Literal["quantile", "bound"] = "quantile"
     caps: Mapping[str, Fraction] = field(default_factory=dict)
     title: str = ""
+    version: str = "1"
 
 
 @dataclass(frozen=True)
@@ -155,6 +157,7 @@ _DATASET_KEYS = (
     "extremes",
     "caps",
     "title",
+    "version",
 )
 
 
@@ -191,6 +194,7 @@ def _dataset(name: str, entry: Any, folder: Path) -> Dataset:
         extremes="bound" if extremes == "bound" else "quantile",
         caps=_caps(entry.get("caps", {}), where),
         title=_text(entry, "title", where, ""),
+        version=_text(entry, "version", where, "1"),
     )
 
 

@@ -17,17 +17,17 @@ from velado.apps.web.settings import Dataset, Settings
 from velado.data.io import read_schema
 from velado.data.schema import Schema
 from velado.errors import LedgerError, ParameterError, QueryRefused
+from velado.query.answer import short
 from velado.query.domains import key_of
 from velado.query.engines import engine_for_file, engine_for_postgres
 from velado.query.needs import Engine
-from velado.query.plan import Plan
-from velado.query.question import fingerprint
 from velado.query.session import Session
 from velado.query.sql_names import queryable
 from velado.query.store import (
     ChainedLedger,
     TableIdentity,
     address_of,
+    agree_version,
     claim,
     create_ledger,
     ledger_exists,
@@ -48,12 +48,6 @@ class Shelved:
     engine: Engine
     history: History
     public: dict[str, Any]
-
-    def is_stored(self, plan: Plan, spend: Fraction | None) -> bool:
-        """Whether the ledger holds the answer of this plan already, so that asking costs nothing."""
-        limit = self.session.each if spend is None else spend
-        question = fingerprint(plan, self.engine.version, limit, self.settings.extremes)
-        return bool(plan.draws) and self.ledger.stored(question) is not None
 
 
 class Shelf:
@@ -86,6 +80,7 @@ def _open(dataset: Dataset, seconds: float) -> Shelved:
             engine = engine_for_file(dataset.file, schema, unit)
         else:
             engine = engine_for_postgres(dataset.url or "", dataset.relation or "", schema, unit)
+        agree_version(address_of(dataset.ledger), dataset.version, engine.version)
         session = Session(
             engine,
             unit,
@@ -95,6 +90,7 @@ def _open(dataset: Dataset, seconds: float) -> Shelved:
             each=dataset.each,
             extremes=dataset.extremes,
             seconds=seconds,
+            version=dataset.version,
         )
         return Shelved(dataset, session, ledger, engine, History(ledger), _public(dataset, schema, session))
     except BaseException:
@@ -103,7 +99,7 @@ def _open(dataset: Dataset, seconds: float) -> Shelved:
 
 
 def _ledger(dataset: Dataset) -> ChainedLedger:
-    """The data set's ledger, made if there is none; its caps too. A budget that differs is refused."""
+    """The data set's ledger, made if there is none; its caps too. A budget or cap that differs is refused."""
     table = (
         TableIdentity.of_file(Path(dataset.file))
         if dataset.file is not None
@@ -121,6 +117,8 @@ def _ledger(dataset: Dataset) -> ChainedLedger:
     try:
         state = ledger.state()
         _agree(dataset, state.dataset, state.budget.measure == dataset.budget.measure, state.budget.total)
+        for analyst, cap in dataset.caps.items():
+            _agree_cap(dataset, analyst, cap, state.caps.get(analyst, cap))
         for analyst, cap in dataset.caps.items():
             if analyst not in state.caps:
                 ledger.set_cap(analyst, cap)
@@ -140,15 +138,30 @@ def _agree(dataset: Dataset, name: str, same_measure: bool, total: Any) -> None:
         )
     if same_measure and total == dataset.budget.total:
         return
+    # What an (epsilon, delta) budget is held as has dozens of digits, which nobody can write.
+    held = (
+        str(total)
+        if len(str(total)) <= 12
+        else f"{short(total)} (`velado ledger show --json` has it exactly)"
+    )
     if same_measure and total < dataset.budget.total:
-        fix = f"Raise it with `velado ledger raise`, which writes the reason down, or write {total} again."
+        fix = f"Raise it with `velado ledger raise`, which writes the reason down, or write {held} again."
     else:
-        fix = f"Write what the ledger has: total {total}. A ledger's budget is never lowered, nor its measure changed."
+        fix = f"Write what the ledger has: total {held}. A ledger's budget is never lowered, nor its measure changed."
     raise ParameterError(
         f"The budget of {where} is not the one its ledger holds.",
         "The budget is a promise to the people in the table, and the ledger is where it was given.",
         fix,
     )
+
+
+def _agree_cap(dataset: Dataset, analyst: str, said: Fraction, held: Fraction) -> None:
+    if said != held:
+        raise ParameterError(
+            f"The cap of '{analyst}' in [datasets.{dataset.name}] is not the one its ledger holds.",
+            "Caps are entries of the ledger; one that was changed in the file alone would not hold.",
+            f"Set it with `velado ledger cap`, or write {held} again.",
+        )
 
 
 def _is_file(where: str) -> bool:
@@ -180,7 +193,7 @@ def _public(dataset: Dataset, schema: Schema, session: Session) -> dict[str, Any
         "name": dataset.name,
         "title": dataset.title or dataset.name,
         "columns": columns,
-        "guarantee": session.guarantee(session.each),
+        "guarantee": session.guarantee(),
         "each": str(session.each),
         "extremes": dataset.extremes,
         "mode": session.unit.mode,

@@ -187,7 +187,7 @@ class Provider(BaseRole):
             )
         moments = noisy(moments, self.job, self._tape.fork("noise"))
         beta = solve(moments, self.job)
-        errors = standard_errors(moments, self.job, beta) if self.job.moments else None
+        errors = standard_errors(moments, self.job) if self.job.moments else None
         self._outcome = {
             "fit": fit_of(self.job, [float(value) for value in beta], errors, moments.rows).to_dict()
         }

@@ -2,7 +2,8 @@
 
 The evaluator holds E(A) and E(b), entry by entry, lambda added on the diagonal. It draws a uniformly random invertible
 matrix R and vector r modulo n and sends E(A R) and E(b + A r), re-randomised. The provider decrypts C and d and returns
-w = C^-1 d mod n. Since R w - r = A^-1 b mod n, the evaluator recovers the rational coefficients (`exact.reconstruct`).
+w = C^-1 d mod n. Since R w - r = A^-1 b mod n, the evaluator recovers the rational coefficients (`exact.reconstruct`)
+of the encoded columns, and takes them to the columns' own units (`scaling`).
 For invertible A, C and d are uniform whatever A and b are: the provider learns nothing. The evaluator learns beta.
 
     provider --key--> evaluator, clients       client --entries--> evaluator
@@ -54,6 +55,7 @@ from velado.encrypted.protocols.base import BaseRole, Kind, refused
 from velado.encrypted.protocols.delegated_regression import most_bytes
 from velado.encrypted.protocols.messages import Message
 from velado.encrypted.protocols.parts import KEY_BYTES, RESULT_BYTES, fit_of, key_in, result_bytes, result_in
+from velado.encrypted.scaling import scaling_of
 from velado.errors import ProtocolError, VeladoError
 from velado.randomness import Tape
 
@@ -180,7 +182,7 @@ class Evaluator(BaseRole):
             raise refused("holds a number beyond the modulus")
         full, shift = self._mask
         limits = bounds_of(self.job)
-        beta: list[Fraction] = []
+        encoded: list[Fraction] = []
         for row, r in zip(full, shift, strict=True):
             residue = (sum(a * b for a, b in zip(row, w, strict=True)) - r) % n
             found = reconstruct(residue, n, limits.numerator, limits.denominator)
@@ -188,8 +190,8 @@ class Evaluator(BaseRole):
                 return self.abort(
                     "The provider's solution stands for no coefficients within the public bounds."
                 )
-            beta.append(found)
-        self.exact = tuple(beta)
+            encoded.append(found)
+        beta = self.exact = scaling_of(self.job).to_real(encoded)
         told = result_bytes(beta, None, None)
         self._outcome = {"fit": fit_of(self.job, [float(value) for value in beta], None, None).to_dict()}
         out = [self._message(party.name, "result", result=told) for party in self.job.of("client")]

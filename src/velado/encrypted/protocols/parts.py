@@ -64,9 +64,9 @@ def result_in(data: bytes, job: Job) -> tuple[tuple[float, ...], tuple[float, ..
     return coefficients, deviations, rows
 
 
-def standard_errors(moments: Moments, job: Job, beta: Sequence[Fraction]) -> tuple[float, ...] | None:
+def standard_errors(moments: Moments, job: Job) -> tuple[float, ...] | None:
     """The square roots of the exact variances, where the textbook formula holds."""
-    squares = covariance_diagonal(moments, job, beta)
+    squares = covariance_diagonal(moments, job)
     return None if squares is None else tuple(math.sqrt(max(0.0, float(value))) for value in squares)
 
 

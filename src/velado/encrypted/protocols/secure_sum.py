@@ -172,7 +172,7 @@ class Evaluator(BaseRole):
             )
         moments = noisy(moments, job, self._tape.fork("noise"))
         beta = solve(moments, job)
-        errors = standard_errors(moments, job, beta) if job.moments else None
+        errors = standard_errors(moments, job) if job.moments else None
         fit = fit_of(job, [float(value) for value in beta], errors, moments.rows)
         self._outcome = {"fit": fit.to_dict(), "summed": list(self._summed)}
         told = result_bytes(beta, errors, moments.rows)

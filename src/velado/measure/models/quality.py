@@ -145,11 +145,13 @@ def interval(values: Sequence[float], confidence: float = 0.95) -> Interval:
 
 
 def bootstrap_interval(
-    correct: npt.NDArray[np.bool_], random: np.random.Generator, confidence: float = 0.95, draws: int = 1000
+    share: float, rows: int, random: np.random.Generator, confidence: float = 0.95, draws: int = 2000
 ) -> Interval:
-    """Mean of *correct* over the test rows with its percentile bootstrap interval, for a single seed. O(draws)."""
-    rows = int(correct.size)
+    """The *share* of *rows* test rows that were answered rightly, with its percentile bootstrap interval. O(draws).
+
+    For a single seed: it speaks of other test rows, not of other splits or random choices.
+    """
     # The mean of a resample of yes/no values is a binomial share, so that no row has to be drawn.
-    shares = random.binomial(rows, float(correct.mean()), size=draws) / rows
+    shares = random.binomial(rows, share, size=draws) / rows
     low, high = np.quantile(shares, [(1 - confidence) / 2, (1 + confidence) / 2])
-    return Interval(float(correct.mean()), float(low), float(high), rows)
+    return Interval(share, float(low), float(high), rows)

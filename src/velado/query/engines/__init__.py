@@ -4,16 +4,22 @@
 `engine_for_postgres` pushes everything down to a server. All three give the same numbers for the same rows: missing
 texts and NaN are NULL, a cell that does not read as its declared kind is missing, an infinity compares as one and
 counts with its bound, texts compare by their code points, and sums cannot overflow.
+
+Rows are of one unit when their cells of its column mean the same, however they are spelled: the same double where it is
+declared numeric (0.0 and -0.0 are one; NaN is none), the same day where it is a date, else the same text but for spaces,
+tabs and line ends around it. A cell that does not read as a number or day is known by its text. A text that means "no
+value" is none, and so is the number or the day it names.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from velado.errors import MissingExtra
+from velado.errors import MissingExtra, TableError
 from velado.query.engines import fingerprint
 from velado.query.engines.layout import Layout
 
@@ -35,18 +41,18 @@ def engine_for_table(
     """DuckDB over the frame, in memory; nothing is written to disk. A unit keeps its first rows in the frame's order."""
     _need_duckdb()
     from velado.query.engines.duckdb_engine import DuckDBEngine
-    from velado.query.engines.duckdb_load import arrow_of, connect, load, unit_texts
+    from velado.query.engines.duckdb_load import arrow_of, connect, load, unit_numbers
 
     layout = Layout.of(table.schema, unit)
-    rows, units = arrow_of(table), unit_texts(table, unit)
-    if units is not None:
-        rows = rows.append_column("ru", units)
+    rows, numbers = arrow_of(table), unit_numbers(table, unit)
+    if numbers is not None:
+        rows = rows.append_column("ru", numbers)
     connection = connect(threads or _threads(), memory, "")
     try:
         connection.register("frame", rows)
         types = [str(row[1]) for row in connection.execute("DESCRIBE frame").fetchall()][: len(layout.places)]
-        value = None if units is None else "ru"
-        load(connection, "frame", types, value, layout, table.schema, unit)
+        cell = ("ru", "DOUBLE") if numbers is not None else _unit_cell(layout, types)
+        load(connection, "frame", types, cell, layout, table.schema, unit)
         connection.unregister("frame")
         version = fingerprint.of_frame(table.frame, table.schema, unit)
         return DuckDBEngine(connection, layout, version)
@@ -73,17 +79,20 @@ def engine_for_file(
     connection = None
     try:
         private = Path(folder.name)
+        before = _stamp(Path(path))
         found = scan(Path(path), schema, private)
         large = Path(path).stat().st_size > LARGE_FILE
         database = str(private / "rows.duckdb") if large else ":memory:"
         connection = connect(threads or _threads(), memory, str(private / "spill"), database)
         source, types = pick(found, schema, connection)
-        value = None
-        if unit.column is not None:
-            number = layout.places[unit.column].number
-            value = f"r{number}" if types[number] == "VARCHAR" else f"CAST(r{number} AS VARCHAR)"
         version = fingerprint.of_file(Path(path), schema, unit)
-        load(connection, source, types, value, layout, schema, unit)
+        load(connection, source, types, _unit_cell(layout, types), layout, schema, unit)
+        if _stamp(Path(path)) != before:
+            raise TableError(
+                f"'{Path(path).name}' changed while it was read.",
+                "The rows that were counted and the ones an answer would be known by could differ.",
+                "Try again when nobody writes to the file, or query a copy.",
+            )
         return DuckDBEngine(connection, layout, version, folder)
     except BaseException:
         if connection is not None:
@@ -110,6 +119,22 @@ def engine_for_postgres(
     from velado.query.engines.postgres_engine import PostgresEngine
 
     return PostgresEngine(url, relation, schema, unit, version)
+
+
+def _unit_cell(layout: Layout, types: Sequence[str]) -> tuple[str, str] | None:
+    if layout.unit.column is None:
+        return None
+    number = layout.places[layout.unit.column].number
+    return f"r{number}", types[number]
+
+
+def _stamp(path: Path) -> tuple[int, int, int] | None:
+    """What changes when a file is written or replaced; a file that is not there is refused by whoever reads it."""
+    try:
+        now = path.stat()
+    except OSError:
+        return None
+    return now.st_ino, now.st_size, now.st_mtime_ns
 
 
 def _threads() -> int:

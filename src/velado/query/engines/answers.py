@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from velado.errors import EngineError, QueryRefused
-from velado.query.engines.compile import Dialect, Statement, cells, strip_of, sums
+from velado.query.engines.compile import DUCKDB, Dialect, Statement, cells, strip_of, sums
 from velado.query.engines.layout import Layout
 from velado.query.needs import Counts, GridCells, GridSum, Key, Need, Rows, cells_of
 from velado.query.values import Predicate
@@ -16,6 +16,8 @@ from velado.query.values import Predicate
 MOST = 1 << 62
 # Half a gigabyte of counters: more cells than this is a mistake in the keys, whatever the rows hold.
 MOST_CELLS = 1 << 26
+# PostgreSQL numbers a statement's values by 16 bits.
+MOST_VALUES = 60_000
 
 Run = Callable[[Statement, str], Iterable[Sequence[Any]]]
 RunArrays = Callable[[Statement, str], tuple[Counts, Counts, Counts]]
@@ -34,6 +36,25 @@ def tally(
 
     Every statement is compiled before the first is run, so a query that is refused has touched no row.
     """
+    scalar, plain, plain_sql, binned = _compiled(layout, dialect, where, keys, needs)
+    size = cells_of(keys)
+    totals = iter(_totals(run(plain, plain_sql), size, scalar) if scalar else ())
+    bins = iter([_bins(run_arrays(statement, sql), size, need) for need, statement, sql in binned])
+    return tuple(next(bins) if isinstance(need, GridCells) else next(totals) for need in needs)
+
+
+def check(layout: Layout, where: Predicate | None, keys: tuple[Key, ...], needs: tuple[Need, ...]) -> None:
+    """Nothing, where an engine with this layout would not refuse; else its QueryRefused, before anything is paid.
+
+    What is refused depends on the layout and the question alone and is the same for every engine.
+    """
+    _compiled(layout, DUCKDB, where, keys, needs)
+
+
+def _compiled(
+    layout: Layout, dialect: Dialect, where: Predicate | None, keys: tuple[Key, ...], needs: tuple[Need, ...]
+) -> tuple[list[Rows | GridSum], Statement, str, list[tuple[GridCells, Statement, str]]]:
+    """Counts and sums with their one statement, and every set of bins with its own."""
     size = cells_of(keys)
     widest = max([len(need.edges) - 1 for need in needs if isinstance(need, GridCells)], default=1)
     if size * max(widest, 1) > MOST_CELLS:
@@ -50,9 +71,15 @@ def tally(
         if isinstance(need, GridCells):
             statement = Statement(layout, dialect)
             binned.append((need, statement, cells(statement, where, keys, need)))
-    totals = iter(_totals(run(plain, plain_sql), size, scalar) if scalar else ())
-    bins = iter([_bins(run_arrays(statement, sql), size, need) for need, statement, sql in binned])
-    return tuple(next(bins) if isinstance(need, GridCells) else next(totals) for need in needs)
+    if any(
+        len(statement.parameters) > MOST_VALUES for statement in (plain, *(made for _, made, _ in binned))
+    ):
+        raise QueryRefused(
+            "The query compares with too many values.",
+            f"At most {MOST_VALUES:,} travel to an engine beside one statement.",
+            "Use fewer tests in WHERE, or shorter lists.",
+        )
+    return scalar, plain, plain_sql, binned
 
 
 def saturated(value: int) -> int:

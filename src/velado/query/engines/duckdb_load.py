@@ -18,7 +18,7 @@ from velado.data.schema import Schema
 from velado.data.table import Table
 from velado.errors import EngineError, SchemaError, TableError
 from velado.query.engines.grid_index import index_sql, indices_of
-from velado.query.engines.layout import Layout, Place
+from velado.query.engines.layout import BLANKS, Layout, Place, missing_numbers
 from velado.query.unit import Unit
 
 _NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "FLOAT", "DOUBLE", "DECIMAL", "BOOLEAN")
@@ -69,29 +69,28 @@ def arrow_of(table: Table) -> pa.Table:
     return pa.table(columns)
 
 
-def unit_texts(table: Table, unit: Unit) -> pa.Array | None:
-    """The unit's value of every row as text, missing null; 0.0 and -0.0 are one value."""
-    if unit.column is None:
+def unit_numbers(table: Table, unit: Unit) -> pa.Array | None:
+    """The unit's column where it holds floats but is not declared numeric: as text 0.0 and -0.0 would differ."""
+    if unit.column is None or table.schema.columns[unit.column].kind == "numeric":
         return None
-    if table.frame.get_column(unit.column).dtype.is_float():
-        positive = table.frame.get_column(unit.column)
-        table = table.with_frame(table.frame.with_columns(positive.set(positive == 0.0, 0.0)))
-    return table.text(unit.column).to_arrow()
+    series = table.frame.get_column(unit.column)
+    return series.cast(pl.Float64).to_arrow() if series.dtype.is_float() else None
 
 
 def load(
     connection: Any,
     source: str,
     types: Sequence[str],
-    unit_value: str | None,
+    unit_cell: tuple[str, str] | None,
     layout: Layout,
     schema: Schema,
     unit: Unit,
 ) -> None:
     """`kept` holds the rows of *source*, whose columns are named r0, r1, ... by their places and have these types.
 
-    A unit keeps its first rows in the order of the source; rows without a unit value are one unit together. Which rows
-    a unit keeps depends on its own rows and their order alone. O(n log n) for the window, once.
+    *unit_cell* is the name and type of the column that tells units apart, if any. A unit keeps its first rows in the
+    order of the source; rows without a unit value do not count. Which rows a unit keeps depends on its own rows and
+    their order alone. O(n log n) for the window, once.
     """
     ordered = list(layout.places.values())
     missing = ", ".join(f"'{quoted(text)}'" for text in schema.missing_values)
@@ -99,8 +98,11 @@ def load(
         f"{_cell(place, type_, missing, schema)} AS {place.name}"
         for place, type_ in zip(ordered, types, strict=True)
     ]
-    if unit_value is not None:
-        columns.append(f"{_without(unit_value, missing)} AS u")
+    units: list[str] = []
+    if unit_cell is not None and unit.column is not None:
+        parts = _unit_parts(layout.places[unit.column], *unit_cell, missing, schema)
+        units = [f"u{number}" for number in range(len(parts))]
+        columns += [f"{part} AS {name}" for part, name in zip(parts, units, strict=True)]
     try:
         # A Parquet file's statistics leave NaN out, and DuckDB would conclude from them that no cell is one.
         connection.execute("SET disabled_optimizers = 'statistics_propagation'")
@@ -125,11 +127,12 @@ def load(
     ]
     names = [place.name for place in ordered]
     few = ""
-    if unit_value is not None:
+    if units:
+        # Nobody is protected by a row that belongs to no unit, so it does not count.
+        known = " OR ".join(f"{name} IS NOT NULL" for name in units)
         few = (
-            # Nobody is protected by a row that belongs to no unit, so it does not count.
-            " WHERE u IS NOT NULL AND rowid NOT IN (SELECT r FROM (SELECT rowid AS r, row_number() OVER (PARTITION BY u ORDER BY rowid)"
-            f" AS n FROM read) WHERE n > {unit.rows})"
+            f" WHERE ({known}) AND rowid NOT IN (SELECT r FROM (SELECT rowid AS r, row_number() OVER"
+            f" (PARTITION BY {', '.join(units)} ORDER BY rowid) AS n FROM read) WHERE n > {unit.rows})"
         )
     connection.execute(f"CREATE TABLE kept AS SELECT {', '.join([*names, *grids])} FROM read{few}")
     connection.execute("DROP TABLE read")
@@ -180,6 +183,35 @@ def _cell(place: Place, type_: str, missing: str, schema: Schema) -> str:
     return _without(raw, missing) if type_ == "VARCHAR" else f"CAST({raw} AS VARCHAR)"
 
 
+def _unit_parts(place: Place, raw: str, type_: str, missing: str, schema: Schema) -> list[str]:
+    """What rows of one unit have in common: the number or day its cell reads as, and beside it the text of one that does not.
+
+    1, 1.0, 01 and " 1" are one household where the column is a number, else only blanks around a text do not count.
+    """
+    text = ""
+    if type_ == "VARCHAR":
+        # To trim every text takes longer than all the rest; no blank is above a space, and few texts begin or end so.
+        blank = f"left({raw}, 1) <= ' ' OR right({raw}, 1) <= ' '"
+        text = _without(raw, missing, f"CASE WHEN {blank} THEN trim({raw}, '{BLANKS}') ELSE {raw} END")
+    if place.sort == "number" or (not text and type_ in ("FLOAT", "DOUBLE")):
+        number = (
+            f"TRY_CAST({_number_text(text, schema.decimal)} AS DOUBLE)" if text else f"CAST({raw} AS DOUBLE)"
+        )
+        none = "".join(f" OR {number} = '{value!r}'::DOUBLE" for value in missing_numbers(schema))
+        value = (
+            f"CASE WHEN isnan({number}){none} THEN NULL WHEN {number} = 0 THEN 0::DOUBLE ELSE {number} END"
+        )
+        return [value, f"CASE WHEN {number} IS NULL THEN {text} END"] if text else [value]
+    if place.sort == "day":
+        day = f"TRY_STRPTIME({text}, '{quoted(place.column.format)}')" if text else raw
+        day = f"CAST({day} AS DATE)"
+        value = (
+            f"CASE WHEN CAST({day} AS VARCHAR) IN ({missing}) THEN NULL ELSE {day} END" if missing else day
+        )
+        return [value, f"CASE WHEN {day} IS NULL THEN {text} END"] if text else [value]
+    return [text or _without(f"CAST({raw} AS VARCHAR)", missing)]
+
+
 def _number_text(text: str, decimal: str) -> str:
     # An underscore between digits is a number to DuckDB, but not to anyone who writes tables.
     text = f"CASE WHEN contains({text}, '_') THEN NULL ELSE {text} END"
@@ -190,8 +222,11 @@ def _number_text(text: str, decimal: str) -> str:
     return f"CASE WHEN contains({plain}, '.') THEN NULL ELSE replace({plain}, ',', '.') END"
 
 
-def _without(raw: str, missing: str) -> str:
-    return f"CASE WHEN {raw} IN ({missing}) THEN NULL ELSE {raw} END" if missing else raw
+def _without(raw: str, missing: str, trimmed: str = "") -> str:
+    if not missing:
+        return trimmed or raw
+    also = f" OR ({trimmed}) IN ({missing})" if trimmed else ""
+    return f"CASE WHEN {raw} IN ({missing}){also} THEN NULL ELSE {trimmed or raw} END"
 
 
 def quoted(text: str) -> str:

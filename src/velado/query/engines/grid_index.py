@@ -13,9 +13,6 @@ from fractions import Fraction
 
 from velado.query.grid import Grid
 
-# Below this a step's own double is a coarse picture of it, and the error bound above does not hold.
-LEAST_STEP = Fraction(1, 10**290)
-
 
 def index_of(x: float, grid: Grid) -> int:
     """The index of one number, which is not NaN: what every engine must say."""

@@ -8,16 +8,19 @@ quotes or are SQL's own words are therefore no special case in any query.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
+from velado.data.number_text import with_point
 from velado.data.schema import Column, Schema
 from velado.errors import QueryRefused, SchemaError
-from velado.query.engines.grid_index import LEAST_STEP
 from velado.query.grid import Grid
 from velado.query.unit import Unit
 
 Sort = Literal["number", "day", "text"]
+
+BLANKS = " \t\n\r\v\f"
+"""Around the text of a unit these do not count: to merge two units is safe, to split one is not."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,7 @@ class Layout:
 
     places: Mapping[str, Place]
     decimal: str = "."
-    unit: Unit = Unit()
+    unit: Unit = field(default_factory=Unit)
 
     @classmethod
     def of(cls, schema: Schema, unit: Unit) -> Layout:
@@ -88,7 +91,17 @@ class Layout:
 
 def _grid(column: Column) -> Grid | None:
     try:
-        grid = Grid.of(column)
+        return Grid.of(column)
     except QueryRefused:
         return None
-    return grid if grid.step >= LEAST_STEP else None
+
+
+def missing_numbers(schema: Schema) -> tuple[float, ...]:
+    """The texts that mean "no value" which are numbers: a unit of that number is none, however the rows are stored."""
+    found = set()
+    for text in schema.missing_values:
+        try:
+            found.add(float(with_point(text.strip(), schema.decimal)) + 0.0)
+        except ValueError:
+            continue
+    return tuple(sorted(value for value in found if value == value))

@@ -12,13 +12,13 @@ from typing import Any
 from velado.data.schema import Schema
 from velado.errors import SchemaError
 from velado.query.engines.grid_index import exact_sql, index_sql
-from velado.query.engines.layout import Layout, Place
+from velado.query.engines.layout import BLANKS, Layout, Place, missing_numbers
 from velado.query.unit import Unit
 
 _WHOLE = ("int2", "int4", "int8")
 _FLOATS = ("float4", "float8")
 _DAYS = ("date", "timestamp", "timestamptz")
-_OTHERS = ("bool", "uuid", "numeric", *_WHOLE, *_DAYS)
+_OTHERS = ("citext", "bool", "uuid", "numeric", *_WHOLE, *_DAYS)
 Ask = Callable[[str, Sequence[Any]], Iterable[Sequence[Any]]]
 
 
@@ -30,6 +30,7 @@ class Source:
     types: dict[str, str]
     layout: Layout
     missing: tuple[str, ...]
+    missing_numbers: tuple[float, ...]
     unit: Unit
 
     def kept(self, used: Iterable[str], first: int) -> tuple[str, list[Any]]:
@@ -72,9 +73,24 @@ class Source:
 
     def _unit(self, missing: str) -> str:
         assert self.unit.column is not None
+        place, kind = self.layout.places[self.unit.column], self.types[self.unit.column]
         name = quoted(self.unit.column)
-        # The server's own equality: 1.0 and 1.00 are one numeric value, and one group.
-        return f'CASE WHEN {name}::text COLLATE "C" = ANY({missing}) THEN NULL ELSE {name} END'
+        if place.sort == "number":
+            cell = self._cell(place, missing)
+            none = ", ".join(f"'{value!r}'::float8" for value in self.missing_numbers)
+            return f"CASE WHEN {cell} IN ({none}) THEN NULL ELSE {cell} END" if none else cell
+        if place.sort == "day":
+            name = f"{name}::date"
+        gone = f'{name}::text COLLATE "C" = ANY({missing})'
+        if kind in ("string", "citext"):
+            # The column's own collation stays: texts it calls equal are one group.
+            name = f"btrim({name}::text, '{BLANKS}')"
+            gone += f' OR {name} COLLATE "C" = ANY({missing})'
+        if kind == "citext":
+            # As a text it would lose that its letters' case does not count.
+            name = f"lower({name})"
+        # Else the server's own equality: 1.0 and 1.00 are one numeric value, and one group.
+        return f"CASE WHEN {gone} THEN NULL ELSE {name} END"
 
     def _cell(self, place: Place, missing: str) -> str:
         name, kind = quoted(place.column.name), self.types[place.column.name]
@@ -123,7 +139,9 @@ def find(ask: Ask, relation: str, schema: Schema, unit: Unit) -> Source:
             "Correct their kind in the schema, or query a view that casts them.",
         )
     types = {column: stored[column] for column in schema.columns}
-    return Source(f"{quoted(space)}.{quoted(name)}", types, layout, schema.missing_values, unit)
+    return Source(
+        f"{quoted(space)}.{quoted(name)}", types, layout, schema.missing_values, missing_numbers(schema), unit
+    )
 
 
 # A name is looked up as it stands first, then as schema.name; never parsed as SQL.
@@ -137,7 +155,8 @@ ORDER BY (c.relname = $1::text) DESC LIMIT 1
 
 # A domain counts as the type it is over; text-like types and enumerations are told by their category.
 _COLUMNS = """
-SELECT a.attname, CASE WHEN t.typcategory IN ('S', 'E') THEN 'string' ELSE coalesce(b.typname, t.typname) END
+SELECT a.attname, CASE WHEN 'citext' IN (t.typname, b.typname) THEN 'citext'
+    WHEN t.typcategory IN ('S', 'E') THEN 'string' ELSE coalesce(b.typname, t.typname) END
 FROM pg_catalog.pg_attribute a
 JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
 LEFT JOIN pg_catalog.pg_type b ON b.oid = nullif(t.typbasetype, 0)

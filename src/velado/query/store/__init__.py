@@ -14,13 +14,14 @@ from velado.query.store.opening import (
     open_ledger,
     seal_of,
 )
-from velado.query.store.tables import TableIdentity, claim, ledger_known
+from velado.query.store.tables import TableIdentity, agree_version, claim, ledger_known
 
 __all__ = [
     "ChainedLedger",
     "Entry",
     "TableIdentity",
     "address_of",
+    "agree_version",
     "claim",
     "create_ledger",
     "ledger_exists",

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from velado.errors import LedgerError, TableError
+from velado.errors import LedgerError, ParameterError, TableError
 from velado.query.store.seal import state_folder, sync_folder
 
 _CHUNK = 1 << 20
@@ -70,6 +70,22 @@ def claim(table: TableIdentity, ledger: str) -> None:
         _write(_place(mark), ledger)
         # Where two came at once, the note that stands is the one that counts.
         _refuse_other(_place(mark), ledger)
+
+
+def agree_version(ledger: str, version: str, content: str) -> None:
+    """This content goes under this declared version from here on; ParameterError where the version stood for another.
+
+    A version that followed the rows by itself would tell whoever repeats a question, for nothing, whether any row has
+    changed. So the owner declares it, and a changed table under an old name is not served.
+    """
+    place = _place(f"version:{ledger}:{version}")
+    _write(place, content)
+    if _read(place) != content:
+        raise ParameterError(
+            f"The table, its schema or its unit has changed since version '{version}' was declared.",
+            "Stored answers would be given for rows they are not about, or their absence would tell that a row changed.",
+            "Declare a new version in the service file, for example version = \"2\".",
+        )
 
 
 def _refuse_other(place: Path, ledger: str) -> None:

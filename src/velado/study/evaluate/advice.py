@@ -15,7 +15,7 @@ from velado.anonymize.methods import METHODS
 from velado.measure.models.quality import Interval
 from velado.measure.models.registry import MODELS
 from velado.study.evaluate.grid import ORIGINAL
-from velado.study.evaluate.protocols import DEFAULT_PROTOCOL, PROTOCOLS
+from velado.study.evaluate.protocols import DEFAULT_PROTOCOL, PROTOCOLS, protocol_named
 from velado.study.evaluate.words import loss_text, percent, points, quality_name, say
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ def recommend(study: Study, language: str) -> dict[str, Any]:
     sentences: list[str] = []
     if chosen is None:
         sentences.append(say(language, "no_choice"))
+        if study.tradeoff.height and study.tradeoff.get_column("risk").null_count() == study.tradeoff.height:
+            sentences.append(say(language, "risk_unknown", risk=say(language, f"name_{recipe.risk}")))
     else:
         sentences.append(_choice(study, chosen, language))
         why = "why_risk" if reached else "why_none"
@@ -218,6 +220,8 @@ def not_tested(study: Study, language: str) -> list[str]:
         out.append(say(language, "nt_guarantees"))
     if len(recipe.seeds) == 1:
         out.append(say(language, "nt_seed"))
+    if protocol_named(study.protocol).scope == "train":
+        out.append(say(language, "nt_part", share=percent(1 - recipe.test_share, language, 0)))
     if study.material.dropped:
         out.append(say(language, "nt_dropped", count=study.material.dropped))
     out += [say(language, key) for key in ("nt_tuning", "nt_table", "nt_attack", "nt_federated")]

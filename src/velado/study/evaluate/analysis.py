@@ -13,7 +13,8 @@ from typing import Any
 
 import polars as pl
 
-from velado.measure.models.quality import QUALITIES, Interval, interval
+from velado.measure.models.quality import QUALITIES, Interval, bootstrap_interval, interval
+from velado.randomness import seeded
 from velado.study.evaluate.grid import ORIGINAL
 from velado.study.evaluate.load import Material
 from velado.study.evaluate.protocols import DEFAULT_PROTOCOL, protocol_named
@@ -68,6 +69,11 @@ class Study:
         """Cells without numbers, with their reasons."""
         return self.results.filter(pl.col("status") == "gap")
 
+    @property
+    def any_release(self) -> bool:
+        """Whether at least one method made a release."""
+        return self.done.filter((pl.col("kind") == "release") & (pl.col("method") != ORIGINAL)).height > 0
+
     @cached_property
     def releases(self) -> pl.DataFrame:
         """Loss and risk of every setting: mean, low and high over seeds. Scope says what was anonymized."""
@@ -79,13 +85,24 @@ class Study:
         """Quality of every model and setting under every protocol: mean, low and high over seeds.
 
         `drop_<quality>` is what it lost against the same model on the original rows, seed by seed, in the
-        direction that larger is worse.
+        direction that larger is worse. With a single seed the interval of accuracy is over its test rows.
         """
         cells = self._with_drops()
         drops = [f"drop_{name}" for name in QUALITIES]
-        return self._summary(
-            cells, ("protocol", *SETTING, "model"), (*QUALITIES, *drops, "majority", "seconds")
+        numbers = (*QUALITIES, *drops, "majority", "seconds", "test_rows")
+        table = self._summary(cells, ("protocol", *SETTING, "model"), numbers)
+        rows = [self._with_test_rows(row) for row in table.to_dicts()]
+        return pl.DataFrame(rows, schema=table.schema)
+
+    def _with_test_rows(self, row: dict[str, Any]) -> dict[str, Any]:
+        # One seed says nothing about splits, but its test rows say how sure its accuracy is.
+        if row["seeds"] > 1 or row["accuracy"] is None or row["test_rows"] is None:
+            return row
+        random = seeded(0, "bootstrap")
+        found = bootstrap_interval(
+            row["accuracy"], int(row["test_rows"]), random, self.material.recipe.confidence
         )
+        return {**row, **_spread("accuracy", found)}
 
     def _with_drops(self) -> pl.DataFrame:
         cells = self.done.filter(pl.col("kind") == "model")

@@ -101,7 +101,7 @@ def evaluate(
     material = study if isinstance(study, Material) else load(study)
     store = CellStore(Path(out), SCHEMA)
     _workers(jobs)
-    store.open()
+    store.begin()
     with store.alone():
         made = make_plan(material, out, jobs)
         _compute(made, material, store, language, progress)

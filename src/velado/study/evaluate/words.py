@@ -12,7 +12,7 @@ _EN = {
     "intro": "{rows} rows, target {target} ({classes} classes), {features} columns as features, protocol {protocol}. "
     "Intervals are {confidence} % over {seeds} seed(s).",
     "intro_one": "{rows} rows, target {target} ({classes} classes), {features} columns as features, protocol {protocol}. "
-    "A single seed: no interval can be given.",
+    "A single seed: the interval of accuracy is over its test rows, other intervals cannot be given.",
     "h_recommendation": "Recommendation",
     "h_tradeoff": "Loss against risk",
     "h_quality": "Model quality",
@@ -44,6 +44,7 @@ _EN = {
     "why_none": "No setting loses at most {most} points; this one loses least.",
     "why_risk_limit": "Only settings with a risk of at most {limit} were considered.",
     "no_choice": "No setting can be recommended: none was computed, or none keeps the risk below the limit.",
+    "risk_unknown": 'The risk ({risk}) was not measured for any setting: very large tables are not compared row by row. Set risk = "reidentification" in [metrics].',
     "compare_better": "At {same}, {first} loses {gain} points less than {second} ({low} to {high}), at a risk of {risk} against {other}.",
     "compare_worse": "At {same}, {second} loses {gain} points less than {first} ({low} to {high}), at a risk of {other} against {risk}.",
     "compare_even": "At {same}, these seeds tell no difference between {first} and {second} ({low} to {high} points), at a risk of {risk} against {other}.",
@@ -76,6 +77,7 @@ _EN = {
     "nt_attack": "The attacker of the risk figures knows all quasi-identifiers of everybody and nothing else.",
     "nt_seed": "One seed: chance cannot be told from difference.",
     "nt_protocols": "Protocols not run: {names}.",
+    "nt_part": "Loss and risk are those of releases of the training part, {share} of the rows; a release of all rows loses a little less.",
     "nt_federated": "Rows were all in one place; training across sites is not part of this study.",
     "nt_dropped": "{count} rows without a target were left out.",
     "nothing": "Nothing.",
@@ -89,7 +91,7 @@ _PT = {
     "intro": "{rows} linhas, alvo {target} ({classes} classes), {features} colunas como atributos, protocolo {protocol}. "
     "Os intervalos são de {confidence} % sobre {seeds} semente(s).",
     "intro_one": "{rows} linhas, alvo {target} ({classes} classes), {features} colunas como atributos, protocolo {protocol}. "
-    "Uma só semente: não há intervalo.",
+    "Uma só semente: o intervalo da acurácia é sobre as linhas de teste, outros não há.",
     "h_recommendation": "Recomendação",
     "h_tradeoff": "Perda contra risco",
     "h_quality": "Qualidade dos modelos",
@@ -121,6 +123,7 @@ _PT = {
     "why_none": "Nenhuma configuração perde no máximo {most} pontos; esta é a que perde menos.",
     "why_risk_limit": "Só foram consideradas configurações com risco de no máximo {limit}.",
     "no_choice": "Nenhuma configuração pode ser recomendada: nenhuma foi calculada, ou nenhuma fica abaixo do limite de risco.",
+    "risk_unknown": 'O risco ({risk}) não foi medido em nenhuma configuração: tabelas muito grandes não são comparadas linha a linha. Ponha risk = "reidentification" em [metrics].',
     "compare_better": "Com {same}, {first} perde {gain} pontos a menos que {second} ({low} a {high}), com risco de {risk} contra {other}.",
     "compare_worse": "Com {same}, {second} perde {gain} pontos a menos que {first} ({low} a {high}), com risco de {other} contra {risk}.",
     "compare_even": "Com {same}, estas sementes não mostram diferença entre {first} e {second} ({low} a {high} pontos), com risco de {risk} contra {other}.",
@@ -153,6 +156,7 @@ _PT = {
     "nt_attack": "O atacante dos números de risco conhece todos os quase-identificadores de todos e nada mais.",
     "nt_seed": "Uma semente: não se distingue acaso de diferença.",
     "nt_protocols": "Protocolos não executados: {names}.",
+    "nt_part": "Perda e risco são os de publicações da parte de treino, {share} das linhas; uma publicação de todas perde um pouco menos.",
     "nt_federated": "As linhas estavam todas em um lugar; treinar entre instituições não faz parte deste estudo.",
     "nt_dropped": "{count} linhas sem alvo ficaram de fora.",
     "nothing": "Nada.",

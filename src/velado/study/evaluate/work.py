@@ -134,7 +134,9 @@ def _release_numbers(ground: _Ground) -> dict[str, Any]:
     after = risk["after"]["by_person"] or risk["after"]["by_row"]
     gains = [one["gain"] for one in (risk.get("attribute_disclosure") or {}).values() if one]
     sizes = risk["after"]["class_sizes"]
+    unknown = {name: text for name, text in said["not_measured"].items() if name != "partial knowledge"}
     return {
+        "reason": " ".join(f"{name}: {text}" for name, text in sorted(unknown.items())),
         "rows": ground.table.rows,
         "groups": sizes["classes"],
         "smallest": sizes["smallest"],

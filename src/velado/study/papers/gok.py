@@ -167,7 +167,8 @@ def figure(
         "shuffled although the output is ordered by cluster, clusters below k are published raw (their records are "
         "counted beside), and both baselines hardly work (one never splits, the other cuts one column); measured "
         "honestly, velado's methods keep k, only the training part is anonymized, and the model is asked about true "
-        f"rows. The published words are about the ICU data. {trial.table.rows:,} records."
+        f"rows. The published words are about the ICU data. {trial.table.rows:,} records, one split with "
+        f"{trial.test.size:,} test rows."
     )
     columns = ("k", "method", PUBLISHED, PAPER, HONEST, "records published raw, paper profile")
     return Reproduced(columns, tuple(rows), note + short(quick and data_set.large), AS_IN_PAPER)

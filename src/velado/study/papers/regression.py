@@ -25,7 +25,7 @@ import numpy as np
 from velado.anonymize.goal import Progress
 from velado.encrypted.crypto.keys import PrivateKey, keygen
 from velado.encrypted.design import moments_of
-from velado.encrypted.exact import Moments, solve
+from velado.encrypted.exact import Moments, solve, solve_encoded
 from velado.encrypted.job import Job
 from velado.encrypted.protocols import delegated_regression, paper_masked
 from velado.encrypted.protocols.messages import Message
@@ -129,7 +129,7 @@ def errors(data: Path, progress: Progress, table: int, quick: bool) -> Reproduce
             paper = {s: method_1(floored, bits, s) for s in (SPREAD, NARROW)}
             head = (data_set.title, len(columns[data_set.target]), len(columns) - 1, bits)
             if table == 7:
-                reference = solve(floored, job)
+                reference = solve_encoded(floored, job)
                 wide, narrow = (
                     middle([relative_error(b, reference) for b in paper[s]]) for s in (SPREAD, NARROW)
                 )
@@ -179,7 +179,7 @@ def difference(data: Path, progress: Progress, quick: bool) -> Reproduced:
             bits = BITS[place]
             job = job_for(data_set, columns, "delegated", bits, KEY_BITS)
             floored = paper_moments(columns, job)
-            second = relative_error(solve(floored, job), plain)
+            second = relative_error(solve_encoded(floored, job), plain)
             narrow, wide = (
                 middle([abs(relative_error(b, plain) - second) for b in method_1(floored, bits, s)])
                 for s in (NARROW, SPREAD)

@@ -32,6 +32,14 @@ Folder = Annotated[
     ),
 ]
 
+_HEAD = ("data_name", "data_what", "data_place", "data_state", "data_page")
+_STATES = {
+    "missing": "data_missing",
+    "there": "data_there",
+    "there, not checked": "data_unchecked",
+    "there, but another file": "data_another",
+}
+
 
 @app.command("list", cls=flags.Command)
 def listed(
@@ -67,10 +75,10 @@ def listed(
         rows = []
         for one in DATA_SETS:
             # The worst of its files speaks for a data set.
-            worst = next((state for state in STATES if state in states[one.name].values()), "by_hand")
-            rows.append((one.name, one.title, _place(one.places), say(tongue, f"data_{worst}"), one.page))
-        head = [say(tongue, f"data_{name}") for name in ("name", "what", "place", "state", "page")]
-        show.table("", head, rows)
+            worst = next((state for state in STATES if state in states[one.name].values()), None)
+            state = say(tongue, _STATES[worst] if worst else "data_by_hand")
+            rows.append((one.name, one.title, _place(one.places), state, one.page))
+        show.table("", [say(tongue, key) for key in _HEAD], rows)
 
 
 def _place(places: tuple[str, ...]) -> str:

@@ -12,6 +12,7 @@ from velado.apps.cli import show
 from velado.apps.cli.waiting import waiting
 from velado.apps.cli.words import number
 from velado.apps.cli.words_evaluate import say
+from velado.errors import GuaranteeNotMet
 
 if TYPE_CHECKING:
     from velado.study.evaluate.analysis import Study
@@ -60,6 +61,8 @@ def evaluate(
         show.as_json(found.to_dict(tongue))  # type: ignore[arg-type]
     elif not quiet:
         _show(found, output, tongue)
+    if not found.any_release:
+        raise typer.Exit(GuaranteeNotMet.exit_code)
 
 
 def _show_plan(plan: dict[str, Any], tongue: str, as_json: bool, quiet: bool) -> None:

@@ -134,7 +134,15 @@ def verify(
         for text in wanted:
             if text in found:
                 entry, kind = found[text]
-                out.line(say(tongue, "ledger_receipt_in", receipt=text, entry=entry, kind=say(tongue, f"ledger_kind_{kind}")))
+                out.line(
+                    say(
+                        tongue,
+                        "ledger_receipt_in",
+                        receipt=text,
+                        entry=entry,
+                        kind=say(tongue, f"ledger_kind_{kind}"),
+                    )
+                )
             else:
                 out.line(say(tongue, "ledger_receipt_not_in", receipt=text))
     if lost:

@@ -13,6 +13,11 @@
   const number = (value) =>
     value === null || value === undefined ? "–" : Number(value).toLocaleString(lang, { maximumSignificantDigits: 6 });
 
+  // Amounts of the budget: six decimals, no exponent; a remainder below them is called so.
+  const amount = (value) => (value > 0 && value < 1e-6 ? words.tiny
+    : Number(value).toLocaleString(lang, { maximumFractionDigits: 6 }));
+  const share = (part) => Number((part * 100).toPrecision(6)).toLocaleString(lang, { maximumFractionDigits: 4 }) + " %";
+
   function make(name, text, attributes = {}) {
     const made = document.createElement(name);
     if (text !== null) made.textContent = text;
@@ -46,6 +51,8 @@
     const box = by("error");
     box.replaceChildren(make("h2", words.error), make("p", problem.what),
       make("p", `${words.why}: ${problem.why}`), make("p", `${words.fix}: ${problem.fix}`));
+    // Beside what was pressed: the question's buttons, or the token.
+    if (by("work").hidden) by("login").after(box); else by("ask").append(box);
     box.hidden = false;
     box.focus();
   }
@@ -103,7 +110,7 @@
     by("token").value = "";
     by("work").hidden = true;
     by("login").hidden = false;
-    for (const id of ["answer", "priced"]) { by(id).replaceChildren(); by(id).hidden = true; }
+    empty("answer", "priced");
     by("token").focus();
   }
 
@@ -112,7 +119,7 @@
     if (!one) return;
     const promise = one.guarantee;
     by("promise").textContent = say(one.mode === "groups" ? "promise_groups" : "promise_strict", {
-      column: promise.column, rows: promise.most_rows, definition: "epsilon" in promise ? words.pure : words.zcdp,
+      column: promise.column, rows: promise.most_rows, definition: promise.budget.measure === "epsilon" ? words.pure : words.zcdp,
     });
     if (promise.dependence) by("promise").append(make("strong", " " + say("promise_if", { dependence: promise.dependence })));
     for (const text of promise.warnings || []) by("promise").append(make("strong", " " + text, { lang: "en" }));
@@ -123,9 +130,9 @@
     const keys = one.columns.filter((column) => column.group_by);
     by("of").replaceChildren(make("option", words.every_row, { value: "" }), ...numeric.map((c) => make("option", c.name)));
     by("by").replaceChildren(make("option", words.nothing, { value: "" }), ...keys.map((c) => make("option", c.name)));
-    by("spend-hint").textContent = say("spend_hint", { each: number(fraction(one.each)) });
+    by("spend-hint").textContent = say("spend_hint", { each: amount(fraction(one.each)) });
     by("sql").value = `SELECT COUNT(*) FROM ${one.name}`;
-    for (const id of ["answer", "priced"]) by(id).hidden = true;
+    empty("answer", "priced");
     await refresh();
   }
 
@@ -145,11 +152,25 @@
 
   function build() {
     const quote = (name) => (/^[A-Za-z_][A-Za-z0-9_]*$/.test(name) ? name : `"${name.replaceAll('"', '""')}"`);
-    const key = by("by").value, of = by("of").value;
-    const what = of === "" ? "COUNT(*)" : `${by("what").value}(${quote(of)})`;
+    const key = by("by").value, kind = by("what").value;
+    // Everything but a count is of a column; the first one is better than another question than was chosen.
+    if (by("of").value === "" && kind !== "COUNT" && by("of").options.length > 1) by("of").selectedIndex = 1;
+    const of = by("of").value;
+    const more = kind === "QUANTILE" ? ", " + by("level").value.trim().replace(",", ".")
+      : kind === "HISTOGRAM" ? ", " + by("bins").value : "";
+    const what = of === "" ? "COUNT(*)" : `${kind}(${quote(of)}${more})`;
     by("sql").value = `SELECT ${key ? quote(key) + ", " : ""}${what} FROM ${by("dataset").value}` +
       (key ? ` GROUP BY ${quote(key)}` : "");
     by("sql").focus();
+  }
+
+  function ask_for_more() {
+    by("level-part").hidden = by("what").value !== "QUANTILE";
+    by("bins-part").hidden = by("what").value !== "HISTOGRAM";
+  }
+
+  function empty(...ids) {
+    for (const id of ids) { by(id).replaceChildren(); by(id).hidden = true; }
   }
 
   function request() {
@@ -159,33 +180,45 @@
     return body;
   }
 
-  async function price() {
+  async function price(before = false) {
+    empty("priced");
     const found = await call("POST", "/v1/price", request());
     const box = by("priced");
     const left = found.left.about, cost = found.cost.about;
     box.replaceChildren(make("h2", words.price_title));
-    if (found.stored) box.append(make("p", words.answer_stored));
-    else if (!found.plan.draws.length) box.append(make("p", words.price_free));
+    if (before) box.append(make("p", words.asked_before));
+    if (!found.plan.draws.length) box.append(make("p", words.price_free));
     else {
-      box.append(make("p", say("price_cost", { measure: found.cost.measure, cost: number(cost), left: number(left) })));
-      box.append(make("p", found.enough ? words.price_enough : words.price_short, found.enough ? {} : { class: "short" }));
+      box.append(make("p", say("price_cost", { measure: found.cost.measure, cost: amount(cost), left: amount(left) })));
+      if (!before) box.append(make("p", found.enough ? words.price_enough : words.price_short, found.enough ? {} : { class: "short" }));
     }
     if (found.plan.draws.length) {
-      box.append(table("", [words.draw, words.mechanism, words.sensitivity, words.scale, words.charge],
-        found.plan.draws.map((draw) => [draw.need, draw.mechanism, number(draw.sensitivity), number(draw.scale),
-          number(fraction(draw.charge))])));
+      const ranks = found.plan.draws.filter((draw) => draw.rank_error);
+      box.append(table("", [words.draw, words.mechanism, words.sensitivity, words.scale,
+        ...(ranks.length ? [words.rank_error] : []), words.charge], found.plan.draws.map((draw) => {
+        // A quantile's scores have a scale too, but what it means is the rank it may miss by.
+        const off = draw.rank_error, size = draw.in_values || draw;
+        return [say("need_" + draw.what, { column: draw.column, quantile: draw.level ? share(fraction(draw.level)) : "" }),
+          draw.mechanism, off ? "–" : number(size.sensitivity), off ? "–" : number(size.scale),
+          ...(ranks.length ? [off ? say("rank_rows", { rows: number(Math.ceil(off.rows)) }) : "–"] : []),
+          amount(fraction(draw.charge))];
+      })));
+      if (ranks.length) box.append(make("p", say("rank_chance", { level: share(ranks[0].rank_error.confidence) }), { class: "hint" }));
     }
     box.hidden = false;
   }
 
   async function ask() {
     const body = request();
+    // A refused question must not stand above the answer of the one before.
+    empty("answer", "priced");
     const found = await call("POST", "/v1/answers", body);
     const box = by("answer");
     const names = found.columns.map((column) => column.name);
     const values = found.how.values;
     const keys = names.filter((name) => !values.some((v) => [v, v + "_low", v + "_high"].includes(name)));
-    const level = (found.how.confidence * 100).toLocaleString(lang) + " %";
+    const level = share(found.how.confidence);
+    const plain = values.filter((v) => found.how.plan.values.some((one) => one.name === v && one.answered_as === "number"));
     const cell = (row, name) => row[names.indexOf(name)];
     const label = (row) => keys.map((key) => cell(row, key) ?? words.missing_key).join(" · ");
     const span = (row, value) => cell(row, value + "_low") === null ? "–"
@@ -193,12 +226,13 @@
     box.replaceChildren(make("h2", words.answer));
     if (found.rows.length === 1 && values.length === 1) {
       const big = make("p", null, { class: "value" });
-      big.append(make("strong", number(cell(found.rows[0], values[0]))), make("span", ` ${say("interval", { level })}: ${span(found.rows[0], values[0])}`));
+      big.append(make("strong", number(cell(found.rows[0], values[0]))));
+      if (plain.length) big.append(make("span", ` ${say("interval", { level })}: ${span(found.rows[0], values[0])}`));
       box.append(big);
     } else {
-      box.append(table("", [...keys, ...values.flatMap((v) => [v, say("interval", { level })])],
-        found.rows.map((row) => [...keys.map((key) => cell(row, key) ?? words.missing_key),
-          ...values.flatMap((v) => [number(cell(row, v)), span(row, v)])])));
+      const heads = values.flatMap((v) => (plain.includes(v) ? [v, say("interval", { level })] : [v]));
+      box.append(table("", [...keys, ...heads], found.rows.map((row) => [...keys.map((key) => cell(row, key) ?? words.missing_key),
+        ...values.flatMap((v) => (plain.includes(v) ? [number(cell(row, v)), span(row, v)] : [number(cell(row, v))]))])));
     }
     for (const value of values) {
       const rows = found.rows.map((row) => ({
@@ -212,19 +246,31 @@
         box.append(figure);
       }
     }
-    const ranks = found.how.plan.draws.filter((draw) => draw.rank_error);
-    if (ranks.length) {
-      const rows = Math.max(...ranks.map((draw) => draw.rank_error.rows));
-      box.append(make("p", say("rank", { rows: number(rows), level: (ranks[0].rank_error.confidence * 100).toLocaleString(lang) + " %" }), { class: "hint" }));
-    }
-    box.append(make("p", words.noisy, { class: "hint" }));
+    for (const text of readings(found, plain, level)) box.append(make("p", text, { class: "hint" }));
+    const implied = found.guarantee.implies;
+    if (implied) box.append(make("p", say("implied", { epsilon: amount(implied.epsilon), delta: number(implied.delta) }), { class: "hint" }));
     box.append(make("p", found.stored ? words.answer_stored : say("answer_cost", {
-      measure: found.cost.measure, cost: number(found.cost.about.spent), left: number(found.cost.about.left) })));
+      measure: found.cost.measure, cost: amount(found.cost.about.spent), left: amount(found.cost.about.left) })));
     box.append(make("p", body.sql, { class: "asked" }));
     by("priced").hidden = true;
     box.hidden = false;
     await refresh();
     box.focus();
+  }
+
+  // What each value is; an interval is explained where there is one, a rank where there is none.
+  function readings(found, plain, level) {
+    const out = found.how.plan.values.filter((one) => one.answered_as !== "number").map((one) => {
+      if (one.answered_as === "bound") return say("bound", one);
+      const named = say(["min", "max"].includes(one.asked) ? "extreme" : "quantile",
+        { name: one.name, asked: one.asked.toUpperCase(), quantile: share(fraction(one.level)) });
+      return named + " " + say(one.rank_error.beyond === "the asked rank" ? "rank" : "rank_best", {
+        rows: number(Math.ceil(one.rank_error.rows)), candidates: number(one.candidates), level: share(one.rank_error.confidence) });
+    });
+    const promise = found.guarantee;
+    if (plain.length) out.push(say("noisy", { level, rows: promise.mode === "strict" ? words.all_rows
+      : say("rows_that_count", { rows: promise.most_rows, column: promise.column }) }));
+    return out;
   }
 
   async function refresh() {
@@ -233,18 +279,18 @@
       call("GET", "/v1/budget"), call("GET", "/v1/answers?most=50&dataset=" + encodeURIComponent(name))]);
     const one = all.budgets.find((budget) => budget.dataset === name);
     by("who").firstElementChild.textContent = say("you_are", { analyst: one.you.analyst, role: words[one.you.role] });
-    const line = say("budget_line", { spent: number(one.about.spent), total: number(one.budget.about),
-      measure: one.budget.measure, left: number(one.about.left) });
+    const line = say("budget_line", { spent: amount(one.about.spent), total: amount(one.budget.about),
+      measure: one.budget.measure, left: amount(one.about.left) });
     const meter = make("meter", line, { min: 0, max: one.budget.about, value: one.about.spent, "aria-label": words.budget, title: line });
     const parts = [meter, make("p", line)];
-    const own = number(one.you.about.spent);
+    const own = amount(one.you.about.spent);
     parts.push(make("p", one.you.cap === null ? say("budget_you", { spent: own })
-      : say("budget_cap", { spent: own, cap: number(one.you.about.cap) })));
-    if (one.budget.implies) parts.push(make("p", say("implies", { epsilon: number(one.budget.implies.epsilon), delta: number(one.budget.implies.delta) }), { class: "hint" }));
+      : say("budget_cap", { spent: own, cap: amount(one.you.about.cap) })));
+    if (one.budget.implies) parts.push(make("p", say("implies", { epsilon: amount(one.budget.implies.epsilon), delta: number(one.budget.implies.delta) }), { class: "hint" }));
     if (one.by_analyst) {
       const people = [...new Set([...Object.keys(one.by_analyst), ...Object.keys(one.caps)])].sort();
       parts.push(table(words.everybody, [words.analyst, words.spent, words.share], people.map((who) =>
-        [who, number(fraction(one.by_analyst[who] || 0)), who in one.caps ? number(fraction(one.caps[who])) : "–"])));
+        [who, amount(fraction(one.by_analyst[who] || 0)), who in one.caps ? amount(fraction(one.caps[who])) : "–"])));
     }
     by("budget").replaceChildren(...parts);
     const list = make("ol", null, { class: "history" });
@@ -253,11 +299,11 @@
       again.addEventListener("click", guarded(async () => {
         by("sql").value = entry.sql;
         by("spend").value = entry.spend || "";
-        await price();
+        await price(entry.spend !== null);
         by("sql").focus();
       }));
       const item = make("li", null);
-      item.append(again, make("span", ` ${new Date(entry.time).toLocaleString(lang)} · ${number(entry.about)}`));
+      item.append(again, make("span", ` ${new Date(entry.time).toLocaleString(lang)} · ${amount(entry.about)}`));
       list.append(item);
     }
     by("history").replaceChildren(asked.answers.length ? list : make("p", words.history_none));
@@ -268,7 +314,8 @@
   by("print").addEventListener("click", () => window.print());
   by("dataset").addEventListener("change", guarded(choose));
   by("put").addEventListener("click", build);
-  by("price").addEventListener("click", guarded(price));
+  by("what").addEventListener("change", ask_for_more);
+  by("price").addEventListener("click", guarded(() => price()));
   by("ask").addEventListener("submit", guarded(ask));
   by("sql").addEventListener("keydown", (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); by("ask").requestSubmit(); }

@@ -1,0 +1,49 @@
+"""How much one answer may be: numbers to draw and to keep, scores to choose by, and what every engine can do.
+
+All of it follows from the question and the schema, so that nobody pays for an answer that is then refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from velado.data.schema import Schema
+from velado.errors import QueryRefused
+from velado.query.engines.answers import check as check_engines
+from velado.query.engines.layout import Layout
+from velado.query.needs import GridCells, Key, cells_of
+from velado.query.quantiles import MOST_SCORES
+from velado.query.unit import Unit
+from velado.query.values import Query
+
+if TYPE_CHECKING:
+    from velado.query.plan import Draw
+
+# Drawn, kept in the ledger and sent: about 40 microseconds each, so 4 seconds and a megabyte at the most.
+MOST_NUMBERS = 100_000
+
+
+def check(query: Query, schema: Schema, keys: tuple[Key, ...], draws: Sequence[Draw]) -> None:
+    """Nothing, where the answer is small enough and no engine will refuse it; else QueryRefused. Linear in the question."""
+    cells = cells_of(keys)
+    scores = sum(cells * len(draw.candidates) for draw in draws if draw.at is not None)
+    numbers = sum(
+        cells * (len(draw.need.edges) - 1) if isinstance(draw.need, GridCells) and draw.at is None else cells
+        for draw in draws
+    )
+    # A declared bound is drawn from nothing, but it is written into every line.
+    if max(numbers, cells * len(query.aggregates)) > MOST_NUMBERS:
+        raise QueryRefused(
+            "The keys, bins and aggregates of this query make too many numbers together.",
+            f"One answer draws and keeps at most {MOST_NUMBERS:,}; an average needs two for every cell.",
+            "Ask for fewer things at once, or group by fewer keys.",
+        )
+    if scores > MOST_SCORES:
+        raise QueryRefused(
+            "The quantiles of this query, MIN and MAX among them, choose among too many candidates together.",
+            f"One answer draws at most {MOST_SCORES:,} scores, one for every quantile, cell and candidate.",
+            "Ask for fewer quantiles at once, or group by fewer keys.",
+        )
+    needs = tuple(dict.fromkeys(draw.need for draw in draws))
+    check_engines(Layout.of(schema, Unit()), query.where, keys, needs)

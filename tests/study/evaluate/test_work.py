@@ -1,0 +1,73 @@
+"""What a model is taught and what it is asked, protocol by protocol."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from velado.measure.models.encoder import fit_encoder
+from velado.study.evaluate import work
+from velado.study.evaluate.grid import ORIGINAL, plan
+from velado.study.evaluate.load import load
+from velado.study.evaluate.protocols import protocol_named
+from velado.study.evaluate.run import evaluate
+
+ALL = ("[models]", "[analyses]\nprotocols = ['split-first', 'paper-gfkmc', 'paper-gok']\nfolds = 4\n[models]")
+
+
+@pytest.fixture
+def ground(example):
+    def of(scope: str, k: int = 40):
+        material = load(example.change(ALL, ("k = [3, 6]", f"k = [{k}]")))
+        job = next(j for j in plan(material) if j.scope == scope and j.method is not None)
+        return material, work._ground(job, material)
+
+    return of
+
+
+def test_by_default_models_learn_from_the_release_and_are_asked_about_true_rows(ground) -> None:
+    material, made = ground("train")
+    split = material.split(0)
+    ((taught, labels, asked, truth),) = work._encoded(protocol_named("split-first"), material, made)
+    train, test = material.table.frame[split.train], material.table.frame[split.test]
+    own = fit_encoder(material.table.with_frame(train), "ill", material.recipe.encoder, material.features)
+    assert (asked == own.features(test, "whole")).all() and (truth == own.labels(test)).all()
+    assert (taught == own.features(made.frame)).all() and labels.size == made.frame.height == train.height
+    # At k = 40 hardly any city is published as it is, but every city that is asked about is.
+    cities = [at for at, name in enumerate(own.names) if name.startswith("city")]
+    assert asked[:, cities].max(axis=1).min() == 1 and taught[:, cities].max(axis=1).mean() < 1
+    assert set(made.frame.get_column("dose")) <= set(train.get_column("dose"))
+
+
+def test_the_thesis_tests_on_rows_of_the_release(ground) -> None:
+    material, made = ground("whole")
+    ((taught, _, asked, _),) = work._encoded(protocol_named("paper-gfkmc"), material, made)
+    whole = fit_encoder(material.table, "ill", material.recipe.encoder, material.features).features(
+        made.frame
+    )
+    assert (asked == whole[material.split(0).test]).all() and taught.shape[0] + asked.shape[0] == 240
+
+
+def test_unshuffled_folds_of_sorted_output_separate_the_classes(ground) -> None:
+    material, made = ground("whole", 10)
+    folds = work._encoded(protocol_named("paper-gok"), material, made)
+    assert [fold[2].shape[0] for fold in folds] == [60] * 4
+    # All features but the dose, which is published as it is.
+    classes = [set(map(bytes, np.ascontiguousarray(fold[2][:, :-1]))) for fold in folds]
+    shared = sum(len(one & other) for at, one in enumerate(classes) for other in classes[:at])
+    assert shared <= 3  # a class lies in one fold, but where a fold ends inside it
+
+
+def test_every_protocol_is_run_and_the_whole_table_is_anonymized_once_for_both_papers(
+    example, tmp_path
+) -> None:
+    study = evaluate(example.change(ALL), tmp_path / "out", jobs=1)
+    assert study.gaps.height == 0
+    releases = study.results.filter((pl.col("kind") == "release") & (pl.col("method") != ORIGINAL))
+    assert releases.group_by("scope").len().sort("scope").get_column("len").to_list() == [8, 8]
+    tested = {
+        name: set(part.get_column("test_rows"))
+        for (name,), part in study.results.filter(pl.col("kind") == "model").group_by(["protocol"])
+    }
+    assert tested == {"split-first": {60}, "paper-gfkmc": {60}, "paper-gok": {240}}
+    assert {row["protocol"] for row in study.protocols.to_dicts()} == set(tested)
+    assert study.protocol == "split-first"
