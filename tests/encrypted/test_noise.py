@@ -68,7 +68,8 @@ def test_the_bounds_are_reached_by_a_row_at_the_corner() -> None:
     job = a_job(minimum_rows=1)
     corner = {"a": [3.0], "b": [0.5], "y": [5.0]}
     assert flatten(moments_of(corner, job)) == one_row_bounds(job)
-    assert reaches(job) == (256, 768, 128, 1280)
+    # Half spans 2.5, 0.25 and 5 with 10, 14 and 9 bits: 8 + 4 less the exponents 2, -2 and 3.
+    assert reaches(job) == (256, 2560, 4096, 2560)
 
 
 def test_each_sum_gets_its_own_share_of_epsilon() -> None:

@@ -112,13 +112,7 @@ class Scaling:
         """The diagonal of T Sigma' T^t: the variances of beta from the covariances of beta'."""
         return tuple(
             sum(
-                (
-                    a * b * covariance[i][j]
-                    for i, a in enumerate(row)
-                    if a
-                    for j, b in enumerate(row)
-                    if b
-                ),
+                (a * b * covariance[i][j] for i, a in enumerate(row) if a for j, b in enumerate(row) if b),
                 Fraction(0),
             )
             for row in self.matrix

@@ -9,6 +9,7 @@ the curator, who runs this code and holds the rows, is trusted.
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction
@@ -177,15 +178,16 @@ class Session:
         """Pay, then look, then draw, then record: never in another order."""
         self._account.hold()
         reservation = self._ledger.reserve(Charge(analyst, question, entry_text(made, limit), made.charge))
+        deadline = None if self.seconds is None else time.monotonic() + self.seconds
         try:
             tallies = self._engine.tally(made.query.where, made.keys, made.needs, self.seconds)
+            drawn = carry_out(made, tallies, deadline)
         except EngineError as error:
             raise EngineError(
                 error.what,
                 f"{error.why} The question was paid before the engine was asked, and stays paid.",
                 error.fix,
             ) from None
-        drawn = carry_out(made, tallies)
         return drawn, self._ledger.record(reservation, question, write_draws(drawn, analyst))
 
     def _reply(

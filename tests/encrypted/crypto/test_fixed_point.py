@@ -168,3 +168,16 @@ def test_the_bike_table_is_converted_in_half_a_second(data_folder):
         assert [int(encoded[i]) for i in some] == [
             round(Fraction(float(columns[name][i])) * 2**50) for i in some
         ]
+
+
+def test_columns_may_have_bits_of_their_own() -> None:
+    columns = (Column("a", Fraction(-4), Fraction(4)), Column("b", Fraction(-4), Fraction(4)))
+    grid = FixedPoint(columns, 3, (0, 70))
+    for values in (np.array([0.5, 1.5, -3.0]), np.array(["0.5", "1.5", "-3"], dtype=object)):
+        assert grid.encode("a", values).tolist() == [0, 2, -3]
+        assert grid.encode("b", values).tolist() == [1 << 69, 3 << 69, -3 << 70]
+    assert grid.encode("b", np.array([1, -3])).tolist() == [1 << 70, -3 << 70]
+    assert (grid.reach("a"), grid.reach("b"), grid.one) == (4, 4 << 70, 8)
+    for wrong in ((0,), (0, 513), (-1, 0)):
+        with pytest.raises(ParameterError):
+            FixedPoint(columns, 3, wrong)

@@ -105,6 +105,17 @@ def test_a_release_that_is_worse_is_called_so_and_chance_is_not_called_a_differe
     assert best["sure"] is False and best["gain_low"] < 0 < best["gain_high"]
 
 
+def test_methods_are_compared_at_about_the_same_risk_where_they_have_it(made) -> None:
+    study = made(
+        BASE | {("mondrian", 6): noisy(0.895), ("mdav", 6): noisy(0.88), ("mdav", 3): noisy(0.89)},
+        RISK | {("mondrian", 6): 0.10, ("mdav", 6): 0.04, ("mdav", 3): 0.11},
+    )
+    words = recommend(study, "en")["sentences"]
+    told = "At about the same risk (k = 6 and k = 3), mondrian loses 0.5 points less than mdav (0.5 to 0.5), "
+    assert told + "at a risk of 10.0 % against 11.0 %." in words
+    assert sum("mdav" in sentence for sentence in words) == 1
+
+
 def test_without_a_setting_within_the_limit_the_least_loss_is_named_and_said_to_be_that(made) -> None:
     study = made(
         BASE | {("mondrian", 3): noisy(0.8), ("mondrian", 6): noisy(0.7)},

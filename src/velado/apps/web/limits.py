@@ -39,13 +39,6 @@ class Buckets:
                 return 0.0
             return (1 - bucket.permits) / self._rate
 
-    def wait(self, key: str) -> float:
-        """The seconds until a permit is there; none is taken."""
-        with self._lock:
-            if key not in self._buckets:
-                return 0.0
-            return max(0.0, (1 - self._refilled(key).permits) / self._rate)
-
     def _refilled(self, key: str) -> _Bucket:
         now = self._clock()
         bucket = self._buckets.get(key)

@@ -270,6 +270,8 @@ def _check_name(analyst: str) -> None:
 
 
 def _about(value: Fraction) -> str:
-    """A fraction for a sentence: exact where it is short, else six digits."""
-    text = str(value)
-    return text if len(text) <= 9 else f"about {float(value):.6g}"
+    """A fraction for a sentence: at most six decimals, and said where they are not all."""
+    if 0 < value < Fraction(1, 1_000_000):
+        return "less than 0.000001"
+    text = f"{float(value):.6f}".rstrip("0").rstrip(".")
+    return text if Fraction(text) == value else f"about {text}"

@@ -84,7 +84,7 @@ def agree_version(ledger: str, version: str, content: str) -> None:
         raise ParameterError(
             f"The table, its schema or its unit has changed since version '{version}' was declared.",
             "Stored answers would be given for rows they are not about, or their absence would tell that a row changed.",
-            "Declare a new version in the service file, for example version = \"2\".",
+            'Declare a new version in the service file, for example version = "2".',
         )
 
 

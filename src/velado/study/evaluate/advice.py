@@ -21,6 +21,9 @@ from velado.study.evaluate.words import loss_text, percent, points, quality_name
 if TYPE_CHECKING:
     from velado.study.evaluate.analysis import Study
 
+NEAR = 0.25
+"""Settings whose risks differ by at most this share are compared as being at about the same risk."""
+
 TIE = 0.02
 """Risks within this share of each other are taken for equal when a setting is chosen."""
 
@@ -106,16 +109,26 @@ def _choice(study: Study, chosen: dict[str, Any], language: str) -> str:
 
 
 def _beside(study: Study, chosen: dict[str, Any], language: str) -> list[str]:
-    """The chosen setting beside every other method of the same k and promises."""
-    same = study.tradeoff.filter(
-        pl.col("k").eq_missing(pl.lit(chosen["k"], dtype=pl.Int64))
-        & (pl.col("guarantees") == chosen["guarantees"])
+    """The chosen setting beside every other method: at the nearest risk where one is near, else at the same k."""
+    others = study.tradeoff.filter(
+        (pl.col("guarantees") == chosen["guarantees"])
         & (pl.col("method") != chosen["method"])
         & (pl.col("method") != ORIGINAL)
         & pl.col("drop").is_not_null()
+        & pl.col("risk").is_not_null()
     )
     out = []
-    for other in same.sort("drop").iter_rows(named=True):
+    for _, part in others.group_by(["method"], maintain_order=True):
+        away = (pl.col("risk") - chosen["risk"]).abs()
+        near = part.filter(away <= NEAR * chosen["risk"]).sort(away)
+        level = part.filter(pl.col("k").eq_missing(pl.lit(chosen["k"], dtype=pl.Int64)))
+        found = near if near.height else level
+        if not found.height:
+            continue
+        other = found.row(0, named=True)
+        same = f"k = {chosen['k']}"
+        if other["k"] != chosen["k"]:
+            same = say(language, "same_risk", first=chosen["k"] or "–", second=other["k"] or "–")
         gain = study.difference(chosen, other)
         if gain is None:
             continue
@@ -133,7 +146,7 @@ def _beside(study: Study, chosen: dict[str, Any], language: str) -> list[str]:
             say(
                 language,
                 key,
-                same=f"k = {chosen['k']}" if chosen["k"] is not None else chosen["guarantees"] or "k = –",
+                same=same,
                 first=chosen["method"],
                 second=other["method"],
                 gain=points(abs(gain.mean), language),
