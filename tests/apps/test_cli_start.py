@@ -69,9 +69,16 @@ def test_every_word_is_used() -> None:
         path.read_text("utf-8")
         for room in ("apps", "anonymize")
         for path in folder.joinpath(room).rglob("*.py")
+        if not path.name.startswith("words_")
     )
     texts = "".join(part for part in sources.split("_EN = {")[:1]) + sources.rpartition("WORDS: Mapping")[2]
-    unused = [key for key in WORDS["en"] if f'"{key}"' not in texts and f"'{key}'" not in texts]
+    # A family of words is used by a name put together at run time: f"query_need_{what}".
+    families = tuple(re.findall(r'f"([a-z]+_[a-z_]*)\{', texts))
+    unused = [
+        key
+        for key in WORDS["en"]
+        if f'"{key}"' not in texts and f"'{key}'" not in texts and not key.startswith(families)
+    ]
     assert unused == []
 
 

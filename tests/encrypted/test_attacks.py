@@ -133,7 +133,9 @@ def test_the_provider_s_answer_can_be_made_up_from_the_coefficients_and_the_eval
     w = [
         int.from_bytes(message.fields["solution"][k * size : (k + 1) * size], "big") for k in range(job.width)
     ]
-    beta = [b.numerator * pow(b.denominator, -1, n) % n for b in scaling_of(job).to_encoded(roles["eva"].exact)]
+    beta = [
+        b.numerator * pow(b.denominator, -1, n) % n for b in scaling_of(job).to_encoded(roles["eva"].exact)
+    ]
     shifted = [(b + s) % n for b, s in zip(beta, r, strict=True)]
     assert list(solve_modulo(full, shifted, n)) == w
 

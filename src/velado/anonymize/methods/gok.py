@@ -29,7 +29,7 @@ _NEAR = 6  # nearest centres whose memberships are computed; farther ones are ne
 class GOK:
     """Cluster centres are moved by gorillas, memberships are fuzzy, and every cluster holds at least k.
 
-    GOK-Privacy (Ferreira Neto et al. 2025): a gorilla is a set of c = floor(n / k) centres in the unit cube of the
+    GOK-Privacy (Pimenta, Araújo, Rodrigues, Silveira and Gomes 2025): a gorilla is a set of c = floor(n / k) centres in the unit cube of the
     quasi-identifiers; fitness is the truthful NCP of the clusters it makes (their published covers); records go
     to the centre of highest fuzzy membership (equation 4), clusters below k borrow from those that can spare, and
     the search stops when NCP no longer improves. The optimizer is the real one (see `gorilla_troops`). Part of the
