@@ -15,6 +15,8 @@ ALL = (
     "engines",
     "service",
     "paillier",
+    "parties",
+    "evaluation",
     "regression",
 )
 

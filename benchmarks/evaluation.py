@@ -90,12 +90,14 @@ def main() -> None:
         wall, cpu = time.monotonic() - wall, cpu_seconds() - cpu
         start = time.monotonic()
         evaluate(material, out)
+        # A study that was continued did part of the work before the clock started: no bar for that.
+        bar = 900.0 if plan.missing == plan.cells else None
         rows = [
             Row(
                 f"{plan.missing} cells of {plan.cells}",
                 wall,
                 "wall s",
-                900.0,
+                bar,
                 note=f"{plan.workers} processes",
             ),
             Row("the same", cpu, "CPU s", note=f"estimated {plan.seconds * plan.workers:.0f} CPU s"),

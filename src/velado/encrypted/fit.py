@@ -81,9 +81,9 @@ class Fit:
             if document["format"] != FORMAT:
                 raise KeyError("format")
             names = tuple(str(name) for name in document["coefficients"])
-            coefficients = tuple(float(value) for value in document["coefficients"].values())
+            coefficients = tuple(_number(value) for value in document["coefficients"].values())
             errors = document.get("standard_errors")
-            if not names or not all(math.isfinite(value) for value in coefficients):
+            if not names:
                 raise ValueError
             return cls(
                 target=str(document["target"]),
@@ -91,11 +91,11 @@ class Fit:
                 coefficients=coefficients,
                 promise=dict(document["promise"]),
                 learned=dict(document["learned"]),
-                standard_errors=None if errors is None else tuple(float(errors[name]) for name in names),
+                standard_errors=None if errors is None else tuple(_number(errors[name]) for name in names),
                 cost=dict(document.get("cost", {})),
                 how=dict(document.get("how", {})),
             )
-        except (KeyError, TypeError, ValueError, AttributeError):
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
             raise SchemaError(
                 "The file is not a model that this version reads.",
                 f"A model has format {FORMAT}, a target and finite coefficients.",
@@ -109,3 +109,13 @@ class Fit:
         )
         promise = html.escape(str(self.promise.get("type", "")))
         return f"<table><caption>{html.escape(self.target)} ({promise})</caption>{rows}</table>"
+
+
+def _number(value: Any) -> float:
+    """A JSON number as a float; text, true, false and what is not finite are no numbers of a model."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError
+    number = float(value)
+    if not math.isfinite(number):
+        raise ValueError
+    return number

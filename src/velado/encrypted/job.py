@@ -15,16 +15,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal, get_args
 
+from velado.encrypted.job_limits import LEAST_CLIENTS, LEAST_KEY_BITS, LEAST_ROWS, PAPER_KEY_BITS, check
 from velado.errors import ParameterError, SchemaError
 
 Protocol = Literal["masked", "delegated", "secure-sum", "paper-masked"]
 RoleName = Literal["provider", "evaluator", "client"]
 
 FORMAT = 1
-LEAST_CLIENTS = 3
-LEAST_ROWS = 10
-LEAST_KEY_BITS = 2048
-PAPER_KEY_BITS = 1024
 
 
 @dataclass(frozen=True)
@@ -78,90 +75,7 @@ class Job:
     epsilon: Fraction | None = None
 
     def __post_init__(self) -> None:
-        paper = self.protocol == "paper-masked"
-        least = PAPER_KEY_BITS if paper else LEAST_KEY_BITS
-        if not least <= self.key_bits <= 8192 or self.key_bits % 8:
-            raise ParameterError(
-                f"A key of {self.key_bits} bits is not accepted.",
-                f"Under {least} bits the encryption can be broken, and above 8192 a run takes hours.",
-                "Use 3072, the default.",
-            )
-        if not 0 <= self.bits <= 128:
-            raise ParameterError(
-                f"{self.bits} fractional bits are not accepted.",
-                "They say how finely numbers are encoded: 0 to 128.",
-                "Use 20, the default.",
-            )
-        if not self.features or self.ridge < 0 or not 0 < self.minutes <= 10_000:
-            raise ParameterError(
-                "The job has no features, a negative lambda, or no time.",
-                "There would be nothing to fit, or no end.",
-                "Name at least one feature, lambda 0 or above, and minutes above 0.",
-            )
-        names = [column.name for column in (*self.features, self.target)]
-        if len(set(names)) != len(names):
-            raise ParameterError(
-                "A column stands twice among the features and the target.",
-                "The fit would be singular.",
-                "Name each column once.",
-            )
-        for column in (*self.features, self.target):
-            if not column.low < column.high:
-                raise ParameterError(
-                    f"The bounds of column '{column.name}' do not rise.",
-                    "They are the public domain the encoding is made for.",
-                    "Write for example bounds = [0, 120].",
-                )
-        if not paper and (self.minimum_clients < LEAST_CLIENTS or self.minimum_rows < 1):
-            raise ParameterError(
-                f"A job needs at least {LEAST_CLIENTS} clients, and clients at least one row.",
-                "With two, each could subtract its own rows from the sum and see the other's.",
-                f"Set minimum_clients to {LEAST_CLIENTS} or more.",
-            )
-        self._check_epsilon()
-        self._check_parties()
-
-    def _check_epsilon(self) -> None:
-        if self.epsilon is None:
-            return
-        if self.protocol not in ("delegated", "secure-sum"):
-            raise ParameterError(
-                f"The protocol {self.protocol} cannot add noise.",
-                "Nobody sees the sums that the noise would have to be added to.",
-                "Leave epsilon out, or use delegated or secure-sum.",
-            )
-        if not 0 < self.epsilon <= 1000:
-            raise ParameterError(
-                "epsilon is above 0 and at most 1000.",
-                "It says how much one row may change the odds of any result.",
-                "Use for example 1.",
-            )
-        if self.moments:
-            raise ParameterError(
-                "Standard errors and epsilon do not go together.",
-                "The textbook's standard errors do not know of the noise, and would be too small.",
-                "Leave one of them out.",
-            )
-
-    def _check_parties(self) -> None:
-        names = [party.name for party in self.parties]
-        if len(set(names)) != len(names):
-            raise ParameterError(
-                "Two parties have the same name.", "Messages are told apart by it.", "Give each its own name."
-            )
-        needed = 0 if self.protocol == "secure-sum" else 1
-        if len(self.of("evaluator")) != 1 or len(self.of("provider")) != needed:
-            raise ParameterError(
-                f"The protocol {self.protocol} needs one evaluator and {needed} provider(s).",
-                "Who holds the key and who holds the encrypted sums must be different parties.",
-                "Correct the [[parties]] of the job.",
-            )
-        if len(self.of("client")) < self.minimum_clients:
-            raise ParameterError(
-                f"The job names fewer than {self.minimum_clients} clients.",
-                "So few could work out each other's rows.",
-                "Add clients.",
-            )
+        check(self)
 
     def of(self, role: RoleName) -> tuple[Party, ...]:
         """The parties with one role, in the job's order."""
@@ -275,6 +189,18 @@ class Job:
         )
 
 
+__all__ = [
+    "LEAST_CLIENTS",
+    "LEAST_KEY_BITS",
+    "LEAST_ROWS",
+    "PAPER_KEY_BITS",
+    "Bounded",
+    "Job",
+    "Party",
+    "Protocol",
+    "RoleName",
+]
+
 _JOB_KEYS = (
     "format",
     "name",
@@ -302,7 +228,10 @@ def _known(entry: Any, keys: tuple[str, ...], where: str) -> None:
         if key not in keys:
             near = difflib.get_close_matches(str(key), keys, n=1)
             hint = f"Did you mean '{near[0]}'?" if near else f"Known keys: {', '.join(keys)}."
-            raise SchemaError(f"Unknown key in {where}.", "A misspelt key would be passed over.", hint)
+            shown = str(key) if str(key).isprintable() and len(str(key)) <= 60 else "?"
+            raise SchemaError(
+                f"Unknown key '{shown}' in {where}.", "A misspelt key would be passed over.", hint
+            )
 
 
 def _list(value: Any, what: str) -> list[Any]:

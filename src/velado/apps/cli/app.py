@@ -16,6 +16,7 @@ from velado.apps.cli.commands import (
     compare,
     data,
     demo,
+    evaluate,
     groups,
     inspect,
     joined,
@@ -85,6 +86,7 @@ app.add_typer(ledger.app, name="ledger")
 app.add_typer(serve.commands(), name="serve")
 app.command("reproduce", cls=Command)(reproduce.reproduce)
 app.add_typer(data.app, name="data")
+app.command("evaluate", cls=Command)(evaluate.evaluate)
 app.command("demo", cls=Command)(demo.demo)
 
 

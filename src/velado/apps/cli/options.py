@@ -34,6 +34,7 @@ ARGUMENTS = {
     "LEDGER": "The ledger: a file, or postgresql://host/base?ledger=NAME.",
     "ANALYST": "Who asks, as the ledger writes it down.",
     "AMOUNT": "An epsilon or rho, as a decimal or a fraction.",
+    "STUDY": "The study file (TOML).",
     "SERVICE": "The service file (TOML).",
     "ID|ANALYST": "The token's id, or the analyst all of whose tokens are meant.",
 }

@@ -55,8 +55,11 @@ def result_in(data: bytes, job: Job) -> tuple[tuple[float, ...], tuple[float, ..
         deviations = None if errors is None else tuple(float.fromhex(text) for text in errors)
         rows = document["rows"]
         good = len(coefficients) == job.width and all(map(math.isfinite, coefficients))
-        good = good and (deviations is None or len(deviations) == job.width)
-        good = good and (rows is None or (isinstance(rows, int) and 0 <= rows <= job.most_rows))
+        if deviations is not None:
+            good = good and job.moments and len(deviations) == job.width
+            good = good and all(math.isfinite(value) and value >= 0 for value in deviations)
+        # JSON's true is an int to Python.
+        good = good and (rows is None or (type(rows) is int and 0 <= rows <= job.most_rows))
     except (ValueError, TypeError, KeyError, RecursionError, OverflowError):
         good = False
     if not good:
