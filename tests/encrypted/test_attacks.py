@@ -1,4 +1,4 @@
-"""The two attacks succeed against Method 1 of the source and fail against the sound protocol."""
+"""The two attacks on Method 1 of the source succeed against it and fail against the default; `test_lattice` has the one that does not."""
 
 import itertools
 import math
@@ -109,7 +109,7 @@ def test_the_same_attack_finds_no_correlation_in_what_the_sound_provider_sees(so
     assert min(abs(a).bit_length() for row in seen for a in row) > 2048 - 64
 
 
-def test_the_sound_evaluator_can_write_down_no_equation_in_the_second_moments(
+def test_linear_equations_over_the_reals_tell_the_sound_evaluator_nothing_of_the_second_moments(
     sound_run,
 ) -> None:
     job, tables, roles, _ = sound_run

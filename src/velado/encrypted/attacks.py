@@ -4,8 +4,9 @@ Provider, one run: with a~_ij = u_i v_j a_ij / e^2 the masks cancel in a~_ij a~_
 Evaluator, several runs over the same rows: A~ xi = b~1 means A x = rho b with x_i = v_i xi_i / w1 and rho_i = s_i / u_i both
 known to it. Together with A beta = b each run gives D linear equations in A; D - 1 runs leave
 one common scale open, which the number of rows fixes.
-Against the sound masked protocol the same functions find nothing: its provider sees uniform numbers, and its evaluator
-can write down A beta = b alone, which every symmetric A fulfils for some b.
+Against the default masked protocol the same functions find nothing: its provider sees uniform numbers, and its evaluator
+can write down A beta = b alone, a linear system that every real symmetric A fulfils for some b. But A and b are whole numbers, and
+its beta is exact: over the integers that is enough to find them, by another attack (`velado.encrypted.lattice`).
 Whoever runs them needs a party's own secrets: they are made for tests and teaching.
 """
 
@@ -87,8 +88,9 @@ def equations_of_paper_run(
 
 
 def equations_of_sound_run(beta: Sequence[Fraction]) -> list[Equations]:
-    """What the sound protocol's evaluator knows after one run: R w - r = beta, so A beta = b, and no more.
+    """What the sound protocol's evaluator can write as linear equations after one run: R w - r = beta, so A beta = b.
 
+    Over the reals they say nothing of A. That A and b are whole numbers says all: see `velado.encrypted.lattice`.
     The provider's answer w = R^-1 (beta + r) follows from beta and the evaluator's own mask: it adds no equation.
     """
     return [Equations(tuple(beta), (Fraction(1),) * len(beta))]

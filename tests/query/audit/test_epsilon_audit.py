@@ -107,7 +107,7 @@ def with_less_noise(monkeypatch: pytest.MonkeyPatch, part: int) -> None:
     """From here on noise has a *part*-th of the scale the plan asks for, at the charge of the whole."""
     honest = session_module.carry_out
 
-    def less(plan, tallies):
+    def less(plan, tallies, deadline=None):
         return honest(
             replace(plan, draws=tuple(replace(d, scale=d.scale / part) for d in plan.draws)), tallies
         )

@@ -49,7 +49,7 @@ def test_table_7_has_the_published_slope_and_the_default_is_exact() -> None:
     rows = found.to_dict()["rows"]
     assert [row["q"] for row in rows] == [10, 20]
     for row in rows:
-        assert row["ours: default"] == 0
+        assert row["ours: delegated"] == 0
         assert 0.01 < row["published"] / row["ours: paper, masks to 8 e"] < 100
         assert row["published"] / row["ours: paper, masks to 2^10 e"] > 1000
     for column in ("published", "ours: paper, masks to 8 e", "ours: paper, masks to 2^10 e"):
@@ -63,7 +63,7 @@ def test_table_8_comes_out_to_its_published_digits_on_auto_mpg() -> None:
     found = reproduction_named("regression-table-8").carry_out(Path(DATA), silent, quick=True)
     for row in found.to_dict()["rows"]:
         assert row["ours: paper"] == pytest.approx(row["published"], rel=5e-3)
-        assert row["ours: default"] < row["q"] * 2.0 ** -row["q"]
+        assert row["ours: delegated"] < row["q"] * 2.0 ** -row["q"]
 
 
 @needs_data

@@ -19,6 +19,32 @@ if TYPE_CHECKING:
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "?")
 
 
+def feature_names(listed: str, target: str) -> list[str]:
+    """The columns a --features names; one that stands twice, or is the target, is refused."""
+    names = [name.strip() for name in listed.split(",") if name.strip()]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice or target in names:
+        what = (
+            f"--features names {_listed(twice)} twice."
+            if twice
+            else f"--features names the target '{target}'."
+        )
+        raise ParameterError(
+            what, "The fit would be singular, or explain a column by itself.", "Name each feature once."
+        )
+    return names
+
+
+def public_most(rows: int, least: int, noise: bool) -> int:
+    """A round bound on the rows of all clients of a simulation, for the job that everyone reads: never how many there are.
+
+    The next power of ten above them, at least 1,000 and *least*, the fewest the clients must have together; with noise a
+    bound that does not follow the rows at all, as long as they are under a million.
+    """
+    tens: int = 10 ** len(str(rows))
+    return max(tens, least, 1_000_000 if noise else 1000)
+
+
 def number_columns(
     path: Path, names: Sequence[str] | None, encoding: str | None = None
 ) -> dict[str, pl.Series]:
@@ -148,7 +174,7 @@ def exact_number(text: str, flag: str) -> Fraction:
         return Fraction(text) if "/" in text else Fraction(Decimal(text))
     except (ValueError, ArithmeticError, OverflowError):
         raise ParameterError(
-            f"{flag} does not take '{text}'.", "It is a number.", f"Write for example {flag} 0.5."
+            f"{flag} does not take '{text}'.", "It is a finite number.", f"Write for example {flag} 0.5."
         ) from None
 
 

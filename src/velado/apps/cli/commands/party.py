@@ -186,10 +186,11 @@ def show(
     tongue = flags.language(lang)
     _need_libraries()
     from velado.encrypted.net.files import read_job
-    from velado.encrypted.protocols.learned import learned
+    from velado.encrypted.protocols.learned import learned, promise_lines
 
     found = read_job(job)
-    facts = learned(found, "pt" if tongue == "pt" else "en")
+    spoken: Any = "pt" if tongue == "pt" else "en"
+    facts = learned(found, spoken)
     if as_json:
         out.as_json({"digest": found.digest(), "job": found.to_dict(), "learned": facts})
         return
@@ -205,6 +206,8 @@ def show(
     head = [tell(tongue, f"party_{key}") for key in ("role", "saw", "infers")]
     seen = [[role, said["saw"], said["infers"]] for role, said in facts["parties"].items()]
     out.table(tell(tongue, "party_learned"), head, seen)
+    for text in (*promise_lines(found, spoken), *facts["coalitions"], facts["always"]):
+        out.line(text)
 
 
 def _run(
@@ -268,6 +271,7 @@ def _show_ending(
     job: Job, output: Path, ending: Ending, written: list[str], as_json: bool, tongue: str, quiet: bool
 ) -> None:
     from velado.encrypted.net.outputs import fit_of_ending
+    from velado.encrypted.protocols.learned import short_key
 
     fit = fit_of_ending(ending)
     if as_json:
@@ -276,11 +280,18 @@ def _show_ending(
         return
     if quiet:
         return
+    if short_key(job):
+        out.note(short_key(job, "pt" if tongue == "pt" else "en"))
     if fit is None:
         out.line(tell(tongue, "party_no_coefficients"))
     else:
+        errors = fit["standard_errors"]
         head = [tell(tongue, "party_column"), tell(tongue, "party_coefficient")]
-        rows = [[column, f"{value:.10g}"] for column, value in fit["coefficients"].items()]
+        head += [] if errors is None else [tell(tongue, "party_error")]
+        rows = [
+            [column, f"{value:.10g}", *(() if errors is None else (f"{errors[column]:.4g}",))]
+            for column, value in fit["coefficients"].items()
+        ]
         out.table(tell(tongue, "party_coefficients"), head, rows)
     out.line(tell(tongue, "party_written", folder=output, files=", ".join(written)))
     if ending.untold:

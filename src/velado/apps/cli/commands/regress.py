@@ -117,11 +117,17 @@ def regress(
     if standard_errors and protocol not in ("delegated", "secure-sum"):
         raise ParameterError(
             f"The protocol {protocol} gives no standard errors.",
-            "They follow from the pooled sums, which nobody sees in it.",
+            "They follow from the pooled sums, and this protocol does not give them out.",
             "Leave --standard-errors out, or use --protocol delegated or secure-sum.",
         )
+    if epsilon is not None and bounds_from_data:
+        raise ParameterError(
+            "--epsilon and --bounds-from-data do not go together.",
+            "Noise follows the bounds, and bounds that follow the rows tell their least and largest values without noise.",
+            "Declare the bounds with --bounds or --schema.",
+        )
     refuse_folder(output)
-    named = [name.strip() for name in features.split(",") if name.strip()]
+    named = rows.feature_names(features, target)
     columns = rows.number_columns(file, [*named, target] if named else None, encoding)
     if target not in columns:
         rows.number_columns(file, [target], encoding)
@@ -135,7 +141,10 @@ def regress(
         "moments": standard_errors,
     }
     limits = rows.bounds_for(columns, bounds or (), schema, bounds_from_data)
-    job = _job(file.stem, protocol, target, limits, simulate, len(columns[target]), settings)
+    settings["most_rows"] = rows.public_most(
+        len(columns[target]), simulate * minimum_rows, noise=epsilon is not None
+    )
+    job = _job(file.stem, protocol, target, limits, simulate, settings)
     with waiting(tongue, quiet or as_json):
         fit = _run(job, rows.shared_out(columns, simulate))
     language: Any = "pt" if tongue == "pt" else "en"
@@ -146,9 +155,7 @@ def regress(
         _show(job, fit, output, language, bounds_from_data)
 
 
-def _job(
-    name: str, protocol: Any, target: str, limits: Any, clients: int, height: int, settings: dict[str, Any]
-) -> Job:
+def _job(name: str, protocol: Any, target: str, limits: Any, clients: int, settings: dict[str, Any]) -> Job:
     from velado.encrypted.job import Job, Party
 
     parties = [Party("evaluator", "evaluator")]
@@ -156,7 +163,7 @@ def _job(
         parties.append(Party("provider", "provider"))
     parties += [Party(f"client-{place + 1}", "client") for place in range(clients)]
     features = tuple(bounded for column, bounded in limits.items() if column != target)
-    return Job(name, protocol, features, limits[target], tuple(parties), most_rows=height, **settings)
+    return Job(name, protocol, features, limits[target], tuple(parties), **settings)
 
 
 def _run(job: Job, tables: dict[str, dict[str, Any]]) -> Fit:
@@ -180,11 +187,11 @@ def _run(job: Job, tables: dict[str, dict[str, Any]]) -> Fit:
 def _files(job: Job, fit: Fit, language: Any) -> dict[str, bytes]:
     from velado.encrypted.net.outputs import report
     from velado.encrypted.net.runner import Ending
-    from velado.encrypted.protocols.learned import learned
+    from velado.encrypted.protocols.learned import learned, promise_lines
 
     ending = Ending({"fit": fit.to_dict()}, None, cost=dict(fit.cost))
     text = report(job, "evaluator", ending, language)
-    promise = "\n".join(f"- {key}: {value}" for key, value in fit.promise.items())
+    promise = "\n".join(f"- {line}" for line in promise_lines(job, language))
     text += f"\n## {say(language, 'regress_promise')}\n\n{promise}\n\n{say(language, 'regress_simulated')}\n"
     files: dict[str, Any] = {"fit.json": fit.to_dict(), "learned.json": learned(job, language)}
     written = {name: json.dumps(value, ensure_ascii=False, indent=2) + "\n" for name, value in files.items()}
@@ -192,12 +199,14 @@ def _files(job: Job, fit: Fit, language: Any) -> dict[str, bytes]:
 
 
 def _show(job: Job, fit: Fit, output: Path, language: Any, from_data: bool) -> None:
-    from velado.encrypted.protocols.learned import learned
+    from velado.encrypted.protocols.learned import learned, promise_lines, short_key
 
     if from_data:
         show.note(f"{say(language, 'warning')}: {say(language, 'regress_bounds_read')}")
     if fit.promise.get("unsafe"):
         show.note(f"{say(language, 'warning')}: {say(language, 'regress_unsafe')}")
+    if short_key(job):
+        show.note(f"{say(language, 'warning')}: {short_key(job, language)}")
     head = [say(language, "column"), say(language, "regress_coefficient")]
     errors = fit.standard_errors
     if errors is not None:
@@ -210,8 +219,9 @@ def _show(job: Job, fit: Fit, output: Path, language: Any, from_data: bool) -> N
         language, "regress_title", target=fit.target, clients=len(job.of("client")), protocol=job.protocol
     )
     show.table(title, head, body)
-    told = "; ".join(f"{key}: {value}" for key, value in fit.promise.items() if key != "assumptions")
-    show.line(f"{say(language, 'regress_promise')}: {told}")
+    show.line(f"{say(language, 'regress_promise')}:")
+    for line in promise_lines(job, language):
+        show.line(f"- {line}")
     show.line("")
     facts = learned(job, language)
     head = [say(language, f"regress_{key}") for key in ("party", "saw", "infers")]
@@ -220,7 +230,7 @@ def _show(job: Job, fit: Fit, output: Path, language: Any, from_data: bool) -> N
         head,
         [[role, said["saw"], said["infers"]] for role, said in facts["parties"].items()],
     )
-    for text in (facts["assumptions"], *facts["coalitions"], facts["always"]):
+    for text in (*facts["coalitions"], facts["always"]):
         show.line(text)
     show.line("")
     cost = {key: fit.cost[key] for key in ("seconds", "processor_seconds", "messages_sent", "bytes_sent")}
