@@ -97,7 +97,8 @@ def test_show_tells_the_digest_the_parties_and_what_each_learns(job: Path, capsy
     assert facts["digest"] in text and "second moments" in text
     assert all(name in text for name in ROLES)
     assert run(["party", "show", "--job", "job.toml", "--lang", "pt"]) == 0
-    assert "Compare-o com as outras partes" in capsys.readouterr().out
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "Compare-o com as outras partes" in shown and "Esconde: as linhas" in shown
 
 
 def test_a_role_refuses_a_wrong_start_before_anything_is_sent(job: Path, capsys) -> None:
@@ -110,6 +111,24 @@ def test_a_role_refuses_a_wrong_start_before_anything_is_sent(job: Path, capsys)
     job.write_text(job.read_text().replace('name = "age"', 'nam = "age"'))
     assert run(["party", "evaluator", "--identity", "hub", *given]) == 3
     assert not Path("out").exists()
+
+
+def test_standard_errors_are_printed_where_the_job_asked_for_them(job: Path, capsys) -> None:
+    from velado.encrypted.net.files import read_job
+    from velado.encrypted.net.runner import Ending
+    from velado.encrypted.protocols.parts import fit_of
+
+    job.write_text(
+        job.read_text().replace('protocol = "delegated"', 'protocol = "delegated"\nmoments = true')
+    )
+    agreed = read_job(job)
+    cost = {"seconds": 1.0, "messages_sent": 1, "bytes_sent": 1}
+    for errors, expected in (((0.125, 0.0625), True), (None, False)):
+        capsys.readouterr()
+        ending = Ending({"fit": fit_of(agreed, (1.5, 2.5), errors, 40).to_dict()}, None, cost=cost)
+        party._show_ending(agreed, Path("out"), ending, ["fit.json"], False, "en", False)
+        shown = capsys.readouterr().out
+        assert ("standard error" in shown and "0.0625" in shown) == expected and "2.5" in shown
 
 
 def test_both_languages_have_the_same_words_with_the_same_places_and_all_are_used() -> None:

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from velado.apps.cli import run
+from velado.apps.cli.regression_rows import public_most
 from velado.apps.cli.words_regress import EN, PT
 from velado.encrypted.fit import Fit
 from velado.randomness import seeded
@@ -48,7 +49,7 @@ def test_a_simulated_run_gives_least_squares_and_writes_three_files(
     shown = capsys.readouterr().out
     assert "Regression of 'days' over the rows of 5 clients, protocol secure-sum" in shown
     assert (
-        "standard error" in shown and "can infer" in shown and "Cost:" in shown and "guaranteed-if" in shown
+        "standard error" in shown and "can infer" in shown and "Cost:" in shown and "Guaranteed if" in shown
     )
     assert sorted(path.name for path in (place / "out").iterdir()) == [
         "fit.json",
@@ -166,6 +167,10 @@ def test_a_value_outside_its_bounds_is_refused_without_being_shown(
     [
         (["--lambda", "x"], 2),
         (["--lambda", "-1"], 2),
+        (["--lambda", "inf"], 2),
+        (["--lambda", "1", "--standard-errors"], 2),
+        (["--features", "age,dose,age"], 2),
+        (["--features", "age,days"], 2),
         (["--epsilon", "nan"], 2),
         (["--bounds", "age=5"], 2),
         (["--bounds", "nobody=0:1"], 2),
@@ -192,7 +197,8 @@ def test_what_a_protocol_cannot_do_is_refused(place: Path, capsys: pytest.Captur
 
 def test_noise_is_promised_in_the_output(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert regress("--epsilon", "50", "--lambda", "1") == 0
-    assert "differential_privacy" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "Differential privacy: epsilon 50" in shown and "{" not in shown
     assert (
         json.loads(Path("out/fit.json").read_text("utf-8"))["promise"]["differential_privacy"]["epsilon"]
         == "50"
@@ -203,8 +209,27 @@ def test_the_paper_protocol_says_that_it_is_not_private(
     place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert regress("--key-bits", "1024", protocol="paper-masked") == 0
-    assert "not private" in capsys.readouterr().err
+    warned = capsys.readouterr().err
+    assert "not private" in warned and "1024 bits" in warned
+    assert "1024 bits" in Path("out/fit.json").read_text("utf-8")
+    assert "1024 bits" in Path("out/report.md").read_text("utf-8")
     assert "**Not private.**" in Path("out/report.md").read_text("utf-8")
+
+
+def test_noise_with_bounds_read_off_the_rows_is_refused(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert regress("--epsilon", "1", "--bounds-from-data", bounds=[]) == 2
+    assert "--bounds-from-data do not go together" in capsys.readouterr().err
+    assert not Path("out").exists()
+
+
+def test_the_job_of_a_simulation_does_not_tell_how_many_rows_there_are(place: Path) -> None:
+    assert regress("-q") == 0
+    assert json.loads(Path("out/fit.json").read_text("utf-8"))["how"]["job"]["most_rows"] == 1000
+    assert [public_most(n, 30, False) for n in (9, 999, 1000, 4321)] == [1000, 1000, 10_000, 10_000]
+    assert {public_most(n, 30, True) for n in (9, 1000, 999_999)} == {1_000_000}
+    assert public_most(5, 3000, False) == 3000
 
 
 def test_an_existing_folder_is_not_overwritten(place: Path) -> None:
@@ -214,5 +239,11 @@ def test_an_existing_folder_is_not_overwritten(place: Path) -> None:
 
 def test_portuguese_is_spoken_on_request(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert regress("--lang", "pt") == 0
-    assert "O que cada parte viu e pode inferir" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "O que cada parte viu e pode inferir" in shown
+    report = Path("out/report.md").read_text("utf-8")
+    for text in (shown, report):
+        flat = " ".join(text.split())
+        assert "Esconde: as linhas" in flat and "Revela: os coeficientes" in flat
+        assert "guaranteed" not in flat and "hides" not in flat
     assert EN.keys() == PT.keys()
