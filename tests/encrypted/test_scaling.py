@@ -17,8 +17,8 @@ from velado.encrypted.exact import covariance_diagonal, reaches, ridge_entries, 
 from velado.encrypted.job import Bounded, Job, Party
 from velado.encrypted.scaling import GUARD, Scale, scaling_of
 from velado.encrypted.simulate import simulate
-from velado.study.papers.regression import relative_error
 from velado.study.papers.regression_data import DATA_SETS, job_for
+from velado.study.papers.regression_tables import relative_error
 
 DATA = os.environ.get("VELADO_DATA")
 needs_data = pytest.mark.skipif(DATA is None, reason="VELADO_DATA names no folder with the source's tables")

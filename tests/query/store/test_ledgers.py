@@ -92,7 +92,7 @@ def test_an_answer_needs_its_own_reservation_and_is_recorded_once(ledger: Chaine
 def test_a_cap_binds_one_analyst_and_may_change_both_ways(ledger: ChainedLedger) -> None:
     ledger.set_cap("ana", Fraction("0.2"))
     ledger.reserve(charge("0.2"))
-    with pytest.raises(BudgetExceeded, match="0 of this analyst's share of 0.2"):
+    with pytest.raises(BudgetExceeded, match=r"0 of this analyst's share of 0\.2"):
         ledger.reserve(charge("0.01"))
     ledger.reserve(charge("0.3", analyst="rui"))
     ledger.set_cap("ana", Fraction("0.25"))
@@ -178,7 +178,7 @@ def test_two_who_hold_one_ledger_see_one_another(where: str) -> None:
     one = create_ledger(where, "patients", Budget.epsilon(1))
     other = open_ledger(where)
     held = one.reserve(charge("0.6"))
-    with pytest.raises(BudgetExceeded, match="0.4 of 1 is left"):
+    with pytest.raises(BudgetExceeded, match=r"0\.4 of 1 is left"):
         other.reserve(charge("0.6"))
     receipt = one.record(held, "q", "{}")
     assert other.stored("q") == ("{}", receipt)

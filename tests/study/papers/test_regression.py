@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from velado.study.papers.registry import reproduction_named
-from velado.study.papers.regression import float_beta, relative_error
 from velado.study.papers.regression_data import BITS, DATA_SETS
+from velado.study.papers.regression_tables import float_beta, relative_error
 
 DATA = os.environ.get("VELADO_DATA")
 needs_data = pytest.mark.skipif(DATA is None, reason="VELADO_DATA names no folder with the source's tables")

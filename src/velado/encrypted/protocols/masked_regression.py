@@ -1,10 +1,11 @@
-"""Masked regression that is sound: ridge regression of Giacomelli, Jha, Joye, Page and Yoon (2018), three parties.
+"""Masked regression without a leak to the key holder: ridge regression of Giacomelli, Jha, Joye, Page and Yoon (2018), three parties.
 
 The evaluator holds E(A) and E(b), entry by entry, lambda added on the diagonal. It draws a uniformly random invertible
 matrix R and vector r modulo n and sends E(A R) and E(b + A r), re-randomised. The provider decrypts C and d and returns
 w = C^-1 d mod n. Since R w - r = A^-1 b mod n, the evaluator recovers the rational coefficients (`exact.reconstruct`)
 of the encoded columns, and takes them to the columns' own units (`scaling`).
-For invertible A, C and d are uniform whatever A and b are: the provider learns nothing. The evaluator learns beta.
+For invertible A, C and d are uniform whatever A and b are: the provider learns nothing. The evaluator learns beta
+exactly, and from exact fractions it can work out the pooled sums (`velado.encrypted.lattice`): count it as knowing them.
 
     provider --key--> evaluator, clients       client --entries--> evaluator
     evaluator --masked--> provider             provider --solution--> evaluator
