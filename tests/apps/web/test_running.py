@@ -42,6 +42,7 @@ def test_a_restart_keeps_what_was_spent_and_what_was_answered(tmp_path: Path) ->
         pass
 
 
+@pytest.mark.slow
 def test_a_cap_that_is_changed_in_the_file_alone_stops_the_start(tmp_path: Path) -> None:
     file = write_service(tmp_path, more="caps = { ana = 0.5 }")
     with running(file) as service:
@@ -303,6 +304,7 @@ def test_without_its_libraries_the_service_names_the_extra_to_install(tmp_path: 
     assert "velado[web,query]" in done.stdout, done.stderr
 
 
+@pytest.mark.slow
 def test_several_workers_share_budget_limits_and_counts(tmp_path: Path) -> None:
     file = write_service(tmp_path, budget="{ epsilon = 1 }")
     with running(file, None, "--workers", "2") as service:

@@ -65,6 +65,7 @@ def paid(service: Running) -> list[str]:
     return [entry["sql"].split("(")[0].removeprefix("SELECT ") for entry in found]
 
 
+@pytest.mark.slow
 def test_a_stop_while_a_question_hangs_ends_within_the_limit(tmp_path: Path) -> None:
     file = write_service(tmp_path)
     file.write_text(file.read_text().replace("query_seconds = 20", "query_seconds = 1"))

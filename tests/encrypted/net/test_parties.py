@@ -165,6 +165,7 @@ def test_strangers_and_forgers_are_refused_and_the_job_ends_right(tmp_path: Path
             one.close()
 
 
+@pytest.mark.slow
 def test_who_never_comes_is_named_when_time_is_up(tmp_path: Path) -> None:
     with consortium(tmp_path, minutes=0.5) as group:
         present = ["hub", "vault", "clinic-0", "clinic-2"]
@@ -177,6 +178,7 @@ def test_who_never_comes_is_named_when_time_is_up(tmp_path: Path) -> None:
             assert not (group.folder / f"out-{name}" / "fit.json").exists()
 
 
+@pytest.mark.slow
 def test_a_message_a_role_refuses_ends_the_job_at_all_parties(tmp_path: Path) -> None:
     with consortium(tmp_path, minutes=2) as group:
         others = [party.name for party in group.job.parties if party.name != "clinic-2"]

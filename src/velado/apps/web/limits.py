@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import islice
 
 _MOST_KEYS = 10_000
 
@@ -52,5 +53,6 @@ class Buckets:
 
     def _forget(self, now: float) -> None:
         full = [k for k, b in self._buckets.items() if b.permits + (now - b.at) * self._rate >= self._burst]
-        for key in full or [min(self._buckets, key=lambda k: self._buckets[k].at)]:
+        # A tenth at once, so that a flood of new keys does not cost a look at all of them each time.
+        for key in full or list(islice(self._buckets, _MOST_KEYS // 10)):
             del self._buckets[key]
