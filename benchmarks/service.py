@@ -136,6 +136,8 @@ def measure(folder: Path, workers: int, threads: int) -> tuple[float, float, flo
         [sys.executable, "-c", START, str(folder / "service.toml"), "--port", "0", "--workers", str(workers)],
         stdout=subprocess.PIPE,
         text=True,
+        # A state folder of its own: the same table under another ledger would rightly be refused.
+        env={**os.environ, "VELADO_STATE": str(folder / "state")},
     )
     try:
         assert process.stdout is not None
