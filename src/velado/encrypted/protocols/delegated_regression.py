@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from velado.encrypted.crypto.keys import PrivateKey, PublicKey, keygen
+from velado.encrypted.crypto.keys import PrivateKey, PublicKey
 from velado.encrypted.crypto.obfuscators import FullPower, ObfuscatorPool
 from velado.encrypted.crypto.packing import Packing
 from velado.encrypted.crypto.paillier import (
@@ -20,20 +20,18 @@ from velado.encrypted.crypto.paillier import (
     decrypt_many,
     encrypt_many,
     obfuscate,
-    sum_ciphertexts,
 )
 from velado.encrypted.crypto.validation import (
-    SeenCiphertexts,
     ciphertexts_from_bytes,
     ciphertexts_size,
     ciphertexts_to_bytes,
-    key_to_bytes,
 )
 from velado.encrypted.design import flat_bounds, flatten, unflatten
 from velado.encrypted.exact import Moments, solve
 from velado.encrypted.job import Job
 from velado.encrypted.noise import noisy
 from velado.encrypted.protocols.base import BaseRole, Kind, refused
+from velado.encrypted.protocols.collecting import Collector, KeyHolder
 from velado.encrypted.protocols.messages import Message
 from velado.encrypted.protocols.parts import (
     KEY_BYTES,
@@ -44,7 +42,7 @@ from velado.encrypted.protocols.parts import (
     result_in,
     standard_errors,
 )
-from velado.errors import InputError, VeladoError
+from velado.errors import InputError
 from velado.randomness import Tape
 
 
@@ -87,15 +85,11 @@ class Client(BaseRole):
         return ()
 
 
-class Evaluator(BaseRole):
+class Evaluator(Collector):
     """Adds what it cannot read, re-randomises the total, and sends it to the provider."""
 
     def __init__(self, job: Job, name: str, tape: Tape) -> None:
         super().__init__(job, name, tape)
-        self._key: PublicKey | None = None
-        self._waiting: dict[str, bytes] = {}
-        self._sums: dict[str, list[Ciphertext]] = {}
-        self._seen = SeenCiphertexts()
         self._pool: ObfuscatorPool | None = None
 
     def kinds(self) -> Mapping[str, Kind]:
@@ -103,46 +97,21 @@ class Evaluator(BaseRole):
         largest = most_bytes(self.job, len(flat_bounds(self.job)))
         return {
             "key": Kind("provider", {"key": KEY_BYTES}, self._take_key),
-            "sums": Kind("client", {"ciphertexts": largest}, self._take_sums),
+            "sums": Kind("client", {"ciphertexts": largest}, self._take_ciphertexts),
             "result": Kind("provider", {"result": RESULT_BYTES}, self._take_result),
         }
 
-    def _take_key(self, message: Message) -> Sequence[Message]:
-        key = key_in(message, self.job)
-        if self._key is not None:
-            raise refused("brings a second key")
-        self._key = key
+    def _expected(self, key: PublicKey) -> int:
+        return packing_for(self.job, key).plaintexts
+
+    def _key_is_here(self, key: PublicKey) -> None:
         # Made while the clients work, so that the total leaves as soon as the last sums are there.
         self._pool = ObfuscatorPool(FullPower(key, self._tape.fork("obfuscators")))
-        self._pool.fill(packing_for(self.job, key).plaintexts)
-        for sender, data in self._waiting.items():
-            try:
-                self._sums[sender] = self._read(key, data)
-            except VeladoError:
-                return self.abort(f"What {sender} sent is not encrypted under the job's key.")
-        self._waiting.clear()
-        return self._add_up()
+        self._pool.fill(self._expected(key))
 
-    def _take_sums(self, message: Message) -> Sequence[Message]:
-        data = message.fields["ciphertexts"]
-        if message.sender in self._sums or message.sender in self._waiting:
-            raise refused("brings a client's sums a second time")
-        if self._key is None:
-            self._waiting[message.sender] = data
-            return ()
-        self._sums[message.sender] = self._read(self._key, data)
-        return self._add_up()
-
-    def _read(self, key: PublicKey, data: bytes) -> list[Ciphertext]:
-        return ciphertexts_from_bytes(key, data, packing_for(self.job, key).plaintexts, self._seen)
-
-    def _add_up(self) -> Sequence[Message]:
-        if self._key is None or self._pool is None or len(self._sums) < len(self.job.of("client")):
-            return ()
-        key = self._key
-        columns = zip(*(self._sums[party.name] for party in self.job.of("client")), strict=True)
-        together = obfuscate([sum_ciphertexts(column) for column in columns], self._pool)
-        data = ciphertexts_to_bytes(key, together)
+    def _all_are_here(self, key: PublicKey, sums: list[Ciphertext]) -> Sequence[Message]:
+        assert self._pool is not None  # made when the key came
+        data = ciphertexts_to_bytes(key, obfuscate(sums, self._pool))
         return [self._message(self._one("provider"), "total", ciphertexts=data)]
 
     def _take_result(self, message: Message) -> Sequence[Message]:
@@ -151,24 +120,17 @@ class Evaluator(BaseRole):
         return ()
 
 
-class Provider(BaseRole):
+class Provider(KeyHolder):
     """Makes the key, decrypts the total alone, solves it exactly, and tells the coefficients."""
 
     def __init__(self, job: Job, name: str, tape: Tape, private: PrivateKey | None = None) -> None:
-        super().__init__(job, name, tape)
-        self._private = private or keygen(job.key_bits, tape.fork("key")).private
+        super().__init__(job, name, tape, private)
         packing_for(job, self._private.public)  # a sum that cannot fit is refused before anyone sends
 
     def kinds(self) -> Mapping[str, Kind]:
         """The encrypted total from the evaluator."""
         largest = most_bytes(self.job, len(flat_bounds(self.job)))
         return {"total": Kind("evaluator", {"ciphertexts": largest}, self._take_total)}
-
-    def start(self) -> Sequence[Message]:
-        """The public key, to everyone."""
-        data = key_to_bytes(self._private.public)
-        others = [party.name for party in self.job.parties if party.name != self.name]
-        return [self._message(name, "key", key=data) for name in others]
 
     def _take_total(self, message: Message) -> Sequence[Message]:
         key = self._private.public

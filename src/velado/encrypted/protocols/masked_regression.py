@@ -17,13 +17,14 @@ many obfuscators, made at the same time.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
 import flint
 
-from velado.encrypted.crypto.keys import PrivateKey, PublicKey, keygen
+from velado.encrypted.crypto.keys import PrivateKey, PublicKey
 from velado.encrypted.crypto.obfuscators import FullPower, ObfuscatorPool
 from velado.encrypted.crypto.paillier import (
     Ciphertext,
@@ -33,13 +34,10 @@ from velado.encrypted.crypto.paillier import (
     encrypt_many,
     matrix_dots,
     obfuscate,
-    sum_ciphertexts,
 )
 from velado.encrypted.crypto.validation import (
-    SeenCiphertexts,
     ciphertexts_from_bytes,
     ciphertexts_to_bytes,
-    key_to_bytes,
 )
 from velado.encrypted.design import flatten
 from velado.encrypted.exact import (
@@ -53,11 +51,11 @@ from velado.encrypted.exact import (
 )
 from velado.encrypted.job import Job
 from velado.encrypted.protocols.base import BaseRole, Kind, refused
+from velado.encrypted.protocols.collecting import Collector, KeyHolder
 from velado.encrypted.protocols.delegated_regression import most_bytes
 from velado.encrypted.protocols.messages import Message
 from velado.encrypted.protocols.parts import KEY_BYTES, RESULT_BYTES, fit_of, key_in, result_bytes, result_in
 from velado.encrypted.scaling import scaling_of
-from velado.errors import ProtocolError, VeladoError
 from velado.randomness import Tape
 
 
@@ -96,16 +94,12 @@ class Client(BaseRole):
         return ()
 
 
-class Evaluator(BaseRole):
+class Evaluator(Collector):
     """Masks what it cannot read, and unmasks a solution the provider cannot read."""
 
     def __init__(self, job: Job, name: str, tape: Tape) -> None:
         super().__init__(job, name, tape)
         refuse_overflow(job)
-        self._key: PublicKey | None = None
-        self._waiting: dict[str, bytes] = {}
-        self._entries: dict[str, list[Ciphertext]] = {}
-        self._seen = SeenCiphertexts()
         self._mask: tuple[list[list[int]], list[int]] | None = None
         self.exact: tuple[Fraction, ...] | None = None
 
@@ -114,47 +108,20 @@ class Evaluator(BaseRole):
         job = self.job
         return {
             "key": Kind("provider", {"key": KEY_BYTES}, self._take_key),
-            "entries": Kind("client", {"ciphertexts": most_bytes(job, entries(job))}, self._take_entries),
+            "entries": Kind("client", {"ciphertexts": most_bytes(job, entries(job))}, self._take_ciphertexts),
             "solution": Kind("provider", {"solution": job.width * (job.key_bits // 8)}, self._take_solution),
         }
 
-    def _take_key(self, message: Message) -> Sequence[Message]:
-        key = key_in(message, self.job)
-        if self._key is not None:
-            raise refused("brings a second key")
-        self._key = key
-        for sender, data in self._waiting.items():
-            try:
-                self._entries[sender] = self._read(key, data)
-            except VeladoError:
-                return self.abort(f"What {sender} sent is not encrypted under the job's key.")
-        self._waiting.clear()
-        return self._mask_and_send()
+    def _expected(self, key: PublicKey) -> int:
+        return entries(self.job)
 
-    def _take_entries(self, message: Message) -> Sequence[Message]:
-        data = message.fields["ciphertexts"]
-        if message.sender in self._entries or message.sender in self._waiting:
-            raise refused("brings a client's sums a second time")
-        if self._key is None:
-            self._waiting[message.sender] = data
-            return ()
-        self._entries[message.sender] = self._read(self._key, data)
-        return self._mask_and_send()
-
-    def _read(self, key: PublicKey, data: bytes) -> list[Ciphertext]:
-        return ciphertexts_from_bytes(key, data, entries(self.job), self._seen)
-
-    def _mask_and_send(self) -> Sequence[Message]:
-        if self._key is None or len(self._entries) < len(self.job.of("client")):
-            return ()
-        key, width = self._key, self.job.width
-        columns = zip(*(self._entries[party.name] for party in self.job.of("client")), strict=True)
-        sums = iter([sum_ciphertexts(column) for column in columns])
+    def _all_are_here(self, key: PublicKey, sums: list[Ciphertext]) -> Sequence[Message]:
+        width, rest = self.job.width, iter(sums)
         matrix: list[list[Ciphertext]] = [[None] * width for _ in range(width)]  # type: ignore[list-item]
         for i in range(width):
             for j in range(i, width):
-                matrix[i][j] = matrix[j][i] = next(sums)
-        vector = list(sums)
+                matrix[i][j] = matrix[j][i] = next(rest)
+        vector = list(rest)
         for i, extra in enumerate(ridge_entries(self.job)):
             if extra:
                 matrix[i][i] = add_plain(matrix[i][i], extra)
@@ -199,13 +166,12 @@ class Evaluator(BaseRole):
         return [*out, self._message(self._one("provider"), "finished")]
 
 
-class Provider(BaseRole):
+class Provider(KeyHolder):
     """Makes the key and solves a system that tells it nothing."""
 
     def __init__(self, job: Job, name: str, tape: Tape, private: PrivateKey | None = None) -> None:
-        super().__init__(job, name, tape)
         refuse_overflow(job)
-        self._private = private or keygen(job.key_bits, tape.fork("key")).private
+        super().__init__(job, name, tape, private)
         self._solved = False
 
     def kinds(self) -> Mapping[str, Kind]:
@@ -217,12 +183,6 @@ class Provider(BaseRole):
             ),
             "finished": Kind("evaluator", {}, self._take_finished),
         }
-
-    def start(self) -> Sequence[Message]:
-        """The public key, to everyone."""
-        data = key_to_bytes(self._private.public)
-        others = [party.name for party in self.job.parties if party.name != self.name]
-        return [self._message(name, "key", key=data) for name in others]
 
     def _take_masked(self, message: Message) -> Sequence[Message]:
         if self._solved:
@@ -248,16 +208,11 @@ class Provider(BaseRole):
 
 def draw_mask(n: int, width: int, tape: Tape) -> tuple[list[list[int]], list[int]]:
     """A uniformly random invertible matrix and a uniformly random vector modulo n; a singular draw is drawn again."""
-    from math import gcd
-
     while True:
         full = [[tape.below(n) for _ in range(width)] for _ in range(width)]
         try:
             determinant = int(flint.fmpz_mod_mat(full, flint.fmpz_mod_ctx(n)).det())
         except ZeroDivisionError:
             continue
-        if gcd(determinant, n) == 1:
+        if math.gcd(determinant, n) == 1:
             return full, [tape.below(n) for _ in range(width)]
-
-
-__all__ = ["Client", "Evaluator", "ProtocolError", "Provider", "draw_mask", "entries"]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from velado.anonymize.goal import Progress
+from velado.errors import MissingExtra
 from velado.study.papers.registry import Reproduced, Reproduction
 from velado.study.papers.regression_data import DATA_SETS
 
@@ -19,7 +20,14 @@ SOURCE = (
 
 def _run(folder: Path, progress: Progress, *, function: str, quick: bool, **more: Any) -> Reproduced:
     """The table, made by the module that needs big integers and exact algebra (velado[encrypted])."""
-    tables = import_module("velado.study.papers.regression_tables")
+    try:
+        tables = import_module("velado.study.papers.regression_tables")
+    except ImportError:
+        raise MissingExtra(
+            "gmpy2, python-flint or cryptography is not installed.",
+            "The source's regressions are run with them.",
+            "Install velado[encrypted].",
+        ) from None
     made: Reproduced = getattr(tables, function)(folder, progress, quick=quick, **more)
     return made
 
