@@ -4,7 +4,10 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
-PIP    := $(BIN)/python -m pip --disable-pip-version-check --no-input install --quiet -c constraints.txt
+PIP    := python -m pip --disable-pip-version-check --no-input install --quiet
+
+# Benchmark peers pin packages that velado's own extras need newer: they live apart.
+PEERS  := $(VENV)-peers
 
 # Reference tables are too large for the repository; tests that need them skip when VELADO_DATA is unset.
 ifneq ($(wildcard ../shared/data),)
@@ -20,10 +23,10 @@ CHECKED := src tests $(wildcard benchmarks)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-slow test-all lint bench clean
+.PHONY: help demo test test-slow test-all lint bench bench-peers clean
 
 help: ## List the jobs
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 demo: $(VENV)/.core ## Anonymize the sample hospital table and show what it cost
 	$(BIN)/velado demo
@@ -44,27 +47,30 @@ lint: $(VENV)/.dev ## Check style, format, types and the import layers
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q tests/test_layers.py
 
-bench: $(VENV)/.bench ## Time velado against its peers
+bench: $(VENV)/.dev ## Time velado
 	$(BIN)/python -m benchmarks
 
+bench-peers: $(PEERS)/.bench ## Time velado beside anjana and pycanon
+	$(PEERS)/bin/python -m benchmarks methods_on_adult
+
 clean: ## Remove the environment, caches and build results
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(PEERS) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -path ./.git -prune -o -type d -name __pycache__ -prune -exec rm -rf {} +
 
 # A stamp is newer than the files it was installed from, so a second call installs nothing.
-$(BIN)/python:
+$(BIN)/python $(PEERS)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "velado needs Python 3.11 or later; say which with: make PYTHON=python3.11"; exit 1; }
-	$(PYTHON) -m venv $(VENV)
+	$(PYTHON) -m venv $(patsubst %/bin/python,%,$@)
 
 $(VENV)/.core: pyproject.toml constraints.txt | $(BIN)/python
-	$(PIP) -e .
+	$(BIN)/$(PIP) -c constraints.txt -e .
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
-	$(PIP) -e ".[dev]"
+	$(BIN)/$(PIP) -c constraints.txt -e ".[dev]"
 	@touch $@
 
-$(VENV)/.bench: pyproject.toml constraints.txt | $(BIN)/python
-	$(PIP) -e ".[bench]"
+$(PEERS)/.bench: pyproject.toml benchmarks/constraints.txt | $(PEERS)/bin/python
+	$(PEERS)/bin/$(PIP) -c benchmarks/constraints.txt -e ".[bench]"
 	@touch $@

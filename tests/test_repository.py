@@ -141,23 +141,28 @@ def test_a_reader_finds_the_expected_documents(name: str) -> None:
     assert (ROOT / name).read_text("utf-8").strip()
 
 
-def test_constraints_are_exact_versions_and_name_no_address() -> None:
-    lines = (ROOT / "constraints.txt").read_text("utf-8").splitlines()
+CONSTRAINTS = {"constraints.txt": "dev", "benchmarks/constraints.txt": "bench"}
+
+
+@pytest.mark.parametrize("file", CONSTRAINTS)
+def test_constraints_are_exact_versions_and_name_no_address(file: str) -> None:
+    lines = (ROOT / file).read_text("utf-8").splitlines()
     pins = [line for line in lines if line.strip() and not line.startswith("#")]
     assert pins
     assert [line for line in pins if not re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.+!-]+", line)] == []
     assert [line for line in lines if "://" in line or "@" in line] == []
 
 
-def test_every_core_dev_and_bench_dependency_is_pinned() -> None:
+@pytest.mark.parametrize(("file", "extra"), CONSTRAINTS.items())
+def test_every_dependency_of_an_environment_is_pinned(file: str, extra: str) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     extras = project["optional-dependencies"]
-    wanted = [*project["dependencies"], *extras["dev"], *extras["bench"]]
+    wanted = [*project["dependencies"], *extras[extra]]
     own = [item for item in wanted if item.startswith("velado[")]
-    for extra in [name for item in own for name in item[len("velado[") : -1].split(",")]:
-        wanted += extras[extra]
+    for name in [name for item in own for name in item[len("velado[") : -1].split(",")]:
+        wanted += extras[name]
     wanted = [item for item in wanted if item not in own]
-    lines = (ROOT / "constraints.txt").read_text("utf-8").splitlines()
+    lines = (ROOT / file).read_text("utf-8").splitlines()
     pinned = {line.split("==")[0].lower().replace("_", "-") for line in lines if "==" in line}
     names = {re.split(r"[<>=!~\[ ]", item)[0].lower().replace("_", "-") for item in wanted}
     assert names - pinned == set()
