@@ -17,6 +17,7 @@ ALL = (
     "paillier",
     "parties",
     "evaluation",
+    "federated",
     "regression",
 )
 

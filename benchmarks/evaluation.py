@@ -1,6 +1,8 @@
 """How long does a study of 5 methods x 6 k x 4 models x 3 seeds on Adult take, and what does the best release cost a model?
 
 Wall seconds count, on all cores; CPU seconds stand beside them, because a busy machine changes the one and not the other.
+With VELADO_SAMPLE=1 the releases of one seed at the least and the largest k are timed on one core, model by model, and the
+whole is told from them. Methods are compared at the same record linkage, between two k where need be.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import tempfile
 import time
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import tomli_w
@@ -18,9 +21,10 @@ import tomli_w
 from benchmarks.adult import schema_dict
 from benchmarks.timing import Row, data_folder, print_rows
 from velado.study.evaluate.analysis import Study
-from velado.study.evaluate.grid import ORIGINAL
-from velado.study.evaluate.load import load
+from velado.study.evaluate.grid import ORIGINAL, plan
+from velado.study.evaluate.load import Material, load
 from velado.study.evaluate.run import evaluate, make_plan
+from velado.study.evaluate.work import carry_out
 
 METHODS = ["progressive", "mondrian", "gfkmc", "mdav", "full-domain"]
 KS = [3, 5, 10, 20, 50, 100]
@@ -56,8 +60,9 @@ def cpu_seconds() -> float:
 
 
 def drops(study: Study, k: int = 10) -> list[Row]:
-    """Points of accuracy that models lose at *k*, the best method first, the interval beside it."""
+    """Points of accuracy that models lose at *k*, the best method first with its bar, and who is better at its risk."""
     out = []
+    matched = {(row["model"], row["k"]): row for row in study.to_dict()["same_risk"]}
     for model in ("random-forest", "xgboost"):
         table = study.quality.filter(
             (pl.col("model") == model) & (pl.col("k") == k) & (pl.col("method") != ORIGINAL)
@@ -76,7 +81,53 @@ def drops(study: Study, k: int = 10) -> list[Row]:
                     note=f"interval {low:.2f} to {high:.2f}; record linkage {100 * risk:.2f} %",
                 )
             )
+        out += [_at_its_risk(model, other) for other in matched[model, k]["beside"]] if table.height else []
     return out
+
+
+def _at_its_risk(model: str, other: dict[str, Any]) -> Row:
+    where = f"k = {other['k']}" if other["k_other"] is None else f"k = {other['k']} to {other['k_other']}"
+    near = "" if other["same_risk"] else ", nearest risk"
+    low, high = (100 * other[name] for name in ("gain_low", "gain_high"))
+    return Row(
+        f"  {other['method']} ({where}{near}) loses more by",
+        100 * other["gain"],
+        "points",
+        note=f"interval {low:.2f} to {high:.2f}; {model}; it loses {other['verdict']}",
+    )
+
+
+def sample(material: Material) -> list[Row]:
+    """CPU seconds of one seed's releases at the least and the largest k, by method and model, and of the whole grid."""
+    jobs = [job for job in plan(material) if job.seed == 0 and job.k in (None, min(KS), max(KS))]
+    cpu: dict[str, list[float]] = {}
+    parts: dict[str, list[float]] = {}
+    for job in jobs:
+        start = last = time.process_time()
+        for row in carry_out(job, material):
+            parts.setdefault(row["model"] or "release and its measures", []).append(
+                time.process_time() - last
+            )
+            last = time.process_time()
+        cpu.setdefault(job.label, []).append(last - start)
+    seeds, per_method = len(material.recipe.seeds), len(material.recipe.k)
+    total = sum(
+        seeds * (1 if label == ORIGINAL else per_method) * sum(times) / len(times)
+        for label, times in cpu.items()
+    )
+    return [
+        *(Row(f"one release of {label}", max(times), note="the slower k") for label, times in cpu.items()),
+        *(
+            Row(f"  of which {name}", sum(times) / len(times), note=f"mean; at most {max(times):.2f}")
+            for name, times in sorted(parts.items())
+        ),
+        Row(
+            "the whole grid, told from these",
+            total,
+            bar=1800.0,
+            note=f"{total / 2 / 60:.1f} min on two cores",
+        ),
+    ]
 
 
 def main() -> None:
@@ -84,23 +135,26 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         out = Path(os.environ.get("VELADO_STUDY") or Path(scratch) / "study")
         material = load(study_file(Path(scratch)))
-        plan = make_plan(material, out)
+        if os.environ.get("VELADO_SAMPLE"):
+            print_rows("A study of Adult: a sample of its cells", sample(material))
+            return
+        planned = make_plan(material, out)
         wall, cpu = time.monotonic(), cpu_seconds()
         study = evaluate(material, out)
         wall, cpu = time.monotonic() - wall, cpu_seconds() - cpu
         start = time.monotonic()
         evaluate(material, out)
         # A study that was continued did part of the work before the clock started: no bar for that.
-        bar = 900.0 if plan.missing == plan.cells else None
+        bar = 900.0 if planned.missing == planned.cells else None
         rows = [
             Row(
-                f"{plan.missing} cells of {plan.cells}",
+                f"{planned.missing} cells of {planned.cells}",
                 wall,
                 "wall s",
                 bar,
-                note=f"{plan.workers} processes",
+                note=f"{planned.workers} processes",
             ),
-            Row("the same", cpu, "CPU s", note=f"estimated {plan.seconds * plan.workers:.0f} CPU s"),
+            Row("the same", cpu, "CPU s", note=f"estimated {planned.seconds * planned.workers:.0f} CPU s"),
             Row("started again when finished", time.monotonic() - start, "wall s"),
             Row("gaps", float(study.gaps.height), "cells"),
             *drops(study),

@@ -1,4 +1,4 @@
-"""Writes docs/reference/methods.md and docs/reference/python.md from the code, so that they cannot drift.
+"""Writes docs/reference/methods.md, python.md and study.md from the code, so that they cannot drift.
 
 `python docs/make_reference.py` writes them; `tests/test_docs.py` fails when they are out of date.
 """
@@ -6,16 +6,24 @@
 from __future__ import annotations
 
 import inspect
+import json
+from collections.abc import Sequence
 from dataclasses import MISSING, Field, fields
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import velado
 from velado.anonymize.guarantees import GUARANTEES
 from velado.anonymize.methods import METHODS
 from velado.anonymize.operations import OPERATIONS
 from velado.anonymize.recoders import RECODERS
+from velado.federated.federation import Federation
+from velado.measure.models.encoder import EncoderSettings, Intervals, Nodes
+from velado.measure.models.registry import MODELS
+from velado.study.evaluate.federated import SETTINGS, FederatedPart
+from velado.study.evaluate.protocols import PROTOCOLS
+from velado.study.evaluate.recipe import StudyRecipe
 
 FOLDER = Path(__file__).parent / "reference"
 
@@ -117,6 +125,71 @@ def public(name: str) -> Any:
     return getattr(import_module(velado._HOME[name]), name) if name in velado._HOME else getattr(velado, name)
 
 
+def study_page() -> str:
+    """The page of study files: every key of every section, the models, the protocols."""
+    lines = [
+        "# The study file",
+        "",
+        "Made from the code by `docs/make_reference.py`. A study is one TOML file; `velado evaluate` runs it"
+        " ([tutorial](../tutorial/choose-k.md)). A key or name that is misspelt is answered with the nearest right one.",
+        "",
+    ]
+    titles = {
+        "data": "what models learn from",
+        "anonymization": "the grid of releases",
+        "models": "who learns, and how texts become numbers",
+        "metrics": "what is measured",
+        "analyses": "how it is tested, and what may be recommended",
+    }
+    for section, title in titles.items():
+        keys = [one for one in fields(StudyRecipe) if one.metadata.get("section") == section]
+        if section == "models":
+            keys += fields(EncoderSettings)
+        lines += [f"## `[{section}]`: {title}", "", *_keys(keys)]
+    lines += [
+        "## `[federated]`: trained across clients",
+        "",
+        "Optional, with the extra `velado[federated]`. Rows are dealt out to clients, who anonymize their own and train"
+        " together; what is left out is taken from the other sections.",
+        "",
+    ]
+    axes = [one for one in fields(FederatedPart) if one.name != "settings"]
+    lines += _keys([*axes, *(one for one in fields(Federation) if one.name in SETTINGS)])
+    lines += ["## Models", ""]
+    for model in MODELS:
+        lines += [f"### `{model.name}`", "", first_line(model), "", *parameters(model)]
+    lines += ["## Protocols", "", "| name | what it does |", "|---|---|"]
+    lines += [f"| `{one.name}` | {one.source} |" for one in PROTOCOLS]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _keys(keys: Sequence[Field[Any]]) -> list[str]:
+    lines = ["| key | default | one of | meaning |", "|---|---|---|---|"]
+    for one in keys:
+        name = one.metadata.get("key") or one.name
+        choices = one.metadata.get("choices") or ENCODER_CHOICES.get(name, ())
+        said = ", ".join(f"`{choice}`" for choice in choices) or _limits(one)
+        lines.append(f"| `{name}` | {_toml(one)} | {said} | {one.metadata['help']} |")
+    return [*lines, ""]
+
+
+def _toml(one: Field[Any]) -> str:
+    if one.default is MISSING:
+        return "from [anonymization]" if "as in [anonymization]" in one.metadata["help"] else "required"
+    if one.default is None:
+        return "none"
+    if one.name == "test_share" and "section" not in one.metadata:
+        return "that of [analyses]"
+    value = (
+        [list(part) if isinstance(part, tuple) else part for part in one.default]
+        if isinstance(one.default, tuple)
+        else one.default
+    )
+    return f"`{json.dumps(value)}`"
+
+
+ENCODER_CHOICES = {"interval": get_args(Intervals), "taxonomy": get_args(Nodes)}
+
 CONSTANTS = {
     "GUARANTEES": "Every registered guarantee.",
     "METHODS": "Every registered method.",
@@ -124,7 +197,7 @@ CONSTANTS = {
     "__version__": "The version of velado.",
 }
 
-PAGES = {"methods.md": methods_page, "python.md": python_page}
+PAGES = {"methods.md": methods_page, "python.md": python_page, "study.md": study_page}
 
 if __name__ == "__main__":
     for page, make in PAGES.items():

@@ -41,7 +41,7 @@ def known(monkeypatch):
                 "small", "A small table", "http://page", (RemoteFile(f"{url}/file.csv", "s/t.csv", digest),)
             ),
             DataSet("gone", "A lost table", "http://page", (RemoteFile(f"{url}/gone.csv", "s/g.csv"),)),
-            DataSet("icu", "Traffic", "http://icu", by_hand="Its authors hand it out."),
+            DataSet("icu", "Traffic", "http://icu", by_hand="Its authors hand it out.", place="icu/icu.csv"),
         ),
     )
     monkeypatch.delenv("VELADO_DATA", raising=False)
@@ -61,6 +61,18 @@ def test_a_data_set_is_fetched_and_then_listed_as_there(known, tmp_path, capsys)
     assert found["small"]["files"] == {"s/t.csv": "there"}
     assert found["gone"]["files"] == {"s/g.csv": "missing"}
     assert found["icu"]["by_hand"] and found["small"]["by_hand"] is None
+
+
+def test_what_was_put_in_place_by_hand_is_listed_as_there(known, tmp_path, capsys) -> None:
+    assert run(["data", "list", "--data", str(tmp_path)]) == 0
+    assert "by hand" in capsys.readouterr().out
+    (tmp_path / "icu").mkdir()
+    (tmp_path / "icu" / "icu.csv").write_bytes(BODY)
+    assert run(["data", "list", "--data", str(tmp_path), "--json"]) == 0
+    (icu,) = [one for one in json.loads(capsys.readouterr().out)["data_sets"] if one["name"] == "icu"]
+    assert icu["files"] == {"icu/icu.csv": "there, not checked"}
+    assert run(["data", "list", "--data", str(tmp_path)]) == 0
+    assert "by hand" not in capsys.readouterr().out
 
 
 def test_the_list_needs_no_folder_and_speaks_portuguese(known, capsys) -> None:

@@ -55,6 +55,18 @@ def test_a_dry_run_shows_the_grid_and_its_cost_and_writes_nothing(study: Path, t
     assert (plan["cells"], plan["missing"], plan["workers"]) == (5, 5, 2)
 
 
+def test_runs_across_clients_stand_in_the_grid_where_there_are_any(study: Path, tmp_path: Path) -> None:
+    pytest.importorskip("flwr", reason="runs across clients need velado[federated]")
+    text = study.read_text("utf-8")
+    assert "runs across clients" not in velado(study, "-o", tmp_path / "out", "--dry-run").stdout
+    study.write_text(f"{text}[federated]\nsplits = ['iid', 'dirichlet']\n", "utf-8")
+    done = velado(study, "-o", tmp_path / "out", "--dry-run")
+    assert "runs across clients" in done.stdout
+    assert re.search(r"mondrian\s+1\s+2\s+4", done.stdout)
+    assert "9 cells, 9 to compute" in done.stdout
+    assert "treinos entre clientes" in velado(study, "--dry-run", "--lang", "pt").stdout
+
+
 def test_a_study_is_written_and_said(study: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     done = velado(study, "-o", out, "--jobs", 1)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 from velado.data.schema import Column
 from velado.errors import QueryRefused
@@ -66,29 +67,35 @@ class Grid:
                 "Without public bounds one row could move the answer without limit, and bounds read off the rows would tell of them.",
                 f"Declare bounds = [low, high] in [columns.{column.name}] from what is publicly known.",
             )
-        low, high = (Fraction(str(bound)) for bound in column.bounds)
-        if high - low > MOST_INDEX * MOST_STEP:
-            raise _beyond(column)
-        if column.step is not None:
-            step = Fraction(str(column.step))
-        else:
-            # A power of two keeps index x step exact in floating point.
-            step = Fraction(2) ** (math.frexp(float(high - low))[1] - DEFAULT_CELLS.bit_length() + 1)
-        if not LEAST_STEP <= step <= MOST_STEP:
-            raise _beyond(column)
-        first, last = math.ceil(low / step), math.floor(high / step)
-        if last < first or max(abs(first), abs(last)) > MOST_INDEX:
-            raise QueryRefused(
-                f"The step declared for column '{column.name}' does not fit its bounds.",
-                "The bounds must hold at least one step and at most 2^40 of them.",
-                f"Change step or bounds in [columns.{column.name}].",
-            )
-        return cls(column.name, step, first, last)
+        return _declared(column.name, (column.bounds[0], column.bounds[1]), column.step)
 
 
-def _beyond(column: Column) -> QueryRefused:
+@lru_cache(maxsize=1024)
+def _declared(name: str, bounds: tuple[float, float], declared: float | None) -> Grid:
+    """The grid of these bounds and this step. Kept, because every question asks for it several times."""
+    low, high = (Fraction(str(bound)) for bound in bounds)
+    if high - low > MOST_INDEX * MOST_STEP:
+        raise _beyond(name)
+    if declared is not None:
+        step = Fraction(str(declared))
+    else:
+        # A power of two keeps index x step exact in floating point.
+        step = Fraction(2) ** (math.frexp(float(high - low))[1] - DEFAULT_CELLS.bit_length() + 1)
+    if not LEAST_STEP <= step <= MOST_STEP:
+        raise _beyond(name)
+    first, last = math.ceil(low / step), math.floor(high / step)
+    if last < first or max(abs(first), abs(last)) > MOST_INDEX:
+        raise QueryRefused(
+            f"The step declared for column '{name}' does not fit its bounds.",
+            "The bounds must hold at least one step and at most 2^40 of them.",
+            f"Change step or bounds in [columns.{name}].",
+        )
+    return Grid(name, step, first, last)
+
+
+def _beyond(name: str) -> QueryRefused:
     return QueryRefused(
-        f"The bounds or the step of column '{column.name}' are too large or too small to be summed.",
+        f"The bounds or the step of column '{name}' are too large or too small to be summed.",
         "Sums and their noise must fit a floating-point number, so a step lies between 1e-290 and 1e288.",
-        f"Declare the column in another unit of measurement, with bounds and step in [columns.{column.name}] to match.",
+        f"Declare the column in another unit of measurement, with bounds and step in [columns.{name}] to match.",
     )

@@ -85,6 +85,9 @@ class Ledger(Protocol):
     def state(self) -> State:
         """The account as it stands."""
 
+    def last_state(self) -> State:
+        """The account at least as new as whatever was appended through this object; without looking for what others added."""
+
     def verify(self) -> State:
         """Recompute the whole chain and the totals; LedgerError names the first entry that does not hold."""
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import is_dataclass
 from fractions import Fraction
 from math import prod
 from typing import Any
@@ -19,27 +20,38 @@ LAYOUT = 1
 """The layout of fingerprints and stored draws; another layout is another question."""
 
 
-def fingerprint(plan: Plan, version: str, spend: Fraction, extremes: str) -> str:
-    """Equal for two questions only if their answers are draws of one distribution over one content of the table.
+def fingerprints(plan: Plan, versions: Sequence[str], spend: Fraction, extremes: str) -> tuple[str, ...]:
+    """One for each version: equal for two questions only if their answers are draws of one distribution over one content of the table.
 
     SHA-256 over the canonical query, the table's version, the unit, the measure, the spend, how extremes are answered,
     the domains of the keys, and every draw with its grid, sensitivity and scale. Aliases and the confidence of the
-    intervals are left out: they change how an answer is shown, not what was drawn.
+    intervals are left out: they change how an answer is shown, not what was drawn. What versions share is written once.
     """
     unit = plan.unit
     form = {
         "layout": LAYOUT,
         "query": plan.query.canonical(),
-        "version": version,
         "unit": [unit.column, unit.rows, unit.dependence],
         "measure": plan.measure,
         "spend": spend,
         "extremes": extremes,
         "keys": [[key.column, list(key.domain)] for key in plan.keys],
-        "draws": [[type(draw.need).__name__, asdict(draw)] for draw in plan.draws],
+        "draws": [[type(draw.need).__name__, draw] for draw in plan.draws],
     }
-    text = json.dumps(form, ensure_ascii=False, separators=(",", ":"), sort_keys=True, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()
+    text = json.dumps(form, ensure_ascii=False, separators=(",", ":"), sort_keys=True, default=_written)
+    # Of the sorted keys the version comes last, so it is the end of the text.
+    shared = hashlib.sha256(text[:-1].encode())
+    found = []
+    for version in versions:
+        one = shared.copy()
+        one.update(f',"version":{json.dumps(version, ensure_ascii=False)}}}'.encode())
+        found.append(one.hexdigest())
+    return tuple(found)
+
+
+def _written(value: Any) -> Any:
+    """A frozen value by its fields, and anything else by its exact text."""
+    return vars(value) if is_dataclass(value) else str(value)
 
 
 def entry_text(plan: Plan, spend: Fraction) -> str:

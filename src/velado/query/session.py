@@ -27,7 +27,7 @@ from velado.query.ledger import Charge, Ledger, State
 from velado.query.needs import Counts, Engine
 from velado.query.noise import carry_out
 from velado.query.plan import Extremes, Plan, name_of, plan
-from velado.query.question import entry_text, fingerprint, read_draws, write_draws
+from velado.query.question import entry_text, fingerprints, read_draws, write_draws
 from velado.query.session_settings import (
     analyst_name,
     budget_of,
@@ -127,17 +127,17 @@ class Session:
         limit = self.each if spend is None else exact(spend)
         level = confidence_level(confidence)
         who = self.analyst if analyst is None else analyst_name(analyst)
-        made, question = self._planned(query, limit)
+        made, question, public = self._planned(query, limit)
         if not made.draws:
             # Declared bounds are public: no row is looked at, so there is nothing to pay and nothing to record.
-            return self._reply(made, (), level, limit, question, False, self._ledger.state().head)
+            return self._reply(made, (), level, limit, (question, public), False, self._ledger.state().head)
         with self._alone_with(question):
             found = self._ledger.stored(question)
             if found is None:
                 drawn, receipt = self._ask(made, question, who, limit)
             else:
                 drawn, receipt = read_draws(found[0], made), found[1]
-        return self._reply(made, drawn, level, limit, question, found is not None, receipt)
+        return self._reply(made, drawn, level, limit, (question, public), found is not None, receipt)
 
     def state(self) -> State:
         """The account as it stands."""
@@ -159,8 +159,8 @@ class Session:
     def __repr__(self) -> str:
         return f"Session({self.name!r}, {self.unit.mode}, {self.budget.measure} {float(self.budget.total):g})"
 
-    def _plan(self, query: str | Query, spend: Fraction) -> tuple[Plan, str]:
-        """The plan of a question and its fingerprint; both depend on public things and the table's version alone."""
+    def _plan(self, query: str | Query, spend: Fraction) -> tuple[Plan, str, str]:
+        """The plan of a question and its fingerprints with and without the table's version; nothing else enters them."""
         if isinstance(query, str):
             query = parse(query, self.schema, self.name)
         elif query.table != self.name:
@@ -170,7 +170,9 @@ class Session:
                 f"Ask the table '{self.name}'.",
             )
         made = plan(query, self.schema, self.unit, self.budget.measure, spend, self.extremes)
-        return made, fingerprint(made, self.version, spend, self.extremes)
+        # The second goes to the analyst: a fingerprint of the exact rows would let a guess of them be tested.
+        question, public = fingerprints(made, (self.version, ""), spend, self.extremes)
+        return made, question, public
 
     def _ask(
         self, made: Plan, question: str, analyst: str, limit: Fraction
@@ -196,11 +198,12 @@ class Session:
         drawn: tuple[Counts, ...],
         confidence: Fraction,
         asked: Fraction,
-        question: str,
+        known_as: tuple[str, str],
         stored: bool,
         receipt: str,
     ) -> Answer:
-        account = self._ledger.state()
+        # Every way here has just read or written the ledger.
+        account = self._ledger.last_state()
         spent = Fraction(0) if stored else made.charge
         cost = {
             "measure": self.budget.measure,
@@ -229,11 +232,10 @@ class Session:
             self.guarantee(made.charge, account),
             cost,
             how,
-            # Without the table's version: a fingerprint of the exact rows would let a guess of them be tested.
-            fingerprint(made, "", asked, self.extremes),
+            known_as[1],
             stored,
             receipt,
-            question,
+            known_as[0],
         )
 
     @property

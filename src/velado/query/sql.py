@@ -19,7 +19,7 @@ from velado.query.sql_aggregates import aggregate_of, with_names
 from velado.query.sql_names import check_table
 from velado.query.sql_predicates import predicate_of
 from velado.query.sql_reasons import refused
-from velado.query.sql_tokens import read, too_large
+from velado.query.sql_tokens import Words, read, too_large
 from velado.query.sql_tree import Reader, named, opened, refuse_node, tree_of
 from velado.query.values import Aggregate, Predicate, Query
 
@@ -35,15 +35,15 @@ def parse(text: str, schema: Schema, table: str) -> Query:
     """
     words = read(text, (table, *schema.columns))
     try:
-        query, reader = _query(text, schema, table)
+        query, reader = _query(text, words, schema, table)
     except RecursionError:
         raise too_large("The query is nested too deeply.") from None
     reader.check_complete(words)
     return query
 
 
-def _query(text: str, schema: Schema, table: str) -> tuple[Query, Reader]:
-    tree = tree_of(text)
+def _query(text: str, words: Words, schema: Schema, table: str) -> tuple[Query, Reader]:
+    tree = tree_of(text, words)
     if named(tree) != "Select":
         raise refuse_node(tree)
     reader = Reader(schema, table)

@@ -5,9 +5,11 @@ A tokenizer runs in linear time and does not recurse, so what comes out is small
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from velado.errors import MissingExtra, QueryRefused
@@ -30,6 +32,8 @@ _NAMES = frozenset(("VAR", "IDENTIFIER", "DATE"))
 _CLAUSES = frozenset(("SELECT", "FROM", "WHERE", "GROUP_BY", "ORDER_BY", "ASC", "ALIAS"))
 _MARKS = frozenset(("L_PAREN", "R_PAREN", "COMMA", "DOT", "STAR", "SEMICOLON"))
 _OPERANDS = _NAMES | {"NUMBER", "STRING", "R_PAREN"}
+# Control characters other than tab and line ends, and halves of characters.
+_UNREADABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 _WORDS = COUNTED | _NAMES | _CLAUSES | _MARKS
 
 
@@ -46,24 +50,26 @@ def read(text: str, names: Iterable[str]) -> Words:
     _check_characters(text)
     sqlglot = parser()
     try:
-        tokens = tuple(sqlglot.tokenize(text, read=DIALECT))
+        tokens = tuple(dialect().tokenize(text))
     except (sqlglot.errors.SqlglotError, RecursionError, ValueError):
         raise unreadable() from None
     if len(tokens) > MOST_TOKENS:
         raise too_large(f"The query has more than {MOST_TOKENS:,} words.")
-    while tokens and kind(tokens[-1]) == "SEMICOLON":
+    kinds = [kind(token) for token in tokens]
+    while kinds and kinds[-1] == "SEMICOLON":
         tokens = tokens[:-1]
-    if tokens and kind(tokens[0]) != "SELECT" and kind(tokens[0]) in BY_TOKEN:
-        raise refused(BY_TOKEN[kind(tokens[0])])
-    if not tokens or kind(tokens[0]) != "SELECT":
+        kinds.pop()
+    if kinds and kinds[0] != "SELECT" and kinds[0] in BY_TOKEN:
+        raise refused(BY_TOKEN[kinds[0]])
+    if not kinds or kinds[0] != "SELECT":
         raise QueryRefused(
             "The query does not begin with SELECT.",
             "Aggregates of one table are answered, and nothing else is done with it.",
             "Write for example SELECT COUNT(*) FROM the table.",
         )
-    _check_depth(tokens)
-    _check_words(tokens, frozenset(name.casefold() for name in names))
-    counted = (_counted_as(kind(token)) for token in tokens)
+    _check_depth(kinds)
+    _check_words(tokens, kinds, frozenset(name.casefold() for name in names))
+    counted = map(_counted_as, kinds)
     return Words(tokens, Counter(word for word in counted if word is not None))
 
 
@@ -91,6 +97,12 @@ def parser() -> Any:
     return sqlglot
 
 
+@cache
+def dialect() -> Any:
+    """PostgreSQL's rules of reading, which hold no state and are made once."""
+    return parser().Dialect.get_or_raise(DIALECT)
+
+
 def unreadable() -> QueryRefused:
     """The refusal of a text that is not SQL."""
     return QueryRefused(
@@ -111,7 +123,7 @@ def _check_characters(text: str) -> None:
     if len(text) > MOST_CHARACTERS:
         raise too_large(f"The query is longer than {MOST_CHARACTERS:,} characters.")
     # Neither UTF-8 nor PostgreSQL can carry them, so that an engine would see another text than the ledger.
-    if any((c < " " and c not in "\t\n\r") or c == "\x7f" or "\ud800" <= c <= "\udfff" for c in text):
+    if _UNREADABLE.search(text) is not None:
         raise QueryRefused(
             "The query holds a control character or half a character.",
             "Engines do not agree on what it means.",
@@ -119,22 +131,21 @@ def _check_characters(text: str) -> None:
         )
 
 
-def _check_depth(tokens: tuple[Any, ...]) -> None:
+def _check_depth(kinds: Sequence[str]) -> None:
     depth = run = 0
-    for token in tokens:
-        word = kind(token)
+    for word in kinds:
         depth += (word == "L_PAREN") - (word == "R_PAREN")
         run = run + 1 if word in ("NOT", "DASH") else 0
         if depth > MOST_DEPTH or run > MOST_DEPTH:
             raise too_large(f"The query is nested more than {MOST_DEPTH} levels deep.")
 
 
-def _check_words(tokens: tuple[Any, ...], names: frozenset[str]) -> None:
+def _check_words(tokens: tuple[Any, ...], kinds: Sequence[str], names: frozenset[str]) -> None:
     depth, selecting = 0, True
-    for at, token in enumerate(tokens):
-        word, start = kind(token), int(token.start)
-        before = kind(tokens[at - 1]) if at else ""
-        after = kind(tokens[at + 1]) if at + 1 < len(tokens) else ""
+    for at, (token, word) in enumerate(zip(tokens, kinds, strict=True)):
+        start = int(token.start)
+        before = kinds[at - 1] if at else ""
+        after = kinds[at + 1] if at + 1 < len(kinds) else ""
         if word == "SEMICOLON":
             raise refused(
                 ("A second statement", "One query is one question.", "Ask one SELECT at a time."), start

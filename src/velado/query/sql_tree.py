@@ -17,18 +17,20 @@ from velado.data.schema import Column, Schema
 from velado.errors import QueryRefused
 from velado.query.sql_names import check_table, column_of
 from velado.query.sql_reasons import BY_NODE, BY_PART, refused, unknown
-from velado.query.sql_tokens import DIALECT, Words, parser, unreadable
+from velado.query.sql_tokens import Words, dialect, parser, unreadable
 
 _NUMBER = re.compile(r"([0-9]{0,60})(?:\.([0-9]{0,60}))?(?:[eE]([+-]?[0-9]{1,3}))?", re.ASCII)
 MOST_EXPONENT = 300
 
 
-def tree_of(text: str) -> Any:
-    """The one statement of *text* as sqlglot's tree; every error of the parser is a refusal."""
+def tree_of(text: str, words: Words) -> Any:
+    """The one statement of *text* as sqlglot's tree, made from the very words that were checked; its errors are refusals."""
     sqlglot = parser()
     try:
         statements = [
-            tree for tree in sqlglot.parse(text, read=DIALECT) if named(tree) not in ("", "Semicolon")
+            tree
+            for tree in dialect().parser().parse(list(words.tokens), text)
+            if named(tree) not in ("", "Semicolon")
         ]
     except (sqlglot.errors.SqlglotError, RecursionError, ValueError, TypeError, AttributeError, LookupError):
         # The parser's own slips on nonsense are refusals as well: it saw a text, and no row.

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
+from functools import cached_property
 from typing import Literal
 
 Value = str | Fraction | date
@@ -103,6 +104,10 @@ class Query:
 
         The order of aggregates and keys is kept because it is the order of the answer's columns.
         """
+        return self._canonical
+
+    @cached_property
+    def _canonical(self) -> str:
         return json.dumps(
             {
                 "table": self.table,

@@ -19,11 +19,11 @@ from velado.anonymize.guarantees.base import Guarantee
 from velado.anonymize.methods import method_named
 from velado.anonymize.methods.base import Method
 from velado.anonymize.operations.base import Operation
+from velado.anonymize.parameters import entry_of, known_keys, part_from
 from velado.data.folders import Formulas
 from velado.data.schema import Schema
 from velado.data.table import Undeclared
 from velado.errors import ParameterError, SchemaError
-from velado.study.parameters import entry_of, known_keys, part_from
 
 Format = Literal["csv", "parquet"]
 Language = Literal["en", "pt"]

@@ -5,6 +5,7 @@ import http.client
 import json
 import os
 import signal
+import socket
 import ssl
 import subprocess
 import sys
@@ -129,6 +130,19 @@ class Running:
         return self.stopped["code"], self.stopped["log"]
 
 
+def raw(service: Running, sent: bytes, wait: float = 10.0) -> bytes:
+    """What comes back for these bytes until the connection ends or nothing comes."""
+    with socket.create_connection(("127.0.0.1", service.port), timeout=wait) as connection:
+        connection.sendall(sent)
+        got = b""
+        try:
+            while part := connection.recv(65_536):
+                got += part
+        except TimeoutError:
+            pass
+        return got
+
+
 def environment(folder: Path) -> dict[str, str]:
     return {**os.environ, "VELADO_STATE": str(folder / "state"), "VELADO_LANG": "en"}
 
@@ -190,16 +204,21 @@ def running(
     tokens: dict[str, str] | None = None,
     *flags: str,
     context: ssl.SSLContext | None = None,
+    without: str = "",
 ) -> Iterator[Running]:
-    """The service of *file* until the block ends; with tokens for an owner (root) and two analysts unless given."""
+    """The service of *file* until the block ends; with tokens for an owner (root) and two analysts unless given.
+
+    *without* names a library that the service's process is not to find.
+    """
     if tokens is None:
         tokens = {
             "root": token(file, "root", "owner"),
             "ana": token(file, "ana"),
             "bia": token(file, "bia"),
         }
+    hidden = f"import sys; sys.modules[{without!r}] = None; " if without else ""
     process = subprocess.Popen(
-        [sys.executable, "-c", START, str(file), "--port", "0", "--json", *flags],
+        [sys.executable, "-c", hidden + START, str(file), "--port", "0", "--json", *flags],
         env=environment(file.parent),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

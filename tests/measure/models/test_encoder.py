@@ -192,3 +192,21 @@ def test_features_are_those_named_and_nothing_that_is_not_published() -> None:
         fit_encoder(people(), "ill", features=["id"])
     with pytest.raises(TableError, match="lack 1 column"):
         encoder.features(rows().drop("age"))
+
+
+@pytest.mark.parametrize("taxonomy", ["shares", "multi-hot", "ordinal"])
+@pytest.mark.parametrize("interval", ["midpoint", "bounds"])
+def test_ranges_bring_every_feature_to_one_size_whatever_a_release_says(taxonomy: str, interval: str) -> None:
+    table = people(blanks=True)
+    encoder = fit_encoder(table, "ill", EncoderSettings(interval=interval, taxonomy=taxonomy))
+    ranges = encoder.ranges
+    assert ranges.low.size == ranges.reach.size == len(encoder.names) and ranges.columns == 4
+    true = ranges.unit(encoder.features(table.frame))
+    assert (
+        true.min() >= -0.5 and true.max() <= 1.5
+    )  # bounds may lie to one side of the values, by half at most
+    assert (true.max(axis=0) - true.min(axis=0)).max() <= 1 + 1e-6
+    wide = encoder.features(rows(age=["[0..100]"], city=["*"], sex=["*"]))
+    assert np.abs(ranges.unit(wide)).max() <= 1.5
+    age = [at for at, name in enumerate(encoder.names) if name.startswith("age") and "blank" not in name]
+    assert np.allclose(ranges.reach[age], 100)  # the declared bounds, not what these rows happen to span

@@ -10,6 +10,7 @@ pytest.importorskip("sklearn", reason="models need velado[ml]")
 
 from velado.errors import MissingExtra, ParameterError
 from velado.measure.models import registry
+from velado.measure.models.encoder import Ranges
 from velado.measure.models.registry import MODELS, Majority, model_named, parameters, require
 from velado.measure.models.training import fit_and_predict
 
@@ -88,3 +89,31 @@ def test_every_model_is_registered_once_and_states_its_parameters() -> None:
         assert stated.pop("name") == kind.name
         assert all(isinstance(value, builtins.int | builtins.float | None) for value in stated.values())
         assert (kind.__doc__ or "").strip() and kind.pace > 0
+
+
+@pytest.mark.parametrize("name", ["knn", "svm", "logistic-regression", "mlp", "gaussian-nb"])
+def test_a_true_row_is_not_strange_to_a_model_that_learned_from_a_release(name: str) -> None:
+    # A release says "some of eight" of everybody, but for a trace; a true row says which one. Only the number teaches.
+    rng = np.random.default_rng(3)
+    number = rng.uniform(0, 0.01, 600)
+    labels = (number > 0.005).astype(np.int64)
+    blurred = 1 / 8 + rng.normal(0, 1e-4, (400, 8))
+    plain = np.eye(8)[rng.integers(0, 8, 200)]
+    taught = np.column_stack([number[:400], blurred]).astype(np.float32)
+    asked = np.column_stack([number[400:], plain]).astype(np.float32)
+    ranges = Ranges(np.zeros(9), np.array([0.01] + [1.0] * 8), 2)
+    model = model_named(name)()
+    by_what_can_be = fit_and_predict(model, taught, labels[:400], asked, 2, 0, ranges)
+    by_what_varies = fit_and_predict(model, taught, labels[:400], asked, 2, 0)
+    right = [float((one.labels == labels[400:]).mean()) for one in (by_what_can_be, by_what_varies)]
+    assert right[0] > 0.9 and right[0] > right[1] + 0.1
+
+
+def test_trees_do_not_care_about_ranges() -> None:
+    features, labels = lessons()
+    ranges = Ranges(np.full(6, -5.0), np.full(6, 10.0), 6)
+    model = model_named("decision-tree")()
+    assert not model.scaled
+    plain = fit_and_predict(model, features[:200], labels[:200], features[200:], 2, 7)
+    ranged = fit_and_predict(model, features[:200], labels[:200], features[200:], 2, 7, ranges)
+    assert (plain.scores == ranged.scores).all()

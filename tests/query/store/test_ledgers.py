@@ -149,6 +149,7 @@ def test_a_closed_ledger_refuses_everything(ledger: ChainedLedger) -> None:
     ledger.close()
     for ask in (
         ledger.state,
+        ledger.last_state,
         ledger.verify,
         lambda: ledger.stored("q"),
         lambda: ledger.reserve(charge("0.1")),
@@ -181,7 +182,10 @@ def test_two_who_hold_one_ledger_see_one_another(where: str) -> None:
     with pytest.raises(BudgetExceeded, match=r"0\.4 of 1 is left"):
         other.reserve(charge("0.6"))
     receipt = one.record(held, "q", "{}")
+    # Each knows its own entries without looking, and the other's as soon as it looks.
+    assert one.last_state() == one.state() and other.last_state().answers == 0
     assert other.stored("q") == ("{}", receipt)
+    assert other.last_state() == one.last_state()
     other.set_cap("ana", Fraction("0.6"))
     with pytest.raises(BudgetExceeded, match="share"):
         one.reserve(charge("0.1"))

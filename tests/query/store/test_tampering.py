@@ -15,6 +15,7 @@ from velado.query.budget import Budget
 from velado.query.ledger import Charge
 from velado.query.store import ChainedLedger, create_ledger, open_ledger, seal_of
 from velado.query.store.chain import START, make_entry
+from velado.query.store.chained import NEAR
 from velado.query.store.seal import SECTOR
 
 COLUMNS = ("number", "kind", "payload", "previous", "hash")
@@ -99,6 +100,23 @@ def test_reordered_entries_are_refused(path: Path, pair: tuple[int, int]) -> Non
         f"UPDATE entries SET number = {other} WHERE number = -1",
     )
     refused(path, f"Entry {one} of the ledger")
+
+
+@pytest.mark.parametrize("behind", [1, NEAR - 1, NEAR, NEAR + 1, NEAR + 9])
+def test_the_entry_that_the_seal_knows_is_compared_however_far_behind_it_is(
+    tmp_path: Path, state: Path, behind: int
+) -> None:
+    place = tmp_path / "b.ledger"
+    ledger = create_ledger(place, "patients", Budget.epsilon(1))
+    held = [ledger.reserve(Charge("ana", str(n), "SELECT COUNT(*)", Fraction(1, 100))) for n in range(behind)]
+    for n, one in enumerate(held):
+        ledger.record(one, str(n), "{}")
+    sealed = 1 + behind
+    assert ledger.state().entries == sealed + behind
+    run(place, f"UPDATE entries SET hash = '{START}' WHERE number = {sealed}")
+    with pytest.raises(LedgerError, match=f"entry {sealed}, which its seal knows"):
+        ledger.state()
+    ledger.close()
 
 
 def test_entries_renumbered_to_close_a_gap_are_refused(path: Path) -> None:

@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 from velado.measure.models.quality import interval
+from velado.study.evaluate import matched
 from velado.study.evaluate.advice import choose, not_tested, recommend
 from velado.study.evaluate.analysis import Study
 from velado.study.evaluate.grid import ORIGINAL
@@ -83,8 +84,8 @@ def test_the_least_risk_within_the_limit_is_recommended(made) -> None:
     words = recommend(study, "en")["sentences"]
     assert words[0].startswith("Use mondrian, k = 6: it loses 0.7 points of accuracy")
     assert (
-        "At k = 6, mondrian loses 4.3 points less than progressive (4.3 to 4.3), at a risk of 15.0 % against 14.0 %."
-        in words
+        "At k = 6 and about the same risk, mondrian loses 4.3 points less than progressive (4.3 to 4.3), "
+        "at a risk of 15.0 % against 14.0 %." in words
     )
 
 
@@ -105,15 +106,75 @@ def test_a_release_that_is_worse_is_called_so_and_chance_is_not_called_a_differe
     assert best["sure"] is False and best["gain_low"] < 0 < best["gain_high"]
 
 
-def test_methods_are_compared_at_about_the_same_risk_where_they_have_it(made) -> None:
+def test_methods_are_compared_at_the_same_risk_between_two_k_where_need_be(made) -> None:
+    # Half-way between its two risks on their logarithm, mdav loses half-way between its two drops.
     study = made(
-        BASE | {("mondrian", 6): noisy(0.895), ("mdav", 6): noisy(0.88), ("mdav", 3): noisy(0.89)},
-        RISK | {("mondrian", 6): 0.10, ("mdav", 6): 0.04, ("mdav", 3): 0.11},
+        BASE | {("mondrian", 6): noisy(0.895), ("mdav", 6): noisy(0.86), ("mdav", 3): noisy(0.89)},
+        RISK | {("mondrian", 6): 0.10, ("mdav", 6): 0.05, ("mdav", 3): 0.20},
     )
+    (found,) = matched.beside(study, choose(study)[0])
+    assert (found["k"], found["k_other"], found["verdict"]) == (3, 6, "more") and found["same_risk"]
+    assert found["gain"] == pytest.approx(0.895 - 0.875)
     words = recommend(study, "en")["sentences"]
-    told = "At about the same risk (k = 6 and k = 3), mondrian loses 0.5 points less than mdav (0.5 to 0.5), "
-    assert told + "at a risk of 10.0 % against 11.0 %." in words
-    assert sum("mdav" in sentence for sentence in words) == 1
+    told = "At the same risk (k = 6; the other between k = 3 and k = 6), mondrian loses 2.0 points less than mdav"
+    assert f"{told} (2.0 to 2.0), at a risk of 10.0 % against 10.0 %." in words
+    told = "With decision-tree it loses 0.50 points of accuracy (0.50 to 0.50), within the limit of 1.0."
+    assert f"{told} At its risk (10.00 %) none of the 1 other methods run loses as little." in words
+
+
+def test_a_method_that_keeps_more_at_the_same_risk_is_named_as_better(made) -> None:
+    study = made(
+        BASE
+        | {
+            ("mondrian", 6): noisy(0.892),
+            ("mdav", 3): noisy(0.91),
+            ("mdav", 6): noisy(0.88),
+            ("gfkmc", 6): [0.90, 0.91, 0.86],
+            ("k-member", 6): noisy(0.8),
+        },
+        RISK
+        | {("mondrian", 6): 0.1, ("mdav", 3): 0.11, ("mdav", 6): 0.09}
+        | {("gfkmc", 6): 0.1, ("k-member", 6): 0.02},
+    )
+    by_method = {row["method"]: row for row in matched.beside(study, choose(study)[0], "decision-tree")}
+    verdicts = {name: row["verdict"] for name, row in by_method.items()}
+    # k-member loses more and leaves less: that is another trade-off, no worse method.
+    assert verdicts == {"mdav": "less", "gfkmc": "even", "k-member": "apart"}
+    words = " ".join(recommend(study, "en")["sentences"])
+    assert re.search(r"At its risk \(10\.00 %\) less is lost by \(points\) mdav \(0\.38\)", words)
+    assert "mdav loses 0.4 points less than mondrian" in words and "on this it is better" in words
+    assert "no difference is told from gfkmc" in words
+    assert "k-member loses 9.2 points more than mondrian and leaves less risk" in words
+    table = {(row["k"], row["model"]): row for row in study.to_dict()["same_risk"]}
+    best = table[3, "decision-tree"]
+    assert (best["method"], best["within"]) == ("mdav", "surely")
+    page = to_markdown(study.to_dict("pt"), "pt")
+    assert "## Qual método conserva mais com o mesmo risco" in page and "mantido" in page
+
+
+@pytest.mark.parametrize(
+    ("risk", "accuracy", "verdict"),
+    [(0.30, 0.80, "more"), (0.30, 0.90, "apart"), (0.03, 0.90, "less"), (0.03, 0.80, "apart")],
+)
+def test_away_from_the_risk_only_domination_is_said(made, risk: float, accuracy: float, verdict: str) -> None:
+    study = made(
+        BASE | {("mondrian", 6): noisy(0.89), ("mdav", 6): noisy(accuracy)},
+        RISK | {("mondrian", 6): 0.1, ("mdav", 6): risk},
+    )
+    chosen = study.tradeoff.filter(pl.col("method") == "mondrian").row(0, named=True)
+    (found,) = matched.beside(study, chosen)
+    assert found["verdict"] == verdict and not found["same_risk"]
+
+
+def test_a_seed_in_which_a_model_is_missing_counts_in_no_mean_over_models(made) -> None:
+    extra = [
+        row | {"cell": f"x{row['cell']}", "model": "knn"}
+        for row in cells(BASE | {("mondrian", 3): noisy(0.5)}, RISK | {("mondrian", 3): 0.2})
+        if row["kind"] == "model" and not (row["method"] == "mondrian" and row["seed"] == 1)
+    ]
+    study = made(BASE | {("mondrian", 3): noisy(0.9)}, RISK | {("mondrian", 3): 0.2}, extra)
+    row = study.tradeoff.filter(pl.col("method") == "mondrian").row(0, named=True)
+    assert row["drop"] == pytest.approx(0.2) and row["seeds"] == 2
 
 
 def test_without_a_setting_within_the_limit_the_least_loss_is_named_and_said_to_be_that(made) -> None:
@@ -163,7 +224,9 @@ def test_what_the_protocol_does_to_a_difference_is_shown(made) -> None:
     assert paper["drop"] == pytest.approx(-0.025) and paper["between"] == pytest.approx(0.05)
     # One point in favour of the one became five in favour of the other.
     assert paper["due"] == pytest.approx(0.06) and (paper["reversed"], paper["pairs"]) == (1, 1)
-    assert "moves that difference by 6.0 points, and 1 of 1" in " ".join(recommend(study, "en")["sentences"])
+    assert paper["share"] == pytest.approx(6 / 7) and table["split-first"]["share"] == pytest.approx(0)
+    told = "moves that difference by 6.0 points (86 % of what is seen is due to it), and 1 of 1 comparisons"
+    assert told in " ".join(recommend(study, "en")["sentences"])
 
 
 def test_one_seed_gives_no_interval_and_decides_nothing(made) -> None:

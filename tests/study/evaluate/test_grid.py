@@ -68,5 +68,5 @@ def test_a_plan_counts_and_costs_and_writes_nothing(example) -> None:
     found = make_plan(load(example.study), out, 2).to_dict()
     assert (found["cells"], found["missing"], found["releases"]) == (32, 32, 10)
     assert found["estimated_seconds"] > 0 and found["workers"] == 2
-    assert found["methods"]["mondrian"] == {"releases": 4, "cells": 12}
+    assert found["methods"]["mondrian"] == {"releases": 4, "federated": 0, "cells": 12}
     assert not out.exists()

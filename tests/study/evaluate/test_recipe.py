@@ -1,5 +1,6 @@
 """The study file: five sections, every mistake named with its place and the nearest right word."""
 
+import polars as pl
 import pytest
 
 from velado.errors import MissingExtra, ParameterError, SchemaError, TableError
@@ -43,6 +44,19 @@ def test_defaults_are_written_out_and_read_back(example) -> None:
         ("[models]", "[analyses]\ntest_share = 1.0\n[models]", "between 0 and 1"),
         ("[models]", "[analyses]\nfolds = 1\n[models]", "below 2"),
         ("[models]", "[models]\ninterval = 'middle'", "midpoint, bounds"),
+        ("[models]", "[models]\ntaxonomies = 'shares'", "Did you mean 'taxonomy'"),
+        ("[models]", "[metrics]\nqualities = ['auc']\n[models]", "Did you mean 'quality'"),
+        ("[models]", "[analyses]\nprotocol = ['split-first']\n[models]", "Did you mean 'protocols'"),
+        ('"decision-tree"', '{ name = "decision-tree", leef = 3 }', "Did you mean 'leaf'"),
+        (
+            "seeds = [0, 1]",
+            "seeds = [0]\nguarantees = [{ name = 'l-diversity', ll = 2 }]",
+            "Did you mean 'l'",
+        ),
+        ("seeds = [0, 1]", "seeds = [0]\nguarantees = [[], []]", "listed twice"),
+        ('"mondrian", ', '"mondrian", { name = "mondrian", cut = "strict" }, ', "listed twice"),
+        ("seeds = [0, 1]", "seeds = [4294967296]", "above 4294967295"),
+        ("[data]\n", "federated = 3\n[data]\n", "it is no table"),
     ],
 )
 def test_a_mistake_is_named_with_the_nearest_right_word(example, old: str, new: str, words: str) -> None:
@@ -67,6 +81,9 @@ def test_a_phase_that_is_missing_is_named(example, section: str) -> None:
         ('positive = "yes"', 'features = ["name"]', SchemaError, "'name' cannot be a feature"),
         ('table = "people.csv"', 'table = "persons.csv"', TableError, "no file 'persons.csv'"),
         ("seeds = [0, 1]", "per = 'person'", ParameterError, "no person column"),
+        ('target = "ill"\npositive = "yes"', 'target = "name"', SchemaError, "is not published"),
+        ('target = "ill"\npositive = "yes"', 'target = "dose"', ParameterError, "at most 50 classes"),
+        ("seeds = [0, 1]", "guarantees = [{ name = 'delta-presence' }]", ParameterError, "no population"),
     ],
 )
 def test_what_does_not_fit_the_table_is_refused_before_anything_runs(
@@ -83,6 +100,58 @@ def test_a_constant_target_is_refused(example) -> None:
         load(example.study)
 
 
+@pytest.mark.parametrize(
+    ("change", "error", "words"),
+    [
+        (lambda table: table.head(0), TableError, "no rows"),
+        (lambda table: table.with_columns(ill=pl.lit(None, dtype=pl.String)), TableError, "has 0 class"),
+        (lambda table: table.with_columns(sex=pl.lit("F")), TableError, "'sex' has the same value"),
+        (
+            lambda table: table.head(30).with_columns(ill=pl.col("name")),
+            TableError,
+            "No class has two members",
+        ),
+    ],
+)
+def test_a_table_that_nothing_can_be_learned_from_is_refused_before_anything_runs(
+    example, change, error: type, words: str
+) -> None:
+    path = example.folder / "people.csv"
+    change(pl.read_csv(path)).write_csv(path)
+    with pytest.raises(error, match=words):
+        load(example.change(('positive = "yes"\n', "")))
+
+
+@pytest.mark.parametrize(
+    ("role", "lines", "words"),
+    [
+        ("quasi", "", "no published quasi-identifier"),
+        ("sensitive", "\nguarantees = [{ name = 'l-diversity' }]", "no sensitive column"),
+    ],
+)
+def test_a_schema_that_leaves_nothing_to_promise_is_refused_before_anything_runs(
+    example, role: str, lines: str, words: str
+) -> None:
+    path = example.folder / "schema.toml"
+    path.write_text(path.read_text("utf-8").replace(f'"{role}"', '"other"'), "utf-8")
+    with pytest.raises((SchemaError, ParameterError), match=words):
+        load(example.change(("seeds = [0, 1]", f"seeds = [0]{lines}")))
+
+
+def test_files_are_looked_for_beside_the_study_wherever_it_is_run(example, tmp_path, monkeypatch) -> None:
+    inside = example.folder / "data"
+    inside.mkdir()
+    (example.folder / "people.csv").rename(inside / "people.csv")
+    monkeypatch.chdir(tmp_path)
+    study = example.change(('"people.csv"', '"data/people.csv"'))
+    assert load(study).table.rows == load(study.relative_to(tmp_path)).table.rows == 240
+
+
+def test_all_six_metrics_are_shown_unless_the_study_says_otherwise(example) -> None:
+    shown = load(example.study).recipe.quality
+    assert shown == ("accuracy", "precision", "recall", "f1", "auc", "log_loss")
+
+
 def test_a_model_whose_library_is_missing_is_refused_before_anything_runs(example, monkeypatch) -> None:
     monkeypatch.setattr(registry, "find_spec", lambda name: None if name == "xgboost" else True)
     with pytest.raises(MissingExtra, match="xgboost"):
@@ -96,18 +165,3 @@ def test_rows_without_a_target_are_counted_and_left_out(example) -> None:
     path.write_text("\n".join(lines) + "\n", "utf-8")
     material = load(example.study)
     assert (material.dropped, material.table.rows) == (1, 239)
-
-
-def test_the_tutorial_names_every_key_and_every_choice(example) -> None:
-    from pathlib import Path
-
-    from velado.measure.models.registry import MODELS
-    from velado.study.evaluate.protocols import PROTOCOLS
-    from velado.study.evaluate.recipe import LOSSES, RISKS
-
-    page = Path(__file__).resolve().parents[3] / "docs" / "tutorial" / "choose-k.md"
-    text = page.read_text("utf-8").partition("## All the words")[2]
-    document = load(example.study).recipe.to_dict()
-    keys = [key for section in document.values() for key in section] + ["features", "per", "most_risk"]
-    names = [part.name for part in (*MODELS, *PROTOCOLS)]
-    assert [word for word in (*keys, *names, *LOSSES, *RISKS) if f"`{word}`" not in text] == []

@@ -115,6 +115,47 @@ def test_killed_half_way_it_finishes_the_rest_only(example, tmp_path: Path) -> N
     assert len(after) == found.planned == found.done.height == planned.cells
 
 
+DEAF = """
+import os, signal, sys, time
+from pathlib import Path
+from velado.study.evaluate.workers import _pool
+
+def deaf(path):
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # as a library does that takes the signal for itself
+    Path(path).write_text(str(os.getpid()))
+    time.sleep(300)
+
+if __name__ == "__main__":
+    with _pool(1) as pool:
+        pool.submit(deaf, sys.argv[1]).result()
+"""
+
+
+@pytest.mark.slow
+def test_a_worker_that_hears_no_signal_ends_all_the_same_when_its_parent_is_killed(tmp_path: Path) -> None:
+    (tmp_path / "deaf.py").write_text(DEAF, "utf-8")
+    paths = os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
+    note = tmp_path / "worker"
+    parent = subprocess.Popen(
+        [sys.executable, str(tmp_path / "deaf.py"), str(note)], env={**os.environ, "PYTHONPATH": paths}
+    )
+    deadline = time.monotonic() + 120
+    while not (note.exists() and note.read_text()):
+        assert parent.poll() is None and time.monotonic() < deadline
+        time.sleep(0.05)
+    worker = int(note.read_text())
+    parent.kill()
+    parent.wait()
+    while time.monotonic() < deadline:
+        try:
+            os.kill(worker, 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.1)
+    os.kill(worker, signal.SIGKILL)
+    pytest.fail("the worker outlived the process that started it")
+
+
 def test_two_studies_in_one_folder_at_a_time_are_refused(example, tmp_path: Path) -> None:
     pytest.importorskip("fcntl", reason="folders are locked on Unix only")
     from velado.data.cells import CellStore
@@ -143,13 +184,36 @@ def test_a_class_with_one_member_is_trained_on_and_does_not_stop_the_study(examp
     path.write_text("\n".join(lines) + "\n", "utf-8")
     study = evaluate(example.change(('positive = "yes"\n', "")), tmp_path / "out", jobs=1)
     assert study.gaps.height == 0
-    assert study.to_dict()["table"]["classes"] == 3
+    found = study.to_dict()
+    assert (found["table"]["classes"], found["table"]["classes_never_tested"]) == (3, 1)
+    assert "1 class(es) belong to one person each" in (tmp_path / "out" / "study.md").read_text("utf-8")
+
+
+def test_several_classes_are_averaged_and_the_page_says_how(example, tmp_path: Path) -> None:
+    table = pl.read_csv(example.folder / "people.csv").with_columns(
+        ill=pl.concat_str("ill", pl.col("dose") > 4)
+    )
+    table.write_csv(example.folder / "people.csv")
+    study = evaluate(example.change(('positive = "yes"\n', "")), tmp_path / "out", jobs=1)
+    models = study.results.filter(pl.col("kind") == "model")
+    assert study.gaps.height == 0 and models.get_column("auc").null_count() == 0
+    assert "means over the classes, each counted once (macro)" in (tmp_path / "out" / "study.md").read_text(
+        "utf-8"
+    )
+
+
+def test_an_interval_holds_no_number_that_cannot_be(example, tmp_path: Path) -> None:
+    study = evaluate(example.study, tmp_path / "out", jobs=1)
+    for name in ("accuracy", "auc", "precision"):
+        assert study.quality.get_column(f"{name}_high").max() <= 1
+        assert study.quality.get_column(f"{name}_low").min() >= 0
+    assert "Intervals are Student's, 95 %, over 2 seeds" in (tmp_path / "out" / "study.md").read_text("utf-8")
 
 
 def test_an_unexpected_error_is_a_gap_without_its_message_and_is_tried_again(
     example, tmp_path: Path, monkeypatch
 ) -> None:
-    def break_down(self, seed: int):
+    def break_down(self, seed: int, columns: int | None = None):
         raise ValueError("a cell of the table: 4711")
 
     with monkeypatch.context() as patched:
@@ -197,3 +261,70 @@ def test_no_processes_are_refused(example, tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match="0 processes"):
         evaluate(example.study, tmp_path / "out", jobs=0)
     assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_anything_runs(example, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    told: list[float] = []
+    with pytest.raises(OutputError, match="cannot be used"):
+        evaluate(
+            example.study,
+            tmp_path / "file" / "out",
+            jobs=1,
+            progress=lambda share, doing="": told.append(share),
+        )
+    assert told == []
+
+
+FULL_DISK = """
+import resource, signal, sys
+from velado.errors import OutputError
+from velado.study.evaluate.run import evaluate
+
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+told = []
+
+def progress(share, doing=""):
+    told.append(share)
+    if len(told) == 4:  # from here on no file may grow beyond 100 bytes
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+
+try:
+    evaluate(sys.argv[1], sys.argv[2], jobs=int(sys.argv[3]), progress=progress)
+except OutputError as error:
+    print(error)
+    sys.exit(7)
+"""
+
+
+def test_a_full_disk_stops_the_study_with_one_error_and_what_was_stored_is_kept(
+    example, tmp_path: Path
+) -> None:
+    pytest.importorskip("resource", reason="file sizes are limited on Unix only")
+    out = tmp_path / "out"
+    done = subprocess.run(
+        [sys.executable, "-c", FULL_DISK, str(example.study), str(out), "1"],
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]),
+        },
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+    assert done.returncode == 7, done.stderr
+    assert "cannot be written" in done.stdout and "space left" in done.stdout
+    before = cell_times(out)
+    assert len(before) >= 9 and not [path for path in (out / CELLS).iterdir() if path.name.startswith(".")]
+    found = evaluate(example.study, out, jobs=1)
+    assert found.gaps.height == 0
+    assert {name: cell_times(out)[name] for name in before} == before
+
+
+def test_a_gap_is_not_tried_again_and_not_taken_for_a_number(example, tmp_path: Path) -> None:
+    study = example.change(("k = [3, 6]", "k = [3, 200]"))
+    evaluate(study, tmp_path / "out", jobs=1)
+    before = cell_times(tmp_path / "out")
+    found = evaluate(study, tmp_path / "out", jobs=1)
+    assert cell_times(tmp_path / "out") == before
+    assert 200 not in found.quality.get_column("k").to_list()

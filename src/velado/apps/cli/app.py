@@ -17,6 +17,7 @@ from velado.apps.cli.commands import (
     data,
     demo,
     evaluate,
+    federate,
     groups,
     inspect,
     joined,
@@ -87,6 +88,7 @@ app.add_typer(serve.commands(), name="serve")
 app.command("reproduce", cls=Command)(reproduce.reproduce)
 app.add_typer(data.app, name="data")
 app.command("evaluate", cls=Command)(evaluate.evaluate)
+app.command("federate", cls=Command)(federate.federate)
 app.command("demo", cls=Command)(demo.demo)
 
 

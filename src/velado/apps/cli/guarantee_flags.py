@@ -66,7 +66,7 @@ def asked_for(
 def guarantee_from(text: str, people: bool = False) -> Any:
     """`NAME` or `NAME: key=value, key=value` as a guarantee; unknown names and keys suggest the nearest."""
     from velado.anonymize.guarantees import guarantee_named
-    from velado.study.parameters import part_from
+    from velado.anonymize.parameters import part_from
 
     name, _, rest = text.partition(":")
     kind = guarantee_named(name.strip())

@@ -35,6 +35,7 @@ ARGUMENTS = {
     "ANALYST": "Who asks, as the ledger writes it down.",
     "AMOUNT": "An epsilon or rho, as a decimal or a fraction.",
     "STUDY": "The study file (TOML).",
+    "FEDERATION": "The recipe of the federation (TOML).",
     "SERVICE": "The service file (TOML).",
     "ID|ANALYST": "The token's id, or the analyst all of whose tokens are meant.",
 }

@@ -7,7 +7,7 @@ answer is lost: budget is lost, never privacy.
 
 from __future__ import annotations
 
-import asyncio
+import gc
 import ipaddress
 import logging
 import math
@@ -23,6 +23,7 @@ from types import FrameType
 from typing import Any
 
 from velado.apps.web.gate import HEADER_BYTES
+from velado.apps.web.patience import patient_protocol
 from velado.apps.web.settings import Settings, read_settings
 from velado.errors import MissingExtra, ParameterError
 
@@ -83,7 +84,7 @@ def serve(settings: Settings, taken: socket.socket, where: Listening, ready: Cal
     service = app.state.service
     config = uvicorn.Config(
         app,
-        http=_patient_for(HEADER_SECONDS),
+        http=patient_protocol(HEADER_SECONDS),
         ws="none",
         log_config=None,
         access_log=False,
@@ -117,8 +118,13 @@ def serve(settings: Settings, taken: socket.socket, where: Listening, ready: Cal
             service.stop()
             super().handle_exit(sig, frame)
 
+    # What is loaded by now stays to the end, so looking through it for garbage again and again would be for nothing.
+    gc.collect()
+    gc.freeze()
     ready()
     Server(config).run(sockets=[taken])
+    # At Python's own end everything is looked through once more; native libraries complain of what was left out.
+    gc.unfreeze()
     # The application's own end has closed it; asked again, it says whether a thread is left behind.
     if not service.close():
         sys.stdout.flush()
@@ -195,37 +201,3 @@ class _WithoutValues(logging.Formatter):
             record.msg, record.args = f"{kind.__name__ if kind else 'error'} in {record.module}", ()
             record.exc_info, record.exc_text = None, None
         return super().format(record)
-
-
-def _patient_for(seconds: float) -> type[asyncio.Protocol]:
-    """Uvicorn's HTTP protocol that ends a connection whose request line and headers do not arrive in time."""
-    from uvicorn.protocols.http.h11_impl import H11Protocol
-
-    class Patient(H11Protocol):  # type: ignore[misc, unused-ignore]  # Any where uvicorn is not installed
-        _timer: asyncio.TimerHandle | None = None
-
-        def connection_made(self, transport: Any) -> None:
-            super().connection_made(transport)
-            self._wait()
-
-        def data_received(self, data: bytes) -> None:
-            super().data_received(data)
-            # There is no cycle before the first request.
-            if not getattr(self.cycle, "response_complete", True):
-                self._stop()
-            elif self._timer is None:
-                self._wait()
-
-        def connection_lost(self, exc: Exception | None) -> None:
-            self._stop()
-            super().connection_lost(exc)
-
-        def _wait(self) -> None:
-            self._timer = self.loop.call_later(seconds, self.transport.close)
-
-        def _stop(self) -> None:
-            if self._timer is not None:
-                self._timer.cancel()
-                self._timer = None
-
-    return Patient

@@ -159,8 +159,9 @@ class Service:
             await asyncio.wait(watched, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
             if not result.done() and future.cancel():
                 raise failures.waited_too_long() if time.monotonic() >= until else failures.left()
-            # A thread cannot be stopped: the engine has its own limit, and this one is for whatever ignores it.
-            await asyncio.wait({result}, timeout=until + GRACE - time.monotonic())
+            if not result.done():
+                # A thread cannot be stopped: the engine has its own limit, and this one is for whatever ignores it.
+                await asyncio.wait({result}, timeout=until + GRACE - time.monotonic())
             if not result.done():
                 raise failures.too_long_at_work()
             return result.result()

@@ -22,7 +22,9 @@ class Turns:
 
     def __init__(self, threads: int, waiting: int) -> None:
         self._most = threads + waiting
-        self._changed = threading.Condition()
+        # One lock, two reasons to wait: were they one, each job that ends would wake every idle thread for nothing.
+        lock = threading.Lock()
+        self._offered, self._freed = threading.Condition(lock), threading.Condition(lock)
         self._queue: deque[tuple[Future[Any], Callable[[], Any], float]] = deque()
         self._held = 0
         self._closed = False
@@ -32,39 +34,39 @@ class Turns:
     def take(self, job: Callable[[], Result], until: float) -> Future[Result]:
         """The job's future; cancelled before its turn, or not begun at *until* (monotonic), the job is never called."""
         future: Future[Result] = Future()
-        with self._changed:
+        with self._offered:
             if self._closed or self._held >= self._most:
                 raise failures.too_busy()
             self._held += 1
             self._queue.append((future, job, until))
-            self._changed.notify()
+            self._offered.notify()
         future.add_done_callback(self._release)
         return future
 
     def close(self, until: float) -> bool:
         """Nothing more begins; whether what ran has ended by *until* (monotonic)."""
-        with self._changed:
+        with self._offered:
             self._closed = True
             dropped = [future for future, _, _ in self._queue]
-            self._changed.notify_all()
+            self._offered.notify_all()
         for future in dropped:
             future.cancel()
-        with self._changed:
-            return self._changed.wait_for(lambda: self._held == 0, max(0.0, until - time.monotonic()))
+        with self._freed:
+            return self._freed.wait_for(lambda: self._held == 0, max(0.0, until - time.monotonic()))
 
     def _release(self, future: Future[Any]) -> None:
         """A job that ended, or that was cancelled while it waited, makes room for another."""
-        with self._changed:
+        with self._freed:
             self._held -= 1
             if future.cancelled():
                 # Its request body is let go at once, not when a thread comes by.
                 self._queue = deque(item for item in self._queue if item[0] is not future)
-            self._changed.notify_all()
+            self._freed.notify_all()
 
     def _work(self) -> None:
         while True:
-            with self._changed:
-                self._changed.wait_for(lambda: self._queue or self._closed)
+            with self._offered:
+                self._offered.wait_for(lambda: self._queue or self._closed)
                 if self._closed:
                     return
                 future, job, until = self._queue.popleft()

@@ -39,10 +39,39 @@ class EncoderSettings:
     """
 
     interval: Intervals = field(
-        default="midpoint", metadata={"help": "an interval as its midpoint or its bounds"}
+        default="midpoint",
+        metadata={"help": "an interval as its midpoint or its bounds: `[20..30]` is 25, or 20 and 30"},
     )
-    taxonomy: Nodes = field(default="shares", metadata={"help": "a taxonomy label as leaves or as a place"})
-    widest: int = field(default=256, metadata={"help": "most leaves with a feature each", "min": 2})
+    taxonomy: Nodes = field(
+        default="shares",
+        metadata={
+            "help": "a label as a share of each value below it, as each of them, or as its place in the tree"
+        },
+    )
+    widest: int = field(
+        default=256, metadata={"help": "a taxonomy with more values than this is always ordinal", "min": 2}
+    )
+
+
+@dataclass(frozen=True, repr=False)
+class Ranges:
+    """What each feature can be at least, and how far it reaches from there: bounds and trees say so, no release does.
+
+    A release hardly varies in a column it generalized. Scaled by that little spread, the plain value of a true row lies
+    far outside everything a model has seen, and models that measure distances answer with the majority. Scaled by what
+    is possible, a true row lies among the others. *columns* counts the columns that the features stand for.
+    """
+
+    low: npt.NDArray[np.float64]
+    reach: npt.NDArray[np.float64]
+    columns: int
+
+    def __repr__(self) -> str:
+        return f"Ranges({self.low.size} features of {self.columns} columns)"
+
+    def unit(self, features: FloatMatrix) -> FloatMatrix:
+        """*features* with every one from 0 to 1 as far as its range was known. O(rows x features)."""
+        return np.asarray((features - self.low) / self.reach, dtype=np.float32)
 
 
 @dataclass(frozen=True, repr=False)
@@ -99,6 +128,28 @@ class Encoder:
                 "Drop rows without a target, or fit the encoder on rows that hold every class.",
             )
         return numbers.to_numpy().astype(np.int64)
+
+    @property
+    def ranges(self) -> Ranges:
+        """The range of every feature: 0 to 1 for leaves and flags, the domain for numbers and places in a tree."""
+        spans = [span for column in self.columns for span in self._spans(column)]
+        low, high = np.array(spans, dtype=np.float64).T
+        return Ranges(low, np.where(high > low, high - low, 1.0), len(self.columns))
+
+    def _spans(self, column: EncodedColumn) -> list[tuple[float, float]]:
+        names = self._names(column)
+        if self._style(column) in ("shares", "multi-hot"):
+            return [(0.0, 1.0)] * len(names)
+        if column.tree is not None:
+            domain = (0.0, float(column.size - 1 - (column.missing >= 0)))
+        else:
+            assert column.points is not None
+            real = column.points[: column.missing] if column.missing >= 0 else column.points
+            # Declared bounds reach around the values; where there are none the values are the domain.
+            centre = float(real[0] + real[-1]) / 2
+            half = max(float(column.span), float(real[-1] - real[0])) / 2
+            domain = (centre - half, centre + half)
+        return [(0.0, 1.0) if name.endswith(":blank") else domain for name in names]
 
     def _style(self, column: EncodedColumn) -> str:
         if column.tree is None:

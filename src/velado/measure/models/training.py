@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from velado.errors import ParameterError
-from velado.measure.models.encoder import FloatMatrix
+from velado.measure.models.encoder import FloatMatrix, Ranges
 from velado.measure.models.registry import Model, require
 
 IntVector = npt.NDArray[np.int64]
@@ -40,11 +40,13 @@ def fit_and_predict(
     asked: FloatMatrix,
     classes: int,
     seed: int,
+    ranges: Ranges | None = None,
 ) -> Predictions:
     """*model* taught with *features* and *labels*, and its answers for the rows of *asked*. One thread, repeatable.
 
     Class numbers run to *classes*, also those that no training row has. A training part with a single class
-    teaches nothing and is refused.
+    teaches nothing and is refused. With *ranges* (the encoder's) features are brought to one size by what they can be;
+    without, by how much they vary among the rows that teach.
     """
     require(model)
     start = time.process_time()
@@ -55,7 +57,9 @@ def fit_and_predict(
             "A model cannot learn to tell classes apart that it never saw.",
             "Use more rows, a larger training part, or another target.",
         )
-    estimator = model.estimator(seed)
+    if ranges is not None and model.scaled:
+        features, asked = ranges.unit(features), ranges.unit(asked)
+    estimator = model.estimator(seed) if ranges is None else model.estimator(seed, ranges.columns)
     neighbours = getattr(model, "neighbours", None)
     if neighbours is not None and neighbours > labels.size:
         raise ParameterError(

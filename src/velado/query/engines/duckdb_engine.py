@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -14,6 +13,7 @@ from velado.errors import EngineError
 from velado.query.engines.answers import tally, too_slow
 from velado.query.engines.compile import DUCKDB, Statement
 from velado.query.engines.layout import Layout
+from velado.query.engines.watchdog import Watchdog
 from velado.query.needs import Counts, Key, Need
 from velado.query.unit import Unit
 from velado.query.values import Predicate
@@ -26,6 +26,13 @@ _LOCK = (
     "SET enable_external_access = false",
     "SET lock_configuration = true",
 )
+
+ROW_GROUP = 122_880
+"""The rows DuckDB keeps and scans together."""
+
+# DuckDB takes half a millisecond to read a statement's text; so many that were read are kept, if they are short.
+KEPT_STATEMENTS = 256
+LONGEST_KEPT = 4_000
 
 
 class DuckDBEngine:
@@ -45,6 +52,12 @@ class DuckDBEngine:
         self._layout = layout
         self._version = version
         self._folder = folder
+        self._watchdog = Watchdog()
+        self._statements: dict[str, duckdb.Statement] = {}
+        (rows,) = connection.execute("SELECT count(*) FROM kept").fetchall()[0]
+        if rows <= ROW_GROUP:
+            # One thread scans a row group; the others would be woken at every question to find nothing to do.
+            connection.execute("SET threads = 1")
         for setting in _LOCK:
             connection.execute(setting)
 
@@ -75,13 +88,12 @@ class DuckDBEngine:
             cursor = self._connection.cursor()
         except duckdb.Error:
             raise _failed() from None
-        watch = _Watch(cursor.interrupt)
-        timer = None if seconds is None else threading.Timer(seconds, watch.stop)
+        watch = None if seconds is None else self._watchdog.watch(seconds, cursor.interrupt)
 
         def checked(statement: Statement, sql: str) -> duckdb.DuckDBPyConnection:
-            if watch.late:
+            if watch is not None and watch.late:
                 raise too_slow(seconds)
-            return cursor.execute(sql, statement.parameters)
+            return cursor.execute(self._parsed(cursor, sql), statement.parameters)
 
         def run(statement: Statement, sql: str) -> Iterable[Sequence[Any]]:
             return checked(statement, sql).fetchall()
@@ -92,9 +104,6 @@ class DuckDBEngine:
             return k, s, n
 
         try:
-            if timer is not None:
-                timer.daemon = True
-                timer.start()
             return tally(self._layout, DUCKDB, where, keys, needs, run, run_arrays)
         except duckdb.InterruptException:
             raise too_slow(seconds) from None
@@ -102,9 +111,8 @@ class DuckDBEngine:
             # DuckDB's own messages may quote values.
             raise _failed() from None
         finally:
-            if timer is not None:
-                timer.cancel()
-            watch.end()
+            if watch is not None:
+                self._watchdog.end(watch)
             cursor.close()
 
     def close(self) -> None:
@@ -115,28 +123,16 @@ class DuckDBEngine:
         if self._folder is not None:
             self._folder.cleanup()
 
-
-class _Watch:
-    """Interrupts one call from another thread, and never after the call has ended."""
-
-    def __init__(self, interrupt: Callable[[], None]) -> None:
-        self.late = False
-        self._interrupt = interrupt
-        self._lock = threading.Lock()
-        self._ended = threading.Event()
-
-    def stop(self) -> None:
-        """Interrupt what runs; repeated, because an interrupt that falls between two statements is lost."""
-        self.late = True
-        while not self._ended.wait(0.01):
-            with self._lock:
-                if not self._ended.is_set():
-                    self._interrupt()
-
-    def end(self) -> None:
-        """From now on nothing is interrupted."""
-        with self._lock:
-            self._ended.set()
+    def _parsed(self, cursor: duckdb.DuckDBPyConnection, sql: str) -> duckdb.Statement | str:
+        """The statement without its values, read once: questions of one shape differ in what is bound alone."""
+        found = self._statements.get(sql)
+        if found is None:
+            if len(sql) > LONGEST_KEPT:
+                return sql
+            if len(self._statements) >= KEPT_STATEMENTS:
+                self._statements.clear()
+            found = self._statements[sql] = cursor.extract_statements(sql)[0]
+        return found
 
 
 def _failed() -> EngineError:

@@ -52,9 +52,11 @@ class Account:
 
     def take(self, entry: Entry) -> None:
         """Fold *entry* in, or raise LedgerError; after an error the account is of no more use."""
+        check_link(self.key, entry, self.number + 1, self.head)
+        self._fold(entry, entry.fields())
+
+    def _fold(self, entry: Entry, said: Mapping[str, Any]) -> None:
         number = self.number + 1
-        check_link(self.key, entry, number, self.head)
-        said = entry.fields()
         if (entry.kind == "open") != (number == 1):
             raise broken(number, "a ledger is opened once, by its first entry")
         rule = _RULES.get(entry.kind)
@@ -69,13 +71,19 @@ class Account:
         self.number, self.head = entry.number, entry.hash
 
     def _budget(self) -> Budget:
-        if self.budget is None:
-            raise interrupted()
+        self.check_open()
+        assert self.budget is not None
         return self.budget
 
+    def check_open(self) -> None:
+        """Nothing, where a first entry has set a budget."""
+        if self.budget is None:
+            raise interrupted()
+
     def _entry(self, kind: Kind, **payload: Any) -> Entry:
+        """The next entry, under the same rules as one that was read; only what was just signed is not read back."""
         entry = make_entry(self.key, self.number + 1, self.head, kind, payload)
-        self.take(entry)
+        self._fold(entry, payload)
         return entry
 
     def open(self, dataset: str, budget: Budget, at: str) -> Entry:

@@ -7,7 +7,6 @@ fractions written as text; each entry carries the running total, which the accou
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import json
 from collections.abc import Mapping, Sequence
@@ -23,6 +22,10 @@ KINDS: tuple[str, ...] = get_args(Kind)
 START = "0" * 64
 """What stands before the first entry."""
 VERSION = 1
+
+# Made once: an encoder for every entry would cost as much as the entry.
+_sorted = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode
+_packed = json.JSONEncoder(separators=(",", ":")).encode
 
 
 @dataclass(frozen=True)
@@ -48,13 +51,13 @@ class Entry:
 
 def canonical(payload: Mapping[str, Any]) -> str:
     """One ASCII text for one payload: keys sorted, no spaces."""
-    return json.dumps(payload, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return _sorted(payload)
 
 
 def signature(key: bytes, number: int, kind: str, payload: str, previous: str) -> str:
     """The hash of an entry. The fields are JSON texts of one list, so no two entries have the same bytes."""
-    message = previous + json.dumps([number, kind, payload], separators=(",", ":"))
-    return hmac.new(key, message.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
+    message = previous + _packed([number, kind, payload])
+    return hmac.digest(key, message.encode("utf-8", "surrogatepass"), "sha256").hex()
 
 
 def make_entry(key: bytes, number: int, previous: str, kind: Kind, payload: Mapping[str, Any]) -> Entry:
@@ -103,7 +106,8 @@ def fraction(text: Any, number: int) -> Fraction:
     if not isinstance(text, str) or not text.isascii() or not text.replace("/", "", 1).isdigit():
         raise broken(number, "an amount in it is not a fraction")
     try:
-        value = Fraction(text)
+        over, _, under = text.partition("/")
+        value = Fraction(int(over), int(under or 1))
     except (ValueError, ZeroDivisionError):
         raise broken(number, "an amount in it is not a fraction") from None
     if str(value) != text:

@@ -27,6 +27,9 @@ from velado.query.store.shelf import Shelf
 PAGE = 1000
 """Entries read at a time; a verification lets others write between pages."""
 
+NEAR = 16
+"""The seal is behind by the answers since the last debit; up to so many entries are read again rather than looked up."""
+
 Connect = Callable[[], tuple[Shelf, Keeper]]
 Write = Callable[[Account, str], Entry]
 
@@ -98,6 +101,12 @@ class ChainedLedger:
         """The account as it stands, other processes' entries included."""
         with self._turn:
             return self._current().state()
+
+    def last_state(self) -> State:
+        """The account as it was last seen here, own entries included; the store is asked only where nothing was seen yet."""
+        with self._turn:
+            self._here()
+            return (self._account or self._current()).state()
 
     def verify(self) -> State:
         """Recompute the whole chain and the totals from the shelf; LedgerError names the first entry that does not hold."""
@@ -189,19 +198,23 @@ class ChainedLedger:
         mark = keeper.read()
         account = self._account or Account(keeper.key, keeper.ledger)
         try:
-            if account.number:
-                last = shelf.at(account.number)
-                if last is None or last.hash != account.head:
-                    raise _rolled_back(account.number)
-            while page := shelf.after(account.number, PAGE):
+            # One look: the last entry we know, the one the seal knows if it is near, and what others have added.
+            near = max(mark.number, account.number - NEAR)
+            page = shelf.after(max(min(account.number, near) - 1, 0), PAGE)
+            shown = {entry.number: entry.hash for entry in page}
+            if account.number and shown.get(account.number) != account.head:
+                raise _rolled_back(account.number)
+            while page:
                 for entry in page:
-                    account.take(entry)
+                    if entry.number > account.number:
+                        account.take(entry)
+                page = shelf.after(account.number, PAGE) if len(page) == PAGE else []
             if mark.number:
-                sealed = shelf.at(mark.number)
-                if sealed is None or sealed.hash != mark.hash:
+                sealed = shelf.at(mark.number) if mark.number not in shown else None
+                if mark.hash != (shown.get(mark.number) if sealed is None else sealed.hash):
                     raise _rolled_back(mark.number)
             # A ledger without its first entry is one whose making was interrupted: said, not used.
-            account.state()
+            account.check_open()
         except VeladoError:
             self._account = None
             raise

@@ -111,6 +111,8 @@ class Seal:
         self._file = -1
         try:
             self._file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+            here = os.fstat(self._file)
+            self._opened = (here.st_dev, here.st_ino)
         except OSError as error:
             raise _unusable(path, str(error.strerror)) from None
         try:
@@ -122,6 +124,8 @@ class Seal:
             self.close()
             raise _unusable(path, "it is not a seal, or was damaged")
         self.ledger = name.hex()
+        self._raw = b""
+        self._marks: tuple[Mark | None, Mark | None] = (None, None)
 
     @classmethod
     def create(cls, path: Path) -> Seal:
@@ -207,17 +211,21 @@ class Seal:
 
     def _slots(self) -> tuple[Mark | None, Mark | None]:
         try:
-            raw = [os.pread(self._file, _SLOT.size, slot * SECTOR) for slot in (1, 2)]
+            raw = os.pread(self._file, SECTOR + _SLOT.size, SECTOR)
         except OSError as error:
             raise _unusable(self.path, str(error.strerror)) from None
-        return _mark(self.key, raw[0]), _mark(self.key, raw[1])
+        # The same bytes under the same key are the same marks; between two writes they are read many times.
+        if raw != self._raw:
+            self._marks = _mark(self.key, raw[: _SLOT.size]), _mark(self.key, raw[SECTOR:])
+            self._raw = raw
+        return self._marks
 
     def _still_there(self) -> None:
         try:
-            there, here = os.stat(self.path), os.fstat(self._file)
+            there = os.stat(self.path)
         except OSError:
             raise missing_seal(self.path) from None
-        if (there.st_dev, there.st_ino) != (here.st_dev, here.st_ino):
+        if (there.st_dev, there.st_ino) != self._opened:
             raise _unusable(self.path, "it was replaced while in use")
 
 
@@ -240,14 +248,14 @@ def sync_folder(folder: Path) -> None:
 
 def _slot(key: bytes, mark: Mark) -> bytes:
     body = struct.pack("<Q32s", mark.number, bytes.fromhex(mark.hash))
-    return body + hmac.new(key, b"slot" + body, hashlib.sha256).digest()
+    return body + hmac.digest(key, b"slot" + body, "sha256")
 
 
 def _mark(key: bytes, raw: bytes) -> Mark | None:
     if len(raw) != _SLOT.size:
         return None
     number, digest, check = _SLOT.unpack(raw)
-    if not hmac.compare_digest(check, hmac.new(key, b"slot" + raw[:40], hashlib.sha256).digest()):
+    if not hmac.compare_digest(check, hmac.digest(key, b"slot" + raw[:40], "sha256")):
         return None
     return Mark(number, digest.hex())
 

@@ -1,6 +1,8 @@
 """Decide with evidence: methods, k and models on the user's own table, with risk, loss and quality side by side.
 
-A study is one recipe in five sections (data, anonymization, models, metrics, analyses). `recipe` reads it, `grid` lists
-its cells, `protocols` says how rows are split and tested, `work` computes one release with everything that is asked of
-it, `run` does that on all cores and resumes, `analysis` sums up and `advice` says it in words.
+A study is one recipe in five sections (data, anonymization, models, metrics, analyses) and, where models are also trained
+across clients, a sixth (federated). `recipe` and `federated` read it, `load` brings in the table and refuses what no cell
+could be computed from, `grid` lists the cells, `protocols` says how rows are split and tested, `work` computes one release
+with everything that is asked of it and `federated_work` one run across clients, `run` does that on all cores and resumes,
+`analysis` sums up, `matched` compares methods at the same risk, and `advice` says it in words.
 """

@@ -6,8 +6,8 @@ methods share cancels. Frames are Polars; `to_dict` is what JSON, Markdown and t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,6 +15,7 @@ import polars as pl
 
 from velado.measure.models.quality import QUALITIES, Interval, bootstrap_interval, interval
 from velado.randomness import seeded
+from velado.study.evaluate.federated_summary import fits_of, gaps_by_setting, summary_of
 from velado.study.evaluate.grid import ORIGINAL
 from velado.study.evaluate.load import Material
 from velado.study.evaluate.protocols import DEFAULT_PROTOCOL, protocol_named
@@ -123,7 +124,7 @@ class Study:
         for values, part in cells.group_by(keys, maintain_order=True):
             row: dict[str, Any] = dict(zip(keys, values, strict=True)) | {"seeds": part.height}
             for name in numbers:
-                row |= _spread(name, self.interval_of(part.get_column(name)))
+                row |= _spread(name, possible(name, self.interval_of(part.get_column(name))))
             rows.append(row)
         columns = [f"{name}{end}" for name in numbers for end in ("", "_low", "_high")]
         types: dict[str, Any] = dict.fromkeys(keys, pl.String) | {"k": pl.Int64, "seeds": pl.Int64}
@@ -138,18 +139,12 @@ class Study:
     def tradeoff(self) -> pl.DataFrame:
         """One row per setting under the study's protocol: loss, risk, and the mean drop over models.
 
-        The drop of a seed is averaged over the models first; its interval is over seeds.
+        The drop of a seed is averaged over the models first; its interval is over seeds. A seed in which a model is
+        missing does not count: a mean over fewer models is not the same number.
         """
         recipe = self.material.recipe
         drop = f"drop_{self.main}"
-        cells = self._with_drops().filter(
-            (pl.col("protocol") == self.protocol)
-            & (pl.col("model") != "majority")
-            & pl.col(drop).is_not_null()
-        )
-        per_seed = cells.group_by([*SETTING, "seed"], maintain_order=True).agg(
-            pl.col(drop).mean(), pl.col(self.main).mean()
-        )
+        per_seed = self._over_models
         quality = self._summary(per_seed, SETTING, (drop, self.main))
         scope = protocol_named(self.protocol).scope
         releases = self.releases.filter(pl.col("scope") == scope).select(
@@ -167,19 +162,42 @@ class Study:
         self, first: dict[str, Any], second: dict[str, Any], model: str | None = None
     ) -> Interval | None:
         """How much more of the main quality *first* keeps than *second*, seed by seed; over all models or one."""
+        one, two = self.drops_of(first, model), self.drops_of(second, model)
+        gains = [two[seed] - one[seed] for seed in one if seed in two]
+        return self.interval_of(pl.Series(gains, dtype=pl.Float64))
+
+    def drops_of(self, setting: Mapping[str, Any], model: str | None = None) -> dict[int, float]:
+        """What *setting* lost of the main quality in each seed; the mean over all models, or one model's."""
+        key = (setting["method"], setting["k"], setting["guarantees"])
+        return self._drops.get((*key, model), {})
+
+    @cached_property
+    def _model_drops(self) -> pl.DataFrame:
         drop = f"drop_{self.main}"
-        cells = self._with_drops().filter(
-            (pl.col("protocol") == self.protocol) & (pl.col("model") != "majority")
+        return self._with_drops().filter(
+            (pl.col("protocol") == self.protocol)
+            & (pl.col("model") != "majority")
+            & pl.col(drop).is_not_null()
         )
-        if model is not None:
-            cells = cells.filter(pl.col("model") == model)
-        parts = []
-        for setting in (first, second):
-            same = pl.all_horizontal(pl.col(name).eq_missing(pl.lit(setting[name])) for name in SETTING)
-            parts.append(cells.filter(same).select("seed", "model", drop))
-        both = parts[0].join(parts[1], on=["seed", "model"], suffix="_second")
-        gain = both.select("seed", (pl.col(f"{drop}_second") - pl.col(drop)).alias("gain"))
-        return self.interval_of(gain.group_by("seed").agg(pl.col("gain").mean()).get_column("gain"))
+
+    @cached_property
+    def _over_models(self) -> pl.DataFrame:
+        """Main quality and drop of each setting and seed, averaged over the models; only where all of them are known."""
+        cells = self._model_drops
+        means = (pl.col(f"drop_{self.main}").mean(), pl.col(self.main).mean())
+        found = cells.group_by([*SETTING, "seed"], maintain_order=True).agg(*means, pl.len())
+        return found.filter(pl.col("len") == cells.get_column("model").n_unique())
+
+    @cached_property
+    def _drops(self) -> dict[tuple[Any, ...], dict[int, float]]:
+        drop = f"drop_{self.main}"
+        found: dict[tuple[Any, ...], dict[int, float]] = {}
+        whole = self._over_models.with_columns(model=pl.lit(None, dtype=pl.String))
+        for frame in (whole, self._model_drops):
+            for row in frame.iter_rows(named=True):
+                key = tuple(row[name] for name in (*SETTING, "model"))
+                found.setdefault(key, {})[row["seed"]] = row[drop]
+        return found
 
     @cached_property
     def best(self) -> pl.DataFrame:
@@ -223,8 +241,9 @@ class Study:
 
         *drop* is the mean loss of quality against the original under the protocol. For every two methods of the
         same k, promises and model: *between* is the mean distance of their qualities, *due* how far that
-        difference moves against the default protocol (what is moved says nothing about the methods), and
-        *reversed* how many of the *pairs* change their order.
+        difference moves against the default protocol (what is moved says nothing about the methods), *share* the
+        part of it in what is seen, due / (due + the difference under the default protocol), and *reversed* how many of
+        the *pairs* change their order.
         """
         drop = f"drop_{self.main}"
         cells = self.quality.filter(
@@ -243,9 +262,13 @@ class Study:
         moved = pairs.group_by("protocol", maintain_order=True).agg(
             pl.col("gap").abs().mean().alias("between"),
             (pl.col("gap") - pl.col("honest")).abs().mean().alias("due"),
+            pl.col("honest").abs().mean().alias("true"),
             (pl.col("gap") * pl.col("honest") < 0).sum().cast(pl.Int64).alias("reversed"),
             pl.col("honest").count().cast(pl.Int64).alias("pairs"),
         )
+        together = pl.col("due") + pl.col("true")
+        share = pl.when(together > 0).then(pl.col("due") / together).alias("share")
+        moved = moved.with_columns(share).drop("true")
         drops = cells.group_by("protocol", maintain_order=True).agg(pl.col(drop).mean().alias("drop"))
         return drops.join(moved, on="protocol", how="left")
 
@@ -265,6 +288,16 @@ class Study:
                 found.append((str(model), float(part.get_column("accuracy").mean()), gain))  # type: ignore[arg-type]
         return max(found, key=lambda one: one[1]) if found else None
 
+    @cached_property
+    def federated(self) -> list[dict[str, Any]]:
+        """Every run across clients, round by round and client by client."""
+        return fits_of(self.results)
+
+    @cached_property
+    def federated_summary(self) -> list[dict[str, Any]]:
+        """The runs across clients, one row per setting: mean, low and high over seeds."""
+        return summary_of(self.results, lambda name, series: possible(name, self.interval_of(series)))
+
     def majority(self) -> float | None:
         """The rate of the commonest class among the test rows, averaged over seeds."""
         cells = self.done.filter((pl.col("protocol") == self.protocol) & (pl.col("kind") == "model"))
@@ -274,6 +307,7 @@ class Study:
     def to_dict(self, language: Language = "en") -> dict[str, Any]:
         """Everything the study found, as plain values; no cell of the table."""
         from velado.study.evaluate.advice import not_tested, recommend
+        from velado.study.evaluate.matched import best_at_each_k
 
         material = self.material
         return {
@@ -284,6 +318,7 @@ class Study:
                 **material.table.to_dict(),
                 "sha256": material.fingerprint,
                 "rows_without_target": material.dropped,
+                "classes_never_tested": material.alone,
                 "classes": len(material.classes),
                 "features": list(material.features),
                 "features_encoded": material.width,
@@ -297,10 +332,32 @@ class Study:
             "releases": self.releases.to_dicts(),
             "quality": self.quality.to_dicts(),
             "best": self.best.to_dicts(),
+            "same_risk": best_at_each_k(self),
             "protocols": self.protocols.to_dicts(),
-            "gaps": self.gaps.select("protocol", *SETTING, "seed", "model", "kind", "reason").to_dicts(),
+            "federated": self.federated,
+            "federated_summary": self.federated_summary,
+            "federated_gaps": gaps_by_setting(self.federated),
+            "gaps": self.gaps.select(
+                "protocol", *SETTING, "seed", "model", "split", "kind", "reason"
+            ).to_dicts(),
             "not_tested": not_tested(self, language),
         }
+
+
+SHARES = frozenset(
+    {*QUALITIES, *RELEASE_NUMBERS, "majority"} - {"log_loss", "average_group_size", "attribute_gain"}
+)
+"""Numbers that lie between 0 and 1 by what they are."""
+
+
+def possible(name: str, found: Interval | None) -> Interval | None:
+    """The interval without what cannot be: with two or three seeds Student's reaches beyond 100 %."""
+    if found is None or found.low is None or found.high is None or name.startswith("drop_"):
+        return found
+    if name == "attribute_gain":
+        return found
+    high = min(found.high, 1.0) if name in SHARES else found.high
+    return replace(found, low=max(found.low, 0.0), high=max(high, found.mean))
 
 
 def _spread(name: str, found: Interval | None) -> dict[str, float | None]:

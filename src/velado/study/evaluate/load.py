@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,14 +13,16 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from velado.data.encode import text_codes
+from velado.data.encode import encode, text_codes
 from velado.data.folders import csv_bytes
 from velado.data.io import read_schema, read_table, read_toml
+from velado.data.partition import Partition
 from velado.data.schema import Schema
 from velado.data.table import Table
-from velado.errors import ParameterError, SchemaError
+from velado.errors import ParameterError, SchemaError, TableError
 from velado.measure.models.encoder import check_target, feature_names, fit_encoder
 from velado.measure.models.registry import Majority, require
+from velado.study.evaluate.federated import require_federated
 from velado.study.evaluate.protocols import Split, stratified_split
 from velado.study.evaluate.recipe import StudyRecipe
 
@@ -30,7 +32,7 @@ class Material:
     """The recipe, the rows that have a target, its classes, and what of it a model may use.
 
     *fingerprint* is the SHA-256 of the table as it came; *dropped* rows had no target; *width* is how many
-    features a row becomes.
+    features a row becomes; *alone* classes belong to one person, so that no model is ever asked about them.
     """
 
     recipe: StudyRecipe
@@ -40,6 +42,7 @@ class Material:
     fingerprint: str
     width: int
     dropped: int = 0
+    alone: int = 0
 
     def __repr__(self) -> str:
         return f"Material({self.table.rows} rows, {len(self.classes)} classes, {len(self.features)} features)"
@@ -88,6 +91,8 @@ def prepare(recipe: StudyRecipe, source: Any, schema: Schema) -> Material:
     """The recipe brought together with *source*: target, features and models checked before anything is run."""
     for model in (*recipe.models, Majority()):
         require(model)
+    if recipe.federated is not None:
+        require_federated(recipe.federated)
     table = read_table(source, schema, recipe.undeclared)
     check_target(table, recipe.target)
     fingerprint = table.fingerprint or hashlib.sha256(csv_bytes(table.frame)).hexdigest()
@@ -108,6 +113,39 @@ def prepare(recipe: StudyRecipe, source: Any, schema: Schema) -> Material:
             "Which rows belong to one person is not known.",
             "Mark the column with person = true, or leave 'per' out.",
         )
+    _check_quasi(table)
+    _check_guarantees(recipe, table)
     features = feature_names(table, recipe.target, recipe.features)
     encoder = fit_encoder(table, recipe.target, recipe.encoder, features)
-    return Material(recipe, table, classes, features, fingerprint, len(encoder.names), dropped)
+    material = Material(recipe, table, classes, features, fingerprint, len(encoder.names), dropped)
+    alone = material.split(recipe.seeds[0]).alone  # a table that cannot be split is refused here
+    return replace(material, alone=alone)
+
+
+def _check_quasi(table: Table) -> None:
+    """There is something to generalize; what every method would refuse is refused once, before the grid."""
+    if not table.schema.quasi:
+        raise SchemaError(
+            "The schema names no published quasi-identifier.",
+            "There is nothing to generalize, so that methods could not be compared.",
+            'Give role = "quasi" to columns an attacker may know: age, sex, place, dates.',
+        )
+    if table.schema.constant != "refuse":
+        return
+    for column in table.schema.quasi:
+        if table.text(column.name).n_unique() == 1:
+            raise TableError(
+                f"Quasi-identifier '{column.name}' has the same value in every row.",
+                "It tells nobody apart, and every method would refuse the table.",
+                'Give it role = "other", or set constant = "allow" in [table] of the schema.',
+            )
+
+
+def _check_guarantees(recipe: StudyRecipe, table: Table) -> None:
+    """Every promise can be checked on this table at all: it has the sensitive columns or the population it needs."""
+    asked = {repr(one): one for promised in recipe.guarantees for one in promised}
+    if asked:
+        together = encode(table).counts(Partition.of(np.zeros(table.rows, dtype=np.int64)))
+        for guarantee in asked.values():
+            # Whether it holds is for the grid to find out; that it can be asked at all is settled here.
+            guarantee.holds_in(together)

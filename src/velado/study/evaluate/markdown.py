@@ -27,6 +27,7 @@ def to_markdown(study: Mapping[str, Any], language: str) -> str:
             seeds=len(seeds),
         ),
         say(language, "majority_line", rate=percent(study["majority"], language)),
+        say(language, "averaged_one" if "positive" in recipe["data"] else "averaged"),
         "",
         f"## {say(language, 'h_recommendation')}",
         "",
@@ -43,8 +44,12 @@ def to_markdown(study: Mapping[str, Any], language: str) -> str:
     ]
     if study["best"]:
         lines += [f"## {say(language, 'h_best')}", "", *_best(study, language), ""]
+    if any(row["beside"] for row in study["same_risk"]):
+        lines += [f"## {say(language, 'h_same_risk')}", "", *_same_risk(study, language), ""]
     if len(study["protocols"]) > 1:
         lines += [f"## {say(language, 'h_protocols')}", "", *_protocols(study, language), ""]
+    if study["recipe"].get("federated"):
+        lines += [f"## {say(language, 'h_federated')}", "", *_federated(study, language), ""]
     lines += [f"## {say(language, 'h_gaps')}", "", *_gaps(study, language), ""]
     lines += [f"## {say(language, 'h_not_tested')}", "", *(f"- {text}" for text in study["not_tested"]), ""]
     return "\n".join(lines)
@@ -121,16 +126,48 @@ def _best(study: Mapping[str, Any], language: str) -> list[str]:
     return _grid(head, rows)
 
 
+def _same_risk(study: Mapping[str, Any], language: str) -> list[str]:
+    recipe = study["recipe"]
+    most = points(recipe["analyses"]["most_drop"], language)
+    head = [say(language, name) for name in ("k", "guarantees", "model", "method")]
+    head += [say(language, "risk", name=say(language, f"name_{recipe['metrics']['risk']}")) + ", %"]
+    head += [say(language, "lost"), say(language, "within", most=most)]
+    head += [say(language, name) for name in ("loses_less", "no_difference", "loses_more", "not_at_risk")]
+    rows = []
+    for row in study["same_risk"]:
+        names: dict[str, list[str]] = {"less": [], "even": [], "more": [], "apart": []}
+        for one in row["beside"]:
+            less = f" ({points(-one['gain'], language, 2)})" if one["verdict"] == "less" else ""
+            names["even" if one["verdict"] == "one" else one["verdict"]].append(f"{one['method']}{less}")
+        rows.append(
+            [
+                "–" if row["k"] is None else row["k"],
+                row["guarantees"] or "–",
+                row["model"],
+                row["method"],
+                number(None if row["risk"] is None else 100 * row["risk"], language, 2),
+                _range(row, "drop", language, digits=2),
+                say(language, _WITHIN[row["within"]]),
+                *(", ".join(found) or "–" for found in names.values()),
+            ]
+        )
+    return [say(language, "same_risk_note"), "", *_grid(head, rows)]
+
+
+_WITHIN = {"surely": "within_surely", "on average": "within_average", "no": "within_no"}
+
+
 def _protocols(study: Mapping[str, Any], language: str) -> list[str]:
     head = [
         say(language, "protocol"),
         say(language, "drop", name=quality_name(study["main_quality"], language)),
     ]
-    head += [say(language, name) for name in ("between", "due", "reversed")]
+    head += [say(language, name) for name in ("between", "due", "due_share", "reversed")]
     rows = [
         [
             row["protocol"],
             *(points(row[name], language) for name in ("drop", "between", "due")),
+            percent(row["share"], language, 0),
             f"{row['reversed']} / {row['pairs']}" if row["pairs"] else "–",
         ]
         for row in study["protocols"]
@@ -138,16 +175,82 @@ def _protocols(study: Mapping[str, Any], language: str) -> list[str]:
     return _grid(head, rows)
 
 
+def _federated(study: Mapping[str, Any], language: str) -> list[str]:
+    part = study["recipe"]["federated"]
+    lines = [
+        say(
+            language,
+            "federated_intro",
+            clients=part["clients"],
+            rounds=part["rounds"],
+            share=percent(part["participation"], language, 0),
+            test=percent(part["test_share"], language, 0),
+        ),
+        "",
+    ]
+    rows = study["federated_summary"]
+    if not rows:
+        return [*lines, say(language, "federated_none")]
+    where = [say(language, name) for name in ("model", "split", "method", "k")]
+    head = [*where, *(quality_name(name, language) for name in ("accuracy", "auc", "log_loss"))]
+    head = [*head[:4], f"{head[4]}, %", f"{head[5]}, %", head[6]]
+    head += [say(language, name) for name in ("federated_drop", "applied", "missed")]
+    first = [
+        [
+            *_client_setting(row),
+            _range(row, "accuracy", language),
+            _range(row, "auc", language),
+            _range(row, "log_loss", language, 1, 3),
+            _range(row, "drop_accuracy", language),
+            f"{row['applied']} / {row['rounds']}",
+            row["missed"],
+        ]
+        for row in rows
+    ]
+    second_head = [*where, *(say(language, f"clients_{name}") for name in ("ncp", "linkage", "sat_out"))]
+    second = [
+        [
+            *_client_setting(row),
+            *(_least_to_most(row, name, language) for name in ("ncp", "linkage")),
+            f"{row['sat_out']} / {row['clients']}",
+        ]
+        for row in rows
+    ]
+    missing = [
+        f"- {row['model']}, {row['split']}, {row['method']}, k = {row['k'] or '–'}: {text}"
+        for row in study["federated_gaps"]
+        for text in row["gaps"]
+    ]
+    return [
+        *lines,
+        *_grid(head, first),
+        "",
+        *_grid(second_head, second),
+        *(["", *missing] if missing else []),
+    ]
+
+
+def _client_setting(row: Mapping[str, Any]) -> list[object]:
+    return [row["model"], row["split"], row["method"], "–" if row["k"] is None else row["k"]]
+
+
+def _least_to_most(row: Mapping[str, Any], name: str, language: str) -> str:
+    found = [row[f"{name}_{end}"] for end in ("least", "median", "most")]
+    return "–" if found[0] is None else " · ".join(number(100 * value, language) for value in found)
+
+
 def _gaps(study: Mapping[str, Any], language: str) -> list[str]:
     if not study["gaps"]:
         return [say(language, "nothing")]
     counts: dict[tuple[Any, ...], int] = {}
     for gap in study["gaps"]:
-        key = (gap["method"], gap["k"], gap["guarantees"], gap["reason"])
+        # What became of a release holds for every model on it; a run across clients is named with its own.
+        across = f"{gap['model']}, {gap['split']}" if gap["kind"] == "federated" else "–"
+        key = (gap["method"], gap["k"], gap["guarantees"], across, gap["reason"])
         counts[key] = counts.get(key, 0) + 1
-    head = [say(language, name) for name in ("method", "k", "guarantees", "cells", "reason")]
+    head = [say(language, name) for name in ("method", "k", "guarantees", "across", "cells", "reason")]
     rows = [
-        [method, "–" if k is None else k, promised or "–", count, reason]
-        for (method, k, promised, reason), count in counts.items()
+        [method, "–" if k is None else k, promised or "–", across, count, reason]
+        for (method, k, promised, across, reason), count in counts.items()
     ]
     return _grid(head, rows)

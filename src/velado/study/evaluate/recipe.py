@@ -5,12 +5,13 @@
 [models]         use, interval, taxonomy, widest
 [metrics]        quality, loss, risk
 [analyses]       protocols, test_share, folds, confidence, most_drop, most_risk
+[federated]      optional: models, splits, alpha, methods, k, seeds, and the settings of a federation
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from typing import Any, get_args
 
 from velado.anonymize.guarantees import GUARANTEES
@@ -18,18 +19,42 @@ from velado.anonymize.guarantees.base import Guarantee
 from velado.anonymize.methods import method_named
 from velado.anonymize.methods.base import Method
 from velado.anonymize.methods.parameters import check_parameters
+from velado.anonymize.parameters import entry_of, known_keys, part_from
 from velado.data.table import Undeclared
 from velado.errors import ParameterError, SchemaError
 from velado.measure.models.encoder import EncoderSettings
 from velado.measure.models.quality import QUALITIES
 from velado.measure.models.registry import Model, model_named
-from velado.study.evaluate.protocols import DEFAULT_PROTOCOL, protocol_named
-from velado.study.parameters import entry_of, known_keys, part_from
+from velado.study.evaluate.entries import (
+    list_of,
+    methods_of,
+    numbers_of,
+    one_of,
+    share_of,
+    text_of,
+    unknown,
+    with_name,
+)
+from velado.study.evaluate.federated import FederatedPart, federated_part
+from velado.study.evaluate.protocols import DEFAULT_PROTOCOL, PROTOCOLS, protocol_named
 from velado.study.recipe import Per
 
 SECTIONS = ("data", "anonymization", "models", "metrics", "analyses")
+FEDERATED = "federated"
 LOSSES = ("ncp", "discernibility", "average_group_size")
 RISKS = ("record_linkage", "reidentification", "highest_risk")
+
+
+def _about(section: str, help: str, choices: Sequence[str] = (), key: str = "") -> dict[str, Any]:
+    """What the reference says of a field: it stands in *section* of the file under its own name, or under *key*."""
+    return {"section": section, "help": help, "key": key, "choices": tuple(choices)}
+
+
+def _key(
+    section: str, help: str, default: Any = MISSING, *, key: str = "", choices: Sequence[str] = ()
+) -> Any:
+    metadata = _about(section, help, choices, key)
+    return field(metadata=metadata) if default is MISSING else field(default=default, metadata=metadata)
 
 
 @dataclass(frozen=True)
@@ -40,29 +65,71 @@ class StudyRecipe:
     *most_drop* is how much of the first quality a release may lose to be recommended, *most_risk* the most risk.
     """
 
-    table: str
-    schema: str
-    target: str
-    methods: tuple[Mapping[str, Any], ...]
-    models: tuple[Model, ...]
-    k: tuple[int, ...] = (5, 10, 20)
-    guarantees: tuple[tuple[Guarantee, ...], ...] = ((),)
-    seeds: tuple[int, ...] = (0, 1, 2)
-    positive: str | None = None
-    features: tuple[str, ...] | None = None
-    undeclared: Undeclared = "refuse"
-    suppression: float = 0.0
-    per: Per | None = None
+    table: str = _key("data", "the table's file, looked for beside the study file")
+    schema: str = _key("data", "the schema's file, looked for beside the study file")
+    target: str = _key("data", "the column models learn; published, and no quasi-identifier")
+    methods: tuple[Mapping[str, Any], ...] = _key(
+        "anonymization", 'names, or `{ name = "mondrian", cut = "relaxed" }` with settings of the method'
+    )
+    models: tuple[Model, ...] = _key(
+        "models", 'names, or `{ name = "knn", neighbours = 5 }` with settings of the model', key="use"
+    )
+    k: tuple[int, ...] = _key(
+        "anonymization", "class sizes: one axis for every method that has a k", (5, 10, 20)
+    )
+    guarantees: tuple[tuple[Guarantee, ...], ...] = _key(
+        "anonymization",
+        'promises beyond k, one more axis: `[[], { name = "l-diversity", l = 2 }]` runs without and with it',
+        ((),),
+    )
+    seeds: tuple[int, ...] = _key(
+        "anonymization",
+        "each is one split, one run of every method and one training of every model",
+        (0, 1, 2),
+    )
+    positive: str | None = _key(
+        "data",
+        "the class whose precision, recall, F1 and AUC are meant; without it they are means over the classes",
+        None,
+    )
+    features: tuple[str, ...] | None = _key(
+        "data", "the columns models may use; without it every published one but free text", None
+    )
+    undeclared: Undeclared = field(
+        default="refuse",
+        metadata=_about(
+            "data", "what becomes of columns that the schema does not name", get_args(Undeclared)
+        ),
+    )
+    suppression: float = _key("anonymization", "share of rows a method may leave out, 0 to 1", 0.0)
+    per: Per | None = field(
+        default=None,
+        metadata=_about(
+            "anonymization",
+            "k counts rows or people; without it people where the schema names them",
+            get_args(Per),
+        ),
+    )
     encoder: EncoderSettings = field(default_factory=EncoderSettings)
-    quality: tuple[str, ...] = ("accuracy", "f1", "auc", "log_loss")
-    loss: str = "ncp"
-    risk: str = "record_linkage"
-    protocols: tuple[str, ...] = (DEFAULT_PROTOCOL,)
-    test_share: float = 0.25
-    folds: int = 5
-    confidence: float = 0.95
-    most_drop: float = 0.01
-    most_risk: float | None = None
+    quality: tuple[str, ...] = _key(
+        "metrics",
+        "what is shown of every model; the first one decides",
+        ("accuracy", "precision", "recall", "f1", "auc", "log_loss"),
+        choices=QUALITIES,
+    )
+    loss: str = _key("metrics", "what a release lost", "ncp", choices=LOSSES)
+    risk: str = _key("metrics", "what an attacker can do with it", "record_linkage", choices=RISKS)
+    protocols: tuple[str, ...] = _key(
+        "analyses", "how rows are split and tested", (DEFAULT_PROTOCOL,), choices=[p.name for p in PROTOCOLS]
+    )
+    test_share: float = _key("analyses", "the part of the rows that is set aside, between 0 and 1", 0.25)
+    folds: int = _key("analyses", "folds of `paper-gok`, at least 2", 5)
+    confidence: float = _key("analyses", "of the intervals, between 0 and 1", 0.95)
+    most_drop: float = _key(
+        "analyses", "what a setting may lose of the first quality to be recommended", 0.01
+    )
+    most_risk: float | None = _key("analyses", "the most risk a recommended setting may leave", None)
+    federated: FederatedPart | None = None
 
     def method(self, entry: Mapping[str, Any], k: int | None) -> Method:
         """The method of *entry* at *k*, its parameters checked."""
@@ -72,7 +139,7 @@ class StudyRecipe:
         return method
 
     def to_dict(self) -> dict[str, Any]:
-        """The five sections, every default written out."""
+        """The five sections, and the sixth where it is used; every default written out."""
         data = {
             "table": self.table,
             "schema": self.schema,
@@ -97,42 +164,47 @@ class StudyRecipe:
         }
         if self.most_risk is not None:
             analyses["most_risk"] = self.most_risk
+        across = {} if self.federated is None else {"federated": self.federated.to_dict()}
         return {
             "data": data,
             "anonymization": anonymization,
             "models": {"use": [entry_of(model) for model in self.models], **asdict(self.encoder)},
             "metrics": {"quality": list(self.quality), "loss": self.loss, "risk": self.risk},
             "analyses": {"protocols": list(self.protocols), **analyses},
+            **across,
         }
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> StudyRecipe:
         """From parsed TOML. Nothing unknown is passed over; a misspelt key or name is answered with the nearest."""
-        known_keys(document, SECTIONS, "the study")
+        known_keys(document, (*SECTIONS, FEDERATED), "the study")
         parts = {name: _section(document, name) for name in SECTIONS}
         settings = _data(parts["data"]) | _anonymization(parts["anonymization"])
         settings |= _models(parts["models"]) | _metrics(parts["metrics"]) | _analyses(parts["analyses"])
-        return cls(**settings)
+        made = cls(**settings)
+        if FEDERATED not in document:
+            return made
+        beside = {name: getattr(made, name) for name in ("methods", "k", "seeds", "test_share")}
+        return replace(made, federated=federated_part(_section(document, FEDERATED), beside))
 
 
 def _section(document: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     entry = document.get(name, {})
     if not isinstance(entry, Mapping) or (not entry and name in ("data", "anonymization", "models")):
-        raise SchemaError(
-            f"The study has no [{name}].", "It is one of the five phases.", f"Add a table [{name}]."
-        )
+        why = "It is one of the five phases." if name != FEDERATED else "The section is a table of settings."
+        raise SchemaError(f"The study has no [{name}], or it is no table.", why, f"Write a table [{name}].")
     return entry
 
 
 def _data(entry: Mapping[str, Any]) -> dict[str, Any]:
     known_keys(entry, ("table", "schema", "target", "positive", "features", "undeclared"), "[data]")
-    out = {name: _text(entry, name, "[data]") for name in ("table", "schema", "target")}
+    out = {name: text_of(entry, name, "[data]") for name in ("table", "schema", "target")}
     if "positive" in entry:
-        out["positive"] = _text(entry, "positive", "[data]")
+        out["positive"] = text_of(entry, "positive", "[data]")
     if "undeclared" in entry:
-        out["undeclared"] = _one_of(entry["undeclared"], get_args(Undeclared), "'undeclared' in [data]")
+        out["undeclared"] = one_of(entry["undeclared"], get_args(Undeclared), "'undeclared' in [data]")
     if "features" in entry:
-        named = _list(entry["features"], "'features' in [data]", str)
+        named = list_of(entry["features"], "'features' in [data]", str)
         out["features"] = tuple(named)  # type: ignore[assignment]
     return out
 
@@ -145,44 +217,27 @@ def _anonymization(entry: Mapping[str, Any]) -> dict[str, Any]:
             "There is nothing to compare.",
             'Add methods = ["progressive"].',
         )
-    out: dict[str, Any] = {"methods": tuple(_method(one) for one in _list(entry["methods"], "'methods'"))}
-    if len(set(map(repr, out["methods"]))) < len(out["methods"]):
-        raise SchemaError(
-            "A method is listed twice.", "Its cells would be the same.", "Remove one of the two."
-        )
-    for name, least in (("k", 2), ("seeds", 0)):
+    where = "[anonymization]"
+    out: dict[str, Any] = {"methods": methods_of(entry, where)}
+    for name in ("k", "seeds"):
         if name in entry:
-            numbers = _list(entry[name], f"'{name}' in [anonymization]", int)
-            if any(number < least for number in numbers) or len(set(numbers)) < len(numbers):
-                raise ParameterError(
-                    f"'{name}' in [anonymization] has a number below {least}, or one twice.",
-                    "Below 2 a crowd hides nobody." if name == "k" else "Each seed is one repetition.",
-                    f"Write different whole numbers of at least {least}.",
-                )
-            out[name] = tuple(numbers)
+            out[name] = numbers_of(entry, name, where)
     if "guarantees" in entry:
-        sets = _list(entry["guarantees"], "'guarantees' in [anonymization]")
+        sets = list_of(entry["guarantees"], "'guarantees' in [anonymization]")
         out["guarantees"] = tuple(
             tuple(_guarantee(one) for one in (item if isinstance(item, list) else [item])) for item in sets
         )
+        if any(one in out["guarantees"][:at] for at, one in enumerate(out["guarantees"])):
+            raise SchemaError(
+                "A set of guarantees is listed twice.",
+                "Its cells would be the same.",
+                "Remove one of the two.",
+            )
     if "suppression" in entry:
-        out["suppression"] = _share(entry["suppression"], "'suppression' in [anonymization]")
+        out["suppression"] = share_of(entry["suppression"], "'suppression' in [anonymization]")
     if "per" in entry:
-        out["per"] = _one_of(entry["per"], get_args(Per), "'per' in [anonymization]")
+        out["per"] = one_of(entry["per"], get_args(Per), "'per' in [anonymization]")
     return out
-
-
-def _method(entry: Any) -> dict[str, Any]:
-    values = _with_name(entry, "'methods' in [anonymization]")
-    kind = method_named(values["name"])
-    if "k" in values:
-        raise SchemaError(
-            f"The method '{kind.name}' is given a k of its own.",
-            "k is an axis of the grid, the same for all methods.",
-            "Remove it there and list it in k = [...] of [anonymization].",
-        )
-    check_parameters(part_from(kind, values, f"method '{kind.name}'"))
-    return values
 
 
 def has_k(name: str) -> bool:
@@ -191,12 +246,12 @@ def has_k(name: str) -> bool:
 
 
 def _guarantee(entry: Any) -> Guarantee:
-    values = _with_name(entry, "'guarantees' in [anonymization]")
+    values = with_name(entry, "'guarantees' in [anonymization]")
     for kind in GUARANTEES:
         if kind.name == values["name"]:
             made: Guarantee = part_from(kind, values, f"guarantee '{kind.name}'")
             return made
-    raise _unknown("guarantee", values["name"], [kind.name for kind in GUARANTEES])
+    raise unknown("guarantee", values["name"], [kind.name for kind in GUARANTEES])
 
 
 def _models(entry: Mapping[str, Any]) -> dict[str, Any]:
@@ -209,8 +264,8 @@ def _models(entry: Mapping[str, Any]) -> dict[str, Any]:
             'Add use = ["random-forest"].',
         )
     models = []
-    for one in _list(entry["use"], "'use' in [models]"):
-        values = _with_name(one, "'use' in [models]")
+    for one in list_of(entry["use"], "'use' in [models]"):
+        values = with_name(one, "'use' in [models]")
         models.append(part_from(model_named(values["name"]), values, f"model '{values['name']}'"))
     if len(set(models)) < len(models):
         raise SchemaError(
@@ -224,11 +279,12 @@ def _metrics(entry: Mapping[str, Any]) -> dict[str, Any]:
     known_keys(entry, ("quality", "loss", "risk"), "[metrics]")
     out: dict[str, Any] = {}
     if "quality" in entry:
-        named = _list(entry["quality"], "'quality' in [metrics]", str)
-        out["quality"] = tuple(_one_of(name, QUALITIES, "'quality' in [metrics]") for name in named)
+        named = list_of(entry["quality"], "'quality' in [metrics]", str)
+        checked = (one_of(name, QUALITIES, "'quality' in [metrics]") for name in named)
+        out["quality"] = tuple(dict.fromkeys(checked))
     for name, choices in (("loss", LOSSES), ("risk", RISKS)):
         if name in entry:
-            out[name] = _one_of(entry[name], choices, f"'{name}' in [metrics]")
+            out[name] = one_of(entry[name], choices, f"'{name}' in [metrics]")
     return out
 
 
@@ -236,7 +292,7 @@ def _analyses(entry: Mapping[str, Any]) -> dict[str, Any]:
     shares = ("test_share", "confidence", "most_drop", "most_risk")
     known_keys(entry, ("protocols", "folds", *shares), "[analyses]")
     out: dict[str, Any] = {
-        name: _share(entry[name], f"'{name}' in [analyses]") for name in shares if name in entry
+        name: share_of(entry[name], f"'{name}' in [analyses]") for name in shares if name in entry
     }
     for name in ("test_share", "confidence"):
         if name in out and not 0 < out[name] < 1:
@@ -244,68 +300,12 @@ def _analyses(entry: Mapping[str, Any]) -> dict[str, Any]:
                 f"'{name}' in [analyses] is {out[name]:g}.", "It must lie between 0 and 1.", "Correct it."
             )
     if "folds" in entry:
-        (out["folds"],) = _list([entry["folds"]], "'folds' in [analyses]", int)
+        (out["folds"],) = list_of([entry["folds"]], "'folds' in [analyses]", int)
         if out["folds"] < 2:
             raise ParameterError(
                 "'folds' in [analyses] is below 2.", "One fold leaves no training rows.", "Raise it."
             )
     if "protocols" in entry:
-        named = _list(entry["protocols"], "'protocols' in [analyses]", str)
+        named = list_of(entry["protocols"], "'protocols' in [analyses]", str)
         out["protocols"] = tuple(dict.fromkeys(protocol_named(name).name for name in named))
     return out
-
-
-def _with_name(entry: Any, where: str) -> dict[str, Any]:
-    values = {"name": entry} if isinstance(entry, str) else entry
-    if not isinstance(values, Mapping) or not isinstance(values.get("name"), str):
-        raise SchemaError(
-            f"An entry of {where} has no name.",
-            "What to run is not known.",
-            'Write "NAME", or { name = "NAME", ... }.',
-        )
-    return dict(values)
-
-
-def _list(value: Any, what: str, kind: type | None = None) -> list[Any]:
-    fits = isinstance(value, list) and bool(value)
-    if fits and kind is not None:
-        fits = all(isinstance(one, kind) and not isinstance(one, bool) for one in value)
-    if not fits:
-        of = "" if kind is None else {int: " of whole numbers", str: " of texts"}[kind]
-        raise SchemaError(
-            f"{what} is not a list{of}, or empty.", "It is an axis of the grid.", "Write [a, b]."
-        )
-    return list(value)
-
-
-def _text(entry: Mapping[str, Any], name: str, where: str) -> str:
-    if not isinstance(entry.get(name), str) or not entry[name]:
-        raise SchemaError(
-            f"{where} has no '{name}', or it is no text.",
-            "The study cannot be run without it.",
-            f'Add {name} = "...".',
-        )
-    return str(entry[name])
-
-
-def _share(value: Any, what: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise ParameterError(f"{what} is not a share.", "It is a number from 0 to 1.", "Correct it.")
-    return float(value)
-
-
-def _one_of(value: Any, choices: Sequence[str], what: str) -> Any:
-    if value not in choices:
-        raise _unknown(what, str(value), choices)
-    return value
-
-
-def _unknown(what: str, name: str, choices: Sequence[str]) -> ParameterError:
-    import difflib
-
-    near = difflib.get_close_matches(name, choices, n=1, cutoff=0.4)
-    return ParameterError(
-        f"'{name}' is not known ({what}).",
-        f"It is one of {', '.join(choices)}.",
-        f"Did you mean '{near[0]}'?" if near else "Choose one of them.",
-    )

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,8 +25,11 @@ from velado.study.evaluate.load import Material, load
 from velado.study.evaluate.markdown import to_markdown
 from velado.study.evaluate.words import say
 from velado.study.evaluate.work import SCHEMA
-from velado.study.evaluate.workers import compute_all, cores
+from velado.study.evaluate.workers import compute_all, cores, takes_all_cores
 from velado.study.recipe import Language
+
+RESULTS = ("results.parquet", "study.json", "study.md", "study.html")
+"""What a finished study leaves beside its cells."""
 
 
 @dataclass(frozen=True)
@@ -44,19 +47,25 @@ class Plan:
         """As plain values, with the grid's releases and cells counted by method."""
         methods: dict[str, dict[str, int]] = {}
         for job in self.jobs:
-            entry = methods.setdefault(job.label, {"releases": 0, "cells": 0})
-            entry["releases"] += 1
+            entry = methods.setdefault(job.label, {"releases": 0, "federated": 0, "cells": 0})
+            entry["releases" if job.federation is None else "federated"] += 1
             entry["cells"] += len(job.cells)
         return {
             "cells": self.cells,
             "done": self.cells - self.missing,
             "missing": self.missing,
-            "releases": len(self.jobs),
-            "releases_to_make": len(self.todo),
+            "releases": _count(self.jobs, federated=False),
+            "releases_to_make": _count(self.todo, federated=False),
+            "federated_runs": _count(self.jobs, federated=True),
+            "federated_to_run": _count(self.todo, federated=True),
             "methods": methods,
             "workers": self.workers,
             "estimated_seconds": round(self.seconds, 1),
         }
+
+
+def _count(jobs: Sequence[Job], *, federated: bool) -> int:
+    return sum((job.federation is not None) == federated for job in jobs)
 
 
 def make_plan(material: Material, out: str | Path, jobs: int | None = None) -> Plan:
@@ -72,9 +81,14 @@ def make_plan(material: Material, out: str | Path, jobs: int | None = None) -> P
     )
     cells = sum(len(job.cells) for job in grid)
     missing = sum(len(job.cells) for job in todo)
-    seconds = [estimate(job, material) for job in todo]
-    lasts = max([sum(seconds) / workers, *seconds], default=0.0)
-    return Plan(grid, todo, cells, missing, lasts, workers)
+    return Plan(grid, todo, cells, missing, sum(_clock(todo, material, workers)), workers)
+
+
+def _clock(todo: Sequence[Job], material: Material, workers: int) -> tuple[float, float]:
+    """Seconds of the clock: for what runs side by side, and for what takes all cores, one after the other."""
+    together = [estimate(job, material) for job in todo if not takes_all_cores(job, material)]
+    alone = [estimate(job, material) for job in todo if takes_all_cores(job, material)]
+    return max([sum(together) / workers, *together], default=0.0), sum(alone)
 
 
 def _workers(jobs: int | None) -> int:
@@ -115,14 +129,27 @@ def evaluate(
 def _compute(
     made: Plan, material: Material, store: CellStore, language: Language, progress: Progress
 ) -> None:
-    total = sum(estimate(job, material) for job in made.todo)
+    # In seconds of the clock: what runs side by side counts for its share of the cores.
+    cost = {
+        id(job): estimate(job, material) / (1 if takes_all_cores(job, material) else made.workers)
+        for job in made.todo
+    }
+    total = sum(cost.values())
     passed, start = 0.0, time.monotonic()
-    progress(0.0, say(language, "starting", releases=len(made.todo), minutes=_minutes(made.seconds)))
-    for finished, (job, _) in enumerate(compute_all(made.todo, material, store, made.workers), 1):
-        passed += estimate(job, material)
-        # What is left takes as long as what was done, in proportion to the first estimate of both.
-        left = (time.monotonic() - start) * (total - passed) / passed
-        words = say(language, "progress", done=finished, all=len(made.todo), minutes=_minutes(left))
+    releases, runs = (_count(made.todo, federated=which) for which in (False, True))
+    also = say(language, "starting_federated", runs=runs) if runs else ""
+    minutes = _minutes(made.seconds)
+    progress(0.0, say(language, "starting", releases=releases, also=also, minutes=minutes))
+    done = {False: 0, True: 0}
+    for job, _ in compute_all(made.todo, material, store, made.workers):
+        passed += cost[id(job)]
+        done[job.federation is not None] += 1
+        # What is left takes as long as what was done, in proportion to the first estimate of both; the first cells say
+        # more about how long processes take to start.
+        pace = (time.monotonic() - start) / passed if passed > 0.05 * total else 1.0
+        left = pace * (total - passed)
+        also = say(language, "progress_federated", done=done[True], all=runs) if runs else ""
+        words = say(language, "progress", done=done[False], all=releases, also=also, minutes=_minutes(left))
         progress(min(passed / total, 1.0), words)
 
 

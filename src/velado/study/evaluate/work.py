@@ -17,12 +17,15 @@ import polars as pl
 from velado.anonymize.release import Release, anonymize
 from velado.data.table import Table
 from velado.errors import VeladoError
+from velado.federated.federation import Federation
 from velado.measure.measured import Scores, Settings, measure, measure_files
 from velado.measure.models.encoder import Encoder, fit_encoder
 from velado.measure.models.quality import QUALITIES, Quality, quality
 from velado.measure.models.registry import Model
 from velado.measure.models.training import fit_and_predict
-from velado.study.evaluate.grid import Cell, Job
+from velado.study.evaluate.federated import label as split_label
+from velado.study.evaluate.federated_work import federated_numbers, stopped_fit
+from velado.study.evaluate.grid import Cell, Job, in_turn
 from velado.study.evaluate.load import Material
 from velado.study.evaluate.protocols import Protocol, Split, protocol_named, unshuffled_folds
 
@@ -58,8 +61,13 @@ SCHEMA: Mapping[str, Any] = {
     "test_rows": pl.Int64,
     "majority": pl.Float64,
     **dict.fromkeys(QUALITIES, pl.Float64),
+    "split": pl.String,
+    "fit": pl.String,
 }
-"""The columns of a study's results; a gap has its reason and null numbers."""
+"""The columns of a study's results; a gap has its reason and null numbers.
+
+*split* says how the rows of a federated cell lie, *fit* is its whole run as JSON; both are null elsewhere.
+"""
 
 
 # Partial knowledge tries every part of the quasi-identifiers: minutes on a wide table, and no axis of a study.
@@ -81,6 +89,9 @@ class _Ground:
 
 def carry_out(job: Job, material: Material) -> Iterator[dict[str, Any]]:
     """The result of every cell of *job*, one after the other, each as soon as it is known."""
+    if job.federation is not None:
+        yield from (_across_clients(job, cell, job.federation, material) for cell in job.cells)
+        return
     # Cells run side by side in processes of their own; threads inside each would only get in one another's way.
     with import_module("threadpoolctl").threadpool_limits(limits=1):
         try:
@@ -127,6 +138,18 @@ def _ground(job: Job, material: Material) -> _Ground:
     return _Ground(table, split, release.frame, np.flatnonzero(release.kept), scores, release, seconds)
 
 
+def _across_clients(job: Job, cell: Cell, federation: Federation, material: Material) -> dict[str, Any]:
+    """The row of a federated cell: what its last round reached, and the whole run beside it."""
+    # Side by side with other cells a run has one thread; alone it has what the engine gives it.
+    threads = None if in_turn(material) else 1
+    try:
+        with import_module("threadpoolctl").threadpool_limits(limits=threads):
+            return _row(job, cell, federated_numbers(job, federation, material))
+    except Exception as error:
+        # A run that had to be given up tells how far it came.
+        return {**_gap(job, cell, error), "fit": stopped_fit(error)}
+
+
 def _release_numbers(ground: _Ground) -> dict[str, Any]:
     assert ground.scores is not None
     said = ground.scores.to_dict()
@@ -163,12 +186,15 @@ def _model_numbers(
 ) -> dict[str, Any]:
     protocol = protocol_named(str(cell.protocol))
     if protocol.name not in made:
+        made["ranges"] = _encoder(material, ground).ranges
         made[protocol.name] = _encoded(protocol, material, ground)
     parts = made[protocol.name]
     found = []
     seconds = 0.0
     for taught, labels, asked, truth in parts:
-        answers = fit_and_predict(model, taught, labels, asked, len(material.classes), job.seed)
+        answers = fit_and_predict(
+            model, taught, labels, asked, len(material.classes), job.seed, made["ranges"]
+        )
         found.append(quality(truth, answers, material.positive))
         seconds += answers.seconds
     return {**_mean_quality(found), "seconds": seconds, "rows": parts[0][1].size}
@@ -181,7 +207,7 @@ def _encoded(protocol: Protocol, material: Material, ground: _Ground) -> list[tu
     protocols the whole table.
     """
     recipe = material.recipe
-    encoder = fit_encoder(ground.table, recipe.target, recipe.encoder, material.features, material.classes)
+    encoder = _encoder(material, ground)
     features, labels = encoder.features(ground.frame), encoder.labels(ground.frame)
     if protocol.true_test:
         test = material.table.frame[ground.split.test]
@@ -193,6 +219,11 @@ def _encoded(protocol: Protocol, material: Material, ground: _Ground) -> list[tu
         tested = np.isin(ground.order, ground.split.test)
         folds = [Split(np.flatnonzero(~tested), np.flatnonzero(tested))]
     return [(features[f.train], labels[f.train], features[f.test], labels[f.test]) for f in folds]
+
+
+def _encoder(material: Material, ground: _Ground) -> Encoder:
+    recipe = material.recipe
+    return fit_encoder(ground.table, recipe.target, recipe.encoder, material.features, material.classes)
 
 
 def _output_order(encoder: Encoder, ground: _Ground) -> Any:
@@ -218,19 +249,32 @@ def _row(job: Job, cell: Cell, numbers: Mapping[str, Any]) -> dict[str, Any]:
     return {
         **empty,
         "cell": cell.id,
-        "kind": "release" if cell.model is None else "model",
+        "kind": _kind(job, cell),
         "protocol": cell.protocol,
-        "scope": job.scope,
+        "scope": None if job.federation else job.scope,
         "method": job.label,
         "k": job.k,
         "guarantees": job.promised,
         "seed": job.seed,
-        "model": None if cell.model is None else model_label(cell.model),
+        "model": _model(job, cell),
+        "split": None if job.federation is None else split_label(job.federation),
         "status": "done",
         "reason": "",
         "again": False,
         **numbers,
     }
+
+
+def _kind(job: Job, cell: Cell) -> str:
+    if job.federation is not None:
+        return "federated"
+    return "release" if cell.model is None else "model"
+
+
+def _model(job: Job, cell: Cell) -> str | None:
+    if job.federation is not None:
+        return job.federation.model
+    return None if cell.model is None else model_label(cell.model)
 
 
 def _gap(job: Job, cell: Cell, error: Exception) -> dict[str, Any]:

@@ -9,14 +9,18 @@ from __future__ import annotations
 import multiprocessing
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 
 from velado.data.cells import CellStore
-from velado.study.evaluate.grid import Job
+from velado.study.evaluate.grid import Job, in_turn
 from velado.study.evaluate.load import Material
 from velado.study.evaluate.work import carry_out, lost
+
+GRACE = 5.0
+"""Seconds a worker has to clean up after the process that started it has died."""
 
 
 def cores() -> int:
@@ -41,7 +45,21 @@ def compute_all(
         for job in jobs:
             yield job, compute(job, material, store)
         return
-    waiting = list(jobs)
+    alone = [job for job in jobs if takes_all_cores(job, material)]
+    together = [job for job in jobs if not takes_all_cores(job, material)]
+    for waiting, side_by_side in ((together, workers), (alone, 1)):
+        yield from _through(waiting, material, store, side_by_side)
+
+
+def takes_all_cores(job: Job, material: Material) -> bool:
+    """Whether the job must run when nothing else does."""
+    return job.federation is not None and in_turn(material)
+
+
+def _through(
+    waiting: list[Job], material: Material, store: CellStore, workers: int
+) -> Iterator[tuple[Job, int]]:
+    """Takes every job off *waiting*, through processes that may die."""
     while waiting:
         broken: list[Job] = []
         yield from _with_pool(waiting, broken, material, store, workers)
@@ -105,5 +123,8 @@ def _follow_parent() -> None:
     def follow(wait_for: Callable[[], object]) -> None:
         wait_for()
         signal.raise_signal(signal.SIGTERM)
+        # Whoever is still here has a library that took the signal for itself (Ray does) and has had time to clean up.
+        time.sleep(GRACE)
+        signal.raise_signal(getattr(signal, "SIGKILL", signal.SIGTERM))
 
     threading.Thread(target=follow, args=(parent.join,), daemon=True).start()

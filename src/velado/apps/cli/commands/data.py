@@ -59,6 +59,9 @@ def listed(
         one.name: {file.place: status(file, folder) if folder else "missing" for file in one.files}
         for one in DATA_SETS
     }
+    for one in DATA_SETS:
+        if not one.files and folder is not None and (folder / one.place).is_file():
+            states[one.name] = {one.place: "there, not checked"}
     if as_json:
         found = [
             {

@@ -71,8 +71,10 @@ def _show_plan(plan: dict[str, Any], tongue: str, as_json: bool, quiet: bool) ->
         return
     if quiet:
         return
-    rows = [(name, entry["releases"], entry["cells"]) for name, entry in plan["methods"].items()]
-    head = [say(tongue, key) for key in ("evaluate_method", "evaluate_releases", "evaluate_cells")]
+    # Runs across clients have a column where the study has any.
+    counts = ("releases", *(("federated",) if plan["federated_runs"] else ()), "cells")
+    rows = [(name, *(entry[count] for count in counts)) for name, entry in plan["methods"].items()]
+    head = [say(tongue, f"evaluate_{key}") for key in ("method", *counts)]
     show.table(say(tongue, "evaluate_grid"), head, rows)
     show.line(
         say(
@@ -88,6 +90,7 @@ def _show_plan(plan: dict[str, Any], tongue: str, as_json: bool, quiet: bool) ->
 
 def _show(study: Study, output: Path, tongue: str) -> None:
     from velado.study.evaluate.advice import setting_text
+    from velado.study.evaluate.run import RESULTS
     from velado.study.evaluate.words import loss_text, percent, points, quality_name
     from velado.study.evaluate.words import say as tell
 
@@ -111,4 +114,5 @@ def _show(study: Study, output: Path, tongue: str) -> None:
     show.table("", head, rows)
     for sentence in found["recommendation"]["sentences"]:
         show.line(sentence)
-    show.line(say(tongue, "evaluate_written", folder=output))
+    files = [name for name in RESULTS if (output / name).exists()]
+    show.line(say(tongue, "evaluate_written", folder=output, files=", ".join(files)))

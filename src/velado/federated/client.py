@@ -1,0 +1,159 @@
+"""What a client does with a packet, whoever carries it: packet and state in, packet and state out.
+
+A client answers with new weights or new trees, with counts (rows, held-out rows, right answers) and with sums over its
+held-out rows. It never answers with a row, and an error leaves as one of our own sentences or as its kind alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from velado.errors import VeladoError
+from velado.federated.boosting import Trees, groups_of, grow, matrix_of
+from velado.federated.learned import Probabilities, softmax
+from velado.federated.logistic import improved, scaled_probabilities
+from velado.federated.packet import Fact, Packet
+from velado.federated.prepare import Prepared, trains
+from velado.federated.terms import Agreed
+from velado.measure.models.quality import curve_area, log_loss
+
+Kind = Literal["greet", "train", "evaluate"]
+
+
+@dataclass(frozen=True, repr=False)
+class State:
+    """What a client keeps from round to round, at its own place: how many trees it has, and its rows' margins."""
+
+    have: int = 0
+    arrays: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, repr=False)
+class Client:
+    """A client that is ready: what was agreed and prepared rows. What is derived from them is made once."""
+
+    agreed: Agreed
+    prepared: Prepared
+
+    @cached_property
+    def scaled(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Training and held-out features on the scale of the logistic regression."""
+        scaling = self.agreed.scaling
+        return scaling(self.prepared.features), scaling(self.prepared.test_features)
+
+    @cached_property
+    def matrix(self) -> Any:
+        """The training rows as XGBoost wants them."""
+        return matrix_of(self.prepared.features, self.prepared.labels)
+
+
+def answer(make: Callable[[], Client], packet: Packet, state: State, kind: Kind) -> tuple[Packet, State]:
+    """The answer to *packet* and the state afterwards; an error becomes an answer that says so, the state is then kept."""
+    try:
+        return _answer(make(), packet, state, kind)
+    except VeladoError as error:
+        return Packet({"error": f"{error.what} {error.why} {error.fix}"}), state
+    except Exception as error:  # its text may quote a cell, so only its kind leaves
+        return Packet({"error": f"An unexpected {type(error).__name__} stopped it."}), state
+
+
+def _answer(client: Client, packet: Packet, state: State, kind: Kind) -> tuple[Packet, State]:
+    agreed, prepared = client.agreed, client.prepared
+    theirs = packet.text("digest")
+    if theirs != agreed.digest:
+        return Packet(
+            {
+                "error": f"This client has other terms ({agreed.digest[:12]}) than the server ({theirs[:12]}): encoder, "
+                "classes or settings differ. Give both the same schema and settings."
+            }
+        ), state
+    facts: dict[str, Fact] = _said_of(prepared)
+    if not trains(prepared):
+        return Packet({**facts, "sits_out": prepared.record.gap or "It has no rows."}), state
+    if kind == "greet":
+        return Packet(facts), state
+    train = kind == "train"
+    if agreed.federation.model == "logistic":
+        return _logistic(client, packet, facts, train), state
+    return _boosted(client, packet, facts, state, train)
+
+
+def _logistic(client: Client, packet: Packet, facts: dict[str, Fact], train: bool) -> Packet:
+    agreed, prepared = client.agreed, client.prepared
+    weights = np.asarray(packet.arrays["weights"], dtype=np.float64)
+    scaled, tested = client.scaled
+    arrays: dict[str, npt.NDArray[Any]] = {}
+    if packet.number("evaluate"):
+        facts, arrays = _scored(facts, scaled_probabilities(weights, tested), prepared)
+    if train:
+        settings = agreed.federation
+        arrays["weights"] = improved(weights, scaled, prepared.labels, settings.epochs, settings.penalty)
+    return Packet(facts, arrays)
+
+
+def _boosted(
+    client: Client, packet: Packet, facts: dict[str, Fact], state: State, train: bool
+) -> tuple[Packet, State]:
+    agreed, prepared = client.agreed, client.prepared
+    groups = groups_of(agreed.classes)
+    first = int(packet.number("first"))
+    if first > state.have or (state.have and "margins" not in state.arrays):
+        # The server believes this client has trees that it lost: it asks for all of them.
+        return Packet({**facts, "lost": 1, "have": 0}), State()
+    trees = Trees.unpacked(packet.arrays, prepared.features.shape[1], groups)
+    fresh = trees.after(min(state.have - first, trees.count))
+    margins = _grown(state, "margins", prepared.features, fresh, groups)
+    tested = _grown(state, "test_margins", prepared.test_features, fresh, groups)
+    state = State(state.have + fresh.count, {"margins": margins, "test_margins": tested})
+    arrays: dict[str, npt.NDArray[Any]] = {}
+    if packet.number("evaluate"):
+        facts, arrays = _scored(facts, softmax(tested), prepared)
+    if train:
+        arrays |= grow(client.matrix, margins, agreed.classes, agreed.federation).packed()
+    return Packet({**facts, "have": state.have}, arrays), state
+
+
+def _grown(state: State, name: str, features: Any, fresh: Trees, groups: int) -> npt.NDArray[np.float64]:
+    before = state.arrays.get(name)
+    if before is None:
+        before = np.zeros((features.shape[0], groups))
+    return np.asarray(before + fresh.margins(features, groups), dtype=np.float64)
+
+
+def _said_of(prepared: Prepared) -> dict[str, Fact]:
+    record = prepared.record
+    facts: dict[str, Fact] = {
+        "name": record.name,
+        "rows": record.rows,
+        "test_rows": record.test_rows,
+        "classes": record.classes,
+        "promised": record.promised,
+        "gap": record.gap or "",
+    }
+    if record.ncp is not None:
+        facts["ncp"] = record.ncp
+    if record.linkage is not None:
+        facts["linkage"] = record.linkage
+    return facts
+
+
+def _scored(
+    facts: dict[str, Fact], chances: Probabilities, prepared: Prepared
+) -> tuple[dict[str, Fact], dict[str, npt.NDArray[Any]]]:
+    """Counts and sums over the client's own true held-out rows."""
+    truth = prepared.test_labels
+    counts = np.bincount(truth, minlength=chances.shape[1]).astype(np.int64)
+    scored: dict[str, Fact] = {**facts, "scored": int(truth.size)}
+    if truth.size:
+        scored["right"] = int((np.argmax(chances, axis=1) == truth).sum())
+        scored["loss_sum"] = log_loss(truth, chances) * truth.size
+        area = curve_area(truth, chances)
+        if area is not None:
+            scored["auc"] = area
+    return scored, {"test_classes": counts}

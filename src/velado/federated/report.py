@@ -1,0 +1,116 @@
+"""The short report of a federated run, as Markdown, in English or Portuguese."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from velado.federated.records import FederatedFit, RoundRecord
+
+_EN = {
+    "title": "# Federated {model} on {what}",
+    "what_original": "original rows",
+    "what_method": "rows anonymized by {method} at each client",
+    "lead": "{clients} clients, {rounds} rounds, {applied} applied; a round needs the answers of {needed} clients.",
+    "scores": "## Scores on true held-out rows",
+    "head": "| round | accuracy | AUC | loss | answered |\n|---|---|---|---|---|",
+    "majority": "Always answering the most frequent class is right for {majority} of the rows.",
+    "pooled": "The held-out rows of all clients were pooled and scored centrally.",
+    "own": "Each client scored its own held-out rows; the AUC is the clients' mean weighted by rows.",
+    "clients": "## Clients",
+    "client_head": "| client | training rows | held out | information loss (NCP) | record linkage |\n|---|---|---|---|---|",
+    "gaps": "## What is missing",
+    "none": "Nothing: every client took part in every round it was asked for.",
+    "guaranteed": "## Guaranteed",
+    "measured": "## Measured",
+    "not_promised": "## Not promised",
+    "what_leaves": "## What leaves a client",
+    "nothing": "Nothing.",
+    "read_off": "The domains of {columns} were read off the whole table. A real federation must declare them in the schema.",
+    "more": "{count} more such lines stand in fit.json.",
+    "stopped": "The run stopped early: {why}",
+}
+_PT = {
+    "title": "# {model} federado com {what}",
+    "what_original": "linhas originais",
+    "what_method": "linhas anonimizadas por {method} em cada cliente",
+    "lead": "{clients} clientes, {rounds} rodadas, {applied} aplicadas; uma rodada precisa das respostas de {needed} clientes.",
+    "scores": "## Notas em linhas verdadeiras separadas",
+    "head": "| rodada | acurácia | AUC | perda | responderam |\n|---|---|---|---|---|",
+    "majority": "Responder sempre a classe mais frequente acerta {majority} das linhas.",
+    "pooled": "As linhas separadas de todos os clientes foram reunidas e avaliadas centralmente.",
+    "own": "Cada cliente avaliou as suas próprias linhas separadas; a AUC é a média dos clientes ponderada pelas linhas.",
+    "clients": "## Clientes",
+    "client_head": "| cliente | linhas de treino | separadas | perda de informação (NCP) | vinculação de registros |\n|---|---|---|---|---|",
+    "gaps": "## O que falta",
+    "none": "Nada: todos os clientes participaram de todas as rodadas em que foram chamados.",
+    "guaranteed": "## Garantido",
+    "measured": "## Medido",
+    "not_promised": "## Não prometido",
+    "what_leaves": "## O que sai de um cliente",
+    "nothing": "Nada.",
+    "read_off": "Os domínios de {columns} foram lidos da tabela inteira. Uma federação real deve declará-los no esquema.",
+    "more": "Mais {count} linhas como estas estão em fit.json.",
+    "stopped": "A execução parou antes do fim: {why}",
+}
+_MOST = 20
+
+
+def report(fit: FederatedFit, language: str = "en") -> str:
+    """The report; without any cell of a table."""
+    words: Mapping[str, str] = _PT if language == "pt" else _EN
+    what = words["what_original"]
+    if fit.method != "original":
+        name = fit.method if fit.k is None else f"{fit.method}, k = {fit.k},"
+        what = words["what_method"].format(method=name)
+    needed = fit.how.get("federation", {}).get("participation", fit.participation) * fit.clients_asked
+    lines = [
+        words["title"].format(model={"logistic": "logistic", "xgboost": "XGBoost"}[fit.model], what=what),
+        "",
+        words["lead"].format(
+            clients=fit.clients_asked,
+            rounds=len(fit.rounds),
+            applied=sum(one.applied for one in fit.rounds),
+            needed=-int(-needed // 1),
+        ),
+    ]
+    if fit.how.get("stopped"):
+        lines += ["", words["stopped"].format(why=fit.how["stopped"])]
+    lines += ["", words["scores"], "", words["head"]]
+    lines += [_round_line(one, language) for one in _shown(fit.rounds)]
+    lines += ["", words["pooled" if fit.evaluation == "pooled" else "own"]]
+    if fit.majority is not None:
+        lines.append(words["majority"].format(majority=_number(100 * fit.majority, language, 1) + " %"))
+    lines += ["", words["clients"], "", words["client_head"]]
+    for one in fit.clients:
+        numbers = [_number(part, language, 3) for part in (one.ncp, one.linkage)]
+        lines.append(f"| {one.name} | {one.rows} | {one.test_rows} | {' | '.join(numbers)} |")
+    lines += ["", words["gaps"], ""]
+    said = [*fit.gaps, *fit.how.get("notes", [])]
+    if fit.how.get("read_off_the_table"):
+        said.append(words["read_off"].format(columns=", ".join(fit.how["read_off_the_table"])))
+    lines += [f"- {text}" for text in said[:_MOST]] or [words["none"]]
+    if len(said) > _MOST:
+        lines.append(f"- {words['more'].format(count=len(said) - _MOST)}")
+    promise = fit.promise["pt" if language == "pt" else "en"]
+    for part in ("guaranteed", "measured", "not_promised", "what_leaves"):
+        lines += ["", words[part], ""]
+        lines += [f"- {text}" for text in promise[part]] or [words["nothing"]]
+    return "\n".join(lines) + "\n"
+
+
+def _shown(rounds: tuple[RoundRecord, ...]) -> list[RoundRecord]:
+    """About a dozen rounds: the first, the last, and some between."""
+    step = max(1, len(rounds) // 10)
+    return [one for at, one in enumerate(rounds) if at == 0 or (at + 1) % step == 0 or at == len(rounds) - 1]
+
+
+def _round_line(one: RoundRecord, language: str) -> str:
+    numbers = " | ".join(_number(part, language, 4) for part in (one.accuracy, one.auc, one.loss))
+    return f"| {one.number} | {numbers} | {one.replied} / {one.asked} |"
+
+
+def _number(value: float | None, language: str, places: int) -> str:
+    if value is None:
+        return "–"
+    text = f"{value:.{places}f}"
+    return text.replace(".", ",") if language == "pt" else text

@@ -1,0 +1,212 @@
+"""What the server does with answers, whoever carries them: the model as it stands, and one round after the other.
+
+The server holds the model, counts who answered, and applies a round only if enough did. It sees weights, trees, counts
+and sums; in a simulation also the pooled held-out rows it is asked to score on.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from velado.errors import ParameterError
+from velado.federated.boosting import BoostedModel, Trees, groups_of, joined
+from velado.federated.federation import Federation
+from velado.federated.learned import FloatMatrix, Learned, Probabilities, softmax
+from velado.federated.logistic import LogisticModel, average, first_weights, scaled_probabilities
+from velado.federated.packet import Packet
+from velado.federated.terms import Agreed
+
+log = logging.getLogger("velado.federated")
+
+
+class Holder(Protocol):
+    """The model at the server."""
+
+    def packet_for(self, client: int, everything: bool = False) -> Packet:
+        """What client number *client* must be sent."""
+        ...
+
+    def acknowledged(self, client: int, packet: Packet) -> None:
+        """What a client says it has."""
+        ...
+
+    def fits(self, packet: Packet) -> bool:
+        """Whether an answer brings a model of this kind and shape; one that does not must not spoil the others'."""
+        ...
+
+    def apply(self, answers: Mapping[int, Packet]) -> None:
+        """The answers of one round, all of which fit, are taken into the model."""
+        ...
+
+    def scores(self) -> Probabilities | None:
+        """Probabilities for the pooled held-out rows, where the server has them."""
+        ...
+
+    def learned(self) -> Learned:
+        """The model."""
+        ...
+
+
+class Averaged:
+    """FedAvg: the weights, and the mean of those that came back, weighted by rows."""
+
+    def __init__(self, agreed: Agreed, tested: FloatMatrix | None) -> None:
+        self._agreed = agreed
+        self._weights = first_weights(agreed.features, agreed.classes)
+        self._tested = None if tested is None else agreed.scaling(tested)
+
+    def packet_for(self, client: int, everything: bool = False) -> Packet:
+        """The weights; every client gets the same."""
+        return Packet({}, {"weights": self._weights})
+
+    def acknowledged(self, client: int, packet: Packet) -> None:
+        """Nothing: weights replace one another."""
+
+    def fits(self, packet: Packet) -> bool:
+        """Finite weights of the model's shape."""
+        weights = np.asarray(packet.arrays.get("weights", np.zeros(0)))
+        return (
+            weights.shape == self._weights.shape and weights.dtype.kind == "f" and np.isfinite(weights).all()
+        )
+
+    def apply(self, answers: Mapping[int, Packet]) -> None:
+        """The weighted mean is the new model."""
+        parts = [
+            (
+                np.asarray(answers[number].arrays["weights"], dtype=np.float64),
+                int(answers[number].number("rows")),
+            )
+            for number in sorted(answers)
+        ]
+        self._weights = average(parts)
+
+    def scores(self) -> Probabilities | None:
+        """softmax(x w + b) of the pooled held-out rows."""
+        return None if self._tested is None else scaled_probabilities(self._weights, self._tested)
+
+    def learned(self) -> Learned:
+        """The weights with their scaling."""
+        return LogisticModel(self._weights, self._agreed.scaling)
+
+
+class Bagged:
+    """Bagging: all trees so far; each client is sent those that are new to it. Scoring keeps its margins too."""
+
+    def __init__(self, agreed: Agreed, tested: FloatMatrix | None) -> None:
+        self._agreed = agreed
+        self._groups = groups_of(agreed.classes)
+        self._rounds: list[Trees] = []
+        self._ends: list[int] = [0]
+        self._have: dict[int, int] = {}
+        self._tested = tested
+        self._margins = None if tested is None else np.zeros((tested.shape[0], self._groups))
+
+    def packet_for(self, client: int, everything: bool = False) -> Packet:
+        """The trees since what *client* said it has: those of one round when it answered the last."""
+        have = 0 if everything else self._have.get(client, 0)
+        at = next(number for number, end in enumerate(self._ends) if end >= have)
+        return Packet({"first": self._ends[at]}, joined(self._rounds[at:]).packed())
+
+    def acknowledged(self, client: int, packet: Packet) -> None:
+        """The client has that many trees; a number that is no round's end counts as none."""
+        have = int(packet.number("have"))
+        self._have[client] = have if have in self._ends else 0
+
+    def fits(self, packet: Packet) -> bool:
+        """Sound trees over the features there are."""
+        try:
+            return Trees.unpacked(packet.arrays, self._agreed.features, self._groups).count > 0
+        except ParameterError:
+            return False
+
+    def apply(self, answers: Mapping[int, Packet]) -> None:
+        """The round's trees are added, client after client."""
+        total = sum(int(packet.number("rows")) for packet in answers.values())
+        parts = []
+        for number in sorted(answers):
+            packet = answers[number]
+            trees = Trees.unpacked(packet.arrays, self._agreed.features, self._groups)
+            mean = self._agreed.federation.bagging == "mean"
+            parts.append(trees.weighing(packet.number("rows") / total if mean else 1.0))
+        fresh = joined(parts)
+        if self._margins is not None and self._tested is not None:
+            self._margins = self._margins + fresh.margins(self._tested, self._groups)
+        self._rounds.append(fresh)
+        self._ends.append(self._ends[-1] + fresh.count)
+
+    def scores(self) -> Probabilities | None:
+        """softmax of the margins kept."""
+        return None if self._margins is None else softmax(self._margins)
+
+    def learned(self) -> Learned:
+        """All trees."""
+        return BoostedModel(joined(self._rounds), self._groups)
+
+
+def holder_of(agreed: Agreed, tested: FloatMatrix | None) -> Holder:
+    """The server's side of the federation's model."""
+    return (Averaged if agreed.federation.model == "logistic" else Bagged)(agreed, tested)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a round counts: who answered, who did not, and the sentence about what is missing."""
+
+    answered: Mapping[int, Packet]
+    missing: tuple[str, ...]
+    applied: bool
+    gap: str | None
+
+
+def take_round(
+    holder: Holder, federation: Federation, number: int, asked: list[int], answers: Mapping[int, Packet]
+) -> Verdict:
+    """The round is applied if enough clients answered it well, and logged either way where something is missing."""
+    good = {
+        one: packet
+        for one, packet in answers.items()
+        if one in asked and usable(packet) and holder.fits(packet)
+    }
+    reasons = []
+    for one in asked:
+        if one not in good:
+            packet = answers.get(one, Packet({"error": "no answer"}))
+            why = packet.text("error") or packet.text("sits_out") or "its model does not fit"
+            reasons.append(f"client {one} ({why})")
+    applied, gap = len(good) >= federation.needed, None
+    if applied:
+        holder.apply(good)
+    else:
+        gap = (
+            f"{len(good)} of {federation.clients} replied, {federation.needed} are needed; the round was not applied. "
+            f"Missing: {'; '.join(reasons) or 'clients that were not there to ask'}."
+        )
+    if gap is not None:
+        log.warning("Round %d: %s", number, gap)
+    elif reasons:
+        gap = f"Without {'; '.join(reasons)}."
+        log.info("Round %d: applied. %s", number, gap)
+    missing = tuple(f"client {one}" for one in asked if one not in good)
+    return Verdict(good, missing, applied, gap)
+
+
+def usable(packet: Packet) -> bool:
+    """Whether an answer brings something to learn from."""
+    plain = not (packet.text("error") or packet.text("sits_out") or packet.number("lost"))
+    return plain and packet.number("rows") > 0 and len(packet.arrays) > 0
+
+
+def pooled_classes(answers: Mapping[int, Packet], classes: int) -> npt.NDArray[np.int64]:
+    """Held-out rows of each class, over all clients that scored."""
+    total = np.zeros(classes, dtype=np.int64)
+    for packet in answers.values():
+        counts: npt.NDArray[Any] = np.asarray(packet.arrays.get("test_classes", np.zeros(0)))
+        if counts.shape == (classes,):
+            total += counts.astype(np.int64)
+    return total

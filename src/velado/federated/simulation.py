@@ -1,0 +1,271 @@
+"""simulate(): one table dealt out to clients, who anonymize, train and are scored, on this machine.
+
+The apps are the ones several machines run. "flower" carries their messages through Flower's simulation engine, clients
+side by side in one process per core; "loop" hands them over in this process. Both give the same numbers.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from velado.anonymize.guarantees.base import Guarantee
+from velado.anonymize.methods.base import Method
+from velado.anonymize.methods.parameters import check_parameters
+from velado.data.encode import text_codes
+from velado.data.io import read_table
+from velado.data.schema import Schema
+from velado.data.table import Table
+from velado.errors import ParameterError
+from velado.federated.agreement import local_entry
+from velado.federated.federation import Federation
+from velado.federated.outcome import make_fit
+from velado.federated.prepare import Locally, Prepared, prepare, refuse_no_test, trains
+from velado.federated.quiet import closed_network, one_thread, require_flower
+from velado.federated.records import FederatedFit, FederationStopped, RoundRecord
+from velado.federated.shelf import private_folder, write_client
+from velado.federated.split import split_rows
+from velado.federated.terms import Terms, complete, make_terms
+from velado.measure.models.encoder import EncoderSettings, check_target
+
+Engine = Literal["flower", "loop"]
+OnRound = Callable[[RoundRecord], None]
+LONGEST_PATH = 40  # Ray adds up to 66 bytes to it
+
+
+@dataclass(frozen=True, repr=False)
+class Ready:
+    """A simulation before its first round: terms, every client's prepared rows, and remarks about the table."""
+
+    terms: Terms
+    locally: Locally
+    parts: tuple[Prepared, ...]
+    notes: tuple[str, ...]
+
+
+def simulate(
+    table: Any,
+    schema: Schema,
+    method: Method | None,
+    federation: Federation,
+    *,
+    target: str,
+    encoding: EncoderSettings | None = None,
+    seed: int = 0,
+    features: Sequence[str] | None = None,
+    guarantees: Sequence[Guarantee] = (),
+    suppression: float = 0.0,
+    undeclared: Any = "refuse",
+    engine: Engine = "flower",
+    on_round: OnRound | None = None,
+) -> FederatedFit:
+    """The fit of *federation* on *table*: each client anonymizes its part with *method* (None: original rows) and trains.
+
+    *on_round* is called after every round. Too few clients for too long raise FederationStopped, which keeps the history
+    in its *fit*. The same table, settings and *seed* give the same numbers with either engine.
+    """
+    ready = make_ready(
+        table,
+        schema,
+        method,
+        federation,
+        target=target,
+        encoding=encoding,
+        seed=seed,
+        features=features,
+        guarantees=guarantees,
+        suppression=suppression,
+        undeclared=undeclared,
+    )
+    return run_ready(ready, engine, on_round)
+
+
+def make_ready(
+    table: Any,
+    schema: Schema,
+    method: Method | None,
+    federation: Federation,
+    *,
+    target: str,
+    encoding: EncoderSettings | None = None,
+    seed: int = 0,
+    features: Sequence[str] | None = None,
+    guarantees: Sequence[Guarantee] = (),
+    suppression: float = 0.0,
+    undeclared: Any = "refuse",
+) -> Ready:
+    """Everything but the rounds: rows dealt out, held out, anonymized and encoded, or one clear error."""
+    if method is not None:
+        check_parameters(method)
+    source = read_table(table, schema, undeclared)
+    check_target(source, target)
+    notes = []
+    known = ~source.is_missing(target)
+    if not bool(known.all()):
+        notes.append(f"{int((~known).sum())} row(s) without a target were left out.")
+        source = source.with_frame(source.frame.filter(known))
+    texts = source.text(target)
+    classes = texts.unique().sort().to_list()
+    alone = int((texts.value_counts().get_column("count") == 1).sum())
+    if alone:
+        notes.append(f"{alone} class(es) of the target have one member: it is trained on, and never tested.")
+    full, read_off = complete(source.schema, source, target, features)
+    locally = Locally(method, tuple(guarantees), suppression, seed)
+    terms = make_terms(
+        full,
+        target,
+        federation,
+        local_entry(locally),
+        encoding=encoding,
+        features=features,
+        classes=classes,
+        read_off=read_off,
+    )
+    source = source.with_schema(terms.schema)
+    parts = tuple(_prepared(source, terms, locally, seed))
+    able = sum(trains(part) for part in parts)
+    if able < federation.needed:
+        gaps = [part.record.gap or "" for part in parts if not trains(part)]
+        raise ParameterError(
+            f"{able} of {federation.clients} clients can take part; a round needs {federation.needed}. {gaps[0]}",
+            "No round could ever be applied.",
+            "Lower k or 'participation', use fewer clients, or more rows.",
+        )
+    refuse_no_test(list(parts))
+    return Ready(terms, locally, parts, tuple(notes))
+
+
+def _prepared(source: Table, terms: Terms, locally: Locally, seed: int) -> Iterator[Prepared]:
+    labels = terms.encoder.labels(source.frame)
+    person = source.schema.person
+    people = None if person is None else text_codes(source.text(person.name))[0].astype(np.int64)
+    for number, rows in enumerate(split_rows(labels, terms.federation, seed, people), start=1):
+        yield prepare(source.with_frame(source.frame[rows]), terms, locally, number)
+
+
+def run_ready(ready: Ready, engine: Engine = "flower", on_round: OnRound | None = None) -> FederatedFit:
+    """All rounds of a simulation that is ready."""
+    if engine not in ("flower", "loop"):
+        raise ParameterError(
+            f"There is no engine '{engine}'.", "It is one of flower, loop.", "Choose one of them."
+        )
+    require_flower(engine == "flower", ready.terms.federation.model)
+    if engine == "flower":
+        _refuse_running_ray()
+    with tempfile.TemporaryDirectory(prefix="vf-") as scratch:
+        home = Path(scratch)
+        with closed_network(home), one_thread(), _flower_silent():
+            ended = _run(ready, engine, home, on_round)
+    records = tuple(part.record for part in ready.parts)
+    fit = make_fit(
+        ready.terms,
+        ready.locally,
+        ended.rounds.records,
+        records,
+        majority=ended.rounds.majority,
+        learned=ended.rounds.holder.learned(),
+        engine=engine,
+        evaluation="pooled",
+        stopped=ended.stopped,
+        notes=ready.notes,
+    )
+    if ended.stopped is not None:
+        raise FederationStopped(ended.stopped.what, ended.stopped.why, ended.stopped.fix, fit)
+    return fit
+
+
+def _run(ready: Ready, engine: Engine, home: Path, on_round: OnRound | None) -> Any:
+    from velado.federated.client_app import from_folder, make_client_app
+    from velado.federated.server_app import serve
+
+    folder = private_folder(home / "rows")
+    agreed, seed = ready.terms.agreed, ready.locally.seed
+    for number, part in enumerate(ready.parts, start=1):
+        write_client(folder, number, agreed, part)
+    clients = agreed.federation.clients
+    app = make_client_app(from_folder(folder), agreed.federation.dropout, seed)
+    tested = (
+        np.concatenate([part.test_features for part in ready.parts]),
+        np.concatenate([part.test_labels for part in ready.parts]),
+    )
+    if engine == "loop":
+        from velado.federated.loop import LoopGrid
+
+        return serve(LoopGrid(app, clients), agreed, seed, tested, on_round)
+    return _through_flower(app, clients, home, lambda grid: serve(grid, agreed, seed, tested, on_round))
+
+
+def _through_flower(app: Any, clients: int, home: Path, job: Callable[[Any], Any]) -> Any:
+    """*job* is run by Flower's simulation engine, one actor per core."""
+    if len(str(home)) > LONGEST_PATH:
+        raise ParameterError(
+            "The path of the folder for temporary files is too long.",
+            "Ray keeps its sockets there, and a socket's path is limited to 107 bytes.",
+            "Set TMPDIR to a shorter one.",
+        )
+    from flwr.serverapp import ServerApp
+    from flwr.simulation import run_simulation
+
+    server, ended = ServerApp(), []
+
+    @server.main()
+    def main(grid: Any, context: Any) -> None:
+        # Flower looks for answers ten times a second; a round here takes less than that.
+        grid.pull_interval = 0.01
+        ended.append(job(grid))
+
+    cores = max(
+        1,
+        min(
+            len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, clients
+        ),
+    )
+    run_simulation(
+        server,
+        app,
+        num_supernodes=clients,
+        backend_config={
+            "init_args": {
+                "num_cpus": cores,
+                "include_dashboard": False,
+                "log_to_driver": False,
+                "logging_level": logging.CRITICAL,
+                "_temp_dir": str(home / "r"),
+                "_node_ip_address": "127.0.0.1",  # Ray listens here alone
+                "object_store_memory": 128 * 1024 * 1024,
+            },
+            "client_resources": {"num_cpus": 1, "num_gpus": 0},
+        },
+    )
+    return ended[0]
+
+
+def _refuse_running_ray() -> None:
+    ray = sys.modules.get("ray")
+    if ray is not None and ray.is_initialized():
+        raise ParameterError(
+            "Ray is running in this process already.",
+            "Flower would use it and stop it at the end.",
+            'Stop it first with ray.shutdown(), or pass engine="loop".',
+        )
+
+
+@contextmanager
+def _flower_silent() -> Iterator[None]:
+    """Flower's own log is off, so that a progress bar is readable; what matters of it is in the records."""
+    flower = logging.getLogger("flwr")
+    before = flower.level
+    flower.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        flower.setLevel(before)

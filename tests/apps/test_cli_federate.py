@@ -1,0 +1,149 @@
+"""`velado federate` as a person types it: the clients and terms, the fit, several machines, both languages."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+pytest.importorskip("flwr", reason="federated runs need velado[federated]")
+
+from velado.apps.cli.app import run as run_velado
+from velado.apps.cli.commands import federate
+from velado.apps.cli.words_federate import EN, PT
+from velado.data.samples import hospital_csv, hospital_schema
+from velado.errors import OutputError, ParameterError, SchemaError
+from velado.federated import FederatedFit, FederationStopped
+
+RECIPE = """
+[data]
+table = "{table}"
+schema = "{schema}"
+target = "desfecho"
+features = ["sexo", "idade", "dias_internado"]
+[anonymization]
+method = "mondrian"
+k = 5
+[federation]
+clients = 4
+rounds = 3
+"""
+
+
+@pytest.fixture
+def recipe(tmp_path: Path) -> Path:
+    path = tmp_path / "federation.toml"
+    text = RECIPE.format(table=hospital_csv().as_posix(), schema=hospital_schema().as_posix())
+    path.write_text(text, "utf-8")
+    return path
+
+
+def velado(*words: object):
+    app = typer.Typer()
+    app.command("federate")(federate.federate)
+    done = CliRunner().invoke(app, [str(word) for word in words], env={"VELADO_LANG": ""})
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return done
+
+
+def test_a_dry_run_shows_the_clients_and_the_terms_and_writes_nothing(recipe: Path, tmp_path: Path) -> None:
+    done = velado(recipe, "-o", tmp_path / "out", "--dry-run")
+    assert re.search(r"client 4\s+\d+\s+\d+", done.stdout)
+    assert re.search(r"Digest of the terms: [0-9a-f]{64}", done.stdout)
+    assert "a round needs 4 answers" in done.stdout
+    assert not (tmp_path / "out").exists()
+    plan = json.loads(velado(recipe, "--dry-run", "--json").stdout)
+    assert plan["needed"] == 4 and len(plan["client_records"]) == 4
+
+
+def test_a_fit_is_written_and_said_with_its_promise(recipe: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    done = velado(recipe, "-o", out, "--engine", "loop")
+    assert "After round 3: accuracy 0." in done.stdout
+    assert "Promise (guaranteed): Each client's training rows" in done.stdout
+    assert "Not promised: Weights and trees carry no differential privacy" in done.stdout
+    assert {path.name for path in out.iterdir()} == {"fit.json", "rounds.csv", "report.md", "model.npz"}
+    fit = FederatedFit.from_dict(json.loads((out / "fit.json").read_text("utf-8")))
+    assert len(fit.rounds) == 3 and fit.k == 5
+    with pytest.raises(OutputError, match="exists already"):
+        velado(recipe, "-o", out, "--engine", "loop")
+    other = tmp_path / "pt"
+    done = velado(recipe, "-o", other, "--engine", "loop", "--lang", "pt", "--format", "parquet")
+    assert "Após a rodada 3: acurácia 0," in done.stdout and (other / "rounds.parquet").exists()
+    assert "## Não prometido" in (other / "report.md").read_text("utf-8")
+    found = json.loads(velado(recipe, "-o", tmp_path / "json", "--engine", "loop", "--json").stdout)
+    assert found["rounds"] and found["rounds"][0]["round"] == 1
+    assert velado(recipe, "-o", tmp_path / "still", "--engine", "loop", "--quiet").stdout == ""
+
+
+def test_a_run_that_stops_keeps_its_history_on_disk(recipe: Path, tmp_path: Path) -> None:
+    recipe.write_text(recipe.read_text("utf-8") + "dropout = 1.0\nunmet = 2\n", "utf-8")
+    with pytest.raises(FederationStopped, match="2 rounds in a row"):
+        velado(recipe, "-o", tmp_path / "out", "--engine", "loop")
+    fit = json.loads((tmp_path / "out" / "fit.json").read_text("utf-8"))
+    assert [one["applied"] for one in fit["rounds"]] == [False, False]
+    assert "stopped early" in (tmp_path / "out" / "report.md").read_text("utf-8")
+    code = run_velado(["federate", str(recipe), "-o", str(tmp_path / "again"), "--engine", "loop"])
+    assert code == 9
+
+
+DECLARED = """
+[columns.age]
+role = "quasi"
+kind = "numeric"
+bounds = [0, 100]
+[columns.outcome]
+role = "sensitive"
+kind = "categorical"
+values = ["ill", "well"]
+"""
+
+
+def test_what_several_machines_need_is_written_with_the_commands(tmp_path: Path) -> None:
+    (tmp_path / "schema.toml").write_text(DECLARED, "utf-8")
+    recipe = tmp_path / "federation.toml"
+    text = '[data]\nschema = "schema.toml"\ntarget = "outcome"\n[anonymization]\nmethod = "mondrian"\nk = 5\n'
+    recipe.write_text(text + "[federation]\nclients = 3\n", "utf-8")
+    done = velado(recipe, "--machines", tmp_path / "m", "--address", "hub.example:9443")
+    for part in (
+        "flower-superlink",
+        "flower-supernode",
+        "flwr supernode register",
+        "flwr run",
+        "hub.example:9443",
+    ):
+        assert part in done.stdout
+    digest = re.search(r"[0-9a-f]{64}", done.stdout)[0]
+    terms = velado(tmp_path / "m" / "agreement" / "federation.toml", "--dry-run")
+    assert digest in terms.stdout and "names no table" in terms.stdout
+    said = json.loads(velado(recipe, "--machines", tmp_path / "n", "--json").stdout)
+    assert said["digest"] == digest and said["commands"]["run"][0] == "flwr"
+    with pytest.raises(SchemaError, match="names no table"):
+        velado(recipe, "-o", tmp_path / "out")
+    with pytest.raises(ParameterError, match="folder of the recipe itself"):
+        velado(recipe, "--machines", tmp_path)
+
+
+def test_mistakes_are_answered_with_the_nearest(recipe: Path, tmp_path: Path) -> None:
+    text = recipe.read_text("utf-8")
+    for old, new, hint in (
+        ('method = "mondrian"', 'method = "mondrain"', "Did you mean 'mondrian'"),
+        ("rounds = 3", "runds = 3", "Did you mean 'rounds'"),
+        ('target = "desfecho"', 'target = "desfeccho"', "Did you mean 'desfecho'"),
+        ("rounds = 3", 'model = "xgbost"', "Did you mean 'xgboost'"),
+    ):
+        recipe.write_text(text.replace(old, new), "utf-8")
+        with pytest.raises((SchemaError, ParameterError), match=hint):
+            velado(recipe, "-o", tmp_path / "out", "--dry-run")
+    with pytest.raises(ParameterError, match="--engine does not take 'ray'"):
+        velado(recipe, "--engine", "ray")
+
+
+def test_both_languages_say_the_same_things() -> None:
+    assert EN.keys() == PT.keys()
+    for key in EN:
+        places = re.compile(r"{(\w+)}")
+        assert sorted(places.findall(EN[key])) == sorted(places.findall(PT[key])), key

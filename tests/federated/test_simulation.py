@@ -1,0 +1,99 @@
+"""Flower's simulation engine: the same numbers as the loop, within loopback, nothing left behind."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("flwr", reason="federated runs need velado[federated]")
+
+from velado.anonymize.methods import Mondrian
+from velado.errors import MissingExtra, ParameterError
+from velado.federated import Federation, simulate
+from velado.federated import quiet as quiet_module
+from velado.federated.quiet import SILENT, closed_network, require_flower
+
+from .conftest import make_people
+
+
+@pytest.mark.slow
+def test_flowers_engine_gives_the_numbers_of_the_loop_within_loopback_and_leaves_nothing(
+    tmp_path: Path,
+) -> None:
+    pytest.importorskip("ray", reason="Flower's simulation runs on Ray")
+    home = tmp_path / "home"
+    home.mkdir()
+    with tempfile.TemporaryDirectory(
+        prefix="v-"
+    ) as short:  # pytest's own folder is too long for Ray's sockets
+        settings = {**os.environ, "HOME": str(home), "TMPDIR": short}
+        settings.pop("FLWR_TELEMETRY_ENABLED", None)
+        script = Path(__file__).with_name("closed_run.py")
+        done = subprocess.run(
+            [sys.executable, str(script), str(tmp_path)],
+            env=settings,
+            capture_output=True,
+            text=True,
+            timeout=400,
+        )
+    assert done.returncode == 0, done.stderr[-3000:]
+    said = json.loads(done.stdout.splitlines()[-1])
+    people = make_people(tmp_path / "again", 300)
+    for model, found in said["fits"].items():
+        federation = Federation(model=model, clients=4, rounds=3, participation=0.5, dropout=0.2)
+        loop = simulate(
+            people.csv, people.schema, Mondrian(k=3), federation, target="outcome", engine="loop"
+        ).to_dict()
+        assert found["told"] == [1, 2, 3]
+        assert found["fit"]["how"]["digest"] == loop["how"]["digest"]
+        for one, other in zip(found["fit"]["rounds"], loop["rounds"], strict=True):
+            assert one["loss"] == pytest.approx(other["loss"], abs=1e-9)
+            assert one["accuracy"] == other["accuracy"] and one["missing"] == other["missing"]
+    # 127.0.0.1 as the kernel writes it, in both families.
+    assert set(said["sockets"]) <= {"0100007F", "0000000000000000FFFF00000100007F", "0" * 24 + "01000000"}
+    assert said["sockets"], "no socket was seen: the watch does not work"
+    assert set(said["asked"]) <= {"127.0.0.1", "localhost", "::1"}
+    assert said["home"] == [] and said["temporary"] == []
+    assert said["telemetry"][0] == "0"
+    assert said["variables"]["FLWR_TELEMETRY_ENABLED"] is None and said["variables"]["FLWR_HOME"] is None
+
+
+def test_within_a_closed_network_every_switch_is_off_and_afterwards_all_is_as_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FLWR_TELEMETRY_ENABLED", "1")
+    monkeypatch.delenv("RAY_USAGE_STATS_ENABLED", raising=False)
+    with closed_network(tmp_path):
+        assert {name: os.environ[name] for name in SILENT} == SILENT
+        assert os.environ["FLWR_HOME"].startswith(str(tmp_path))
+        from flwr.supercore.telemetry import FLWR_TELEMETRY_ENABLED, EventType, event
+
+        assert FLWR_TELEMETRY_ENABLED == "0"
+        assert event(EventType.PING).result(timeout=10) == "disabled"
+    assert os.environ["FLWR_TELEMETRY_ENABLED"] == "1"
+    assert "RAY_USAGE_STATS_ENABLED" not in os.environ
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_missing_library_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quiet_module, "find_spec", lambda name: None)
+    with pytest.raises(MissingExtra, match=r"velado\[federated\]"):
+        require_flower()
+
+
+def test_the_room_is_imported_without_flower() -> None:
+    code = (
+        "import sys; sys.modules['flwr'] = None; sys.modules['ray'] = None; sys.modules['xgboost'] = None\n"
+        "from velado.federated import Federation, simulate, FederatedFit\n"
+        "import velado.federated.agreement, velado.federated.deployment, velado.federated.report\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+def test_an_unknown_engine_is_refused(people) -> None:
+    with pytest.raises(ParameterError, match="no engine 'ray'"):
+        simulate(people.table, people.schema, None, Federation(), target="outcome", engine="ray")  # type: ignore[arg-type]

@@ -1,0 +1,46 @@
+"""One small study, run once: two methods, a k that no release can keep, two seeds, two protocols."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from velado.study.evaluate.analysis import Study
+from velado.study.evaluate.run import evaluate
+
+from ..conftest import SCHEMA, STUDY, people
+
+CHANGED = (
+    STUDY.replace("k = [3, 6]", "k = [3, 6, 500]")
+    + '[metrics]\nquality = ["accuracy", "auc", "log_loss"]\n'
+    + '[analyses]\nprotocols = ["split-first", "paper-gfkmc"]\n'
+)
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the finished study."""
+    place = tmp_path_factory.mktemp("page")
+    people().write_csv(place / "people.csv")
+    (place / "schema.toml").write_text(SCHEMA, "utf-8")
+    (place / "city.csv").write_text(
+        "Aldenia;North;*\nBrumosa;North;*\nCantaro;South;*\nDorvelha;South;*\n", "utf-8"
+    )
+    (place / "study.toml").write_text(CHANGED, "utf-8")
+    return place
+
+
+@pytest.fixture(scope="session")
+def study(folder: Path) -> Study:
+    """The finished study."""
+    found = evaluate(folder / "study.toml", folder / "out", jobs=1)
+    assert found.gaps.filter(pl.col("k") == 500).height
+    return found
+
+
+@pytest.fixture(scope="session")
+def document(study: Study) -> Callable[[str], dict[str, Any]]:
+    """What the study says in a language."""
+    return lambda language="en": study.to_dict(language)  # type: ignore[arg-type]
