@@ -9,7 +9,7 @@ import typer
 
 from velado.apps.cli.commands.reproduce import reproduce
 from velado.apps.cli.options import Command
-from velado.errors import OutputError, ParameterError, TableError
+from velado.errors import MissingExtra, OutputError, ParameterError, TableError
 
 QUICK = "correlated-figure-12-adult"
 
@@ -74,7 +74,7 @@ def test_a_run_shows_published_ours_and_promise(velado, data) -> None:
     assert "Promise: none: as in the paper" in text
     found = json.loads(velado(QUICK, "--quick", "--data", data, "--json"))
     assert found["rows"][2]["published"] == "figure only"
-    assert found["rows"][2]["ours: baseline"] > 0
+    assert found["rows"][2]["ours: paper profile, baseline"] > 0
 
 
 def test_the_result_can_be_written_and_is_not_overwritten(velado, data, tmp_path) -> None:
@@ -104,3 +104,52 @@ def test_a_missing_file_or_folder_is_named(velado, data, tmp_path) -> None:
 def test_the_data_folder_may_come_from_the_environment(velado, data, monkeypatch) -> None:
     monkeypatch.setenv("VELADO_DATA", str(data))
     assert "published" in velado(QUICK, "--quick")
+
+
+def test_the_list_names_data_sets_and_speaks_portuguese(velado) -> None:
+    listed = json.loads(velado("--list", "--json"))["reproductions"]
+    (one,) = [entry for entry in listed if entry["name"] == "gfkmc-figure-6.3"]
+    assert one["data_sets"] == ["adult", "adult-hierarchies"] and len(one["needs"]) == 9
+    assert "velado data get NAME" in velado("--list")
+    assert "velado data get NOME" in velado("--list", "--lang", "pt")
+
+
+def test_missing_files_are_answered_with_the_commands_that_fetch_them(velado, tmp_path) -> None:
+    with pytest.raises(TableError) as caught:
+        velado("gfkmc-figure-6.3", "--data", tmp_path)
+    assert "adult/adult_clean.csv" in caught.value.what and "8 more" in caught.value.what
+    assert "velado data get adult` and `velado data get adult-hierarchies" in caught.value.fix
+    with pytest.raises(TableError) as caught:
+        velado("gok-figure-3-icu", "--data", tmp_path)
+    assert "icu/icu.csv" in caught.value.what
+    assert "patientMonitoring.csv" in caught.value.fix and "https://doi.org/" in caught.value.fix
+
+
+@pytest.mark.parametrize(
+    ("experiment", "library", "extra"),
+    [("gfkmc-figure-6.10", "xgboost", "ml"), ("gok-figure-3-adult", "sklearn", "ml"), ("gfkmc-figure-6.13", "flwr", "federated")],
+)  # fmt: skip
+def test_a_missing_library_is_named_with_its_extra(
+    velado, tmp_path, monkeypatch, experiment, library, extra
+) -> None:
+    from velado.federated import quiet
+    from velado.measure.models import registry
+    from velado.study.papers.layout import ADULT_FILES
+
+    for name in ADULT_FILES:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    for module in (registry, quiet):
+        there = module.find_spec
+        monkeypatch.setattr(
+            module, "find_spec", lambda name, there=there: None if name == library else there(name)
+        )
+    with pytest.raises(MissingExtra) as caught:
+        velado(experiment, "--data", tmp_path)
+    assert f"velado[{extra}]" in caught.value.fix
+
+
+def test_a_data_folder_that_is_a_file_is_said(velado, tmp_path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(ParameterError, match="is a file"):
+        velado("das-table-3", "--data", tmp_path / "file")

@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import socket
+import ssl
 import threading
 import zipfile
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -31,6 +32,8 @@ class Server(ThreadingHTTPServer):
         self.asked: list[tuple[str, str | None]] = []
         self.body = BODY
         self.ranges = True
+        self.tag = ""
+        self.go_on = threading.Event()
 
     def url(self, path: str = "/file") -> str:
         return f"http://127.0.0.1:{self.server_port}{path}"
@@ -59,6 +62,8 @@ class Handler(BaseHTTPRequestHandler):
             self.end_headers()
             return
         start = int(wanted.removeprefix("bytes=").rstrip("-")) if wanted and self.server.ranges else 0
+        if self.headers.get("If-Range", self.server.tag) != self.server.tag:
+            start = 0
         if start >= len(body):
             self.send_response(416)
             self.send_header("Content-Length", "0")
@@ -67,12 +72,18 @@ class Handler(BaseHTTPRequestHandler):
         self.send_response(206 if start else 200)
         if start:
             self.send_header("Content-Range", f"bytes {start}-{len(body) - 1}/{len(body)}")
+        if self.server.tag:
+            self.send_header("ETag", self.server.tag)
         if step != "no length":
             self.send_header("Content-Length", str(len(body) - start))
         self.end_headers()
         sent = body[start:]
         if isinstance(step, tuple):
             sent = sent[: step[0]]
+        if step == "stall":
+            self.wfile.write(sent[:1000])
+            self.server.go_on.wait(10)
+            return
         self.wfile.write(sent)
         if isinstance(step, tuple):
             self.wfile.flush()
@@ -165,6 +176,34 @@ def test_a_server_that_cannot_resume_starts_again(server, tmp_path, patience) ->
     assert (tmp_path / "some" / "where.bin").read_bytes() == BODY
 
 
+def test_a_server_that_falls_silent_half_way_is_asked_for_the_rest(server, tmp_path, waits) -> None:
+    server.script = ["stall"]
+    (done,) = get(server, tmp_path, Patience(3, 1.0, 0.3, waits.append))
+    server.go_on.set()
+    assert [wanted for _, wanted in server.asked] == [None, "bytes=1000-"] and waits == [1.0]
+    assert done.sha256 == DIGEST and (tmp_path / "some" / "where.bin").read_bytes() == BODY
+
+
+def test_pieces_of_two_versions_are_never_joined(server, tmp_path, patience) -> None:
+    server.script, server.tag = [(50_000,), (0,), (0,)], '"first"'
+    with pytest.raises(TableError, match="cut"):
+        get(server, tmp_path, patience, sha256=None)
+    # The file has changed since: the rest of the new one does not belong to the beginning of the old.
+    server.body, server.tag = BODY[::-1], '"second"'
+    get(server, tmp_path, patience, sha256=None)
+    assert (tmp_path / "some" / "where.bin").read_bytes() == BODY[::-1]
+    assert left_over(tmp_path) == [RECORD, "some/where.bin"]
+
+
+def test_a_download_of_another_form_is_not_gone_on_with(server, tmp_path, patience) -> None:
+    def refuse(data: bytes) -> bytes:
+        raise TableError("It has another form.", "It cannot be read.", "Look at it.")
+
+    with pytest.raises(TableError, match="another form"):
+        get(server, tmp_path, patience, sha256=None, prepare=refuse)
+    assert left_over(tmp_path) == []
+
+
 def test_a_part_longer_than_the_file_is_thrown_away(server, tmp_path, patience) -> None:
     server.script = [(len(BODY) - 1,), (0,), (0,)]
     with pytest.raises(TableError):
@@ -210,6 +249,58 @@ def test_an_encrypted_address_is_never_left_for_a_plain_one() -> None:
 
     with pytest.raises(TableError, match="without encryption"):
         _NoDowngrade().redirect_request(Request(), None, 302, "", {}, "http://host/file")
+
+
+def test_an_encrypted_server_that_sends_us_on_to_a_plain_one_is_not_followed(
+    server, tmp_path, patience, waits, monkeypatch
+) -> None:
+    secure = encrypted(server, tmp_path / "keys", monkeypatch)
+    server.script = [server.url("/plain")]
+    with pytest.raises(TableError, match="without encryption"):
+        fetch(data_set(f"https://127.0.0.1:{secure}/file"), tmp_path / "data", quiet, patience)
+    assert [path for path, _ in server.asked] == ["/file"] and waits == []
+    assert left_over(tmp_path / "data") == []
+
+
+def test_a_certificate_that_is_not_trusted_is_said(server, tmp_path, patience, monkeypatch) -> None:
+    secure = encrypted(server, tmp_path / "keys", monkeypatch)
+    monkeypatch.delenv("SSL_CERT_FILE")
+    with pytest.raises(TableError, match="certificate is not trusted"):
+        fetch(data_set(f"https://127.0.0.1:{secure}/file"), tmp_path / "data", quiet, patience)
+
+
+def encrypted(server, folder, monkeypatch) -> int:
+    """The same server again behind TLS, trusted for as long as the test runs; returns its port."""
+    pytest.importorskip("cryptography", reason="certificates are made by the extra velado[encrypted]")
+    import datetime
+    import ipaddress
+
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    folder.mkdir()
+    key, now = ec.generate_private_key(ec.SECP256R1()), datetime.datetime.now(datetime.UTC)
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "127.0.0.1")])
+    made = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(
+            x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), False
+        )
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), True)
+        .sign(key, hashes.SHA256())
+    )
+    form = serialization.Encoding.PEM
+    (folder / "certificate.pem").write_bytes(made.public_bytes(form))
+    plain = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    (folder / "key.pem").write_bytes(key.private_bytes(form, *plain))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(folder / "certificate.pem", folder / "key.pem")
+    monkeypatch.setenv("SSL_CERT_FILE", str(folder / "certificate.pem"))
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    return server.server_port
 
 
 @pytest.mark.parametrize("step", ["serve", "no length"])

@@ -81,7 +81,7 @@ def fetch(
         raise TableError(
             f"'{data_set.name}' cannot be fetched by velado.",
             data_set.by_hand,
-            f"Get it from {data_set.page} and put it where `velado data list` says.",
+            f"Get it from {data_set.page} and put it at '{data_set.place}' below the data folder.",
         )
     out = []
     for at, file in enumerate(data_set.files):
@@ -123,19 +123,23 @@ def _fetch(
     source = _digest(raw)
     if record.get("source", source) != source and not unchecked:
         _refuse(file, folder, "the one that was downloaded first")
-    data = raw if file.prepare is None else file.prepare(raw)
+    try:
+        data = raw if file.prepare is None else file.prepare(raw)
+    except TableError:
+        _forget(_part(file, folder))  # a whole download of something else is not worth going on with
+        raise
     found = _digest(data)
     if known is not None and found != known and not unchecked:
         _refuse(file, folder, "the one the experiments were made with")
     _write(place, data)
     _write_record(folder, file.place, {"url": file.url, "source": source, "file": found})
-    _part(file, folder).unlink(missing_ok=True)
+    _forget(_part(file, folder))
     told(1.0, place.name)
     return Fetched(file.place, found, already=False, known=known is not None)
 
 
 def _refuse(file: RemoteFile, folder: Path, expected: str) -> None:
-    _part(file, folder).unlink(missing_ok=True)
+    _forget(_part(file, folder))
     raise TableError(
         f"The checksum of the download for '{file.place}' is wrong: it is not {expected}.",
         "It was cut, changed on the way, or replaced at its source, so it was thrown away.",
@@ -167,17 +171,21 @@ def _download(file: RemoteFile, folder: Path, told: Told, patience: Patience) ->
 def _receive(file: RemoteFile, part: Path, told: Told, timeout: float) -> None:
     """What is still missing of the part file is appended to it; _Again where another attempt may help."""
     _folder(part.parent)
-    have = part.stat().st_size if part.is_file() else 0
+    have, mark = part.stat().st_size if part.is_file() else 0, _mark(part)
     headers = {"User-Agent": "velado", "Accept-Encoding": "identity"}
     if have:
         headers["Range"] = f"bytes={have}-"
+        if mark.is_file():  # the rest is wanted only of the version that the part is of
+            headers["If-Range"] = mark.read_text("utf-8")
     request = urllib.request.Request(file.url, headers=headers)
     try:
         with urllib.request.build_opener(_NoDowngrade).open(request, timeout=timeout) as answer:
             if answer.status == 206 and not _starts_at(answer, have):
-                part.unlink(missing_ok=True)  # another piece than was asked for
+                _forget(part)  # another piece than was asked for
                 raise _Again("the file has changed")
             start = have if answer.status == 206 else 0
+            if not start:
+                _keep_version(mark, answer)
             stated = answer.headers.get("Content-Length")
             total = start + int(stated) if stated is not None and stated.isdigit() else None
             if total is not None and total > file.most_bytes:
@@ -185,7 +193,7 @@ def _receive(file: RemoteFile, part: Path, told: Told, timeout: float) -> None:
             size = _append(answer, part, start, total, file, told)
     except urllib.error.HTTPError as error:
         if error.code == 416:  # what we have is not a beginning of what there is now
-            part.unlink(missing_ok=True)
+            _forget(part)
             raise _Again("the file has changed") from None
         if error.code in _TRANSIENT:
             raise _Again(f"HTTP {error.code}") from None
@@ -203,11 +211,11 @@ def _receive(file: RemoteFile, part: Path, told: Told, timeout: float) -> None:
 def _append(answer: Any, part: Path, start: int, total: int | None, file: RemoteFile, told: Told) -> int:
     size = start
     with _opened(part, start) as out:
-        while chunk := answer.read(_CHUNK):
+        while chunk := answer.read1(_CHUNK):  # what has come, so that a silent server costs nothing of it
             size += len(chunk)
             if size > file.most_bytes:
                 out.close()
-                part.unlink(missing_ok=True)
+                _forget(part)
                 raise _too_large(file)
             try:
                 out.write(chunk)
@@ -224,6 +232,25 @@ def _opened(part: Path, start: int) -> BinaryIO:
     except OSError as error:
         raise _unwritable(part.name, error) from None
     return out
+
+
+def _mark(part: Path) -> Path:
+    """Where it is kept which version of the file a part is of."""
+    return part.with_suffix(".version")
+
+
+def _keep_version(mark: Path, answer: Any) -> None:
+    tag = str(answer.headers.get("ETag") or "")
+    # A weak tag may stand for other bytes; it cannot join two pieces.
+    if tag.startswith('"') and len(tag) < 200 and tag.isascii():
+        mark.write_text(tag, "utf-8")
+    else:
+        mark.unlink(missing_ok=True)
+
+
+def _forget(part: Path) -> None:
+    part.unlink(missing_ok=True)
+    _mark(part).unlink(missing_ok=True)
 
 
 def _starts_at(answer: Any, have: int) -> bool:

@@ -1,31 +1,39 @@
 """Where the papers' data sets are published, where their files belong below the data folder, and their checksums.
 
-Addresses and pure functions only; `data/fetch.py` does the downloading. Where the published file is not the one the
-experiments read (no header, other separators, rows with blanks), *prepare* turns its bytes into that one.
+Addresses only; `data/fetch.py` does the downloading. Where the published file is not the one the experiments read,
+*prepare* (of `data/published.py`) turns its bytes into that one. A checksum is known where the reference tables are what
+comes out; elsewhere the first download's is recorded, and later ones are held against it.
 """
 
 from __future__ import annotations
 
 import difflib
-import io
-import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from velado.errors import ParameterError, TableError
+from velado.data.published import (
+    activities,
+    adult,
+    bicycles,
+    cars,
+    clients,
+    contraceptive,
+    fires,
+    frailty,
+    houses,
+    mammographic,
+    wine,
+)
+from velado.errors import ParameterError
 
 Prepare = Callable[[bytes], bytes]
 _MEGABYTE = 1 << 20
 _UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases"
 _ARX = "https://raw.githubusercontent.com/arx-deidentifier/arx/master/data"
 _PHYSIONET = "https://physionet.org/files/wearable-exercise-frailty/1.0.0"
-_ADULT = (
-    "age,workclass,final_weight,education,education_num,marital_status,occupation,relationship,race,sex,"
-    "capital_gain,capital_loss,hours_per_week,native_country,income"
-)
-_CMC = "ID;age;Weducation;Heducation;children;religion;working;occupation;solindex;exposure;method"
-_MGM = "ID;bi_rads_assessment;age;shape;margin;density;severity"
-_WEF = ("ID", "Age", "Gender", "Height(cm)", "Weight(kg)")
+_HOUSING = "https://raw.githubusercontent.com/ageron/handson-ml2/master/datasets/housing/housing.csv"
+_CLIENTS = "https://huggingface.co/datasets/scikit-learn/credit-card-clients/resolve/main/UCI_Credit_Card.csv"
+"""The same table as UCI's spreadsheet."""
 
 
 @dataclass(frozen=True)
@@ -45,106 +53,19 @@ class RemoteFile:
 
 @dataclass(frozen=True)
 class DataSet:
-    """A data set by name; without *files* it has to be fetched by hand from *page*, for the reason given."""
+    """A data set by name; without *files* it has to be fetched by hand from *page*, as told, and put at *place*."""
 
     name: str
     title: str
     page: str
     files: tuple[RemoteFile, ...] = ()
     by_hand: str = ""
+    place: str = ""
 
     @property
     def places(self) -> tuple[str, ...]:
         """Where its files belong below the data folder."""
-        return tuple(file.place for file in self.files)
-
-
-def _lines(data: bytes) -> list[str]:
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError:
-        raise _unexpected() from None
-    return [line.strip() for line in text.splitlines() if line.strip()]
-
-
-def _rows(data: bytes, width: int) -> list[list[str]]:
-    rows = [[cell.strip() for cell in line.split(",")] for line in _lines(data)]
-    if not rows or any(len(row) != width for row in rows):
-        raise _unexpected()
-    return rows
-
-
-def _unexpected() -> TableError:
-    return TableError(
-        "The downloaded file does not have the form it had when velado was made.",
-        "The experiments could not read it.",
-        "Look at the data set's page (`velado data list`), and put the file in its place by hand.",
-    )
-
-
-def _text(header: str, rows: Sequence[Sequence[str]], separator: str) -> bytes:
-    return "\n".join([header, *(separator.join(row) for row in rows), ""]).encode()
-
-
-def adult(data: bytes) -> bytes:
-    """The people of `adult.data` without a blank, with a header; capital gains are written with a decimal, as always."""
-    rows = [row for row in _rows(data, 15) if "?" not in row]
-    return _text(_ADULT, [[*row[:10], f"{row[10]}.0", *row[11:]] for row in rows], ",")
-
-
-def contraceptive(data: bytes) -> bytes:
-    """The rows of `cmc.data`, numbered, with a header."""
-    return _text(_CMC, [[str(at), *row] for at, row in enumerate(_rows(data, 10), start=1)], ";")
-
-
-def mammographic(data: bytes) -> bytes:
-    """The rows of `mammographic_masses.data` without a blank, each with its number in that file, with a header."""
-    numbered = [[str(at), *row] for at, row in enumerate(_rows(data, 6), start=1)]
-    return _text(_MGM, [row for row in numbered if "?" not in row], ";")
-
-
-def frailty(data: bytes) -> bytes:
-    """Number, age, gender, height and weight of the patients of `subject-info.csv`."""
-    lines = _lines(data.removeprefix(b"\xef\xbb\xbf"))
-    separator = max(",;\t", key=lines[0].count) if lines else ","
-    rows = [[cell.strip().strip('"') for cell in line.split(separator)] for line in lines]
-    places = {name.replace(" ", ""): at for at, name in enumerate(rows[0])} if rows else {}
-    if not rows or any(name not in places for name in _WEF) or any(len(row) != len(rows[0]) for row in rows):
-        raise _unexpected()
-    chosen = [[row[places[name]] for name in _WEF] for row in rows[1:]]
-    return _text(",".join(_WEF), chosen, ",")
-
-
-def wine(data: bytes) -> bytes:
-    """`winequality-white.csv` with commas and without quotes."""
-    return data.replace(b'"', b"").replace(b";", b",").replace(b"\r\n", b"\n")
-
-
-def activities(data: bytes) -> bytes:
-    """The 561 features and the activity of every record of HAPT, training and test part one below the other."""
-    parts = []
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            for part in ("Train", "Test"):
-                features = _member(archive, f"{part}/X_{part.lower()}.txt")
-                labels = _member(archive, f"{part}/y_{part.lower()}.txt")
-                if not features or len(features) != len(labels):
-                    raise _unexpected()
-                parts += [[*row.split(), label] for row, label in zip(features, labels, strict=True)]
-    except (zipfile.BadZipFile, KeyError):
-        raise _unexpected() from None
-    width = len(parts[0])
-    if any(len(row) != width for row in parts):
-        raise _unexpected()
-    header = ",".join([*(f"feature_{at}" for at in range(1, width)), "activity"])
-    return _text(header, parts, ",")
-
-
-def _member(archive: zipfile.ZipFile, name: str) -> list[str]:
-    # An archive may claim little and unpack to much: what it would become is looked at before it is opened.
-    if archive.getinfo(name).file_size > 256 * _MEGABYTE:
-        raise _unexpected()
-    return _lines(archive.read(name))
+        return tuple(file.place for file in self.files) if self.files else (self.place,)
 
 
 _HIERARCHIES = {
@@ -158,7 +79,6 @@ _HIERARCHIES = {
     "sex": "537d23f7b6969b916b5a5490eb1b32c273fefdc62ca050a7a813e23bbf3b78b2",
     "workclass": "106f420349bf0071dbb25371795a78799edf24a64c3424619d563c3990ee8d02",
 }
-_PREPARED = "It is published as a spreadsheet or in parts; the experiments read one CSV file made of it."
 DATA_SETS: tuple[DataSet, ...] = (
     DataSet(
         "adult",
@@ -248,21 +168,43 @@ DATA_SETS: tuple[DataSet, ...] = (
     ),
     DataSet(
         "cahousing",
-        "California housing: 20,640 block groups, at uci/cahousing.csv",
+        "California housing: 20,640 block groups",
         "https://www.openml.org/d/43939",
-        by_hand=_PREPARED,
+        (RemoteFile(_HOUSING, "uci/cahousing.csv", None, houses),),
     ),
     DataSet(
         "ccc",
-        "Credit-card clients: 30,000, at uci/credit_card_clients.csv",
+        "Credit-card clients: 30,000",
         "https://archive.ics.uci.edu/dataset/350/default+of+credit+card+clients",
-        by_hand=_PREPARED,
+        (RemoteFile(_CLIENTS, "uci/credit_card_clients.csv", None, clients),),
+    ),
+    DataSet(
+        "auto-mpg",
+        "Auto MPG: 392 cars whose power is known",
+        "https://archive.ics.uci.edu/dataset/9/auto+mpg",
+        (RemoteFile(f"{_UCI}/auto-mpg/auto-mpg.data", "regression/auto-mpg.csv", None, cars),),
+    ),
+    DataSet(
+        "bike",
+        "Bike Sharing: 17,379 hours",
+        "https://archive.ics.uci.edu/dataset/275/bike+sharing+dataset",
+        (RemoteFile(f"{_UCI}/00275/Bike-Sharing-Dataset.zip", "regression/bike_hour.csv", None, bicycles),),
+    ),
+    DataSet(
+        "forest-fires",
+        "Forest Fires: 517",
+        "https://archive.ics.uci.edu/dataset/162/forest+fires",
+        (RemoteFile(f"{_UCI}/forest-fires/forestfires.csv", "regression/forestfires.csv", None, fires),),
     ),
     DataSet(
         "icu",
-        "Traffic of an intensive care unit, at icu/icu.csv",
+        "Traffic of an intensive care unit (Hussain et al. 2021)",
         "https://doi.org/10.3390/s21093025",
-        by_hand="Its authors hand it out after registration.",
+        by_hand=(
+            "Its authors hand out three files after registration, Attack.csv, environmentMonitoring.csv and "
+            "patientMonitoring.csv; put their rows one below the other under one header into 'icu/icu.csv'."
+        ),
+        place="icu/icu.csv",
     ),
 )
 
@@ -279,3 +221,8 @@ def data_set_named(name: str) -> DataSet:
         "Only those whose source is known can be fetched.",
         f"Did you mean '{near[0]}'?" if near else "See `velado data list`.",
     )
+
+
+def data_set_of(place: str) -> DataSet | None:
+    """The data set whose file belongs at *place* below the data folder; None where none does."""
+    return next((one for one in DATA_SETS if place in one.places), None)

@@ -50,8 +50,11 @@ def test_folds_that_are_not_shuffled_spoil_what_is_easy_to_learn() -> None:
     data = encode(read_table(frame.select("x"), numeric_schema("x")))
     labels = np.array([(x // 2) % 2 for x, _ in rows], dtype=np.int64)
     coded = gok_code.Coded(gok_code.Partition.of(frame["x"].to_numpy()), np.zeros(400, dtype=bool))
-    truth, answers = gok_code.asked_in_unshuffled_folds(data, coded, labels, 2, DecisionTree(leaf=1))
+    truth, answers = gok_code.asked_in_folds(data, coded, labels, 2, DecisionTree(leaf=1))
     assert truth.size == 400 and accuracy(truth, answers) < 0.7
+    # Shuffled, and nothing else changed, it is learned.
+    truth, answers = gok_code.asked_in_folds(data, coded, labels, 2, DecisionTree(leaf=1), seeded(0))
+    assert truth.size == 400 and accuracy(truth, answers) > 0.95
 
 
 def test_nothing_to_learn_from_gives_the_majority(mgm) -> None:
@@ -59,7 +62,7 @@ def test_nothing_to_learn_from_gives_the_majority(mgm) -> None:
 
     labels = np.array([1] * 600 + [0] * 230, dtype=np.int64)
     made = gok_code.top_down(mgm, 5, seeded(0))
-    truth, answers = gok_code.asked_in_unshuffled_folds(mgm, made, labels, 2, GaussianNB())
+    truth, answers = gok_code.asked_in_folds(mgm, made, labels, 2, GaussianNB())
     assert set(answers) == {1} and accuracy(truth, answers) == pytest.approx(600 / 830)
 
 
@@ -77,10 +80,22 @@ def test_a_figure_on_mgm_shows_both_ways_to_ask(data_folder) -> None:
     assert [row["method"] for row in rows[:2]] == ["majority class", "original data"]
     majority, original = (row["ours: measured honestly"] for row in rows[:2])
     for row in rows[2:]:
-        assert majority < row["ours: measured honestly"] <= original + 0.05
+        assert majority < row["ours: measured honestly"] <= original + 0.08
         assert "(ICU)" in row["published"]
     assert sum(row["records published raw, paper profile"] for row in rows[2:] if row["k"] == "50") > 0
-    assert "Why they differ:" in found.note
+    # The sentence is made of the table's own numbers.
+    last = next(row for row in rows if (row["k"], row["method"]) == ("50", "GOK-Privacy"))
+    assert "Why they differ: at k = 50" in found.note
+    for column in ("ours: paper profile", "ours: paper profile, folds shuffled", "ours: measured honestly"):
+        assert f"{last[column]:.3f}" in found.note
+    assert "cuts 'age' alone" in found.note
+
+
+def test_figures_made_together_are_those_made_one_by_one(data_folder) -> None:
+    alone = reproduction_named("gok-figure-6-cmc")
+    together = alone.together(data_folder, silent, True)
+    assert set(together) == {f"gok-figure-{number}-cmc" for number in range(3, 13)}
+    assert together["gok-figure-6-cmc"] == alone.carry_out(data_folder, silent, quick=True)
 
 
 def test_the_icu_data_is_read_when_the_user_has_it(tmp_path) -> None:
@@ -102,8 +117,6 @@ def test_the_icu_data_is_read_when_the_user_has_it(tmp_path) -> None:
         }
     ).write_csv(tmp_path / "icu" / "icu.csv")
     (data_set,) = [one for one in DATA_SETS if one.name == "icu"]
-    found = gok.figure(
-        tmp_path, silent, data_set=data_set, model=gok.DecisionTree(), score=gok.accuracy, quick=False
-    )
+    found = gok.figures(tmp_path, silent, data_set, False, (4,))[4]
     assert found.rows[2][2] == "0.90 to 0.95"
     assert len(found.rows) == 2 + 4 * 3

@@ -15,6 +15,8 @@ EN = {
     "data_by_hand": "by hand",
     "data_fetched": "{place}: fetched, SHA-256 {digest}",
     "data_already": "{place}: there already",
+    "reproduce_data": "data",
+    "reproduce_hint": "`velado data get NAME` fetches data; `velado data list` says what is there.",
     "data_recorded": "Its checksum was not known; later downloads will be compared with this one.",
 }
 
@@ -31,5 +33,7 @@ PT = {
     "data_by_hand": "à mão",
     "data_fetched": "{place}: baixado, SHA-256 {digest}",
     "data_already": "{place}: já está lá",
+    "reproduce_data": "dados",
+    "reproduce_hint": "`velado data get NOME` baixa os dados; `velado data list` diz o que já está lá.",
     "data_recorded": "Sua soma de verificação não era conhecida; os próximos downloads serão comparados com este.",
 }

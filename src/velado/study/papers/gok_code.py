@@ -72,15 +72,22 @@ def mondrian(data: EncodedTable, k: int, random: np.random.Generator) -> Coded:
     return Coded(Partition.of(of_code[column.codes]), np.zeros(data.rows, dtype=np.bool_))
 
 
-def asked_in_unshuffled_folds(
-    data: EncodedTable, coded: Coded, labels: IntVector, classes: int, model: Model
+def asked_in_folds(
+    data: EncodedTable,
+    coded: Coded,
+    labels: IntVector,
+    classes: int,
+    model: Model,
+    shuffle: np.random.Generator | None = None,
 ) -> tuple[IntVector, IntVector]:
     """(truth, answers) of two folds that are not shuffled, over rows in the order of their clusters.
 
-    Features are the published texts numbered in the order of the alphabet and scaled to [0, 1], all rows together,
+    With *shuffle* the rows are mixed first, which is all that is changed. Features are the published texts numbered in the order of the alphabet and scaled to [0, 1], all rows together,
     as there: an interval becomes the place of its text among the others.
     """
     order = np.argsort(coded.partition.labels, kind="stable")
+    if shuffle is not None:
+        order = shuffle.permutation(order)
     features = _texts_as_numbers(data, coded.partition)[order]
     truth = labels[order]
     second = np.zeros(truth.size, dtype=np.bool_)

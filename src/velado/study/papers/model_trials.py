@@ -58,18 +58,26 @@ class Trial:
         """Some rows of the table."""
         return self.table.with_frame(self.table.frame[rows])
 
-    def all_then_split(self, method: Method, model: Model) -> Asked:
-        """Anonymize every row, then split: taught and asked with published cells."""
-        published = anonymize(self.table, self.table.schema, method).frame
-        encoder = fit_encoder(self.part(self.train), self.target)
-        return _ask(encoder, published[self.train], published[self.test], model)
+    def published(self, method: Method) -> pl.DataFrame:
+        """Every row as *method* publishes it, anonymized before any split."""
+        return anonymize(self.table, self.table.schema, method).frame
 
-    def on_true_rows(self, method: Method | None, model: Model) -> Asked:
-        """Split, anonymize the training part only, ask about true rows; without a method, teach with true rows too."""
+    def taught(self, method: Method) -> pl.DataFrame:
+        """The training part as *method* publishes it, the test part never seen."""
         train = self.part(self.train)
-        encoder = fit_encoder(train, self.target)
-        taught = train.frame if method is None else anonymize(train, train.schema, method).frame
-        return _ask(encoder, taught, self.table.frame[self.test], model)
+        return anonymize(train, train.schema, method).frame
+
+    def all_then_split(self, published: pl.DataFrame, model: Model) -> Asked:
+        """Taught with one part of the *published* rows and asked about the other."""
+        return _ask(self._encoder(), published[self.train], published[self.test], model)
+
+    def on_true_rows(self, taught: pl.DataFrame | None, model: Model) -> Asked:
+        """Taught with a release of the training part, or with its true rows; asked about the true test part."""
+        train = self.part(self.train).frame if taught is None else taught
+        return _ask(self._encoder(), train, self.table.frame[self.test], model)
+
+    def _encoder(self) -> Encoder:
+        return fit_encoder(self.part(self.train), self.target)
 
 
 def stratified(
@@ -91,5 +99,7 @@ def _ask(encoder: Encoder, taught: pl.DataFrame, asked: pl.DataFrame, model: Mod
         encoder.features(asked, "whole"),
         len(encoder.classes),
         seed=0,
+        # Scaled by what a release still varies in, a true row would lie outside all that was learned from.
+        ranges=encoder.ranges,
     )
     return Asked(encoder.labels(asked), answers, encoder.classes)

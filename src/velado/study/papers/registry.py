@@ -6,13 +6,14 @@ A module has a tuple `REPRODUCTIONS`. To add one: write it there, and list its m
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from velado.anonymize.goal import Progress
+from velado.data.sources import data_set_of
 from velado.errors import ParameterError, TableError
 
 Cell = str | int | float | None
@@ -21,6 +22,7 @@ MODULES: tuple[str, ...] = (
     "velado.study.papers.das",
     "velado.study.papers.gfkmc",
     "velado.study.papers.gfkmc_models",
+    "velado.study.papers.gfkmc_federated",
     "velado.study.papers.gok",
     "velado.study.papers.regression",
 )
@@ -46,11 +48,15 @@ class Reproduced:
 
 
 Run = Callable[[Path, Progress], Reproduced]
+Together = Callable[[Path, Progress, bool], Mapping[str, Reproduced]]
 
 
 @dataclass(frozen=True)
 class Reproduction:
-    """One table or figure of *source*. *needs* are files below the data folder; *quick* a shorter run, where there is one."""
+    """One table or figure of *source*. *needs* are files below the data folder; *quick* a shorter run, where there is one.
+
+    *together* makes this one and all that share its work, by name, for whoever wants several (given True: quickly).
+    """
 
     name: str
     source: str
@@ -58,17 +64,33 @@ class Reproduction:
     needs: tuple[str, ...]
     run: Run
     quick: Run | None = None
+    together: Together | None = None
 
     def carry_out(self, data: Path, progress: Progress, quick: bool = False) -> Reproduced:
         """The result, from the files below *data*; says which file is missing and where to put it."""
-        missing = [name for name in self.needs if not (data / name).is_file()]
-        if missing:
-            raise TableError(
-                f"'{self.name}' needs {', '.join(missing)}, which the data folder does not hold.",
-                "The paper's own data is not part of velado.",
-                f"Put the file at '{missing[0]}' below the data folder, and name that folder by --data or VELADO_DATA.",
-            )
+        self.check_data(data)
         return (self.quick if quick and self.quick is not None else self.run)(data, progress)
+
+    def check_data(self, data: Path) -> None:
+        """Every file it needs is below *data*, or an error names those that are not and how to get the first."""
+        missing = [name for name in self.needs if not (data / name).is_file()]
+        if not missing:
+            return
+        homes = [data_set_of(name) for name in missing]
+        known = list(dict.fromkeys(f"`velado data get {home.name}`" for home in homes if home and home.files))
+        first = homes[0]
+        if known:
+            how = f"Run {' and '.join(known)}, or put the files there by hand."
+        elif first is not None:
+            how = f"{first.by_hand} Its page is {first.page}."
+        else:
+            how = "Put it there, or name another folder by --data or VELADO_DATA."
+        several = f" and {len(missing) - 1} more file(s)" if len(missing) > 1 else ""
+        raise TableError(
+            f"'{self.name}' needs '{missing[0]}'{several} below the data folder, which does not hold it.",
+            "The papers' data is not part of velado.",
+            how,
+        )
 
 
 def reproductions() -> tuple[Reproduction, ...]:

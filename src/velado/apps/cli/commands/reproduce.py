@@ -11,6 +11,7 @@ import typer
 from velado.apps.cli import options as flags
 from velado.apps.cli import show
 from velado.apps.cli.waiting import waiting
+from velado.apps.cli.words import say
 from velado.errors import OutputError, ParameterError
 
 
@@ -54,7 +55,7 @@ def reproduce(
 
     tongue = flags.language(lang)
     if listed or name is None:
-        _list(listed, as_json)
+        _list(listed, as_json, tongue)
         return
     chosen = reproduction_named(name)
     folder = _folder(data) if chosen.needs or data is not None else Path()
@@ -89,7 +90,7 @@ def reproduce(
         show.line(f"Promise: {found.promise}. Source: {chosen.source}.")
 
 
-def _list(asked: bool, as_json: bool) -> None:
+def _list(asked: bool, as_json: bool, tongue: str) -> None:
     from velado.study.papers.registry import reproductions
 
     if not asked:
@@ -103,12 +104,29 @@ def _list(asked: bool, as_json: bool) -> None:
         show.as_json(
             {
                 "reproductions": [
-                    {"name": r.name, "title": r.title, "source": r.source, "needs": r.needs} for r in known
+                    {
+                        "name": r.name,
+                        "title": r.title,
+                        "source": r.source,
+                        "needs": r.needs,
+                        "data_sets": _data_sets(r.needs),
+                    }
+                    for r in known
                 ]
             }
         )
         return
-    show.table("", ("name", "what", "needs"), [(r.name, r.title, ", ".join(r.needs)) for r in known])
+    rows = [(r.name, r.title, ", ".join(_data_sets(r.needs))) for r in known]
+    show.table("", [say(tongue, key) for key in ("data_name", "data_what", "reproduce_data")], rows)
+    show.line(say(tongue, "reproduce_hint"))
+
+
+def _data_sets(needs: tuple[str, ...]) -> list[str]:
+    """The names of the data sets these files belong to; the file itself where it belongs to none."""
+    from velado.data.sources import data_set_of
+
+    homes = [(data_set_of(place), place) for place in needs]
+    return list(dict.fromkeys(place if home is None else home.name for home, place in homes))
 
 
 def _folder(data: Path | None) -> Path:
@@ -121,8 +139,8 @@ def _folder(data: Path | None) -> Path:
         )
     if not named.is_dir():
         raise ParameterError(
-            "The data folder does not exist.",
+            f"The data folder '{named.name}' does not exist, or is a file.",
             "The papers' files are looked for below it.",
-            "Check --data or VELADO_DATA.",
+            "Check --data or VELADO_DATA, or make it with `velado data get NAME --data DIR`.",
         )
     return named
