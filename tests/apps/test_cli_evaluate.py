@@ -2,6 +2,10 @@
 
 import json
 import re
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -71,6 +75,7 @@ def test_a_study_is_written_and_said(study: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     done = velado(study, "-o", out, "--jobs", 1)
     assert "mondrian, k = 5" in done.stdout and "results.parquet" in done.stdout
+    assert "The page to decide from, for a browser" in done.stdout and done.stderr == ""
     names = {path.name for path in out.iterdir()}
     assert {"results.parquet", "study.json", "study.md", "cells"} <= names
     found = json.loads(velado(study, "-o", out, "--json").stdout)
@@ -78,6 +83,51 @@ def test_a_study_is_written_and_said(study: Path, tmp_path: Path) -> None:
     assert "configuração" in velado(study, "-o", out, "--lang", "pt").stdout
     assert "Avaliação de hospital.csv" in (out / "study.md").read_text("utf-8")
     assert velado(study, "-o", out, "--quiet").stdout == ""
+
+
+def test_damaged_cells_are_counted_in_the_plan_and_when_they_are_computed_again(
+    study: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    velado(study, "-o", out, "--jobs", 1)
+    cells = sorted((out / "cells").iterdir())[:2]
+    for path in cells:
+        path.write_bytes(path.read_bytes()[:-1] + b"?")
+    assert "2 stored cell(s) were damaged" in velado(study, "-o", out, "--dry-run").stdout
+    assert "2 célula(s)" in velado(study, "-o", out, "--dry-run", "--lang", "pt").stdout
+    done = velado(study, "-o", out, "--json", "--jobs", 1)
+    assert "2 stored cell(s) were damaged" in done.stderr
+    assert json.loads(done.stdout)["cells"] == {"planned": 5, "done": 5, "gaps": 0}
+    assert velado(study, "-o", out, "--json", "--jobs", 1).stderr == ""
+
+
+def test_a_dry_run_refuses_the_folders_that_a_run_refuses(study: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    for out, words in ((tmp_path / "file", "cannot be used"), (tmp_path, "not of a study")):
+        with pytest.raises(OutputError, match=words):
+            velado(study, "-o", out, "--dry-run")
+
+
+@pytest.mark.parametrize(("lang", "words"), [("en", "finished cells are kept"), ("pt", "ficam guardadas")])
+def test_an_interrupted_study_says_that_what_it_has_is_kept(
+    study: Path, tmp_path: Path, lang: str, words: str
+) -> None:
+    text = study.read_text("utf-8").replace("seeds = [0]", f"seeds = {list(range(200))}")
+    study.write_text(text, "utf-8")
+    out = tmp_path / "out"
+    code = "import sys; from velado.apps.cli.app import run; sys.exit(run(sys.argv[1:]))"
+    line = ["evaluate", str(study), "-o", str(out), "--jobs", "1", "--lang", lang]
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *line], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    deadline = time.monotonic() + 240
+    while not (out / "cells").is_dir() or not any((out / "cells").glob("*.cell")):
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert words in said and "Traceback" not in said
 
 
 def test_a_study_in_which_no_release_could_be_made_fails_with_its_code(study: Path, tmp_path: Path) -> None:

@@ -68,15 +68,30 @@ def test_a_fit_is_written_and_said_with_its_promise(recipe: Path, tmp_path: Path
     assert {path.name for path in out.iterdir()} == {"fit.json", "rounds.csv", "report.md", "model.npz"}
     fit = FederatedFit.from_dict(json.loads((out / "fit.json").read_text("utf-8")))
     assert len(fit.rounds) == 3 and fit.k == 5
-    with pytest.raises(OutputError, match="exists already"):
+    with pytest.raises(OutputError, match="exists already") as raised:
         velado(recipe, "-o", out, "--engine", "loop")
+    assert "--force" not in str(raised.value) and "release" not in str(raised.value)
     other = tmp_path / "pt"
     done = velado(recipe, "-o", other, "--engine", "loop", "--lang", "pt", "--format", "parquet")
+    assert "Promessa (garantida): As linhas de treino" in done.stdout
+    assert "cliente 4" in done.stdout and "client 4" not in done.stdout
     assert "Após a rodada 3: acurácia 0," in done.stdout and (other / "rounds.parquet").exists()
     assert "## Não prometido" in (other / "report.md").read_text("utf-8")
     found = json.loads(velado(recipe, "-o", tmp_path / "json", "--engine", "loop", "--json").stdout)
     assert found["rounds"] and found["rounds"][0]["round"] == 1
     assert velado(recipe, "-o", tmp_path / "still", "--engine", "loop", "--quiet").stdout == ""
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_anything_is_trained(
+    recipe: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("", "utf-8")
+    # The table is not there: what is checked first is what the error is about.
+    recipe.write_text(recipe.read_text("utf-8").replace("table = ", 'table = "absent" #'), "utf-8")
+    for folder in (tmp_path / "file" / "out", tmp_path / "file"):
+        with pytest.raises(OutputError):
+            velado(recipe, "-o", folder)
+    assert {path.name for path in tmp_path.iterdir()} == {"file", recipe.name}
 
 
 def test_a_run_that_stops_keeps_its_history_on_disk(recipe: Path, tmp_path: Path) -> None:

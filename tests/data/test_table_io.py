@@ -10,7 +10,7 @@ import pytest
 
 from velado.data.encode import encode
 from velado.data.folders import count_formulas, csv_bytes, write_file, write_folder
-from velado.data.io import parse_csv, read_schema, read_table, to_frame
+from velado.data.io import parse_csv, read_schema, read_table, read_toml, to_frame
 from velado.data.schema import Schema
 from velado.data.table import Table
 from velado.data.visible import visible_groups, wildcard_sizes
@@ -295,3 +295,9 @@ def test_the_repr_of_a_table_shows_no_cell():
         and "secret" not in repr(encode(table))
         and "secret" not in repr(encode(table).columns[0])
     )
+
+
+def test_a_byte_order_mark_before_a_toml_file_is_passed_over(tmp_path):
+    file = tmp_path / "study.toml"
+    file.write_bytes(b"\xef\xbb\xbf[data]\ntarget = 'x'\n")
+    assert read_toml(file, SchemaError, "study") == {"data": {"target": "x"}}

@@ -7,18 +7,6 @@ import threading
 import time
 from pathlib import Path
 
-asked: set[str] = set()
-
-
-def _watch(name: str, arguments: tuple) -> None:
-    if name == "socket.connect" and isinstance(arguments[1], tuple):
-        asked.add(str(arguments[1][0]))
-    elif name in ("socket.getaddrinfo", "urllib.Request"):
-        asked.add(str(arguments[0]))
-
-
-sys.addaudithook(_watch)
-
 
 def _family(root: int) -> set[int]:
     parents = {}
@@ -102,7 +90,6 @@ def main() -> None:
             {
                 "fits": fits,
                 "sockets": sorted(found),
-                "asked": sorted(asked),
                 "home": os.listdir(os.environ["HOME"]),
                 "variables": variables,
                 "telemetry": [telemetry.FLWR_TELEMETRY_ENABLED, telemetry.state["source"]],

@@ -53,11 +53,27 @@ def test_a_recipe_is_read_and_comes_back_without_its_table() -> None:
         (changed("data", target=""), "has no 'target'"),
         (changed("data", features="age"), "not a list of texts"),
         ({**GOOD, "data": 3}, "is not a table"),
+        (changed("data", features=[]), "or it is empty"),
+        (changed("data", table=3), "'table' in .data. is no text"),
+        (changed("anonymization", guarantees=3), "an entry without a name"),
+        (changed("anonymization", guarantees=[{"name": ["a"]}]), "an entry without a name"),
+        (changed("anonymization", guarantees="l-diversty"), "Did you mean 'l-diversity'"),
+        (changed("anonymization", seed=2**70), "no whole number"),
+        (changed("models", widest="a"), "'widest' in .models. has the wrong type"),
+        (changed("models", widest=-1), "at least 2"),
+        (changed("federation", penalty=float("inf")), "not a finite number"),
+        (changed("federation", alpha=float("inf")), "not a finite number"),
+        (changed("federation", test_share="a"), "'test_share' of the federation is not a number"),
     ],
 )
 def test_a_mistake_is_one_clear_error(document, hint: str) -> None:
     with pytest.raises((SchemaError, ParameterError), match=hint):
         Recipe.from_dict(document)
+
+
+def test_one_guarantee_may_be_named_without_a_list() -> None:
+    made = Recipe.from_dict(changed("anonymization", guarantees="l-diversity"))
+    assert [one.name for one in made.locally.guarantees] == ["l-diversity"]
 
 
 def test_a_target_that_is_not_in_the_schema_is_named(people) -> None:

@@ -207,6 +207,13 @@ def _broken(trees: Trees) -> dict[str, dict]:
         "wrong size": {**good, "trees": good["trees"] + 1},
         "half": {key: value for key, value in good.items() if key != "links"},
         "short": {**good, "numbers": good["numbers"][:, 1:]},
+        "half a node": {**good, "trees": good["trees"] + [0.7, 0, 0]},
+        "half a group": {**good, "trees": good["trees"] + [0, 0.5, 0]},
+        "endless size": {**good, "trees": good["trees"] * 0 + [1e300, 0, 1]},
+        "no whole links": {**good, "links": good["links"].astype(np.float64)},
+        "links beyond 32 bits": {**good, "links": good["links"].astype(np.int64) + 2**32},
+        "huge leaf": {**good, "numbers": np.where([[False], [True]], np.float32(3e38), good["numbers"])},
+        "one row": {**good, "links": good["links"].ravel()},
     }
 
 
@@ -222,6 +229,13 @@ def _broken(trees: Trees) -> dict[str, dict]:
         "wrong size",
         "half",
         "short",
+        "half a node",
+        "half a group",
+        "endless size",
+        "no whole links",
+        "links beyond 32 bits",
+        "huge leaf",
+        "one row",
     ],
 )
 def test_trees_that_would_loop_or_point_outside_are_refused(which: str) -> None:

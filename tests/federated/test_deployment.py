@@ -51,8 +51,9 @@ def test_the_folder_holds_the_agreement_the_app_and_the_commands_and_no_table(tm
         assert part in (folder / "START.md").read_text("utf-8")
     with pytest.raises(OutputError, match="exists already"):
         write_deployment(people.folder / "federation.toml", folder, "hub.example:9443")
-    with pytest.raises(ParameterError, match="not HOST:PORT"):
-        write_deployment(people.folder / "federation.toml", tmp_path / "other", "hub")
+    for address in ("hub", "hub:0", "hub:99999"):
+        with pytest.raises(ParameterError, match="not HOST:PORT"):
+            write_deployment(people.folder / "federation.toml", tmp_path / "other", address)
 
 
 def test_what_the_schema_leaves_open_stops_before_anything_is_written(tmp_path: Path) -> None:

@@ -146,7 +146,7 @@ def test_a_client_with_other_terms_refuses_in_a_clear_sentence(people) -> None:
     client = ready_client(people)
     said, state = answer(lambda: client, Packet({"digest": "f" * 64}), State(), "train")
     assert said.text("error").startswith("This client has other terms")
-    assert "encoder, classes or settings differ" in said.text("error") and not said.arrays
+    assert "schema, method or settings differ" in said.text("error") and not said.arrays
     assert state == State()
 
 

@@ -72,6 +72,7 @@ def test_held_out_rows_and_training_rows_are_all_rows_and_never_share_a_person(t
     train, test = hold_out(labels, share, seeded(seed, "test"), people)
     assert np.array_equal(np.sort(np.concatenate([train, test])), np.arange(labels.size))
     assert train.size > 0
+    assert set(labels[test].tolist()) <= set(labels[train].tolist())
     if people is not None:
         assert not set(people[train].tolist()) & set(people[test].tolist())
 
@@ -81,3 +82,12 @@ def test_each_class_is_held_out_alike_and_a_class_of_one_stays_in_training() -> 
     train, test = hold_out(labels, 0.2, seeded(0, "test"))
     assert np.bincount(labels[test], minlength=3).tolist() == [10, 2, 0]
     assert 2 in labels[train]
+
+
+def test_whoever_has_a_class_that_nobody_else_has_stays_in_training() -> None:
+    people = np.repeat(np.arange(40), 2)
+    labels = np.repeat(np.arange(40) % 2, 2)
+    labels[15] = 2  # the second row of person 7
+    for seed in range(40):
+        train, test = hold_out(labels, 0.5, seeded(seed, "test"), people)
+        assert 7 in people[train] and 2 not in labels[test]

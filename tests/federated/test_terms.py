@@ -45,8 +45,71 @@ def test_the_same_schema_gives_the_same_terms_and_any_change_another_digest(peop
         make_terms(people.schema, "outcome", Federation(), {}, features=["age"]),
     ]
     assert len({first.digest, *(one.digest for one in others)}) == 8
-    # How long to wait is the server's own business.
-    assert terms_of(people.schema, patience=5.0, rounds=7).digest == first.digest
+
+
+@pytest.mark.parametrize(
+    ("column", "change"),
+    [
+        ("age", {"role": "other"}),
+        ("smokes", {"role": "sensitive"}),
+        ("person", {"role": "other", "publish": False}),
+        ("person", {"person": True}),
+        ("marker", {"missing": "refuse"}),
+        ("city", {"missing": "suppress"}),
+        ("age", {"clamp": True}),
+        ("age", {"weight": 2.0}),
+        ("age", {"side_door": "accept"}),
+        ("marker", {"kind": "categorical", "values": ("1", "2")}),
+        ("marker", {"bounds": (0.0, 11.0)}),
+        ("smokes", {"values": ("no", "perhaps", "yes")}),
+        ("person", {"group": True}),
+        ("person", {"max_rows": 3}),
+        ("marker", {"step": 0.5}),
+        ("person", {"format": "%d/%m/%Y"}),
+    ],
+)
+def test_whatever_the_schema_says_of_a_column_is_in_the_digest(people, column: str, change: dict) -> None:
+    """Two parties with another role for a column encode alike and anonymize differently."""
+    columns = {**people.schema.columns, column: replace(people.schema.columns[column], **change)}
+    other = terms_of(replace(people.schema, columns=columns))
+    assert other.digest != terms_of(people.schema).digest
+
+
+def test_policies_paths_and_the_order_of_the_columns_are_in_the_digest(people) -> None:
+    schema, columns = people.schema, people.schema.columns
+    spec = columns["city"].taxonomy
+    paths = tuple((*path[:1], "East" if path[1] == "North" else "West", *path[2:]) for path in spec.paths)
+    moved = replace(columns["city"], taxonomy=replace(spec, paths=paths))
+    others = [
+        replace(schema, missing="refuse"),
+        replace(schema, missing_values=("", "NA")),
+        replace(schema, columns={**columns, "city": moved}),
+        replace(schema, columns=dict(reversed(columns.items()))),
+        replace(schema, columns={name: one for name, one in columns.items() if name != "person"}),
+    ]
+    digests = [terms_of(one).digest for one in (schema, *others)]
+    assert len(set(digests)) == 6
+    # The same tree from a file of another name is the same tree.
+    renamed = replace(columns["city"], taxonomy=replace(spec, file="places.csv", options={"separator": ";"}))
+    assert terms_of(replace(schema, columns={**columns, "city": renamed})).digest == digests[0]
+
+
+def test_of_the_settings_the_agreed_ones_are_in_the_digest_and_the_servers_own_are_not(people) -> None:
+    first = terms_of(people.schema).digest
+    for agreed in ({"rounds": 7}, {"participation": 0.5}, {"clients": 9}, {"test_share": 0.3}, {"depth": 2}):
+        assert terms_of(people.schema, **agreed).digest != first
+    own = {"patience": 5.0, "unmet": 9, "dropout": 0.1, "split": "dirichlet", "alpha": 3.0, "fraction": 0.9}
+    assert terms_of(people.schema, **own).digest == first
+
+
+def test_rows_are_never_in_the_digest(people) -> None:
+    digests = set()
+    for rows in (people.table.frame[:200], people.table.frame[200:], people.table.frame[::3]):
+        part = people.table.with_frame(rows)
+        full, read_off = complete(people.schema, part, "outcome", None)
+        assert not read_off
+        digests.add(terms_of(full).digest)
+    assert digests == {terms_of(people.schema).digest}
 
 
 def test_clients_with_different_values_and_blanks_get_the_same_columns(people) -> None:

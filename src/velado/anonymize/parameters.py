@@ -3,12 +3,31 @@
 from __future__ import annotations
 
 import difflib
+import math
 import types
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, Field, fields
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from velado.errors import ParameterError, SchemaError
+
+LARGEST = 2**53 - 1
+"""The largest whole number a parameter takes: every file format and kernel holds it, and twice it, exactly."""
+
+
+def check_number(value: Any, what: str) -> None:
+    """*value*, where it is a number or holds some, is finite and no larger than any parameter can be."""
+    if isinstance(value, list | tuple):
+        for one in value:
+            check_number(one, what)
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise ParameterError(
+            f"{what} is not a finite number.", "Nothing can be computed with it.", "Give a finite number."
+        )
+    elif isinstance(value, int) and abs(value) > LARGEST:
+        raise ParameterError(
+            f"{what} is too large.", f"Whole numbers go up to {LARGEST}.", "Give a smaller number."
+        )
 
 
 def known_keys(entry: Mapping[str, Any], keys: Iterable[str], where: str) -> None:
@@ -68,6 +87,7 @@ def _checked(value: Any, field: Field[Any], hint: Any, what: str) -> Any:
             "Correct it.",
         )
     accepted = _plain_types(hint)
+    check_number(value, what)
     if float in accepted and isinstance(value, int) and not isinstance(value, bool) and int not in accepted:
         value = float(value)
     wrong_bool = isinstance(value, bool) and bool not in accepted

@@ -231,7 +231,8 @@ def read_toml(path: Path, error: type[InputError], what: str) -> Mapping[str, An
     import tomllib
 
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        # Some editors put a byte order mark first, which TOML does not know.
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         raise error(
             f"There is no {what} file '{path.name}'.", "Nothing was read.", "Check the path and the spelling."

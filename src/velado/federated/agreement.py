@@ -18,7 +18,7 @@ from velado.anonymize.guarantees import GUARANTEES
 from velado.anonymize.guarantees.base import Guarantee
 from velado.anonymize.methods import method_named
 from velado.anonymize.methods.base import Method
-from velado.anonymize.parameters import known_keys, part_from
+from velado.anonymize.parameters import LARGEST, known_keys, part_from
 from velado.anonymize.release import describe
 from velado.data.io import read_schema, read_table, read_toml
 from velado.data.schema import Schema
@@ -68,13 +68,21 @@ class Recipe:
             raise _unknown("'undeclared' in [data]", str(undeclared), get_args(Undeclared))
         features = data.get("features")
         if features is not None and not (
-            isinstance(features, list) and all(isinstance(f, str) for f in features)
+            isinstance(features, list) and features and all(isinstance(f, str) for f in features)
         ):
             raise SchemaError(
-                "'features' in [data] is not a list of texts.", "It names columns.", "Write [a, b]."
+                "'features' in [data] is not a list of texts, or it is empty.",
+                "It names the columns that the model learns from.",
+                'Write features = ["a", "b"], or leave it out for all columns.',
             )
-        encoding = {key: value for key, value in parts["models"].items()}
-        known_keys(encoding, [part.name for part in fields(EncoderSettings)], "[models]")
+        table = data.get("table")
+        if table is not None and (not isinstance(table, str) or not table):
+            raise SchemaError(
+                "'table' in [data] is no text, or it is empty.",
+                "It names the file whose rows a simulation deals out.",
+                'Write table = "FILE", or leave it out.',
+            )
+        encoding = parts["models"]
         for key, choices in (
             ("interval", ("midpoint", "bounds")),
             ("taxonomy", ("shares", "multi-hot", "ordinal")),
@@ -86,8 +94,8 @@ class Recipe:
             data["target"],
             Federation.from_dict(parts["federation"]),
             _locally(parts["anonymization"]),
-            EncoderSettings(**encoding),
-            data.get("table"),
+            part_from(EncoderSettings, encoding, "[models]"),
+            table,
             None if features is None else tuple(features),
             undeclared,
         )
@@ -189,23 +197,37 @@ def _locally(entry: Mapping[str, Any]) -> Locally:
         raise ParameterError(
             "'k' is given, but no method.", "Original rows keep no k.", 'Add method = "...", or remove k.'
         )
-    guarantees = []
-    for one in entry.get("guarantees", []):
-        said = {"name": one} if isinstance(one, str) else one
-        kinds = {kind.name: kind for kind in GUARANTEES}
-        if not isinstance(said, Mapping) or said.get("name") not in kinds:
-            raise _unknown("guarantee", str(said.get("name", "")) if isinstance(said, Mapping) else "", kinds)
-        made: Guarantee = part_from(kinds[said["name"]], said, f"guarantee '{said['name']}'")
-        guarantees.append(made)
+    guarantees = _guarantees(entry.get("guarantees", []))
     seed = entry.get("seed", 0)
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= LARGEST:
         raise ParameterError(
-            "'seed' in [anonymization] is no whole number from 0.", "It numbers a run.", "Correct it."
+            f"'seed' in [anonymization] is no whole number from 0 to {LARGEST}.",
+            "It numbers a run.",
+            "Correct it.",
         )
     suppression = entry.get("suppression", 0.0)
     if isinstance(suppression, bool) or not isinstance(suppression, int | float) or not 0 <= suppression <= 1:
         raise ParameterError("'suppression' is not a share.", "It is a number from 0 to 1.", "Correct it.")
-    return Locally(method, tuple(guarantees), float(suppression), seed)
+    return Locally(method, guarantees, float(suppression), seed)
+
+
+def _guarantees(entry: Any) -> tuple[Guarantee, ...]:
+    """A name, a table with a name, or a list of both."""
+    kinds = {kind.name: kind for kind in GUARANTEES}
+    out: list[Guarantee] = []
+    for one in entry if isinstance(entry, list) else [entry]:
+        said = {"name": one} if isinstance(one, str) else one
+        if not isinstance(said, Mapping) or not isinstance(said.get("name"), str):
+            raise SchemaError(
+                "'guarantees' in [anonymization] has an entry without a name.",
+                "Which promise is meant cannot be known.",
+                'Write guarantees = ["l-diversity"], or [{ name = "l-diversity", l = 3 }].',
+            )
+        name = said["name"]
+        if name not in kinds:
+            raise _unknown("guarantee", name, kinds)
+        out.append(part_from(kinds[name], said, f"guarantee '{name}'"))
+    return tuple(out)
 
 
 def _unknown(what: str, name: str, choices: Iterable[str]) -> ParameterError:

@@ -28,6 +28,7 @@ from velado.federated.learned import FloatMatrix, Probabilities, softmax
 
 IntVector = npt.NDArray[np.int64]
 Margins = npt.NDArray[np.float64]
+LARGEST = 1e6  # of a leaf
 
 
 @dataclass(frozen=True, repr=False)
@@ -89,16 +90,16 @@ class Trees:
     def unpacked(cls, arrays: Mapping[str, npt.NDArray[Any]], features: int, groups: int) -> Trees:
         """Trees that came over the wire: checked, so that following them ends and stays within the arrays."""
         try:
-            about = np.asarray(arrays["trees"], dtype=np.float64).reshape(-1, 3)
-            links = np.asarray(arrays["links"], dtype=np.int32)
-            numbers = np.asarray(arrays["numbers"], dtype=np.float32)
-            finite = bool(np.isfinite(about).all() and np.isfinite(numbers).all())
-            sizes = about[:, 0].astype(np.int64) if finite else np.zeros(0, dtype=np.int64)
+            about, links, numbers = (np.asarray(arrays[name]) for name in ("trees", "links", "numbers"))
+            sound = about.dtype.kind == numbers.dtype.kind == "f" and links.dtype.kind in "iu"
+            sound = sound and about.ndim == 2 and about.shape[1] == 3 and links.ndim == 2
+            sound = sound and _plain(about, numbers, links.shape[1], groups)
+            sizes = about[:, 0].astype(np.int64) if sound else np.zeros(0, dtype=np.int64)
             nodes = int(sizes.sum())
-            shaped = links.shape == (3, nodes) and numbers.shape == (2, nodes) and bool((sizes > 0).all())
-            sound = finite and shaped and _sound(links, sizes, features)
-            sound = sound and bool(((about[:, 1] >= 0) & (about[:, 1] < groups)).all())
-        except (KeyError, TypeError, ValueError):
+            sound = sound and links.shape == (3, nodes) and numbers.shape == (2, nodes)
+            sound = sound and _sound(links, sizes, features)
+            links, numbers = links.astype(np.int32), numbers.astype(np.float32)
+        except (KeyError, TypeError, ValueError, OverflowError):
             sound = False
         if not sound:
             raise ParameterError(
@@ -130,7 +131,16 @@ class Trees:
         return out
 
 
-def _sound(links: npt.NDArray[np.int32], sizes: IntVector, features: int) -> bool:
+def _plain(about: npt.NDArray[Any], numbers: npt.NDArray[Any], nodes: int, groups: int) -> bool:
+    """Sizes and groups are whole and in range, before any is turned into an integer; numbers are finite and not huge."""
+    size, group, weight = about.T
+    counted = ((size >= 1) & (size <= nodes) & (size == np.floor(size))).all()
+    placed = ((group >= 0) & (group < groups) & (group == np.floor(group))).all()
+    small = numbers.ndim == 2 and numbers.shape[0] == 2 and (np.abs(numbers[1:]) <= LARGEST).all()
+    return bool(counted and placed and small and np.isfinite(weight).all() and np.isfinite(numbers).all())
+
+
+def _sound(links: npt.NDArray[Any], sizes: IntVector, features: int) -> bool:
     """Features exist, and a child stands behind its parent within the same tree, so that every path down ends."""
     feature, left, right = links
     own = np.repeat(sizes, sizes)

@@ -69,8 +69,8 @@ def _answer(client: Client, packet: Packet, state: State, kind: Kind) -> tuple[P
     if theirs != agreed.digest:
         return Packet(
             {
-                "error": f"This client has other terms ({agreed.digest[:12]}) than the server ({theirs[:12]}): encoder, "
-                "classes or settings differ. Give both the same schema and settings."
+                "error": f"This client has other terms ({agreed.digest[:12]}) than the server ({theirs[:12]}): schema, "
+                "method or settings differ. Give both the same schema and settings."
             }
         ), state
     facts: dict[str, Fact] = _said_of(prepared)
@@ -103,8 +103,9 @@ def _boosted(
     agreed, prepared = client.agreed, client.prepared
     groups = groups_of(agreed.classes)
     first = int(packet.number("first"))
-    if first > state.have or (state.have and "margins" not in state.arrays):
-        # The server believes this client has trees that it lost: it asks for all of them.
+    kept = state.arrays.get("margins")
+    if first > state.have or (state.have and (kept is None or len(kept) != prepared.labels.size)):
+        # The server believes this client has trees that it lost, or its rows are others now: it asks for all of them.
         return Packet({**facts, "lost": 1, "have": 0}), State()
     trees = Trees.unpacked(packet.arrays, prepared.features.shape[1], groups)
     fresh = trees.after(min(state.have - first, trees.count))

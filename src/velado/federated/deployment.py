@@ -33,9 +33,9 @@ _ADDRESS = re.compile(r"[A-Za-z0-9.\-]+:[0-9]{1,5}")
 
 def write_deployment(recipe_file: Path, folder: Path, address: str) -> Agreement:
     """*folder* holds everything several machines need; what the schema leaves open, or an existing folder, is an error."""
-    if not _ADDRESS.fullmatch(address):
+    if not _ADDRESS.fullmatch(address) or not 1 <= int(address.rpartition(":")[2]) <= 65_535:
         raise ParameterError(
-            "The address of the SuperLink is not HOST:PORT.",
+            "The address of the SuperLink is not HOST:PORT, with a port from 1 to 65535.",
             "Clients must know where to connect.",
             "Write for example --address hub.example.org:9443.",
         )
@@ -135,8 +135,8 @@ def start_page(folder: Path, address: str, agreement: Agreement) -> str:
 Digest of the terms: `{agreement.terms.digest}`. Every party compares it before it starts
 (`velado federate agreement/federation.toml --dry-run` prints it).
 
-On every machine, before each command (the same lines stand in `environment.sh`; `FLWR_HOME` is a folder of that
-machine):
+On every machine, before each command (the same lines stand in `environment.sh`). Each hospital sets `FLWR_HOME` to a
+folder of its own machine, and the paths in the commands to where it keeps its copy of this folder:
 
 ```sh
 {_exports(folder)}
@@ -165,6 +165,9 @@ machine):
    ```sh
    {shlex.join(nodes)}
    ```
+   Rows are anonymized when the first message comes, and the first round waits for that, longer for a larger
+   `patience` (here {federation.patience:g} seconds). A SuperNode that was killed may be refused until the SuperLink has
+   noticed that it is gone: wait a minute and start it again.
 6. The coordinator starts the rounds; fit.json, rounds.csv, model.npz and report.md are written to the output folder:
 
    ```sh

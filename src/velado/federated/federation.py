@@ -84,9 +84,16 @@ class Federation:
                 )
         check_parameters(self)
         for part in ("participation", "fraction", "test_share"):
-            if not 0 < getattr(self, part) <= 1 or (part == "test_share" and self.test_share >= 1):
+            given = getattr(self, part)
+            if isinstance(given, bool) or not isinstance(given, int | float):
                 raise ParameterError(
-                    f"'{part}' of the federation is {getattr(self, part):g}.",
+                    f"'{part}' of the federation is not a number.",
+                    "It is a share above 0.",
+                    "Give a number, without quotes.",
+                )
+            if not 0 < given <= 1 or (part == "test_share" and self.test_share >= 1):
+                raise ParameterError(
+                    f"'{part}' of the federation is {given:g}.",
                     "It is a share above 0, and rows to learn from must be left.",
                     "Choose a number between 0 and 1.",
                 )

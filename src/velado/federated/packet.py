@@ -33,10 +33,15 @@ class Packet:
     def number(self, name: str, default: float = 0.0) -> float:
         """A fact that is a finite number; anything else counts as *default*."""
         value = self.facts.get(name, default)
-        wrong = isinstance(value, bool) or not isinstance(value, int | float) or not np.isfinite(value)
-        return default if wrong else float(value)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return default
+        try:
+            number = float(value)
+        except OverflowError:  # a whole number beyond what a float holds
+            return default
+        return number if np.isfinite(number) else default
 
     def text(self, name: str) -> str:
-        """A fact that is a text, cut to a length that a log can bear; anything else is empty."""
+        """A fact that is a text, in one line of a length that a log can bear; anything else is empty."""
         value = self.facts.get(name, "")
-        return value[:500] if isinstance(value, str) else ""
+        return " ".join(value[:500].split()) if isinstance(value, str) else ""

@@ -26,6 +26,15 @@ SILENT = {
 }
 """Set for every process of a simulation, and in the scripts for several machines."""
 
+NOWHERE = "http://127.0.0.1:9"  # nothing listens there
+CLOSED = {
+    **{name: NOWHERE for name in ("http_proxy", "https_proxy", "all_proxy")},
+    **{name.upper(): NOWHERE for name in ("http_proxy", "https_proxy", "all_proxy")},
+    **{name: "127.0.0.1,localhost,::1" for name in ("no_proxy", "NO_PROXY")},
+}
+"""Set for every process of a simulation: even with reporting off, a helper process of Ray asks the addresses by which
+clouds describe a machine, and looks up a name for it. It asks by HTTP, and is sent to a port where nobody answers."""
+
 
 def require_flower(simulation: bool = False, model: str = "logistic") -> None:
     """Flower (for a simulation Ray, for trees XGBoost) is installed, or MissingExtra says which extra brings it."""
@@ -42,7 +51,7 @@ def require_flower(simulation: bool = False, model: str = "logistic") -> None:
 def closed_network(home: Path) -> Iterator[None]:
     """Within it nothing is reported and *home* is Flower's and Ray's folder; afterwards the environment is as before."""
     # Ray measures its sockets' paths, which must stay short; a folder below the system's own is.
-    ours = {**SILENT, "FLWR_HOME": str(home / "flwr")}
+    ours = {**SILENT, **CLOSED, "FLWR_HOME": str(home / "flwr")}
     before = {name: os.environ.get(name) for name in (*ours, "PYTHONPATH", "RAY_ADDRESS")}
     os.environ.update(ours)
     os.environ.pop("RAY_ADDRESS", None)  # a cluster elsewhere must not be given the rows

@@ -18,8 +18,9 @@ class RoundRecord:
     """One round: how good the model is after it, on true held-out rows, who answered, and what it cost.
 
     A round that too few clients answered is not *applied*: the model stays as it was, and *gap* says why. *missing*
-    names the clients that were asked and did not answer. *test_rows* is how many held-out rows the scores are of. Bytes
-    are those of the parameters, trees and counts.
+    names the clients that could take part and did not: those that were asked and did not answer well, and those that
+    were not there to be asked. *test_rows* is how many held-out rows the scores are of: rounds with another number are
+    not scored on the same rows. Bytes are those of the parameters, trees and counts.
     """
 
     number: int

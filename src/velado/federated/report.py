@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from velado.federated.federation import Federation
 from velado.federated.records import FederatedFit, RoundRecord
+from velado.federated.sentences import translated
 
 _EN = {
     "title": "# Federated {model} on {what}",
@@ -12,7 +14,11 @@ _EN = {
     "what_method": "rows anonymized by {method} at each client",
     "lead": "{clients} clients, {rounds} rounds, {applied} applied; a round needs the answers of {needed} clients.",
     "scores": "## Scores on true held-out rows",
-    "head": "| round | accuracy | AUC | loss | answered |\n|---|---|---|---|---|",
+    "logistic": "logistic regression",
+    "xgboost": "XGBoost",
+    "head": "| round | accuracy | AUC | loss | answered |",
+    "scored": " held-out rows |",
+    "unlike": "Not every round was scored on the same rows: compare only rounds with the same number of held-out rows.",
     "majority": "Always answering the most frequent class is right for {majority} of the rows.",
     "pooled": "The held-out rows of all clients were pooled and scored centrally.",
     "own": "Each client scored its own held-out rows; the AUC is the clients' mean weighted by rows.",
@@ -30,12 +36,16 @@ _EN = {
     "stopped": "The run stopped early: {why}",
 }
 _PT = {
-    "title": "# {model} federado com {what}",
+    "title": "# {model} com {what}",
     "what_original": "linhas originais",
     "what_method": "linhas anonimizadas por {method} em cada cliente",
     "lead": "{clients} clientes, {rounds} rodadas, {applied} aplicadas; uma rodada precisa das respostas de {needed} clientes.",
     "scores": "## Notas em linhas verdadeiras separadas",
-    "head": "| rodada | acurácia | AUC | perda | responderam |\n|---|---|---|---|---|",
+    "logistic": "Regressão logística federada",
+    "xgboost": "XGBoost federado",
+    "head": "| rodada | acurácia | AUC | perda | responderam |",
+    "scored": " linhas separadas |",
+    "unlike": "Nem toda rodada foi avaliada nas mesmas linhas: compare só rodadas com o mesmo número de linhas separadas.",
     "majority": "Responder sempre a classe mais frequente acerta {majority} das linhas.",
     "pooled": "As linhas separadas de todos os clientes foram reunidas e avaliadas centralmente.",
     "own": "Cada cliente avaliou as suas próprias linhas separadas; a AUC é a média dos clientes ponderada pelas linhas.",
@@ -62,30 +72,37 @@ def report(fit: FederatedFit, language: str = "en") -> str:
     if fit.method != "original":
         name = fit.method if fit.k is None else f"{fit.method}, k = {fit.k},"
         what = words["what_method"].format(method=name)
-    needed = fit.how.get("federation", {}).get("participation", fit.participation) * fit.clients_asked
+    agreed = fit.how.get("federation") or {"participation": fit.participation, "clients": fit.clients_asked}
+    scored = {one.test_rows for one in fit.rounds if one.test_rows is not None}
+    unlike = len(scored) > 1
     lines = [
-        words["title"].format(model={"logistic": "logistic", "xgboost": "XGBoost"}[fit.model], what=what),
+        words["title"].format(model=words[fit.model], what=what),
         "",
         words["lead"].format(
             clients=fit.clients_asked,
             rounds=len(fit.rounds),
             applied=sum(one.applied for one in fit.rounds),
-            needed=-int(-needed // 1),
+            needed=Federation.from_dict(agreed).needed,
         ),
     ]
     if fit.how.get("stopped"):
-        lines += ["", words["stopped"].format(why=fit.how["stopped"])]
-    lines += ["", words["scores"], "", words["head"]]
-    lines += [_round_line(one, language) for one in _shown(fit.rounds)]
+        lines += ["", words["stopped"].format(why=translated(fit.how["stopped"], language))]
+    head = words["head"] + (words["scored"] if unlike else "")
+    lines += ["", words["scores"], "", head, "|---" * (head.count("|") - 1) + "|"]
+    lines += [_round_line(one, language, unlike) for one in _shown(fit.rounds)]
     lines += ["", words["pooled" if fit.evaluation == "pooled" else "own"]]
+    if unlike:
+        lines.append(words["unlike"])
     if fit.majority is not None:
         lines.append(words["majority"].format(majority=_number(100 * fit.majority, language, 1) + " %"))
     lines += ["", words["clients"], "", words["client_head"]]
     for one in fit.clients:
         numbers = [_number(part, language, 3) for part in (one.ncp, one.linkage)]
-        lines.append(f"| {one.name} | {one.rows} | {one.test_rows} | {' | '.join(numbers)} |")
+        lines.append(
+            f"| {translated(one.name, language)} | {one.rows} | {one.test_rows} | {' | '.join(numbers)} |"
+        )
     lines += ["", words["gaps"], ""]
-    said = [*fit.gaps, *fit.how.get("notes", [])]
+    said = [translated(text, language) for text in (*fit.gaps, *fit.how.get("notes", []))]
     if fit.how.get("read_off_the_table"):
         said.append(words["read_off"].format(columns=", ".join(fit.how["read_off_the_table"])))
     lines += [f"- {text}" for text in said[:_MOST]] or [words["none"]]
@@ -104,9 +121,10 @@ def _shown(rounds: tuple[RoundRecord, ...]) -> list[RoundRecord]:
     return [one for at, one in enumerate(rounds) if at == 0 or (at + 1) % step == 0 or at == len(rounds) - 1]
 
 
-def _round_line(one: RoundRecord, language: str) -> str:
+def _round_line(one: RoundRecord, language: str, with_rows: bool) -> str:
     numbers = " | ".join(_number(part, language, 4) for part in (one.accuracy, one.auc, one.loss))
-    return f"| {one.number} | {numbers} | {one.replied} / {one.asked} |"
+    rows = f" {'–' if one.test_rows is None else one.test_rows} |" if with_rows else ""
+    return f"| {one.number} | {numbers} | {one.replied} / {one.asked} |{rows}"
 
 
 def _number(value: float | None, language: str, places: int) -> str:

@@ -11,25 +11,43 @@ from flwr.serverapp import Grid
 from velado.federated.federation import Federation
 from velado.federated.packet import Packet
 from velado.federated.records import ClientRecord
+from velado.federated.replies import greeting_fault, share, whole
 from velado.federated.server import log
-from velado.federated.wire import from_message, to_content
+from velado.federated.wire import read_reply, to_content
 
 POLL = 0.5
+SILENT = "greeted, no answer yet"
 
 
 @dataclass(repr=False)
 class Roster:
-    """Clients by their number, from 1. A node is greeted once, before it is asked anything; its answer names it.
+    """Clients by their number, from 1. A node is greeted before it is asked anything; its answer names it.
 
-    A machine that was started again is another node with the same number and takes the place of the old one.
+    A greeting has a patience of its own, *hello* seconds, because its answer takes starting the app and anonymizing the
+    table. Greetings are not waited for one by one: a node that hangs holds up the first round at most, and is greeted
+    on. So is, every *again* seconds, one that was refused or sits out: a repaired client comes back under the same node.
+
+    A machine that was started again may be another node with the same number: it takes the place of the old one when
+    that is gone. While both are there the second is turned away.
     """
 
     federation: Federation
+    hello: float = 0.0
+    again: float = 30.0
     nodes: dict[int, int] = field(default_factory=dict)
     records: dict[int, ClientRecord] = field(default_factory=dict)
     sitting_out: dict[int, str] = field(default_factory=dict)
-    _greeted: set[int] = field(default_factory=set)
-    _tries: dict[int, int] = field(default_factory=dict)
+    doubles: dict[int, int] = field(default_factory=dict)
+    _online: set[int] = field(default_factory=set)
+    _changed: set[int] = field(default_factory=set)
+    _warned: dict[int, str] = field(default_factory=dict)
+    _since: dict[int, float] = field(default_factory=dict)
+    _last: dict[int, float] = field(default_factory=dict)
+    _pending: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        patience = self.federation.patience
+        self.hello = self.hello or max(600.0, min(10 * patience, 3600.0), patience)
 
     def node_of(self, client: int) -> int:
         """The node of a client."""
@@ -48,69 +66,149 @@ class Roster:
 
         Before the first round all are waited for: whoever comes late would otherwise be missed for no reason.
         """
-        end = time.monotonic() + self.federation.patience
-        first = not self._greeted
+        start, pause, first = time.monotonic(), 0.01, not self.nodes
         while True:
-            online = set(grid.get_node_ids())
-            # A node that hangs must not hold up every round: it is greeted twice, then left alone.
-            strangers = [node for node in online - self._greeted if self._tries.get(node, 0) < 2]
-            self._greet(grid, sorted(strangers), greeting, end)
-            here = [one for one in self.able_at_most() if self.nodes.get(one) in online]
-            wanted = (
-                len(self.able_at_most()) if first else min(self.federation.needed, len(self.able_at_most()))
-            )
-            if len(here) >= wanted or time.monotonic() >= end:
+            self._online = set(grid.get_node_ids())
+            self._greet(grid, greeting)
+            self._hear(grid)
+            here = [one for one in self.able_at_most() if self.nodes.get(one) in self._online]
+            able = len(self.able_at_most())
+            wanted = able if first else min(self.federation.needed, able)
+            late = time.monotonic() - start >= self.federation.patience
+            if len(here) >= wanted or (late and not self._preparing()):
                 return here
-            time.sleep(POLL)
+            time.sleep(pause)
+            pause = min(POLL, 2 * pause)
+
+    def absent(self) -> dict[int, str]:
+        """Clients that could take part and were not there when last looked for, each with what is known of why."""
+        gone = [one for one in self.able_at_most() if self.nodes.get(one) not in self._online]
+        silent = len(self._online - set(self.nodes.values()) - set(self.doubles))
+        if not silent:
+            return dict.fromkeys(gone, "not there")
+        # A node that has not answered has not said whose it is either.
+        return dict.fromkeys(gone, SILENT if silent >= len(gone) else f"not there, or {SILENT}")
+
+    def remarks(self) -> str:
+        """What the records of a round say beside who is missing: machines with a number that another has."""
+        twice = sorted({number for node, number in self.doubles.items() if node in self._online})
+        return " ".join(f"{_double(number)} It was turned away." for number in twice)
 
     def note(self, client: int, packet: Packet) -> None:
-        """What an answer says of its client is kept."""
+        """A client that says it sits out is not asked again until it says otherwise."""
         if packet.text("sits_out"):
             self.sitting_out[client] = packet.text("sits_out")
-        if "test_rows" in packet.facts:
-            self.records[client] = ClientRecord(
-                f"client {client}",
-                int(packet.number("rows")),
-                int(packet.number("test_rows")),
-                int(packet.number("classes")),
-                packet.number("ncp") if "ncp" in packet.facts else None,
-                packet.number("linkage") if "linkage" in packet.facts else None,
-                packet.text("promised"),
-                packet.text("gap") or None,
-            )
+
+    def doubt(self, client: int) -> None:
+        """The client's rows are others than it said: it is greeted again before what it says counts."""
+        self._changed.add(self.nodes[client])
 
     def client_records(self) -> tuple[ClientRecord, ...]:
         """One record for every client, also those that never came."""
-        out = []
+        out, absent = [], self.absent()
         for one in range(1, self.federation.clients + 1):
-            absent = ClientRecord(f"client {one}", 0, 0, gap=f"client {one} never answered.")
-            record = self.records.get(one, absent)
+            why = f"client {one} never answered ({absent.get(one, 'not there')})."
+            record = self.records.get(one, ClientRecord(f"client {one}", 0, 0, gap=why))
+            if one in self.doubles.values():
+                said = f"{_double(one)} It was turned away."
+                record = ClientRecord(
+                    **{**record.to_dict(), "gap": f"{record.gap} {said}" if record.gap else said}
+                )
             out.append(record)
         return tuple(out)
 
-    def _greet(self, grid: Grid, nodes: list[int], greeting: Packet, end: float) -> None:
-        if not nodes:
+    def _preparing(self) -> bool:
+        """Whether a node that is there has its first greeting, and time left to answer it."""
+        now = time.monotonic()
+        return any(now - self._since[node] < self.hello for node in set(self._pending.values()))
+
+    def _due(self, node: int, now: float) -> bool:
+        if node not in self._last or node in self._changed:
+            return node not in self._pending.values()
+        client = self.client_of(node)
+        if client is not None and client not in self.sitting_out:
+            return False
+        silent = node in self._pending.values()
+        # A greeting may have been lost with the machine it reached; another one does no harm.
+        every = min(self.hello, max(self.federation.patience, 60.0)) if silent else self.again
+        return now - self._last[node] >= every
+
+    def _greet(self, grid: Grid, greeting: Packet) -> None:
+        for node in set(self._last) - self._online:
+            # It may come back under the same name as another process, with other rows: it is greeted anew.
+            del self._last[node], self._since[node]
+        self._pending = {name: node for name, node in self._pending.items() if node in self._online}
+        now = time.monotonic()
+        for node in sorted(self._online):
+            if not self._due(node, now):
+                continue
+            self._last[node] = now
+            self._since.setdefault(node, now)
+            message = Message(to_content(greeting), node, "query", group_id="0", ttl=self.hello)
+            # One by one: a carrier leaves out of its list what it could not send.
+            self._pending |= {name: node for name in grid.push_messages([message]) if name}
+
+    def _hear(self, grid: Grid) -> None:
+        if not self._pending:
             return
-        for node in nodes:
-            self._tries[node] = self._tries.get(node, 0) + 1
-        left = max(end - time.monotonic(), 0.1)
-        content = [Message(to_content(greeting), node, "query", group_id="0", ttl=left) for node in nodes]
-        for message in grid.send_and_receive(content, timeout=left):
-            node, packet = message.metadata.src_node_id, from_message(message)
-            self._greeted.add(node)
-            number = int(packet.number("client"))
-            if not 1 <= number <= self.federation.clients:
-                log.warning(
-                    "A node was turned away: %s", packet.text("error") or "it has no number of a client."
-                )
+        for message in grid.pull_messages(list(self._pending)):
+            node = self._pending.pop(message.metadata.reply_to_message_id, None)
+            if node is None:
                 continue
-            self.nodes[number] = node
-            self.sitting_out.pop(number, None)
-            if packet.text("error"):
-                # Other terms, or a table that cannot be read: it is counted and named, and never asked.
-                self.sitting_out[number] = f"client {number} was refused: {packet.text('error')}"
-                self.records[number] = ClientRecord(f"client {number}", 0, 0, gap=self.sitting_out[number])
-                log.warning("%s", self.sitting_out[number])
+            packet = read_reply(message)
+            if message.has_error():
+                self._warn(node, f"A node did not answer its greeting: {packet.text('error')}.")
                 continue
-            self.note(number, packet)
+            self._pending = {name: other for name, other in self._pending.items() if other != node}
+            self._introduce(node, packet)
+
+    def _introduce(self, node: int, packet: Packet) -> None:
+        number = whole(packet, "client", 1, self.federation.clients)
+        if number is None:
+            why = packet.text("error") or "it has no number of a client."
+            self._warn(node, f"A node was turned away: {why}")
+            return
+        error = packet.text("error") or greeting_fault(packet)
+        able = not error and not packet.text("sits_out")
+        other = self.nodes.get(number, node)
+        if other != node and other in self._online and not (able and number in self.sitting_out):
+            self.doubles[node] = number
+            self._warn(node, f"{_double(number)} It was turned away.")
+            return
+        self.doubles.pop(node, None)
+        self._changed.discard(node)
+        self.nodes = {one: known for one, known in self.nodes.items() if known != node} | {number: node}
+        self.sitting_out.pop(number, None)
+        if error:
+            # Other terms, or a table that cannot be read: it is counted and named, and never asked.
+            self.sitting_out[number] = f"client {number} was refused: {error}"
+            self.records[number] = ClientRecord(f"client {number}", 0, 0, gap=self.sitting_out[number])
+            self._warn(node, self.sitting_out[number])
+            return
+        self.note(number, packet)
+        self.records[number] = _record(number, packet)
+        self._warned.pop(node, None)
+        if able:
             log.info("Client %d is there.", number)
+
+    def _warn(self, node: int, text: str) -> None:
+        if self._warned.get(node) != text:
+            log.warning("%s", text)
+        self._warned[node] = text
+
+
+def _double(number: int) -> str:
+    return f"A second machine says that it is client {number}."
+
+
+def _record(number: int, packet: Packet) -> ClientRecord:
+    return ClientRecord(
+        f"client {number}",
+        whole(packet, "rows", 0) or 0,
+        whole(packet, "test_rows", 0) or 0,
+        whole(packet, "classes", 0) or 0,
+        share(packet, "ncp"),
+        share(packet, "linkage"),
+        packet.text("promised"),
+        packet.text("gap") or None,
+    )

@@ -20,9 +20,11 @@ from velado.federated.federation import Federation
 from velado.federated.learned import FloatMatrix, Learned, Probabilities, softmax
 from velado.federated.logistic import LogisticModel, average, first_weights, scaled_probabilities
 from velado.federated.packet import Packet
+from velado.federated.replies import counts_fit, whole
 from velado.federated.terms import Agreed
 
 log = logging.getLogger("velado.federated")
+LARGEST = 1e6  # of a weight
 
 
 class Holder(Protocol):
@@ -69,11 +71,10 @@ class Averaged:
         """Nothing: weights replace one another."""
 
     def fits(self, packet: Packet) -> bool:
-        """Finite weights of the model's shape."""
+        """Weights of the model's shape, finite and of a size that a model of scaled features can have."""
         weights = np.asarray(packet.arrays.get("weights", np.zeros(0)))
-        return (
-            weights.shape == self._weights.shape and weights.dtype.kind == "f" and np.isfinite(weights).all()
-        )
+        shaped = weights.shape == self._weights.shape and weights.dtype.kind == "f"
+        return bool(shaped and np.isfinite(weights).all() and (np.abs(weights) <= LARGEST).all())
 
     def apply(self, answers: Mapping[int, Packet]) -> None:
         """The weighted mean is the new model."""
@@ -119,11 +120,14 @@ class Bagged:
         self._have[client] = have if have in self._ends else 0
 
     def fits(self, packet: Packet) -> bool:
-        """Sound trees over the features there are."""
+        """Sound trees over the features there are, one for each margin and none deeper than agreed."""
         try:
-            return Trees.unpacked(packet.arrays, self._agreed.features, self._groups).count > 0
+            trees = Trees.unpacked(packet.arrays, self._agreed.features, self._groups)
         except ParameterError:
             return False
+        # More trees than one boosting step grows would count more than their client's share.
+        single = np.array_equal(np.sort(trees.group), np.arange(self._groups))
+        return bool(single and (np.diff(trees.first) < 2 ** (self._agreed.federation.depth + 1)).all())
 
     def apply(self, answers: Mapping[int, Packet]) -> None:
         """The round's trees are added, client after client."""
@@ -165,48 +169,58 @@ class Verdict:
 
 
 def take_round(
-    holder: Holder, federation: Federation, number: int, asked: list[int], answers: Mapping[int, Packet]
+    holder: Holder,
+    federation: Federation,
+    number: int,
+    asked: list[int],
+    answers: Mapping[int, Packet],
+    absent: Mapping[int, str] | None = None,
 ) -> Verdict:
-    """The round is applied if enough clients answered it well, and logged either way where something is missing."""
+    """The round is applied if enough clients answered it well, and logged either way where something is missing.
+
+    *absent* are clients that could take part and could not be asked, each with why: they are missing like those that
+    were asked and did not answer.
+    """
     good = {
         one: packet
         for one, packet in answers.items()
         if one in asked and usable(packet) and holder.fits(packet)
     }
-    reasons = []
+    whys = dict(absent or {})
     for one in asked:
         if one not in good:
             packet = answers.get(one, Packet({"error": "no answer"}))
-            why = packet.text("error") or packet.text("sits_out") or "its model does not fit"
-            reasons.append(f"client {one} ({why})")
+            whys[one] = packet.text("error") or packet.text("sits_out") or "its model does not fit"
+    reasons = [f"client {one} ({whys[one]})" for one in sorted(whys)]
     applied, gap = len(good) >= federation.needed, None
     if applied:
         holder.apply(good)
     else:
         gap = (
             f"{len(good)} of {federation.clients} replied, {federation.needed} are needed; the round was not applied. "
-            f"Missing: {'; '.join(reasons) or 'clients that were not there to ask'}."
+            f"Missing: {'; '.join(reasons) or 'clients that sit out'}."
         )
     if gap is not None:
         log.warning("Round %d: %s", number, gap)
     elif reasons:
         gap = f"Without {'; '.join(reasons)}."
         log.info("Round %d: applied. %s", number, gap)
-    missing = tuple(f"client {one}" for one in asked if one not in good)
+    missing = tuple(f"client {one}" for one in sorted(whys))
     return Verdict(good, missing, applied, gap)
 
 
 def usable(packet: Packet) -> bool:
     """Whether an answer brings something to learn from."""
     plain = not (packet.text("error") or packet.text("sits_out") or packet.number("lost"))
-    return plain and packet.number("rows") > 0 and len(packet.arrays) > 0
+    return plain and whole(packet, "rows", 1) is not None and len(packet.arrays) > 0
 
 
 def pooled_classes(answers: Mapping[int, Packet], classes: int) -> npt.NDArray[np.int64]:
     """Held-out rows of each class, over all clients that scored."""
     total = np.zeros(classes, dtype=np.int64)
     for packet in answers.values():
-        counts: npt.NDArray[Any] = np.asarray(packet.arrays.get("test_classes", np.zeros(0)))
-        if counts.shape == (classes,):
+        counts: npt.NDArray[Any] | None = packet.arrays.get("test_classes")
+        scored = whole(packet, "scored", 1)
+        if counts is not None and scored is not None and counts_fit(counts, classes, scored):
             total += counts.astype(np.int64)
     return total

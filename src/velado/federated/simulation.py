@@ -9,14 +9,14 @@ from __future__ import annotations
 import logging
 import os
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
+import polars as pl
 
 from velado.anonymize.guarantees.base import Guarantee
 from velado.anonymize.methods.base import Method
@@ -25,13 +25,15 @@ from velado.data.encode import text_codes
 from velado.data.io import read_table
 from velado.data.schema import Schema
 from velado.data.table import Table
-from velado.errors import ParameterError
+from velado.errors import ParameterError, TableError
 from velado.federated.agreement import local_entry
 from velado.federated.federation import Federation
+from velado.federated.interruption import FederationInterrupted, Interruption, beside
 from velado.federated.outcome import make_fit
 from velado.federated.prepare import Locally, Prepared, prepare, refuse_no_test, trains
 from velado.federated.quiet import closed_network, one_thread, require_flower
 from velado.federated.records import FederatedFit, FederationStopped, RoundRecord
+from velado.federated.scratch import scratch_folder
 from velado.federated.shelf import private_folder, write_client
 from velado.federated.split import split_rows
 from velado.federated.terms import Terms, complete, make_terms
@@ -70,8 +72,8 @@ def simulate(
 ) -> FederatedFit:
     """The fit of *federation* on *table*: each client anonymizes its part with *method* (None: original rows) and trains.
 
-    *on_round* is called after every round. Too few clients for too long raise FederationStopped, which keeps the history
-    in its *fit*. The same table, settings and *seed* give the same numbers with either engine.
+    *on_round* is called after every round. Too few clients for too long raise FederationStopped, Ctrl-C or SIGTERM
+    FederationInterrupted; both keep the history in their *fit*. The same table, settings and *seed* give the same numbers with either engine.
     """
     ready = make_ready(
         table,
@@ -114,11 +116,17 @@ def make_ready(
         notes.append(f"{int((~known).sum())} row(s) without a target were left out.")
         source = source.with_frame(source.frame.filter(known))
     texts = source.text(target)
-    classes = texts.unique().sort().to_list()
+    declared = source.schema.columns[target].values
+    if declared is not None:
+        # As on machines: the declared classes are the classes, in their order, also those that no row has.
+        _refuse_other_classes(texts, target, declared)
+    classes = declared or texts.unique().sort().to_list()
     alone = int((texts.value_counts().get_column("count") == 1).sum())
     if alone:
         notes.append(f"{alone} class(es) of the target have one member: it is trained on, and never tested.")
     full, read_off = complete(source.schema, source, target, features)
+    if declared is None:
+        read_off = (*read_off, target)
     locally = Locally(method, tuple(guarantees), suppression, seed)
     terms = make_terms(
         full,
@@ -144,6 +152,16 @@ def make_ready(
     return Ready(terms, locally, parts, tuple(notes))
 
 
+def _refuse_other_classes(texts: pl.Series, target: str, declared: Sequence[str]) -> None:
+    others = int((~texts.is_in(list(declared))).sum())
+    if others:
+        raise TableError(
+            f"{others} row(s) have a class of the target '{target}' that the schema does not declare.",
+            "A client of a real federation would refuse such rows: it could not number their class as the others do.",
+            f"Correct the rows, or add the class to values of [columns.{target}] in the schema.",
+        )
+
+
 def _prepared(source: Table, terms: Terms, locally: Locally, seed: int) -> Iterator[Prepared]:
     labels = terms.encoder.labels(source.frame)
     person = source.schema.person
@@ -161,10 +179,17 @@ def run_ready(ready: Ready, engine: Engine = "flower", on_round: OnRound | None 
     require_flower(engine == "flower", ready.terms.federation.model)
     if engine == "flower":
         _refuse_running_ray()
-    with tempfile.TemporaryDirectory(prefix="vf-") as scratch:
-        home = Path(scratch)
-        with closed_network(home), one_thread(), _flower_silent():
-            ended = _run(ready, engine, home, on_round)
+    with (
+        Interruption() as stop,
+        scratch_folder() as home,
+        closed_network(home),
+        one_thread(),
+        _flower_silent(),
+    ):
+        ended = _run(ready, engine, home, on_round, stop)
+    if ended is None:
+        assert stop.number is not None
+        raise FederationInterrupted(stop.number)
     records = tuple(part.record for part in ready.parts)
     fit = make_fit(
         ready.terms,
@@ -178,12 +203,15 @@ def run_ready(ready: Ready, engine: Engine = "flower", on_round: OnRound | None 
         stopped=ended.stopped,
         notes=ready.notes,
     )
+    if stop.number is not None:
+        raise FederationInterrupted(stop.number, fit)
     if ended.stopped is not None:
         raise FederationStopped(ended.stopped.what, ended.stopped.why, ended.stopped.fix, fit)
     return fit
 
 
-def _run(ready: Ready, engine: Engine, home: Path, on_round: OnRound | None) -> Any:
+def _run(ready: Ready, engine: Engine, home: Path, on_round: OnRound | None, stop: Interruption) -> Any:
+    """The run as it ended; None where it was interrupted before it had begun."""
     from velado.federated.client_app import from_folder, make_client_app
     from velado.federated.server_app import serve
 
@@ -200,11 +228,12 @@ def _run(ready: Ready, engine: Engine, home: Path, on_round: OnRound | None) -> 
     if engine == "loop":
         from velado.federated.loop import LoopGrid
 
-        return serve(LoopGrid(app, clients), agreed, seed, tested, on_round)
-    return _through_flower(app, clients, home, lambda grid: serve(grid, agreed, seed, tested, on_round))
+        grid = stop.guard(LoopGrid(cast(Any, stop.guarded(app)), clients))
+        return serve(grid, agreed, seed, tested, on_round)
+    return _through_flower(app, clients, home, lambda grid: serve(grid, agreed, seed, tested, on_round), stop)
 
 
-def _through_flower(app: Any, clients: int, home: Path, job: Callable[[Any], Any]) -> Any:
+def _through_flower(app: Any, clients: int, home: Path, job: Callable[[Any], Any], stop: Interruption) -> Any:
     """*job* is run by Flower's simulation engine, one actor per core."""
     if len(str(home)) > LONGEST_PATH:
         raise ParameterError(
@@ -221,6 +250,7 @@ def _through_flower(app: Any, clients: int, home: Path, job: Callable[[Any], Any
     def main(grid: Any, context: Any) -> None:
         # Flower looks for answers ten times a second; a round here takes less than that.
         grid.pull_interval = 0.01
+        stop.guard(grid)
         ended.append(job(grid))
 
     cores = max(
@@ -229,24 +259,28 @@ def _through_flower(app: Any, clients: int, home: Path, job: Callable[[Any], Any
             len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, clients
         ),
     )
-    run_simulation(
-        server,
-        app,
-        num_supernodes=clients,
-        backend_config={
-            "init_args": {
-                "num_cpus": cores,
-                "include_dashboard": False,
-                "log_to_driver": False,
-                "logging_level": logging.CRITICAL,
-                "_temp_dir": str(home / "r"),
-                "_node_ip_address": "127.0.0.1",  # Ray listens here alone
-                "object_store_memory": 128 * 1024 * 1024,
-            },
-            "client_resources": {"num_cpus": 1, "num_gpus": 0},
+    settings: Any = {
+        "init_args": {
+            "num_cpus": cores,
+            "include_dashboard": False,
+            "log_to_driver": False,
+            "logging_level": logging.CRITICAL,
+            "_temp_dir": str(home / "r"),
+            "_node_ip_address": "127.0.0.1",  # Ray listens here alone
+            "object_store_memory": 128 * 1024 * 1024,
         },
+        "client_resources": {"num_cpus": 1, "num_gpus": 0},
+    }
+    beside(
+        lambda: run_simulation(server, app, num_supernodes=clients, backend_config=settings), stop, _end_ray
     )
-    return ended[0]
+    return ended[0] if ended else None
+
+
+def _end_ray() -> None:
+    ray = sys.modules.get("ray")
+    if ray is not None and ray.is_initialized():
+        ray.shutdown()
 
 
 def _refuse_running_ray() -> None:

@@ -54,17 +54,61 @@ def hold_out(
 ) -> tuple[IntVector, IntVector]:
     """(rows to learn from, rows held out): *share* of every class is held out, all rows of a person on one side.
 
-    A class that a single person has stays in the training part. Nothing is held out where that would leave nothing to
-    learn from.
+    A person counts with the rarest class among their rows, rare by the number of people who have it. Whoever has a
+    class that nobody else has stays in the training part, and every class is taught: no held-out row asks for a class
+    that was never seen. A class that two people or more have is held out too, where that leaves all others taught.
+    Nothing is held out where that would leave nothing to learn from. O(n log n + n c) for c classes.
     """
     unit = np.arange(labels.size) if people is None else np.unique(people, return_inverse=True)[1]
-    _, first = np.unique(unit, return_index=True)
-    of_unit = labels[first]
-    tested = np.zeros(first.size, dtype=bool)
-    for number in np.unique(of_unit):
-        members = random.permutation(np.flatnonzero(of_unit == number))
-        if members.size < 2:
+    units = int(unit.max(initial=-1)) + 1
+    classes, number = np.unique(labels, return_inverse=True)
+    # One entry for each class of each person; `holders` people have a class.
+    pairs = np.unique(unit.astype(np.int64) * max(classes.size, 1) + number)
+    holder, held = np.divmod(pairs, max(classes.size, 1))
+    holders = np.bincount(held, minlength=classes.size)
+    order = np.lexsort((held, holders[held], holder))
+    rarest = held[order][np.unique(holder[order], return_index=True)[1]]
+    tested = np.zeros(units, dtype=bool)
+    for one in np.unique(rarest):
+        members = random.permutation(np.flatnonzero(rarest == one))
+        if members.size < 2 or holders[one] < 2:
             continue
         tested[members[: min(max(round(share * members.size), 1), members.size - 1)]] = True
+    if holder.size > units:  # only where somebody has several classes can one be missing on a side
+        _teach_all(tested, holder, held, classes.size, random)
+        _ask_all(tested, holder, held, classes.size, random)
     on_test = tested[unit]
     return np.flatnonzero(~on_test), np.flatnonzero(on_test)
+
+
+def _teach_all(
+    tested: npt.NDArray[np.bool_],
+    holder: IntVector,
+    held: IntVector,
+    classes: int,
+    random: np.random.Generator,
+) -> None:
+    """Every class has somebody in the training part: where all who have it were drawn, one of them goes back."""
+    for one in range(classes):
+        members = holder[held == one]
+        if tested[members].all():
+            tested[random.permutation(members)[0]] = False
+
+
+def _ask_all(
+    tested: npt.NDArray[np.bool_],
+    holder: IntVector,
+    held: IntVector,
+    classes: int,
+    random: np.random.Generator,
+) -> None:
+    """A class that nobody in the test part has gets somebody there, if all classes stay taught without them."""
+    for one in range(classes):
+        members = holder[held == one]
+        if tested[members].any():
+            continue
+        taught = np.bincount(held[~tested[holder]], minlength=classes)
+        needed = np.unique(holder[taught[held] < 2])  # the last who teach some class
+        free = np.setdiff1d(members, needed)
+        if free.size:
+            tested[random.permutation(free)[0]] = True

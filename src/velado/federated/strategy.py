@@ -19,14 +19,17 @@ from flwr.serverapp.strategy import Strategy
 
 from velado.federated.packet import Fact, Packet
 from velado.federated.records import FederationStopped, RoundRecord
+from velado.federated.replies import OTHER_CLIENT, OTHER_ROWS, round_fault
 from velado.federated.roster import Roster
 from velado.federated.server import Holder, log, pooled_classes, take_round
 from velado.federated.terms import Agreed
-from velado.federated.wire import from_message, to_content
+from velado.federated.wire import read_reply, to_content
 from velado.measure.models.quality import curve_area, log_loss
 from velado.randomness import seeded
 
 OnRound = Callable[[RoundRecord], None]
+_NO_AREA = "No AUC: the held-out rows hold a single class."
+_NO_AREA_ANYWHERE = "No AUC: no client that scored holds out rows of two classes."
 
 
 class Rounds(Strategy):
@@ -46,6 +49,7 @@ class Rounds(Strategy):
         self.majority: float | None = None
         self._seed, self._on_round = seed, on_round
         self._asked: list[int] = []
+        self._absent: dict[int, str] = {}
         self._grid: Grid | None = None
         self._start = 0.0
         self._down = self._up = 0
@@ -64,6 +68,7 @@ class Rounds(Strategy):
         self._down = self._up = 0
         federation = self.agreed.federation
         able = self.roster.present(grid, self.greeting())
+        self._absent = self.roster.absent()
         if len(self.roster.able_at_most()) < federation.needed:
             self._stop(f"{len(self.roster.able_at_most())} of {federation.clients} clients can take part")
         random = seeded(self._seed, "federated", "asked", str(server_round))
@@ -87,12 +92,16 @@ class Rounds(Strategy):
             timeout = self.agreed.federation.patience
             answers |= self._read(self._grid.send_and_receive(again, timeout=timeout))
         for one, packet in answers.items():
+            if packet.text("error") in (OTHER_ROWS, OTHER_CLIENT):
+                self.roster.doubt(one)
             self.roster.note(one, packet)
             if "have" in packet.facts:
                 self.holder.acknowledged(one, packet)
         if self.truth is None and self.records:
             self._complete(answers)
-        found = take_round(self.holder, self.agreed.federation, server_round, self._asked, answers)
+        found = take_round(
+            self.holder, self.agreed.federation, server_round, self._asked, answers, self._absent
+        )
         record = RoundRecord(
             server_round,
             None,
@@ -101,7 +110,7 @@ class Rounds(Strategy):
             len(self._asked),
             len(found.answered),
             found.applied,
-            found.gap,
+            _both(found.gap, self.roster.remarks()),
             found.missing,
             self._up,
             self._down,
@@ -155,13 +164,18 @@ class Rounds(Strategy):
         return out
 
     def _read(self, replies: Iterable[Message]) -> dict[int, Packet]:
+        """Every reply by its client. One that cannot be read or true counts as missing, and only for that client."""
         out = {}
         for message in replies:
-            packet = from_message(message)
+            packet = read_reply(message)
             self._up += packet.size
             client = self.roster.client_of(message.metadata.src_node_id)
-            if client is not None:
-                out[client] = packet
+            if client is None:
+                continue
+            fault = round_fault(packet, self.roster.records.get(client), self.agreed.classes)
+            if packet.number("client", client) != client:
+                fault = OTHER_CLIENT
+            out[client] = Packet({"error": fault}) if fault else packet
         return out
 
     def _score(self) -> None:
@@ -170,16 +184,15 @@ class Rounds(Strategy):
         assert chances is not None and truth is not None
         right = float((np.argmax(chances, axis=1) == truth).mean())
         area, loss = curve_area(truth, chances), log_loss(truth, chances)
-        self._finish(accuracy=right, auc=area, loss=loss, test_rows=int(truth.size))
+        gap = self.records[-1].gap if area is not None else _both(self.records[-1].gap, _NO_AREA)
+        self._finish(accuracy=right, auc=area, loss=loss, test_rows=int(truth.size), gap=gap)
 
     def _complete(self, answers: dict[int, Packet]) -> None:
         """The newest record gets what the clients counted on their own held-out rows."""
         scored = [packet for packet in answers.values() if packet.number("scored") > 0]
         total = sum(packet.number("scored") for packet in scored)
         if not total:
-            said = "No client scored the model after this round."
-            gap = self.records[-1].gap
-            self._finish(gap=said if gap is None else f"{gap} {said}")
+            self._finish(gap=_both(self.records[-1].gap, "No client scored the model after this round."))
             return
         if self.majority is None:
             counts = pooled_classes(answers, self.agreed.classes)
@@ -191,6 +204,7 @@ class Rounds(Strategy):
             loss=sum(packet.number("loss_sum") for packet in scored) / total,
             auc=sum(area * rows for area, rows in areas) / weight if weight else None,
             test_rows=int(total),
+            gap=self.records[-1].gap if weight else _both(self.records[-1].gap, _NO_AREA_ANYWHERE),
         )
 
     def _finish(self, **values: Any) -> None:
@@ -205,3 +219,8 @@ class Rounds(Strategy):
             f"A round needs {federation.needed} of {federation.clients} clients.",
             "Bring the clients back, lower 'participation', or give clients more rows.",
         )
+
+
+def _both(gap: str | None, more: str) -> str | None:
+    """Two sentences about what is missing, or the one there is."""
+    return " ".join(part for part in (gap, more) if part) or None

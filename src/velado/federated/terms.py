@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -57,9 +57,11 @@ class Terms:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 over encoder, classes, settings and method: parties with another one must not train together.
+        """SHA-256 over schema, encoder, classes, settings and method: parties with another must not train together.
 
-        How long to wait, how many rounds may fail and how rows are dealt out are the server's business.
+        The whole schema is in it, since a role or a policy for blanks decides how a client anonymizes even where every
+        party's encoder is the same. How long to wait, how many rounds may fail, how many clients are asked in a round
+        and how rows are dealt out are the server's business. No row is in it.
         """
         columns = [
             [
@@ -72,20 +74,10 @@ class Terms:
             ]
             for column in self.encoder.columns
         ]
-        own = {
-            "clients",
-            "rounds",
-            "split",
-            "alpha",
-            "participation",
-            "fraction",
-            "unmet",
-            "patience",
-            "dropout",
-        }
+        own = {"split", "alpha", "fraction", "unmet", "patience", "dropout"}
         settings = {key: value for key, value in asdict(self.federation).items() if key not in own}
         said = [columns, asdict(self.encoder.settings), self.encoder.target, self.encoder.classes, settings]
-        text = json.dumps([*said, self.locally], sort_keys=True, default=str)
+        text = json.dumps([*said, _canonical(self.schema), self.locally], sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()
 
     @cached_property
@@ -158,6 +150,25 @@ def complete(
     return replace(schema, columns=columns), tuple(found)
 
 
+def _canonical(schema: Schema) -> list[Any]:
+    """Everything the schema says, in the order of its columns; of a taxonomy what it is, not the name of its file."""
+    table = {part.name: getattr(schema, part.name) for part in fields(schema) if part.name != "columns"}
+    columns = []
+    for column in schema.columns.values():
+        said = {part.name: getattr(column, part.name) for part in fields(column) if part.name != "taxonomy"}
+        if column.bounds is not None:
+            said["bounds"] = [float(bound) for bound in column.bounds]
+        columns.append([said, None if column.taxonomy is None else _canonical_taxonomy(column.taxonomy)])
+    return [table, columns]
+
+
+def _canonical_taxonomy(spec: TaxonomySpec) -> list[Any]:
+    if spec.paths is not None or spec.tree is not None:
+        # The options left say how the file was read, such as its separator; what was read is here.
+        return [spec.builder, spec.paths, spec.tree]
+    return [spec.builder, spec.options, spec.file, spec.digest]
+
+
 def _features(schema: Schema, target: str, wanted: Sequence[str] | None) -> list[Column]:
     usable = [
         column
@@ -198,7 +209,10 @@ def _encoded(schema: Schema, column: Column) -> EncodedColumn:
     else:
         texts = list(column.values or ())
     # A blank has its place everywhere: whether a client has blanks must not change the columns.
-    blank = [None] if schema.missing_policy(column) != "refuse" or column.role != "quasi" else []
+    refused = schema.missing_policy(column) == "refuse"
+    blank = [] if refused and column.role == "quasi" else [None]
+    if refused and blank:
+        column = replace(column, missing="value")  # the policy is about quasi-identifiers
     frame = pl.DataFrame({column.name: pl.Series([*texts, *blank], dtype=pl.String)})
     return encode_column(Table(frame, schema.with_columns([column])), column)
 

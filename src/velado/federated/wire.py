@@ -10,6 +10,7 @@ from flwr.app import Array, ArrayRecord, ConfigRecord, Context, Message, RecordD
 from velado.federated.client import State
 from velado.federated.packet import Packet
 
+UNREADABLE = "its answer cannot be read"
 FACTS, ARRAYS, STATE = "velado.facts", "velado.arrays", "velado.state"
 
 
@@ -27,6 +28,20 @@ def from_message(message: Message) -> Packet:
     facts: Any = message.content.config_records.get(FACTS, {})
     arrays: Any = message.content.array_records.get(ARRAYS, {})
     return Packet(dict(facts), {name: array.numpy() for name, array in arrays.items()})
+
+
+def read_reply(message: Message) -> Packet:
+    """What a reply carried; one that cannot be read is an answer that says so, and never an error of the server."""
+    try:
+        packet = from_message(message)
+        facts: list[Any] = list(packet.facts.values())
+        odd = any(not isinstance(value, int | float | str) for value in facts)
+        if odd or any(array.dtype.kind not in "iuf" for array in packet.arrays.values()):
+            return Packet({"error": UNREADABLE})
+        _ = packet.size
+    except Exception:  # a stranger's bytes can fail anywhere in the library that reads them
+        return Packet({"error": UNREADABLE})
+    return packet
 
 
 def state_in(context: Context) -> State:

@@ -14,7 +14,7 @@ from velado.study.evaluate.grid import ORIGINAL, cells_of, estimate, plan
 from velado.study.evaluate.load import load
 from velado.study.evaluate.markdown import to_markdown
 from velado.study.evaluate.recipe import StudyRecipe
-from velado.study.evaluate.run import evaluate, make_plan
+from velado.study.evaluate.run import START_UP, evaluate, make_plan
 from velado.study.evaluate.workers import takes_all_cores
 
 SECTION = "[federated]\nclients = 4\nrounds = 3\nk = [3]\nmethods = ['mondrian']\n"
@@ -97,7 +97,7 @@ def test_the_cost_of_runs_that_take_all_cores_is_not_divided_among_them(example)
         planned = make_plan(material, example.folder / "out", 2)
         cost = sum(estimate(job, material) for job in runs)
         rest = sum(estimate(job, material) for job in jobs) - cost
-        assert planned.seconds == pytest.approx(rest / 2 + (cost if alone else cost / 2))
+        assert planned.seconds == pytest.approx(START_UP + rest / 2 + (cost if alone else cost / 2))
         said = planned.to_dict()
         assert (said["federated_runs"], said["releases"]) == (4, 10)
 
@@ -129,7 +129,7 @@ def test_runs_are_stored_cell_by_cell_and_never_computed_twice(study, tmp_path: 
     ]
     assert cells.get_column("accuracy").is_between(0.5, 1).all()
     (more,) = {path.name for path in _larger(study, out)} - set(before)
-    assert re.fullmatch(r"[0-9a-f]{24}\.parquet", more)
+    assert re.fullmatch(r"[0-9a-f]{24}\.cell", more)
 
 
 def _larger(study, out: Path):

@@ -39,6 +39,36 @@ def test_rows_of_one_person_stay_together() -> None:
     assert split.test.size == pytest.approx(45, abs=4)
 
 
+@given(
+    st.lists(st.tuples(st.integers(0, 12), st.integers(0, 5)), min_size=4, max_size=60),
+    st.integers(0, 5),
+    st.floats(0.1, 0.9),
+)
+def test_whoever_has_several_classes_no_class_is_asked_about_that_was_not_taught(rows, seed, share) -> None:
+    people, labels = (np.array(column, dtype=np.int64) for column in zip(*rows, strict=True))
+    try:
+        split = stratified_split(labels, share, seed, people)
+    except TableError:
+        return
+    assert set(labels[split.test]) <= set(labels[split.train])
+    assert not set(people[split.train]) & set(people[split.test])
+    holders = {one: set(people[labels == one]) for one in set(labels)}
+    single = {one for one, who in holders.items() if len(who) < 2}
+    assert not single & set(labels[split.test])
+    assert split.alone == len(set(labels) - set(labels[split.test])) >= len(single)
+
+
+def test_a_class_that_stands_in_second_rows_only_is_taught_and_asked_or_counted() -> None:
+    # Forty people with two rows each. Class 2 is the second row of person 7 alone, class 3 that of persons 8 and 9.
+    people = np.repeat(np.arange(40), 2)
+    labels = np.repeat(np.arange(40) % 2, 2)
+    labels[15], labels[17], labels[19] = 2, 3, 3
+    for seed in range(40):
+        split = stratified_split(labels, 0.5, seed, people)
+        assert 7 in people[split.train] and split.alone == 1
+        assert 3 in labels[split.train] and 3 in labels[split.test]
+
+
 def test_classes_of_one_member_alone_cannot_be_split() -> None:
     with pytest.raises(TableError, match="No class has two members"):
         stratified_split(np.arange(5), 0.5, 0)

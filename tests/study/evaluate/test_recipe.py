@@ -57,6 +57,28 @@ def test_defaults_are_written_out_and_read_back(example) -> None:
         ('"mondrian", ', '"mondrian", { name = "mondrian", cut = "strict" }, ', "listed twice"),
         ("seeds = [0, 1]", "seeds = [4294967296]", "above 4294967295"),
         ("[data]\n", "federated = 3\n[data]\n", "it is no table"),
+        ("k = [3, 6]", "k = [9223372036854775808]", "'k' in .* has a number above 9007199254740991"),
+        *(
+            (
+                "seeds = [0, 1]",
+                f"seeds = [0]\nguarantees = [{{ name = 'recursive-l-diversity', c = {number}, l = 2 }}]",
+                "'c' in .* is not a finite number",
+            )
+            for number in ("nan", "inf")
+        ),
+        (
+            '"decision-tree"',
+            '{ name = "decision-tree", leaf = 9223372036854775808 }',
+            "'leaf' in .* too large",
+        ),
+        ("[models]", "[metrics]\nquality = ['acc']\n[models]", "Did you mean 'accuracy'"),
+        ("[models]", "[analyses]\nfolds = 2.0\n[models]", "'folds' in .* is not a whole number"),
+        ('positive = "yes"', "positive = 1", "'positive' in .* is no text.*quotes"),
+        (
+            "seeds = [0, 1]",
+            "seeds = [0]\nguarantees = [[{ name = 'l-diversity' }, { name = 'l-diversity', l = 2 }]]",
+            "the same one twice",
+        ),
     ],
 )
 def test_a_mistake_is_named_with_the_nearest_right_word(example, old: str, new: str, words: str) -> None:
@@ -165,3 +187,61 @@ def test_rows_without_a_target_are_counted_and_left_out(example) -> None:
     path.write_text("\n".join(lines) + "\n", "utf-8")
     material = load(example.study)
     assert (material.dropped, material.table.rows) == (1, 239)
+
+
+def test_not_a_number_is_no_class(example) -> None:
+    schema = example.folder / "schema.toml"
+    schema.write_text("[table]\nmissing_values = ['?']\n" + schema.read_text("utf-8"), "utf-8")
+    table = pl.read_csv(example.folder / "people.csv").with_columns(
+        ill=pl.when(pl.int_range(pl.len()) < 9)
+        .then(float("nan"))
+        .otherwise((pl.col("ill") == "yes").cast(float))
+    )
+    table.write_parquet(example.folder / "people.parquet")
+    study = example.change(('"people.csv"', '"people.parquet"'), ('positive = "yes"\n', ""))
+    material = load(study)
+    assert (material.dropped, material.table.rows, len(material.classes)) == (9, 231, 2)
+
+
+def test_the_classes_never_asked_about_are_those_of_every_seed(example) -> None:
+    # Everybody has two rows; one has a class of their own in the second, as nobody else does.
+    schema = example.folder / "schema.toml"
+    text = schema.read_text("utf-8")
+    schema.write_text(text.replace("[columns.name]\n", "[columns.name]\nperson = true\n"), "utf-8")
+    path = example.folder / "people.csv"
+    table = pl.read_csv(path)
+    second = table.with_columns(
+        ill=pl.when(pl.int_range(pl.len()) == 11).then(pl.lit("unsure")).otherwise(pl.col("ill"))
+    )
+    pl.concat([table, second]).write_csv(path)
+    for seed in range(6):
+        material = load(example.change(("seeds = [0, 1]", f"seeds = [{seed}]")))
+        split = material.split(seed)
+        assert material.alone == split.alone == 1
+        assert set(material.labels[split.test]) <= set(material.labels[split.train])
+
+
+def test_a_folder_in_place_of_the_study_or_the_table_is_called_by_its_name(example, monkeypatch) -> None:
+    monkeypatch.chdir(example.folder)
+    with pytest.raises(SchemaError, match="'in' cannot be read"):
+        load(".")
+    example.change(('"people.csv"', '"."'))
+    with pytest.raises(TableError, match="'in'"):
+        load("study.toml")
+
+
+def test_a_class_that_some_seed_asks_about_is_not_called_never_asked(example) -> None:
+    # Two people have class c; under some seeds both are needed to teach the other class that each has.
+    schema = example.folder / "schema.toml"
+    text = schema.read_text("utf-8")
+    schema.write_text(text.replace("[columns.name]\n", "[columns.name]\nperson = true\n"), "utf-8")
+    path = example.folder / "people.csv"
+    table = pl.read_csv(path)
+    classes = pl.Series("ill", ["a", "a", "b", "b", *table.get_column("ill").to_list()[4:]])
+    extra = table[[0, 2]].with_columns(ill=pl.lit("c"))
+    pl.concat([table.with_columns(classes), extra]).write_csv(path)
+    material = load(example.study)
+    by_count = {material.split(seed).alone: seed for seed in range(40)}
+    assert set(by_count) == {0, 1}
+    for seeds, alone in (([by_count[1]], 1), ([by_count[1], by_count[0]], 0)):
+        assert load(example.change(("seeds = [0, 1]", f"seeds = {seeds}"))).alone == alone

@@ -11,7 +11,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from velado.data.cells import CELLS
+from velado.data.cells import CELLS, SUFFIX
 from velado.errors import OutputError, ParameterError
 from velado.measure.models.registry import DecisionTree
 from velado.study.evaluate.grid import ORIGINAL
@@ -24,7 +24,7 @@ NUMBERS = ["ncp", "record_linkage", "accuracy", "auc", "log_loss"]
 
 
 def cell_times(out: Path) -> dict[str, int]:
-    return {path.name: path.stat().st_mtime_ns for path in (out / CELLS).glob("*.parquet")}
+    return {path.name: path.stat().st_mtime_ns for path in (out / CELLS).glob(f"*{SUFFIX}")}
 
 
 def in_a_process(study: Path, out: Path, jobs: int) -> subprocess.Popen[bytes]:
@@ -71,6 +71,43 @@ def test_a_finished_study_is_not_computed_again_and_a_larger_one_only_where_it_g
     after = cell_times(out)
     assert {name: after[name] for name in before} == before
     assert len(after) - len(before) == 2 * 2 * 3 == larger.planned - first.planned
+
+
+def test_another_target_with_blanks_gives_the_numbers_of_a_folder_of_its_own(example, tmp_path: Path) -> None:
+    path = example.folder / "people.csv"
+    table = pl.read_csv(path)
+    half = pl.when(pl.int_range(pl.len()) % 2 == 0).then(pl.col("ill"))
+    table.with_columns(half.alias("cured")).write_csv(path)
+    with (example.folder / "schema.toml").open("a", encoding="utf-8") as file:
+        file.write('[columns.cured]\nrole = "other"\nkind = "categorical"\n')
+    protocols = ("[models]", "[analyses]\nprotocols = ['paper-gfkmc']\n[models]")
+    fewer = (('"mondrian", ', ""), ("seeds = [0, 1]", "seeds = [0]"), protocols)
+    evaluate(example.change(*fewer), tmp_path / "used", jobs=1)
+    study = example.change(*fewer, ('target = "ill"', 'target = "cured"'))
+    used = evaluate(study, tmp_path / "used", jobs=1).results
+    fresh = evaluate(study, tmp_path / "fresh", jobs=1).results
+    numbers = ["cell", "kind", "rows", "groups", *NUMBERS]
+    assert used.select(numbers).equals(fresh.select(numbers))
+    assert set(fresh.filter(pl.col("kind") == "release").get_column("rows")) == {120}
+
+
+def test_a_damaged_cell_is_computed_again_and_counted(example, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    first = evaluate(example.study, out, jobs=1)
+    files = sorted((out / CELLS).glob(f"*{SUFFIX}"))
+    for path in files[:3]:
+        data = bytearray(path.read_bytes())
+        data[len(data) // 2] ^= 1
+        path.write_bytes(bytes(data))
+    before = cell_times(out)
+    made = make_plan(load(example.study), out, 1)
+    assert (made.damaged, made.missing, made.to_dict()["damaged"]) == (3, 3, 3)
+    told = []
+    again = evaluate(example.study, out, jobs=1, planned=told.append)
+    assert [plan.damaged for plan in told] == [3]
+    assert again.results.select("cell", *NUMBERS).equals(first.results.select("cell", *NUMBERS))
+    after = cell_times(out)
+    assert {name for name in before if after[name] != before[name]} == {path.name for path in files[:3]}
 
 
 def test_the_original_is_trained_once_for_each_model_and_seed(example, tmp_path: Path) -> None:
@@ -186,7 +223,7 @@ def test_a_class_with_one_member_is_trained_on_and_does_not_stop_the_study(examp
     assert study.gaps.height == 0
     found = study.to_dict()
     assert (found["table"]["classes"], found["table"]["classes_never_tested"]) == (3, 1)
-    assert "1 class(es) belong to one person each" in (tmp_path / "out" / "study.md").read_text("utf-8")
+    assert "1 class(es) have too few people" in (tmp_path / "out" / "study.md").read_text("utf-8")
 
 
 def test_several_classes_are_averaged_and_the_page_says_how(example, tmp_path: Path) -> None:
@@ -261,6 +298,14 @@ def test_no_processes_are_refused(example, tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match="0 processes"):
         evaluate(example.study, tmp_path / "out", jobs=0)
     assert not (tmp_path / "out").exists()
+
+
+def test_a_plan_refuses_the_folders_that_a_run_refuses(example, tmp_path: Path) -> None:
+    material = load(example.study)
+    (tmp_path / "file").write_text("mine")
+    for out, words in ((tmp_path / "file", "cannot be used"), (example.folder, "not of a study")):
+        with pytest.raises(OutputError, match=words):
+            make_plan(material, out, 1)
 
 
 def test_a_folder_that_cannot_be_written_is_refused_before_anything_runs(example, tmp_path: Path) -> None:

@@ -6,11 +6,12 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from velado.anonymize.parameter_types import check_types
+from velado.anonymize.parameters import check_number
 from velado.errors import ParameterError
 
 
 def check_parameters(method: Any) -> None:
-    """Every field of *method* lies within its metadata's `min`, `max` and `choices`, or an error names it."""
+    """Every field of *method* lies within its metadata's `min`, `max` and `choices` and is finite, or an error names it."""
     if not is_dataclass(method):  # a method made elsewhere may state its limits otherwise
         return
     check_types(method)
@@ -20,6 +21,7 @@ def check_parameters(method: Any) -> None:
         limits = field.metadata
         if value is None:
             continue
+        check_number(value, f"'{field.name}' of {name}")
         choices = limits.get("choices")
         if choices and value not in choices:
             raise ParameterError(

@@ -35,6 +35,7 @@ EXIT_CODES: Mapping[int, Mapping[str, str]] = {
         "pt": "uma chave, cifra ou mensagem foi recusada, ou um trabalho cifrado falhou",
     },
     130: {"en": "interrupted by the user", "pt": "interrompido pelo usuário"},
+    143: {"en": "ended by a signal of the system", "pt": "encerrado por um sinal do sistema"},
 }
 
 _EN = {

@@ -19,6 +19,11 @@ EN = {
     "federate_promise": "Promise ({type}): {sentence}",
     "federate_not": "Not promised: {sentence}",
     "federate_written": "Written in {folder}: {files}",
+    "federate_guaranteed": "guaranteed",
+    "federate_measured": "measured",
+    "federate_as_in_the_paper": "as in the paper",
+    "federate_interrupted": "Ended after {rounds} of {total} rounds, as you asked; what was learned until then is written in {folder}.",
+    "federate_interrupted_early": "Ended before the first of {total} rounds was over, as you asked; {folder} was not written ({rounds} rounds).",
     "federate_machines": "Written in {folder}. The commands, in their order (START.md explains each):",
 }
 
@@ -39,6 +44,11 @@ PT = {
     "federate_promise": "Promessa ({type}): {sentence}",
     "federate_not": "Não prometido: {sentence}",
     "federate_written": "Escrito em {folder}: {files}",
+    "federate_guaranteed": "garantida",
+    "federate_measured": "medida",
+    "federate_as_in_the_paper": "como no artigo",
+    "federate_interrupted": "Encerrado após {rounds} de {total} rodadas, como pedido; o que se aprendeu até ali está em {folder}.",
+    "federate_interrupted_early": "Encerrado antes do fim da primeira de {total} rodadas, como pedido; {folder} não foi escrito ({rounds} rodadas).",
     "federate_machines": "Escrito em {folder}. Os comandos, na sua ordem (START.md explica cada um):",
 }
 

@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from velado.anonymize.methods import METHODS
-from velado.measure.models.quality import Interval
 from velado.measure.models.registry import MODELS
+from velado.study.evaluate.amounts import EVEN, amount, at_most, bare, digits_beside, lost, span
 from velado.study.evaluate.grid import ORIGINAL
+from velado.study.evaluate.majority import over_majority
 from velado.study.evaluate.matched import beside, within
+from velado.study.evaluate.no_choice import no_choice
 from velado.study.evaluate.protocols import DEFAULT_PROTOCOL, PROTOCOLS, protocol_named
-from velado.study.evaluate.words import loss_text, percent, points, quality_name, say
+from velado.study.evaluate.words import loss_text, percent, promises_in, quality_name, say
 
 if TYPE_CHECKING:
     from velado.study.evaluate.analysis import Study
@@ -32,20 +34,16 @@ def recommend(study: Study, language: str) -> dict[str, Any]:
     recipe = study.material.recipe
     sentences: list[str] = []
     if chosen is None:
-        sentences.append(say(language, "no_choice"))
+        sentences.append(no_choice(study, language))
         if study.tradeoff.height and study.tradeoff.get_column("risk").null_count() == study.tradeoff.height:
             sentences.append(say(language, "risk_unknown", risk=say(language, f"name_{recipe.risk}")))
     else:
         sentences.append(_choice(study, chosen, language))
-        why = "why_risk" if reached else "why_none"
-        sentences.append(say(language, why, most=points(recipe.most_drop, language)))
-        if reached and (chosen["drop_high"] is None or chosen["drop_high"] > recipe.most_drop):
-            sentences.append(say(language, "not_sure"))
-        if recipe.most_risk is not None:
-            sentences.append(say(language, "why_risk_limit", limit=percent(recipe.most_risk, language)))
+        sentences += _rests_on(study, chosen, language)
+        sentences += _why(study, chosen, reached, language)
         sentences += _each_model(study, chosen, language)
         sentences += _beside(study, chosen, language)
-        sentences += _over_majority(study, chosen, language)
+        sentences += over_majority(study, chosen, language)
         sentences += _across_clients(study, chosen, language)
     sentences += _protocol_notes(study, language)
     if study.gaps.height:
@@ -55,40 +53,85 @@ def recommend(study: Study, language: str) -> dict[str, Any]:
 
 def choose(study: Study) -> tuple[dict[str, Any] | None, bool]:
     """The setting to recommend, and whether it keeps the drop within the limit."""
-    recipe = study.material.recipe
-    table = study.tradeoff.filter(
-        (pl.col("method") != ORIGINAL) & pl.col("drop").is_not_null() & pl.col("risk").is_not_null()
-    )
-    if recipe.most_risk is not None:
-        table = table.filter(pl.col("risk") <= recipe.most_risk)
+    table = _considered(study)
     if not table.height:
         return None, False
-    good = table.filter(pl.col("drop") <= recipe.most_drop)
+    good = _good(study, table)
     if not good.height:
         return table.sort("drop", "risk", "method").row(0, named=True), False
-    least = float(good.get_column("risk").min() or 0.0)  # type: ignore[arg-type]
-    near = good.filter(pl.col("risk") <= least * (1 + TIE))
+    near = good.filter(pl.col("risk") <= _least_risk(good) * (1 + TIE))
     return near.sort("drop", "risk", "method").row(0, named=True), True
 
 
-def setting_text(setting: dict[str, Any]) -> str:
+def _considered(study: Study) -> pl.DataFrame:
+    """The settings of which drop and risk are known, within the limit of the risk where there is one."""
+    most = study.material.recipe.most_risk
+    table = study.tradeoff.filter(
+        (pl.col("method") != ORIGINAL) & pl.col("drop").is_not_null() & pl.col("risk").is_not_null()
+    )
+    return table if most is None else table.filter(pl.col("risk") <= most)
+
+
+def _good(study: Study, table: pl.DataFrame) -> pl.DataFrame:
+    return table.filter(pl.col("drop") <= study.material.recipe.most_drop + EVEN)
+
+
+def _least_risk(good: pl.DataFrame) -> float:
+    return float(good.get_column("risk").min() or 0.0)  # type: ignore[arg-type]
+
+
+def setting_text(setting: dict[str, Any], language: str = "en") -> str:
     """`method, k = 10, further promises`."""
     parts = [setting["method"]]
     if setting["k"] is not None:
         parts.append(f"k = {setting['k']}")
-    return ", ".join([*parts, *([setting["guarantees"]] if setting["guarantees"] else [])])
+    promised = promises_in(setting["guarantees"] or "", language)
+    return ", ".join([*parts, *([promised] if promised else [])])
+
+
+def _rests_on(study: Study, chosen: dict[str, Any], language: str) -> list[str]:
+    """Which models the average leaves out, and how many of the seeds it holds."""
+    out = []
+    if study.models_left_out:
+        names, quality = ", ".join(study.models_left_out), quality_name(study.main, language)
+        out.append(say(language, "left_out", names=names, quality=quality))
+    seeds = len(study.material.recipe.seeds)
+    if chosen["seeds"] < seeds:
+        out.append(say(language, "seeds_missing", done=chosen["seeds"], seeds=seeds))
+    return out
+
+
+def _why(study: Study, chosen: dict[str, Any], reached: bool, language: str) -> list[str]:
+    """Why this setting: the least risk within the limit (or about the least), or the least loss; and how sure that is."""
+    recipe = study.material.recipe
+    most = amount(study.main, recipe.most_drop, language)
+    if not reached:
+        out = [say(language, "why_none", most=most)]
+    else:
+        least = _least_risk(_good(study, _considered(study)))
+        about = chosen["risk"] > least * (1 + EVEN)
+        told = {"least": percent(least, language, 2), "tie": percent(TIE, language, 0)} if about else {}
+        out = [say(language, "why_risk_about" if about else "why_risk", most=most, **told)]
+        if chosen["drop_high"] is None:
+            out.append(say(language, "not_sure_one"))
+        elif not at_most(chosen["drop_high"], recipe.most_drop):
+            out.append(say(language, "not_sure"))
+    if recipe.most_risk is not None:
+        out.append(say(language, "why_risk_limit", limit=percent(recipe.most_risk, language)))
+    return out
 
 
 def _choice(study: Study, chosen: dict[str, Any], language: str) -> str:
     recipe = study.material.recipe
     before = study.tradeoff.filter(pl.col("method") == ORIGINAL).get_column("risk").to_list()
+    ends = (chosen["drop"], chosen["drop_low"], chosen["drop_high"])
+    digits = digits_beside(study.main, ends, recipe.most_drop)
     return say(
         language,
         "choice",
-        setting=setting_text(chosen),
-        drop=points(chosen["drop"], language),
-        quality=quality_name(study.main, language),
-        range=_span(chosen["drop_low"], chosen["drop_high"], language),
+        setting=setting_text(chosen, language),
+        lost=lost("it", study.main, chosen["drop"], language, digits),
+        range=span(study.main, *ends, language, digits),
         risk_name=say(language, f"name_{recipe.risk}"),
         risk=percent(chosen["risk"], language),
         before=percent(before[0] if before else None, language),
@@ -99,31 +142,42 @@ def _choice(study: Study, chosen: dict[str, Any], language: str) -> str:
 
 def _beside(study: Study, chosen: dict[str, Any], language: str) -> list[str]:
     """The chosen setting beside every other method at the same risk, over all models."""
-    return [_compared(chosen, other, language) for other in beside(study, chosen)]
+    return [_compared(study.main, chosen, other, language) for other in beside(study, chosen)]
 
 
-def _compared(chosen: dict[str, Any], other: dict[str, Any], language: str) -> str:
-    turned = other["gain"] < 0
+def _compared(main: str, chosen: dict[str, Any], other: dict[str, Any], language: str) -> str:
+    key, turned = _sentence(chosen, other)
     low, high = other["gain_low"], other["gain_high"]
-    if other["verdict"] == "less":
+    if turned and low is not None:
         low, high = -high, -low
     return say(
         language,
-        f"compare_{other['verdict']}" if other["verdict"] != "apart" else _apart(other, chosen, turned),
+        key,
         where=_where(chosen, other, language),
         first=chosen["method"],
         second=other["method"],
-        gain=points(abs(other["gain"]), language),
-        low=points(low, language),
-        high=points(high, language),
+        gain=amount(main, abs(other["gain"]), language),
+        low=bare(main, low, language),
+        high=bare(main, high, language),
+        range_end=amount(main, high, language),
         risk=percent(chosen["risk"], language),
         other=percent(other["risk"], language),
     )
 
 
-def _apart(other: dict[str, Any], chosen: dict[str, Any], keeps_more: bool) -> str:
-    safer = other["risk"] < chosen["risk"]
-    return f"apart_{'safer' if safer else 'riskier'}_{'keeps' if keeps_more else 'loses'}"
+def _sentence(chosen: dict[str, Any], other: dict[str, Any]) -> tuple[str, bool]:
+    """The sentence for two methods, and whether its numbers say how much less the other loses.
+
+    Apart in risk, a difference is stated only where its whole interval lies on one side of zero.
+    """
+    if other["verdict"] != "apart":
+        return f"compare_{other['verdict']}", other["verdict"] == "less"
+    if other["gain_low"] is None:
+        return "compare_one", False
+    risk = "safer" if other["risk"] < chosen["risk"] else "riskier"
+    if other["gain_low"] > 0:
+        return f"apart_{risk}_loses", False
+    return (f"apart_{risk}_keeps", True) if other["gain_high"] < 0 else (f"apart_{risk}_even", False)
 
 
 def _where(chosen: dict[str, Any], other: dict[str, Any], language: str) -> str:
@@ -150,22 +204,28 @@ def _each_model(study: Study, chosen: dict[str, Any], language: str) -> list[str
         & pl.col(drop).is_not_null()
     )
     for row in rows.iter_rows(named=True):
-        low, high = row[f"{drop}_low"], row[f"{drop}_high"]
-        limit = {"surely": "limit_surely", "on average": "limit_average", "no": "limit_no"}
+        ends = (row[drop], row[f"{drop}_low"], row[f"{drop}_high"])
+        digits = digits_beside(study.main, ends, most, 2)
+        kept = within(row[drop], ends[2], most)
+        if kept == "on average" and ends[2] is None:
+            kept = "one"
         first = say(
             language,
             "model_loses",
             model=row["model"],
-            drop=points(row[drop], language, 2),
-            range=_span(low, high, language, 2),
-            quality=quality_name(study.main, language),
-            limit=say(language, limit[within(row[drop], high, most)], most=points(most, language)),
+            lost=lost("it", study.main, row[drop], language, digits),
+            range=span(study.main, *ends, language, digits),
+            limit=say(language, _LIMIT[kept], most=bare(study.main, most, language)),
         )
-        out.append(f"{first} {_ranking(beside(study, chosen, row['model']), chosen, language)}".strip())
+        others = beside(study, chosen, row["model"])
+        out.append(f"{first} {_ranking(study.main, others, chosen, language)}".strip())
     return out
 
 
-def _ranking(others: list[dict[str, Any]], chosen: dict[str, Any], language: str) -> str:
+_LIMIT = {"surely": "limit_surely", "on average": "limit_average", "one": "limit_one", "no": "limit_no"}
+
+
+def _ranking(main: str, others: list[dict[str, Any]], chosen: dict[str, Any], language: str) -> str:
     """At the risk of the chosen setting: who loses less, who cannot be told from it, who loses more, who was not there."""
     if not others:
         return ""
@@ -175,7 +235,7 @@ def _ranking(others: list[dict[str, Any]], chosen: dict[str, Any], language: str
     parts = []
     if "less" in by_verdict:
         less = sorted(by_verdict["less"], key=lambda one: float(one["gain"]))
-        names = [f"{one['method']} ({points(-one['gain'], language, 2)})" for one in less]
+        names = [f"{one['method']} ({amount(main, -one['gain'], language, 2)})" for one in less]
         parts.append(say(language, "rank_less", names=", ".join(names)))
     elif not set(by_verdict) & {"even", "one", "apart"}:
         parts.append(say(language, "rank_best", count=len(others)))
@@ -187,82 +247,50 @@ def _ranking(others: list[dict[str, Any]], chosen: dict[str, Any], language: str
     return f"{start} {'; '.join(parts)}."
 
 
-def _over_majority(study: Study, chosen: dict[str, Any], language: str) -> list[str]:
-    """Whether models learn anything from the release, and whether there is anything to learn at all."""
-    majority = percent(study.majority(), language)
-    found = study.above_majority(chosen)
-    out = []
-    if found is not None:
-        model, value, gain = found
-        key = "over_majority" if _sure(gain) > 0 else "near_majority"
-        out.append(say(language, key, model=model, value=percent(value, language), majority=majority))
-    before = study.above_majority({"method": ORIGINAL, "k": None, "guarantees": ""})
-    if study.main == "accuracy" and before is not None and _sure(before[2]) <= 0:
-        out.append(say(language, "nothing_to_learn", majority=majority))
-    return out
-
-
-def _sure(gain: Interval) -> float:
-    """The least that the gain may be; its mean where one seed gives no interval."""
-    return gain.mean if gain.low is None else gain.low
-
-
 def _across_clients(study: Study, chosen: dict[str, Any], language: str) -> list[str]:
     """What the chosen setting comes to where clients anonymize and train, model by model and split by split."""
     out = []
     for row in study.federated_summary:
         if (row["method"], row["k"]) != (chosen["method"], chosen["k"]) or row["drop_accuracy"] is None:
             continue
+        drop, low, high = (row[f"drop_accuracy{end}"] for end in ("", "_low", "_high"))
         out.append(
             say(
                 language,
                 "federated_choice",
                 model=row["model"],
                 split=row["split"],
-                setting=setting_text({**row, "guarantees": ""}),
+                setting=setting_text({**row, "guarantees": ""}, language),
                 value=percent(row["accuracy"], language),
-                drop=points(row["drop_accuracy"], language),
-                range=_span(row["drop_accuracy_low"], row["drop_accuracy_high"], language),
+                lost=lost("apart", "accuracy", drop, language),
+                range=span("accuracy", drop, low, high, language),
             )
         )
     return out
 
 
-def _span(low: float | None, high: float | None, language: str, digits: int = 1) -> str:
-    """The interval in brackets; nothing where there is none."""
-    if low is None:
-        return ""
-    return say(language, "range", low=points(low, language, digits), high=points(high, language, digits))
-
-
 def _protocol_notes(study: Study, language: str) -> list[str]:
     table = {row["protocol"]: row for row in study.protocols.to_dicts()}
     honest = table.get(DEFAULT_PROTOCOL)
-    if honest is None:
+    if honest is None or honest["drop"] is None:
         return []
     out = []
     for name, row in table.items():
-        if name == DEFAULT_PROTOCOL:
+        if name == DEFAULT_PROTOCOL or row["drop"] is None:
             continue
         values = {
             "protocol": name,
-            "drop": points(row["drop"], language),
-            "honest": points(honest["drop"], language),
-            "quality": quality_name(study.main, language),
+            "seem": lost("seem", study.main, row["drop"], language),
+            "honest": lost("they", study.main, honest["drop"], language),
         }
         out.append(say(language, "protocol_drop", **values))
         if row["pairs"]:
+            numbers = {key: amount(study.main, row[key], language) for key in ("between", "due", "default")}
+            bared = {f"{key}_bare": bare(study.main, row[key], language) for key in ("due", "default")}
+            share = percent(row["share"], language, 0)
+            counts = {key: row[key] for key in ("reversed", "pairs")}
             out.append(
-                say(
-                    language,
-                    "protocol_pairs",
-                    protocol=name,
-                    between=points(row["between"], language),
-                    due=points(row["due"], language),
-                    share=percent(row["share"], language, 0),
-                    reversed=row["reversed"],
-                    pairs=row["pairs"],
-                )
+                say(language, "protocol_pairs", protocol=name, share=share, **numbers, **bared, **counts)
             )
     return out
 

@@ -23,6 +23,7 @@ from velado.study.evaluate.work import RELEASE_NUMBERS
 from velado.study.recipe import Language
 
 SETTING = ("method", "k", "guarantees")
+_CELL = ("protocol", *SETTING, "seed", "model", "split", "kind", "reason")
 
 
 def worse_when_larger(name: str) -> bool:
@@ -69,6 +70,11 @@ class Study:
     def gaps(self) -> pl.DataFrame:
         """Cells without numbers, with their reasons."""
         return self.results.filter(pl.col("status") == "gap")
+
+    @property
+    def partial(self) -> pl.DataFrame:
+        """Cells with numbers of which one could not be computed, with its reason."""
+        return self.done.filter(pl.col("reason").fill_null("") != "")
 
     @property
     def any_release(self) -> bool:
@@ -172,6 +178,19 @@ class Study:
         return self._drops.get((*key, model), {})
 
     @cached_property
+    def models_asked(self) -> list[str]:
+        """The models of the study under its protocol, the commonest class left aside."""
+        cells = self.results.filter((pl.col("protocol") == self.protocol) & (pl.col("kind") == "model"))
+        names = cells.get_column("model").drop_nulls().unique(maintain_order=True).to_list()
+        return [name for name in names if name != "majority"]
+
+    @cached_property
+    def models_left_out(self) -> list[str]:
+        """Those of them that have no drop of the main quality anywhere: no mean over models holds them."""
+        known = set(self._model_drops.filter(pl.col("method") != ORIGINAL).get_column("model"))
+        return [name for name in self.models_asked if name not in known]
+
+    @cached_property
     def _model_drops(self) -> pl.DataFrame:
         drop = f"drop_{self.main}"
         return self._with_drops().filter(
@@ -183,7 +202,7 @@ class Study:
     @cached_property
     def _over_models(self) -> pl.DataFrame:
         """Main quality and drop of each setting and seed, averaged over the models; only where all of them are known."""
-        cells = self._model_drops
+        cells = self._model_drops.filter(~pl.col("model").is_in(self.models_left_out))
         means = (pl.col(f"drop_{self.main}").mean(), pl.col(self.main).mean())
         found = cells.group_by([*SETTING, "seed"], maintain_order=True).agg(*means, pl.len())
         return found.filter(pl.col("len") == cells.get_column("model").n_unique())
@@ -241,9 +260,9 @@ class Study:
 
         *drop* is the mean loss of quality against the original under the protocol. For every two methods of the
         same k, promises and model: *between* is the mean distance of their qualities, *due* how far that
-        difference moves against the default protocol (what is moved says nothing about the methods), *share* the
-        part of it in what is seen, due / (due + the difference under the default protocol), and *reversed* how many of
-        the *pairs* change their order.
+        difference moves against the default protocol (what is moved says nothing about the methods), *default* their
+        mean distance under the default protocol, *share* the part due to the protocol in what is seen,
+        due / (due + default), and *reversed* how many of the *pairs* change their order.
         """
         drop = f"drop_{self.main}"
         cells = self.quality.filter(
@@ -268,25 +287,9 @@ class Study:
         )
         together = pl.col("due") + pl.col("true")
         share = pl.when(together > 0).then(pl.col("due") / together).alias("share")
-        moved = moved.with_columns(share).drop("true")
+        moved = moved.with_columns(share).rename({"true": "default"})
         drops = cells.group_by("protocol", maintain_order=True).agg(pl.col(drop).mean().alias("drop"))
         return drops.join(moved, on="protocol", how="left")
-
-    def above_majority(self, setting: dict[str, Any]) -> tuple[str, float, Interval] | None:
-        """The model that is most often right with *setting*, how often, and by how much it beats the majority."""
-        same = pl.all_horizontal(pl.col(name).eq_missing(pl.lit(setting[name])) for name in SETTING)
-        cells = self.done.filter(
-            same
-            & (pl.col("protocol") == self.protocol)
-            & (pl.col("kind") == "model")
-            & (pl.col("model") != "majority")
-        )
-        found = []
-        for (model,), part in cells.group_by(["model"], maintain_order=True):
-            gain = self.interval_of(part.get_column("accuracy") - part.get_column("majority"))
-            if gain is not None:
-                found.append((str(model), float(part.get_column("accuracy").mean()), gain))  # type: ignore[arg-type]
-        return max(found, key=lambda one: one[1]) if found else None
 
     @cached_property
     def federated(self) -> list[dict[str, Any]]:
@@ -327,6 +330,7 @@ class Study:
             "main_quality": self.main,
             "protocol": self.protocol,
             "majority": self.majority(),
+            "models_left_out": self.models_left_out,
             "recommendation": recommend(self, language),
             "tradeoff": self.tradeoff.to_dicts(),
             "releases": self.releases.to_dicts(),
@@ -337,9 +341,8 @@ class Study:
             "federated": self.federated,
             "federated_summary": self.federated_summary,
             "federated_gaps": gaps_by_setting(self.federated),
-            "gaps": self.gaps.select(
-                "protocol", *SETTING, "seed", "model", "split", "kind", "reason"
-            ).to_dicts(),
+            "gaps": self.gaps.select(_CELL).to_dicts(),
+            "partial": self.partial.select(_CELL).to_dicts(),
             "not_tested": not_tested(self, language),
         }
 

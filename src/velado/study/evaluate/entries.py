@@ -8,7 +8,7 @@ from typing import Any
 
 from velado.anonymize.methods import method_named
 from velado.anonymize.methods.parameters import check_parameters
-from velado.anonymize.parameters import entry_of, part_from
+from velado.anonymize.parameters import LARGEST, check_number, entry_of, part_from
 from velado.errors import ParameterError, SchemaError
 
 LARGEST_SEED = 2**32 - 1
@@ -35,6 +35,8 @@ def list_of(value: Any, what: str, kind: type | None = None) -> list[Any]:
     if fits and kind is not None:
         accepted = (int, float) if kind is float else (kind,)
         fits = all(isinstance(one, accepted) and not isinstance(one, bool) for one in value)
+        if fits and kind is float:
+            check_number(value, what)
     if not fits:
         of = "" if kind is None else _LISTS[kind]
         raise SchemaError(
@@ -45,7 +47,7 @@ def list_of(value: Any, what: str, kind: type | None = None) -> list[Any]:
 
 def numbers_of(entry: Mapping[str, Any], name: str, where: str) -> tuple[int, ...]:
     """The axis *name* ("k" or "seeds"): different whole numbers within its limits."""
-    least, most = (2, None) if name == "k" else (0, LARGEST_SEED)
+    least, most = (2, LARGEST) if name == "k" else (0, LARGEST_SEED)
     numbers = list_of(entry[name], f"'{name}' in {where}", int)
     if any(number < least for number in numbers) or len(set(numbers)) < len(numbers):
         raise ParameterError(
@@ -53,10 +55,9 @@ def numbers_of(entry: Mapping[str, Any], name: str, where: str) -> tuple[int, ..
             "Below 2 a crowd hides nobody." if name == "k" else "Each seed is one repetition.",
             f"Write different whole numbers of at least {least}.",
         )
-    if most is not None and max(numbers) > most:
-        raise ParameterError(
-            f"'{name}' in {where} has a number above {most}.", "Models take no larger seed.", "Lower it."
-        )
+    if max(numbers) > most:
+        why = "No table has that many rows." if name == "k" else "Models take no larger seed."
+        raise ParameterError(f"'{name}' in {where} has a number above {most}.", why, "Lower it.")
     return tuple(numbers)
 
 
@@ -87,13 +88,29 @@ def _method(entry: Any, where: str) -> dict[str, Any]:
 
 def text_of(entry: Mapping[str, Any], name: str, where: str) -> str:
     """The text under *name*, which must be there."""
-    if not isinstance(entry.get(name), str) or not entry[name]:
+    if name in entry and not isinstance(entry[name], str):
         raise SchemaError(
-            f"{where} has no '{name}', or it is no text.",
+            f"'{name}' in {where} is no text.",
+            "Names and classes are compared as texts, numbers among them.",
+            f'Put it in quotes: {name} = "...".',
+        )
+    if not entry.get(name):
+        raise SchemaError(
+            f"{where} has no '{name}', or an empty one.",
             "The study cannot be run without it.",
             f'Add {name} = "...".',
         )
     return str(entry[name])
+
+
+def whole_of(value: Any, what: str) -> int:
+    """*value* as one whole number."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise SchemaError(
+            f"{what} is not a whole number.", "It is a count.", "Write digits alone, without point or quotes."
+        )
+    check_number(value, what)
+    return value
 
 
 def share_of(value: Any, what: str) -> float:
@@ -112,7 +129,9 @@ def one_of(value: Any, choices: Sequence[str], what: str) -> Any:
 
 def unknown(what: str, name: str, choices: Sequence[str]) -> ParameterError:
     """The error that names the nearest of *choices*."""
-    near = difflib.get_close_matches(name, choices, n=1, cutoff=0.4)
+    # The beginning of one word alone is that word, whatever else looks like it: "acc" is no "auc".
+    begun = [choice for choice in choices if name and choice.startswith(name)]
+    near = begun if len(begun) == 1 else difflib.get_close_matches(name, choices, n=1, cutoff=0.4)
     return ParameterError(
         f"'{name}' is not known ({what}).",
         f"It is one of {', '.join(choices)}.",

@@ -32,7 +32,7 @@ class Material:
     """The recipe, the rows that have a target, its classes, and what of it a model may use.
 
     *fingerprint* is the SHA-256 of the table as it came; *dropped* rows had no target; *width* is how many
-    features a row becomes; *alone* classes belong to one person, so that no model is ever asked about them.
+    features a row becomes; *alone* classes have too few people: under no seed is a model asked about them.
     """
 
     recipe: StudyRecipe
@@ -76,13 +76,13 @@ class Material:
     def split(self, seed: int) -> Split:
         """The training and the test part of *seed*; rows of one person stay together."""
         person = self.table.schema.person
-        people = None if person is None else text_codes(self.table.text(person.name))[0]
+        people = None if person is None else text_codes(self.table.text(person.name))[0].astype(np.int64)
         return stratified_split(self.labels, self.recipe.test_share, seed, people)
 
 
 def load(path: str | Path) -> Material:
     """The study of file *path* with its table, or one clear error. Files are looked for beside the recipe."""
-    path = Path(path)
+    path = Path(path).absolute()  # "." has no name that an error could show
     recipe = StudyRecipe.from_dict(read_toml(path, SchemaError, "study"))
     return prepare(recipe, path.parent / recipe.table, read_schema(path.parent / recipe.schema))
 
@@ -96,7 +96,7 @@ def prepare(recipe: StudyRecipe, source: Any, schema: Schema) -> Material:
     table = read_table(source, schema, recipe.undeclared)
     check_target(table, recipe.target)
     fingerprint = table.fingerprint or hashlib.sha256(csv_bytes(table.frame)).hexdigest()
-    known = ~table.is_missing(recipe.target)
+    known = ~(table.is_missing(recipe.target) | _not_a_number(table.frame.get_column(recipe.target)))
     dropped = int((~known).sum())
     if dropped:
         table = table.with_frame(table.frame.filter(known))
@@ -118,8 +118,16 @@ def prepare(recipe: StudyRecipe, source: Any, schema: Schema) -> Material:
     features = feature_names(table, recipe.target, recipe.features)
     encoder = fit_encoder(table, recipe.target, recipe.encoder, features)
     material = Material(recipe, table, classes, features, fingerprint, len(encoder.names), dropped)
-    alone = material.split(recipe.seeds[0]).alone  # a table that cannot be split is refused here
-    return replace(material, alone=alone)
+    # A table that cannot be split is refused here. People with several classes are drawn anew with every seed.
+    asked = [material.labels[material.split(seed).test] for seed in recipe.seeds]
+    return replace(material, alone=len(classes) - np.unique(np.concatenate(asked)).size)
+
+
+def _not_a_number(values: pl.Series) -> pl.Series:
+    """Where a column of floats says that there is no number: no class either, whatever the schema calls missing."""
+    if not values.dtype.is_float():
+        return pl.repeat(False, values.len(), eager=True)
+    return values.is_nan().fill_null(False)
 
 
 def _check_quasi(table: Table) -> None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from velado.measure.models.quality import Interval
+from velado.study.evaluate.amounts import at_most
 from velado.study.evaluate.grid import ORIGINAL
 
 if TYPE_CHECKING:
@@ -137,6 +138,6 @@ def best_at_each_k(study: Study) -> list[dict[str, Any]]:
 
 def within(drop: float, high: float | None, most: float) -> str:
     """Whether a drop keeps the limit: "surely", "on average" (its interval reaches beyond, or has none), or "no"."""
-    if drop > most:
+    if not at_most(drop, most):
         return "no"
-    return "surely" if high is not None and high <= most else "on average"
+    return "surely" if high is not None and at_most(high, most) else "on average"

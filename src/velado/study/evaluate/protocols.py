@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from velado.errors import ParameterError, TableError
+from velado.federated.split import hold_out
 from velado.randomness import seeded
 
 IntVector = npt.NDArray[np.int64]
@@ -65,7 +66,7 @@ def protocol_named(name: str) -> Protocol:
 
 @dataclass(frozen=True, repr=False)
 class Split:
-    """Row numbers to learn from and to be tested on; *alone* classes have too few people to stand on both sides."""
+    """Row numbers to learn from and to be tested on; *alone* classes are taught and never asked."""
 
     train: IntVector
     test: IntVector
@@ -76,34 +77,21 @@ class Split:
 
 
 def stratified_split(
-    labels: IntVector, test_share: float, seed: int, people: npt.NDArray[np.int32] | None = None
+    labels: IntVector, test_share: float, seed: int, people: IntVector | None = None
 ) -> Split:
     """A shuffled split with the same share of every class on both sides; all rows of a person on one side.
 
-    A person counts with the class of their first row. A class that a single person has goes to the training part
-    whole. The same *seed* gives the same split. O(n log n).
+    A class that a single person has goes to the training part whole, and no class is asked about that was not taught:
+    see `hold_out`. The same *seed* gives the same split. O(n log n + n c) for c classes.
     """
-    unit = np.arange(labels.size) if people is None else np.unique(people, return_inverse=True)[1]
-    _, first = np.unique(unit, return_index=True)
-    of_unit = labels[first]
-    random = seeded(seed, "split")
-    tested = np.zeros(first.size, dtype=bool)
-    alone = 0
-    for number in np.unique(of_unit):
-        members = random.permutation(np.flatnonzero(of_unit == number))
-        if members.size < 2:
-            alone += 1
-            continue
-        count = min(max(round(test_share * members.size), 1), members.size - 1)
-        tested[members[:count]] = True
-    on_test = tested[unit]
-    train, test = np.flatnonzero(~on_test), np.flatnonzero(on_test)
+    train, test = hold_out(labels, test_share, seeded(seed, "split"), people)
     if not train.size or not test.size:
         raise TableError(
             f"{labels.size} row(s) cannot be split into a training and a test part.",
             "No class has two members.",
             "Use more rows, or another target.",
         )
+    alone = np.setdiff1d(labels, labels[test]).size
     return Split(train, test, alone)
 
 

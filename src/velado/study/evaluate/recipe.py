@@ -33,6 +33,7 @@ from velado.study.evaluate.entries import (
     share_of,
     text_of,
     unknown,
+    whole_of,
     with_name,
 )
 from velado.study.evaluate.federated import FederatedPart, federated_part
@@ -227,7 +228,15 @@ def _anonymization(entry: Mapping[str, Any]) -> dict[str, Any]:
         out["guarantees"] = tuple(
             tuple(_guarantee(one) for one in (item if isinstance(item, list) else [item])) for item in sets
         )
-        if any(one in out["guarantees"][:at] for at, one in enumerate(out["guarantees"])):
+        if any(promised.count(one) > 1 for promised in out["guarantees"] for one in promised):
+            raise SchemaError(
+                "A set of guarantees has the same one twice.",
+                "It promises no more than once.",
+                "Remove one of the two.",
+            )
+        # The order of a set says nothing.
+        sets = [sorted(map(repr, promised)) for promised in out["guarantees"]]
+        if any(one in sets[:at] for at, one in enumerate(sets)):
             raise SchemaError(
                 "A set of guarantees is listed twice.",
                 "Its cells would be the same.",
@@ -300,7 +309,7 @@ def _analyses(entry: Mapping[str, Any]) -> dict[str, Any]:
                 f"'{name}' in [analyses] is {out[name]:g}.", "It must lie between 0 and 1.", "Correct it."
             )
     if "folds" in entry:
-        (out["folds"],) = list_of([entry["folds"]], "'folds' in [analyses]", int)
+        out["folds"] = whole_of(entry["folds"], "'folds' in [analyses]")
         if out["folds"] < 2:
             raise ParameterError(
                 "'folds' in [analyses] is below 2.", "One fold leaves no training rows.", "Raise it."

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,13 +28,19 @@ from velado.study.evaluate.work import SCHEMA
 from velado.study.evaluate.workers import compute_all, cores, takes_all_cores
 from velado.study.recipe import Language
 
+START_UP = 8.0
+"""Seconds until every process has loaded its libraries and its compiled kernels."""
+
 RESULTS = ("results.parquet", "study.json", "study.md", "study.html")
 """What a finished study leaves beside its cells."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a study will do: its jobs, how many cells are there already, and the seconds the rest may take."""
+    """What a study will do: its jobs, how many cells are there already, and the seconds the rest may take.
+
+    *damaged* cells have a file that is not what was written; they are among the missing ones.
+    """
 
     jobs: tuple[Job, ...]
     todo: tuple[Job, ...]
@@ -42,6 +48,7 @@ class Plan:
     missing: int
     seconds: float
     workers: int
+    damaged: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values, with the grid's releases and cells counted by method."""
@@ -54,6 +61,7 @@ class Plan:
             "cells": self.cells,
             "done": self.cells - self.missing,
             "missing": self.missing,
+            "damaged": self.damaged,
             "releases": _count(self.jobs, federated=False),
             "releases_to_make": _count(self.todo, federated=False),
             "federated_runs": _count(self.jobs, federated=True),
@@ -69,11 +77,13 @@ def _count(jobs: Sequence[Job], *, federated: bool) -> int:
 
 
 def make_plan(material: Material, out: str | Path, jobs: int | None = None) -> Plan:
-    """The grid and its cost, nothing computed and nothing written."""
+    """The grid and its cost, nothing computed and nothing written. A folder that could not be used is refused."""
     workers = _workers(jobs)
     grid = plan(material)
     store = CellStore(Path(out), SCHEMA)
-    settled = store.settled([cell.id for _, cell in cells_of(grid)])
+    store.check()
+    found = store.look([cell.id for _, cell in cells_of(grid)])
+    settled = found.settled
     todo = tuple(
         job.only({cell.id for cell in job.cells} - settled)
         for job in grid
@@ -81,7 +91,8 @@ def make_plan(material: Material, out: str | Path, jobs: int | None = None) -> P
     )
     cells = sum(len(job.cells) for job in grid)
     missing = sum(len(job.cells) for job in todo)
-    return Plan(grid, todo, cells, missing, sum(_clock(todo, material, workers)), workers)
+    seconds = sum(_clock(todo, material, workers)) + (START_UP if todo else 0.0)
+    return Plan(grid, todo, cells, missing, seconds, workers, found.damaged)
 
 
 def _clock(todo: Sequence[Job], material: Material, workers: int) -> tuple[float, float]:
@@ -106,11 +117,13 @@ def evaluate(
     jobs: int | None = None,
     language: Language = "en",
     progress: Progress = silent,
+    planned: Callable[[Plan], object] | None = None,
 ) -> Study:
     """The study computed in folder *out*: what is missing, on *jobs* processes (all cores by default).
 
     *study* is the path of a study file, or `load`ed material. The folder then holds `results.parquet`, `study.json`,
     `study.md` and, where the page is installed, `study.html`; the cells under `cells/` serve the next run.
+    *planned* is told what will be done, before anything is.
     """
     material = study if isinstance(study, Material) else load(study)
     store = CellStore(Path(out), SCHEMA)
@@ -118,6 +131,8 @@ def evaluate(
     store.begin()
     with store.alone():
         made = make_plan(material, out, jobs)
+        if planned is not None:
+            planned(made)
         _compute(made, material, store, language, progress)
         ids = [cell.id for _, cell in cells_of(made.jobs)]
         found = Study.of(material, store.read(ids), len(ids))

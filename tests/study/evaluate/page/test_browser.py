@@ -344,6 +344,35 @@ def test_the_printed_page_has_charts_legends_and_table_but_no_controls(opened) -
     assert printed.startswith(b"%PDF") and 4 <= pages <= 12
 
 
+def test_no_table_is_wider_than_the_printed_page(opened) -> None:
+    names = ("greedy-clustering", "k-member", "mdav", "gfkmc", "top-down-greedy", "clustering-based")
+
+    def crowded(said: Any) -> Any:
+        beside = [
+            {"method": name, "gain": -0.0123, "verdict": verdict}
+            for name in names
+            for verdict in ("less", "even", "more", "apart")
+        ]
+        rows = [{**row, "beside": beside, "guarantees": "l-diversity(l=3)"} for row in said["same_risk"]]
+        return {**said, "same_risk": rows}
+
+    for language in ("en", "pt"):
+        browser = opened(language, crowded)
+        browser.send("Emulation.setEmulatedMedia", media="print")
+        browser.send(
+            "Emulation.setDeviceMetricsOverride", width=703, height=1000, deviceScaleFactor=1, mobile=False
+        )
+        try:
+            wide = """[...document.querySelectorAll('section:not(#table) .scroll table')]
+                .filter(t => t.getClientRects().length && t.getBoundingClientRect().right > 704)
+                .map(t => t.closest('section').id + ' ' + t.getBoundingClientRect().right)"""
+            assert browser.run("document.querySelector('#same_risk table').rows.length") > 1
+            assert browser.run(wide) == []
+        finally:
+            browser.send("Emulation.setEmulatedMedia", media="")
+            browser.send("Emulation.clearDeviceMetricsOverride")
+
+
 def test_the_page_can_be_read_aloud(opened) -> None:
     browser = opened("pt")
     assert browser.run("document.documentElement.lang") == "pt-BR"

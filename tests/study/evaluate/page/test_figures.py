@@ -35,6 +35,14 @@ def test_what_is_lost_is_told_in_points_and_log_loss_plainly() -> None:
     assert lost("accuracy", {}, "en", "drop") == "–"
 
 
+def test_a_digit_is_added_where_rounding_hides_that_a_limit_is_passed() -> None:
+    row = {"drop": 0.0104, "drop_low": 0.0, "drop_high": 0.03}
+    assert lost("accuracy", row, "en", "drop", 0.01) == "1.04 points (0.00…3.00)"
+    assert lost("accuracy", row, "en", "drop", 0.02) == "1.0 points (0.0…3.0)"
+    assert lost("log_loss", {"drop": 0.0104}, "pt", "drop", 0.01) == "0,0104"
+    assert lost("accuracy", {"drop": 0.01 + 1e-15}, "en", "drop", 0.01) == "1.0 points"
+
+
 def test_settings_and_promises_are_named_in_the_language() -> None:
     row = {"method": "mdav", "k": 5, "guarantees": "l-diversity(l=3) + t-closeness"}
     assert setting_name(row, "en") == "mdav, k\u00a0=\u00a05, l-diversity(l=3) + t-closeness"

@@ -145,9 +145,8 @@ def test_markup_in_names_stays_text(document) -> None:
     recipe = said["recipe"]
     said["recipe"] = {**recipe, "data": {**recipe["data"], "target": EVIL}}
     said["gaps"] = [{**gap, "reason": EVIL} for gap in said["gaps"]]
-    page = render_document(
-        said, "en", [{"method": EVIL, "k": 3, "guarantees": "", "model": EVIL, "reason": EVIL}]
-    )
+    said["partial"] = [{"method": EVIL, "k": 3, "guarantees": "", "model": EVIL, "reason": EVIL}]
+    page = render_document(said, "en")
     reader = Reader(page)
     assert "img" not in {tag for tag, _ in reader.tags}
     assert [tag for tag, _ in reader.tags].count("script") == 2
@@ -187,8 +186,34 @@ def test_a_study_without_gaps_says_so(document) -> None:
 
 def test_a_figure_that_is_missing_in_a_finished_cell_is_told(document) -> None:
     cell = {"method": "mondrian", "k": 3, "guarantees": "", "model": None, "reason": "ncp: too large."}
-    text = Reader(part(render_document(document("en"), "en", [cell, cell]), "gaps")).text
-    assert PAGE_WORDS["en"]["partial"] in text and "ncp: too large." in text
+    text = Reader(part(render_document({**document("en"), "partial": [cell, cell]}, "en"), "gaps")).text
+    assert say("en", "partial") in text and "ncp: too large." in text
+
+
+def tiles(page: str) -> dict[str, str]:
+    found = re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", page)
+    return {html.unescape(name): html.unescape(value) for name, value in found}
+
+
+def test_the_tiles_name_a_method_that_failed_everywhere_and_tell_settings_apart(document) -> None:
+    said = document("en")
+    failed = {**said["gaps"][0], "kind": "release", "model": None, "method": "gfkmc"}
+    settings = [
+        {**row, "model": "decision-tree(leaf=2)"} for row in said["quality"] if "tree" in row["model"]
+    ]
+    said = {**said, "gaps": [*said["gaps"], failed], "quality": [*said["quality"], *settings]}
+    found = tiles(render_document(said, "en"))
+    assert set(found["methods"].split(", ")) == {"mondrian", "progressive", "gfkmc"}
+    assert found["models"] == "decision-tree, decision-tree(leaf=2), logistic-regression"
+
+
+def test_log_loss_has_one_unit_on_the_whole_page(document) -> None:
+    said = {**document("en"), "main_quality": "log_loss"}
+    choice = {**said["recommendation"]["choice"], "drop": 0.0104, "drop_low": None, "drop_high": None}
+    said["recommendation"] = {**said["recommendation"], "choice": choice}
+    text = Reader(part(render_document(said, "en"), "limit")).text
+    assert "The limit is 0.010, set in the study" in text and "At most 0.010 of log loss lost" in text
+    assert "limit of 0.010" in text and "0.010 points" not in text
 
 
 def test_what_the_protocol_does_is_told_or_said_to_be_unknown(document) -> None:

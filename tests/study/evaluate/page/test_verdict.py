@@ -2,7 +2,7 @@
 
 import pytest
 
-from velado.study.evaluate.page.verdict import best_here, limits, same_risk, state_of
+from velado.study.evaluate.page.verdict import best_here, best_table, limits, same_risk, state_of
 
 CHOICE = {"method": "a", "k": 10, "guarantees": "", "drop": 0.005, "drop_low": 0.0, "drop_high": 0.009}
 
@@ -74,6 +74,13 @@ def test_who_is_better_is_sure_only_where_the_interval_leaves_out_zero() -> None
         said = document([]) | {"best": [{**best, "gain_low": low, "gain_high": 0.03, "sure": sure}]}
         head, (sentence,) = best_here(said, "en")
         assert "k = 10" in head and word in sentence and sentence.startswith("m: b ")
+    # What is no share has no points, in a sentence as in a table.
+    rows = [{**best, "gain_low": -0.01, "gain_high": 0.03, "sure": False}]
+    plain = {**document([]), "main_quality": "log_loss", "best": rows}
+    assert best_here(plain, "en")[1] == ["m: b comes first, but a cannot be told from it (-0.010 to 0.030)."]
+    assert best_table(plain, "pt")["lines"][0][-1] == "0,020 (-0,010…0,030)"
+    points = {**plain, "main_quality": "accuracy"}
+    assert best_here(points, "en")[1][0].endswith("(-1.0 to 3.0 points).")
 
 
 def test_methods_at_the_same_risk_are_told_apart_by_what_they_lose() -> None:

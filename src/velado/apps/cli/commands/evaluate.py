@@ -9,7 +9,7 @@ import typer
 
 from velado.apps.cli import options as flags
 from velado.apps.cli import show
-from velado.apps.cli.waiting import waiting
+from velado.apps.cli.waiting import kernels_are_cold, waiting
 from velado.apps.cli.words import number
 from velado.apps.cli.words_evaluate import say
 from velado.errors import GuaranteeNotMet
@@ -46,14 +46,29 @@ def evaluate(
     tongue = flags.language(lang)
     with waiting(tongue, quiet or as_json) as progress:
         from velado.study.evaluate.load import load
+        from velado.study.evaluate.run import Plan, make_plan
         from velado.study.evaluate.run import evaluate as run
-        from velado.study.evaluate.run import make_plan
+
+        def planned(made: Plan) -> None:
+            if made.damaged and not quiet:
+                typer.echo(say(tongue, "evaluate_damaged", count=number(made.damaged, tongue)), err=True)
 
         material = load(study)
         if dry_run:
             plan = make_plan(material, output, jobs).to_dict()
         else:
-            found = run(material, output, jobs=jobs, language=tongue, progress=progress)  # type: ignore[arg-type]
+            try:
+                found = run(
+                    material,
+                    output,
+                    jobs=jobs,
+                    language=tongue,  # type: ignore[arg-type]
+                    progress=progress,
+                    planned=planned,
+                )
+            except KeyboardInterrupt:
+                typer.echo(say(tongue, "evaluate_interrupted"), err=True)
+                raise
     if dry_run:
         _show_plan(plan, tongue, as_json, quiet)
         return
@@ -86,22 +101,27 @@ def _show_plan(plan: dict[str, Any], tongue: str, as_json: bool, quiet: bool) ->
             minutes=number(plan["estimated_seconds"] / 60, tongue, 1),
         )
     )
+    if plan["damaged"]:
+        show.line(say(tongue, "evaluate_damaged", count=number(plan["damaged"], tongue)))
+    if plan["missing"] and kernels_are_cold():
+        show.line(say(tongue, "evaluate_cold"))
 
 
 def _show(study: Study, output: Path, tongue: str) -> None:
     from velado.study.evaluate.advice import setting_text
+    from velado.study.evaluate.amounts import bare, in_points
     from velado.study.evaluate.run import RESULTS
-    from velado.study.evaluate.words import loss_text, percent, points, quality_name
+    from velado.study.evaluate.words import loss_text, percent, quality_name
     from velado.study.evaluate.words import say as tell
 
     found = study.to_dict(tongue)  # type: ignore[arg-type]
-    metrics = found["recipe"]["metrics"]
+    metrics, main = found["recipe"]["metrics"], found["main_quality"]
     rows = [
         (
-            setting_text(row),
+            setting_text(row, tongue),
             loss_text(row["loss"], metrics["loss"], tongue),
             percent(row["risk"], tongue),
-            points(row["drop"], tongue),
+            bare(main, row["drop"], tongue),
         )
         for row in found["tradeoff"]
     ]
@@ -109,10 +129,16 @@ def _show(study: Study, output: Path, tongue: str) -> None:
         say(tongue, "evaluate_setting"),
         say(tongue, "evaluate_loss", name=tell(tongue, f"name_{metrics['loss']}")),
         say(tongue, "evaluate_risk", name=tell(tongue, f"name_{metrics['risk']}")),
-        say(tongue, "evaluate_drop", name=quality_name(found["main_quality"], tongue)),
+        say(
+            tongue,
+            "evaluate_drop" if in_points(main) else "evaluate_drop_plain",
+            name=quality_name(main, tongue),
+        ),
     ]
     show.table("", head, rows)
     for sentence in found["recommendation"]["sentences"]:
         show.line(sentence)
     files = [name for name in RESULTS if (output / name).exists()]
     show.line(say(tongue, "evaluate_written", folder=output, files=", ".join(files)))
+    if "study.html" in files:
+        show.line(say(tongue, "evaluate_page", page=output / "study.html"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,7 +15,7 @@ from velado.apps.cli import show
 from velado.apps.cli.waiting import waiting
 from velado.apps.cli.words import number
 from velado.apps.cli.words_federate import say
-from velado.errors import ParameterError, SchemaError
+from velado.errors import OutputError, ParameterError, SchemaError
 
 if TYPE_CHECKING:
     from velado.federated.agreement import Recipe
@@ -83,9 +84,7 @@ def federate(
         _show_terms(agree(settings, schema).terms, tongue, as_json, quiet)
         return
     if not dry_run:
-        from velado.data.folders import refuse_folder
-
-        refuse_folder(output)
+        _refuse_output(output)
     with waiting(tongue, quiet or as_json) as progress:
         from velado.federated.quiet import require_flower
         from velado.federated.simulation import make_ready, run_ready
@@ -128,6 +127,7 @@ def _run(
 ) -> FederatedFit:
     """The fit, written; of a run that stopped early what there is of it is written too."""
     from velado.federated.files import fit_files, write_files
+    from velado.federated.interruption import FederationInterrupted
     from velado.federated.records import FederationStopped
 
     total, start = settings.federation.rounds, time.monotonic()
@@ -150,8 +150,35 @@ def _run(
         if stopped.fit is not None:
             write_files(output, fit_files(stopped.fit, tongue, form))
         raise
+    except FederationInterrupted as ended:
+        done = len(ended.fit.rounds) if ended.fit is not None else 0
+        if ended.fit is not None and done:
+            write_files(output, fit_files(ended.fit, tongue, form))
+        said = "federate_interrupted" if done else "federate_interrupted_early"
+        typer.echo(say(tongue, said, rounds=done, total=total, folder=output), err=True)
+        raise typer.Exit(ended.exit_code) from None
     write_files(output, fit_files(fit, tongue, form))
     return fit
+
+
+def _refuse_output(folder: Path) -> None:
+    """Nothing, if a fit can be written to *folder*; else an error, before anything is trained."""
+    if folder.exists() or folder.is_symlink():
+        raise OutputError(
+            f"The output '{folder.name or folder}' exists already.",
+            "A fit is written to a folder of its own, so that two are never mixed.",
+            "Name another folder with --output, or remove this one first.",
+        )
+    above = next(part for part in folder.absolute().parents if part.exists())
+    try:
+        with tempfile.TemporaryDirectory(prefix=".velado-", dir=above):
+            pass
+    except OSError as error:
+        raise OutputError(
+            f"The output folder '{folder.name}' cannot be made ({error.strerror or 'system error'}).",
+            "The fit would be lost after the training.",
+            "Check the path, the permissions and the space left.",
+        ) from None
 
 
 def _write_machines(
@@ -218,6 +245,8 @@ def _show_terms(terms: Any, tongue: str, as_json: bool, quiet: bool) -> None:
 
 
 def _show_ready(ready: Ready, tongue: str, as_json: bool, quiet: bool) -> None:
+    from velado.federated.sentences import translated
+
     plan = _plan(ready.terms)
     records = [part.record for part in ready.parts]
     if as_json:
@@ -226,30 +255,41 @@ def _show_ready(ready: Ready, tongue: str, as_json: bool, quiet: bool) -> None:
         show.line(say(tongue, "federate_plan", **plan))
         _clients(records, tongue)
         for text in [*(one.gap for one in records if one.gap), *ready.notes]:
-            show.line(text)
+            show.line(translated(text, tongue))
         show.line(say(tongue, "federate_terms", digest=plan["digest"]))
 
 
 def _clients(records: Any, tongue: str) -> None:
+    from velado.federated.sentences import translated
+
     head = [say(tongue, f"federate_{key}") for key in ("client", "rows", "test", "loss", "linkage")]
     rows = [
-        (one.name, one.rows, one.test_rows, _number(one.ncp, tongue), _number(one.linkage, tongue))
+        (
+            translated(one.name, tongue),
+            one.rows,
+            one.test_rows,
+            _number(one.ncp, tongue),
+            _number(one.linkage, tongue),
+        )
         for one in records
     ]
     show.table(say(tongue, "federate_clients"), head, rows)
 
 
 def _show_fit(fit: FederatedFit, output: Path, tongue: str) -> None:
+    from velado.federated.sentences import translated
+
     _clients(fit.clients, tongue)
     last = fit.rounds[-1]
     parts = {name: _number(getattr(last, name), tongue) for name in ("accuracy", "auc", "loss")}
     majority = _number(fit.majority, tongue)
     show.line(say(tongue, "federate_last", round=last.number, majority=majority, **parts))
     if fit.gaps:
-        show.line(say(tongue, "federate_gaps", count=len(fit.gaps), first=fit.gaps[0]))
+        show.line(say(tongue, "federate_gaps", count=len(fit.gaps), first=translated(fit.gaps[0], tongue)))
     promise = fit.promise[tongue]
     first = [*promise["guaranteed"], *promise["measured"]][0]
-    show.line(say(tongue, "federate_promise", type=fit.promise["type"], sentence=first))
+    kind = say(tongue, f"federate_{str(fit.promise['type']).replace(' ', '_')}")
+    show.line(say(tongue, "federate_promise", type=kind, sentence=first))
     show.line(say(tongue, "federate_not", sentence=promise["not_promised"][0]))
     files = ", ".join(sorted(path.name for path in output.iterdir()))
     show.line(say(tongue, "federate_written", folder=output, files=files))

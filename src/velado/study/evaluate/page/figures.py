@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from velado.study.evaluate.amounts import bare, digits_beside
 from velado.study.evaluate.page.words import tell
-from velado.study.evaluate.words import number, percent, points, say
-from velado.study.report.units import guarantee_in
+from velado.study.evaluate.words import number, percent, points, promises_in, say
 
 # What is no share of a whole, and the decimals it is written with.
 DECIMALS = {"average_group_size": 1, "log_loss": 3, "loss": 3}
@@ -42,17 +42,25 @@ def _bare(name: str, value: float, language: str) -> str:
     return points(value, language) if is_share(name) else number(value, language, DECIMALS[name])
 
 
-def lost(name: str, row: Mapping[str, Any], language: str, key: str) -> str:
-    """A drop of quality with its interval: points of a share, else the plain difference."""
-    if not is_share(name):
-        return span(name, row, language, key)
-    low, high = row.get(f"{key}_low"), row.get(f"{key}_high")
+def lost(
+    name: str, row: Mapping[str, Any], language: str, key: str, limit: float | None = None, digits: int = 1
+) -> str:
+    """A drop of quality with its interval: points of a share, else the plain difference.
+
+    Beside a *limit* it has as many digits as show that what lies above the limit does.
+    """
     if row.get(key) is None:
         return "–"
-    said = {"value": points(row[key], language)}
-    if low is None or high is None:
-        return tell(language, "lost_points", **said)
-    return tell(language, "lost_points_span", **said, low=points(low, language), high=points(high, language))
+    ends = [row.get(f"{key}{end}") for end in ("", "_low", "_high")]
+    if limit is not None:
+        digits = digits_beside(name, ends, limit, digits)
+    value, low, high = (bare(name, end, language, digits) for end in ends)
+    known = ends[1] is not None and ends[2] is not None
+    if not is_share(name):
+        return f"{value} ({low}…{high})" if known else value
+    if not known:
+        return tell(language, "lost_points", value=value)
+    return tell(language, "lost_points_span", value=value, low=low, high=high)
 
 
 def tick(name: str, value: float, language: str) -> str:
@@ -69,13 +77,7 @@ def measure_name(name: str, language: str) -> str:
 
 def promise_name(label: str, language: str) -> str:
     """A set of promises beyond k; each known one by its name in the language."""
-    if not label:
-        return tell(language, "k_alone")
-    parts = []
-    for part in label.split(" + "):
-        name, bracket, rest = part.partition("(")
-        parts.append(guarantee_in(language, name) + bracket + rest)
-    return " + ".join(parts)
+    return promises_in(label, language) or tell(language, "k_alone")
 
 
 def setting_name(row: Mapping[str, Any], language: str) -> str:

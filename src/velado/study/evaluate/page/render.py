@@ -8,7 +8,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
@@ -31,13 +30,11 @@ Row = Mapping[str, Any]
 def render(study: Study, language: Language = "en") -> str:
     """The page of *study* in *language*."""
     Words(language)  # an unknown language is refused here, with the known ones named
-    partial = study.done.filter(pl.col("reason").fill_null("") != "")
-    cells = partial.select("method", "k", "guarantees", "model", "reason").to_dicts()
-    return render_document(study.to_dict(language), language, cells)
+    return render_document(study.to_dict(language), language)
 
 
-def render_document(document: Row, language: Language = "en", partial: Sequence[Row] = ()) -> str:
-    """The page of what `Study.to_dict` returned; *partial* are done cells of which a figure is missing.
+def render_document(document: Row, language: Language = "en") -> str:
+    """The page of what `Study.to_dict` returned.
 
     The policy in the page's head names the digests of its one style and one script: nothing else runs, not even where
     a name in the study holds markup. O(lines x qualities).
@@ -60,7 +57,7 @@ def render_document(document: Row, language: Language = "en", partial: Sequence[
         marks=Markup(definitions()),
         t=PAGE_WORDS[language],
         say=lambda key, **values: say(language, key, **values),
-        **_content(document, language, partial),
+        **_content(document, language),
     )
 
 
@@ -92,7 +89,7 @@ def _policy(style: str, script: str) -> str:
     )
 
 
-def _content(document: Row, language: Language, partial: Sequence[Row]) -> dict[str, Any]:
+def _content(document: Row, language: Language) -> dict[str, Any]:
     document = rows.in_order(document)
     fits = [fit for fit in document.get("federated") or () if fit.get("rounds")]
     choice = document["recommendation"]["choice"]
@@ -146,7 +143,7 @@ def _content(document: Row, language: Language, partial: Sequence[Row]) -> dict[
         "table_note": tell(language, "table_note", confidence=_confidence(document, language)),
         "protocols": verdict.protocols(document, language),
         "gaps": verdict.gaps(document, language),
-        "partial": verdict.reasons(partial, language) if partial else None,
+        "partial": verdict.reasons(document["partial"], language) if document.get("partial") else None,
         "not_tested": document["not_tested"],
         "data": {
             "language": HTML_LANGUAGE[language],
@@ -174,14 +171,13 @@ def _opening(document: Row, language: str) -> dict[str, Any]:
         seeds=len(seeds),
     )
     cells = document["cells"]
-    methods = dict.fromkeys(row["method"] for row in document["releases"] if row["method"] != ORIGINAL)
     key = [
         ("rows", number(table["rows"], language, 0)),
         ("target", recipe["data"]["target"]),
-        ("methods", ", ".join(methods) or "–"),
+        ("methods", ", ".join(rows.methods_of(document)) or "–"),
         ("k_values", ", ".join(map(str, recipe["anonymization"]["k"]))),
         ("seeds", number(len(seeds), language, 0)),
-        ("models", ", ".join(dict.fromkeys(str(one["name"]) for one in recipe["models"]["use"]))),
+        ("models", ", ".join(rows.models_of(document)) or "–"),
         ("protocol_used", document["protocol"]),
         (
             "cells",

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from velado.measure.models.quality import QUALITIES
+from velado.study.evaluate.grid import ORIGINAL
 from velado.study.evaluate.page.figures import lost, measure_name, promise_name, span
 from velado.study.evaluate.page.words import tell
 from velado.study.evaluate.protocols import protocol_named
@@ -20,23 +21,44 @@ _RELEASE = (*LOSSES, *RISKS, "attribute_gain", "false_cells", "suppressed")
 
 def in_order(document: Row) -> dict[str, Any]:
     """The study with its rows in the order of the recipe: cells arrive as they are finished, readers look for order."""
-    recipe = document["recipe"]
-    methods, models = (
-        [str(one["name"]) for one in entries]
-        for entries in (recipe["anonymization"]["methods"], recipe["models"]["use"])
-    )
-
-    def place(names: Sequence[str], label: str | None) -> int:
-        name = (label or "").partition("(")[0]
-        return names.index(name) if name in names else -1
+    methods, models = _recipe_names(document)
 
     def key(row: Row) -> tuple[Any, ...]:
         promised, model = row.get("guarantees") or "", row.get("model")
-        method = (place(methods, row["method"]), row["method"])
-        return (*method, row["k"] is None, row["k"] or 0, promised, place(models, model), model or "")
+        method = (_place(methods, row["method"]), row["method"])
+        return (*method, row["k"] is None, row["k"] or 0, promised, _place(models, model), model or "")
 
-    parts = ("releases", "quality", "gaps", "federated")
+    parts = ("releases", "quality", "gaps", "partial", "federated")
     return {**document, **{name: sorted(document.get(name) or (), key=key) for name in parts}}
+
+
+def _recipe_names(document: Row) -> tuple[list[str], list[str]]:
+    recipe = document["recipe"]
+    entries = (recipe["anonymization"]["methods"], recipe["models"]["use"])
+    methods, models = ([str(one["name"]) for one in listed] for listed in entries)
+    return methods, models
+
+
+def _place(names: Sequence[str], label: str | None) -> int:
+    name = (label or "").partition("(")[0]
+    return names.index(name) if name in names else -1
+
+
+def methods_of(document: Row) -> list[str]:
+    """The methods that were run, each with its settings, those of which nothing came to an end among them."""
+    rows = [*document["releases"], *(row for row in document["gaps"] if row["kind"] != "federated")]
+    found = {str(row["method"]) for row in rows if row["method"] != ORIGINAL}
+    names = _recipe_names(document)[0]
+    return sorted(found, key=lambda label: (_place(names, label), label))
+
+
+def models_of(document: Row) -> list[str]:
+    """The models that were trained, each with its settings; the commonest class only where the recipe lists it."""
+    rows = [*document["quality"], *(row for row in document["gaps"] if row["kind"] == "model")]
+    found = {str(row["model"]) for row in rows if row["model"] is not None}
+    names = _recipe_names(document)[1]
+    found -= {"majority"} - set(names)
+    return sorted(found, key=lambda label: (_place(names, label), label))
 
 
 def lines_of(document: Row) -> list[dict[str, Any]]:
@@ -107,7 +129,8 @@ def cells_of(line: Row, columns: Sequence[Row], document: Row, language: str) ->
         elif key == "seconds":
             out.append(number(line[key], language, 2))
         elif key.startswith("drop_"):
-            out.append(lost(key.removeprefix("drop_"), line, language, key))
+            limit = document["recipe"]["analyses"]["most_drop"]
+            out.append(lost(key.removeprefix("drop_"), line, language, key, limit))
         else:
             out.append(span(key, line, language))
     return out

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
+from velado.study.evaluate.amounts import in_points
 from velado.study.evaluate.grid import ORIGINAL
 from velado.study.evaluate.page.figures import figure as shown
 from velado.study.evaluate.page.figures import (
@@ -69,6 +70,8 @@ def texts_of(
     """What is shown when a setting is pointed at, part by part: the script picks the measures that are drawn."""
     main = document["main_quality"]
     name = measure_name(main, language)
+    head = "drop" if in_points(main) else "drop_plain"
+    most = document["recipe"]["analyses"]["most_drop"]
     out = []
     for row in settings:
         lines = [f"{model}: {name} {span(main, row['models'].get(model, {}), language)}" for model in models]
@@ -79,7 +82,7 @@ def texts_of(
                     one: f"{measure_name(one, language)}: {span(one, row, language)}"
                     for one in (*LOSSES, *RISKS)
                 },
-                "drop": f"{say(language, 'drop', name=name)}: {lost(main, row, language, 'drop')}",
+                "drop": f"{say(language, head, name=name)}: {lost(main, row, language, 'drop', most)}",
                 "models": lines,
             }
         )

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from velado.study.evaluate.amounts import amount, at_most, bare, in_points
 from velado.study.evaluate.grid import ORIGINAL
 from velado.study.evaluate.page.figures import (
     figure,
-    is_share,
     lost,
     measure_name,
     promise_name,
@@ -16,7 +16,7 @@ from velado.study.evaluate.page.figures import (
     span,
 )
 from velado.study.evaluate.page.words import tell
-from velado.study.evaluate.words import percent, points, say
+from velado.study.evaluate.words import percent, say
 
 Row = Mapping[str, Any]
 SETTING = ("method", "k", "guarantees")
@@ -28,7 +28,7 @@ def state_of(document: Row) -> str:
     choice = told["choice"]
     if choice is None or not told["within_limit"]:
         return "warning"
-    sure = choice["drop_high"] is not None and choice["drop_high"] <= _limit(document)
+    sure = choice["drop_high"] is not None and at_most(choice["drop_high"], _limit(document))
     return "good" if sure else "caution"
 
 
@@ -62,7 +62,7 @@ def _limit_of(document: Row, choice: Row, name: str, language: str) -> dict[str,
     said = tell(
         language,
         "limit_said",
-        limit=_amount(name, limit, language),
+        limit=amount(name, limit, language),
         quality=measure_name(name, language),
         kept=held.count("limit_yes"),
         all=len(held),
@@ -74,14 +74,14 @@ def _limit_of(document: Row, choice: Row, name: str, language: str) -> dict[str,
         f"{measure_name(name, language)}, {tell(language, 'on_original')}",
         f"{measure_name(name, language)}, {tell(language, 'on_release')}",
         tell(language, "lost"),
-        tell(language, "limit_kept", limit=_amount(name, limit, language)),
+        tell(language, "limit_kept", limit=amount(name, limit, language)),
     ]
     lines = [
         [
             row["model"],
             span(name, before.get(row["model"], {}), language),
             span(name, row, language),
-            lost(name, row, language, f"drop_{name}"),
+            lost(name, row, language, f"drop_{name}", limit),
             tell(language, state),
         ]
         for row, state in zip(own, held, strict=True)
@@ -89,24 +89,20 @@ def _limit_of(document: Row, choice: Row, name: str, language: str) -> dict[str,
     return {"said": said, "head": head, "lines": lines, "figures": [False, True, True, True, False]}
 
 
-def _amount(name: str, value: float, language: str) -> str:
-    return points(value, language) if is_share(name) else figure(name, value, language)
-
-
 def _held(row: Row, key: str, limit: float) -> str:
     if row[key] is None:
         return "limit_unknown"
-    if row[key] > limit:
+    if not at_most(row[key], limit):
         return "limit_no"
     if row[f"{key}_high"] is None:
         return "limit_one"
-    return "limit_yes" if row[f"{key}_high"] <= limit else "limit_mean"
+    return "limit_yes" if at_most(row[f"{key}_high"], limit) else "limit_mean"
 
 
 def limit_intro(document: Row, language: str) -> str:
     """Which setting is compared, and what the limit is."""
     setting = setting_name(document["recommendation"]["choice"], language)
-    limit = _amount(document["main_quality"], _limit(document), language)
+    limit = amount(document["main_quality"], _limit(document), language)
     return tell(language, "limit_intro", setting=setting, limit=limit)
 
 
@@ -119,10 +115,12 @@ def best_here(document: Row, language: str) -> tuple[str, list[str]]:
     parts = [f"k = {choice['k']}"] if choice["k"] is not None else [tell(language, "no_k")]
     if choice["guarantees"]:
         parts.append(promise_name(choice["guarantees"], language))
-    return tell(language, "best_at", setting=", ".join(parts)), [_best(row, language) for row in same]
+    return tell(language, "best_at", setting=", ".join(parts)), [
+        _best(row, document["main_quality"], language) for row in same
+    ]
 
 
-def _best(row: Row, language: str) -> str:
+def _best(row: Row, main: str, language: str) -> str:
     key = "best_one" if row["gain_low"] is None else "best_sure" if row["sure"] else "best_unsure"
     return tell(
         language,
@@ -130,15 +128,18 @@ def _best(row: Row, language: str) -> str:
         model=row["model"],
         method=row["method"],
         second=row["second"],
-        gain=points(row["gain"], language),
-        low=points(row["gain_low"], language),
-        high=points(row["gain_high"], language),
+        gain=amount(main, row["gain"], language),
+        low=bare(main, row["gain_low"], language),
+        high=bare(main, row["gain_high"], language),
+        range_end=amount(main, row["gain_high"], language),
     )
 
 
 def best_table(document: Row, language: str) -> dict[str, Any]:
     """The same for every k and promise."""
-    head = [say(language, name) for name in ("k", "guarantees", "model", "method", "second", "gain")]
+    main = document["main_quality"]
+    head = [say(language, name) for name in ("k", "guarantees", "model", "method", "second")]
+    head.append(_head(main, "gain", language))
     lines = [
         [
             "–" if row["k"] is None else str(row["k"]),
@@ -146,11 +147,16 @@ def best_table(document: Row, language: str) -> dict[str, Any]:
             row["model"],
             row["method"],
             row["second"],
-            lost("accuracy", row, language, "gain"),
+            lost(main, row, language, "gain"),
         ]
         for row in document["best"]
     ]
     return {"head": head, "lines": lines, "figures": [True, *[False] * 4, True]}
+
+
+def _head(main: str, key: str, language: str) -> str:
+    """A heading of differences of the main quality: points, or the plain number."""
+    return say(language, key if in_points(main) else f"{key}_plain")
 
 
 WITHIN = {"surely": "within_surely", "on average": "within_average", "no": "within_no"}
@@ -171,8 +177,9 @@ def same_risk(document: Row, language: str) -> tuple[dict[str, Any], dict[str, A
     head += [
         say(language, "risk", name=measure_name(recipe["metrics"]["risk"], language)),
         tell(language, "col_drop", name=measure_name(main, language)),
-        tell(language, "limit_kept", limit=_amount(main, _limit(document), language)),
-        *(say(language, name) for name in ("loses_less", "no_difference", "loses_more", "not_at_risk")),
+        tell(language, "limit_kept", limit=amount(main, _limit(document), language)),
+        _head(main, "loses_less", language),
+        *(say(language, name) for name in ("no_difference", "loses_more", "not_at_risk")),
     ]
     figures = [True, False, False, False, True, True, *[False] * 5]
     made = [
@@ -183,9 +190,10 @@ def same_risk(document: Row, language: str) -> tuple[dict[str, Any], dict[str, A
 
 
 def _same_risk(row: Row, document: Row, language: str) -> list[str]:
+    main = document["main_quality"]
     names: dict[str, list[str]] = {"less": [], "even": [], "more": [], "apart": []}
     for one in row["beside"]:
-        less = f" ({points(-one['gain'], language, 2)})" if one["verdict"] == "less" else ""
+        less = f" ({bare(main, -one['gain'], language, 2)})" if one["verdict"] == "less" else ""
         names["even" if one["verdict"] == "one" else one["verdict"]].append(f"{one['method']}{less}")
     return [
         "–" if row["k"] is None else str(row["k"]),
@@ -193,7 +201,7 @@ def _same_risk(row: Row, document: Row, language: str) -> list[str]:
         row["model"],
         row["method"],
         figure(document["recipe"]["metrics"]["risk"], row["risk"], language),
-        lost(document["main_quality"], row, language, "drop"),
+        lost(main, row, language, "drop", _limit(document)),
         say(language, WITHIN[row["within"]]),
         *(", ".join(found) or "–" for found in names.values()),
     ]
@@ -207,25 +215,20 @@ def protocols(document: Row, language: str) -> dict[str, Any]:
     head = [
         say(language, "protocol"),
         tell(language, "col_drop", name=measure_name(main, language)),
-        *(say(language, name) for name in ("between", "due", "due_share", "reversed")),
+        *(_head(main, name, language) for name in ("between", "default")),
+        *(say(language, name) for name in ("due", "due_share", "reversed")),
     ]
     lines = [
         [
             row["protocol"],
-            *(_points(main, row[name], language) for name in ("drop", "between", "due")),
+            *(amount(main, row[name], language) for name in ("drop", "between", "default", "due")),
             percent(row["share"], language, 0),
             f"{row['reversed']} / {row['pairs']}" if row["pairs"] else "–",
         ]
         for row in document["protocols"]
     ]
     said = tell(language, "protocols_intro")
-    return {"said": said, "head": head, "lines": lines, "figures": [False, *[True] * 5]}
-
-
-def _points(name: str, value: float | None, language: str) -> str:
-    if value is None or not is_share(name):
-        return figure(name, value, language)
-    return tell(language, "points_unit", value=points(value, language))
+    return {"said": said, "head": head, "lines": lines, "figures": [False, *[True] * 6]}
 
 
 def gaps(document: Row, language: str) -> dict[str, Any]:
