@@ -5,6 +5,7 @@ import json
 import shutil
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
 
@@ -88,6 +89,15 @@ def test_a_deleted_entry_is_refused(path: Path, number: int) -> None:
 def test_entries_cut_off_the_end_are_a_roll_back(path: Path) -> None:
     run(path, "DELETE FROM entries WHERE number > 5")
     refused(path, "rolled back, edited or replaced: entry 9")
+
+
+def test_an_answer_taken_away_beneath_an_open_ledger_is_a_roll_back(tmp_path: Path, state: Path) -> None:
+    # The seal stands at the debit before it, so only the ledger's own memory of its last entry can tell.
+    with closing(create_ledger(tmp_path / "b.ledger", "patients", Budget.epsilon(1))) as ledger:
+        ask(ledger, "x")
+        run(tmp_path / "b.ledger", "DELETE FROM entries WHERE number = (SELECT MAX(number) FROM entries)")
+        with pytest.raises(LedgerError, match="rolled back, edited or replaced"):
+            ledger.state()
 
 
 @pytest.mark.parametrize("pair", [(2, 4), (3, 5), (6, 7), (8, 9)])
