@@ -81,3 +81,13 @@ def test_a_sleeping_watchdog_holds_on_to_no_call_that_has_ended() -> None:
     gc.collect()
     assert gone() is None
     dog.end(sleeping)
+
+
+def test_a_shorter_limit_is_kept_although_the_thread_sleeps_for_a_longer_one() -> None:
+    dog, late = Watchdog(), threading.Event()
+    patient = dog.watch(10 * BOUND, lambda: None)
+    time.sleep(0.1)  # the thread is asleep until the far deadline
+    hurried = dog.watch(0.02, late.set)
+    assert late.wait(BOUND)
+    dog.end(hurried)
+    dog.end(patient)
