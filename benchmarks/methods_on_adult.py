@@ -10,7 +10,7 @@ from velado.anonymize.goal import Goal, silent
 from velado.anonymize.guarantees import KAnonymity
 from velado.anonymize.methods import DAS, GFKMC, Mondrian
 from velado.anonymize.methods.separatrices import elbow
-from velado.anonymize.release import anonymize
+from velado.anonymize.anonymize import anonymize
 from velado.data.encode import encode
 from velado.randomness import seeded
 

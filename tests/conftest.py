@@ -4,6 +4,7 @@ Numba's on-disk cache is left as users have it, so the kernels that are tested a
 """
 
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,10 @@ from hypothesis import settings
 settings.register_profile("dev", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
+
+
+# No test reads or makes the key and the notes of whoever runs it; processes that tests start inherit this.
+os.environ["VELADO_STATE"] = tempfile.mkdtemp(prefix="velado-state-")
 
 
 @pytest.fixture(scope="session")

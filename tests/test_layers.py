@@ -35,6 +35,7 @@ TOP = LAYERS["apps"]
 EDGES = (
     "data/io.py",
     "data/folders.py",
+    "data/keys.py",  # the owner's key, in a folder that only this user can read
     "data/fetch.py",  # `velado data get`: public data sets, from the network into the data folder
     # Results of a study, cell by cell, so that an interrupted one goes on where it was left.
     "data/cells.py",

@@ -6,10 +6,12 @@
     ├── InputError                   the table cannot be used as it is
     │   ├── TableError               the file or frame itself: missing, empty, not UTF-8, bad cells
     │   ├── SchemaError              the schema: unknown key, column that is not there, wrong type
-    │   └── TaxonomyError            a taxonomy that is no tree, or does not cover the column
+    │   ├── TaxonomyError            a taxonomy that is no tree, or does not cover the column
+    │   └── PersonUndecided          rows repeat people, and nobody said what one person is
     ├── ParameterError               a parameter outside its limits, or settings that contradict
     ├── GuaranteeNotMet              the promise does not hold on the published values
-    │   └── SideDoorOpen             a published column repeats a quasi-identifier one to one
+    │   ├── SideDoorOpen             a published column repeats a quasi-identifier one to one
+    │   └── IdentifierOpen           a published column identifies people, and nobody signed for it
     ├── SuppressionLimitExceeded     keeping the promise would drop more rows than allowed
     ├── QueryRefused                 a query that is not in the accepted subset, or lacks a declared domain or bound
     ├── BudgetExceeded               the answer would cost more than what is left
@@ -63,6 +65,10 @@ class TaxonomyError(InputError):
     """A taxonomy is not a tree, or does not cover its column."""
 
 
+class PersonUndecided(InputError):
+    """Rows repeat people, and neither the schema nor a flag says what one person is."""
+
+
 class ParameterError(VeladoError):
     """A parameter is outside its limits, or two settings contradict each other."""
 
@@ -77,6 +83,10 @@ class GuaranteeNotMet(VeladoError):
 
 class SideDoorOpen(GuaranteeNotMet):
     """A published column repeats a quasi-identifier, so the promise would be void."""
+
+
+class IdentifierOpen(GuaranteeNotMet):
+    """A published column identifies people, and the schema does not sign for it."""
 
 
 class SuppressionLimitExceeded(GuaranteeNotMet):

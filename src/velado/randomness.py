@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 
 def seeded(seed: int, *path: str) -> np.random.Generator:
@@ -25,6 +27,50 @@ def seeded(seed: int, *path: str) -> np.random.Generator:
 def secure() -> secrets.SystemRandom:
     """A source nobody can predict, from the operating system. For noise and keys."""
     return secrets.SystemRandom()
+
+
+class Draws(Protocol):
+    """What a random operation on a column draws from: a NumPy Generator, or `KeyedDraws`."""
+
+    def permutation(self, x: int, /) -> npt.NDArray[Any]: ...
+
+    def uniform(self, low: float, high: float, size: int, /) -> npt.NDArray[np.float64]: ...
+
+    def laplace(self, loc: float, scale: float, size: int, /) -> npt.NDArray[np.float64]: ...
+
+
+class KeyedDraws:
+    """Draws that nobody without the 32-byte *secret* can redo, however many of them are known; the same again with it.
+
+    Words come from SHAKE-256 of secret and a counter. A NumPy generator would repeat as well, but its state can be
+    worked out from what it gave, and then everything else it gave.
+    """
+
+    def __init__(self, secret: bytes) -> None:
+        if len(secret) != 32:
+            raise ValueError("keyed draws need a secret of 32 bytes")
+        self._secret = secret
+        self._used = 0
+
+    def words(self, count: int) -> npt.NDArray[np.uint64]:
+        """The next *count* words of 64 bits."""
+        stream = hashlib.shake_256(self._secret + self._used.to_bytes(8, "big"))
+        self._used += 1
+        return np.frombuffer(stream.digest(8 * count), dtype="<u8").astype(np.uint64)
+
+    def permutation(self, x: int, /) -> npt.NDArray[np.int64]:
+        """0..x-1 in an order of which every one is equally likely (two equal words have chance x^2 / 2^65)."""
+        return np.argsort(self.words(x), kind="stable").astype(np.int64)
+
+    def uniform(self, low: float, high: float, size: int, /) -> npt.NDArray[np.float64]:
+        """Numbers evenly spread over low..high, neither end included."""
+        share = ((self.words(size) >> np.uint64(11)).astype(np.float64) + 0.5) / 2.0**53
+        return low + (high - low) * share
+
+    def laplace(self, loc: float, scale: float, size: int, /) -> npt.NDArray[np.float64]:
+        """Numbers of density exp(-|x - loc| / scale) / (2 scale), by inversion."""
+        share = self.uniform(-0.5, 0.5, size)
+        return loc - scale * np.sign(share) * np.log1p(-2.0 * np.abs(share))
 
 
 class Tape:

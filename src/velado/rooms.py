@@ -7,7 +7,9 @@ package itself answers the call.
 
 from __future__ import annotations
 
+import inspect
 import sys
+from collections.abc import Callable
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -18,10 +20,20 @@ _VERBS: dict[str, tuple[str, str]] = {}
 class Room(ModuleType):
     """A package that passes a call on to its verb."""
 
+    @property
+    def __signature__(self) -> inspect.Signature:
+        """The parameters of the verb, for `inspect.signature` and the help of a notebook."""
+        return inspect.signature(_verb_of(self.__name__))
+
     def __call__(self, *arguments: Any, **options: Any) -> Any:
         """What the verb of this room returns."""
-        module, verb = _VERBS[self.__name__]
-        return getattr(import_module(module), verb)(*arguments, **options)
+        return _verb_of(self.__name__)(*arguments, **options)
+
+
+def _verb_of(package: str) -> Callable[..., Any]:
+    module, verb = _VERBS[package]
+    found: Callable[..., Any] = getattr(import_module(module), verb)
+    return found
 
 
 def answers_with(package: str, module: str, verb: str) -> None:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from velado.anonymize.anonymize import anonymize
 from velado.anonymize.guarantees import (
     BetaLikeness,
     DeltaPresence,
@@ -21,7 +22,6 @@ from velado.anonymize.guarantees import (
     TCloseness,
 )
 from velado.anonymize.methods import GFKMC, METHODS, Mondrian
-from velado.anonymize.release import anonymize
 from velado.anonymize.verify import verify
 from velado.data.encode import encode
 from velado.data.io import read_table

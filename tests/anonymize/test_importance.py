@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from velado.anonymize.anonymize import anonymize
 from velado.anonymize.methods import (
     MDAV,
     FullDomain,
@@ -15,7 +16,6 @@ from velado.anonymize.methods import (
     Progressive,
     TopDownGreedy,
 )
-from velado.anonymize.release import anonymize
 from velado.data.schema import Schema
 from velado.data.table import Table
 from velado.errors import SchemaError

@@ -15,12 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from velado.anonymize import joined_people, joined_publish
+from velado.anonymize.anonymize import anonymize
 from velado.anonymize.guarantees import KAnonymity, LDiversity
 from velado.anonymize.joined import anonymize_joined
 from velado.anonymize.methods import DAS, GFKMC, FixedInterval, KMember, Mondrian, TopDownGreedy
-from velado.anonymize.pseudonyms import Key, pseudonyms_of
-from velado.anonymize.release import anonymize
+from velado.anonymize.pseudonyms import pseudonyms_of
 from velado.data.folders import csv_bytes
+from velado.data.keys import Key
 from velado.data.schema import Schema
 from velado.data.table import Table
 from velado.errors import (

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from velado.anonymize.pseudonyms import Key, new_key, pseudonymize, pseudonyms_of
+from velado.anonymize.pseudonyms import pseudonymize, pseudonyms_of
+from velado.data.keys import Key, new_key
 from velado.data.schema import Schema
 from velado.data.table import Table
 from velado.errors import ParameterError, SchemaError, TableError

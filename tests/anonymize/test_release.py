@@ -9,10 +9,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+from velado.anonymize.anonymize import anonymize
 from velado.anonymize.guarantees import KAnonymity, LDiversity
 from velado.anonymize.recoded import PublishedColumn, Recoded
 from velado.anonymize.recoders import Cover
-from velado.anonymize.release import anonymize
 from velado.anonymize.verify import verify
 from velado.data.partition import Partition
 from velado.data.schema import Schema

@@ -12,9 +12,9 @@ import polars as pl
 import pytest
 
 import velado
+from velado.anonymize.anonymize import anonymize
 from velado.anonymize.methods.mondrian import Mondrian
 from velado.anonymize.recoders.substitution import Mean
-from velado.anonymize.release import anonymize
 from velado.data import taxonomy_builders as builders
 from velado.data.encode import encode
 from velado.data.io import parse_csv, read_schema, read_table

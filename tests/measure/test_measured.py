@@ -6,13 +6,14 @@ import numpy as np
 import polars as pl
 import pytest
 
+from velado.anonymize.anonymize import anonymize
 from velado.anonymize.goal import Goal, Progress
 from velado.anonymize.guarantees import KMap
 from velado.anonymize.methods.das import DAS
 from velado.anonymize.methods.mondrian import Mondrian
 from velado.anonymize.recoded import Recoded
 from velado.anonymize.recoders import Centroid, Cover
-from velado.anonymize.release import Release, anonymize
+from velado.anonymize.release import Release
 from velado.data.encode import EncodedTable
 from velado.data.partition import Partition
 from velado.data.schema import Column, Schema, TaxonomySpec

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from velado.anonymize.anonymize import anonymize
 from velado.anonymize.guarantees import LDiversity
 from velado.anonymize.methods import GFKMC, FullDomain, KMember, Mondrian, Progressive
-from velado.anonymize.release import anonymize
 from velado.errors import GuaranteeNotMet, ParameterError
 from velado.study.best_possible import best_possible
 from velado.testing.strategies import tables

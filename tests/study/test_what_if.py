@@ -2,9 +2,9 @@
 
 import pytest
 
+from velado.anonymize.anonymize import anonymize
 from velado.anonymize.guarantees import LDiversity
 from velado.anonymize.methods import DAS, Mondrian
-from velado.anonymize.release import anonymize
 from velado.data.io import read_schema, read_table
 from velado.study import what_if
 from velado.study.what_if import what_ifs

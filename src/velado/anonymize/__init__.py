@@ -6,4 +6,4 @@ recoded values, counts, lets the *guarantees* read the counts, and raises when t
 
 from velado.rooms import answers_with
 
-answers_with(__name__, "velado.anonymize.release", "anonymize")
+answers_with(__name__, "velado.anonymize.anonymize", "anonymize")

@@ -26,6 +26,7 @@ import numpy as np
 import polars as pl
 
 from velado.anonymize.check import Checked
+from velado.anonymize.gate import Signed, refuse_identifiers
 from velado.anonymize.goal import Goal, Progress, Promise, silent
 from velado.anonymize.guarantees.base import Guarantee, Verdict
 from velado.anonymize.guarantees.k_anonymity import KAnonymity
@@ -41,9 +42,10 @@ from velado.anonymize.joined_publish import (
 )
 from velado.anonymize.methods.base import Method
 from velado.anonymize.methods.parameters import check_parameters
-from velado.anonymize.pseudonyms import DEFAULT_NAMESPACE, Key
+from velado.anonymize.pseudonyms import DEFAULT_NAMESPACE
 from velado.anonymize.release import describe
 from velado.anonymize.side_doors import SideDoor, refuse_copies
+from velado.data.keys import Key
 from velado.data.partition import Partition
 from velado.data.table import Table
 from velado.data.visible import visible_groups
@@ -60,6 +62,7 @@ class JoinedTable:
     within: tuple[Verdict, ...]
     losses: Mapping[str, float]
     suppressed: int
+    signed: tuple[Signed, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values, without any cell."""
@@ -70,6 +73,7 @@ class JoinedTable:
             "verdicts_alone": [verdict.to_dict() for verdict in self.alone],
             "verdicts_within_joined_groups": [verdict.to_dict() for verdict in self.within],
             "ncp_by_column": dict(self.losses),
+            "signed_columns": [one.to_dict() for one in self.signed],
         }
 
 
@@ -178,6 +182,7 @@ def anonymize_joined(
     check_parameters(method)
     goal = Goal(_counted_in_people(method, guarantees), suppression)
     _check_tables(tables, key)
+    signed = {name: refuse_identifiers(table) for name, table in tables.items()}
     doors = side_doors(tables)
     refuse_copies(doors)
     members, people, gone = gather(tables)
@@ -196,7 +201,13 @@ def anonymize_joined(
         original = tables[member.name].rows
         losses = {name: (total + original - member.table.rows) / original for name, total in draft.losses}
         out[member.name] = JoinedTable(
-            draft.frame, tuple(member.quasi), alone, within, losses, original - draft.frame.height
+            frame=draft.frame,
+            quasi=tuple(member.quasi),
+            alone=alone,
+            within=within,
+            losses=losses,
+            suppressed=original - draft.frame.height,
+            signed=signed[member.name],
         )
     return JoinedRelease(
         out,

@@ -14,10 +14,11 @@ from velado.anonymize.goal import Goal
 from velado.anonymize.guarantees.base import Verdict
 from velado.anonymize.guarantees.k_anonymity import KAnonymity
 from velado.anonymize.joined_people import Member
-from velado.anonymize.pseudonyms import Key, pseudonyms_of
+from velado.anonymize.pseudonyms import pseudonyms_of
 from velado.anonymize.recoded import Recoded
 from velado.anonymize.recoders.cover import Cover
 from velado.anonymize.release import published_frame
+from velado.data.keys import Key
 from velado.data.partition import GroupCounts, Partition
 from velado.errors import GuaranteeNotMet
 

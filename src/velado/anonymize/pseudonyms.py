@@ -10,15 +10,15 @@ Pseudonyms are not anonymity: rows stay linked, and quasi-identifiers still tell
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal, Protocol, get_args
+from dataclasses import replace
+from typing import Literal, get_args
 
 import numpy as np
 import polars as pl
 
+from velado.data.keys import Key
 from velado.data.schema import Schema
 from velado.data.table import Table
 from velado.errors import ParameterError, SchemaError, TableError
@@ -28,72 +28,9 @@ NORMALIZE: tuple[str, ...] = get_args(Normalize)
 
 LENGTH = 16
 DEFAULT_NAMESPACE = "default"
-LEAST_KEY_BYTES = 32
-LEAST_KEY_VARIETY = 8
 CPF_DIGITS = 11
 _EXACT_FLOATS = 2.0**53
 _ALPHABET = np.frombuffer(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", dtype=np.uint8)
-_PSEUDONYM = b"velado pseudonym 1\0"
-_FINGERPRINT = b"velado key fingerprint 1\0"
-
-
-class RandomBytes(Protocol):
-    """A source of bytes nobody can predict, such as `velado.randomness.secure()`."""
-
-    def randbytes(self, n: int, /) -> bytes: ...
-
-
-@dataclass(frozen=True, repr=False)
-class Key:
-    """A secret of at least 32 bytes. Its repr shows the fingerprint, never the secret.
-
-    The *fingerprint* (8 hexadecimal digits) tells whether two runs used the same key and nothing else: it is
-    no help in finding a random key.
-    """
-
-    secret: bytes
-
-    def __post_init__(self) -> None:
-        if len(self.secret) < LEAST_KEY_BYTES:
-            raise ParameterError(
-                f"The key has {len(self.secret)} bytes; at least {LEAST_KEY_BYTES} are needed.",
-                "A short key can be guessed, and then every pseudonym can be undone.",
-                "Let velado make one: `velado pseudonymize --new-key --key-file FILE`.",
-            )
-        if len(set(self.secret)) < LEAST_KEY_VARIETY:
-            raise ParameterError(
-                f"The key repeats fewer than {LEAST_KEY_VARIETY} different characters.",
-                "It was not made at random and can be guessed.",
-                "Let velado make one: `velado pseudonymize --new-key --key-file FILE`.",
-            )
-
-    def __repr__(self) -> str:
-        return f"Key(fingerprint={self.fingerprint})"
-
-    @classmethod
-    def of(cls, content: bytes) -> Key:
-        """The key a file or an environment variable holds; white space around it does not count."""
-        return cls(content.strip(b" \t\r\n"))
-
-    @property
-    def fingerprint(self) -> str:
-        """Eight hexadecimal digits that name the key without showing it."""
-        return hashlib.sha256(_FINGERPRINT + self.secret).hexdigest()[:8]
-
-    def within(self, namespace: str) -> bytes:
-        """The key of one namespace: pseudonyms of two namespaces cannot be compared."""
-        if not namespace.strip() or "\0" in namespace:
-            raise ParameterError(
-                "The namespace is empty or holds a zero byte.",
-                "It keeps the pseudonyms of one project apart from those of another.",
-                "Give the project's name, for example --namespace dengue-2024.",
-            )
-        return hmac.digest(self.secret, _PSEUDONYM + namespace.encode(), "sha256")
-
-
-def new_key(source: RandomBytes) -> bytes:
-    """The content of a key file: 256 random bits as 64 hexadecimal digits and a line end."""
-    return source.randbytes(32).hex().encode() + b"\n"
 
 
 def pseudonyms_of(texts: Sequence[str], key: Key, namespace: str = DEFAULT_NAMESPACE) -> list[str]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, is_dataclass, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, is_dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,52 +13,97 @@ import numpy.typing as npt
 import polars as pl
 
 from velado.anonymize.check import Checked, check_published
-from velado.anonymize.goal import Goal, Progress, Promise, silent
-from velado.anonymize.guarantees.base import Guarantee, Verdict
+from velado.anonymize.gate import Signed, linked_groups
+from velado.anonymize.goal import Goal, Promise
+from velado.anonymize.guarantees.base import Verdict
 from velado.anonymize.guarantees.k_anonymity import KAnonymity
 from velado.anonymize.methods.base import Method
-from velado.anonymize.methods.parameters import check_parameters
-from velado.anonymize.operations.base import Operation, apply_operations
-from velado.anonymize.population import match_published, population_table
+from velado.anonymize.operations.base import Operation
+from velado.anonymize.population import match_published
+from velado.anonymize.prepare import Prepared
 from velado.anonymize.recoded import Recoded
-from velado.anonymize.side_doors import SideDoor, find_side_doors, refuse_copies
-from velado.data.encode import EncodedTable, encode
-from velado.data.io import read_table
-from velado.data.partition import BoolArray, Partition
-from velado.data.schema import Schema
+from velado.anonymize.row_order import drawn_order
+from velado.anonymize.side_doors import SideDoor
+from velado.data.encode import EncodedTable
+from velado.data.keys import owner_key
+from velado.data.partition import BoolArray, GroupCounts, Partition
 from velado.data.table import Table
-from velado.errors import GuaranteeNotMet, ParameterError, SchemaError, SuppressionLimitExceeded, TableError
-from velado.randomness import seeded
+from velado.errors import GuaranteeNotMet, SuppressionLimitExceeded
 
 
 @dataclass(frozen=True, repr=False)
 class Release:
     """The published table, its promise, what it cost, and how it was made.
 
-    *frame* is what may leave. *table*, *data* and *recoded* belong to the owner: they are needed to measure
-    and to explain, and hold the original values. *table* is what the method saw; *original* is the table as it
-    was read, before any column operation.
+    *frame* is what may leave, its rows in an order drawn under the owner's key. Everything else that holds rows
+    belongs to the owner: *aligned*, the same rows in the order of the input, *rows*, and what is in *prepared*.
     """
 
-    frame: pl.DataFrame
+    aligned: pl.DataFrame
     promise: Promise
     checked: Checked
     method: Method
     goal: Goal
     seed: int
-    table: Table
-    data: EncodedTable
+    prepared: Prepared
     recoded: Recoded
     kept: BoolArray
-    side_doors: tuple[SideDoor, ...] = ()
-    operations: tuple[Operation, ...] = ()
-    warnings: tuple[str, ...] = ()
     notes: Mapping[str, Any] = field(default_factory=dict)
-    original: Table | None = None
+
+    @property
+    def table(self) -> Table:
+        """What the method saw, and the rows that left before it; after any column operation."""
+        return self.prepared.table
+
+    @property
+    def original(self) -> Table:
+        """The table as it was read, before any column operation."""
+        return self.prepared.original
+
+    @property
+    def data(self) -> EncodedTable:
+        """The rows the method saw, encoded."""
+        return self.prepared.data
+
+    @property
+    def side_doors(self) -> tuple[SideDoor, ...]:
+        """Published columns that give a quasi-identifier away."""
+        return self.prepared.side_doors
+
+    @property
+    def signed(self) -> tuple[Signed, ...]:
+        """Published columns that look like identifiers, with the reason the schema gives for each."""
+        return self.prepared.signed
+
+    @property
+    def operations(self) -> tuple[Operation, ...]:
+        """The column operations done first."""
+        return self.prepared.operations
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the owner should know before the table leaves."""
+        return self.prepared.warnings
+
+    @cached_property
+    def _order(self) -> npt.NDArray[np.int64]:
+        if self.prepared.keep_order:
+            return np.arange(self.aligned.height)
+        return drawn_order(self.aligned, owner_key(self.prepared.key))
+
+    @cached_property
+    def frame(self) -> pl.DataFrame:
+        """What may leave."""
+        return self.aligned if self.prepared.keep_order else self.aligned[self._order]
+
+    @property
+    def rows(self) -> npt.NDArray[np.int64]:
+        """Which row of the input each row of *frame* is; for the owner alone."""
+        return np.flatnonzero(self.kept)[self._order]
 
     def __repr__(self) -> str:
         state = "; ".join(verdict.sentence() for verdict in self.verdicts) or "no guarantee, measured only"
-        return f"Release({self.frame.height} rows by {self.method.name}; {state})"
+        return f"Release({self.aligned.height} rows by {self.method.name}; {state})"
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
@@ -91,8 +137,9 @@ class Release:
         """Result, promise, cost and how it was made, without any cell value."""
         return {
             "result": {
-                "rows": self.frame.height,
-                "columns": self.frame.columns,
+                "rows": self.aligned.height,
+                "columns": self.aligned.columns,
+                "row_order": "input" if self.prepared.keep_order else "drawn",
                 "suppressed_rows": self.suppressed,
             },
             "promise": {
@@ -100,6 +147,7 @@ class Release:
                 "verdicts": [verdict.to_dict() for verdict in self.verdicts],
                 "readings_of_blanks": [reading.to_dict() for reading in self.checked.readings],
                 "side_doors": [door.to_dict() for door in self.side_doors],
+                "signed_columns": [one.to_dict() for one in self.signed],
                 "warnings": list(self.warnings),
             },
             "cost": {"ncp": self.loss, "ncp_by_column": self.losses},
@@ -116,7 +164,7 @@ class Release:
     def _repr_html_(self) -> str:
         rows = "".join(f"<li>{html.escape(verdict.sentence())}</li>" for verdict in self.verdicts)
         return (
-            f"<p><b>{html.escape(self.method.title)}</b>: {self.frame.height} rows published, "
+            f"<p><b>{html.escape(self.method.title)}</b>: {self.aligned.height} rows published, "
             f"{self.suppressed} suppressed, information loss {self.loss:.1%}.</p><ul>{rows}</ul>"
         )
 
@@ -127,90 +175,14 @@ def describe(part: Any) -> dict[str, Any]:
     return {"name": part.name, **asdict(part)}  # type: ignore[attr-defined]
 
 
-def anonymize(
-    source: Any,
-    schema: Schema,
-    method: Method,
-    guarantees: Sequence[Guarantee] = (),
-    *,
-    suppression: float = 0.0,
-    seed: int = 0,
-    operations: Sequence[Operation] = (),
-    per: str | None = None,
-    population: Any = None,
-    undeclared: Any = "refuse",
-    progress: Progress = silent,
-) -> Release:
-    """A release of *source* that keeps the method's own k and every further guarantee, or an error.
-
-    *per* says whether k counts "row"s or "person"s; by default people when the schema names a person column.
-    *operations* are column operations done first. *population* is a table of everyone the source was drawn from,
-    for k-map and delta-presence. The same input, settings and *seed* give the same release.
-    """
-    check_parameters(method)
-    table = read_table(source, schema, undeclared)
-    _check_roles(table.schema)
-    goal = Goal((*_own_guarantees(method, table.schema, per), *guarantees), suppression)
-    original = table
-    if operations:
-        table = apply_operations(table, tuple(operations), seed)
-    doors = find_side_doors(table)
-    refuse_copies(doors)
-    used, present = _rows_used(table, goal)
-    everyone = None if population is None else population_table(population, used.schema)
-    data = encode(used, everyone)
-    warnings = _check_columns(data, used.schema)
-    if data.rows < goal.least_rows:
-        raise ParameterError(
-            f"A group of {goal.least_rows} cannot be made from {data.rows} row(s).",
-            "The table is smaller than one group.",
-            "Lower k (or l), or gather more rows.",
-        )
-    progress(0.0, method.title)
-    # Rows that left for their blanks have used up part of the limit; the method may spend the rest.
-    spare = goal.suppressible(table.rows) - (table.rows - data.rows)
-    importance = {column.name: column.weight for column in used.schema.quasi}
-    seen = data.weighted(importance)
-
-    def published(suppression: float) -> Release:
-        recoded = method.anonymize(
-            seen, replace(goal, suppression=suppression), seeded(seed, method.name), progress
-        )
-        return release(
-            table, used, data, recoded, goal, method, seed, present, doors, tuple(operations), warnings
-        )
-
-    try:
-        made = published(spare / data.rows)
-    except GuaranteeNotMet:
-        # Promises about distributions compare with the published table, and dropping rows changes that table:
-        # what held against all rows may not hold against those that are left. Without dropping any it does.
-        if not spare:
-            raise
-        made = published(0.0)
-    return replace(made, original=original)
-
-
-def release(
-    table: Table,
-    used: Table,
-    data: EncodedTable,
-    recoded: Recoded,
-    goal: Goal,
-    method: Method,
-    seed: int,
-    present: BoolArray,
-    side_doors: tuple[SideDoor, ...] = (),
-    operations: tuple[Operation, ...] = (),
-    warnings: tuple[str, ...] = (),
-) -> Release:
+def release(prepared: Prepared, recoded: Recoded, goal: Goal, method: Method, seed: int) -> Release:
     """Publish *recoded*: drop identifiers, regroup the published values, check, and raise if a promise fails.
 
-    Groups that fail are suppressed as long as the limit allows; what then still fails raises. *used* are the
-    rows the method saw, *present* marks them within *table*.
+    Groups that fail are suppressed as long as the limit allows; what then still fails raises.
     """
+    table = prepared.table
     limit = goal.suppressible(table.rows)
-    frame, checked = _check(used, data, recoded, goal)
+    frame, checked = _check(prepared, recoded, goal)
     if not checked.holds:
         good = goal.holds_in(checked.counts)
         failing = ~good[checked.partition.labels]
@@ -220,7 +192,7 @@ def release(
         if needed > limit or not kept.any():
             _raise_broken(checked, needed, goal.suppression, table.rows, bool(kept.any()))
         recoded = Recoded(recoded.columns, kept, recoded.partition, recoded.notes)
-        frame, checked = _check(used, data, recoded, goal)
+        frame, checked = _check(prepared, recoded, goal)
         if not checked.holds:
             _raise_broken(checked, needed, goal.suppression, table.rows, True)
     dropped = table.rows - int(recoded.kept.sum())
@@ -234,32 +206,29 @@ def release(
         raise GuaranteeNotMet(
             "Every row was suppressed.", "There is nothing to publish.", "Lower k or widen a taxonomy."
         )
-    kept_rows = present.copy()
-    kept_rows[np.flatnonzero(present)] = recoded.kept
+    _check_linked(prepared, recoded, goal, checked)
+    kept_rows = prepared.present.copy()
+    kept_rows[np.flatnonzero(prepared.present)] = recoded.kept
     promise: Promise = (
         method.promise if goal.guarantees == () or method.promise == "as in the paper" else "guaranteed"
     )
     return Release(
-        frame,
-        promise,
-        checked,
-        method,
-        goal,
-        seed,
-        table,
-        data,
-        recoded,
-        kept_rows,
-        side_doors,
-        operations,
-        warnings,
-        dict(recoded.notes),
+        aligned=frame,
+        promise=promise,
+        checked=checked,
+        method=method,
+        goal=goal,
+        seed=seed,
+        prepared=prepared,
+        recoded=recoded,
+        kept=kept_rows,
+        notes=dict(recoded.notes),
     )
 
 
-def _check(used: Table, data: EncodedTable, recoded: Recoded, goal: Goal) -> tuple[pl.DataFrame, Checked]:
-    frame = published_frame(used, recoded)
-    kept = recoded.kept
+def _check(prepared: Prepared, recoded: Recoded, goal: Goal) -> tuple[pl.DataFrame, Checked]:
+    data, kept = prepared.data, recoded.kept
+    frame = published_frame(prepared.used, recoded)
     people = None if data.people is None else data.people[kept]
     sensitive = {name: (codes[kept], size) for name, (codes, size) in (data.sensitive or {}).items()}
     names = [column.name for column in recoded.columns]
@@ -272,6 +241,35 @@ def _check(used: Table, data: EncodedTable, recoded: Recoded, goal: Goal) -> tup
     return frame, check_published(
         frame, names, goal.guarantees, people, sensitive, None, data.shapes, matching
     )
+
+
+def _check_linked(prepared: Prepared, recoded: Recoded, goal: Goal, checked: Checked) -> None:
+    """Where the table shows whose row each is, every promise holds for who reads all rows of a person together."""
+    person, data = prepared.table.schema.person, prepared.data
+    if person is None or not person.published or data.people is None or not goal.guarantees:
+        return
+    kept = recoded.kept
+    sensitive = {name: (codes[kept], size) for name, (codes, size) in (data.sensitive or {}).items()}
+    people = data.people[kept]
+    counts = GroupCounts.of(
+        linked_groups(checked.partition, people),
+        people,
+        sensitive,
+        None,
+        data.shapes,
+    )
+    for guarantee in goal.guarantees:
+        if guarantee.name in ("k-map", "delta-presence"):
+            continue  # these count people outside the table, whose rows it does not link
+        judged = KAnonymity(guarantee.k, "person") if isinstance(guarantee, KAnonymity) else guarantee
+        verdict = judged.check(counts)
+        if not verdict.holds:
+            raise GuaranteeNotMet(
+                f"The person column '{person.name}' is published and links the rows of a person: read together, they "
+                f"keep {verdict.guarantee} for {verdict.achieved:g} {verdict.unit} only, not {verdict.needed:g}.",
+                "Whoever knows several rows of somebody finds all the others, so nothing was published.",
+                f"Set publish = false in [columns.{person.name}], or publish one row per person with `velado joined`.",
+            )
 
 
 def published_frame(used: Table, recoded: Recoded) -> pl.DataFrame:
@@ -294,66 +292,6 @@ def published_frame(used: Table, recoded: Recoded) -> pl.DataFrame:
         same = original.cast(pl.String).eq_missing(series.cast(pl.String)).all()
         out.append(original if same else series)
     return pl.DataFrame(out)
-
-
-def _own_guarantees(method: Method, schema: Schema, per: str | None) -> tuple[Guarantee, ...]:
-    k = getattr(method, "k", None)
-    if method.promise == "measured" or k is None:
-        return ()
-    unit = per or ("person" if schema.person is not None else "row")
-    if unit == "person" and schema.person is None:
-        raise ParameterError(
-            "k per person was asked for, but the schema names no person column.",
-            "Which rows belong to one person is not known.",
-            "Mark the column with person = true, or count rows with --per row.",
-        )
-    return (KAnonymity(k, "person" if unit == "person" else "row"),)
-
-
-def _check_roles(schema: Schema) -> None:
-    if not schema.quasi:
-        raise SchemaError(
-            "The schema names no published quasi-identifier.",
-            "There is nothing to generalize, so no promise could be made.",
-            'Give role = "quasi" to columns an attacker may know: age, sex, place, dates.',
-        )
-
-
-def _rows_used(table: Table, goal: Goal) -> tuple[Table, npt.NDArray[np.bool_]]:
-    """The rows the method will see: those without blanks where the schema says that blanks are suppressed."""
-    present = np.ones(table.rows, dtype=bool)
-    for column in table.schema.quasi:
-        if table.schema.missing_policy(column) == "suppress":
-            present &= ~table.is_missing(column.name).to_numpy()
-    if bool(present.all()):
-        return table, present
-    dropped, limit = int((~present).sum()), goal.suppressible(table.rows)
-    if dropped > limit:
-        raise SuppressionLimitExceeded(
-            f"{dropped} of {table.rows} rows are blank in a quasi-identifier and would be suppressed; the limit is {limit}.",
-            'The schema says missing = "suppress".',
-            f'Allow --suppression {np.ceil(1000 * dropped / table.rows) / 1000:g}, or set missing = "value".',
-        )
-    return table.with_frame(table.frame.filter(pl.Series(present))), present
-
-
-def _check_columns(data: EncodedTable, schema: Schema) -> tuple[str, ...]:
-    warnings = []
-    for column in data.columns:
-        if bool((column.codes == column.codes[0]).all()):
-            if schema.constant == "refuse":
-                raise TableError(
-                    f"Quasi-identifier '{column.name}' has the same value in every row.",
-                    "It tells nobody apart, and an unexpected constant often means a wrong file or filter.",
-                    'Give it role = "other", or set constant = "allow" in [table] of the schema.',
-                )
-            warnings.append(f"Quasi-identifier '{column.name}' is constant.")
-        if column.moved is not None:
-            warnings.append(
-                f"{int(column.moved.sum())} value(s) of '{column.name}' lay outside its bounds and were moved onto "
-                "the nearest bound: what is published for them is false."
-            )
-    return tuple(warnings)
 
 
 def _raise_broken(checked: Checked, needed: int, suppression: float, rows: int, any_left: bool) -> None:

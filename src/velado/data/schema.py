@@ -27,6 +27,8 @@ Role = Literal["identifier", "quasi", "sensitive", "other"]
 Kind = Literal["numeric", "categorical", "date", "text"]
 MissingPolicy = Literal["value", "refuse", "suppress"]
 SideDoor = Literal["refuse", "accept"]
+Signature = Literal["refuse", "accept"]
+Case = Literal["same", "distinct"]
 
 BUILDERS = ("levels", "tree", "intervals", "prefix", "dates", "flat", "auto")
 
@@ -60,8 +62,10 @@ class Column:
 
     *bounds* are public limits of a number, used for its domain; *person* marks the column whose equal
     values are one person; *publish* False keeps the column out of the release; *side_door* "accept" signs
-    off a column that gives a quasi-identifier away; *clamp* moves values outside the bounds onto them; *weight* is
-    how much a loss in the column counts when a method chooses (not when loss is measured).
+    off a column that gives a quasi-identifier away; *identifier* "accept" signs off a published column that looks like
+    an identifier, and *reason* says why, for the manifest and the report; *case* "distinct" tells values apart that
+    differ in case only; *clamp* moves values outside the bounds onto them; *weight* is how much a loss in the column
+    counts when a method chooses (not when loss is measured).
 
     For queries: *group* marks the column whose equal values move together (a household, a ward), *max_rows* is the
     declared most rows one person or group may count with, *values* the public list of a category's values, and
@@ -77,6 +81,9 @@ class Column:
     missing: MissingPolicy | None = None
     publish: bool = True
     side_door: SideDoor = "refuse"
+    identifier: Signature = "refuse"
+    reason: str = ""
+    case: Case = "same"
     format: str = "%Y-%m-%d"
     clamp: bool = False
     weight: float = 1.0
@@ -95,6 +102,12 @@ class Column:
                 "A taxonomy has a place for every value; moving some onto a bound first would publish falsehoods.",
                 "Remove clamp, or the taxonomy.",
             )
+        if self.identifier == "accept" and not self.reason.strip():
+            raise SchemaError(
+                f'{where} has identifier = "accept" without a reason.',
+                "Publishing a column that looks like an identifier is a decision that somebody must answer for.",
+                'Add for example reason = "numbers of rooms, not of people".',
+            )
 
     @property
     def published(self) -> bool:
@@ -108,7 +121,7 @@ class Column:
             out["bounds"] = list(self.bounds)
         if self.taxonomy is not None:
             out["taxonomy"] = self.taxonomy.to_dict()
-        for name in ("person", "missing", "publish", "side_door", "format", "clamp", "weight"):
+        for name in _PLAIN_KEYS:
             value = getattr(self, name)
             if value != getattr(Column(self.name), name):
                 out[name] = value
@@ -218,6 +231,18 @@ class Schema:
         return cls(columns=columns, **settings)
 
 
+_PLAIN_KEYS = (
+    "person",
+    "missing",
+    "publish",
+    "side_door",
+    "identifier",
+    "reason",
+    "case",
+    "format",
+    "clamp",
+    "weight",
+)
 _TABLE_KEYS = (
     "missing",
     "missing_values",
@@ -236,6 +261,9 @@ _COLUMN_KEYS = (
     "missing",
     "publish",
     "side_door",
+    "identifier",
+    "reason",
+    "case",
     "format",
     "clamp",
     "weight",
@@ -287,6 +315,12 @@ def _column(name: str, entry: Any) -> Column:
             values[key] = one_of(value, get_args(MissingPolicy), what)
         elif key == "side_door":
             values[key] = one_of(value, get_args(SideDoor), what)
+        elif key == "identifier":
+            values[key] = one_of(value, get_args(Signature), what)
+        elif key == "case":
+            values[key] = one_of(value, get_args(Case), what)
+        elif key == "reason":
+            values[key] = of_type(value, str, what, 'reason = "numbers of rooms, not of people"')
         elif key in ("person", "publish", "clamp", "group"):
             values[key] = of_type(value, bool, what, f"{key} = true")
         elif key == "format":

@@ -17,7 +17,9 @@ Undeclared = Literal["refuse", "drop", "keep"]
 class Table:
     """A frame whose every column the schema names, in the frame's own order.
 
-    *fingerprint* is the SHA-256 of the bytes it came from; *source* a name for messages and the manifest.
+    *fingerprint* is the SHA-256 of the bytes it came from, for the owner alone: whoever has it can test guesses of
+    them. *source* is a name for messages. *dropped* are the columns that `undeclared="drop"` left out: they are
+    never published, but may still tell who is a person.
     """
 
     frame: pl.DataFrame
@@ -25,6 +27,7 @@ class Table:
     source: str = "table"
     fingerprint: str = ""
     separator: str = ","
+    dropped: pl.DataFrame | None = None
 
     @classmethod
     def of(
@@ -51,7 +54,9 @@ class Table:
                 "A column nobody thought about could identify people.",
                 "Add it to the schema, or pass --undeclared drop or --undeclared keep.",
             )
+        dropped = None
         if unnamed and undeclared == "drop":
+            dropped = frame.select(unnamed)
             frame = pl.DataFrame([s for s in frame.get_columns() if s.name not in unnamed])
         columns = [schema.columns.get(name) or Column(name, "other", "text") for name in frame.columns]
         if frame.height == 0:
@@ -62,7 +67,7 @@ class Table:
             )
         _refuse_odd_columns(frame)
         _refuse_huge_cells(frame, schema.max_cell_bytes)
-        return cls(frame, schema.with_columns(columns), source, fingerprint, separator)
+        return cls(frame, schema.with_columns(columns), source, fingerprint, separator, dropped)
 
     def __repr__(self) -> str:
         roles = {role: 0 for role in ("identifier", "quasi", "sensitive", "other")}
@@ -106,8 +111,6 @@ class Table:
         return {
             "rows": self.rows,
             "columns": self.frame.width,
-            "source": self.source,
-            "sha256": self.fingerprint,
         }
 
 

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from velado.anonymize.anonymize import anonymize
 from velado.anonymize.guarantees.base import Guarantee
 from velado.anonymize.methods.base import Method
-from velado.anonymize.release import anonymize
 from velado.data.encode import text_codes
 from velado.data.table import Table
 from velado.errors import TableError, VeladoError
@@ -111,7 +111,7 @@ def _released(part: Table, locally: Locally, record: ClientRecord) -> tuple[Any,
             suppression=locally.suppression,
             seed=locally.seed,
         )
-        frame, scores = release.frame, measure(release, _MEASURED)
+        frame, scores = release.aligned, measure(release, _MEASURED)
         promised = "; ".join(verdict.sentence() for verdict in release.verdicts)
     if scores is None:
         return frame, replace(

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from velado.anonymize.gate import open_identifiers
 from velado.anonymize.guarantees.k_anonymity import KAnonymity
 from velado.anonymize.release import Release
 from velado.data.encode import EncodedTable, encode
 from velado.data.partition import BoolArray, IntArray, Partition
+from velado.data.schema import Schema
 from velado.data.table import Table
 from velado.data.visible import visible_codes
 from velado.errors import InputError, ParameterError
@@ -157,11 +159,11 @@ def measure(
     settings = settings or Settings()
     ks = [part.k for part in release.goal.guarantees if isinstance(part, KAnonymity)]
     unread = ""
-    if release.operations and release.original is not None:
+    if release.operations:
         try:
             return measure_files(
                 release.original,
-                release.frame,
+                release.aligned,
                 kept=release.kept,
                 k=max(ks, default=None),
                 settings=settings,
@@ -171,7 +173,7 @@ def measure(
             unread = error.what
     table = release.table
     data = release.data if release.data.rows == table.rows else encode(table)
-    published = read_published(table, release.frame, release.kept, data)
+    published = read_published(table, release.aligned, release.kept, data)
     kept = release.recoded.kept
     labels = np.full(kept.size, -1, dtype=np.int32)
     labels[kept] = release.checked.partition.labels
@@ -187,7 +189,7 @@ def measure(
     )
     scores = _scores(
         published,
-        release.frame,
+        release.aligned,
         table.schema.missing_values,
         settings,
         ncp,
@@ -221,18 +223,21 @@ def measure_files(
     frame: pl.DataFrame,
     *,
     kept: BoolArray | None = None,
+    rows: IntArray | None = None,
+    drawn: bool = False,
     k: int | None = None,
     settings: Settings | None = None,
     population: pl.DataFrame | None = None,
 ) -> Scores:
     """Everything that can be measured on a published *frame* beside its original, whoever made it.
 
-    Rows are in the original order; *kept* says which original rows were published. When rows are missing
-    and it is not given, metrics that pair rows are left out with the reason, the others still run. The loss
+    Rows are in the original order and *kept* says which original rows were published; or *rows* has, for each
+    published row, the number of its original. When rows are missing, or their order was *drawn*, and nobody says which is
+    which, metrics that pair rows are left out with the reason, the others still run. The loss
     is charged for what each text states and, where that is false or nothing, for what it stands for.
     """
     settings = settings or Settings()
-    published = read_published(original, frame, kept)
+    published = read_published(original, frame, kept, rows=rows, drawn=drawn)
     covers = published.covers(settings.substitutions)
     skipped: dict[str, str] = {}
     ncp = None
@@ -264,8 +269,25 @@ def measure_files(
             "auto": "it stands for (of the rows that show it where it was chosen by value, else of its class)",
         }[settings.substitutions]
         charged = f"what each text states; where that is false of a row, the true values {stands}"
-    return _scores(
+    scores = _scores(
         published, frame, original.schema.missing_values, settings, ncp, charged, k, population, skipped
+    )
+    return replace(scores, notes=(*_identifying(original.schema, frame), *scores.notes))
+
+
+def _identifying(schema: Schema, frame: pl.DataFrame) -> tuple[str, ...]:
+    """One sentence for each column of a published *frame* that identifies people and that nobody signed for."""
+    known = [column for column in schema.columns.values() if column.name in frame.columns]
+    shown = Table.of(frame, schema.with_columns(replace(c, publish=True) for c in known), undeclared="keep")
+    found, _ = open_identifiers(shown)
+    exposed = [column.name for column in known if column.role == "identifier"]
+    return (
+        *(f"The published table holds '{name}', which the schema calls an identifier." for name in exposed),
+        *(
+            f"The published table holds '{one.column}', which {'identifies' if one.sure else 'may identify'} people: "
+            f"{one.why}. No figure here counts that."
+            for one in found
+        ),
     )
 
 

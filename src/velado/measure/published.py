@@ -15,7 +15,7 @@ import numpy.typing as npt
 import polars as pl
 
 from velado.data.encode import EncodedColumn, EncodedTable, encode
-from velado.data.partition import BoolArray, FloatArray, Partition
+from velado.data.partition import BoolArray, FloatArray, IntArray, Partition
 from velado.data.published_text import NO_CODE, ReadColumn, read_texts
 from velado.data.table import Table
 from velado.data.visible import visible_groups
@@ -55,11 +55,12 @@ class PublishedTable:
     @property
     def unpaired(self) -> tuple[str, str, str]:
         """Why metrics that compare row by row are refused, in three sentences."""
+        missing = "were suppressed" if self.suppressed else "are which"
         return (
-            f"The published table has {self.rows} rows and the original {self.data.rows}, and which rows were "
-            "suppressed is not known.",
+            f"The published table has {self.rows} rows and the original {self.data.rows}, and which rows "
+            f"{missing} is not known.",
             "Comparing each published row with its own original needs to know which it is.",
-            "Say which rows were kept, or measure a release in which no row was suppressed.",
+            "Give the whole folder of a release, whose private part says it, or say which rows were kept.",
         )
 
     @cached_property
@@ -134,13 +135,20 @@ class PublishedTable:
 
 
 def read_published(
-    table: Table, frame: pl.DataFrame, kept: BoolArray | None = None, data: EncodedTable | None = None
+    table: Table,
+    frame: pl.DataFrame,
+    kept: BoolArray | None = None,
+    data: EncodedTable | None = None,
+    *,
+    rows: IntArray | None = None,
+    drawn: bool = False,
 ) -> PublishedTable:
     """What *frame* states about the rows of *table*, text by text.
 
     Published rows are in the original order with suppressed rows left out; *kept* marks the original rows that
-    were published. Without it the rows are paired when both tables have as many, and not otherwise. *data* is
-    the encoded original where the caller has it. O(rows) and one parse per distinct text.
+    were published. Where they stand in another order, *rows* has the number of each one's original row. Without
+    either the rows are paired when both tables have as many, and not otherwise; *drawn* says that the order was drawn
+    and they are not. *data* is the encoded original where the caller has it. O(rows) and one parse per distinct text.
     """
     data = encode(table) if data is None else data
     names = [column.name for column in data.columns]
@@ -151,7 +159,10 @@ def read_published(
             "What they lost or gave away cannot be measured.",
             "Give the matching schema, or set publish = false for a column that was kept back.",
         )
-    true_rows = _pairing(data.rows, frame.height, kept)
+    if rows is not None:
+        true_rows: npt.NDArray[np.int64] | None = _numbered(data.rows, frame.height, rows)
+    else:
+        true_rows = None if drawn and kept is None else _pairing(data.rows, frame.height, kept)
     missing = table.schema.missing_values
     columns = tuple(read_texts(column, frame.get_column(column.name), missing) for column in data.columns)
     agreeing = None if true_rows is None else _agreeing(table, frame, names, true_rows)
@@ -175,6 +186,18 @@ def _pairing(rows: int, published: int, kept: BoolArray | None) -> npt.NDArray[n
             "Give one entry per original row, True where it was published.",
         )
     return np.flatnonzero(kept)
+
+
+def _numbered(originals: int, published: int, rows: IntArray) -> npt.NDArray[np.int64]:
+    numbers = np.asarray(rows, dtype=np.int64)
+    inside = numbers.size == published and bool(((numbers >= 0) & (numbers < originals)).all())
+    if not inside or np.unique(numbers).size != published:
+        raise TableError(
+            f"The numbers of rows do not fit: {numbers.size} of them, for {published} published rows of {originals}.",
+            "Rows would be compared with other people's.",
+            "Give the original's row for each published row, each once.",
+        )
+    return numbers
 
 
 def _agreeing(

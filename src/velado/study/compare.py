@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from velado.anonymize.anonymize import carry_out
 from velado.anonymize.goal import Progress, silent
 from velado.anonymize.guarantees.base import Guarantee
 from velado.anonymize.methods import METHODS, method_named
 from velado.anonymize.methods.base import Method
-from velado.anonymize.release import anonymize
+from velado.anonymize.prepare import prepare
 from velado.data.io import read_table
 from velado.data.schema import Schema
 from velado.data.table import Undeclared
@@ -77,27 +78,19 @@ def compare(
     """Every registered method that guarantees k (or those named), run on *source* with the same promise.
 
     A method that cannot keep it is listed with its reason; nothing is left out in silence. *settings* gives
-    further parameters per method. Seconds are CPU seconds of the method and its check, compilation included in
+    further parameters per method. Seconds are CPU seconds of the method and its check (the table is prepared once, for all), compilation included in
     the first use of a kernel.
     """
     table = read_table(source, schema, undeclared)
     chosen = _chosen(methods)
+    prepared = prepare(table, per=per, population=population)
     results = []
     for number, kind in enumerate(chosen):
         progress(number / len(chosen), kind.title)
         method = kind(k=k, **(settings or {}).get(kind.name, {}))  # type: ignore[call-arg]
         start = time.process_time()
         try:
-            release = anonymize(
-                table,
-                table.schema,
-                method,
-                guarantees,
-                suppression=suppression,
-                seed=seed,
-                per=per,
-                population=population,
-            )
+            release = carry_out(prepared, method, guarantees, suppression=suppression, seed=seed)
         except VeladoError as error:
             results.append(Compared(kind.name, failed=error.what))
             continue

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import platform
 from collections.abc import Mapping
@@ -10,18 +9,20 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from velado.anonymize.release import Release
+from velado.data.keys import Key, content_of
 from velado.data.schema import Schema
 from velado.data.table import Table
+from velado.measure.measured import Scores
 
-VERSION = 1
+VERSION = 2
 LIBRARIES = ("numpy", "numba", "scipy", "polars")
 
 
 def manifest(
     release: Release,
     source: Table,
-    fingerprint: str,
-    scores: Mapping[str, Any],
+    key: Key,
+    scores: Scores,
     table_file: str,
     table_sha256: str,
     population: Table | None = None,
@@ -29,41 +30,54 @@ def manifest(
 ) -> dict[str, Any]:
     """Everything an auditor needs to know of a release, without values, times or durations.
 
-    *source* is the input as read, *fingerprint* its SHA-256, *scores* what `Scores.to_dict` gives (it holds no
-    cell value). The same run gives the same manifest.
+    It leaves with the table, so it holds nothing of the original but its size and the names of its columns: the
+    input and the taxonomies are named by fingerprints under the owner's *key*, which nobody else can test guesses
+    with, and of the measures only those that the published table shows anyway. The same run gives the same manifest.
     """
     facts = release.to_dict()
+    doors = ("column", "columns", "reveals", "kind", "accepted")
+    measured = scores.to_dict()
     return {
         "manifest_version": VERSION,
         "velado": package_version("velado"),
         "libraries": {"python": platform.python_version(), **{n: package_version(n) for n in LIBRARIES}},
         "input": {
-            "sha256": fingerprint,
+            "keyed_sha256": input_digest(source, key),
+            "key": key.fingerprint,
             "rows": source.rows,
             "columns": source.frame.columns,
         },
         "population": None
         if population is None
-        else {"sha256": population.fingerprint, "rows": population.rows},
-        "schema": public_schema(release.table.schema),
+        else {"keyed_sha256": input_digest(population, key), "rows": population.rows},
+        "schema": public_schema(release.table.schema, key),
         "promise": {
             "type": release.promise,
             "verdicts": facts["promise"]["verdicts"],
             "readings_of_blanks": facts["promise"]["readings_of_blanks"],
         },
-        "side_doors": facts["promise"]["side_doors"],
+        "side_doors": [
+            {name: door[name] for name in doors if name in door} for door in facts["promise"]["side_doors"]
+        ],
+        "signed_columns": facts["promise"]["signed_columns"],
         "warnings": facts["promise"]["warnings"],
         "cells_like_formulas": formulas,
-        "how": facts["how"],
-        "metrics": dict(scores),
+        "how": {name: value for name, value in facts["how"].items() if name != "notes"},
+        "metrics": {"rows": measured["rows"], "ncp": measured["utility"]["ncp"]},
         "output": {
             "file": table_file,
             "sha256": table_sha256,
-            "rows": release.frame.height,
-            "columns": release.frame.columns,
+            "rows": release.aligned.height,
+            "columns": release.aligned.columns,
+            "row_order": facts["result"]["row_order"],
             "suppressed_rows": release.suppressed,
         },
     }
+
+
+def input_digest(table: Table, key: Key) -> str:
+    """The table's fingerprint under the owner's key: that of its file's bytes, or of its cells where it had none."""
+    return key.digest(bytes.fromhex(table.fingerprint) if table.fingerprint else content_of(table.frame))
 
 
 def manifest_json(document: Mapping[str, Any]) -> bytes:
@@ -79,18 +93,17 @@ def package_version(name: str) -> str:
         return "not installed"
 
 
-def public_schema(schema: Schema) -> dict[str, Any]:
-    """The schema with each taxonomy replaced by its builder, options and digest: its labels are values."""
+def public_schema(schema: Schema, key: Key) -> dict[str, Any]:
+    """The schema with each taxonomy replaced by its builder, options and keyed digest: its labels are values."""
     document = schema.to_dict()
     for name, column in schema.columns.items():
         spec = column.taxonomy
         if spec is None:
             continue
         entry: dict[str, Any] = {"builder": spec.builder, **spec.options}
-        if spec.digest is not None:
-            entry["sha256"] = spec.digest
-        elif spec.tree is not None:
-            text = json.dumps(spec.tree, ensure_ascii=False, sort_keys=True)
-            entry["sha256"] = hashlib.sha256(text.encode()).hexdigest()
+        content = spec.tree if spec.tree is not None else spec.paths
+        if content is not None:
+            text = json.dumps(content, ensure_ascii=False, sort_keys=True)
+            entry["keyed_sha256"] = key.digest(text.encode())
         document["columns"][name]["taxonomy"] = entry
     return document

@@ -46,6 +46,7 @@ _KEYS = (
     "suppression",
     *_CHOICES,
     "reports",
+    "keep_order",
     "input",
     "method",
     "guarantees",
@@ -60,8 +61,8 @@ class Recipe:
     """One run without its rows: input fingerprint, schema, method, promises, limits, seed and output.
 
     *guarantees* are those beyond the method's own k. *operations* are column operations done first. What
-    the taxonomy files said stands in the file too, with their SHA-256: a recipe repeats its run wherever it lies
-    and whatever became of them.
+    the taxonomy files said stands in the file too: a recipe repeats its run wherever it lies and whatever became of
+    them. *input_digest* is the input's fingerprint under the owner's key, *key_fingerprint* says which key.
     """
 
     schema: Schema
@@ -77,14 +78,16 @@ class Recipe:
     reports: tuple[Report, ...] = ("html",)
     undeclared: Undeclared = "refuse"
     input_name: str = ""
-    input_sha256: str = ""
+    keep_order: bool = False
+    input_digest: str = ""
+    key_fingerprint: str = ""
 
     def __post_init__(self) -> None:
         for name, choices in _CHOICES.items():
             value = getattr(self, name)
             if value not in choices and not (name == "per" and value is None):
                 raise _not_one_of(name, choices)
-        if not self.reports or any(kind not in get_args(Report) for kind in self.reports):
+        if any(kind not in get_args(Report) for kind in self.reports):
             raise _not_one_of("reports", get_args(Report))
 
     def to_dict(self) -> dict[str, Any]:
@@ -94,7 +97,9 @@ class Recipe:
             if getattr(self, name) is not None:
                 out[name] = getattr(self, name)
         out["reports"] = list(self.reports)
-        out["input"] = {"name": self.input_name, "sha256": self.input_sha256}
+        if self.keep_order:
+            out["keep_order"] = True
+        out["input"] = {"name": self.input_name, "digest": self.input_digest, "key": self.key_fingerprint}
         out["method"] = entry_of(self.method)
         if self.guarantees:
             out["guarantees"] = [entry_of(guarantee) for guarantee in self.guarantees]
@@ -110,8 +115,9 @@ class Recipe:
         """The text of `recipe.toml`."""
         lead = (
             "# How this release was made. Repeat it, or use it on another file of the same form:\n"
-            "#   velado apply recipe.toml FILE -o FOLDER\n"
-            "# [taxonomies] holds what the taxonomy files said on that day; sha256 is that of the file.\n\n"
+            "#   velado apply recipe.toml FILE -o FOLDER --key owner.key\n"
+            "# [taxonomies] holds what the taxonomy files said on that day. [input] names the file by a fingerprint\n"
+            "# that only the holder of the key can compute. This file is private: it says how values were chosen.\n\n"
         )
         return lead + tomli_w.dumps(self.to_dict(), multiline_strings=True)
 
@@ -133,13 +139,21 @@ class Recipe:
         )
         settings["operations"] = _operations(_list(document, "operations"))
         source = _table(document, "input") if "input" in document else {}
-        known_keys(source, ("name", "sha256"), "[input]")
+        known_keys(source, ("name", "digest", "key"), "[input]")
         for key, value in source.items():
             if not isinstance(value, str):
                 raise SchemaError(f"'{key}' in [input] is not text.", "It names the input.", "Quote it.")
-            settings[f"input_{key}"] = value
+            settings["key_fingerprint" if key == "key" else f"input_{key}"] = value
         settings.update({name: document[name] for name in _CHOICES if name in document})
         settings.update(_numbers(document))
+        if "keep_order" in document:
+            if not isinstance(document["keep_order"], bool):
+                raise SchemaError(
+                    "'keep_order' in the recipe is neither true nor false.",
+                    "It says whether rows are published in the order of the input.",
+                    "Write keep_order = false, or leave it out.",
+                )
+            settings["keep_order"] = document["keep_order"]
         if "reports" in document:
             settings["reports"] = tuple(_list(document, "reports"))
         return cls(**settings)
@@ -238,7 +252,7 @@ def _taxonomy_entries(schema: Schema) -> dict[str, Any]:
         spec = column.taxonomy
         if spec is None or spec.file is None or (spec.paths is None and spec.tree is None):
             continue
-        out[name] = {} if spec.digest is None else {"sha256": spec.digest}
+        out[name] = {}
         if spec.paths is not None:
             text = io.StringIO()
             csv.writer(text, delimiter=";", lineterminator="\n").writerows(spec.paths)
@@ -265,20 +279,18 @@ def _with_taxonomies(schema: Schema, entries: Any) -> Schema:
                 f"Remove it, or give [schema.columns.{name}] a taxonomy file.",
             )
         content = "nodes" if spec.builder == "tree" else "levels"
-        known_keys(entry, (content, "sha256"), where)
+        known_keys(entry, (content,), where)
         value: Any = entry.get(content)
-        digest: Any = entry.get("sha256")
-        fits = isinstance(value, Mapping if content == "nodes" else str)
-        if not fits or not isinstance(digest, str | None):
+        if not isinstance(value, Mapping if content == "nodes" else str):
             raise SchemaError(
                 f"{where} lacks '{content}', or has a value of the wrong type.",
                 "The column cannot be generalized without it.",
                 f"Give {content} as a release writes it, or remove {where} to read the file beside the recipe.",
             )
         if content == "nodes":
-            spec = replace(spec, tree=value, digest=digest)
+            spec = replace(spec, tree=value)
         else:
-            spec = replace(spec, paths=_level_rows(str(value), where), digest=digest)
+            spec = replace(spec, paths=_level_rows(str(value), where))
         columns[name] = replace(columns[name], taxonomy=spec)
     return schema.with_columns(columns.values())
 

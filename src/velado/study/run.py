@@ -13,38 +13,59 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
+from velado.anonymize.anonymize import DEFAULT_METHOD, carry_out, method_from
 from velado.anonymize.goal import Progress, silent
 from velado.anonymize.guarantees.base import Guarantee
 from velado.anonymize.methods.base import Method
 from velado.anonymize.operations.base import Operation
 from velado.anonymize.population import read_plain
-from velado.anonymize.release import Release, anonymize
+from velado.anonymize.prepare import prepare
+from velado.anonymize.release import Release
 from velado.data.folders import Formulas, count_formulas, csv_bytes, parquet_bytes, write_folder
 from velado.data.io import attach_taxonomies, read_schema, read_table, read_toml
+from velado.data.keys import OWNER_FILE, Key, owner_key
 from velado.data.schema import Schema
 from velado.data.table import Table, Undeclared
 from velado.errors import ParameterError, SchemaError
 from velado.measure.measured import Scores, measure
 from velado.study.best_possible import best_possible
-from velado.study.manifest import manifest, manifest_json
+from velado.study.manifest import input_digest, manifest, manifest_json
 from velado.study.recipe import Format, Language, Per, Recipe, Report, without_folders
+from velado.study.report.public import public_page
 from velado.study.report.render_html import render_html
 from velado.study.report.render_json import render_json
 from velado.study.report.render_markdown import render_markdown
 from velado.study.report.summarize import summarize
 from velado.study.what_if import what_ifs
 
+PUBLIC, PRIVATE = "release", "private"
+"""The two parts of a release folder: what may leave, and what stays with the owner."""
 RENDERERS = {"html": render_html, "md": render_markdown, "json": render_json}
 
 
 @dataclass(frozen=True, repr=False)
 class Published:
-    """A release that stands in *folder*, its scores, and the *summary* its reports were rendered from."""
+    """A release that stands in *folder*, its scores, and the *summary* its reports were rendered from.
+
+    *public* is the part of the folder that may be handed over, *private* the part that stays.
+    """
 
     release: Release
     scores: Scores
     folder: Path
     summary: Mapping[str, Any]
+
+    @property
+    def public(self) -> Path:
+        """The folder that may leave."""
+        return self.folder / PUBLIC
+
+    @property
+    def private(self) -> Path:
+        """The folder that stays."""
+        return self.folder / PRIVATE
 
     def __repr__(self) -> str:
         return f"Published({self.release!r} in '{self.folder.name}')"
@@ -53,10 +74,11 @@ class Published:
 def publish(
     source: Any,
     schema: Schema | str | Path,
-    method: Method,
+    method: Method | type[Method] | str = DEFAULT_METHOD,
     guarantees: Sequence[Guarantee] = (),
     *,
     out: str | Path,
+    k: int | None = None,
     suppression: float = 0.0,
     seed: int = 0,
     per: Per | None = None,
@@ -70,13 +92,19 @@ def publish(
     reports: Sequence[Report] = ("html",),
     schema_folder: str | Path | None = None,
     beside: Mapping[str, bytes] | None = None,
+    key: Key | str | Path | None = None,
+    keep_order: bool = False,
     progress: Progress = silent,
 ) -> Published:
-    """The release of *source* stands in folder *out* with its report, manifest and recipe, or an error is raised.
+    """The release of *source* stands in folder *out*, or an error is raised.
+
+    *out* gets two folders: `release` may leave (the table, its manifest, a short page), `private` stays (the report,
+    the recipe, the key, which row is which). *key* is the owner's key or its file, by default that of this user.
 
     *schema* is a Schema or the path of a schema file; *schema_folder* says where taxonomy files lie that a
     Schema names but does not hold. *population* is a table of everyone the source was
-    drawn from. *beside* are further files for the folder, such as an inferred schema. The same input, settings and *seed* give the same folder byte for byte.
+    drawn from. *beside* are further private files, such as an inferred schema. The same
+    input, settings, *seed* and *key* give the same folder byte for byte.
     """
     reads = []
     if not isinstance(schema, Schema):
@@ -84,7 +112,7 @@ def publish(
         schema = read_schema(schema)
     recipe = Recipe(
         schema,
-        method,
+        method_from(method, k),
         tuple(guarantees),
         float(suppression),
         seed,
@@ -95,10 +123,11 @@ def publish(
         language,
         tuple(reports),
         undeclared,
+        keep_order=keep_order,
     )
     if schema_folder is not None:
         recipe = _with_files(recipe, Path(schema_folder))
-    return _run(recipe, source, Path(out), reads, force, beside or {}, progress, population)
+    return _run(recipe, source, Path(out), reads, force, beside or {}, progress, population, key)
 
 
 def apply_recipe(
@@ -111,12 +140,13 @@ def apply_recipe(
     force: bool = False,
     language: Language | None = None,
     reports: Sequence[Report] | None = None,
+    key: Key | str | Path | None = None,
     progress: Progress = silent,
 ) -> Published:
     """The run of *recipe* done again on *source*: chosen, recoded and checked anew, nothing carried over.
 
-    *recipe* is a Recipe or the path of a `recipe.toml`. On the recorded input the table comes out the same
-    byte for byte; on another file every promise is checked on that file. *language* and *reports* may differ.
+    *recipe* is a Recipe or the path of a `recipe.toml`. On the recorded input and
+    with the same *key* the table comes out the same byte for byte; on another file every promise is checked on that file. *language* and *reports* may differ.
     *recipe_folder* says where taxonomy files lie that a Recipe names but does not hold.
     """
     if not isinstance(recipe, Recipe):
@@ -128,7 +158,7 @@ def apply_recipe(
         changes["language"] = language
     if reports is not None:
         changes["reports"] = tuple(reports)
-    return _run(replace(recipe, **changes), source, Path(out), [], force, {}, progress, population)
+    return _run(replace(recipe, **changes), source, Path(out), [], force, {}, progress, population, key)
 
 
 def read_recipe(path: str | Path) -> Recipe:
@@ -154,55 +184,66 @@ def _run(
     beside: Mapping[str, bytes],
     progress: Progress,
     population: Any,
+    given_key: Key | str | Path | None,
 ) -> Published:
-    reads = [*reads, *(Path(given) for given in (source, population) if isinstance(given, str | Path))]
+    named = (source, population, given_key)
+    reads = [*reads, *(Path(given) for given in named if isinstance(given, str | Path))]
     table = read_table(source, recipe.schema, recipe.undeclared)
     everyone = None if population is None else read_plain(population, recipe.schema)
-    fingerprint = table.fingerprint or hashlib.sha256(csv_bytes(table.frame)).hexdigest()
-    release = anonymize(
+    key = owner_key(given_key)
+    prepared = prepare(
         table,
-        table.schema,
+        operations=recipe.operations,
+        per=recipe.per,
+        population=everyone,
+        key=key,
+        keep_order=recipe.keep_order,
+    )
+    release = carry_out(
+        prepared,
         recipe.method,
         recipe.guarantees,
         suppression=recipe.suppression,
         seed=recipe.seed,
-        operations=recipe.operations,
-        per=recipe.per,
-        population=everyone,
         progress=_part(progress, 0.0, 0.45),
     )
     progress(0.45, "bounding what is possible")
     release = replace(release, notes={**release.notes, **best_possible(release)})
     progress(0.5, "measuring")
     scores = measure(release)
-    others = what_ifs(release, table, recipe.guarantees, recipe.per, everyone, _part(progress, 0.7, 0.9))
+    others = what_ifs(release, recipe.guarantees, _part(progress, 0.7, 0.9))
     progress(0.9, "writing")
     recipe = replace(
         recipe,
         schema=without_folders(recipe.schema),
         input_name=table.source,
-        input_sha256=fingerprint,
+        input_digest=input_digest(table, key),
+        key_fingerprint=key.fingerprint,
     )
     table_file, content = _table_file(release, recipe, table)
     formulas = count_formulas(release.frame) if recipe.formulas == "keep" else 0
     digest = hashlib.sha256(content).hexdigest()
     summary = summarize(release, scores, others, recipe, table, table_file, digest, formulas)
     files = {
-        table_file: content,
-        "manifest.json": manifest_json(
-            manifest(release, table, fingerprint, scores.to_dict(), table_file, digest, everyone, formulas)
+        f"{PUBLIC}/{table_file}": content,
+        f"{PUBLIC}/manifest.json": manifest_json(
+            manifest(release, table, key, scores, table_file, digest, everyone, formulas)
         ),
-        "recipe.toml": recipe.to_toml().encode(),
-        **{f"report.{kind}": RENDERERS[kind](summary).encode() for kind in recipe.reports},
+        f"{PUBLIC}/about.html": public_page(summary).encode(),
+        f"{PRIVATE}/recipe.toml": recipe.to_toml().encode(),
+        f"{PRIVATE}/{OWNER_FILE}": key.secret + b"\n",
+        f"{PRIVATE}/rows.csv": csv_bytes(pl.DataFrame({"row": release.rows + 1})),
+        **{f"{PRIVATE}/report.{kind}": RENDERERS[kind](summary).encode() for kind in recipe.reports},
     }
-    clash = [name for name in beside if name in files or Path(name).name != name]
+    clash = [name for name in beside if f"{PRIVATE}/{name}" in files or Path(name).name != name]
     if clash:
         raise ParameterError(
             f"A file named '{clash[0]}' cannot be put into the release folder.",
             "The name is taken, or is not a plain file name.",
             "Choose another name.",
         )
-    folder = write_folder(out, {**files, **beside}, force, reads)
+    own = {f"{PRIVATE}/{name}": data for name, data in beside.items()}
+    folder = write_folder(out, {**files, **own}, force, reads)
     progress(1.0, "done")
     return Published(release, scores, folder, summary)
 

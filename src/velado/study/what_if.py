@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
+from velado.anonymize.anonymize import carry_out
 from velado.anonymize.goal import Progress, silent
 from velado.anonymize.guarantees.base import Guarantee
 from velado.anonymize.guarantees.k_anonymity import KAnonymity
 from velado.anonymize.methods.base import Method
-from velado.anonymize.release import Release, anonymize
-from velado.data.table import Table
+from velado.anonymize.release import Release
 from velado.errors import VeladoError
 
 LARGEST = 1_000_000
@@ -48,18 +48,11 @@ class WhatIfs:
     skipped: Skipped = ""
 
 
-def what_ifs(
-    release: Release,
-    table: Table,
-    guarantees: Sequence[Guarantee],
-    per: str | None = None,
-    population: Table | None = None,
-    progress: Progress = silent,
-) -> WhatIfs:
-    """The release's method on the same *table* at k/2 and 2k, and with 1 % and 5 % suppression if none is allowed.
+def what_ifs(release: Release, guarantees: Sequence[Guarantee], progress: Progress = silent) -> WhatIfs:
+    """The release's method on the same table at k/2 and 2k, and with 1 % and 5 % suppression if none is allowed.
 
-    *table* is the input before column operations, *guarantees* those beyond the method's own k. Costs up to
-    four runs of the method.
+    *guarantees* are those beyond the method's own k. Costs up to four runs of the method alone: the table is
+    neither read nor judged nor encoded again.
     """
     promised = next((g for g in release.goal.guarantees if isinstance(g, KAnonymity)), None)
     k = getattr(release.method, "k", None)
@@ -67,41 +60,27 @@ def what_ifs(
         return WhatIfs(skipped="no-k")
     if release.data.rows * len(release.data.columns) > LARGEST:
         return WhatIfs(skipped="large")
-    limit = release.goal.suppression
+    limit, rows = release.goal.suppression, release.table.rows
     asked: list[tuple[Literal["k", "suppression"], int, float]] = []
-    asked += [("k", other, limit) for other in (k // 2, 2 * k) if 2 <= other <= table.rows and other != k]
+    asked += [("k", other, limit) for other in (k // 2, 2 * k) if 2 <= other <= rows and other != k]
     asked += [("suppression", k, other) for other in SUPPRESSIONS if limit == 0]
     runs = []
     for number, (changed, other, suppression) in enumerate(asked):
         progress(number / len(asked), "what if")
-        method: Method = replace(release.method, k=other)  # type: ignore[type-var]
-        runs.append(_run(release, table, method, guarantees, other, suppression, changed, per, population))
+        runs.append(_run(release, guarantees, other, suppression, changed))
     return WhatIfs(tuple(runs))
 
 
 def _run(
     release: Release,
-    table: Table,
-    method: Method,
     guarantees: Sequence[Guarantee],
     k: int,
     suppression: float,
     changed: Literal["k", "suppression"],
-    per: str | None,
-    population: Table | None,
 ) -> WhatIf:
+    method: Method = replace(release.method, k=k)  # type: ignore[type-var]
     try:
-        other = anonymize(
-            table,
-            table.schema,
-            method,
-            guarantees,
-            suppression=suppression,
-            seed=release.seed,
-            operations=release.operations,
-            per=per,
-            population=population,
-        )
+        other = carry_out(release.prepared, method, guarantees, suppression=suppression, seed=release.seed)
     except VeladoError as error:
         return WhatIf(k, suppression, changed, failed=error.what)
     sizes = other.checked.partition.sizes

@@ -13,6 +13,7 @@ from typing import get_args
 import numpy as np
 import polars as pl
 
+from velado.anonymize.anonymize import anonymize
 from velado.anonymize.goal import Promise
 from velado.anonymize.guarantees import (
     BetaLikeness,
@@ -26,7 +27,7 @@ from velado.anonymize.guarantees import (
     TCloseness,
 )
 from velado.anonymize.methods.base import Method
-from velado.anonymize.release import Release, anonymize
+from velado.anonymize.release import Release
 from velado.data.encode import EncodedTable
 from velado.data.table import Table
 
@@ -50,9 +51,9 @@ def check_promise(release: Release) -> None:
     quasi = [column.name for column in release.recoded.columns]
     kept = np.flatnonzero(release.recoded.kept)
     groups: dict[tuple[str | None, ...], list[int]] = {}
-    for at, shown in enumerate(release.frame.select(pl.col(quasi).cast(pl.String)).iter_rows()):
+    for at, shown in enumerate(release.aligned.select(pl.col(quasi).cast(pl.String)).iter_rows()):
         groups.setdefault(shown, []).append(int(kept[at]))
-    assert sum(map(len, groups.values())) == release.frame.height
+    assert sum(map(len, groups.values())) == release.aligned.height
     for guarantee in release.goal.guarantees:
         for rows in groups.values():
             assert _holds(guarantee, release.data, rows, kept.tolist()), (
@@ -146,13 +147,13 @@ def check_cover(release: Release) -> None:
 def check_shape(table: Table, release: Release) -> None:
     """Identifiers are gone; other columns, their order, types and cells are exactly as they were."""
     published = [c.name for c in table.schema.columns.values() if c.published]
-    assert release.frame.columns == published
+    assert release.aligned.columns == published
     kept = pl.Series(release.kept)
     quasi = {column.name for column in release.recoded.columns}
     for name in published:
         if name not in quasi:
-            assert release.frame.get_column(name).equals(table.frame.get_column(name).filter(kept))
-    assert release.frame.height == int(release.kept.sum())
+            assert release.aligned.get_column(name).equals(table.frame.get_column(name).filter(kept))
+    assert release.aligned.height == int(release.kept.sum())
     assert release.suppressed <= release.goal.suppressible(table.rows)
 
 
@@ -163,7 +164,7 @@ def check_repeatable(
     again = anonymize(
         table, table.schema, method, guarantees, suppression=release.goal.suppression, seed=release.seed
     )
-    assert again.frame.equals(release.frame)
+    assert again.frame.equals(release.aligned)
 
 
 def check_row_order(

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from velado.anonymize.anonymize import anonymize
 from velado.anonymize.goal import Goal, silent
 from velado.anonymize.guarantees import KAnonymity
 from velado.anonymize.methods import (
@@ -27,7 +28,6 @@ from velado.anonymize.methods.gok_kernel import assign, memberships
 from velado.anonymize.methods.gorilla_troops import search
 from velado.anonymize.methods.mdav import standardized
 from velado.anonymize.methods.mdav_kernel import mdav_labels
-from velado.anonymize.release import anonymize
 from velado.data.encode import encode
 from velado.data.partition import Partition
 from velado.data.schema import Schema

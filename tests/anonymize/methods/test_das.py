@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from velado.anonymize.anonymize import anonymize
 from velado.anonymize.goal import Goal, silent
 from velado.anonymize.methods.das import DAS
-from velado.anonymize.release import anonymize
 from velado.data.encode import encode
 from velado.data.schema import Schema
 from velado.data.table import Table

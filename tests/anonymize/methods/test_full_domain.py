@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from velado.anonymize.anonymize import anonymize
 from velado.anonymize.goal import Goal, silent
 from velado.anonymize.guarantees.entropy_l_diversity import EntropyLDiversity
 from velado.anonymize.guarantees.k_anonymity import KAnonymity
@@ -24,7 +25,6 @@ from velado.anonymize.methods.full_domain_lattice import Lattice
 from velado.anonymize.methods.full_domain_levels import column_levels
 from velado.anonymize.methods.full_domain_losses import LOSSES, Loss, rounded
 from velado.anonymize.methods.full_domain_search import Search
-from velado.anonymize.release import anonymize
 from velado.data.encode import EncodedColumn, EncodedTable, encode, text_codes
 from velado.data.partition import Partition, ValueShape
 from velado.data.taxonomy import from_paths

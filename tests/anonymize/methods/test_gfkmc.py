@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from velado.anonymize.anonymize import anonymize
 from velado.anonymize.goal import Goal, silent
 from velado.anonymize.guarantees import KAnonymity, LDiversity
 from velado.anonymize.methods.gfkmc import GFKMC
 from velado.anonymize.methods.gfkmc_kernels import cluster_groups
 from velado.anonymize.methods.gfkmc_view import generalize, one_step_up
 from velado.anonymize.methods.gfkmc_weights import outliers, weights
-from velado.anonymize.release import anonymize
 from velado.data.encode import encode
 from velado.data.io import read_schema
 from velado.data.partition import Partition

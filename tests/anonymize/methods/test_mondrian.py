@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from velado.anonymize.anonymize import anonymize
 from velado.anonymize.goal import Goal, silent
 from velado.anonymize.guarantees import KAnonymity, LDiversity
 from velado.anonymize.methods.mondrian import Mondrian
 from velado.anonymize.methods.mondrian_levels import partition_levels
 from velado.anonymize.methods.mondrian_plan import CutPlan
-from velado.anonymize.release import anonymize
 from velado.data.encode import encode
 from velado.data.io import read_table
 from velado.data.partition import Partition

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from velado.anonymize.anonymize import anonymize
 from velado.anonymize.goal import Goal, silent
 from velado.anonymize.guarantees import KAnonymity, LDiversity
 from velado.anonymize.methods.progressive import Progressive
 from velado.anonymize.methods.progressive_bound import lower_bound
 from velado.anonymize.methods.progressive_lattice import bound_lattice, lattice
-from velado.anonymize.release import anonymize
 from velado.data.encode import EncodedColumn, EncodedTable, encode
 from velado.data.partition import Partition
 from velado.data.taxonomy import from_paths

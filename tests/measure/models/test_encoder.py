@@ -4,9 +4,9 @@ import numpy as np
 import polars as pl
 import pytest
 
+from velado.anonymize.anonymize import anonymize
 from velado.anonymize.methods import METHODS
 from velado.anonymize.recoders import RECODERS
-from velado.anonymize.release import anonymize
 from velado.data.schema import Column, Schema, TaxonomySpec
 from velado.data.table import Table
 from velado.errors import ParameterError, SchemaError, TableError

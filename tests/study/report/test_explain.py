@@ -4,8 +4,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+from velado.anonymize.anonymize import anonymize
 from velado.anonymize.methods import Mondrian
-from velado.anonymize.release import anonymize
 from velado.data.schema import Schema
 from velado.data.table import Table
 from velado.study.report.explain import RowLosses, row_losses

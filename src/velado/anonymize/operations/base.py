@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, Protocol
 
-import numpy as np
-
+from velado.data.keys import Key, content_of
 from velado.data.table import Table
 from velado.errors import SchemaError
-from velado.randomness import seeded
+from velado.randomness import Draws
 
 
 class Operation(Protocol):
@@ -22,13 +21,18 @@ class Operation(Protocol):
         """The column it works on."""
         ...
 
-    def apply(self, table: Table, random: np.random.Generator) -> Table:
+    def apply(self, table: Table, random: Draws) -> Table:
         """The table with the operation done on its column; other columns are untouched."""
         ...
 
 
-def apply_operations(table: Table, operations: Sequence[Operation], seed: int) -> Table:
-    """The table after all *operations*, in order. Each draws from its own stream of the seed."""
+def apply_operations(table: Table, operations: Sequence[Operation], key: Key) -> Table:
+    """The table after all *operations*, in order, each with draws of its own under the owner's *key*.
+
+    The table's content is part of what is drawn from: the same table gets the same noise whenever it is published
+    again, so that two releases of it do not average out, and another table gets another.
+    """
+    content = content_of(table.frame)
     for number, operation in enumerate(operations):
         if operation.column not in table.schema.columns:
             raise SchemaError(
@@ -36,5 +40,5 @@ def apply_operations(table: Table, operations: Sequence[Operation], seed: int) -
                 "It would do nothing.",
                 "Correct the column name in the recipe.",
             )
-        table = operation.apply(table, seeded(seed, "operation", str(number), operation.name))
+        table = operation.apply(table, key.draws(f"operation {number} {operation.name}", content))
     return table

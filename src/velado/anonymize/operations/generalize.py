@@ -14,6 +14,7 @@ from velado.data.schema import Column, TaxonomySpec
 from velado.data.table import Table
 from velado.data.taxonomy_builders import interval_paths
 from velado.errors import ParameterError
+from velado.randomness import Draws
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Generalize:
                 "Use a level of at least 1, or a width above 0.",
             )
 
-    def apply(self, table: Table, random: np.random.Generator) -> Table:
+    def apply(self, table: Table, random: Draws) -> Table:
         """The table with broader values in the column; *random* is not used."""
         column = changeable(table, self.name, self.column)
         numeric = column.kind == "numeric" and column.taxonomy is None

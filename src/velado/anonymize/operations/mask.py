@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
-import numpy as np
 import polars as pl
 
 from velado.anonymize.operations.cells import changeable, keep_missing, with_cells
 from velado.data.schema import Kind, TaxonomySpec
 from velado.data.table import Table
 from velado.errors import ParameterError
+from velado.randomness import Draws
 
 SIDES = ("left", "right")
 
@@ -39,7 +39,7 @@ class Mask:
                 'Write for example keep = 3, side = "left", fill = "*"; to keep nothing use suppress.',
             )
 
-    def apply(self, table: Table, random: np.random.Generator) -> Table:
+    def apply(self, table: Table, random: Draws) -> Table:
         """The table with the column masked; *random* is not used."""
         column = changeable(table, self.name, self.column)
         texts = table.text(self.column)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
 import polars as pl
 
 from velado.anonymize.operations.cells import changeable, with_cells
 from velado.data.table import Table
+from velado.randomness import Draws
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Permute:
     name: ClassVar[str] = "permute"
     column: str
 
-    def apply(self, table: Table, random: np.random.Generator) -> Table:
+    def apply(self, table: Table, random: Draws) -> Table:
         """The table with the column shuffled by *random*."""
         column = changeable(table, self.name, self.column)
         order = pl.Series(random.permutation(table.rows))

@@ -13,6 +13,7 @@ from velado.anonymize.operations.cells import changeable, keep_missing, with_cel
 from velado.data.numbers import parse_numbers
 from velado.data.table import Table
 from velado.errors import ParameterError
+from velado.randomness import Draws
 
 NOISES = ("laplace", "uniform")
 
@@ -22,8 +23,8 @@ class Perturb:
     """Each number is itself plus independent noise, rounded to the decimals its column had.
 
     Laplace noise has density exp(-|x|/scale) / (2 scale); uniform noise lies within +-scale. Declared bounds
-    are kept by moving values onto them; blanks stay blank. This is **not differential privacy**: the seed
-    repeats the noise, floating-point noise can be told apart, the scale is set by hand and each row is
+    are kept by moving values onto them; blanks stay blank. This is **not differential privacy**: the same
+    table and key repeat the noise, floating-point noise can be told apart, the scale is set by hand and each row is
     still there. It blurs values against exact matching, nothing more. The taxonomy of the column is dropped, since
     new numbers may have no place in it. O(n).
     """
@@ -41,7 +42,7 @@ class Perturb:
                 f"Use a scale above 0 and one of {', '.join(NOISES)}.",
             )
 
-    def apply(self, table: Table, random: np.random.Generator) -> Table:
+    def apply(self, table: Table, random: Draws) -> Table:
         """The table with noisy numbers in the column."""
         column = changeable(table, self.name, self.column)
         if column.kind != "numeric":

@@ -13,6 +13,7 @@ from velado.data.encode import text_codes
 from velado.data.table import Table
 from velado.data.taxonomy import ROOT_LABEL
 from velado.errors import ParameterError
+from velado.randomness import Draws
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Suppress:
                 "Use 0 for the whole column, or a number of rows such as 5.",
             )
 
-    def apply(self, table: Table, random: np.random.Generator) -> Table:
+    def apply(self, table: Table, random: Draws) -> Table:
         """The table with the column blotted out; *random* is not used."""
         column = changeable(table, self.name, self.column)
         if self.rare:

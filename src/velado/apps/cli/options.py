@@ -24,7 +24,7 @@ REPORTS = ("html", "md", "json")
 ARGUMENTS = {
     "FILE": "The table: a CSV, Parquet or Arrow file.",
     "ORIGINAL": "The table as it was.",
-    "RELEASE": "The published file, or the folder of the release.",
+    "RELEASE": "The published file, or the folder that `anonymize` made.",
     "FIT": "The fit.json of a regression.",
     "RECIPE": "The recipe.toml of a release.",
     "[SQL]": "The question: one SELECT in the accepted subset of SQL.",
@@ -48,7 +48,12 @@ SchemaFile = Annotated[
 ]
 Output = Annotated[
     Path,
-    typer.Option("--output", "-o", metavar="DIR", help="Folder of the release; it must not exist."),
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="DIR",
+        help="Folder for the release and its private part; it must not exist.",
+    ),
 ]
 Encoding = Annotated[
     str | None,
@@ -84,6 +89,23 @@ Formulas = Annotated[
 ]
 Reports = Annotated[
     str, typer.Option("--report", metavar="LIST", help="Report formats, comma-separated: html, md, json.")
+]
+KeyFlag = Annotated[
+    Path | None,
+    typer.Option(
+        "--key",
+        metavar="FILE",
+        help="The owner's key, under which row order and random operations are drawn; default: yours, made at first use.",
+        show_default=False,
+    ),
+]
+KeepOrder = Annotated[
+    bool,
+    typer.Option("--keep-order", help="Publish rows in the order of the input, which may give values away."),
+]
+AcceptInferred = Annotated[
+    bool,
+    typer.Option("--accept-inferred", help="Without --schema: publish with the inferred roles, unseen."),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace an existing release.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]

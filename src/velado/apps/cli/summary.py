@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from velado.apps.cli import show
 from velado.apps.cli.reasons import identifier_in, kind_in, reason_in, role_in
@@ -25,9 +25,13 @@ LINES = 10
 def published(done: Published, lang: str, as_json: bool, quiet: bool, formulas: str) -> None:
     """A finished release is told: as JSON the manifest and the folder, else in ten lines and its warnings."""
     if as_json:
-        manifest = json.loads((done.folder / "manifest.json").read_text("utf-8"))
-        files = sorted(path.name for path in done.folder.iterdir())
-        show.as_json({"folder": str(done.folder), "files": files, **manifest})
+        manifest = json.loads((done.public / "manifest.json").read_text("utf-8"))
+        parts = {
+            part.name: sorted(path.name for path in part.iterdir()) for part in (done.public, done.private)
+        }
+        # The owner sees all that was measured; the manifest, which leaves, has only what the table shows.
+        measured = {"metrics": done.scores.to_dict(), "side_doors": _doors(done.release)}
+        show.as_json({"folder": str(done.folder), "files": parts, **manifest, **measured})
         return
     if quiet:
         return
@@ -47,6 +51,10 @@ def warnings(release: Release, lang: str, formulas: str) -> list[str]:
     if count:
         out.append(say(lang, "formulas", count=number(count, lang)))
     return out
+
+
+def _doors(release: Release) -> list[dict[str, Any]]:
+    return [door.to_dict() for door in release.side_doors]
 
 
 def _door(door: SideDoor, lang: str) -> str:
@@ -75,7 +83,7 @@ def ten_lines(done: Published, lang: str) -> list[str]:
     }
     values = {f.name: getattr(release.method, f.name) for f in fields(release.method)}  # type: ignore[arg-type]
     own = [f"{name} = {value}" for name, value in values.items() if value not in (None, "")]
-    reports = [path.name for path in sorted(done.folder.glob("report.*"))]
+    reports = [path.name for path in sorted(done.private.glob("report.*"))]
     report = "report.html" if "report.html" in reports else (reports[0] if reports else None)
     return [
         say(lang, "line_table", **facts)
@@ -97,7 +105,7 @@ def ten_lines(done: Published, lang: str) -> list[str]:
             lang,
             "line_groups",
             groups=number(checked.partition.count, lang),
-            mean=number(release.frame.height / checked.partition.count, lang, 1),
+            mean=number(release.aligned.height / checked.partition.count, lang, 1),
             smallest=number(smallest, lang),
             wild=number(wild, lang),
         ),
@@ -120,12 +128,12 @@ def ten_lines(done: Published, lang: str) -> list[str]:
         say(
             lang,
             "line_rows",
-            rows=number(release.frame.height, lang),
+            rows=number(release.aligned.height, lang),
             suppressed=number(release.suppressed, lang),
             doors=number(len(release.side_doors), lang),
         ),
-        say(lang, "line_release", path=done.folder),
-        say(lang, "line_report", path=say(lang, "none") if report is None else done.folder / report),
+        say(lang, "line_release", path=done.public),
+        say(lang, "line_report", path=done.private if report is None else done.private / report),
     ]
 
 

@@ -65,8 +65,8 @@ _EN = {
     "above_best": "(at most {above}% above the best possible)",
     "best_possible": "(the best possible)",
     "line_rows": "Rows published: {rows}; suppressed: {suppressed}; side doors named: {doors}",
-    "line_release": "Release: {path}",
-    "line_report": "Report: {path}",
+    "line_release": "May leave: {path}",
+    "line_report": "For you alone: {path}",
     "none": "none",
     "roles_inferred": "No schema was given: the roles below were inferred. Review them; they are saved in {path}.",
     "formulas": (
@@ -201,8 +201,8 @@ _PT = {
     "above_best": "(no máximo {above}% acima do melhor possível)",
     "best_possible": "(o melhor possível)",
     "line_rows": "Linhas publicadas: {rows}; suprimidas: {suppressed}; portas laterais apontadas: {doors}",
-    "line_release": "Publicação: {path}",
-    "line_report": "Relatório: {path}",
+    "line_release": "Pode sair: {path}",
+    "line_report": "Só para você: {path}",
     "none": "nenhuma",
     "roles_inferred": "Nenhum esquema foi dado: os papéis abaixo foram inferidos. Revise-os; estão salvos em {path}.",
     "formulas": (

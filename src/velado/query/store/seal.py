@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from velado.data.keys import state_folder
 from velado.errors import LedgerError
 from velado.query.store.chain import START
 from velado.randomness import secure
@@ -61,15 +62,6 @@ class Keeper(Protocol):
 
     def close(self) -> None:
         """Give back what is open."""
-
-
-def state_folder() -> Path:
-    """Where seals and notes lie: $VELADO_STATE, else the user's state folder."""
-    named = os.environ.get("VELADO_STATE")
-    if named:
-        return Path(named)
-    state = os.environ.get("XDG_STATE_HOME")
-    return (Path(state) if state else Path.home() / ".local" / "state") / "velado"
 
 
 def default_seal(identity: str) -> Path:

@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from velado.data.keys import state_folder
 from velado.errors import LedgerError, ParameterError, TableError
-from velado.query.store.seal import state_folder, sync_folder
+from velado.query.store.seal import sync_folder
 
 _CHUNK = 1 << 20
 

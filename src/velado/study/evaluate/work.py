@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from velado.anonymize.release import Release, anonymize
+from velado.anonymize.anonymize import anonymize
+from velado.anonymize.release import Release
 from velado.data.table import Table
 from velado.errors import VeladoError
 from velado.federated.federation import Federation
@@ -135,7 +136,7 @@ def _ground(job: Job, material: Material) -> _Ground:
     )
     seconds = time.process_time() - start
     scores = measure(release, _SETTINGS) if any(c.model is None for c in job.cells) else None
-    return _Ground(table, split, release.frame, np.flatnonzero(release.kept), scores, release, seconds)
+    return _Ground(table, split, release.aligned, np.flatnonzero(release.kept), scores, release, seconds)
 
 
 def _across_clients(job: Job, cell: Cell, federation: Federation, material: Material) -> dict[str, Any]:

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from velado.anonymize.anonymize import anonymize
 from velado.anonymize.methods import Method
-from velado.anonymize.release import anonymize
 from velado.data.io import attach_taxonomies, read_table
 from velado.data.schema import Schema
 from velado.data.table import Table
@@ -60,12 +60,12 @@ class Trial:
 
     def published(self, method: Method) -> pl.DataFrame:
         """Every row as *method* publishes it, anonymized before any split."""
-        return anonymize(self.table, self.table.schema, method).frame
+        return anonymize(self.table, self.table.schema, method).aligned
 
     def taught(self, method: Method) -> pl.DataFrame:
         """The training part as *method* publishes it, the test part never seen."""
         train = self.part(self.train)
-        return anonymize(train, train.schema, method).frame
+        return anonymize(train, train.schema, method).aligned
 
     def all_then_split(self, published: pl.DataFrame, model: Model) -> Asked:
         """Taught with one part of the *published* rows and asked about the other."""

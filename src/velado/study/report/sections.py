@@ -60,7 +60,10 @@ def repeat_section(facts: Facts, say: Words) -> Section:
         [say("parameters"), ", ".join(parameters) or "–"],
         [say("suppression_limit"), say.share(how["suppression_limit"])],
         [say("seed"), str(how["seed"])],
-        [say("input_file"), f"{facts['input']['name']}, SHA-256 {facts['input']['sha256']}"],
+        [
+            say("input_file"),
+            f"{facts['input']['name']}, {say('keyed_digest')} {facts['input']['keyed_sha256']}",
+        ],
         [say("output_file"), f"{facts['output']['file']}, SHA-256 {facts['output']['sha256']}"],
     ]
     rows += [
@@ -76,7 +79,7 @@ def repeat_section(facts: Facts, say: Words) -> Section:
         say("repeat_title"),
         [
             text(say("repeat_intro")),
-            code("velado apply recipe.toml FILE -o FOLDER"),
+            code("velado apply private/recipe.toml FILE -o FOLDER"),
             table(say("repeat_table"), [say("setting"), say("value")], rows, labels=2),
         ],
     )

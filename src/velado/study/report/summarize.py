@@ -60,21 +60,27 @@ def facts(
     return {
         "input": {
             "name": recipe.input_name,
-            "sha256": recipe.input_sha256,
+            "keyed_sha256": recipe.input_digest,
             "rows": source.rows,
             "columns": source.frame.width,
         },
         "output": {
             "file": table_file,
             "sha256": table_sha256,
-            "rows": release.frame.height,
-            "columns": release.frame.width,
+            "rows": release.aligned.height,
+            "columns": release.aligned.width,
             "suppressed_rows": release.suppressed,
             "suppressed_share": release.suppressed / source.rows,
             "suppressed_row_numbers": [int(row) + 1 for row in suppressed[:SHOWN_SUPPRESSED]],
         },
         "quasi": quasi,
         "sensitive": [column.name for column in release.table.schema.sensitive],
+        "columns": [
+            {"name": column.name, "role": column.role}
+            for column in release.table.schema.columns.values()
+            if column.published
+        ],
+        "signed_columns": [one.to_dict() for one in release.signed],
         "method": {
             "name": release.method.name,
             "title": release.method.title,
@@ -91,7 +97,7 @@ def facts(
         "side_doors": [
             {
                 **door.to_dict(),
-                "smallest_class_with_column": promise_with_side_doors(release.frame, quasi, [door.column]),
+                "smallest_class_with_column": promise_with_side_doors(release.aligned, quasi, [door.column]),
             }
             for door in release.side_doors
         ],

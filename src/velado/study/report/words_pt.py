@@ -226,6 +226,23 @@ PORTUGUESE = {
     "warnings_none": "Não há avisos.",
     "formulas": "{cells} células começam como fórmula de planilha e foram mantidas: um programa de planilhas pode "
     "executá-las.",
+    # the public page, and what each column is
+    "public_title": "Sobre esta tabela",
+    "public_subtitle": "{rows} linhas, {columns} colunas. Método: {method}.",
+    "public_notice_title": "Esta página pode sair com a tabela.",
+    "public_notice": "Ela diz o que foi prometido sobre {file} e quanto isso custou, e nada do original.",
+    "columns_title": "O que é cada coluna",
+    "columns_intro": "Colunas que não estão na lista não foram publicadas.",
+    "columns_table": "Colunas publicadas",
+    "column_role": "o que é",
+    "role_quasi": "quase-identificador, menos detalhado onde foi preciso",
+    "role_sensitive": "sensível, publicada como é",
+    "role_other": "publicada como é",
+    "role_identifier": "identificador",
+    "signed_intro": "Estas colunas parecem identificadores. O responsável pela tabela assinou a publicação delas:",
+    "signed_table": "Colunas assinadas",
+    "keyed_digest": "impressão sob a chave do responsável",
+    "reason": "motivo",
     # limits
     "limits_title": "O que isto não promete",
     "limits_intro": "Nenhuma publicação é sem risco. Esta não protege contra o seguinte.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -22,6 +22,7 @@ from velado.apps.cli.guarantee_flags import (
 from velado.apps.cli.method_flags import DEFAULT_METHOD, META, build_method, promises_k
 from velado.apps.cli.waiting import waiting
 from velado.apps.cli.words import say
+from velado.errors import SchemaError
 
 
 def anonymize(
@@ -45,7 +46,10 @@ def anonymize(
         float, typer.Option("--suppression", help="Share of rows that may be dropped, from 0 to 1.")
     ] = 0.0,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of every random choice.")] = 0,
-    output: flags.Output = Path("release"),
+    output: flags.Output = Path("out"),
+    accept_inferred: flags.AcceptInferred = False,
+    key: flags.KeyFlag = None,
+    keep_order: flags.KeepOrder = False,
     per: flags.Per = None,
     undeclared: flags.Undeclared = "refuse",
     encoding: flags.Encoding = None,
@@ -60,8 +64,8 @@ def anonymize(
 ) -> None:
     """Publish a table that keeps a promise.
 
-    The release is a folder: the table, a report, a manifest and a recipe. The method's own parameters are flags too: `velado methods NAME` lists them. Without --schema the roles of
-    the columns are inferred, printed and saved beside the release: review them.
+    DIR/release may leave: the table, its manifest, a short page. DIR/private stays: report, recipe, key. The method's own parameters are flags too: `velado methods NAME` lists them. Without --schema a proposal is
+    written and shown, and nothing is published until you have read it.
     """
     tongue = flags.language(lang)
     settings: dict[str, Any] = {
@@ -75,8 +79,12 @@ def anonymize(
         "population": population,
         "force": force,
         "language": tongue,
+        "key": key,
+        "keep_order": keep_order,
     }
-    refuse_existing(output, force, file, schema, population)
+    refuse_existing(output, force, file, schema, population, key)
+    if schema is None and not accept_inferred:
+        propose(file, encoding, tongue, quiet or as_json)
     with waiting(tongue, quiet or as_json) as progress:
         from velado.anonymize.methods import method_named
         from velado.study.run import publish
@@ -107,9 +115,33 @@ def anonymize(
             **settings,
         )
     if inspection is not None and not as_json and not quiet:
-        show.line(say(tongue, "roles_inferred", path=published.folder / "schema.toml"))
+        show.line(say(tongue, "roles_inferred", path=published.private / "schema.toml"))
         summary.roles(inspection, tongue)
     summary.published(published, tongue, as_json, quiet, formulas)
+
+
+def propose(file: Path, encoding: str | None, tongue: str, quiet: bool) -> NoReturn:
+    """The proposed schema stands beside the run and was shown; publishing waits for a decision."""
+    from velado.data.folders import write_file
+
+    path = Path(f"{file.name.split('.')[0]}.schema.toml")
+    if path.exists():
+        raise SchemaError(
+            f"No schema was given, and '{path}' exists already.",
+            "Roles decide what is published, so a person must have read them.",
+            f"If you have read it, run the command again with --schema {path}.",
+        )
+    with waiting(tongue, quiet):
+        _, inspection, files = inferred(file, encoding)
+        write_file(path, files["schema.toml"])
+    if not quiet:
+        summary.roles(inspection, tongue)
+        summary.exposure(inspection, tongue)
+    raise SchemaError(
+        f"No schema was given: a proposal was written to '{path}', and nothing was published.",
+        "Roles decide what is published; what was inferred may be wrong.",
+        f"Read and correct it, then run the command again with --schema {path} (or take it unseen: --accept-inferred).",
+    )
 
 
 def refuse_existing(folder: Path, force: bool, *reads: Path | None) -> None:

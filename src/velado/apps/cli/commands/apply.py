@@ -18,7 +18,8 @@ from velado.apps.cli.waiting import waiting
 def apply(
     recipe: Annotated[Path, typer.Argument(metavar="RECIPE", show_default=False)],
     file: flags.File,
-    output: flags.Output = Path("release"),
+    output: flags.Output = Path("out"),
+    key: flags.KeyFlag = None,
     report: Annotated[
         str | None,
         typer.Option(
@@ -42,7 +43,7 @@ def apply(
     """
     tongue = flags.language(lang)
     reports = None if report is None else flags.several_of(report, flags.REPORTS, "--report")
-    refuse_existing(output, force, file, population)
+    refuse_existing(output, force, recipe, file, population, key)
     with waiting(tongue, quiet or as_json) as progress:
         from velado.study.run import apply_recipe, read_recipe
 
@@ -58,6 +59,7 @@ def apply(
             force=force,
             language=None if lang is None else tongue,  # type: ignore[arg-type]  # checked by language()
             reports=reports,  # type: ignore[arg-type]  # checked by several_of()
+            key=key,
             progress=progress,
         )
     summary.published(published, tongue, as_json, quiet, plan.formulas)

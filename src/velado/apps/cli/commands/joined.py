@@ -20,6 +20,7 @@ from velado.errors import ParameterError
 
 if TYPE_CHECKING:
     from velado.anonymize.joined import JoinedRelease
+    from velado.data.keys import Key
     from velado.data.table import Table
 
 # The last colon that does not belong to a drive letter separates the table from its schema.
@@ -62,7 +63,8 @@ def joined(
     ] = False,
     key_file: KeyFile = None,
     namespace: Namespace = "default",
-    output: flags.Output = Path("release"),
+    output: flags.Output = Path("out"),
+    key: flags.KeyFlag = None,
     undeclared: flags.Undeclared = "refuse",
     encoding: flags.Encoding = None,
     formulas: flags.Formulas = "keep",
@@ -75,7 +77,7 @@ def joined(
     """Publish several tables about the same people.
 
     Each schema marks its person column with person = true. k counts people who show the same in all tables
-    together, being in a table included. The release is a folder: one CSV per table and a manifest.
+    together, being in a table included. DIR/release may leave: one CSV per table and a manifest.
     """
     tongue = flags.language(lang)
     flags.one_of(undeclared, flags.UNDECLARED, "--undeclared")
@@ -88,14 +90,16 @@ def joined(
             "A key is only needed for a pseudonym to join by.",
             "Add --pseudonym, or leave the key out.",
         )
-    key = read_key(key_file) if pseudonym else None
+    names_key = read_key(key_file) if pseudonym else None
     with waiting(tongue, quiet or as_json) as progress:
         from velado.anonymize.guarantees import KAnonymity, LDiversity
         from velado.anonymize.joined import anonymize_joined
         from velado.anonymize.methods import method_named
         from velado.data.folders import csv_bytes, write_folder
         from velado.data.io import read_schema, read_table
+        from velado.data.keys import OWNER_FILE, owner_key
         from velado.study.manifest import manifest_json
+        from velado.study.run import PRIVATE, PUBLIC
 
         chosen = method_named(method)
         tables = {
@@ -111,7 +115,7 @@ def joined(
             asked,
             suppression=suppression,
             seed=seed,
-            key=key,
+            key=names_key,
             namespace=namespace,
             progress=progress,
         )
@@ -119,10 +123,14 @@ def joined(
             f"{name}.csv": csv_bytes(frame, tables[name].separator, formulas)  # type: ignore[arg-type]
             for name, frame in release.frames.items()
         }
-        document = manifest_of(release, tables, files)
-        folder = write_folder(output, {**files, "manifest.json": manifest_json(document)}, force)
+        own = owner_key(key)
+        document = manifest_of(release, tables, files, own)
+        files["manifest.json"] = manifest_json(document)
+        parts = {f"{PUBLIC}/{name}": data for name, data in files.items()}
+        parts[f"{PRIVATE}/{OWNER_FILE}"] = own.secret + b"\n"
+        folder = write_folder(output, parts, force)
     if as_json:
-        show.as_json({"folder": str(folder), "files": sorted([*files, "manifest.json"]), **document})
+        show.as_json({"folder": str(folder), "files": sorted(files), **document})
     elif not quiet:
         _tell(release, folder, tongue)
 
@@ -149,16 +157,18 @@ def table_paths(pairs: list[str]) -> dict[str, tuple[Path, Path]]:
     return out
 
 
-def manifest_of(release: JoinedRelease, tables: dict[str, Table], files: dict[str, bytes]) -> dict[str, Any]:
+def manifest_of(
+    release: JoinedRelease, tables: dict[str, Table], files: dict[str, bytes], key: Key
+) -> dict[str, Any]:
     """What an auditor needs to know of the release, without any cell value."""
-    from velado.study.manifest import VERSION, package_version, public_schema
+    from velado.study.manifest import VERSION, input_digest, package_version, public_schema
 
     facts = release.to_dict()
     described = {}
     for name, table in tables.items():
         described[name] = {
-            "input": table.to_dict(),
-            "schema": public_schema(table.schema),
+            "input": {**table.to_dict(), "keyed_sha256": input_digest(table, key), "key": key.fingerprint},
+            "schema": public_schema(table.schema, key),
             "output": {
                 "file": f"{name}.csv",
                 "sha256": hashlib.sha256(files[f"{name}.csv"]).hexdigest(),
@@ -209,4 +219,4 @@ def _tell(release: JoinedRelease, folder: Path, tongue: str) -> None:
             loss=percent(release.loss, tongue),
         )
     )
-    show.line(say(tongue, "line_release", path=folder))
+    show.line(say(tongue, "line_release", path=folder / "release"))

@@ -15,6 +15,7 @@ from velado.apps.cli.words import linkage_in, number, percent, say
 from velado.study.report.units import unit_in
 
 TABLES = ("table.csv", "table.parquet")
+PUBLIC, PRIVATE = "release", "private"
 
 
 def measure(
@@ -104,21 +105,23 @@ def measure(
         from velado.measure.risk.record_linkage import Direction, Ties
         from velado.measure.utility.ncp import VARIANTS
 
+        manifest = manifest_of(release)
+        order = order_of(release, manifest)
         settings: dict[str, Any] = {
             "variant": flags.one_of(variant, VARIANTS, "--variant"),
             "divisor_columns": divisor_columns,
             "direction": flags.one_of(direction, get_args(Direction), "--direction"),
             "ties": flags.one_of(ties, get_args(Ties), "--ties"),
             "linkage": linkage,
-            "substitutions": substitutions_of(release),
+            "substitutions": substitutions_of(manifest),
             "special_uniques": special_uniques,
             "sampling_fraction": sampling_fraction,
         }
         table = read_table(original, read_schema(schema), how, encoding)
         published = read_plain(table_of(release), table.schema, "utf-8")
-        scores = measure_files(table, published.frame, k=k, settings=Settings(**settings)).to_dict()
+        scores = measure_files(table, published.frame, k=k, settings=Settings(**settings), **order).to_dict()
         if row_risk is not None:
-            write_file(row_risk, row_risks(table, published.frame), private=True)
+            write_file(row_risk, row_risks(table, published.frame, order), private=True)
     if as_json:
         show.as_json(scores)
     elif not quiet:
@@ -133,24 +136,50 @@ def measure(
             show.line(text)
 
 
-def substitutions_of(release: Path) -> str:
-    """How the texts of a release were chosen, from its manifest: "class", "value", or "auto" where nobody says."""
+def manifest_of(release: Path) -> dict[str, Any]:
+    """The manifest beside a published table, or of a folder; nothing where there is none that can be read."""
     import json
 
-    path = release / "manifest.json"
-    if not path.is_file():
-        return "auto"
+    folder = release if release.is_dir() else release.parent
+    for path in (folder / PUBLIC / "manifest.json", folder / "manifest.json"):
+        if path.is_file():
+            try:
+                document = json.loads(path.read_text(encoding="utf-8"))
+            except (ValueError, OSError):
+                return {}
+            return document if isinstance(document, dict) else {}
+    return {}
+
+
+def substitutions_of(manifest: dict[str, Any]) -> str:
+    """How the texts of a release were chosen, from its manifest: "class", "value", or "auto" where nobody says."""
     try:
-        method = json.loads(path.read_text(encoding="utf-8"))["how"]["method"]
-    except (ValueError, KeyError, TypeError, OSError):
+        method = manifest["how"]["method"]
+        name, profile, recoder = (method.get(key) for key in ("name", "profile", "recoder"))
+    except (KeyError, TypeError, AttributeError):
         return "auto"
-    if method.get("name") in ("das", "fixed-interval"):
+    if name in ("das", "fixed-interval"):
         return "value"
-    recoder = method.get("recoder") or ("centroid" if method.get("profile") == "paper" else "cover")
+    recoder = recoder or ("centroid" if profile == "paper" else "cover")
     return "auto" if recoder == "cover" else "class"
 
 
-def row_risks(table: Any, frame: Any) -> bytes:
+def order_of(release: Path, manifest: dict[str, Any]) -> dict[str, Any]:
+    """Which original row each published row is, from the private part of a release; or that nobody can say."""
+    from velado.data.io import read_table
+
+    output = manifest.get("output")
+    if not isinstance(output, dict) or output.get("row_order") != "drawn":
+        return {}
+    folder = release if release.is_dir() else release.parent
+    for path in (folder / PRIVATE / "rows.csv", folder.parent / PRIVATE / "rows.csv"):
+        if path.is_file():
+            numbers = read_table(path).frame.get_column("row").cast(int)
+            return {"rows": numbers.to_numpy() - 1}
+    return {"drawn": True}
+
+
+def row_risks(table: Any, frame: Any, order: dict[str, Any]) -> bytes:
     """A CSV of each original row's number and its risk of being found, before and after; blank if suppressed."""
     import numpy as np
     import polars as pl
@@ -162,7 +191,7 @@ def row_risks(table: Any, frame: Any) -> bytes:
     from velado.measure.risk.individual_risk import individual_risk
 
     data = encode(table)
-    published = read_published(table, frame, data=data)
+    published = read_published(table, frame, data=data, **order)
     if published.true_rows is None:
         raise ParameterError(*published.unpaired)
     after = np.full(data.rows, np.nan)
@@ -180,7 +209,8 @@ def row_risks(table: Any, frame: Any) -> bytes:
 
 def table_of(release: Path) -> Path:
     """The published table: the file itself, or the table inside the folder of a release."""
-    return next((release / name for name in TABLES if (release / name).is_file()), release)
+    places = [folder / name for folder in (release / PUBLIC, release) for name in TABLES]
+    return next((place for place in places if place.is_file()), release)
 
 
 def _utility(scores: dict[str, Any], lang: str) -> list[list[str]]:

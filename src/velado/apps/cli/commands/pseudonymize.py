@@ -14,10 +14,9 @@ from velado.apps.cli.words import number, say
 from velado.errors import OutputError, ParameterError
 
 if TYPE_CHECKING:
-    from velado.anonymize.pseudonyms import Key
+    from velado.data.keys import Key
 
 VARIABLE = "VELADO_KEY"
-LARGEST_KEY = 65_536
 
 KeyFile = Annotated[
     Path | None,
@@ -156,7 +155,8 @@ def pseudonymize(
 
 def read_key(path: Path | None) -> Key:
     """The key of a file, else of the environment; it is never shown, not even in an error."""
-    from velado.anonymize.pseudonyms import Key
+    from velado.data.keys import Key
+    from velado.data.keys import read_key as read_file
 
     if path is None:
         content = os.environ.get(VARIABLE, "")
@@ -167,27 +167,12 @@ def read_key(path: Path | None) -> Key:
                 f"Name a file with --key-file, or set {VARIABLE}; --new-key makes one.",
             )
         return Key.of(os.fsencode(content))
-    try:
-        with path.open("rb") as stream:
-            data = stream.read(LARGEST_KEY + 1)
-    except OSError as error:
-        raise ParameterError(
-            f"The key file '{path.name}' cannot be read ({error.strerror or 'system error'}).",
-            "Without the key no pseudonym can be made.",
-            "Check the path and the permissions, or make a key with --new-key.",
-        ) from None
-    if len(data) > LARGEST_KEY:
-        raise ParameterError(
-            f"The key file '{path.name}' is larger than {LARGEST_KEY:,} bytes.",
-            "It is some other file.",
-            "Name the file that holds the key.",
-        )
-    return Key.of(data)
+    return read_file(path)
 
 
 def _make_key(path: Path | None) -> str:
-    from velado.anonymize.pseudonyms import Key, new_key
     from velado.data.folders import write_file
+    from velado.data.keys import Key, new_key
     from velado.randomness import secure
 
     if path is None:

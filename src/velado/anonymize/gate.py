@@ -1,0 +1,131 @@
+"""What must be decided before a table is published: what identifies people, and who is a person.
+
+Guarantees speak of the columns they were told of. A name in a column of role "other" is outside every guarantee, and
+twelve rows of one person count as twelve people where nobody said that they are one. So the table is judged as
+`inspect` judges it, whatever the schema says, and what the schema does not settle is refused: held back wrongly
+costs one edit, published wrongly cannot be undone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from velado.data.identifiers import Identifying, identifying_columns, person_columns
+from velado.data.partition import Partition
+from velado.data.schema import Schema
+from velado.data.table import Table
+from velado.errors import IdentifierOpen, PersonUndecided
+
+GENERALIZED = frozenset({"coordinates"})
+"""What identifies as it is but may be a quasi-identifier: a place is made coarser, a name is not."""
+
+
+@dataclass(frozen=True)
+class Signed:
+    """A published column that looks like an identifier, and the reason why the schema lets it out all the same."""
+
+    column: str
+    looks_like: str
+    why: str
+    reason: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """All fields; there is no cell value among them."""
+        return asdict(self)
+
+
+def open_identifiers(table: Table) -> tuple[tuple[Identifying, ...], tuple[Signed, ...]]:
+    """Published columns that identify people: those nobody signed for, and those the schema signs."""
+    published = [column.name for column in table.schema.columns.values() if column.published]
+    found, signed = [], []
+    for one in identifying_columns(table, published):
+        column = table.schema.columns[one.column]
+        if column.identifier == "accept":
+            signed.append(Signed(one.column, one.kind, one.why, column.reason))
+        elif not (column.role == "quasi" and one.kind in GENERALIZED):
+            found.append(one)
+    return tuple(found), tuple(signed)
+
+
+def refuse_identifiers(table: Table) -> tuple[Signed, ...]:
+    """The signed columns, if nothing else that identifies people would be published; else an error names it."""
+    found, signed = open_identifiers(table)
+    if found:
+        raise identifier_open(found, table.schema)
+    return signed
+
+
+def identifier_open(found: Sequence[Identifying], schema: Schema) -> IdentifierOpen:
+    """The error for published columns that identify people."""
+    first, others = found[0], [one.column for one in found[1:]]
+    state = "identifies people" if first.sure else "may identify people"
+    more = f" So do {', '.join(repr(name) for name in others)}." if others else ""
+    role = schema.columns[first.column].role
+    return IdentifierOpen(
+        f"Column '{first.column}' {state} ({first.why}), and its role \"{role}\" would publish it.{more}",
+        "Whoever reads it knows whose row it is, so no crowd hides anybody.",
+        f'In [columns.{first.column}] set role = "identifier" or publish = false; if it names nobody, sign for it: '
+        'identifier = "accept" and reason = "...".',
+    )
+
+
+def decide_person(table: Table, per: str | None) -> None:
+    """Nothing, if it is settled what one person is: by the schema, by *per*, or because no row repeats anybody.
+
+    Columns that the schema leaves out are looked at too: who is a person does not depend on what is published.
+    """
+    if per is not None:
+        return
+    declared = table.schema.person
+    whole = table
+    if table.dropped is not None:
+        frame = table.frame.hstack(table.dropped)
+        whole = Table.of(frame, table.schema, table.source, undeclared="keep")
+    if declared is not None and _repeats(whole, declared.name):
+        return
+    repeated = [name for name in person_columns(whole) if declared is None or name != declared.name]
+    if not repeated:
+        return
+    people = whole.text(repeated[0]).n_unique()
+    rows = f"{whole.rows} rows hold {people} different values of '{repeated[0]}'"
+    if declared is not None:
+        raise PersonUndecided(
+            f"The person column '{declared.name}' has another value in every row, but {rows}.",
+            "If that column tells who is who, several rows are one person and k would count one person as many.",
+            f"Set person = true on '{repeated[0]}' instead, or say that each row is a person with --per row.",
+        )
+    raise PersonUndecided(
+        f"{rows}, and the schema does not say what one person is.",
+        "Several rows of one person would be counted as several people, and a group of k rows could be a single one.",
+        f"Set person = true in [columns.{repeated[0]}], or say that each row is a person with --per row.",
+    )
+
+
+def _repeats(table: Table, name: str) -> bool:
+    texts = table.text(name).drop_nulls()
+    return texts.n_unique() < texts.len()
+
+
+def linked_groups(groups: Partition, people: npt.NDArray[np.int32]) -> Partition:
+    """The groups of somebody who can link all rows of a person, because the table shows whose they are.
+
+    Such a reader finds a person by the visible values of all their rows together. People are alike who show the
+    same groups equally often; a row's group is then its visible group among the rows of people who are alike. O(n log n).
+    """
+    frame = pl.DataFrame({"person": people, "group": groups.labels})
+    shown = (
+        frame.sort("person", "group")
+        .group_by("person", maintain_order=True)
+        .agg(pl.col("group").cast(pl.String).str.join(" ").alias("all"))
+    )
+    alike = shown.with_columns(pl.col("all").rank("dense").cast(pl.Int32) - 1)
+    of_row = frame.join(alike, on="person", how="left", maintain_order="left").get_column("all").to_numpy()
+    return Partition.by_codes(
+        [of_row.astype(np.int32), groups.labels.astype(np.int32)], [int(of_row.max()) + 1, groups.count]
+    )

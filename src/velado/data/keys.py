@@ -1,0 +1,178 @@
+"""Secret keys: the owner's, under which everything is drawn that must be secret and yet repeat, and those of pseudonyms.
+
+One of the edges: keys are files that only their owner can read. The owner's key is made at first use in the
+user's private state folder, so that nobody has to think of it before the first release.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import polars as pl
+
+from velado.data.folders import csv_bytes, write_file
+from velado.errors import OutputError, ParameterError
+from velado.randomness import KeyedDraws, secure
+
+LEAST_BYTES = 32
+LEAST_VARIETY = 8
+LARGEST_FILE = 65_536
+OWNER_FILE = "owner.key"
+_PSEUDONYM = b"velado pseudonym 1\0"
+_FINGERPRINT = b"velado key fingerprint 1\0"
+_DRAW = b"velado draw 1\0"
+_DIGEST = b"velado digest 1\0"
+
+
+class RandomBytes(Protocol):
+    """A source of bytes nobody can predict, such as `velado.randomness.secure()`."""
+
+    def randbytes(self, n: int, /) -> bytes: ...
+
+
+@dataclass(frozen=True, repr=False)
+class Key:
+    """A secret of at least 32 bytes. Its repr shows the fingerprint, never the secret.
+
+    The *fingerprint* (8 hexadecimal digits) tells whether two runs used the same key and nothing else: it is
+    no help in finding a random key.
+    """
+
+    secret: bytes
+
+    def __post_init__(self) -> None:
+        if len(self.secret) < LEAST_BYTES:
+            raise ParameterError(
+                f"The key has {len(self.secret)} bytes; at least {LEAST_BYTES} are needed.",
+                "A short key can be guessed, and then everything made with it can be undone.",
+                "Let velado make one: `velado pseudonymize --new-key --key-file FILE`.",
+            )
+        if len(set(self.secret)) < LEAST_VARIETY:
+            raise ParameterError(
+                f"The key repeats fewer than {LEAST_VARIETY} different characters.",
+                "It was not made at random and can be guessed.",
+                "Let velado make one: `velado pseudonymize --new-key --key-file FILE`.",
+            )
+
+    def __repr__(self) -> str:
+        return f"Key(fingerprint={self.fingerprint})"
+
+    @classmethod
+    def of(cls, content: bytes) -> Key:
+        """The key a file or an environment variable holds; white space around it does not count."""
+        return cls(content.strip(b" \t\r\n"))
+
+    @property
+    def fingerprint(self) -> str:
+        """Eight hexadecimal digits that name the key without showing it."""
+        return hashlib.sha256(_FINGERPRINT + self.secret).hexdigest()[:8]
+
+    def within(self, namespace: str) -> bytes:
+        """The key of one namespace: pseudonyms of two namespaces cannot be compared."""
+        if not namespace.strip() or "\0" in namespace:
+            raise ParameterError(
+                "The namespace is empty or holds a zero byte.",
+                "It keeps the pseudonyms of one project apart from those of another.",
+                "Give the project's name, for example --namespace dengue-2024.",
+            )
+        return hmac.digest(self.secret, _PSEUDONYM + namespace.encode(), "sha256")
+
+    def draws(self, use: str, content: bytes) -> KeyedDraws:
+        """The random draws of one *use* on one *content* (a digest): the same again for who has the key, else secret.
+
+        The content is part of it so that two tables never share a draw: noise that is the same in two releases
+        would cancel out in their difference.
+        """
+        return KeyedDraws(hmac.digest(self.secret, _DRAW + use.encode() + b"\0" + content, "sha256"))
+
+    def digest(self, content: bytes) -> str:
+        """A fingerprint of *content* that only the owner can compute, so that nobody can test guesses of it."""
+        return hmac.digest(self.secret, _DIGEST + content, "sha256").hex()
+
+
+def new_key(source: RandomBytes) -> bytes:
+    """The content of a key file: 256 random bits as 64 hexadecimal digits and a line end."""
+    return source.randbytes(32).hex().encode() + b"\n"
+
+
+def content_of(frame: pl.DataFrame) -> bytes:
+    """A digest of the cells of *frame*, as they would be written; to be used under a key only."""
+    return hashlib.sha256(csv_bytes(frame)).digest()
+
+
+def state_folder() -> Path:
+    """Where velado keeps this user's key, seals and notes: $VELADO_STATE, else the user's state folder."""
+    named = os.environ.get("VELADO_STATE")
+    if named:
+        return Path(named)
+    state = os.environ.get("XDG_STATE_HOME")
+    return (Path(state) if state else Path.home() / ".local" / "state") / "velado"
+
+
+def read_key(path: str | Path) -> Key:
+    """The key in the file *path*."""
+    path = Path(path)
+    try:
+        with path.open("rb") as stream:
+            data = stream.read(LARGEST_FILE + 1)
+    except (OSError, ValueError) as error:
+        raise ParameterError(
+            f"The key file '{path.name}' cannot be read ({getattr(error, 'strerror', None) or 'no such name'}).",
+            "Without the key nothing that depends on it can be made.",
+            "Check the path and the permissions, or make a key with `velado pseudonymize --new-key --key-file FILE`.",
+        ) from None
+    if len(data) > LARGEST_FILE:
+        raise ParameterError(
+            f"The key file '{path.name}' is larger than {LARGEST_FILE:,} bytes.",
+            "It is some other file.",
+            "Name the file that holds the key.",
+        )
+    return Key.of(data)
+
+
+def owner_key(given: Key | str | Path | None = None) -> Key:
+    """The owner's key: the one *given*, itself or as a file, else that of this user, made now if there is none.
+
+    The user's own key lies in `state_folder()`; others cannot read it, and a file that they can is refused.
+    """
+    if isinstance(given, Key):
+        return given
+    if isinstance(given, str | Path):
+        return read_key(given)
+    if given is not None:
+        raise ParameterError(
+            f"A key cannot be a {type(given).__name__}.",
+            "Row order and random operations are drawn under it.",
+            "Pass the path of a key file, velado.Key(...), or leave it out.",
+        )
+    path = state_folder() / OWNER_FILE
+    if not path.exists():
+        _make(path)
+    if os.name == "posix" and stat.S_IMODE(path.stat().st_mode) & 0o077:
+        raise ParameterError(
+            f"The owner's key '{path}' can be read by others.",
+            "Whoever has it can undo the order of rows and the random operations of every release made with it.",
+            f"Run `chmod 600 {path}`; if others may have read it, move it away so that a new one is made.",
+        )
+    return read_key(path)
+
+
+def _make(path: Path) -> None:
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_file(path, new_key(secure()), private=True)
+    except OSError as error:
+        raise OutputError(
+            f"The owner's key cannot be written to '{path}' ({error.strerror or 'system error'}).",
+            "Without it the order of the published rows could not be kept secret and repeated.",
+            "Name a key file with --key FILE, or set XDG_STATE_HOME to a folder of yours.",
+        ) from None
+    except OutputError:
+        if not path.exists():  # another run made it in the meantime: that one is the key
+            raise

@@ -1,0 +1,68 @@
+"""The page that leaves with the table: what was promised, what it cost, what each column is; nothing of the original."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from velado.study.report.blocks import Section, section, table, text
+from velado.study.report.render_html import render_html
+from velado.study.report.sections_protection import limits_section, promise_section
+from velado.study.report.words import Words
+
+Facts = Mapping[str, Any]
+
+
+def public_page(summary: Mapping[str, Any]) -> str:
+    """The short public page of a release, from the same facts as its report.
+
+    It is made of what the published table shows anyway: sizes of its groups, its loss, its columns. What was measured
+    on the original (risks before, distributions, row numbers) stays in the report.
+    """
+    say = Words(summary["language"])
+    facts, report = summary["facts"], summary["report"]
+    output = facts["output"]
+    page = {
+        "title": say("public_title"),
+        "subtitle": say(
+            "public_subtitle",
+            rows=output["rows"],
+            columns=output["columns"],
+            method=facts["method"]["title"],
+        ),
+        "verdict": report["verdict"],
+        "notice": {"title": say("public_notice_title"), "text": say("public_notice", file=output["file"])},
+        "key_figures": [
+            {"name": say("key_smallest"), "value": say.count(facts["class_sizes"]["smallest"])},
+            {"name": say("key_loss"), "value": say.share(facts["loss"]["overall"])},
+            {"name": say("key_suppressed"), "value": say.count(output["suppressed_rows"])},
+        ],
+        "contents": say("contents"),
+        "sections": [promise_section(facts, say), columns_section(facts, say), limits_section(facts, say)],
+        "footer": report["footer"],
+    }
+    return render_html({"language": summary["language"], "report": page})
+
+
+def columns_section(facts: Facts, say: Words) -> Section:
+    """What each published column is and what it lost; columns somebody signed for, with the reason."""
+    losses = facts["loss"]["by_column"]
+    rows = [
+        [
+            column["name"],
+            say(f"role_{column['role']}"),
+            say.share(losses[column["name"]]) if column["name"] in losses else "–",
+        ]
+        for column in facts["columns"]
+    ]
+    blocks = [
+        text(say("columns_intro")),
+        table(say("columns_table"), [say("column"), say("column_role"), say("loss")], rows, labels=2),
+    ]
+    if facts["signed_columns"]:
+        signed = [[one["column"], one["reason"]] for one in facts["signed_columns"]]
+        blocks += [
+            text(say("signed_intro")),
+            table(say("signed_table"), [say("column"), say("reason")], signed, labels=2),
+        ]
+    return section("columns", say("columns_title"), blocks)
