@@ -132,7 +132,7 @@ _TRACES: tuple[_Written, ...] = (
 class Values:
     """A sample of a column for judging its shape: *texts* without blanks, and what the header allows.
 
-    *distinct* are the different texts; *every* says that each filled row of the whole column has a value of its own;
+    *distinct* are the different texts, by which shapes are judged: a value that repeats counts once; *every* says that each filled row of the whole column has a value of its own;
     *rows* counts the filled rows. *things*: the header names a thing or place. *codes*: the header names codes, an
     attribute, something private or known outside.
     """
@@ -172,7 +172,7 @@ def free_text(name: str, sample: pl.Series, distinct: int, filled: int) -> str |
 
 
 def _written(values: Values) -> Found | None:
-    texts = values.texts
+    texts = values.distinct
     if share(texts, f"^{_CPF}$") >= LEAST_SHARE:
         digits = texts.str.replace_all(r"\D", "")
         return Found("cpf", "values are written like a CPF", True, True, valid_cpf_share(digits))
@@ -196,16 +196,16 @@ def _written(values: Values) -> Found | None:
 
 
 def _digits(values: Values) -> Found | None:
-    digits = values.texts.str.replace_all(r"[.\-\s/]", "")
+    digits = values.distinct.str.replace_all(r"[.\-\s/]", "")
     size = digits.str.len_chars()
-    lettered = valid_dni_share(values.texts.str.replace_all(r"[.\s]", ""))
+    lettered = valid_dni_share(values.distinct.str.replace_all(r"[.\s]", ""))
     if lettered >= LEAST_SHARE:
         return Found("document", "values have the check letter of a DNI or NIE", True, True, lettered)
-    if valid_iban_share(values.texts) >= LEAST_SHARE:
+    if valid_iban_share(values.distinct) >= LEAST_SHARE:
         return Found("account", "values have the check digits of an IBAN", True, True)
     if share(digits, r"^\d{7,19}$") < LEAST_SHARE or values.distinct.len() < 3:
         return None
-    if share(values.texts, r"^[+-]?\d+[.,]\d+$") >= 0.5:
+    if share(values.distinct, r"^[+-]?\d+[.,]\d+$") >= 0.5:
         return None  # decimals
     padded = digits.filter((size >= 9) & (size <= 11)).str.zfill(11)
     if padded.len() >= LEAST_SHARE * digits.len():
@@ -236,7 +236,7 @@ def _digits(values: Values) -> Found | None:
 
 
 def _person_names(values: Values) -> Found | None:
-    if share(values.texts, r"\p{L}{2}") < 0.5:
+    if share(values.distinct, r"\p{L}{2}") < 0.5:
         return _trace_of_names(values)
     both, one, given, family = name_shares(values.distinct)
     count = values.distinct.len()
@@ -273,7 +273,7 @@ def _trace_of_names(values: Values) -> Found | None:
 def _plates(values: Values) -> Found | None:
     if values.codes:
         return None
-    texts, distinct = values.texts, values.distinct
+    texts = distinct = values.distinct
     why = "values are built like number plates of vehicles"
     mercosul = share(texts, r"^[A-Z]{3}-?\d[A-Z]\d{2}$")
     brazilian = share(texts, r"^[A-Z]{3}[\s-]?\d(?:\d|[A-J])\d{2}$")
@@ -289,7 +289,7 @@ def _plates(values: Values) -> Found | None:
 
 
 def _codes(values: Values) -> Found | None:
-    texts = values.texts
+    texts = values.distinct
     code = share(texts, r"^[A-Za-z]{0,6}[-_/.]?\d[\dA-Za-z./_-]*$|^[A-Z2-7]{8,}$")
     decimals = share(texts, r"^[+-]?\d*[.,]\d+$")
     if values.codes or code < LEAST_SHARE or decimals > 0:
