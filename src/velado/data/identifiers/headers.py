@@ -18,6 +18,9 @@ IdentifierKind = Literal[
     "address", "url", "ip", "mac", "uuid", "device", "plate", "coordinates", "photo", "biometric", "free text",
 ]  # fmt: skip
 
+HEADER_EVENT = "the header names the number of a visit or event"
+HEADER_PERSON = "the header names a person"
+HEADER_NUMBER = "the header names the number of a person's record"
 _LONG_WORD = 8  # shorter words also stand inside unrelated ones ("cidade" in "velocidade")
 _KNOWN = frozenset().union(*TAGS.values()) | JOINTS | PLURALS_THAT_COUNT
 _SHORT_PIECES = frozenset("id ip rg nm nr nu dt cd ds tp hc no pt mae pai cpf cns cel tel num cod pac pat doc sus".split())
@@ -170,31 +173,29 @@ def _attribute(said: _Said) -> bool:
 
 def _contact(said: _Said) -> Found | None:
     theirs = not said.any("thing")
-    why = "the header names {}"
     own = said.any("person") or not said.any("staff", "relative")
     if said.any("ip"):
-        return Found("ip", why.format("an IP address"))
+        return Found("ip", "the header names an IP address")
     if said.any("mac"):
-        return Found("mac", why.format("a network card"))
+        return Found("mac", "the header names a network card")
     if said.any("email") and not said.any("attribute"):
-        return Found("email", why.format("an e-mail address"), theirs, own)
+        return Found("email", "the header names an e-mail address", theirs, own)
     if said.any("url") or (said.any("web") and "page" in said.tokens):
-        return Found("url", why.format("a web page or profile"), theirs)
+        return Found("url", "the header names a web page or profile", theirs)
     if said.any("phone") and not (said.any("device") and "phone" not in said.tokens):
-        return Found("phone", why.format("a telephone"), theirs)
+        return Found("phone", "the header names a telephone", theirs)
     if said.any("coordinates"):
-        return Found("coordinates", why.format("coordinates"))
+        return Found("coordinates", "the header names coordinates")
     if said.any("contact") and not said.any("name"):
-        return Found("phone", why.format("a contact"), theirs)
+        return Found("phone", "the header names a contact", theirs)
     if said.any("address"):
-        return None if said.any("thing") and not said.any("home") else Found("address", why.format("an address"))
-    if said.any("short address") and said.any("home", "person", "number") or "end" in said.tokens[1:]:
-        return Found("address", why.format("an address"))
-    if "end" in said.tokens and "completo" in said.tokens:
-        return Found("address", why.format("an address"))
-    if said.any("home") and said.any("number") and not said.any("id", "household") or said.tokens == ("complemento",):
-        return Found("address", why.format("an address"), sure=said.any("home"))
-    return None
+        return None if said.any("thing") and not said.any("home") else Found("address", "the header names an address")
+    at_home = said.any("home", "person", "number") or "completo" in said.tokens or "end" in said.tokens[1:]
+    if said.any("short address") and at_home:
+        return Found("address", "the header names an address")
+    if said.any("home") and said.any("number") and not said.any("id"):
+        return Found("address", "the header names an address")
+    return Found("address", "the header names an address", False) if "complemento" in said.tokens else None
 
 
 def _thing_of_theirs(said: _Said) -> Found | None:
@@ -209,7 +210,8 @@ def _thing_of_theirs(said: _Said) -> Found | None:
     if said.any("biometric"):
         return Found("biometric", "the header names a biometric feature or a signature")
     if said.any("body") and said.any("print", "image", "id", "photo"):
-        return Found("biometric" if not said.any("photo", "image") else "photo", "the header names a picture or body")
+        kind: IdentifierKind = "photo" if said.any("photo", "image") else "biometric"
+        return Found(kind, "the header names a picture or a part of the body")
     if said.any("photo"):
         return Found("photo", "the header names a photograph")
     if said.any("image") and said.unknown == 0 and not said.any("thing"):
@@ -220,7 +222,7 @@ def _thing_of_theirs(said: _Said) -> Found | None:
 def _papers(said: _Said, about: bool) -> Found | None:
     relative = said.any("relative", "staff") and not said.any("person")
     person = not relative
-    if said.any("cpf") and not _only_flags(said):
+    if said.any("cpf") and not said.any("attribute"):
         return Found("cpf", "the header says CPF", person=person)
     if said.any("cns") or (said.any("sus") and said.any("card", "number", "id", "code")):
         return Found("cns", "the header says CNS (health card number)", person=person) if not about else None
@@ -232,13 +234,14 @@ def _papers(said: _Said, about: bool) -> Found | None:
     if not about and (said.any("ssn") or (social and said.any("security")) or said.tokens[:1] == ("ss",)):
         return Found("ssn", "the header names a social security number", person=person)
     numbered = said.any("number", "id", "code")
-    if said.any("document") and (not about or (numbered and not said.any("id") and _doc_number(said))):
+    if said.any("document") and (not about or (said.any("number") and "documento" in said.tokens)):
         return Found("document", "the header names an identity document", person=person)
     if about:
         return None
     if said.any("weak document"):
         return Found("document", "the header names an identity document", said.any("voting"), person)
-    if "dl" in said.tokens and numbered or (said.any("tax") and said.any("id") and not said.any("thing")):
+    of_state = said.any("tax") and said.any("id") and not said.any("thing")
+    if of_state or ("dl" in said.tokens and numbered):
         return Found("document", "the header names an identity document", person=person)
     if (said.any("insurance") and (numbered or said.any("card", "person", "record"))) or said.any("own card"):
         return Found("member", "the header names a member or insurance number", person=True)
@@ -251,14 +254,6 @@ def _papers(said: _Said, about: bool) -> Found | None:
     return None
 
 
-def _doc_number(said: _Said) -> bool:
-    return said.any("number") and "documento" in said.tokens
-
-
-def _only_flags(said: _Said) -> bool:
-    return said.any("attribute")
-
-
 def _naming(said: _Said) -> Found | None:
     if said.any("name"):
         of_person = said.any("person", "short person", "own name", "which name", "contact")
@@ -268,7 +263,7 @@ def _naming(said: _Said) -> Found | None:
                 return None
             # A part of a name is shared by many people.
             part = said.any("part of name") and not said.any("whole name")
-            return Found("name", "the header names a person", person=of_person and not other and not part)
+            return Found("name", HEADER_PERSON, person=of_person and not other and not part)
         if said.any("thing", "event", "device", "attribute"):
             return None
         return Found("name", "the header says name; whose is not said", False, True)
@@ -278,29 +273,28 @@ def _naming(said: _Said) -> Found | None:
 
 
 def _numbering(said: _Said) -> Found | None:
-    number = "the header names the number of a person's record"
     numbered = said.any("id", "number", "code", "key")
     if said.any("record"):
-        return Found("record", number, person=not said.any("staff", "event", "thing"))
+        return Found("record", HEADER_NUMBER, person=not said.any("staff", "event", "thing"))
     if said.any("weak record") and (numbered or said.any("clinical", "person")):
-        return Found("record", number, person=not said.any("event") and "protocolo" not in said.tokens)
+        return Found("record", HEADER_NUMBER, person=not said.any("event") and "protocolo" not in said.tokens)
     if said.any("pseudonym"):
         return Found("record", "the header names a pseudonym", person=True)
     if numbered and said.any("person", "short person") and not said.any("thing", "event"):
-        return Found("record", number, person=True)
+        return Found("record", HEADER_NUMBER, person=True)
     if numbered and said.any("relative"):
-        return Found("record", number)
+        return Found("record", HEADER_NUMBER)
     if numbered and said.any("staff"):
         return Found("record", "the header names the number of a professional")
     if said.any("event") and numbered:
         codes_only = said.any("code") and not said.any("id", "number", "key")
-        return Found("record", "the header names the number of a visit or event", sure=not codes_only)
-    if said.any("household") and said.any("id", "number", "code", "key") or "hid" in said.tokens:
+        return Found("record", HEADER_EVENT, sure=not codes_only)
+    if "hid" in said.tokens or (said.any("household") and numbered):
         return Found("record", "the header names the number of a household")
     if said.any("study") and said.any("id"):
-        return Found("record", number, False, True)
+        return Found("record", HEADER_NUMBER, False, True)
     if said.any("thing") and "hospital" in said.tokens and said.any("number"):
-        return Found("record", number, False, True)
+        return Found("record", HEADER_NUMBER, False, True)
     if said.any("id"):
         if said.tokens in (("id",), ("ids",), ("uid",), ("pid",), ("uuid",), ("guid",), ("identifier",), ("identificador",)):
             return Found("record", "the header says id", person=True)
@@ -309,7 +303,7 @@ def _numbering(said: _Said) -> Found | None:
         return Found("record", "the header says id; whose is not said", False, True)
     alone = said.unknown == 0 and not said.any("thing", "event", "attribute")
     if said.any("person") and alone:
-        return Found("record", "the header names a person", person=True)
+        return Found("record", HEADER_PERSON, person=True)
     if said.any("staff") and alone:
         return Found("name", "the header names a professional", sure=False)
     return None

@@ -9,12 +9,14 @@ of the rows can hide from it. No finding holds a cell.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
 
 from velado.data.identifiers.headers import (
+    HEADER_EVENT,
+    HEADER_PERSON,
     Found,
     IdentifierKind,
     header_says,
@@ -194,6 +196,10 @@ def _from_header(name: str, texts: pl.Series) -> Found | None:
         return Found("coordinates", "the header names coordinates, and they have three decimals or more")
     if fractions >= 0.5 and found.kind not in ("coordinates", "ip", "document", "rg", "cpf", "phone"):
         return None
+    if found.why == HEADER_EVENT and share(texts, r"^\d{1,2}$") == 1.0:
+        return None  # the first, second, third visit
+    if found.why == HEADER_PERSON and share(texts, r"^\p{L}{2}[\p{L}.'’-]*(?:,? \p{L}[\p{L}.'’-]*)+$") >= 0.8:
+        return replace(found, kind="name")
     return found
 
 

@@ -309,7 +309,9 @@ def _codes(values: Values) -> Found | None:
             return Found("record", "values are codes, each in one row only", False, True)
     mixed = share(texts, r"[A-Za-z]") >= LEAST_SHARE and share(texts, r"\d.*\d") >= LEAST_SHARE
     shortest = texts.str.len_chars().min()
-    if mixed and isinstance(shortest, int) and lengths <= 2 and values.distinct.len() >= 20 and shortest >= 6:
+    if not mixed or not isinstance(shortest, int) or lengths > 2:
+        return None
+    if (shortest >= 6 and values.distinct.len() >= 20) or (shortest >= 12 and values.distinct.len() >= 5):
         return Found("record", "values are codes of one length, as records and pseudonyms have", False, True)
     return None
 
