@@ -76,7 +76,7 @@ def test_the_rule_of_the_cns_knows_right_from_wrong() -> None:
         ("prontuário", [str(90000 + 37 * i) for i in range(40)], "record"),
         ("patient_id", [f"P-{i % 30}" for i in range(40)], "record"),
         ("a", [str(i + 1) for i in range(40)], "record"),
-        ("a", [f"{i:08x}-0000-4000-8000-{i:012x}" for i in range(40)], "record"),
+        ("a", [f"{i:08x}-0000-4000-8000-{i:012x}" for i in range(40)], "uuid"),
         ("passaporte", [f"FX{100000 + i}" for i in range(40)], "document"),
         ("endereço", [f"Rua das Flores, {i}" for i in range(40)], "address"),
     ],

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from velado.data.exposure import (
     Codes,
@@ -23,20 +24,29 @@ from velado.data.exposure import (
     sample_codes,
     separation,
 )
-from velado.data.identifiers import Found, IdentifierKind, find_identifier, header_says
+from velado.data.identifiers import (
+    IdentifierKind,
+    Identifying,
+    header_says,
+    identifying_columns,
+    person_columns,
+)
+from velado.data.identifiers.judgement import SHAPE_SAMPLE, rank
+from velado.data.io import read_table
 from velado.data.kinds import LOOKS_LIKE_DATES, Inferred, infer_kind, missing_tokens
+from velado.data.missing_codes import MissingCode, find_missing_codes
 from velado.data.schema import Column, Kind, Role, Schema
 from velado.data.table import Table
 
-SHAPE_SAMPLE = 5_000
-_PERSON_ORDER: tuple[IdentifierKind, ...] = ("cpf", "cns", "document", "record", "email", "name", "phone")
+HELD_BACK = "in doubt, so held back: read it, then set publish = true or leave it out"
+_NEARLY_UNIQUE = "most rows have a value that no other row has: read it before it is published"
 
 
 @dataclass(frozen=True)
 class ColumnFinding:
     """What was found about one column and what is proposed for it.
 
-    *identifier* is the direct identifier it seems to be; *valid* the share of sampled values whose check digits
+    *identifier* is the direct identifier it is, *suspected* the one it may be (then it is held back); *valid* the share of sampled values whose check digits
     are right. *distinction* is different values / rows, *separation* the share of pairs of rows told
     apart; a blank counts as a value in both. *why* gives the reasons as phrases.
     """
@@ -54,6 +64,7 @@ class ColumnFinding:
     person: bool = False
     publish: bool = True
     format: str = "%Y-%m-%d"
+    suspected: IdentifierKind | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """All fields."""
@@ -65,7 +76,8 @@ class Inspection:
     """What was found in a table: its columns, the sets that tell most, who is unique now, a proposed schema.
 
     *ranking* lists the columns that are no direct identifiers by separation, most telling first. *sets* are
-    the best one, two and three of them. *exposure* is None when no quasi-identifier is proposed.
+    the best one, two and three of them. *exposure* is None when no quasi-identifier is proposed. *missing_codes*
+    are values that probably mean "no value"; numbers among them are only suggested.
     """
 
     source: str
@@ -76,6 +88,13 @@ class Inspection:
     ranking: tuple[str, ...]
     sets: tuple[ColumnSet, ...]
     exposure: Exposure | None
+    missing_codes: tuple[MissingCode, ...] = ()
+
+    @property
+    def rows_per_person(self) -> float | None:
+        """The mean number of rows that share a person's value; None without a person column."""
+        found = next((column for column in self.columns if column.person), None)
+        return None if found is None else (self.rows - found.missing) / max(found.distinct, 1)
 
     def to_dict(self) -> dict[str, Any]:
         """The inspection as plain values, without any cell."""
@@ -87,26 +106,32 @@ class Inspection:
             "ranking": list(self.ranking),
             "sets": [best.to_dict() for best in self.sets],
             "exposure": None if self.exposure is None else self.exposure.to_dict(),
+            "missing_codes": [code.to_dict() for code in self.missing_codes],
+            "rows_per_person": self.rows_per_person,
             "schema": self.schema.to_dict(),
         }
 
 
-def inspect(table: Table) -> Inspection:
-    """What *table* seems to hold and a schema for it; the roles it already has are not looked at.
+def inspect(table: Any) -> Inspection:
+    """What a table seems to hold and a schema for it; the roles it already has are not looked at.
 
-    Shapes are judged on 5,000 values of each column, sets on 100,000 evenly spaced rows; numbers, dates,
-    counts and uniqueness on all rows. O(n log n) for each column.
+    *table* is a Table, a data frame or the path of a file. Shapes are judged on 5,000 values of each column, sets on
+    100,000 evenly spaced rows; numbers, dates, counts and uniqueness on all rows. O(n log n) for each column.
     """
+    table = read_table(table)
     settings = replace(table.schema, missing_values=missing_tokens(table.frame))
     table = table.with_schema(settings)
+    judged = {identifying.column: identifying for identifying in identifying_columns(table)}
     found: list[ColumnFinding] = []
+    codes: list[MissingCode] = []
     comma = False
     for name in table.frame.columns:
-        finding, inferred = _column(table, name)
+        finding, inferred, missing = _column(table, name, judged.get(name))
         comma |= inferred.decimal_comma
         found.append(finding)
-    found = _with_person(found, table.rows)
-    open_columns = [f for f in found if f.identifier is None and f.distinct > 1 and f.kind != "text"]
+        codes += missing
+    found = _with_person(found, table, list(judged.values()))
+    open_columns = [f for f in found if f.identifier is None and f.suspected is None and f.distinct > 1 and f.kind != "text"]
     ranked = sorted(open_columns, key=lambda finding: -finding.separation)
     coded = sample_codes(table, [finding.name for finding in open_columns])
     sets = best_sets(coded)
@@ -133,64 +158,96 @@ def inspect(table: Table) -> Inspection:
         tuple(finding.name for finding in ranked),
         sets,
         exposure(table, quasi, person) if quasi else None,
+        tuple(codes),
     )
 
 
-def _column(table: Table, name: str) -> tuple[ColumnFinding, Inferred]:
+def _column(
+    table: Table, name: str, identifying: Identifying | None
+) -> tuple[ColumnFinding, Inferred, tuple[MissingCode, ...]]:
     texts = table.text(name)
     filled = texts.drop_nulls()
-    sizes = texts.alias("value").value_counts(parallel=True, name="rows").get_column("rows")
-    counts = sizes.to_numpy().astype(np.int64)
+    sizes = texts.alias("value").value_counts(parallel=True, name="rows")
+    counts = sizes.get_column("rows").to_numpy().astype(np.int64)
     missing = texts.len() - filled.len()
     distinct = counts.size - (missing > 0)
     step = max(1, -(-filled.len() // SHAPE_SAMPLE))
     sample = filled.gather_every(step)
     inferred = infer_kind(name, filled, table.frame.schema[name], distinct, sample)
-    identifier = find_identifier(name, sample, table.rows, filled.len(), distinct)
-    role, why, publish = _role(name, inferred, identifier)
+    role, why, publish = _role(name, inferred, identifying)
+    alone = int((counts == 1).sum())
+    if role == "other" and publish and inferred.kind == "categorical" and 2 * alone > table.rows >= 20:
+        why, publish = (*why[:1], _NEARLY_UNIQUE), False
+    sure = identifying is not None and identifying.sure
+    kind = None if identifying is None else identifying.kind
     finding = ColumnFinding(
         name=name,
         role=role,
-        kind="text" if identifier is not None else inferred.kind,
+        kind="text" if sure else inferred.kind,
         why=why,
-        identifier=None if identifier is None else identifier.kind,
-        valid=None if identifier is None else identifier.valid,
+        identifier=kind if sure else None,
+        valid=None if identifying is None else identifying.valid,
         missing=missing,
         distinct=distinct,
         distinction=counts.size / table.rows,
         separation=separation(counts),
         publish=publish,
         format=inferred.format,
+        suspected=None if sure or kind == "free text" else kind,
     )
-    return finding, inferred
+    return finding, inferred, () if sure else _codes(table, name)
 
 
-def _role(name: str, inferred: Inferred, identifier: Found | None) -> tuple[Role, tuple[str, ...], bool]:
-    if identifier is not None:
-        return "identifier", (identifier.why,), True
+def _codes(table: Table, name: str) -> tuple[MissingCode, ...]:
+    # Blanks of the schema are counted too, so the column is read as it stands.
+    series = table.frame.get_column(name).cast(pl.String).alias("value").drop_nulls()
+    sizes = series.value_counts(parallel=True, name="rows")
+    counts = sizes.get_column("rows").to_numpy().astype(np.int64)
+    return find_missing_codes(name, sizes.get_column("value"), counts, frozenset(table.schema.missing_values))
+
+
+def _role(
+    name: str, inferred: Inferred, identifying: Identifying | None
+) -> tuple[Role, tuple[str, ...], bool]:
+    if identifying is not None and identifying.sure:
+        return "identifier", (identifying.why,), True
+    role, why = _open_role(name, inferred)
+    if inferred.kind == "text" and inferred.why.startswith("free text"):
+        hidden = "names and places hide in free text: read it before it is published"
+        return role, (inferred.why, hidden), False
+    if identifying is not None:
+        return role, (identifying.why, HELD_BACK), False
+    return role, why, True
+
+
+def _open_role(name: str, inferred: Inferred) -> tuple[Role, tuple[str, ...]]:
     if inferred.kind == "text":
-        if inferred.why.startswith("free text"):
-            why = "names and places hide in free text: read it before it is published"
-            return "other", (inferred.why, why), False
-        return "other", (inferred.why,), True
+        return "other", (inferred.why,)
     if inferred.kind == "date" or inferred.why == LOOKS_LIKE_DATES:
-        return "quasi", (inferred.why, "outsiders often know the day of an event in somebody's life"), True
+        return "quasi", (inferred.why, "outsiders often know the day of an event in somebody's life")
     if header_says(name, "sensitive"):
-        return "sensitive", (inferred.why, "the header names something private"), True
+        return "sensitive", (inferred.why, "the header names something private")
     if header_says(name, "quasi"):
-        return "quasi", (inferred.why, "the header names something outsiders may know"), True
-    return "other", (inferred.why, 'if outsiders may know it, set role = "quasi"'), True
+        return "quasi", (inferred.why, "the header names something outsiders may know")
+    return "other", (inferred.why, 'if outsiders may know it, set role = "quasi"')
 
 
-def _with_person(found: list[ColumnFinding], rows: int) -> list[ColumnFinding]:
-    # Repeats show that a column follows people over rows; without any, each row is a person all the same.
-    ordered = [f for kind in _PERSON_ORDER for f in found if f.identifier == kind]
-    repeated = [f for f in ordered if f.distinct < rows - f.missing]
-    chosen = next(iter(repeated or ordered), None)
+def _with_person(
+    found: list[ColumnFinding], table: Table, judged: Sequence[Identifying]
+) -> list[ColumnFinding]:
+    # Repeats show that a column follows people over rows; without any, each row is a person all the same. A column
+    # that repeats a little without being followed (two people share a name) would make one person of two.
+    by_name = {finding.name: finding for finding in found}
+    repeated = [name for name in person_columns(table) if by_name[name].identifier is not None]
+    own = [by_name[i.column] for i in judged if i.person and i.sure]
+    once = [f for f in own if f.distinct == table.rows - f.missing]
+    ranks = {i.column: rank(i, by_name[i.column].missing, table.rows) for i in judged}
+    once.sort(key=lambda finding: ranks[finding.name])
+    chosen = next(iter(repeated), None) or next((finding.name for finding in once), None)
     if chosen is None:
         return found
     why = "rows that share it are taken for one person"
-    return [replace(f, person=True, why=(*f.why, why)) if f is chosen else f for f in found]
+    return [replace(f, person=True, why=(*f.why, why)) if f.name == chosen else f for f in found]
 
 
 def _without_copies(found: list[ColumnFinding], coded: Mapping[str, Codes]) -> list[ColumnFinding]:
@@ -246,6 +303,13 @@ def schema_toml(inspection: Inspection) -> str:
         lines.append(f"# {'; '.join(finding.why)} ({share}{blank}).")
         if finding.valid is not None:
             lines.append(f"# Check digits are right in {finding.valid:.0%} of the values looked at.")
+        lines += _asking(finding)
+        lines += [
+            f"# {_quoted(code.code)} in {code.rows} rows may mean no value"
+            + (" (it stands in missing_values)." if code.applied else "; then add it to missing_values in [table].")
+            for code in inspection.missing_codes
+            if code.column == finding.name
+        ]
         lines.append(f"[columns.{_key(finding.name)}]")
         entry = document["columns"][finding.name]
         lines += [f"{key} = {_value(value)}" for key, value in entry.items()]
@@ -255,6 +319,19 @@ def schema_toml(inspection: Inspection) -> str:
             )
         lines.append("")
     return "\n".join(lines)
+
+
+def _asking(finding: ColumnFinding) -> list[str]:
+    if finding.identifier is not None:
+        return [
+            "# If it identifies nobody: give it another role, with identifier = \"accept\" and reason = \"why\"."
+        ]
+    if finding.publish:
+        return []
+    lines = ["# Held back. To publish it, read it and set publish = true."]
+    if finding.suspected is not None:
+        lines.append("# Taken for an identifier wrongly? Add identifier = \"accept\" and reason = \"why\".")
+    return lines
 
 
 def _key(name: str) -> str:

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from velado.data.identifiers import header_names_codes, header_says
+from velado.data.identifiers import header_names_codes
+from velado.data.identifiers.shapes import free_text
+from velado.data.missing_codes import words_among_numbers
 from velado.data.schema import Kind
 
 MISSING_TOKENS = frozenset(
@@ -37,12 +39,16 @@ class Inferred:
 
 
 def missing_tokens(frame: pl.DataFrame) -> tuple[str, ...]:
-    """The texts of *frame* that usually mean "no value", as they stand there; "" is always among them."""
+    """The texts of *frame* that usually mean "no value", as they stand there; "" is always among them.
+
+    Words such as "ignorado" count only where the rest of the column are numbers or dates, which they would hide.
+    """
     found: set[str] = {""}
     for series in frame.get_columns():
         if series.dtype == pl.String:
             short = series.filter(series.str.len_bytes() <= 6).unique()
             found.update(short.filter(short.str.strip_chars().is_in(list(MISSING_TOKENS))).to_list())
+            found.update(words_among_numbers(series))
         elif series.dtype.is_float() and bool(series.is_nan().any()):
             found.add("NaN")
     return tuple(sorted(found))
@@ -121,10 +127,5 @@ def _fits(texts: pl.Series, form: str, kind: type[pl.Date] | type[pl.Datetime]) 
 
 
 def _words(name: str, sample: pl.Series, distinct: int, filled: int) -> Inferred:
-    length = float(np.mean(sample.str.len_chars().to_numpy()))
-    words = float(np.mean(sample.str.count_matches(r"\s+").to_numpy())) + 1.0
-    if length > 60 or (words >= 4 and distinct > 0.3 * filled and distinct > 20):
-        return Inferred("text", "free text: long, and hardly ever repeated")
-    if header_says(name, "free text") and words >= 2:
-        return Inferred("text", "free text: words under a header of notes")
-    return Inferred("categorical", "words or codes")
+    why = free_text(name, sample, distinct, filled)
+    return Inferred("categorical", "words or codes") if why is None else Inferred("text", why)

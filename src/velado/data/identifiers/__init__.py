@@ -1,0 +1,30 @@
+"""Recognising what points at a person: by the words of a column's header and by the shape of its values.
+
+`headers` reads a header with the words of `lexicon`; `shapes` reads a sample of values, with the rules of
+`check_digits` and the lists of `names`; `judgement` brings both together, for every room that publishes or checks.
+"""
+
+from velado.data.identifiers.check_digits import valid_cns_share, valid_cpf_share
+from velado.data.identifiers.headers import (
+    Found,
+    IdentifierKind,
+    header_names_codes,
+    header_says,
+    header_words,
+    read_header,
+)
+from velado.data.identifiers.judgement import Identifying, identifying_columns, person_columns
+
+__all__ = [
+    "Found",
+    "Identifying",
+    "IdentifierKind",
+    "header_names_codes",
+    "header_says",
+    "header_words",
+    "identifying_columns",
+    "person_columns",
+    "read_header",
+    "valid_cns_share",
+    "valid_cpf_share",
+]
