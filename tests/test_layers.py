@@ -35,6 +35,7 @@ TOP = LAYERS["apps"]
 EDGES = (
     "data/io.py",
     "data/folders.py",
+    "data/staging.py",  # what folders.py writes, until it is whole
     "data/fetch.py",  # `velado data get`: public data sets, from the network into the data folder
     # Results of a study, cell by cell, so that an interrupted one goes on where it was left.
     "data/cells.py",
