@@ -80,6 +80,7 @@ for line in sys.stdin:
         print(json.dumps([child, status]), flush=True)
 """
 
+
 class Helper:
     """The helper process: `ask` gives the child's id and how it ended."""
 
@@ -147,6 +148,19 @@ def leftovers(folder: Path) -> list[Path]:
     return sorted(path for path in folder.parent.iterdir() if path != folder)
 
 
+def is_held(lock: Path) -> bool:
+    import fcntl
+
+    if not lock.exists():
+        return False
+    with open(lock, "rb+") as stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
 def mode(path: Path) -> int:
     return stat.S_IMODE(path.lstat().st_mode)
 
@@ -162,6 +176,7 @@ def check_left_behind(folder: Path) -> None:
             assert all(mode(file) == 0o600 for file in inside.iterdir())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("exchange", [True, False], ids=["exchange", "two renames"])
 def test_a_replacement_killed_at_any_step_leaves_a_whole_release(
     helper: Helper, tmp_path: Path, exchange: bool
@@ -216,6 +231,7 @@ def test_a_private_file_killed_at_any_step_is_never_open_to_others(helper: Helpe
     assert 5 < event < 999
 
 
+@pytest.mark.slow
 def test_kills_at_random_moments_of_large_writes_leave_a_whole_release(
     helper: Helper, tmp_path: Path
 ) -> None:
@@ -231,6 +247,7 @@ def test_kills_at_random_moments_of_large_writes_leave_a_whole_release(
             assert leftovers(folder) == []
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="names are exchanged in one step on Linux only")
 def test_the_name_is_never_missing_or_half_while_it_is_replaced(helper: Helper, tmp_path: Path) -> None:
     folder = tmp_path / "out"
@@ -264,8 +281,8 @@ def test_what_a_live_process_is_writing_is_not_swept(helper: Helper, tmp_path: P
         child, status = helper.ask(path=str(folder), event=event, signal=signal.SIGSTOP)
         if os.WIFEXITED(status):
             break
-        before = {path: sorted(path.rglob("*")) for path in leftovers(folder) if (path / "lock").exists()}
-        # A stopped process that has made its folder and not yet its lock may lose it, and then makes another.
+        # A stopped process that has not locked its folder yet may lose it, and then makes another.
+        before = {path: sorted(path.rglob("*")) for path in leftovers(folder) if is_held(path / "lock")}
         write_folder(folder, release("other"), force=True)
         for path, inside in before.items():
             held += 1
