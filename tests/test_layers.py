@@ -36,6 +36,7 @@ EDGES = (
     "data/io.py",
     "data/folders.py",
     "data/keys.py",  # the owner's key, in a folder that only this user can read
+    "data/staging.py",  # what folders.py writes, until it is whole
     "data/fetch.py",  # `velado data get`: public data sets, from the network into the data folder
     # Results of a study, cell by cell, so that an interrupted one goes on where it was left.
     "data/cells.py",

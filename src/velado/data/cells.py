@@ -21,6 +21,7 @@ from typing import Any
 import polars as pl
 
 from velado.data.folders import parquet_bytes, write_file
+from velado.data.staging import locked
 from velado.errors import OutputError
 
 CELLS = "cells"
@@ -85,7 +86,7 @@ class CellStore:
         except OSError as error:
             raise _unwritable(self.folder, error) from None
         try:
-            if not _locked(handle):
+            if not locked(handle):
                 raise OutputError(
                     f"Another process works on the study in '{_name(self.folder)}'.",
                     "Both would compute the same cells.",
@@ -168,20 +169,6 @@ def _name(folder: Path) -> str:
 
 def _belongs(name: str) -> bool:
     return name in STUDY_FILES or any(name.startswith(f".{own}.") for own in STUDY_FILES)
-
-
-def _locked(handle: int) -> bool:
-    try:
-        import fcntl
-    except (
-        ImportError
-    ):  # Windows: an open file is not locked, and two studies in one folder compute cells twice
-        return True
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
 
 
 def _unwritable(folder: Path, error: OSError) -> OutputError:

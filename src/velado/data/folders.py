@@ -5,61 +5,43 @@ from __future__ import annotations
 import io
 import json
 import os
-import shutil
-import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Literal
 
 import polars as pl
 
+from velado.data.formulas import Formulas as Formulas
+from velado.data.formulas import count_formulas as count_formulas
+from velado.data.formulas import escape_formulas, refuse_formulas
+from velado.data.staging import PRIVATE, fill, put_file, put_in_place, staging_folder, sweep, sync_folder
 from velado.errors import OutputError
 
-Formulas = Literal["keep", "escape", "refuse"]
+PUBLIC = "release"
+"""The sub-folder that leaves the house; the other one, `private`, stays."""
 
-RELEASE_FILES = frozenset(
-    {
-        "table.csv",
-        "table.parquet",
-        "report.html",
-        "report.md",
-        "report.json",
-        "manifest.json",
-        "recipe.toml",
-        "schema.toml",
-    }
+MANIFEST = "manifest.json"
+PUBLIC_FILES = frozenset({"table.csv", "table.parquet", MANIFEST, "release.html", "release.md"})
+"""What `release/` may hold beside the tables its manifest lists."""
+
+PRIVATE_FILES = frozenset(
+    {"report.html", "report.md", "report.json", "recipe.toml", "schema.toml"}
+    | {"owner.key", "rows.csv", "rows.parquet", "uncovered.txt"}
 )
-"""What a release folder may hold beside the tables its manifest lists."""
+"""What `private/` may hold."""
 
-_FORMULA = r"^[=+\-@\t\r]"
-_NUMBER = r"^[+\-]?\d+([.,]\d+)?([eE][+\-]?\d+)?$"
-
-
-def count_formulas(frame: pl.DataFrame) -> int:
-    """How many text cells a spreadsheet program would run as a formula."""
-    texts = [name for name, dtype in frame.schema.items() if dtype == pl.String]
-    if not texts:
-        return 0
-    risky = frame.select((pl.col(texts).str.contains(_FORMULA) & ~pl.col(texts).str.contains(_NUMBER)).sum())
-    return int(sum(value or 0 for value in risky.row(0)))
+FLAT_FILES = frozenset(
+    {"table.csv", "table.parquet", MANIFEST}
+    | {"report.html", "report.md", "report.json", "recipe.toml", "schema.toml"}
+)
+"""What a release without sub-folders may hold beside the tables its manifest lists."""
 
 
 def csv_bytes(frame: pl.DataFrame, separator: str = ",", formulas: Formulas = "keep") -> bytes:
-    """The frame as UTF-8 CSV. Text cells that look like formulas are kept, escaped with `'`, or refused."""
-    if formulas != "keep":
-        count = count_formulas(frame)
-        if count and formulas == "refuse":
-            raise OutputError(
-                f"{count} cell(s) begin like a spreadsheet formula.",
-                "A spreadsheet program would run them when the file is opened.",
-                "Use --formulas escape to put an apostrophe before them, or --formulas keep.",
-            )
-        if count:
-            texts = [name for name, dtype in frame.schema.items() if dtype == pl.String]
-            risky = pl.col(texts).str.contains(_FORMULA) & ~pl.col(texts).str.contains(_NUMBER)
-            frame = frame.with_columns(
-                pl.when(risky).then("'" + pl.col(texts)).otherwise(pl.col(texts)).name.keep()
-            )
+    """The frame as UTF-8 CSV. Headers and text cells like formulas are kept, escaped with `'`, or refused."""
+    if formulas == "refuse":
+        refuse_formulas(frame)
+    elif formulas == "escape":
+        frame = escape_formulas(frame)
     buffer = io.BytesIO()
     frame.write_csv(buffer, separator=separator)
     return buffer.getvalue()
@@ -77,51 +59,57 @@ def write_folder(
 ) -> Path:
     """All *files* stand in *folder*, or nothing was written.
 
-    Written to a temporary folder beside the target, then renamed. An existing folder is an error unless
-    *force*; then it is replaced as a whole, and put back if the replacement fails. Only a release is ever
+    A name is a file's, or a sub-folder's and a file's (`release/table.csv`); what is in `private/` can be read
+    by its owner alone, from the first moment. Everything is written to a private folder beside the target, brought
+    to the disk, and put in place in one step. An existing folder is an error unless *force*; then it is replaced as
+    a whole, and on Linux there is no moment without a whole release under the name. Only a release is ever
     replaced: see `refuse_folder`. Where *folder* is a link, what it points to is replaced and the link stays.
+    What a killed run for the same folder has left is removed first.
     """
     folder = Path(os.path.abspath(folder))
-    refuse_folder(folder, force, reads)
+    reads = list(reads)
+    _refuse_names(files)
     target = Path(os.path.realpath(folder))
-    scratch = None
+    sweep(target)
+    refuse_folder(folder, force, reads)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        scratch = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
-        scratch.chmod(0o755)
-        for name, data in files.items():
-            (scratch / name).write_bytes(data)
-        if target.exists():
-            _replace(target, scratch)
-        else:
-            scratch.rename(target)
+        with staging_folder(target) as staging:
+            new = fill(staging, files)
+            refuse_folder(folder, force, reads)  # writing took time, and somebody may have put a file there
+            put_in_place(new, target, replace=force)
+            _settle(target)
     except OSError as error:
         raise OutputError(
             f"The folder '{folder.name}' cannot be written ({error.strerror or 'system error'}).",
             "Nothing was written.",
             "Check the path, the permissions and the space left.",
         ) from None
-    finally:
-        if scratch is not None and scratch.exists():
-            shutil.rmtree(scratch, ignore_errors=True)
     return folder
 
 
-def _replace(target: Path, scratch: Path) -> None:
-    aside = Path(tempfile.mkdtemp(prefix=f".{target.name}.old.", dir=target.parent))
-    old = aside / "release"
+def _refuse_names(names: Iterable[str]) -> None:
+    for name in names:
+        parts = name.split("/")
+        odd = any(part in ("", ".", "..") or "\\" in part or "\0" in part for part in parts)
+        if odd or len(parts) > 2:
+            raise OutputError(
+                f"{name!r} is no name for a file of a release.",
+                "A file stands in the release folder or in one sub-folder of it.",
+                "Give a plain name, or one like 'release/table.csv'.",
+            )
+
+
+def _settle(target: Path) -> None:
+    """The name of *target* is on the disk."""
     try:
-        target.rename(old)
-        try:
-            scratch.rename(target)
-        except OSError:
-            old.rename(target)
-            raise
-    except OSError:
-        if not old.exists():  # if the old release could not be put back, it stays where it is
-            aside.rmdir()
-        raise
-    shutil.rmtree(aside, ignore_errors=True)
+        sync_folder(target.parent)
+    except OSError as error:
+        raise OutputError(
+            f"'{target.name}' was written, but the disk did not confirm it ({error.strerror or 'system error'}).",
+            "It may be gone after a loss of power.",
+            "Check the disk, and write it again with --force.",
+        ) from None
 
 
 def refuse_folder(folder: Path, force: bool = False, reads: Iterable[Path] = ()) -> None:
@@ -157,7 +145,15 @@ def refuse_folder(folder: Path, force: bool = False, reads: Iterable[Path] = ())
                 "Replacing the folder would delete it.",
                 "Choose another folder, or keep that file elsewhere.",
             )
-    if any(target.iterdir()) and not _is_release(target):
+    try:
+        replaceable = not any(target.iterdir()) or _is_release(target)
+    except OSError as error:
+        raise OutputError(
+            f"The output folder '{name}' cannot be looked into ({error.strerror or 'system error'}).",
+            "What it holds may not be a release.",
+            "Choose another folder, or check its permissions.",
+        ) from None
+    if not replaceable:
         raise OutputError(
             f"'{name}' holds other files than a release.",
             "Replacing it would delete them.",
@@ -166,23 +162,43 @@ def refuse_folder(folder: Path, force: bool = False, reads: Iterable[Path] = ())
 
 
 def _is_release(folder: Path) -> bool:
+    nested = any(entry.name in (PUBLIC, PRIVATE) for entry in folder.iterdir())
+    found = []
+    for entry in folder.iterdir():
+        inside = nested and entry.name in (PUBLIC, PRIVATE) and entry.is_dir() and not entry.is_symlink()
+        found += entry.iterdir() if inside else [entry]
+    if not all(path.is_file() and not path.is_symlink() for path in found):
+        return False
+    public = folder / PUBLIC if nested else folder
+    listed = _listed(public / MANIFEST)
+    if listed is None:
+        return False
+    known = {public / name for name in listed | (PUBLIC_FILES if nested else FLAT_FILES)}
+    known |= {folder / PRIVATE / name for name in PRIVATE_FILES if nested}
+    return known.issuperset(found)
+
+
+def _listed(manifest: Path) -> set[str] | None:
+    """The tables that a manifest of ours lists; None where it is not ours."""
     # A manifest.json alone proves nothing: many programs write one.
     try:
-        document = json.loads((folder / "manifest.json").read_bytes())
-    except (OSError, ValueError):
-        return False
+        document = json.loads(manifest.read_bytes())
+    except (FileNotFoundError, ValueError, RecursionError):
+        return None
     if not isinstance(document, dict) or not isinstance(document.get("manifest_version"), int):
-        return False
+        return None
     tables = document.get("tables")
-    listed = [document, *tables.values()] if isinstance(tables, dict) else [document]
-    outputs = [entry.get("output") for entry in listed if isinstance(entry, dict)]
-    known = {str(output["file"]) for output in outputs if isinstance(output, dict) and "file" in output}
-    known |= RELEASE_FILES
-    return all(p.name in known and p.is_file() and not p.is_symlink() for p in folder.iterdir())
+    entries = [document, *tables.values()] if isinstance(tables, dict) else [document]
+    outputs = [entry.get("output") for entry in entries if isinstance(entry, dict)]
+    files = {str(output["file"]) for output in outputs if isinstance(output, dict) and "file" in output}
+    return {Path(file).name for file in files if file in (Path(file).name, f"{PUBLIC}/{Path(file).name}")}
 
 
 def write_file(path: Path, data: bytes, force: bool = False, private: bool = False) -> Path:
-    """*data* stands in *path* whole, or nothing was written; *private*: only its owner could ever read it."""
+    """*data* stands in *path* whole and on the disk, or nothing was written.
+
+    *private*: only its owner could ever read it, and what a killed run has left of it is removed.
+    """
     path = Path(path)
     if path.exists() and not force:
         raise OutputError(
@@ -190,23 +206,16 @@ def write_file(path: Path, data: bytes, force: bool = False, private: bool = Fal
             "It would be overwritten.",
             "Choose another name, or pass --force.",
         )
-    scratch = None
+    if private:
+        sweep(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        scratch = Path(name)
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(data)
-        if not private:
-            scratch.chmod(0o644)  # it was made with mode 0600
-        scratch.replace(path)
+        put_file(path, data, private)
+        _settle(path)
     except OSError as error:
         raise OutputError(
             f"'{path.name}' cannot be written ({error.strerror or 'system error'}).",
             "Nothing was written.",
             "Check the path, the permissions and the space left.",
         ) from None
-    finally:
-        if scratch is not None and scratch.exists():
-            scratch.unlink()
     return path
