@@ -19,8 +19,10 @@ from velado.query.sql_names import check_table, column_of
 from velado.query.sql_reasons import BY_NODE, BY_PART, refused, unknown
 from velado.query.sql_tokens import Words, dialect, parser, unreadable
 
-_NUMBER = re.compile(r"([0-9]{0,60})(?:\.([0-9]{0,60}))?(?:[eE]([+-]?[0-9]{1,3}))?", re.ASCII)
+MOST_DIGITS = 60
 MOST_EXPONENT = 300
+_SIDE = rf"([0-9]{{0,{MOST_DIGITS}}})"
+_NUMBER = re.compile(rf"{_SIDE}(?:\.{_SIDE})?(?:[eE]([+-]?[0-9]{{1,3}}))?", re.ASCII)
 
 
 def tree_of(text: str, words: Words) -> Any:
@@ -122,7 +124,7 @@ def number(text: str) -> Fraction:
     if found is None or not (found[1] or found[2]) or abs(int(found[3] or 0)) > MOST_EXPONENT:
         raise QueryRefused(
             "A number of the query is not a plain decimal of moderate size.",
-            f"Numbers are compared exactly; they may have 60 digits on each side and an exponent up to {MOST_EXPONENT}.",
+            f"Numbers are compared exactly; they may have {MOST_DIGITS} digits on each side and an exponent up to {MOST_EXPONENT}.",
             "Write for example 12, 0.5 or 1.5e6.",
         )
     return Fraction(text if found[1] else "0" + text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -52,6 +53,26 @@ def test_means_are_kept_by_default_and_rounded_or_truncated_on_request():
     assert cells(run(table, DAS(bins=3)))[3] == pytest.approx(515 / 3, abs=1e-4)
     assert cells(run(table, DAS(bins=3, rounding="round")))[3] == "172"
     assert cells(run(table, DAS(bins=3, rounding="truncate")))[3] == "171"
+
+
+def test_the_paper_profile_does_what_its_help_says_and_nothing_else():
+    help_text = next(f for f in dataclasses.fields(DAS) if f.name == "profile").metadata["help"]
+    assert help_text == (
+        "paper: means of whole-number columns lose their decimals whatever --rounding says, "
+        "others keep every digit"
+    )
+    table = numeric({"whole": [-5, -4, -4, 7, 8, 8], "other": [0.1, 0.2, 0.2, 7.5, 8.5, 8.5]})
+    default = run(table, DAS(bins=2))
+    for rounding in ("keep", "round", "truncate"):
+        paper = run(table, DAS(bins=2, rounding=rounding, profile="paper"))
+        # -13/3 and 23/3, cut towards 0; rounding would give -4 and 8.
+        assert cells(paper, 0) == ["-4"] * 3 + ["7"] * 3
+        assert cells(paper, 1) == pytest.approx([0.5 / 3] * 3 + [24.5 / 3] * 3, abs=1e-15)
+        assert paper.notes == default.notes
+        for one, other in zip(paper.columns, default.columns, strict=True):
+            assert np.array_equal(one.codes, other.codes)
+    # By default a mean is given to six digits of the column's range.
+    assert cells(default, 1)[0] == 0.16667
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -171,6 +171,17 @@ def test_beta_counts_records_and_in_the_paper_profile_groups():
     assert not outliers(weight, sizes, 1000, 0.5, paper=False).all()
 
 
+@pytest.mark.parametrize("paper", [False, True])
+def test_a_weight_equal_to_the_limit_is_an_outliers_as_algorithm_4_3_says(paper):
+    # Place 1 of 9, 8, 8, 7 is an 8. Line 10 has >=, so both groups of weight 8 are set aside; > would take one group.
+    weight, sizes = np.array([8.0, 7.0, 9.0, 8.0]), np.ones(4, dtype=np.int64)
+    assert outliers(weight, sizes, 4, 0.25, paper).tolist() == [True, False, True, True]
+    # Where all are alike all reach the limit.
+    assert outliers(np.full(4, 5.0), sizes, 4, 0.25, paper).all()
+    # Beyond the last place there is no limit: then only what is stranger than the median record.
+    assert outliers(weight, sizes, 4, 1.0, paper).tolist() == [False, False, True, False]
+
+
 def test_the_next_seed_is_farthest_from_its_nearest_seed_and_the_cluster_takes_the_nearest():
     places = np.array([[0.0], [0.05], [0.5], [0.55], [1.0], [0.95]])
     none = np.zeros((1, 1), dtype=np.int32)

@@ -120,9 +120,10 @@ class DAS:
     size: on both tables of the paper the smallest class is one row. What it hides is measured, not promised.
 
     The authors' code fails where the maximum's ties start before the last bin and on a constant column;
-    here such bins do not exist. `paper` truncates the means of whole-number columns, as writing them into
-    an integer column did there (171.67 becomes 171), and keeps all digits elsewhere. A missing number stays
-    a blank of its own. O(n + k U log U) per column of U distinct values.
+    here such bins do not exist. `paper` truncates the means of whole-number columns towards 0, whatever
+    *rounding* says, as writing them into an integer column did there (171.67 becomes 171 in Table II), and
+    keeps all digits elsewhere; by default a kept mean has six digits of its column's range. It changes nothing
+    else: bins are the exact ones in both profiles. A missing number stays a blank of its own. O(n + k U log U) per column of U distinct values.
     """
 
     name: ClassVar[str] = "das"
@@ -146,7 +147,11 @@ class DAS:
     )
     profile: Literal["default", "paper"] = field(
         default="default",
-        metadata={"help": "paper: truncate as the authors' code does", "choices": ("default", "paper")},
+        metadata={
+            "help": "paper: means of whole-number columns lose their decimals whatever --rounding says, "
+            "others keep every digit",
+            "choices": ("default", "paper"),
+        },
     )
 
     def __post_init__(self) -> None:

@@ -47,11 +47,16 @@ def _dense(score: FloatArray) -> npt.NDArray[np.int64]:
 
 
 def outliers(weight: FloatArray, sizes: IntArray, rows: int, beta: float, paper: bool) -> BoolArray:
-    """True for the groups whose weight reaches that of the beta-th strangest record among them.
+    """True for the groups whose weight is at least the limit: that of the record at place *beta*, counted from 0.
 
-    beta is a share of all *rows* (in `paper`, of the groups below k); at 0 nobody is set aside. Where the
-    groups hold no more records than beta counts the text names no record; those stranger than the median
-    record are set aside then, so that something is left to cluster.
+    Algorithm 4.3 of the thesis: line 7 takes `outlier_value = sorted_scores[beta]` from the weights in falling
+    order, and line 10 sets a group aside where `weight_scores[r] >= outlier_value`. So a weight equal to the
+    limit is an outlier's, in both profiles, and ties can set more aside than beta counts. Section 4.3 says of line
+    7 only that "o valor da pontuação de peso do beta-th registro" is the limit; the place is the listing's.
+
+    beta is a share of all *rows* (in `paper`, of the groups below k); at 0 nobody is set aside (lines 3 and 4).
+    Where the groups hold no more records than beta counts the text names no record; those stranger than the
+    median record are set aside then, the one place with `>`, so that something is left to cluster.
     """
     if paper:
         count, ordered = int(beta * weight.size), np.sort(weight)[::-1]

@@ -1,0 +1,272 @@
+"""A question built as values instead of text, held to the same rules: it is written as SQL and read again.
+
+So there is one reader, and one list of what it refuses. What cannot be written (a float, a value of another type, a number
+with no last decimal) is refused here. After the reading both forms are compared, so that a slip of the writer refuses a
+question and never changes it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, datetime
+from fractions import Fraction
+from math import gcd
+from numbers import Rational
+from typing import get_args
+
+from velado.data.schema import Schema
+from velado.errors import QueryRefused
+from velado.query.domains import decimal_text
+from velado.query.sql import parse
+from velado.query.sql_aggregates import MOST_BINS
+from velado.query.sql_literals import wrong_type
+from velado.query.sql_predicates import all_of, any_of, negated, one_of
+from velado.query.sql_reasons import refused, unknown
+from velado.query.sql_tokens import MOST_CHARACTERS, MOST_TOKENS, too_large
+from velado.query.sql_tree import MOST_DIGITS, MOST_EXPONENT
+from velado.query.values import (
+    Aggregate,
+    AggregateKind,
+    And,
+    Compare,
+    Comparison,
+    In,
+    IsNull,
+    Like,
+    Not,
+    Or,
+    Predicate,
+    Query,
+    Value,
+    leaves,
+)
+
+# Above this a whole number has more digits than two sides and the exponent can write, and counting them would be slow.
+_MOST_BITS = 4 * (2 * MOST_DIGITS + MOST_EXPONENT)
+
+
+def checked(query: object, schema: Schema, table: str) -> Query:
+    """The question that the SQL of *query* asks, in normal form and with its results named, or QueryRefused."""
+    try:
+        plain = _Walk().query(query)
+        for leaf in leaves(plain.where):
+            column = schema.columns.get(leaf.column)
+            values = (
+                (leaf.value,) if isinstance(leaf, Compare) else leaf.values if isinstance(leaf, In) else ()
+            )
+            # In SQL a text is read in the column's format; a value has a type of its own for days.
+            if column is not None and column.kind == "date" and any(isinstance(v, str) for v in values):
+                raise wrong_type(column)
+        found = parse(to_sql(plain), schema, table)
+        same = found.canonical() == plain.canonical()
+    except RecursionError:
+        raise too_large("The query is nested too deeply.") from None
+    if not same:
+        raise unknown("A part of the query")
+    return found
+
+
+def to_sql(query: Query) -> str:
+    """The SQL that asks *query*: names quoted, no bracket more than needed, numbers exact."""
+    items = ", ".join(_item(aggregate) for aggregate in query.aggregates)
+    where = "" if query.where is None else f" WHERE {_condition(query.where)}"
+    keys = f" GROUP BY {', '.join(_name(key) for key in query.keys)}" if query.keys else ""
+    return f"SELECT {items} FROM {_name(query.table)}{where}{keys}"
+
+
+def _item(aggregate: Aggregate) -> str:
+    inside = ["*" if aggregate.column is None else _name(aggregate.column)]
+    inside += [] if aggregate.at is None else [number_text(aggregate.at)]
+    inside += [] if aggregate.bins is None else [str(aggregate.bins)]
+    alias = f" AS {_name(aggregate.alias)}" if aggregate.alias else ""
+    return f"{aggregate.kind.upper()}({', '.join(inside)}){alias}"
+
+
+def _condition(part: Predicate) -> str:
+    match part:
+        case Compare(column, operator, value):
+            return f"{_name(column)} {operator} {_literal(value)}"
+        case In(column, values):
+            return f"{_name(column)} IN ({', '.join(_literal(value) for value in values)})"
+        case Like(column, pattern):
+            return f"{_name(column)} LIKE {_literal(pattern)}"
+        case IsNull(column):
+            return f"{_name(column)} IS NULL"
+        case Not(inner):
+            text = _condition(inner)
+            return f"NOT ({text})" if isinstance(inner, And | Or) else f"NOT {text}"
+        case And(parts):
+            # OR binds less than AND, so it alone needs brackets inside one.
+            written = ((inner, _condition(inner)) for inner in parts)
+            return " AND ".join(f"({text})" if isinstance(inner, Or) else text for inner, text in written)
+        case Or(parts):
+            return " OR ".join(_condition(inner) for inner in parts)
+
+
+def _name(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"'
+
+
+def _literal(value: Value) -> str:
+    if isinstance(value, str):
+        return "'" + value.replace("'", "''") + "'"
+    return f"DATE '{value.isoformat()}'" if isinstance(value, date) else number_text(value)
+
+
+def number_text(value: Fraction) -> str:
+    """A decimal that is exactly *value* and that the reader takes; QueryRefused where there is none."""
+    if max(value.numerator.bit_length(), value.denominator.bit_length()) > _MOST_BITS:
+        raise _no_decimal()
+    digits, places = _decimal(value)
+    # At most MOST_DIGITS on each side of the point, so many after it, and the exponent makes up for the rest.
+    low = max(digits - MOST_DIGITS, places - MOST_EXPONENT)
+    high = min(MOST_DIGITS, places + MOST_EXPONENT)
+    if low > high:
+        raise _no_decimal()
+    exponent = min(max(places, low), high) - places
+    return decimal_text(value / Fraction(10) ** exponent) + (f"e{exponent}" if exponent else "")
+
+
+def _decimal(value: Fraction) -> tuple[int, int]:
+    """How many digits *value* has without zeros at either end, and how many places after the point the last one stands."""
+    left, places = value.denominator, 0
+    while left != 1:
+        common = gcd(left, 10)
+        if common == 1:
+            raise _no_decimal()
+        left, places = left // common, places + 1
+    whole = abs(int(value * 10**places))
+    while whole and whole % 10 == 0:
+        whole, places = whole // 10, places - 1
+    return len(str(whole)), places if whole else 0
+
+
+def _no_decimal() -> QueryRefused:
+    return QueryRefused(
+        "A number of the query is not a plain decimal of moderate size.",
+        f"Numbers are compared exactly; they may have {MOST_DIGITS} digits on each side and an exponent up to {MOST_EXPONENT}.",
+        "Give for example Fraction(12), Fraction('0.5') or Fraction(3, 4).",
+    )
+
+
+def _of_another_type(what: str, wanted: str) -> QueryRefused:
+    return QueryRefused(
+        f"{what} is of another type than a question has there.",
+        "A question that is understood by halves could be answered with too little noise.",
+        f"Give {wanted}, or ask in SQL.",
+    )
+
+
+@dataclass
+class _Walk:
+    """One walk over a value that claims to be a question; *left* parts may still come.
+
+    Parts can be shared, so that a small value in memory is endless when written out: parts are counted as they are met.
+    """
+
+    left: int = MOST_TOKENS
+
+    def query(self, query: object) -> Query:
+        """A plain Query of plain values in normal form."""
+        if not isinstance(query, Query):
+            raise _of_another_type("What is asked", "SQL as text, or a Query")
+        aggregates = tuple(self._aggregate(one) for one in self._parts(query.aggregates, "The aggregates"))
+        if not aggregates:
+            raise QueryRefused(
+                "The query asks for no aggregate.",
+                "Rows and lists of keys are not answers; what is answered is counted, summed or averaged.",
+                "Add for example Aggregate('count').",
+            )
+        keys = tuple(self._text(key, "A key") for key in self._parts(query.keys, "The keys"))
+        where = None if query.where is None else self._predicate(query.where)
+        return Query(self._text(query.table, "The table's name"), aggregates, where, keys)
+
+    def _parts(self, parts: object, what: str) -> tuple[object, ...]:
+        if not isinstance(parts, tuple):
+            raise _of_another_type(what, "a tuple")
+        self._count(len(parts))
+        return parts
+
+    def _count(self, parts: int) -> None:
+        self.left -= parts
+        if self.left < 0:
+            raise too_large(f"The query has more than {MOST_TOKENS:,} words.")
+
+    def _text(self, text: object, what: str) -> str:
+        if not isinstance(text, str):
+            raise _of_another_type(what, "a text")
+        self._count(1)
+        if len(text) > MOST_CHARACTERS:
+            raise too_large(f"The query is longer than {MOST_CHARACTERS:,} characters.")
+        return str(text)
+
+    def _number(self, number: object, what: str) -> Fraction:
+        # Yes and no are numbers to Python; a float is rarely the number that was meant, and some are none at all.
+        if not isinstance(number, Rational) or isinstance(number, bool):
+            raise _of_another_type(what, "a Fraction, for example Fraction('0.1')")
+        return Fraction(int(number.numerator), int(number.denominator))
+
+    def _aggregate(self, given: object) -> Aggregate:
+        if not isinstance(given, Aggregate):
+            raise _of_another_type("An aggregate", "an Aggregate")
+        if given.kind not in get_args(AggregateKind):
+            raise _of_another_type("The kind of an aggregate", f"one of {', '.join(get_args(AggregateKind))}")
+        column = None if given.column is None else self._text(given.column, "The column of an aggregate")
+        if column is None and given.kind != "count":
+            raise QueryRefused(
+                f"The aggregate {given.kind.upper()} names no column of the schema.",
+                "Its bounds and step are read from there.",
+                "Name a declared column.",
+            )
+        if (given.at is not None) != (given.kind == "quantile"):
+            raise _of_another_type("The level of an aggregate", "one to a quantile, and to no other")
+        if (given.bins is not None) != (given.kind == "histogram"):
+            raise _of_another_type("The number of bins", "one to a histogram, and to no other aggregate")
+        at = None if given.at is None else self._number(given.at, "A level")
+        bins = None if given.bins is None else self._number(given.bins, "The number of bins")
+        if bins is not None and (bins.denominator != 1 or not 0 <= bins <= MOST_BINS):
+            raise QueryRefused(
+                f"The bins of HISTOGRAM must be a whole number from 1 to {MOST_BINS:,}.",
+                "Bins are equal parts of the declared bounds, each at least one step wide.",
+                "Choose for example 10.",
+            )
+        alias = self._text(given.alias, "An alias")
+        return Aggregate(given.kind, column, at, None if bins is None else int(bins), alias)
+
+    def _predicate(self, given: object) -> Predicate:
+        self._count(1)
+        match given:
+            case Compare(column, operator, value):
+                if operator not in get_args(Comparison):
+                    raise _of_another_type("A comparison", f"one of {' '.join(get_args(Comparison))}")
+                return Compare(self._text(column, "A column"), operator, self._value(value))
+            case In(column, values):
+                inside = [self._value(value) for value in self._parts(values, "The values of IN")]
+                if not inside:
+                    raise refused(("IN without a list of values", "It tests nothing.", "Name the values."))
+                return one_of(self._text(column, "A column"), inside)
+            case Like(column, pattern):
+                return Like(self._text(column, "A column"), self._text(pattern, "A pattern"))
+            case IsNull(column):
+                return IsNull(self._text(column, "A column"))
+            case Not(part):
+                return negated(self._predicate(part))
+            case And(parts) | Or(parts):
+                tests = [self._predicate(part) for part in self._parts(parts, "The parts of AND or OR")]
+                if not tests:
+                    raise refused(("AND or OR of nothing", "It tests nothing.", "Leave it out."))
+                return all_of(tests) if isinstance(given, And) else any_of(tests)
+        raise _of_another_type("A condition", "Compare, In, Like, IsNull, Not, And or Or")
+
+    def _value(self, value: object) -> Value:
+        self._count(1)
+        if isinstance(value, str):
+            return self._text(value, "A value")
+        if isinstance(value, date) and not isinstance(value, datetime):
+            return date(value.year, value.month, value.day)
+        if isinstance(value, date):
+            raise _of_another_type("A moment", "a date: days are compared as days")
+        number = self._number(value, "A value")
+        # What cannot be written is refused before it is sorted by its text.
+        number_text(number)
+        return number
