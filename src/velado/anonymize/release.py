@@ -19,7 +19,7 @@ from velado.anonymize.methods.base import Method
 from velado.anonymize.methods.parameters import check_parameters
 from velado.anonymize.operations.base import Operation, apply_operations
 from velado.anonymize.population import match_published, population_table
-from velado.anonymize.recoded import Recoded
+from velado.anonymize.recoded import Recoded, refuse_unrounded
 from velado.anonymize.side_doors import SideDoor, find_side_doors, refuse_copies
 from velado.data.encode import EncodedTable, encode
 from velado.data.io import read_table
@@ -209,6 +209,7 @@ def release(
     Groups that fail are suppressed as long as the limit allows; what then still fails raises. *used* are the
     rows the method saw, *present* marks them within *table*.
     """
+    refuse_unrounded(data.columns, recoded)
     limit = goal.suppressible(table.rows)
     frame, checked = _check(used, data, recoded, goal)
     if not checked.holds:

@@ -12,6 +12,7 @@ from velado.data import taxonomy_builders as builders
 from velado.data.encoded import EncodedColumn, EncodedTable
 from velado.data.numbers import parse_and_clamp, parse_numbers
 from velado.data.partition import ValueShape
+from velado.data.rounding import Rounding
 from velado.data.schema import Column
 from velado.data.table import Table
 from velado.data.taxonomy import ROOT_LABEL, Taxonomy, from_paths
@@ -143,6 +144,9 @@ def _encode_numeric(table: Table, column: Column, blank: npt.NDArray[np.bool_]) 
         missing = int(points.size)
         out[blank] = missing
         points = np.append(points, points[-1] + max(high - low, 1.0))
+    rounding = None if column.round is None else Rounding(column.round, column.bounds)
+    if rounding is not None:
+        rounding.check(points, column.name)
     return EncodedColumn(
         column.name,
         out,
@@ -153,6 +157,7 @@ def _encode_numeric(table: Table, column: Column, blank: npt.NDArray[np.bool_]) 
         whole=whole,
         decimal=table.schema.decimal,
         moved=moved,
+        rounding=rounding,
     )
 
 

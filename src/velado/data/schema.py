@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from velado.data.schema_checks import (
+    a_rounding_step,
     a_row_limit,
     a_step,
     a_value_list,
@@ -61,7 +62,8 @@ class Column:
     *bounds* are public limits of a number, used for its domain; *person* marks the column whose equal
     values are one person; *publish* False keeps the column out of the release; *side_door* "accept" signs
     off a column that gives a quasi-identifier away; *clamp* moves values outside the bounds onto them; *weight* is
-    how much a loss in the column counts when a method chooses (not when loss is measured).
+    how much a loss in the column counts when a method chooses (not when loss is measured). *round* is the step
+    whose multiples the published interval ends of a number are.
 
     For queries: *group* marks the column whose equal values move together (a household, a ward), *max_rows* is the
     declared most rows one person or group may count with, *values* the public list of a category's values, and
@@ -84,6 +86,7 @@ class Column:
     max_rows: int | None = None
     values: tuple[str, ...] | None = None
     step: float | None = None
+    round: float | None = None
 
     def __post_init__(self) -> None:
         where = f"[columns.{self.name}]"
@@ -95,6 +98,15 @@ class Column:
                 "A taxonomy has a place for every value; moving some onto a bound first would publish falsehoods.",
                 "Remove clamp, or the taxonomy.",
             )
+        if self.round is not None:
+            a_rounding_step(self.round, f"'round' in {where}")
+            if self.role != "quasi" or self.kind != "numeric" or self.taxonomy is not None:
+                raise SchemaError(
+                    f"{where} has round, but is no plain numeric quasi-identifier.",
+                    "Only the intervals of such a column have ends that can be rounded; its values would leave as they are.",
+                    "Remove round, or declare the column as quasi and numeric, without a taxonomy or an operation that "
+                    "makes categories of it.",
+                )
 
     @property
     def published(self) -> bool:
@@ -114,7 +126,7 @@ class Column:
                 out[name] = value
         if self.group:
             out["group"] = True
-        for name in ("max_rows", "step"):
+        for name in ("max_rows", "step", "round"):
             if getattr(self, name) is not None:
                 out[name] = getattr(self, name)
         if self.values is not None:
@@ -243,6 +255,7 @@ _COLUMN_KEYS = (
     "max_rows",
     "values",
     "step",
+    "round",
 )
 
 
@@ -301,6 +314,8 @@ def _column(name: str, entry: Any) -> Column:
             values[key] = a_value_list(value, what)
         elif key == "step":
             values[key] = a_step(value, what)
+        elif key == "round":
+            values[key] = a_rounding_step(value, what)
         elif key == "taxonomy":
             values[key] = taxonomy_spec(value, name)
     return Column(**values)
