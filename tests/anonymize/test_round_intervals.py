@@ -291,7 +291,7 @@ def test_a_substitution_has_no_ends_to_round_and_is_refused(method) -> None:
     ],
 )
 def test_a_step_that_could_not_be_kept_is_refused_with_its_place(entry) -> None:
-    with pytest.raises(SchemaError, match="columns.age"):
+    with pytest.raises(SchemaError, match=r"columns\.age"):
         Schema.from_dict({"columns": {"age": entry}})
 
 
