@@ -37,6 +37,8 @@ from velado.data.schema import Column, Schema
 from velado.data.table import Table
 from velado.errors import ParameterError, SchemaError, VeladoError
 from velado.measure.measured import measure, measure_files
+from velado.study.report.render_markdown import render_markdown
+from velado.study.run import publish
 from velado.testing.contracts import check_cover, check_population, check_promise
 
 INTERVAL = re.compile(r"\[(-?[\d.]+)\.\.(-?[\d.]+)\]")
@@ -358,3 +360,84 @@ def test_a_flag_that_cannot_be_understood_is_refused_before_anything_is_written(
     assert run([*command, "--round-intervals", flag, "-o", str(out)]) in (2, 3)
     assert not out.exists()
     capsys.readouterr()
+
+
+# what the report says, and what the manifest does not
+def reported(source: Table, schema: Schema, out, language: str = "en", asked=(), method=None) -> str:
+    made = publish(
+        source.frame,
+        schema,
+        method or Mondrian(k=3),
+        asked,
+        out=out,
+        language=language,
+        reports=("html", "md"),
+    )
+    return render_markdown(made.summary)
+
+
+@pytest.mark.parametrize(
+    ("language", "true", "rounded"),
+    [
+        (
+            "en",
+            "Interval ends of weight are true values of somebody in the group",
+            "multiples of a declared step (5 in age)",
+        ),
+        (
+            "pt",
+            "Os extremos dos intervalos de weight são valores verdadeiros de alguém do grupo",
+            "múltiplos de um passo declarado (5 em age)",
+        ),
+    ],
+)
+def test_the_report_says_which_interval_ends_are_true_values(tmp_path, language, true, rounded) -> None:
+    source = people()
+    text = reported(source, source.schema, tmp_path / "one", language)
+    assert text.count(true) == 1 and text.count(rounded) == 1
+    all_rounded = with_columns(source.schema, weight={"round": 2.5})
+    text = reported(source, all_rounded, tmp_path / "two", language)
+    assert true.split(" weight")[0] not in text
+    assert ("2.5 in weight" if language == "en" else "2,5 em weight") in text
+
+
+def test_a_report_on_means_says_nothing_of_interval_ends(tmp_path) -> None:
+    source = people()
+    plain = with_columns(source.schema, age={"round": None})
+    text = reported(source, plain, tmp_path / "means", method=Mondrian(k=3, recoder="mean"))
+    assert "Interval ends" not in text
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda m: m.name)
+@pytest.mark.parametrize("step", [None, 500])
+def test_no_manifest_holds_a_true_value_an_interval_end_or_the_edge_of_a_bin(tmp_path, method, step) -> None:
+    """Seven digits that nothing else in a manifest has by chance: any of them found there was read off the rows."""
+    if method is DAS and step is not None:
+        pytest.skip("DAS publishes means, which have no ends")
+    random = np.random.default_rng(11)
+    values = (7_310_021 + 137 * random.choice(4000, 48, replace=False)).tolist()
+    source = table(
+        {
+            "code": {"role": "quasi", "kind": "numeric"} | ({} if step is None else {"round": step}),
+            "sex": {"role": "quasi"},
+            "illness": {"role": "sensitive"},
+        },
+        {
+            "code": values,
+            "sex": [f"s{n}" for n in random.integers(0, 2, 48)],
+            "illness": [f"ill {n}" for n in random.integers(0, 4, 48)],
+        },
+    )
+    made = publish(
+        source.frame,
+        source.schema,
+        method() if method in (DAS, FixedInterval) else method(k=3),
+        out=tmp_path / "made",
+    )
+    (path,) = made.folder.rglob("manifest.json")
+    text = path.read_text("utf-8")
+    shown = {
+        number for cell in made.release.frame["code"].cast(pl.String) for number in re.findall(r"\d{7}", cell)
+    }
+    assert shown
+    assert not [number for number in {*map(str, values), *shown} if number in text]

@@ -32,8 +32,11 @@ from velado.anonymize.methods import (
 )
 from velado.anonymize.methods.base import Method
 from velado.anonymize.release import anonymize
+from velado.apps.cli.summary import warnings
 from velado.data.schema import Schema
 from velado.errors import GuaranteeNotMet
+from velado.study.report.render_markdown import render_markdown
+from velado.study.run import publish
 
 AGES = (30, 30, 40, 40, 50, 50)
 SCHEMA = Schema.from_dict(
@@ -164,3 +167,31 @@ def test_groups_chosen_by_quasi_identifiers_alone_tell_no_more_than_their_shares
         assert shown is not None
         found, _ = beliefs(shown, method, [])
         assert found == shares(shown)
+
+
+@pytest.mark.parametrize(
+    ("language", "in_report", "on_terminal"),
+    [
+        ("en", "Knowing the method (minimality)", "with the sensitive values in view"),
+        ("pt", "Conhecer o método (minimalidade)", "à vista dos valores sensíveis"),
+    ],
+)
+def test_report_and_terminal_say_so_where_sensitive_values_chose_the_groups(
+    tmp_path, language, in_report, on_terminal
+) -> None:
+    frame = pl.DataFrame(
+        {"age": [str(20 + n) for n in range(12)], "illness": [f"ill {n % 3}" for n in range(12)]}
+    )
+    for name, asked in (("with", [LDiversity(2)]), ("without", [])):
+        made = publish(
+            frame,
+            SCHEMA,
+            Mondrian(k=3),
+            asked,
+            out=tmp_path / f"{language}-{name}",
+            language=language,
+            reports=("md",),
+        )
+        said = " ".join(warnings(made.release, language, "keep"))
+        assert (in_report in render_markdown(made.summary)) is bool(asked)
+        assert (on_terminal in said) is bool(asked)
