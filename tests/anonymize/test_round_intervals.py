@@ -138,9 +138,24 @@ def test_every_method_that_publishes_covers_rounds_and_charges_for_what_it_state
         assert in_process.ncp.by_column[name] == pytest.approx(loss, abs=1e-12)
         assert on_files.ncp.by_column[name] == pytest.approx(loss, abs=1e-12)
     assert in_process.false_cells is not None and in_process.false_cells.cells == 0
-    # Whoever has the schema without the step measures the same: the texts say it all.
+
+
+def test_with_public_bounds_whoever_has_the_schema_without_the_step_measures_the_same() -> None:
+    source = people(bounds=[0, 100])
+    release = anonymize(source, source.schema, Mondrian(k=3))
     plain = Table.of(source.frame, with_columns(source.schema, age={"round": None}))
-    assert measure_files(plain, release.frame, kept=release.kept).ncp == on_files.ncp
+    assert measure_files(plain, release.frame).ncp == measure_files(source, release.frame).ncp
+
+
+def test_the_loss_does_not_give_the_observed_range_away() -> None:
+    """Published widths over the loss give the width of the domain: that is a multiple of the step, too."""
+    source = people(seed=4)
+    release = anonymize(source, source.schema, Mondrian(k=3))
+    widths = [float(high - low) for low, high in map(ends, release.frame["age"])]
+    domain = np.mean(widths) / release.losses["age"]
+    ages = source.frame["age"].cast(pl.Int64)
+    assert ages.max() - ages.min() != pytest.approx(domain)
+    assert domain == pytest.approx(5 * np.ceil(ages.max() / 5) - 5 * np.floor(ages.min() / 5))
 
 
 def with_columns(schema: Schema, **changes) -> Schema:

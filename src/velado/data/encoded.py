@@ -28,7 +28,7 @@ class EncodedColumn:
     """One quasi-identifier as ordered codes.
 
     *codes* has one entry per row, 0..size-1. A numeric column has *points*, the number of each code, and
-    *span*, the width of its domain (declared bounds, else the observed range); a taxonomy column has *tree*.
+    *span*, the width of its domain (declared bounds, else the observed range, rounded outwards where ends are); a taxonomy column has *tree*.
     *missing* is the code of "no value", or -1 when there is none. *moved* marks rows whose number lay outside
     the bounds and was moved onto one: whatever is published for them but `*` is false. With a *rounding* the
     column is published by, and charged for, intervals with rounded ends.
