@@ -58,6 +58,7 @@ def test_the_same_schema_gives_the_same_terms_and_any_change_another_digest(peop
         ("city", {"missing": "suppress"}),
         ("age", {"clamp": True}),
         ("age", {"weight": 2.0}),
+        ("age", {"round": 5.0}),
         ("age", {"side_door": "accept"}),
         ("marker", {"kind": "categorical", "values": ("1", "2")}),
         ("marker", {"bounds": (0.0, 11.0)}),

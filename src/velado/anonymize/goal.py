@@ -54,6 +54,12 @@ class Goal:
 
         return all(isinstance(g, KAnonymity) and g.unit == "row" for g in self.guarantees)
 
+    @property
+    def reads_sensitive(self) -> bool:
+        """True when a guarantee speaks of sensitive values, so that groups are chosen with them in view."""
+        # Promises about sensitive values have a field `column`: one of them, or None for all.
+        return any(hasattr(guarantee, "column") for guarantee in self.guarantees)
+
     def suppressible(self, rows: int) -> int:
         """How many of *rows* rows may be dropped."""
         return int(np.floor(self.suppression * rows + 1e-9))

@@ -13,6 +13,7 @@ import polars as pl
 from velado.data.encode import EncodedColumn
 from velado.data.partition import BoolArray, Partition
 from velado.data.taxonomy import ROOT_LABEL
+from velado.errors import ParameterError
 
 Cell = str | float | None
 
@@ -96,3 +97,14 @@ class Recoded:
 
     def __repr__(self) -> str:
         return f"Recoded(rows={self.kept.size}, suppressed={int((~self.kept).sum())}, columns={len(self.columns)})"
+
+
+def refuse_unrounded(columns: Sequence[EncodedColumn], recoded: Recoded) -> None:
+    """Every column whose interval ends are to be rounded is published as intervals, or a ParameterError says so."""
+    for column, published in zip(columns, recoded.columns, strict=True):
+        if column.rounding is not None and not published.states_cover:
+            raise ParameterError(
+                f"The interval ends of '{column.name}' are to be rounded, but it is published as single numbers.",
+                "A mean, a centroid or a most common value has no ends: it may be somebody's true value as it stands.",
+                "Use a method with the recoder cover (or intervals), or remove 'round' from the column.",
+            )

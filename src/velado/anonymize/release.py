@@ -21,7 +21,7 @@ from velado.anonymize.methods.base import Method
 from velado.anonymize.operations.base import Operation
 from velado.anonymize.population import match_published
 from velado.anonymize.prepare import Prepared
-from velado.anonymize.recoded import Recoded
+from velado.anonymize.recoded import Recoded, refuse_unrounded
 from velado.anonymize.row_order import drawn_order
 from velado.anonymize.side_doors import SideDoor
 from velado.data.encode import EncodedTable
@@ -181,6 +181,7 @@ def release(prepared: Prepared, recoded: Recoded, goal: Goal, method: Method, se
     Groups that fail are suppressed as long as the limit allows; what then still fails raises.
     """
     table = prepared.table
+    refuse_unrounded(prepared.data.columns, recoded)
     limit = goal.suppressible(table.rows)
     frame, checked = _check(prepared, recoded, goal)
     if not checked.holds:

@@ -12,6 +12,7 @@ from velado.data import taxonomy_builders as builders
 from velado.data.encoded import EncodedColumn, EncodedTable
 from velado.data.numbers import parse_and_clamp, parse_numbers
 from velado.data.partition import ValueShape
+from velado.data.rounding import Rounding
 from velado.data.schema import Column
 from velado.data.table import Table
 from velado.data.taxonomy import ROOT_LABEL, Taxonomy, from_paths
@@ -135,7 +136,13 @@ def encode_column(table: Table, column: Column) -> EncodedColumn:
 def _encode_numeric(table: Table, column: Column, blank: npt.NDArray[np.bool_]) -> EncodedColumn:
     numbers, whole, moved = parse_and_clamp(table, column, blank)
     points, codes = np.unique(numbers[~blank], return_inverse=True)
+    rounding = None if column.round is None else Rounding(column.round, column.bounds)
     low, high = column.bounds or (float(points[0]), float(points[-1]))
+    if rounding is not None:
+        rounding.check(points, column.name)
+        if column.bounds is None:
+            # Whoever reads a loss and the published widths can work out the domain: its ends are ends too.
+            low, high = (float(end[0]) for end in rounding.outwards(points[:1], points[-1:]))
     out = np.empty(numbers.size, dtype=np.int32)
     out[~blank] = codes
     missing = -1
@@ -153,6 +160,7 @@ def _encode_numeric(table: Table, column: Column, blank: npt.NDArray[np.bool_]) 
         whole=whole,
         decimal=table.schema.decimal,
         moved=moved,
+        rounding=rounding,
     )
 
 

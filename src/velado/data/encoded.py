@@ -16,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from velado.data.number_text import number_text
-from velado.data.partition import GroupCounts, IntArray, Partition, ValueShape
+from velado.data.partition import FloatArray, GroupCounts, IntArray, Partition, ValueShape
+from velado.data.rounding import Rounding
 from velado.data.taxonomy import ROOT_LABEL, Taxonomy
 
 CellValue = str | None
@@ -27,9 +28,10 @@ class EncodedColumn:
     """One quasi-identifier as ordered codes.
 
     *codes* has one entry per row, 0..size-1. A numeric column has *points*, the number of each code, and
-    *span*, the width of its domain (declared bounds, else the observed range); a taxonomy column has *tree*.
+    *span*, the width of its domain (declared bounds, else the observed range, rounded outwards where ends are); a taxonomy column has *tree*.
     *missing* is the code of "no value", or -1 when there is none. *moved* marks rows whose number lay outside
-    the bounds and was moved onto one: whatever is published for them but `*` is false.
+    the bounds and was moved onto one: whatever is published for them but `*` is false. With a *rounding* the
+    column is published by, and charged for, intervals with rounded ends.
     """
 
     name: str
@@ -43,6 +45,7 @@ class EncodedColumn:
     tree: Taxonomy | None = None
     weight: float = 1.0
     moved: npt.NDArray[np.bool_] | None = None
+    rounding: Rounding | None = None
 
     def __repr__(self) -> str:
         kind = "numeric" if self.tree is None else "taxonomy"
@@ -75,7 +78,7 @@ class EncodedColumn:
     def loss(self, low: IntArray, high: IntArray) -> npt.NDArray[np.float64]:
         """Normalized certainty penalty of publishing the cover of codes *low*..*high*, elementwise.
 
-        Numbers: (highest - lowest value) / domain width. Taxonomies: (leaves under the lowest common
+        Numbers: (highest - lowest value, or upper - lower rounded end) / domain width. Taxonomies: (leaves under the lowest common
         ancestor - 1) / (leaves - 1). A cover that joins a missing value with others loses everything.
         """
         low = np.asarray(low)
@@ -83,7 +86,8 @@ class EncodedColumn:
         if self.tree is not None:
             return self.weight * self.tree.loss(self.tree.common_ancestor(low, high))
         assert self.points is not None
-        width = (self.points[high] - self.points[low]) / (self.span if self.span > 0 else 1.0)
+        lower, upper = self.stated_ends(low, high)
+        width = (upper - lower) / (self.span if self.span > 0 else 1.0)
         if self.missing >= 0:
             width = np.where(high == self.missing, np.where(low == self.missing, 0.0, 1.0), width)
         return np.asarray(self.weight * np.clip(width, 0.0, 1.0), dtype=np.float64)
@@ -101,6 +105,8 @@ class EncodedColumn:
             return out
         # Only the numbers that are shown are written out: a column may have a million distinct ones.
         assert self.points is not None
+        if self.rounding is not None:
+            return self._rounded_label(low, high)
         shown, at = np.unique(np.concatenate((low, high)), return_inverse=True)
         texts = [self._text(code) for code in shown.tolist()]
         result: list[CellValue] = []
@@ -112,6 +118,50 @@ class EncodedColumn:
             else:
                 result.append(f"[{texts[least]}..{texts[most]}]")
         return result
+
+    def stated_ends(self, low: IntArray, high: IntArray) -> tuple[FloatArray, FloatArray]:
+        """The two numbers that the cover of codes *low*..*high* of a numeric column is published with."""
+        assert self.points is not None
+        lower, upper = self.points[np.asarray(low)], self.points[np.asarray(high)]
+        return (lower, upper) if self.rounding is None else self.rounding.outwards(lower, upper)
+
+    def stated(self, low: IntArray, high: IntArray) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        """All codes that the published text of the cover *low*..*high* is true of: more than it, where ends are rounded.
+
+        Covers that are published alike become equal. Unrounded numbers and taxonomies state what they are given.
+        """
+        low, high = np.asarray(low, dtype=np.int32), np.asarray(high, dtype=np.int32)
+        if self.rounding is None or self.points is None:
+            return low, high
+        lower, upper = self.stated_ends(low, high)
+        known = self.points[: self.missing] if self.missing >= 0 else self.points
+        first = np.searchsorted(known, lower, "left").astype(np.int32)
+        last = (np.searchsorted(known, upper, "right") - 1).astype(np.int32)
+        if self.missing >= 0:
+            # `*` states every code, a blank only itself.
+            gone = high == self.missing
+            first = np.where(gone, np.where(low == high, self.missing, 0), first).astype(np.int32)
+            last = np.where(gone, self.missing, last).astype(np.int32)
+        return first, last
+
+    @property
+    def unrounded(self) -> EncodedColumn:
+        """The same column with its true values as interval ends."""
+        return self if self.rounding is None else replace(self, rounding=None)
+
+    def _rounded_label(self, low: IntArray, high: IntArray) -> list[CellValue]:
+        lower, upper = self.stated_ends(low, high)
+        shown, at = np.unique(np.concatenate((lower, upper)), return_inverse=True)
+        # A step may have decimals where the numbers have none.
+        texts = [number_text(number, False, self.decimal) for number in shown.tolist()]
+        out: list[CellValue] = [
+            f"[{texts[least]}..{texts[most]}]"
+            for least, most in zip(at[: lower.size].tolist(), at[lower.size :].tolist(), strict=True)
+        ]
+        if self.missing >= 0:
+            for place in np.flatnonzero(np.asarray(high) == self.missing).tolist():
+                out[place] = None if low[place] == self.missing else ROOT_LABEL
+        return out
 
     def _text(self, code: int) -> CellValue:
         if code == self.missing:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from velado.data.schema_checks import (
+    a_rounding_step,
     a_row_limit,
     a_step,
     a_value_list,
@@ -65,7 +66,8 @@ class Column:
     off a column that gives a quasi-identifier away; *identifier* "accept" signs off a published column that looks like
     an identifier, and *reason* says why, for the manifest and the report; *case* "distinct" tells values apart that
     differ in case only; *clamp* moves values outside the bounds onto them; *weight* is how much a loss in the column
-    counts when a method chooses (not when loss is measured).
+    counts when a method chooses (not when loss is measured). *round* is the step whose multiples the published
+    interval ends of a number are.
 
     For queries: *group* marks the column whose equal values move together (a household, a ward), *max_rows* is the
     declared most rows one person or group may count with, *values* the public list of a category's values, and
@@ -91,6 +93,7 @@ class Column:
     max_rows: int | None = None
     values: tuple[str, ...] | None = None
     step: float | None = None
+    round: float | None = None
 
     def __post_init__(self) -> None:
         where = f"[columns.{self.name}]"
@@ -108,6 +111,15 @@ class Column:
                 "Publishing a column that looks like an identifier is a decision that somebody must answer for.",
                 'Add for example reason = "numbers of rooms, not of people".',
             )
+        if self.round is not None:
+            a_rounding_step(self.round, f"'round' in {where}")
+            if self.role != "quasi" or self.kind != "numeric" or self.taxonomy is not None:
+                raise SchemaError(
+                    f"{where} has round, but is no plain numeric quasi-identifier.",
+                    "Only the intervals of such a column have ends that can be rounded; its values would leave as they are.",
+                    "Remove round, or declare the column as quasi and numeric, without a taxonomy or an operation that "
+                    "makes categories of it.",
+                )
 
     @property
     def published(self) -> bool:
@@ -127,7 +139,7 @@ class Column:
                 out[name] = value
         if self.group:
             out["group"] = True
-        for name in ("max_rows", "step"):
+        for name in ("max_rows", "step", "round"):
             if getattr(self, name) is not None:
                 out[name] = getattr(self, name)
         if self.values is not None:
@@ -271,6 +283,7 @@ _COLUMN_KEYS = (
     "max_rows",
     "values",
     "step",
+    "round",
 )
 
 
@@ -335,6 +348,8 @@ def _column(name: str, entry: Any) -> Column:
             values[key] = a_value_list(value, what)
         elif key == "step":
             values[key] = a_step(value, what)
+        elif key == "round":
+            values[key] = a_rounding_step(value, what)
         elif key == "taxonomy":
             values[key] = taxonomy_spec(value, name)
     return Column(**values)

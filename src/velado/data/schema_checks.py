@@ -97,6 +97,18 @@ def a_step(value: Any, what: str) -> float:
     return float(value)
 
 
+def a_rounding_step(value: Any, what: str) -> float:
+    """A number from 0.000001 to 10^12 with at most six decimals."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not 1e-6 <= value <= 1e12 or float(value) != round(float(value), 6):
+        raise SchemaError(
+            f"{what} must be a number above 0 with at most six decimals.",
+            "Published interval ends are its multiples.",
+            "Write for example round = 5.",
+        )
+    return float(value)
+
+
 def rising_bounds(value: Any, what: str) -> tuple[float, float]:
     """Two finite numbers, the first below the second."""
     good = (

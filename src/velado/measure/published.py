@@ -6,7 +6,7 @@ or a blank becomes the range of codes of the *original* encoded column that it s
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
@@ -151,6 +151,8 @@ def read_published(
     and they are not. *data* is the encoded original where the caller has it. O(rows) and one parse per distinct text.
     """
     data = encode(table) if data is None else data
+    # What was published is read from its texts, whatever rounding the schema asks of a release.
+    data = replace(data, columns=tuple(column.unrounded for column in data.columns))
     names = [column.name for column in data.columns]
     absent = [name for name in names if name not in frame.columns]
     if absent:

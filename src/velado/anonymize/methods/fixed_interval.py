@@ -78,8 +78,9 @@ class FixedInterval:
             bins = _interval_bins(column, self.bins, paper)
             codes = bins.of_code[column.codes]
             if self.publish == "interval" and not paper:
-                labels: tuple[Cell, ...] = tuple(column.label(bins.low, bins.high))
-                published.append(PublishedColumn(column.name, codes, labels, bins.low, bins.high))
+                low, high = column.stated(bins.low, bins.high)
+                labels: tuple[Cell, ...] = tuple(column.label(low, high))
+                published.append(PublishedColumn(column.name, codes, labels, low, high))
                 continue
             cells = mean_cells(column, bins, "keep", exact=paper)
             if paper:

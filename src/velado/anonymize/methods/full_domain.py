@@ -127,7 +127,7 @@ class FullDomain:
         kept, group = lattice.kept(lattice.count(found.node))
         published = []
         for column, levels, level in zip(data.columns, lattice.levels, found.node, strict=True):
-            low, high = levels.low[level], levels.high[level]
+            low, high = column.stated(levels.low[level], levels.high[level])
             values = tuple(column.label(low, high))
             published.append(
                 PublishedColumn(column.name, levels.group[level][column.codes], values, low, high)

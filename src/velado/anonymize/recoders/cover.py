@@ -15,7 +15,10 @@ from velado.data.partition import Partition, group_by_codes
 
 @dataclass(frozen=True)
 class Cover:
-    """Each group is published as the narrowest statement that is true of all its members. O(n) per column."""
+    """Each group is published as the narrowest statement that is true of all its members. O(n) per column.
+
+    Where the schema declares ``round``, as the narrowest interval between multiples of that step.
+    """
 
     name: ClassVar[str] = "cover"
     states_cover: ClassVar[bool] = True
@@ -32,6 +35,8 @@ class Cover:
                 # Two covers with the same ancestor are one published value.
                 node = column.tree.common_ancestor(low, high)
                 low, high = column.tree.first[node], column.tree.last[node]
+            elif low.size:
+                low, high = column.stated(low, high)
             if not low.size:
                 out.append(
                     PublishedColumn(

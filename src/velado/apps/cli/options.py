@@ -87,6 +87,15 @@ Formulas = Annotated[
         help="Cells a spreadsheet would run: keep (and warn), escape with an apostrophe, or refuse.",
     ),
 ]
+RoundIntervals = Annotated[
+    str | None,
+    typer.Option(
+        "--round-intervals",
+        metavar="COLUMN=STEP,...",
+        help="Publish interval ends of these columns as multiples of a step, e.g. age=5,weight=10.",
+        show_default=False,
+    ),
+]
 Reports = Annotated[
     str, typer.Option("--report", metavar="LIST", help="Report formats, comma-separated: html, md, json.")
 ]
@@ -145,6 +154,25 @@ def several_of(value: str, choices: Sequence[str], flag: str) -> tuple[str, ...]
     """The comma-separated words of *value*, each among *choices*, each once."""
     words = [word.strip() for word in value.split(",") if word.strip()]
     return tuple(dict.fromkeys(one_of(word, choices, flag) for word in words))
+
+
+def rounding_steps(value: str | None) -> dict[str, float]:
+    """The step of each column that `--round-intervals` names."""
+    steps: dict[str, float] = {}
+    for part in (value or "").split(",") if value is not None else ():
+        name, equals, number = part.rpartition("=")
+        try:
+            step = float(number)
+        except ValueError:
+            step = float("nan")
+        if not equals or not name.strip() or not step > 0 or name.strip() in steps:
+            raise ParameterError(
+                "--round-intervals does not read as column=step, each column once.",
+                "It names the columns whose interval ends become multiples of a step above 0.",
+                "Write for example --round-intervals age=5,weight=0.5.",
+            )
+        steps[name.strip()] = step
+    return steps
 
 
 def language(lang: str | None) -> str:

@@ -42,11 +42,13 @@ def published(done: Published, lang: str, as_json: bool, quiet: bool, formulas: 
 
 
 def warnings(release: Release, lang: str, formulas: str) -> list[str]:
-    """What the steward should look at, without any cell: the release's own warnings, side doors, formulas."""
+    """What the steward should look at, without any cell: the release's own warnings, side doors, minimality, formulas."""
     from velado.data.folders import count_formulas
 
     out = list(release.warnings)
     out += [_door(door, lang) for door in release.side_doors if not door.accepted]
+    if release.goal.reads_sensitive:
+        out.append(say(lang, "minimality"))
     count = count_formulas(release.frame) if formulas == "keep" else 0
     if count:
         out.append(say(lang, "formulas", count=number(count, lang)))

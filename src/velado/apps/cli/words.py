@@ -69,6 +69,10 @@ _EN = {
     "line_report": "For you alone: {path}",
     "none": "none",
     "roles_inferred": "No schema was given: the roles below were inferred. Review them; they are saved in {path}.",
+    "minimality": (
+        "Groups were chosen with the sensitive values in view: who knows the method may infer more than the "
+        "promise says (minimality)."
+    ),
     "formulas": (
         "{count} cell(s) begin like a spreadsheet formula and were kept; --formulas escape puts an apostrophe "
         "before them."
@@ -205,6 +209,10 @@ _PT = {
     "line_report": "Só para você: {path}",
     "none": "nenhuma",
     "roles_inferred": "Nenhum esquema foi dado: os papéis abaixo foram inferidos. Revise-os; estão salvos em {path}.",
+    "minimality": (
+        "Os grupos foram escolhidos à vista dos valores sensíveis: quem conhece o método pode inferir mais do que a "
+        "promessa diz (minimalidade)."
+    ),
     "formulas": (
         "{count} célula(s) começam como fórmula de planilha e foram mantidas; --formulas escape põe um apóstrofo "
         "antes delas."

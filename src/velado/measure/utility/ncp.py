@@ -200,7 +200,7 @@ def _gok(column: EncodedColumn, classes: Partition) -> npt.NDArray[np.float64]:
     mean = np.repeat(np.add.reduceat(values, starts) / classes.sizes, classes.sizes)
     spread = np.sqrt(np.add.reduceat((values - mean) ** 2, starts) / classes.sizes)
     least, most = classes.least_and_greatest(column.codes)
-    width = column.loss(least, most) * (column.span / (high - low))
+    width = column.unrounded.loss(least, most) * (column.span / (high - low))
     return np.asarray(width * spread / deviation, dtype=np.float64)
 
 

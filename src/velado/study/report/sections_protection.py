@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from velado.study.report.blocks import Section, chart, items, section, table, text
+from velado.study.report.notes import few_digits
 from velado.study.report.phrases import (
     attacker,
     blank_reading,
@@ -42,6 +43,15 @@ def promise_section(facts: Facts, say: Words) -> Section:
         blocks.append(text(say("promise_how", columns=say.listed(facts["quasi"]))))
     else:
         blocks.append(text(say("promise_none", smallest=facts["class_sizes"]["smallest"])))
+    ends = facts["interval_ends"]
+    if ends["true"]:
+        blocks.append(text(say("ends_true", columns=say.listed(ends["true"]))))
+    if ends["rounded"]:
+        steps = [
+            say("ends_step", step=few_digits(step, say), column=name)
+            for name, step in ends["rounded"].items()
+        ]
+        blocks.append(text(say("ends_rounded", columns=say.listed(steps))))
     return section("promise", say("promise_title"), blocks)
 
 
@@ -162,5 +172,7 @@ def limits_section(facts: Facts, say: Words) -> Section:
     limits.append(say("limit_skew"))
     if "k-anonymity" in found and found["k-anonymity"]["unit"] == "rows":
         limits.append(say("limit_rows"))
+    if facts["sensitive_in_view"]:
+        limits.append(say("limit_minimality"))
     limits += [say("limit_twice"), say("limit_other"), say("limit_membership"), say("limit_law")]
     return section("limits", say("limits_title"), [text(say("limits_intro")), items(limits)])

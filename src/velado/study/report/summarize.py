@@ -11,9 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from velado.anonymize.operations import Perturb
 from velado.anonymize.release import Release
 from velado.anonymize.side_doors import promise_with_side_doors
 from velado.data.table import Table
+from velado.data.taxonomy import ROOT_LABEL
 from velado.measure.measured import Exposure, Scores
 from velado.study.recipe import Recipe
 from velado.study.report.explain import row_losses
@@ -88,6 +90,8 @@ def facts(
             "source": release.method.source,
         },
         "promise": {"type": release.promise, "verdicts": [v.to_dict() for v in release.verdicts]},
+        "interval_ends": interval_ends(release),
+        "sensitive_in_view": release.goal.reads_sensitive,
         "risk": _risk(scores),
         "loss": _loss(release, scores),
         "why": _why(release, others),
@@ -106,6 +110,21 @@ def facts(
         "how": described["how"],
         "measures": measured,
     }
+
+
+def interval_ends(release: Release) -> dict[str, Any]:
+    """Number columns whose published ends are values read off the rows, and the step of those whose ends are rounded."""
+    noisy = {operation.column for operation in release.operations if isinstance(operation, Perturb)}
+    true, rounded = [], {}
+    for column, published in zip(release.data.columns, release.recoded.columns, strict=True):
+        says = any(value is not None and value != ROOT_LABEL for value in published.values)
+        if not column.is_numeric or not published.states_cover or not says:
+            continue
+        if column.rounding is not None:
+            rounded[column.name] = column.rounding.step
+        elif column.name not in noisy:  # perturbed numbers are nobody's
+            true.append(column.name)
+    return {"true": true, "rounded": rounded}
 
 
 def _risk(scores: Scores) -> dict[str, Any]:

@@ -64,6 +64,11 @@ ENGLISH = {
     "verdict_k_rows": "k-anonymity with k = {k}, counted in rows: the smallest group holds {found} rows.",
     "verdict_l": "l-diversity with l = {l} in {column}: the least diverse group holds {found} distinct values.",
     "verdict_other": "{guarantee}: {needed} {unit} needed, the weakest group has {found}.",
+    "ends_true": "Interval ends of {columns} are true values of somebody in the group; round = STEP in the schema "
+    "(--round-intervals COLUMN=STEP) hides them.",
+    "ends_rounded": "Interval ends are multiples of a declared step ({columns}), moved outwards: they are not read off "
+    "single rows.",
+    "ends_step": "{step} in {column}",
     # risk
     "risk_title": "Risk before and after",
     "risk_intro": "The risk is the chance that an attacker who knows the quasi-identifiers points at the right one.",
@@ -246,6 +251,8 @@ ENGLISH = {
     "limit_rows": "A person with several rows: the promise counts rows, so a group may hold fewer people than rows.",
     "limit_twice": "Combining this release with another one of the same people, made earlier or later or by somebody else.",
     "limit_other": "What stands in columns that were published as they are, such as free text, dates and exact amounts.",
+    "limit_minimality": "Knowing the method (minimality): groups were chosen with the sensitive values in view, so who knows "
+    "the method may infer more than the promise says.",
     "limit_membership": "Finding out that somebody is in the table at all.",
     "limit_law": "Meeting a law: whether a table counts as anonymous is a decision of people, for which this report is "
     "evidence.",

@@ -66,6 +66,11 @@ PORTUGUESE = {
     "verdict_k_rows": "k-anonimato com k = {k}, contado em linhas: o menor grupo tem {found} linhas.",
     "verdict_l": "l-diversidade com l = {l} em {column}: o grupo menos diverso tem {found} valores distintos.",
     "verdict_other": "{guarantee}: {needed} {unit} exigidos, o grupo mais fraco tem {found}.",
+    "ends_true": "Os extremos dos intervalos de {columns} são valores verdadeiros de alguém do grupo; round = PASSO no "
+    "esquema (--round-intervals COLUNA=PASSO) os esconde.",
+    "ends_rounded": "Os extremos dos intervalos são múltiplos de um passo declarado ({columns}), movidos para fora: não são "
+    "lidos de linhas individuais.",
+    "ends_step": "{step} em {column}",
     # risk
     "risk_title": "Risco antes e depois",
     "risk_intro": "O risco é a chance de um atacante que conhece os quase-identificadores apontar o alvo certo.",
@@ -253,6 +258,8 @@ PORTUGUESE = {
     "limit_rows": "Uma pessoa com várias linhas: a promessa conta linhas; um grupo pode ter menos pessoas que linhas.",
     "limit_twice": "Combinar esta publicação com outra das mesmas pessoas, feita antes, depois ou por outros.",
     "limit_other": "O que está em colunas publicadas como são: texto livre, datas, valores exatos.",
+    "limit_minimality": "Conhecer o método (minimalidade): os grupos foram escolhidos à vista dos valores sensíveis; quem "
+    "conhece o método pode inferir mais do que a promessa diz.",
     "limit_membership": "Descobrir que alguém está na tabela.",
     "limit_law": "Cumprir uma lei: se uma tabela conta como anônima é decisão de pessoas, para a qual este relatório é "
     "evidência.",

@@ -52,6 +52,7 @@ def anonymize(
     keep_order: flags.KeepOrder = False,
     per: flags.Per = None,
     undeclared: flags.Undeclared = "refuse",
+    round_intervals: flags.RoundIntervals = None,
     encoding: flags.Encoding = None,
     format: flags.Format = "csv",
     formulas: flags.Formulas = "keep",
@@ -87,6 +88,7 @@ def anonymize(
         propose(file, encoding, tongue, quiet or as_json)
     with waiting(tongue, quiet or as_json) as progress:
         from velado.anonymize.methods import method_named
+        from velado.data.rounding import with_rounding
         from velado.study.run import publish
 
         chosen = method_named(method)
@@ -102,6 +104,7 @@ def anonymize(
             settings["schema_folder"] = schema.parent
         if encoding is not None:
             meaning = replace(meaning, encoding=encoding)
+        meaning = with_rounding(meaning, flags.rounding_steps(round_intervals))
         published = publish(
             source,
             meaning,
