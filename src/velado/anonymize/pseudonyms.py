@@ -23,7 +23,7 @@ from velado.data.schema import Schema
 from velado.data.table import Table
 from velado.errors import ParameterError, SchemaError, TableError
 
-Normalize = Literal["trim", "digits", "cpf", "exact"]
+Normalize = Literal["normal", "trim", "digits", "cpf", "exact"]
 NORMALIZE: tuple[str, ...] = get_args(Normalize)
 
 LENGTH = 16
