@@ -49,7 +49,7 @@ def tidy_texts(texts: pl.Series) -> pl.Series:
         tidied = tidied.str.replace_all(UNSEEN, "").str.normalize("NFKC")
     tidied = tidied.str.replace_all(UNSEEN, "").str.replace_all(_BLANKS, " ").str.strip_chars(" ")
     tidied = tidied.str.replace(r"^\x{2212}", "-")  # the minus of typesetters
-    return texts.scatter(odd.arg_true(), tidied)
+    return texts.clone().scatter(odd.arg_true(), tidied)
 
 
 def normal_texts(
@@ -63,7 +63,7 @@ def normal_texts(
         out = out.str.to_lowercase().str.to_uppercase()
         wide = out.str.contains(r"[^\x00-\x7F]").fill_null(False)
         if wide.any():
-            out = out.scatter(wide.arg_true(), out.filter(wide).str.normalize("NFKC"))
+            out = out.clone().scatter(wide.arg_true(), out.filter(wide).str.normalize("NFKC"))
     return _numbers_as_numbers(out, decimal, exponents)
 
 
@@ -80,7 +80,7 @@ def _replaced(texts: pl.Series, pattern: str, change: Callable[[pl.Series], pl.S
     found = texts.str.contains(pattern).fill_null(False)
     if not found.any():
         return texts
-    return texts.scatter(found.arg_true(), change(texts.filter(found)))
+    return texts.clone().scatter(found.arg_true(), change(texts.filter(found)))
 
 
 def _written_out(numbers: pl.Series) -> pl.Series:
