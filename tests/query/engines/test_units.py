@@ -10,7 +10,7 @@ import pytest
 
 from velado.data.schema import Column, Schema
 from velado.data.table import Table
-from velado.errors import TableError
+from velado.errors import EngineError, TableError
 from velado.query.engines import engine_for_file, engine_for_postgres, engine_for_table, fingerprint
 from velado.query.needs import Engine, Rows
 from velado.query.unit import Unit
@@ -115,6 +115,20 @@ def test_postgres_has_the_same_units(postgres_url: str, kind, stored, cells, exp
         with server.cursor() as cursor:
             cursor.executemany("INSERT INTO units VALUES (%s, 'a')", [(cell,) for cell in cells])
         assert units(engine_for_postgres(postgres_url, "units", schema(kind), ONE)) == expected
+
+
+def test_postgres_refuses_units_it_would_split(postgres_url: str) -> None:
+    with psycopg.connect(postgres_url, autocommit=True) as server:
+        if server.execute("SELECT upper('\u00df')").fetchone() == ("SS",):
+            pytest.skip("this server's locale knows full case")
+        for cells in (["stra\u00dfe", "STRASSE"], ["\u1e9e", "\u00df", "\u00dfx"]):
+            server.execute("DROP TABLE IF EXISTS split; CREATE TABLE split (home text, x text)")
+            with server.cursor() as cursor:
+                cursor.executemany("INSERT INTO split VALUES (%s, 'a')", [(cell,) for cell in cells])
+            with pytest.raises(EngineError, match="mean one unit"):
+                engine_for_postgres(postgres_url, "split", schema("text"), ONE)
+        server.execute("DELETE FROM split WHERE home <> '\u00dfx'")
+        assert units(engine_for_postgres(postgres_url, "split", schema("text"), ONE)) == 1
 
 
 def test_postgres_keeps_units_together_that_its_own_collation_calls_equal(postgres_url: str) -> None:
