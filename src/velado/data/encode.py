@@ -10,7 +10,7 @@ import polars as pl
 
 from velado.data import taxonomy_builders as builders
 from velado.data.encoded import EncodedColumn, EncodedTable
-from velado.data.normal import Spellings, normal_of, spellings, value_codes
+from velado.data.normal import Spellings, case_of, normal_of, spellings, value_codes
 from velado.data.numbers import parse_and_clamp, parse_numbers
 from velado.data.partition import ValueShape
 from velado.data.schema import Column
@@ -201,7 +201,15 @@ def _encode_tree(table: Table, column: Column, blank: npt.NDArray[np.bool_]) -> 
         out = coded.fill_null(missing).to_numpy().astype(np.int32)
     else:
         out = np.full(table.rows, missing, dtype=np.int32)
-    return EncodedColumn(column.name, out, tree.leaves, missing, tree=tree)
+    return EncodedColumn(
+        column.name,
+        out,
+        tree.leaves,
+        missing,
+        decimal=table.schema.decimal,
+        tree=tree,
+        case=case_of(column),
+    )
 
 
 def _has_star(found: Spellings) -> bool:

@@ -29,7 +29,8 @@ class EncodedColumn:
     *codes* has one entry per row, 0..size-1. A numeric column has *points*, the number of each code, and
     *span*, the width of its domain (declared bounds, else the observed range); a taxonomy column has *tree*.
     *missing* is the code of "no value", or -1 when there is none. *moved* marks rows whose number lay outside
-    the bounds and was moved onto one: whatever is published for them but `*` is false.
+    the bounds and was moved onto one: whatever is published for them but `*` is false. *case* says whether the case of letters
+    tells labels apart when texts are read.
     """
 
     name: str
@@ -43,6 +44,7 @@ class EncodedColumn:
     tree: Taxonomy | None = None
     weight: float = 1.0
     moved: npt.NDArray[np.bool_] | None = None
+    case: str = "same"
 
     def __repr__(self) -> str:
         kind = "numeric" if self.tree is None else "taxonomy"

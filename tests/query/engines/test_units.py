@@ -121,12 +121,12 @@ def test_postgres_refuses_units_it_would_split(postgres_url: str) -> None:
     with psycopg.connect(postgres_url, autocommit=True) as server:
         if server.execute("SELECT upper('\u00df')").fetchone() == ("SS",):
             pytest.skip("this server's locale knows full case")
-        for cells in (["stra\u00dfe", "STRASSE"], ["\u1e9e", "\u00df", "\u00dfx"]):
-            server.execute("DROP TABLE IF EXISTS split; CREATE TABLE split (home text, x text)")
-            with server.cursor() as cursor:
-                cursor.executemany("INSERT INTO split VALUES (%s, 'a')", [(cell,) for cell in cells])
-            with pytest.raises(EngineError, match="mean one unit"):
-                engine_for_postgres(postgres_url, "split", schema("text"), ONE)
+        server.execute("DROP TABLE IF EXISTS split; CREATE TABLE split (home text, x text)")
+        with server.cursor() as cursor:
+            cells = ["stra\u00dfe", "STRASSE", "\u00dfx"]
+            cursor.executemany("INSERT INTO split VALUES (%s, 'a')", [(cell,) for cell in cells])
+        with pytest.raises(EngineError, match="mean one unit"):
+            engine_for_postgres(postgres_url, "split", schema("text"), ONE)
         server.execute("DELETE FROM split WHERE home <> '\u00dfx'")
         assert units(engine_for_postgres(postgres_url, "split", schema("text"), ONE)) == 1
 
