@@ -64,6 +64,8 @@ def test_the_same_person_has_one_pseudonym_in_every_file_of_a_project():
         (["012.345.678-90", "1234567890"], "cpf"),
         (["000.000.000-00", "00000000000"], "digits"),
         (["José ", "Jose\u0301"], "trim"),
+        (["P1", " p1", "Ｐ1", "P\u200b1\u00a0"], "normal"),
+        (["7", "07", "7.0", "+7", " 7 "], "normal"),
     ],
 )
 def test_spellings_of_one_identifier_are_one(spellings, way):
@@ -71,7 +73,7 @@ def test_spellings_of_one_identifier_are_one(spellings, way):
     assert both.frame["cpf"].n_unique() == 1
     assert sorted(mapping["original"].to_list()) == sorted(spellings)
     exact, _ = pseudonymize(table(spellings), ["cpf"], KEY, normalize="exact")
-    assert exact.frame["cpf"].n_unique() == 2
+    assert exact.frame["cpf"].n_unique() == len(spellings)
 
 
 def test_other_keys_and_other_projects_have_other_pseudonyms():
@@ -99,7 +101,7 @@ def test_a_pseudonym_cannot_be_computed_without_the_key():
 def test_blanks_stay_blank_and_other_columns_stay_as_they_were():
     before = table(["a", "", None, "NA", "   ", "a"])
     after, mapping = pseudonymize(before, ["cpf"], KEY)
-    name = expected("a")
+    name = expected("A")  # the normal form does not tell case
     assert after.frame["cpf"].to_list() == [name, "", None, "NA", None, name]
     assert after.frame["age"].equals(before.frame["age"])
     assert after.is_missing("cpf").to_list() == [False, True, True, True, True, False]

@@ -15,6 +15,7 @@ from velado.anonymize.guarantees.k_anonymity import KAnonymity
 from velado.anonymize.methods.base import Method, repair
 from velado.anonymize.side_doors import SideDoor, find_side_doors
 from velado.data.encode import EncodedColumn, EncodedTable, encode, text_codes
+from velado.data.normal import person_texts
 from velado.data.partition import GroupCounts, Partition, ValueCounts, ValueShape
 from velado.data.schema import Schema
 from velado.data.table import Table
@@ -84,17 +85,14 @@ def gather(tables: Mapping[str, Table]) -> tuple[tuple[Member, ...], int, int]:
 
     People with a blank where a schema says `missing = "suppress"` leave all tables.
     """
-    texts = []
-    for name, table in tables.items():
-        assert table.schema.person is not None
-        column = table.text(table.schema.person.name)
+    texts = person_texts(list(tables.values()))
+    for name, column in zip(tables, texts, strict=True):
         if column.null_count():
             raise TableError(
                 f"The person column of '{name}' is blank in {column.null_count()} row(s).",
                 "Whose rows they are is not known, so their people could not be counted.",
                 "Fill the column, or take these rows out.",
             )
-        texts.append(column)
     codes, size = text_codes(pl.concat(texts, rechunk=True))
     people = np.split(codes - 1, np.cumsum([len(column) for column in texts])[:-1])
     blank = np.zeros(size - 1, dtype=bool)
@@ -267,17 +265,17 @@ def side_doors(tables: Mapping[str, Table]) -> tuple[SideDoor, ...]:
 
 def _side_by_side(name: str, table: Table, other_name: str, other: Table) -> Table | None:
     """The published columns of *table* that are no quasi-identifiers beside those of *other* that are."""
-    assert table.schema.person is not None and other.schema.person is not None
     telling = [c for c in table.schema.columns.values() if c.published and c.role != "quasi"]
     told = list(other.schema.quasi)
     if not telling or not told:
         return None
+    mine, theirs = person_texts([table, other])
     left = pl.DataFrame(
-        [table.text(table.schema.person.name).alias("\0")]
+        [mine.alias("\0")]
         + [table.text(c.name).alias(f"{name}.{c.name}") for c in telling]
     )
     right = pl.DataFrame(
-        [other.text(other.schema.person.name).alias("\0")]
+        [theirs.alias("\0")]
         + [other.text(c.name).alias(f"{other_name}.{c.name}") for c in told]
     ).unique(subset="\0", keep="first", maintain_order=True)
     frame = left.join(right, on="\0", how="inner", maintain_order="left").drop("\0")

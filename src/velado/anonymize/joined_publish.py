@@ -19,6 +19,7 @@ from velado.anonymize.recoded import Recoded
 from velado.anonymize.recoders.cover import Cover
 from velado.anonymize.release import published_frame
 from velado.data.keys import Key
+from velado.data.normal import person_texts
 from velado.data.partition import GroupCounts, Partition
 from velado.errors import GuaranteeNotMet
 
@@ -63,9 +64,10 @@ def names_of(members: Sequence[Member], people: int, key: Key | None, namespace:
     if key is None:
         return None
     texts: npt.NDArray[np.object_] = np.empty(people, dtype=object)
-    for member in members:
-        assert member.table.schema.person is not None
-        texts[member.person] = member.table.text(member.table.schema.person.name).to_numpy()
+    # By the normal form, as pseudonymize does: however a table spells a person, the pseudonym is the same.
+    spelled = person_texts([member.table for member in members])
+    for member, own in zip(members, spelled, strict=True):
+        texts[member.person] = own.to_numpy()
     return pl.Series(PSEUDONYM, pseudonyms_of(texts.tolist(), key, namespace), dtype=pl.String)
 
 

@@ -19,11 +19,12 @@ import numpy as np
 import polars as pl
 
 from velado.data.keys import Key
+from velado.data.normal import normal_of
 from velado.data.schema import Schema
 from velado.data.table import Table
 from velado.errors import ParameterError, SchemaError, TableError
 
-Normalize = Literal["trim", "digits", "cpf", "exact"]
+Normalize = Literal["normal", "trim", "digits", "cpf", "exact"]
 NORMALIZE: tuple[str, ...] = get_args(Normalize)
 
 LENGTH = 16
@@ -58,12 +59,13 @@ def pseudonymize(
     key: Key,
     *,
     namespace: str = DEFAULT_NAMESPACE,
-    normalize: Normalize | Mapping[str, Normalize] = "trim",
+    normalize: Normalize | Mapping[str, Normalize] = "normal",
 ) -> tuple[Table, pl.DataFrame]:
     """The table with every value of *columns* replaced by its pseudonym, and the mapping that undoes it.
 
-    *normalize* says when two spellings are one value: "trim" (white space around it and the way accents are
-    coded do not count), "digits" (only digits count), "cpf" (digits, padded with zeros to eleven), "exact"; for
+    *normalize* says when two spellings are one value: "normal" (the normal form by which velado counts people:
+    `P1`, ` p1 ` are one, `7`, `07`, `7.0` too), "trim" (white space around it and the way accents are coded do not
+    count), "digits" (only digits count), "cpf" (digits, padded with zeros to eleven), "exact"; for
     all columns or by name. Blanks stay as they are. Roles stay as the schema has them: an identifier is still
     one, and a release drops it until you decide otherwise.
 
@@ -77,7 +79,11 @@ def pseudonymize(
     for name in columns:
         texts = _texts(table, name)
         values = texts.drop_nulls().unique().sort()
-        normal = _normalized(values, name, ways[name])
+        normal = (
+            _as_counted(table, name, values)
+            if ways[name] == "normal"
+            else _normalized(values, name, ways[name])
+        )
         kept = normal.is_not_null()
         values, normal = values.filter(kept), normal.filter(kept)
         distinct = normal.unique().sort()
@@ -105,7 +111,7 @@ def pseudonymize(
 
 
 def _ways(columns: Sequence[str], normalize: Normalize | Mapping[str, Normalize]) -> dict[str, str]:
-    ways: dict[str, str] = dict.fromkeys(columns, "trim")
+    ways: dict[str, str] = dict.fromkeys(columns, "normal")
     if isinstance(normalize, str):
         ways = dict.fromkeys(columns, normalize)
     else:
@@ -159,6 +165,12 @@ def _texts(table: Table, name: str) -> pl.Series:
         series = series.fill_nan(None).cast(pl.Int64).cast(pl.String)
         return series.set(table.is_missing(name), None)
     return table.text(name)
+
+
+def _as_counted(table: Table, name: str, values: pl.Series) -> pl.Series:
+    """The normal form by which people are counted; null where nothing is left of a text."""
+    normal = normal_of(table, table.schema.columns[name], values)
+    return normal.set(normal == "", None)
 
 
 def _normalized(values: pl.Series, name: str, way: str) -> pl.Series:

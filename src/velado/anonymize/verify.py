@@ -18,7 +18,8 @@ from velado.anonymize.guarantees.k_map import KMap
 from velado.anonymize.originals import find_originals
 from velado.anonymize.population import population_table, read_plain
 from velado.anonymize.side_doors import SideDoor, find_side_doors, promise_with_side_doors
-from velado.data.encode import encode, sensitive_shapes, text_codes
+from velado.data.encode import encode, sensitive_values
+from velado.data.normal import value_codes
 from velado.data.partition import Partition
 from velado.data.published_text import read_texts
 from velado.data.schema import Schema
@@ -132,14 +133,13 @@ def verify(
     known = schema.with_columns(column for column in schema.columns.values() if column.name in present)
     table = Table.of(raw.frame, known, raw.source, raw.fingerprint, undeclared, raw.separator)
     person = known.person
-    people = None if person is None else text_codes(table.text(person.name))[0]
-    sensitive = {column.name: text_codes(table.text(column.name)) for column in known.sensitive}
+    people = None if person is None else value_codes(table, person)[0]
+    sensitive, shapes = sensitive_values(table)
     quasi = [column.name for column in known.quasi]
     counted = tuple(
         KAnonymity(g.k, "person" if people is not None else "row") if isinstance(g, KAnonymity) else g
         for g in guarantees
     )
-    shapes = sensitive_shapes(table)
     matching = None if population is None else _matching(table, population_table(population, known))
     checked = check_published(table.frame, quasi, counted, people, sensitive, None, shapes, matching)
     found = find_side_doors(table)

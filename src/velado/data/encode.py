@@ -10,6 +10,7 @@ import polars as pl
 
 from velado.data import taxonomy_builders as builders
 from velado.data.encoded import EncodedColumn, EncodedTable
+from velado.data.normal import Spellings, case_of, normal_of, spellings, value_codes
 from velado.data.numbers import parse_and_clamp, parse_numbers
 from velado.data.partition import ValueShape
 from velado.data.rounding import Rounding
@@ -32,15 +33,26 @@ def encode(table: Table, population: Table | None = None) -> EncodedTable:
         people_codes = np.ascontiguousarray(np.stack([c.codes[table.rows :] for c in columns], axis=1))
         columns = tuple(column.rows(slice(table.rows)) for column in columns)
     person = table.schema.person
-    people = None if person is None else text_codes(table.text(person.name))[0]
-    sensitive = {column.name: text_codes(table.text(column.name)) for column in table.schema.sensitive}
-    return EncodedTable(columns, table.rows, people, sensitive, sensitive_shapes(table), people_codes)
+    people = None if person is None else value_codes(table, person)[0]
+    sensitive, shapes = sensitive_values(table)
+    return EncodedTable(columns, table.rows, people, sensitive, shapes, people_codes)
 
 
-def sensitive_shapes(table: Table) -> dict[str, ValueShape]:
-    """How the values of each sensitive column lie to one another, where its kind or taxonomy says so."""
-    found = {c.name: _shape(table, c, table.text(c.name)) for c in table.schema.sensitive}
-    return {name: shape for name, shape in found.items() if shape is not None}
+def sensitive_values(
+    table: Table,
+) -> tuple[dict[str, tuple[npt.NDArray[np.int32], int]], dict[str, ValueShape]]:
+    """The values of each sensitive column as codes, by their normal form, and how they lie to one another.
+
+    A column has a shape where its kind or taxonomy says one.
+    """
+    coded, shapes = {}, {}
+    for column in table.schema.sensitive:
+        found = spellings(table, column)
+        coded[column.name] = (found.of_rows(table.text(column.name)), len(found.values) + 1)
+        shape = _shape(table, column, found.values)
+        if shape is not None:
+            shapes[column.name] = shape
+    return coded, shapes
 
 
 def _of_table(column: EncodedColumn, table: Table) -> EncodedColumn:
@@ -76,9 +88,8 @@ def _numbers(table: Table, column: Column, values: list[str]) -> npt.NDArray[np.
     return parse_numbers(table.with_frame(frame), column, np.zeros(len(values), dtype=bool))[0]
 
 
-def _shape(table: Table, column: Column, texts: pl.Series) -> ValueShape | None:
+def _shape(table: Table, column: Column, values: pl.Series) -> ValueShape | None:
     """How the values of a sensitive column lie to one another: numbers by size, categories by their taxonomy."""
-    values = texts.unique().drop_nulls().sort()
     if not len(values):
         return None
     if column.kind == "numeric" and column.taxonomy is None:
@@ -87,11 +98,26 @@ def _shape(table: Table, column: Column, texts: pl.Series) -> ValueShape | None:
     if column.taxonomy is None:
         return None
     tree = _taxonomy(table, column, values.to_list())
-    codes = [tree.code_of.get(value, -1) for value in values.to_list()]
+    codes = _leaf_codes(table, column, tree, values.to_list())
     if -1 in codes:
         raise _uncovered(column, codes)
     levels = np.vstack((np.full((1, tree.height + 1), -1), tree.levels[codes]))
     return ValueShape(levels=levels)
+
+
+def _leaf_codes(table: Table, column: Column, tree: Taxonomy, values: list[str]) -> list[int]:
+    """The leaf of each text: the one it is written like, else the only one with its normal form; -1 where none."""
+    codes = [tree.code_of.get(value, -1) for value in values]
+    if -1 not in codes:
+        return codes
+    leaves = normal_of(table, column, tree.labels[: tree.leaves]).to_list()
+    by_normal: dict[str, int] = {}
+    for code, normal in enumerate(leaves):
+        by_normal[normal] = -1 if normal in by_normal else code  # of two leaves nobody knows which is meant
+    odd = [at for at, code in enumerate(codes) if code < 0]
+    for at, normal in zip(odd, normal_of(table, column, [values[at] for at in odd]).to_list(), strict=True):
+        codes[at] = by_normal.get(normal, -1)
+    return codes
 
 
 def text_codes(series: pl.Series) -> tuple[npt.NDArray[np.int32], int]:
@@ -166,30 +192,80 @@ def _encode_numeric(table: Table, column: Column, blank: npt.NDArray[np.bool_]) 
 
 def _encode_tree(table: Table, column: Column, blank: npt.NDArray[np.bool_]) -> EncodedColumn:
     texts = table.text(column.name)
-    distinct = texts.unique().drop_nulls().sort()
-    stars = int((texts == ROOT_LABEL).sum())
+    found = spellings(table, column, blanks=False)
+    stars = int(texts.str.strip_chars().eq(ROOT_LABEL).sum()) if _has_star(found) else 0
     if stars:
         raise TableError(
             f"Column '{column.name}' holds '{ROOT_LABEL}' in {stars} row(s).",
             f"'{ROOT_LABEL}' is reserved for suppressed cells, so nobody could tell it from one.",
             f'Write another text, or list "{ROOT_LABEL}" in missing_values of [table] if it means no value.',
         )
-    tree = _taxonomy(table, column, distinct.to_list())
-    lookup = tree.code_of
-    codes = [lookup.get(value, -1) for value in distinct.to_list()]
-    if -1 in codes:
-        raise _uncovered(column, codes)
+    tree, codes = _placed(table, column, found)
     missing = -1
     if blank.any():
         tree, missing = _with_blank_leaf(tree)
-    if len(distinct):
-        coded = texts.replace_strict(
-            distinct, np.array(codes, dtype=np.int32), default=missing, return_dtype=pl.Int32
-        )
+    if len(found.texts):
+        coded = texts.replace_strict(found.texts, codes, default=missing, return_dtype=pl.Int32)
         out = coded.fill_null(missing).to_numpy().astype(np.int32)
     else:
         out = np.full(table.rows, missing, dtype=np.int32)
-    return EncodedColumn(column.name, out, tree.leaves, missing, tree=tree)
+    return EncodedColumn(
+        column.name,
+        out,
+        tree.leaves,
+        missing,
+        decimal=table.schema.decimal,
+        tree=tree,
+        case=case_of(column),
+    )
+
+
+def _has_star(found: Spellings) -> bool:
+    return bool((found.texts.str.strip_chars() == ROOT_LABEL).any())
+
+
+def _placed(table: Table, column: Column, found: Spellings) -> tuple[Taxonomy, npt.NDArray[np.int32]]:
+    """The taxonomy of a column, and the leaf of each of its distinct texts.
+
+    A taxonomy made from the values has one leaf for all spellings of a value, named like the most frequent one. One
+    that was written by hand names its leaves itself: a text it lists is that leaf, any other spelling the same one.
+    """
+    spec = column.taxonomy
+    by_hand = spec is not None and (spec.paths is not None or spec.tree is not None)
+    values = (found.texts if by_hand else found.values).to_list()
+    tree = _taxonomy(table, column, values)
+    codes = _leaf_codes(table, column, tree, values) if by_hand else [tree.code_of.get(v, -1) for v in values]
+    if -1 in codes:
+        raise _uncovered(column, codes)
+    leaves = np.array(codes, dtype=np.int32)
+    return tree, leaves if by_hand else leaves[found.codes - 1]
+
+
+def spelling_notes(table: Table) -> tuple[str, ...]:
+    """One sentence for each column some values of which differ from others only in how they are written.
+
+    People, sensitive values and categories are counted by their normal form. Counts, never a cell.
+    """
+    notes = []
+    for column in table.schema.columns.values():
+        category = column.role == "quasi" and column.publish and _is_category(column)
+        if not (column.person or column.role == "sensitive" or category):
+            continue
+        found = spellings(table, column, blanks=not category)
+        merged = found.merged
+        if merged and category and column.taxonomy is not None:
+            codes = _placed(table, column, found)[1]
+            merged = len(found.texts) - int(np.unique(codes).size)
+        if merged:
+            notes.append(
+                f"'{column.name}': {merged} value(s) differ from another only in case, blanks or how a number "
+                "is written; they are counted as one."
+            )
+    return tuple(notes)
+
+
+def _is_category(column: Column) -> bool:
+    return column.kind != "numeric" or column.taxonomy is not None
 
 
 def _uncovered(column: Column, codes: list[int]) -> TaxonomyError:
@@ -259,4 +335,12 @@ def _taxonomy(table: Table, column: Column, values: list[str]) -> Taxonomy:
     )
 
 
-__all__ = ["EncodedColumn", "EncodedTable", "encode", "encode_column", "sensitive_shapes", "text_codes"]
+__all__ = [
+    "EncodedColumn",
+    "EncodedTable",
+    "encode",
+    "encode_column",
+    "sensitive_values",
+    "spelling_notes",
+    "text_codes",
+]

@@ -28,10 +28,12 @@ class EncodedColumn:
     """One quasi-identifier as ordered codes.
 
     *codes* has one entry per row, 0..size-1. A numeric column has *points*, the number of each code, and
-    *span*, the width of its domain (declared bounds, else the observed range, rounded outwards where ends are); a taxonomy column has *tree*.
+    *span*, the width of its domain (declared bounds, else the observed range, rounded outwards where ends are); a
+    taxonomy column has *tree*.
     *missing* is the code of "no value", or -1 when there is none. *moved* marks rows whose number lay outside
     the bounds and was moved onto one: whatever is published for them but `*` is false. With a *rounding* the
-    column is published by, and charged for, intervals with rounded ends.
+    column is published by, and charged for, intervals with rounded ends. *case* says whether the case of letters
+    tells labels apart when texts are read.
     """
 
     name: str
@@ -46,6 +48,7 @@ class EncodedColumn:
     weight: float = 1.0
     moved: npt.NDArray[np.bool_] | None = None
     rounding: Rounding | None = None
+    case: str = "same"
 
     def __repr__(self) -> str:
         kind = "numeric" if self.tree is None else "taxonomy"

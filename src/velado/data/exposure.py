@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from velado.data.encode import text_codes
+from velado.data.normal import value_codes
 from velado.data.partition import GroupCounts, Partition
 from velado.data.table import Table
 
@@ -64,7 +65,7 @@ def exposure(table: Table, columns: Sequence[str], person: str | None) -> Exposu
     alone = int((partition.sizes == 1).sum())
     people, unique_people = table.rows, alone
     if person is not None:
-        owner = text_codes(table.text(person))[0]
+        owner = value_codes(table, table.schema.columns[person])[0]
         people = np.count_nonzero(np.bincount(owner))
         counts = GroupCounts.of(partition, owner)
         assert counts.people is not None

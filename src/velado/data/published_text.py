@@ -14,6 +14,7 @@ import numpy.typing as npt
 import polars as pl
 
 from velado.data.encode import EncodedColumn
+from velado.data.normal import normal_texts
 from velado.data.number_text import with_point
 from velado.data.partition import BoolArray, FloatArray
 from velado.data.taxonomy import ROOT_LABEL
@@ -99,11 +100,31 @@ def _everything(column: EncodedColumn) -> _Entry:
 def _read_tree(column: EncodedColumn, texts: list[str]) -> list[_Entry | None]:
     assert column.tree is not None
     tree = column.tree
-    nodes = [tree.widest_node.get(text) for text in texts]
     return [
-        None if node is None else (int(tree.first[node]), int(tree.last[node]), np.nan, np.nan, np.nan)
-        for node in nodes
+        None if node < 0 else (int(tree.first[node]), int(tree.last[node]), np.nan, np.nan, np.nan)
+        for node in label_nodes(column, texts)
     ]
+
+
+def label_nodes(column: EncodedColumn, texts: list[str]) -> list[int]:
+    """The node each text is the label of: as it is written, else by its normal form where that is of one label; or -1."""
+    assert column.tree is not None
+    widest = column.tree.widest_node
+    nodes = [widest.get(text, -1) for text in texts]
+    odd = [at for at, node in enumerate(nodes) if node < 0]
+    if not odd:
+        return nodes
+
+    def normal(some: list[str]) -> list[str]:
+        series = pl.Series(some, dtype=pl.String)
+        return normal_texts(series, case=column.case, decimal=column.decimal).to_list()
+
+    by_normal: dict[str, int] = {}
+    for form, node in zip(normal(list(widest)), widest.values(), strict=True):
+        by_normal[form] = -1 if form in by_normal else node  # of two labels nobody knows which is meant
+    for at, form in zip(odd, normal([texts[at] for at in odd]), strict=True):
+        nodes[at] = by_normal.get(form, -1)
+    return nodes
 
 
 def _read_numbers(column: EncodedColumn, texts: list[str]) -> list[_Entry | None]:

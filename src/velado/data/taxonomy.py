@@ -112,6 +112,12 @@ class Taxonomy:
                 out[label] = node
         return out
 
+    @cached_property
+    def shown_leaves(self) -> npt.NDArray[np.int32]:
+        """How many leaves each node's label covers for whoever reads it: those of the widest node of that label."""
+        widest = [self.widest_node[label] for label in self.labels]
+        return np.asarray(self.leaf_count[widest], dtype=np.int32)
+
     def common_ancestor(
         self, low: npt.NDArray[np.integer[Any]], high: npt.NDArray[np.integer[Any]]
     ) -> npt.NDArray[np.int32]:
@@ -127,10 +133,14 @@ class Taxonomy:
         return node
 
     def loss(self, node: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.float64]:
-        """(leaves under node - 1) / (leaves in the tree - 1): the certainty lost by publishing *node*."""
+        """(leaves under node - 1) / (leaves in the tree - 1): the certainty lost by publishing *node*.
+
+        A value named like the group above it is charged as the group: the text shown is the same, so nobody who
+        reads it knows more, whether the loss is told by whoever made the release or measured on its file.
+        """
         if self.leaves <= 1:
             return np.zeros(np.asarray(node).shape, dtype=np.float64)
-        return np.asarray((self.leaf_count[node] - 1) / (self.leaves - 1), dtype=np.float64)
+        return np.asarray((self.shown_leaves[node] - 1) / (self.leaves - 1), dtype=np.float64)
 
 
 def from_paths(paths: Sequence[Sequence[str]], column: str = "") -> Taxonomy:

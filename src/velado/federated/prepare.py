@@ -15,7 +15,7 @@ import numpy.typing as npt
 from velado.anonymize.anonymize import anonymize
 from velado.anonymize.guarantees.base import Guarantee
 from velado.anonymize.methods.base import Method
-from velado.data.encode import text_codes
+from velado.data.normal import value_codes
 from velado.data.table import Table
 from velado.errors import TableError, VeladoError
 from velado.federated.learned import FloatMatrix
@@ -71,7 +71,7 @@ def prepare(table: Table, terms: Terms, locally: Locally, client: int) -> Prepar
         )
     labels = terms.encoder.labels(table.frame)
     person = table.schema.person
-    people = None if person is None else text_codes(table.text(person.name))[0].astype(np.int64)
+    people = None if person is None else value_codes(table, person)[0].astype(np.int64)
     random = seeded(locally.seed, "federated", "held out", str(client))
     train, test = hold_out(labels, terms.federation.test_share, random, people)
     record = ClientRecord(name, int(train.size), int(test.size), int(np.unique(labels[train]).size))

@@ -21,7 +21,7 @@ import polars as pl
 from velado.anonymize.guarantees.base import Guarantee
 from velado.anonymize.methods.base import Method
 from velado.anonymize.methods.parameters import check_parameters
-from velado.data.encode import text_codes
+from velado.data.normal import value_codes
 from velado.data.io import read_table
 from velado.data.schema import Schema
 from velado.data.table import Table
@@ -165,7 +165,7 @@ def _refuse_other_classes(texts: pl.Series, target: str, declared: Sequence[str]
 def _prepared(source: Table, terms: Terms, locally: Locally, seed: int) -> Iterator[Prepared]:
     labels = terms.encoder.labels(source.frame)
     person = source.schema.person
-    people = None if person is None else text_codes(source.text(person.name))[0].astype(np.int64)
+    people = None if person is None else value_codes(source, person)[0].astype(np.int64)
     for number, rows in enumerate(split_rows(labels, terms.federation, seed, people), start=1):
         yield prepare(source.with_frame(source.frame[rows]), terms, locally, number)
 

@@ -17,6 +17,7 @@ import polars as pl
 from velado.data.encode import EncodedColumn, EncodedTable, encode
 from velado.data.partition import BoolArray, FloatArray, IntArray, Partition
 from velado.data.published_text import NO_CODE, ReadColumn, read_texts
+from velado.data.schema import Schema
 from velado.data.table import Table
 from velado.data.visible import visible_groups
 from velado.errors import TableError
@@ -30,7 +31,8 @@ class PublishedTable:
     """A published table beside the original: what each text states, and which row is which, if known.
 
     *true_rows* are the numbers of the original rows that the published rows came from, None when rows are
-    missing and nobody said which. *agreeing* is the share of paired rows whose other columns are unchanged.
+    missing and nobody said which. *agreeing* is the share of paired rows whose other columns are unchanged. *schema*
+    says how the original's cells are read.
     """
 
     data: EncodedTable
@@ -38,6 +40,7 @@ class PublishedTable:
     classes: Partition
     true_rows: npt.NDArray[np.int64] | None
     agreeing: float | None = None
+    schema: Schema | None = None
 
     def __repr__(self) -> str:
         return f"PublishedTable({self.rows} of {self.data.rows} rows, paired={self.true_rows is not None})"
@@ -168,7 +171,7 @@ def read_published(
     missing = table.schema.missing_values
     columns = tuple(read_texts(column, frame.get_column(column.name), missing) for column in data.columns)
     agreeing = None if true_rows is None else _agreeing(table, frame, names, true_rows)
-    return PublishedTable(data, columns, visible_groups(frame, names), true_rows, agreeing)
+    return PublishedTable(data, columns, visible_groups(frame, names), true_rows, agreeing, table.schema)
 
 
 def _pairing(rows: int, published: int, kept: BoolArray | None) -> npt.NDArray[np.int64] | None:

@@ -10,7 +10,7 @@ import pytest
 
 from velado.data.schema import Column, Schema
 from velado.data.table import Table
-from velado.errors import TableError
+from velado.errors import EngineError, TableError
 from velado.query.engines import engine_for_file, engine_for_postgres, engine_for_table, fingerprint
 from velado.query.needs import Engine, Rows
 from velado.query.unit import Unit
@@ -59,9 +59,14 @@ def over_texts(cells: Sequence[str], said: Schema, folder: Path) -> list[int]:
         ("date", {}, ["2020-01-05", "2020-1-5", " 2020-01-05", "2020-01-05 "], 1),
         ("date", {}, ["2020-01-05", "2020-01-06", "no day", " no day", "2020-02-31"], 4),
         ("date", {"format": "%d/%m/%Y"}, ["05/01/2020", "5/1/2020", "05/1/2020 "], 1),
-        ("categorical", {}, SIX, 5),
-        ("categorical", {}, ["h", " h", "h\t", "\r\nh ", "H", "h h"], 3),
-        ("text", {}, ["", "  ", "NA", " NA ", "\t99"], 0),
+        ("numeric", {}, ["7", "７", "7\u200b", "\u00a07", "A7", "a\u00ad7"], 2),
+        ("date", {}, ["2020-01-05", "2020-01-05\u00a0", "２020-01-05"], 1),
+        ("categorical", {}, SIX, 2),  # 1e0 is a word where no number was declared
+        ("categorical", {"decimal": ","}, ["7", "7,0", "07", "7,00", "1.234", "1234"], 2),
+        ("categorical", {}, ["00012345678901234567890", "12345678901234567890", "12345678901234567891"], 2),
+        ("categorical", {}, ["h", " h", "h\t", "\r\nh ", "H", "h h", "H\u00a0 h", "ｈ"], 2),
+        ("categorical", {}, ["José", "Jose\u0301", "JOSÉ", "Jose", "STRASSE", "straße"], 3),
+        ("text", {}, ["", "  ", "NA", " NA ", "\t99", "na", "099", "\u200b"], 0),
     ],
 )
 def test_spellings_of_one_value_are_one_unit(tmp_path: Path, kind, more, cells, expected) -> None:
@@ -94,9 +99,12 @@ def test_typed_files_and_tables_have_the_same_units(tmp_path: Path, kind, cells,
         ("numeric", "float4", ["0", "-0", "NaN", "99", "1", None], 2),
         ("numeric", "int8", ["1", "2", "99", None], 2),
         ("date", "timestamp", ["2020-01-05 10:00", "2020-01-05", "2020-01-06", None], 2),
-        ("categorical", "text", ["h", " h", "h\t", "\r\nh ", "H", "h h", "NA", " NA", "  "], 3),
-        ("categorical", "varchar", SIX, 5),
-        ("categorical", "char(4)", ["h", " h", "H"], 2),
+        ("categorical", "text", ["h", " h", "h\t", "\r\nh ", "H", "h h", "NA", " NA", "  "], 2),
+        ("categorical", "text", ["h\u200b", "h", "\u00a0h", "ｈ", "h\u00a0 h", "h h", "José", "Jose\u0301"], 3),
+        ("categorical", "text", ["099", "na", "\u200b", "7", "07", "7.0", ".50", "0.5"], 2),
+        ("categorical", "text", ["00012345678901234567890", "12345678901234567890", "12345678901234567891"], 2),
+        ("categorical", "varchar", SIX, 2),
+        ("categorical", "char(4)", ["h", " h", "H"], 1),
         ("categorical", "numeric", ["1.0", "1.00", "2"], 2),
         ("categorical", "int8", ["9007199254740993", "9007199254740992", "99"], 2),
     ],
@@ -107,6 +115,20 @@ def test_postgres_has_the_same_units(postgres_url: str, kind, stored, cells, exp
         with server.cursor() as cursor:
             cursor.executemany("INSERT INTO units VALUES (%s, 'a')", [(cell,) for cell in cells])
         assert units(engine_for_postgres(postgres_url, "units", schema(kind), ONE)) == expected
+
+
+def test_postgres_refuses_units_it_would_split(postgres_url: str) -> None:
+    with psycopg.connect(postgres_url, autocommit=True) as server:
+        if server.execute("SELECT upper('\u00df')").fetchone() == ("SS",):
+            pytest.skip("this server's locale knows full case")
+        server.execute("DROP TABLE IF EXISTS split; CREATE TABLE split (home text, x text)")
+        with server.cursor() as cursor:
+            cells = ["stra\u00dfe", "STRASSE", "\u00dfx"]
+            cursor.executemany("INSERT INTO split VALUES (%s, 'a')", [(cell,) for cell in cells])
+        with pytest.raises(EngineError, match="mean one unit"):
+            engine_for_postgres(postgres_url, "split", schema("text"), ONE)
+        server.execute("DELETE FROM split WHERE home <> '\u00dfx'")
+        assert units(engine_for_postgres(postgres_url, "split", schema("text"), ONE)) == 1
 
 
 def test_postgres_keeps_units_together_that_its_own_collation_calls_equal(postgres_url: str) -> None:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import polars as pl
 
 from velado.data.encode import EncodedColumn, encode_column
-from velado.data.published_text import ReadColumn, read_texts
+from velado.data.published_text import ReadColumn, label_nodes, read_texts
 from velado.data.schema import Column
 from velado.data.table import Table
 from velado.data.taxonomy import ROOT_LABEL
@@ -169,8 +169,10 @@ class Encoder:
     def _block(self, column: EncodedColumn, series: pl.Series, unknown: Unknown) -> npt.NDArray[np.float64]:
         if column.tree is not None and unknown == "whole":
             texts = series.cast(pl.String)
-            known = texts.is_null() | texts.is_in([*column.tree.widest_node, *self.missing_values])
-            series = texts.set(~known, ROOT_LABEL)
+            distinct = texts.unique().drop_nulls().to_list()
+            nodes = zip(distinct, label_nodes(column, distinct), strict=True)
+            strange = [text for text, node in nodes if node < 0 and text not in self.missing_values]
+            series = texts.set(texts.is_in(strange).fill_null(False), ROOT_LABEL)
         read = read_texts(column, series, self.missing_values)
         style = self._style(column)
         table = (

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from math import comb
 from typing import Any
 
-import numpy as np
 import polars as pl
 
+from velado.data.normal import value_codes
 from velado.data.partition import Partition
-from velado.data.visible import visible_codes
+from velado.data.schema import Column, Schema
+from velado.data.table import Table
 from velado.measure.published import PublishedTable
 from velado.measure.risk.attribute_disclosure import AttributeDisclosure, attribute_disclosure
 from velado.measure.risk.partial_linkage import LARGEST_SUBSET, SUBSETS, PartialKnowledge, partial_knowledge
@@ -110,7 +111,7 @@ def disclosure(
 def _attributes(
     published: PublishedTable, frame: pl.DataFrame, missing_values: Sequence[str], skipped: dict[str, str]
 ) -> tuple[AttributeDisclosure, ...]:
-    """On the sensitive values as they are published: they are what an attacker learns from."""
+    """On the sensitive values as they are published, by their normal form: what an attacker learns from."""
     names = [name for name in (published.data.sensitive or {}) if name in frame.columns]
     absent = len(published.data.sensitive or {}) - len(names)
     if absent:
@@ -122,8 +123,10 @@ def _attributes(
     shown = frame.select(
         [pl.when(text.is_in(blank)).then(None).otherwise(text).alias(name) for name, text in texts.items()]
     )
-    codes, sizes = visible_codes(shown, names)
+    schema = published.schema or Schema({})
+    columns = [schema.columns.get(name) or Column(name, "sensitive") for name in names]
+    table = Table(shown, schema.with_columns(columns))
+    coded = {column.name: value_codes(table, column) for column in columns}
     return tuple(
-        attribute_disclosure(name, published.classes, np.asarray(code), size)
-        for name, code, size in zip(names, codes, sizes, strict=True)
+        attribute_disclosure(name, published.classes, codes, size) for name, (codes, size) in coded.items()
     )

@@ -149,7 +149,7 @@ def _losses(
         return _numeric(column, cover, observed)
     if variant in ("leaves-1", "sets"):
         return column.loss(cover.low, cover.high)
-    leaves = column.tree.leaf_count[column.tree.common_ancestor(cover.low, cover.high)]
+    leaves = column.tree.shown_leaves[column.tree.common_ancestor(cover.low, cover.high)]
     whole = _distinct(column) if variant == "thesis-distinct" else column.tree.leaves
     return np.where(leaves <= 1, 0.0, leaves / max(whole, 1))
 

@@ -6,9 +6,10 @@ texts and NaN are NULL, a cell that does not read as its declared kind is missin
 counts with its bound, texts compare by their code points, and sums cannot overflow.
 
 Rows are of one unit when their cells of its column mean the same, however they are spelled: the same double where it is
-declared numeric (0.0 and -0.0 are one; NaN is none), the same day where it is a date, else the same text but for spaces,
-tabs and line ends around it. A cell that does not read as a number or day is known by its text. A text that means "no
-value" is none, and so is the number or the day it names.
+declared numeric (0.0 and -0.0 are one; NaN is none), the same day where it is a date, else the same normal form
+(`velado.data.normal`: `P1`, ` p1` are one, `7`, `07`, `7.0` too). A cell that does not read as a number or day is known by
+the normal form of its text. A text that means "no value" is none, however it is spelled, and so is the number or the day
+it names. A PostgreSQL server that cannot compute the whole normal form refuses tables in which that would split a unit.
 """
 
 from __future__ import annotations

@@ -13,12 +13,12 @@ import duckdb
 import polars as pl
 import pyarrow as pa
 
-from velado.data.number_text import THOUSANDS
 from velado.data.schema import Schema
 from velado.data.table import Table
 from velado.errors import EngineError, SchemaError, TableError
+from velado.query.engines.duckdb_units import SPELLED, number_text_sql, quoted, units_of
 from velado.query.engines.grid_index import index_sql, indices_of
-from velado.query.engines.layout import BLANKS, Layout, Place, missing_numbers
+from velado.query.engines.layout import Layout, Place
 from velado.query.unit import Unit
 
 _NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "FLOAT", "DOUBLE", "DECIMAL", "BOOLEAN")
@@ -98,11 +98,8 @@ def load(
         f"{_cell(place, type_, missing, schema)} AS {place.name}"
         for place, type_ in zip(ordered, types, strict=True)
     ]
-    units: list[str] = []
-    if unit_cell is not None and unit.column is not None:
-        parts = _unit_parts(layout.places[unit.column], *unit_cell, missing, schema)
-        units = [f"u{number}" for number in range(len(parts))]
-        columns += [f"{part} AS {name}" for part, name in zip(parts, units, strict=True)]
+    if unit_cell is not None:
+        columns.append(f"{unit_cell[0]} AS u")
     try:
         # A Parquet file's statistics leave NaN out, and DuckDB would conclude from them that no cell is one.
         connection.execute("SET disabled_optimizers = 'statistics_propagation'")
@@ -127,15 +124,17 @@ def load(
     ]
     names = [place.name for place in ordered]
     few = ""
-    if units:
+    if unit_cell is not None and unit.column is not None:
+        told_apart = units_of(connection, layout.places[unit.column], unit_cell[1], schema)
         # Nobody is protected by a row that belongs to no unit, so it does not count.
-        known = " OR ".join(f"{name} IS NOT NULL" for name in units)
         few = (
-            f" WHERE ({known}) AND rowid NOT IN (SELECT r FROM (SELECT rowid AS r, row_number() OVER"
-            f" (PARTITION BY {', '.join(units)} ORDER BY rowid) AS n FROM read) WHERE n > {unit.rows})"
+            f" WHERE rowid NOT IN (SELECT r FROM (SELECT r, u0, u1, row_number() OVER"
+            f" (PARTITION BY u0, u1 ORDER BY r) AS n FROM ({told_apart})) WHERE n > {unit.rows}"
+            " OR (u0 IS NULL AND u1 IS NULL))"
         )
     connection.execute(f"CREATE TABLE kept AS SELECT {', '.join([*names, *grids])} FROM read{few}")
     connection.execute("DROP TABLE read")
+    connection.unregister(SPELLED)
     for place in ordered:
         _settle_ties(connection, place)
 
@@ -169,7 +168,7 @@ def _cell(place: Place, type_: str, missing: str, schema: Schema) -> str:
                 raise wrong_type(column.name, "numeric")
             number = f"CAST({raw} AS DOUBLE)"
         else:
-            number = f"TRY_CAST({_number_text(_without(raw, missing), schema.decimal)} AS DOUBLE)"
+            number = f"TRY_CAST({number_text_sql(_without(raw, missing), schema.decimal)} AS DOUBLE)"
         # Minus nought is nought, so that equal numbers are equal bits wherever they are joined.
         return f"CASE WHEN isnan({number}) THEN NULL WHEN {number} = 0 THEN 0::DOUBLE ELSE {number} END"
     if place.sort == "day":
@@ -183,55 +182,8 @@ def _cell(place: Place, type_: str, missing: str, schema: Schema) -> str:
     return _without(raw, missing) if type_ == "VARCHAR" else f"CAST({raw} AS VARCHAR)"
 
 
-def _unit_parts(place: Place, raw: str, type_: str, missing: str, schema: Schema) -> list[str]:
-    """What rows of one unit have in common: the number or day its cell reads as, and beside it the text of one that does not.
-
-    1, 1.0, 01 and " 1" are one household where the column is a number, else only blanks around a text do not count.
-    """
-    text = ""
-    if type_ == "VARCHAR":
-        # To trim every text takes longer than all the rest; no blank is above a space, and few texts begin or end so.
-        blank = f"left({raw}, 1) <= ' ' OR right({raw}, 1) <= ' '"
-        text = _without(raw, missing, f"CASE WHEN {blank} THEN trim({raw}, '{BLANKS}') ELSE {raw} END")
-    if place.sort == "number" or (not text and type_ in ("FLOAT", "DOUBLE")):
-        number = (
-            f"TRY_CAST({_number_text(text, schema.decimal)} AS DOUBLE)" if text else f"CAST({raw} AS DOUBLE)"
-        )
-        none = "".join(f" OR {number} = '{value!r}'::DOUBLE" for value in missing_numbers(schema))
-        value = (
-            f"CASE WHEN isnan({number}){none} THEN NULL WHEN {number} = 0 THEN 0::DOUBLE ELSE {number} END"
-        )
-        return [value, f"CASE WHEN {number} IS NULL THEN {text} END"] if text else [value]
-    if place.sort == "day":
-        day = f"TRY_STRPTIME({text}, '{quoted(place.column.format)}')" if text else raw
-        day = f"CAST({day} AS DATE)"
-        value = (
-            f"CASE WHEN CAST({day} AS VARCHAR) IN ({missing}) THEN NULL ELSE {day} END" if missing else day
-        )
-        return [value, f"CASE WHEN {day} IS NULL THEN {text} END"] if text else [value]
-    return [text or _without(f"CAST({raw} AS VARCHAR)", missing)]
-
-
-def _number_text(text: str, decimal: str) -> str:
-    # An underscore between digits is a number to DuckDB, but not to anyone who writes tables.
-    text = f"CASE WHEN contains({text}, '_') THEN NULL ELSE {text} END"
-    if decimal == ".":
-        return text
-    trimmed = f"trim({text})"
-    plain = f"CASE WHEN regexp_matches({trimmed}, '{THOUSANDS}') THEN replace({trimmed}, '.', '') ELSE {trimmed} END"
-    return f"CASE WHEN contains({plain}, '.') THEN NULL ELSE replace({plain}, ',', '.') END"
-
-
-def _without(raw: str, missing: str, trimmed: str = "") -> str:
-    if not missing:
-        return trimmed or raw
-    also = f" OR ({trimmed}) IN ({missing})" if trimmed else ""
-    return f"CASE WHEN {raw} IN ({missing}){also} THEN NULL ELSE {trimmed or raw} END"
-
-
-def quoted(text: str) -> str:
-    """The inside of a SQL text literal."""
-    return text.replace("'", "''")
+def _without(raw: str, missing: str) -> str:
+    return f"CASE WHEN {raw} IN ({missing}) THEN NULL ELSE {raw} END" if missing else raw
 
 
 def wrong_type(name: str, kind: str) -> SchemaError:

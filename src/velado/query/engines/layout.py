@@ -20,7 +20,7 @@ from velado.query.unit import Unit
 Sort = Literal["number", "day", "text"]
 
 BLANKS = " \t\n\r\v\f"
-"""Around the text of a unit these do not count: to merge two units is safe, to split one is not."""
+"""What a server without NFKC takes away around the text of a unit: to merge two units is safe, to split one is not."""
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from velado.query.engines import fingerprint
 from velado.query.engines.answers import tally, too_slow
 from velado.query.engines.compile import POSTGRES, Statement
 from velado.query.engines.postgres_source import Source, find
+from velado.query.engines.postgres_units import refuse_split_units
 from velado.query.needs import Counts, Key, Need
 from velado.query.unit import Unit
 from velado.query.values import Predicate
@@ -29,6 +30,7 @@ _SETTINGS = (
     "SET DateStyle = 'ISO, YMD'",
     "SET extra_float_digits = 1",
     "SET client_encoding = 'UTF8'",
+    "SET standard_conforming_strings = on",
 )
 _CONTENT = (
     "SELECT count(*)::text, sum(('x' || substr(h, 1, 16))::bit(64)::int8::numeric)::text,"
@@ -54,6 +56,9 @@ class PostgresEngine:
         self._closed = False
         # The owner's search path finds the relation; afterwards it is named in full.
         self._source: Source = self._read(lambda ask: find(ask, relation, schema, unit), settings=False)
+        if self._source.spelled:
+            # Once, for the owner who opens the table: an error that came with an answer would tell of the rows.
+            self._read(self._refuse_split_units)
         said = f"declared:{version}" if version is not None else self._read(self._content)
         self._version = fingerprint.of_text(f"{self._source.relation}\0{said}", schema, unit)
 
@@ -99,6 +104,9 @@ class PostgresEngine:
             idle, self._idle = self._idle, []
         for connection in idle:
             connection.close()
+
+    def _refuse_split_units(self, ask: Callable[[str, Sequence[Any]], list[Sequence[Any]]]) -> None:
+        refuse_split_units(ask, self._source.normal, *self._source.units(), str(self._unit.column))
 
     def _content(self, ask: Callable[[str, Sequence[Any]], list[Sequence[Any]]]) -> str:
         sql = _CONTENT.format(row=self._source.row_text(), relation=self._source.relation)

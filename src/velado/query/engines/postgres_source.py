@@ -9,10 +9,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from velado.data.normal import case_of
 from velado.data.schema import Schema
 from velado.errors import SchemaError
 from velado.query.engines.grid_index import exact_sql, index_sql
-from velado.query.engines.layout import BLANKS, Layout, Place, missing_numbers
+from velado.query.engines.layout import Layout, Place, missing_numbers
+from velado.query.engines.postgres_units import Normal, is_capable
 from velado.query.unit import Unit
 
 _WHOLE = ("int2", "int4", "int8")
@@ -32,6 +34,8 @@ class Source:
     missing: tuple[str, ...]
     missing_numbers: tuple[float, ...]
     unit: Unit
+    normal: Normal = Normal(False)
+    collation: str = ""
 
     def kept(self, used: Iterable[str], first: int) -> tuple[str, list[Any]]:
         """`WITH kept AS (...) ` with the columns *used*, its parameters numbered from *first*.
@@ -40,7 +44,7 @@ class Source:
         rows with equal texts are equal, so it does not matter which of them stays. Rows without a unit value do not
         count. The window is computed before any condition, whatever is asked.
         """
-        missing = f"${first}::text[]"
+        missing, none = f"${first}::text[]", f"${first + 1}::text[]"
         places = {place.name: place for place in self.layout.places.values()}
         places |= {place.index: place for place in self.layout.places.values()}
         wanted = {places[name].name: places[name] for name in used}
@@ -49,13 +53,14 @@ class Source:
         if self.unit.column is not None:
             text = self.row_text()
             columns.append(
-                f'row_number() OVER (PARTITION BY {self._unit(missing)} ORDER BY md5({text}) COLLATE "C", {text} COLLATE "C") AS n'
+                f'row_number() OVER (PARTITION BY {self._unit(missing, none)} ORDER BY md5({text}) COLLATE "C", {text} COLLATE "C") AS n'
             )
-            columns.append(f"{self._unit(missing)} IS NOT NULL AS has_unit")
+            columns.append(f"{self._unit(missing, none)} IS NOT NULL AS has_unit")
             condition = f" WHERE has_unit AND n <= {self.unit.rows}"
         inner = f"SELECT {', '.join(columns) or '1'} FROM {self.relation}"
         # A parameter that no text names is an error to the server.
         parameters: list[Any] = [list(self.missing)] if missing in inner else []
+        parameters += [self._no_unit()] if none in inner else []
         outer = list(wanted)
         for name in used:
             place = places[name]
@@ -71,7 +76,26 @@ class Source:
         """The declared cells of a row as one text, equal for equal cells."""
         return f"ROW({', '.join(quoted(name) for name in self.types)})::text"
 
-    def _unit(self, missing: str) -> str:
+    @property
+    def spelled(self) -> bool:
+        """Whether units are known by a text, which may be spelled in several ways."""
+        column = self.unit.column
+        return (
+            column is not None
+            and self.layout.places[column].sort == "text"
+            and self.types[column] in ("string", "citext")
+        )
+
+    def units(self) -> tuple[str, list[Any]]:
+        """The statement of all units, one a row, for a check; with its parameters."""
+        unit = self._unit("$1::text[]", "$2::text[]")
+        return f"SELECT {unit} AS unit FROM {self.relation}", [list(self.missing), self._no_unit()]
+
+    def _no_unit(self) -> list[str]:
+        # The normal forms of the texts that mean "no value".
+        return sorted({*self.normal.python([*self.missing, ""])})
+
+    def _unit(self, missing: str, none: str) -> str:
         assert self.unit.column is not None
         place, kind = self.layout.places[self.unit.column], self.types[self.unit.column]
         name = quoted(self.unit.column)
@@ -82,13 +106,15 @@ class Source:
         if place.sort == "day":
             name = f"{name}::date"
         gone = f'{name}::text COLLATE "C" = ANY({missing})'
-        if kind in ("string", "citext"):
+        if self.spelled:
+            tidy, normal = self.normal.tidy(name), self.normal.sql(name)
             # The column's own collation stays: texts it calls equal are one group.
-            name = f"btrim({name}::text, '{BLANKS}')"
-            gone += f' OR {name} COLLATE "C" = ANY({missing})'
-        if kind == "citext":
-            # As a text it would lose that its letters' case does not count.
-            name = f"lower({name})"
+            own = f" COLLATE {self.collation}" if self.collation else ""
+            gone += f" OR {tidy} = ANY({missing})"
+            return (
+                f'(SELECT CASE WHEN {gone} OR t COLLATE "C" = ANY({none}) THEN NULL ELSE t END{own}'
+                f" FROM (SELECT {normal} AS t OFFSET 0) AS u)"
+            )
         # Else the server's own equality: 1.0 and 1.00 are one numeric value, and one group.
         return f"CASE WHEN {gone} THEN NULL ELSE {name} END"
 
@@ -122,7 +148,8 @@ def find(ask: Ask, relation: str, schema: Schema, unit: Unit) -> Source:
             "Write its name as it is stored, with its schema before a point if it is not on the search path.",
         )
     oid, space, name = rows[0]
-    stored = {str(column): str(kind) for column, kind in ask(_COLUMNS, [oid])}
+    found = {str(column): (str(kind), str(own)) for column, kind, own in ask(_COLUMNS, [oid])}
+    stored = {column: kind for column, (kind, _) in found.items()}
     absent = [column for column in schema.columns if column not in stored]
     if absent:
         raise SchemaError(
@@ -139,8 +166,20 @@ def find(ask: Ask, relation: str, schema: Schema, unit: Unit) -> Source:
             "Correct their kind in the schema, or query a view that casts them.",
         )
     types = {column: stored[column] for column in schema.columns}
+    normal, collation = Normal(False), ""
+    if unit.column is not None:
+        # A type whose equality does not tell case has said so itself.
+        fold = case_of(schema.columns[unit.column]) != "distinct" or types[unit.column] == "citext"
+        normal, collation = Normal(is_capable(ask), fold, schema.decimal), found[unit.column][1]
     return Source(
-        f"{quoted(space)}.{quoted(name)}", types, layout, schema.missing_values, missing_numbers(schema), unit
+        f"{quoted(space)}.{quoted(name)}",
+        types,
+        layout,
+        schema.missing_values,
+        missing_numbers(schema),
+        unit,
+        normal,
+        collation,
     )
 
 
@@ -153,11 +192,15 @@ WHERE c.relkind IN ('r', 'v', 'm', 'f', 'p')
 ORDER BY (c.relname = $1::text) DESC LIMIT 1
 """
 
+# The third is the name of a collation that calls different texts equal, if the column has one.
 # A domain counts as the type it is over; text-like types and enumerations are told by their category.
 _COLUMNS = """
 SELECT a.attname, CASE WHEN 'citext' IN (t.typname, b.typname) THEN 'citext'
-    WHEN t.typcategory IN ('S', 'E') THEN 'string' ELSE coalesce(b.typname, t.typname) END
+    WHEN t.typcategory IN ('S', 'E') THEN 'string' ELSE coalesce(b.typname, t.typname) END,
+    CASE WHEN c.collisdeterministic THEN '' ELSE coalesce(quote_ident(n.nspname) || '.' || quote_ident(c.collname), '') END
 FROM pg_catalog.pg_attribute a
+LEFT JOIN pg_catalog.pg_collation c ON c.oid = a.attcollation
+LEFT JOIN pg_catalog.pg_namespace n ON n.oid = c.collnamespace
 JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
 LEFT JOIN pg_catalog.pg_type b ON b.oid = nullif(t.typbasetype, 0)
 WHERE a.attrelid = $1::int8::oid AND a.attnum > 0 AND NOT a.attisdropped

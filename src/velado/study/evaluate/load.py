@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from velado.data.encode import encode, text_codes
+from velado.data.encode import encode
+from velado.data.normal import value_codes
 from velado.data.folders import csv_bytes
 from velado.data.io import read_schema, read_table, read_toml
 from velado.data.partition import Partition
@@ -76,7 +77,7 @@ class Material:
     def split(self, seed: int) -> Split:
         """The training and the test part of *seed*; rows of one person stay together."""
         person = self.table.schema.person
-        people = None if person is None else text_codes(self.table.text(person.name))[0].astype(np.int64)
+        people = None if person is None else value_codes(self.table, person)[0].astype(np.int64)
         return stratified_split(self.labels, self.recipe.test_share, seed, people)
 
 

@@ -69,9 +69,9 @@ def pseudonymize(
         typer.Option(
             "--normalize",
             metavar="WAY",
-            help="Spellings that are one identifier: trim, digits, cpf or exact; for all columns, or cpf=cpf,id=trim.",
+            help="Spellings that are one identifier: normal, trim, digits, cpf or exact; for all, or cpf=cpf,id=trim.",
         ),
-    ] = "trim",
+    ] = "normal",
     namespace: Namespace = "default",
     undeclared: flags.Undeclared = "refuse",
     encoding: flags.Encoding = None,

@@ -1,0 +1,202 @@
+"""One normal form: texts that a reader takes for one value are one value, in every room.
+
+Two texts are one when they are equal after these steps:
+
+1. characters that nobody sees (zero-width and other format characters, soft hyphens, variation selectors) are left out;
+2. Unicode's compatibility form NFKC: accents coded either way, full-width letters, non-breaking and other blanks;
+3. blanks around a text do not count, and several in a row are one;
+4. numbers are numbers: `7`, `07`, `7.0`, `+7` are one, and `7,0` too where the schema says decimal comma. Digits are
+   compared as digits and never become a double, so card numbers of any length stay apart. `1e3` is a word, because
+   codes are written so, unless the column is declared numeric or holds floats;
+5. the case of letters does not count, unless the schema says ``case = "distinct"`` for the column.
+
+For people and sensitive values to take two texts for one is the safe mistake: fewer people and fewer values are counted.
+Categories of quasi-identifiers are *published* as one text, the most frequent spelling, because a group is what a reader
+sees. All of it is computed on distinct texts: O(distinct) beside the one pass that finds them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from velado.data.number_text import THOUSANDS
+from velado.data.schema import Column
+from velado.data.table import Table
+
+UNSEEN = r"[\p{Cf}\p{Default_Ignorable_Code_Point}]"
+"""What nobody sees (a regular expression of Polars)."""
+_BLANKS = r"[\s\p{Z}\p{Cc}\x{2800}]+"
+_PLAIN = r"[^!-~]"
+_NUMBER = r"^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)$"
+_COMMA = r"^[+-]?(?:[0-9]+,?[0-9]*|,[0-9]+)$"
+_EXPONENT = r"^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)[eE][+-]?[0-9]{1,3}$"
+
+
+def tidy_texts(texts: pl.Series) -> pl.Series:
+    """Steps 1 to 3: NFKC without unseen characters, outer blanks gone, inner ones single."""
+    odd = texts.str.contains(_PLAIN).fill_null(False)
+    if not odd.any():
+        return texts
+    tidied = texts.filter(odd)
+    # Leaving a character out may bring a letter and its accent together, and NFKC may turn one into an unseen one.
+    for _ in range(2):
+        tidied = tidied.str.replace_all(UNSEEN, "").str.normalize("NFKC")
+    tidied = tidied.str.replace_all(UNSEEN, "").str.replace_all(_BLANKS, " ").str.strip_chars(" ")
+    tidied = tidied.str.replace(r"^\x{2212}", "-")  # the minus of typesetters
+    return texts.clone().scatter(odd.arg_true(), tidied)
+
+
+def normal_texts(
+    texts: pl.Series, *, case: str = "same", decimal: str = ".", exponents: bool = False
+) -> pl.Series:
+    """The normal form of each text; nulls stay. Hand in distinct texts: the cost is O(texts)."""
+    out = tidy_texts(texts)
+    if case != "distinct":
+        # First to small letters, because a capital sharp s has no capital of its own; then NFKC again, for letters
+        # whose capital is another sign with an accent.
+        out = out.str.to_lowercase().str.to_uppercase()
+        wide = out.str.contains(r"[^\x00-\x7F]").fill_null(False)
+        if wide.any():
+            out = out.clone().scatter(wide.arg_true(), out.filter(wide).str.normalize("NFKC"))
+    return _numbers_as_numbers(out, decimal, exponents)
+
+
+def _numbers_as_numbers(texts: pl.Series, decimal: str, exponents: bool) -> pl.Series:
+    if decimal == ",":
+        texts = _replaced(texts, THOUSANDS, lambda part: part.str.replace_all(".", "", literal=True))
+        texts = _replaced(texts, _COMMA, lambda part: part.str.replace(",", ".", literal=True))
+    if exponents:
+        texts = _replaced(texts, _EXPONENT, _written_out)
+    return _replaced(texts, _NUMBER, _shortest)
+
+
+def _replaced(texts: pl.Series, pattern: str, change: Callable[[pl.Series], pl.Series]) -> pl.Series:
+    found = texts.str.contains(pattern).fill_null(False)
+    if not found.any():
+        return texts
+    return texts.clone().scatter(found.arg_true(), change(texts.filter(found)))
+
+
+def _written_out(numbers: pl.Series) -> pl.Series:
+    return pl.Series([format(Decimal(text), "f") for text in numbers.to_list()], dtype=pl.String)
+
+
+def _shortest(numbers: pl.Series) -> pl.Series:
+    negative = numbers.str.starts_with("-")
+    body = numbers.str.strip_chars_start("+-").str.strip_chars_start("0")
+    pointed = body.str.contains(".", literal=True)
+    body = body.str.strip_chars_end("0").str.strip_chars_end(".").zip_with(pointed, body)
+    body = ("0" + body).zip_with(body.str.starts_with(".") | (body == ""), body)
+    return ("-" + body).zip_with(negative & (body != "0"), body)
+
+
+@dataclass(frozen=True, repr=False)
+class Spellings:
+    """The distinct *texts* of a column, sorted, and the number 1.. of the value each one is; 0 is no value.
+
+    *values* has one text for each number, in order: the most frequent spelling, of equally frequent ones the
+    smallest. Without a second spelling anywhere they are the texts themselves.
+    """
+
+    texts: pl.Series
+    codes: npt.NDArray[np.int32]
+    values: pl.Series
+
+    def __repr__(self) -> str:
+        return f"Spellings(texts={len(self.texts)}, values={len(self.values)})"
+
+    @property
+    def merged(self) -> int:
+        """How many texts are another spelling of a value."""
+        return int(np.count_nonzero(self.codes)) - len(self.values)
+
+    def of_rows(self, rows: pl.Series) -> npt.NDArray[np.int32]:
+        """The number of the value in each row; 0 is missing."""
+        if not len(self.texts):
+            return np.zeros(len(rows), dtype=np.int32)
+        coded = rows.replace_strict(self.texts, self.codes, default=0, return_dtype=pl.Int32)
+        return coded.fill_null(0).to_numpy().astype(np.int32)
+
+
+def normal_of(table: Table, column: Column, texts: Sequence[str] | pl.Series) -> pl.Series:
+    """The normal form of *texts* of one column, as its declaration and the type of its cells say."""
+    return _normal(table, column, pl.Series(values=texts, dtype=pl.String), case_of(column))
+
+
+def case_of(column: Column) -> str:
+    """Whether the case of letters tells values of the column apart: "same" (it does not) or "distinct"."""
+    return str(getattr(column, "case", "same"))
+
+
+def _normal(table: Table, column: Column, texts: pl.Series, case: str) -> pl.Series:
+    dtype = table.frame.schema.get(column.name, pl.String())
+    # Numbers of a typed column have a point, whatever the decimal mark of the file is.
+    decimal = "." if dtype.is_numeric() else table.schema.decimal
+    exponents = column.kind == "numeric" or dtype.is_float()
+    return normal_texts(texts, case=case, decimal=decimal, exponents=exponents)
+
+
+def spellings(table: Table, column: Column, *, blanks: bool = True) -> Spellings:
+    """Which texts of a column are one value.
+
+    With *blanks* a text of which nothing is left, or that is another spelling of a missing value, is no value.
+    """
+    rows = table.text(column.name)
+    texts = rows.unique().drop_nulls().sort()
+    plain = Spellings(texts, np.arange(1, len(texts) + 1, dtype=np.int32), texts)
+    if not len(texts) or table.frame.schema[column.name].is_integer():
+        return plain  # whole numbers of a typed column have one spelling each
+    normal = normal_of(table, column, texts)
+    none = pl.repeat(False, len(texts), eager=True)
+    if blanks:
+        known = normal_of(table, column, [*table.schema.missing_values, ""])
+        none = normal.is_in(known.unique().to_list())
+    if not none.any() and normal.n_unique() == len(texts):
+        return plain
+    often = rows.value_counts(name="n").rename({rows.name: "text"})
+    chosen = (
+        pl.DataFrame({"text": texts, "normal": normal, "none": none})
+        .join(often, on="text", how="left")
+        .filter(~pl.col("none"))
+        .sort(["n", "text"], descending=[True, False])
+        .unique("normal", keep="first", maintain_order=True)
+        .sort("text")
+    )
+    codes = np.zeros(len(texts), dtype=np.int32)
+    if chosen.height:
+        numbers = np.arange(1, chosen.height + 1, dtype=np.int32)
+        found = normal.replace_strict(chosen["normal"], numbers, default=0, return_dtype=pl.Int32)
+        codes = np.where(none.to_numpy(), 0, found.to_numpy()).astype(np.int32)
+    return Spellings(texts, codes, chosen["text"])
+
+
+def value_codes(table: Table, column: Column) -> tuple[npt.NDArray[np.int32], int]:
+    """People or sensitive values as codes 1.. per row, 0 is missing, and how many codes there are."""
+    found = spellings(table, column)
+    return found.of_rows(table.text(column.name)), len(found.values) + 1
+
+
+def person_texts(tables: Sequence[Table]) -> list[pl.Series]:
+    """The normal form of the person of each row, table by table: equal texts are one person, null is nobody.
+
+    The case of letters counts only where every table says that it does.
+    """
+    columns = [table.schema.person for table in tables]
+    cases = {case_of(column) for column in columns if column is not None}
+    case = "distinct" if cases == {"distinct"} else "same"
+    out = []
+    for table, column in zip(tables, columns, strict=True):
+        assert column is not None
+        rows = table.text(column.name)
+        texts = rows.unique().drop_nulls()
+        normal = _normal(table, column, texts, case)
+        known = _normal(table, column, pl.Series([*table.schema.missing_values, ""]), case).unique()
+        normal = normal.set(normal.is_in(known.to_list()), None)
+        out.append(rows.replace_strict(texts, normal, default=None, return_dtype=pl.String))
+    return out
