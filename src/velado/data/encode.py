@@ -88,7 +88,7 @@ def _shape(table: Table, column: Column, texts: pl.Series) -> ValueShape | None:
     tree = _taxonomy(table, column, values.to_list())
     codes = [tree.code_of.get(value, -1) for value in values.to_list()]
     if -1 in codes:
-        raise _uncovered(column, codes)
+        raise _uncovered(column, values.to_list(), codes)
     levels = np.vstack((np.full((1, tree.height + 1), -1), tree.levels[codes]))
     return ValueShape(levels=levels)
 
@@ -170,7 +170,7 @@ def _encode_tree(table: Table, column: Column, blank: npt.NDArray[np.bool_]) -> 
     lookup = tree.code_of
     codes = [lookup.get(value, -1) for value in distinct.to_list()]
     if -1 in codes:
-        raise _uncovered(column, codes)
+        raise _uncovered(column, distinct.to_list(), codes)
     missing = -1
     if blank.any():
         tree, missing = _with_blank_leaf(tree)
@@ -184,11 +184,13 @@ def _encode_tree(table: Table, column: Column, blank: npt.NDArray[np.bool_]) -> 
     return EncodedColumn(column.name, out, tree.leaves, missing, tree=tree)
 
 
-def _uncovered(column: Column, codes: list[int]) -> TaxonomyError:
+def _uncovered(column: Column, values: list[str], codes: list[int]) -> TaxonomyError:
     return TaxonomyError(
         f"The taxonomy of '{column.name}' does not cover {codes.count(-1)} of the column's {len(codes)} distinct values.",
         "A value without a place in the tree cannot be generalized.",
-        "Add the missing values to the taxonomy, or correct them in the table (spelling, accents, spaces).",
+        "Add the missing values to the taxonomy, or correct them in the table (spelling, accents, spaces); "
+        "--show-values FILE writes them to a private file.",
+        hidden=[value for value, code in zip(values, codes, strict=True) if code == -1],
     )
 
 

@@ -17,7 +17,8 @@ Undeclared = Literal["refuse", "drop", "keep"]
 class Table:
     """A frame whose every column the schema names, in the frame's own order.
 
-    *fingerprint* is the SHA-256 of the bytes it came from; *source* a name for messages and the manifest.
+    *fingerprint* is the SHA-256 of the bytes it came from; *source* a name for messages and the manifest;
+    *encoding* what a text file was found or declared to be in.
     """
 
     frame: pl.DataFrame
@@ -25,6 +26,7 @@ class Table:
     source: str = "table"
     fingerprint: str = ""
     separator: str = ","
+    encoding: str = "utf-8"
 
     @classmethod
     def of(
@@ -35,6 +37,7 @@ class Table:
         fingerprint: str = "",
         undeclared: Undeclared = "refuse",
         separator: str = ",",
+        encoding: str = "utf-8",
     ) -> Table:
         """Bring frame and schema together, or say which column does not fit."""
         absent = [name for name in schema.columns if name not in frame.columns]
@@ -62,7 +65,7 @@ class Table:
             )
         _refuse_odd_columns(frame)
         _refuse_huge_cells(frame, schema.max_cell_bytes)
-        return cls(frame, schema.with_columns(columns), source, fingerprint, separator)
+        return cls(frame, schema.with_columns(columns), source, fingerprint, separator, encoding)
 
     def __repr__(self) -> str:
         roles = {role: 0 for role in ("identifier", "quasi", "sensitive", "other")}
