@@ -34,6 +34,8 @@ TOP = LAYERS["apps"]
 # The only places that may touch files or a network; everything else is a function of its arguments.
 EDGES = (
     "data/io.py",
+    "data/binary_files.py",  # Parquet, Arrow, spreadsheets, archives: bytes that `io` has read
+    "data/taxonomy_files.py",  # the files a schema names, from its own folder only
     "data/folders.py",
     "data/keys.py",  # the owner's key, in a folder that only this user can read
     "data/staging.py",  # what folders.py writes, until it is whole

@@ -34,6 +34,8 @@ never reach. Column names, counts and row numbers are allowed.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 class VeladoError(Exception):
     """What happened, why it matters, and what to do about it, as three sentences."""
@@ -62,7 +64,35 @@ class SchemaError(InputError):
 
 
 class TaxonomyError(InputError):
-    """A taxonomy is not a tree, or does not cover its column."""
+    """A taxonomy is not a tree, or does not cover its column.
+
+    *hidden* are the values it does not cover: cells, for the owner's own eyes. They stand in no message, repr or
+    pickle; who asks for them by name writes them to a private file.
+    """
+
+    def __init__(self, what: str, why: str, fix: str, hidden: Sequence[str] = ()) -> None:
+        super().__init__(what, why, fix)
+        self._hidden = _Hidden(tuple(hidden))
+
+    @property
+    def hidden(self) -> tuple[str, ...]:
+        """The values that the taxonomy does not cover; never to be shown."""
+        return self._hidden.values
+
+    def __reduce__(self) -> tuple[type[TaxonomyError], tuple[str, str, str]]:
+        return type(self), (self.what, self.why, self.fix)
+
+
+class _Hidden:
+    """Values that no repr shows, so that a log of an error's attributes does not either."""
+
+    __slots__ = ("values",)
+
+    def __init__(self, values: tuple[str, ...]) -> None:
+        self.values = values
+
+    def __repr__(self) -> str:
+        return f"<{len(self.values)} values, not shown>"
 
 
 class PersonUndecided(InputError):

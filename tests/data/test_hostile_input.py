@@ -342,6 +342,41 @@ def test_rows_with_fewer_fields_than_the_header_are_counted_and_refused(text, sh
 
 
 @pytest.mark.parametrize(
+    ("text", "places"),
+    [
+        ("a,b\n1,2\n3\n4,5\n\n6\n", "fewer fields: lines 3, 6; blank: line 5"),
+        ('a,b\n"x\ny",2\n3\n', "fewer fields: line 4"),
+        ("a,b\r\n1,2\r\n\r\n3,4\r\n", "blank: line 3"),
+        ("a,b\n" + "1\n" * 9, "fewer fields: lines 2, 3, 4 and 6 more"),
+        ("a,b\n1,2\n1,2,ZQ\n", "1 row(s) have more fields than the header (line 3)"),
+        ("a\n1\n1,ZQ\n", "(line 3)"),
+        ("a,b\n" + "1,2,ZQ\n" * 5, "(lines 2, 3, 4 and further ones)"),
+    ],
+)
+def test_a_ragged_line_is_named_by_its_number(text, places):
+    with pytest.raises(TableError) as caught:
+        parse_csv(text.encode(), "t.csv")
+    assert places in str(caught.value) and "ZQ" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("header", "said"),
+    [
+        ("age,sex,age", "'age' in columns 1, 3"),
+        ("a,a,b,b,c,c,d,d", "'c' in columns 5, 6; and 1 more"),
+        ("São Paulo,x,São Paulo", "header: in columns 1, 3"),
+        ("Ana,Ana,31", "header: in columns 1, 2"),
+        ("7,7,x", "header: in columns 1, 2"),
+    ],
+)
+def test_a_name_that_stands_twice_is_named_where_it_is_surely_a_name(header, said):
+    with pytest.raises(TableError, match="more than once") as caught:
+        parse_csv(f"{header}\n{header}\n".encode(), "t.csv")
+    assert said in str(caught.value)
+    assert "Ana" not in str(caught.value) and "Paulo" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
     ("text", "rows"),
     [
         ("a,b\n1,2\n3,4", 2),
@@ -356,12 +391,15 @@ def test_whole_rows_are_read_whatever_their_line_ends(text, rows):
 
 
 def test_a_short_row_is_found_among_a_million():
-    from velado.data.csv_reading import short_rows
+    from velado.data.csv_reading import Ragged, ragged_rows
 
     rows = b'"Silva, A",33,Campinas,J11,13083-970\n' * 500_000
     head = b"name,age,city,illness,cep\n"
-    assert short_rows(head + rows + rows, ",", 5) == 0
-    assert short_rows(head + rows + b'"Silva, A",33\n' + rows, ",", 5) == 1
+    assert ragged_rows(head + rows + rows, ",", 5) == Ragged()
+    odd = b'"Silva, A",33\n\n"Silva, A",33,Campinas,J11,13083-970,x\n'
+    found = ragged_rows(head + rows + odd + rows, ",", 5)
+    assert (found.short, found.blank, found.long) == (1, 1, 1)
+    assert (found.short_lines, found.blank_lines, found.long_lines) == ((500_002,), (500_003,), (500_004,))
 
 
 @pytest.mark.parametrize("separator", ["||", "", "é", '"', "\n"])

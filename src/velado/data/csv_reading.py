@@ -9,10 +9,12 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
+from velado.data.text_encoding import is_utf8_name
 from velado.errors import TableError
 
 SEPARATORS = (",", ";", "\t", "|")
@@ -20,9 +22,9 @@ _LONGEST_NAME = 131_072  # the csv module reads no longer field
 
 
 def as_utf8(data: bytes, name: str, encoding: str) -> bytes:
-    utf8 = encoding.lower().replace("_", "-") in ("utf-8", "utf8", "utf-8-sig")
+    """The text as UTF-8, where it is in *encoding*; a text declared as another one but written in UTF-8 is refused."""
     try:
-        if utf8:
+        if is_utf8_name(encoding):
             # Decoding costs little and finds the one thing Polars would report with the cell in the message.
             data.decode("utf-8")
             return data
@@ -108,7 +110,7 @@ def check_header(header: list[str], name: str, known: Collection[str] = ()) -> N
     if len(set(header)) != len(header):
         raise duplicate_names(header)
     fits = bool(known) and set(known) <= set(header)
-    values = 0 if fits else sum(_is_value(cell.strip()) for cell in header if cell not in known)
+    values = 0 if fits else sum(is_value(cell.strip()) for cell in header if cell not in known)
     if values or any(not cell.strip() for cell in header):
         raise TableError(
             f"The first line of '{name}' does not look like a header.",
@@ -126,27 +128,72 @@ _VALUES = re.compile(
 )
 
 
-def _is_value(text: str) -> bool:
+def is_value(text: str) -> bool:
+    """Whether a text has the shape of a person's value: a number, a date, an e-mail address."""
     return _VALUES.fullmatch(text) is not None
 
 
+_PLAIN_NAME = re.compile(r"[A-Za-z]\w{0,63}", re.ASCII)
+
+
 def duplicate_names(names: list[str]) -> TableError:
-    """The error for names that occur twice."""
-    twice = {name for name in names if names.count(name) > 1}
+    """The error for names that occur twice: their places, and those that are surely names rather than values."""
+    places: dict[str, list[int]] = {}
+    for place, name in enumerate(names, 1):
+        places.setdefault(name, []).append(place)
+    twice = {name: at for name, at in places.items() if len(at) > 1}
+    sure = not any(is_value(name.strip()) for name in names)
+    shown = "; ".join(
+        (f"'{name}' " if sure and _PLAIN_NAME.fullmatch(name) else "") + "in columns " + _listed(at, len(at))
+        for name, at in list(twice.items())[:3]
+    )
+    more = f"; and {len(twice) - 3} more" if len(twice) > 3 else ""
     return TableError(
-        f"{len(twice)} column name(s) occur more than once in the header.",
+        f"{len(twice)} column name(s) occur more than once in the header: {shown}{more}.",
         "It would not be clear which column a role belongs to.",
         "Give every column its own name.",
     )
 
 
-def short_rows(data: bytes, separator: str, width: int) -> int:
-    """How many records have fewer than *width* fields; separators and line ends within quotes do not count.
+def _listed(numbers: Sequence[int], count: int) -> str:
+    more = f" and {count - 3} more" if count > 3 else ""
+    return ", ".join(map(str, numbers[:3])) + more
+
+
+@dataclass(frozen=True)
+class Ragged:
+    """Records with too few or too many fields and blank ones: how many, and the line numbers of the first three."""
+
+    short: int = 0
+    long: int = 0
+    blank: int = 0
+    short_lines: tuple[int, ...] = ()
+    long_lines: tuple[int, ...] = ()
+    blank_lines: tuple[int, ...] = ()
+
+    def __str__(self) -> str:
+        """`fewer fields: lines 3, 7; blank: line 9`."""
+        parts = (
+            ("fewer fields", self.short, self.short_lines),
+            ("more fields", self.long, self.long_lines),
+            ("blank", self.blank, self.blank_lines),
+        )
+        return "; ".join(
+            f"{what}: line{'s' if count > 1 else ''} {_listed(lines, count)}"
+            for what, count, lines in parts
+            if count
+        )
+
+
+def ragged_rows(data: bytes, separator: str, width: int) -> Ragged:
+    """Which records do not have *width* fields; separators and line ends within quotes do not count.
 
     Whether a byte lies within quotes is the parity of the quotes before it, which doubled quotes leave as it
     is. A few passes over the bytes, one block at a time: O(bytes), about half a second for a million rows.
     """
-    mark, short, fields, odd = ord(separator), 0, 0, 0
+    mark, fields, odd, start = ord(separator), 0, 0, 0
+    counts = [0, 0, 0]
+    places: tuple[list[int], ...] = ([], [], [])
     everything = np.frombuffer(data, dtype=np.uint8)
     quoted = b'"' in data
     for begin in range(0, everything.size, _BLOCK):
@@ -157,16 +204,32 @@ def short_rows(data: bytes, separator: str, width: int) -> int:
             parity += np.uint8(odd)
             counted &= (parity & 1) == 0
             odd = int(parity[-1]) & 1
-        marks = block[counted]
-        ends = np.flatnonzero(marks == 10)
+        at = np.flatnonzero(counted)
+        ends = np.flatnonzero(block[at] == 10)
         if not ends.size:
-            fields += marks.size
+            fields += at.size
             continue
         separators = np.diff(ends, prepend=-1) - 1
         separators[0] += fields
-        short += int((separators < width - 1).sum())
-        fields = marks.size - int(ends[-1]) - 1
-    return short
+        fields = at.size - int(ends[-1]) - 1
+        stops = begin + at[ends]
+        starts = np.concatenate(([start], stops[:-1] + 1))
+        start = int(stops[-1]) + 1
+        wrong = np.flatnonzero(separators != width - 1)
+        # A blank line has nothing but perhaps a carriage return; a cell of one letter is looked at to tell.
+        bare = [
+            int(one)
+            for one in wrong[(stops - starts)[wrong] <= 1]
+            if separators[one] == 0 and data[starts[one] : stops[one]] in (b"", b"\r")
+        ]
+        blank = np.zeros(separators.size, dtype=bool)
+        blank[bare] = True
+        kinds = ((separators < width - 1) & ~blank, separators > width - 1, blank & (separators != width - 1))
+        for kind, (found, seen) in enumerate(zip(kinds, places, strict=True)):
+            counts[kind] += int(found.sum())
+            seen.extend(int(starts[one]) for one in np.flatnonzero(found)[: 3 - len(seen)])
+    lines = [tuple(data.count(b"\n", 0, place) + 1 for place in seen) for seen in places]
+    return Ragged(*counts, *lines)
 
 
 _BLOCK = 1 << 24

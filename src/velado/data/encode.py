@@ -100,7 +100,7 @@ def _shape(table: Table, column: Column, values: pl.Series) -> ValueShape | None
     tree = _taxonomy(table, column, values.to_list())
     codes = _leaf_codes(table, column, tree, values.to_list())
     if -1 in codes:
-        raise _uncovered(column, codes)
+        raise _uncovered(column, values.to_list(), codes)
     levels = np.vstack((np.full((1, tree.height + 1), -1), tree.levels[codes]))
     return ValueShape(levels=levels)
 
@@ -236,7 +236,7 @@ def _placed(table: Table, column: Column, found: Spellings) -> tuple[Taxonomy, n
     tree = _taxonomy(table, column, values)
     codes = _leaf_codes(table, column, tree, values) if by_hand else [tree.code_of.get(v, -1) for v in values]
     if -1 in codes:
-        raise _uncovered(column, codes)
+        raise _uncovered(column, values, codes)
     leaves = np.array(codes, dtype=np.int32)
     return tree, leaves if by_hand else leaves[found.codes - 1]
 
@@ -268,11 +268,13 @@ def _is_category(column: Column) -> bool:
     return column.kind != "numeric" or column.taxonomy is not None
 
 
-def _uncovered(column: Column, codes: list[int]) -> TaxonomyError:
+def _uncovered(column: Column, values: list[str], codes: list[int]) -> TaxonomyError:
     return TaxonomyError(
         f"The taxonomy of '{column.name}' does not cover {codes.count(-1)} of the column's {len(codes)} distinct values.",
         "A value without a place in the tree cannot be generalized.",
-        "Add the missing values to the taxonomy, or correct them in the table (spelling, accents, spaces).",
+        "Add the missing values to the taxonomy, or correct them in the table (spelling, accents, spaces); "
+        "--show-values FILE writes them to a private file.",
+        hidden=[value for value, code in zip(values, codes, strict=True) if code == -1],
     )
 
 

@@ -6,28 +6,32 @@ CSV cells are read as text and never re-written, so a column that is not recoded
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import io
 from collections.abc import Collection, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from velado.data.binary_files import read_binary, unpacked_gzip, unpacked_zip
 from velado.data.csv_reading import (
     SEPARATORS,
+    Ragged,
     as_utf8,
     check_header,
     duplicate_names,
     header_of,
-    short_rows,
+    ragged_rows,
 )
-from velado.data.schema import Schema, TaxonomySpec
+from velado.data.formats import damaged, expected_format, format_of, unreadable
+from velado.data.schema import Schema
 from velado.data.schema_checks import check_separator
 from velado.data.table import Table, Undeclared
-from velado.errors import InputError, SchemaError, TableError, TaxonomyError
+from velado.data.taxonomy_files import attach_taxonomies
+from velado.data.text_encoding import found_encoding, is_utf8_name, wide_encoding
+from velado.errors import InputError, SchemaError, TableError
 
 
 def read_table(
@@ -36,31 +40,38 @@ def read_table(
     undeclared: Undeclared = "refuse",
     encoding: str | None = None,
     known: Collection[str] = (),
+    sheet: str | None = None,
 ) -> Table:
-    """A Table from a CSV, Parquet or Arrow file, or from any data frame narwhals understands.
+    """A Table from a file (CSV, Parquet, Arrow, spreadsheet, SPSS, Stata, SAS), or from any data frame narwhals understands.
 
     Without *schema* every column gets the role "other" and kind "text", as `inspect` needs it. *known* are
-    further names that the header may hold although they look like values (a column `2020`).
+    further names that the header may hold although they look like values (a column `2020`). The first bytes of a
+    file say what it is, whatever its ending. A text that is not UTF-8 is read in the *encoding* that was named here
+    or in the schema, else in the one its bytes show, which the table's `encoding` tells. *sheet* is the one to read
+    of a spreadsheet with several.
     """
     if isinstance(source, Table):
-        return (
-            source
-            if schema is None
-            else Table.of(
-                source.frame, schema, source.source, source.fingerprint, undeclared, source.separator
-            )
-        )
-    separator = ","
+        if schema is None:
+            return source
+        kept = source.source, source.fingerprint, undeclared, source.separator, source.encoding
+        return Table.of(source.frame, schema, *kept)
     if isinstance(source, str | Path):
-        frame, digest, separator = _read_file(Path(source), schema, encoding, known)
+        # A schema's own default is UTF-8, so that only another one is a declaration.
+        declared = None if schema is None or is_utf8_name(schema.encoding) else schema.encoding
+        names = (*known, *(schema.columns if schema else ()))
+        separator = schema.separator if schema else None
+        found = _read_file(Path(source), _Wanted(encoding or declared, separator, names, sheet))
         name = Path(source).name
     else:
-        frame, digest, name = from_frame(source), "", type(source).__module__.split(".")[0]
+        found = _Found(from_frame(source), "")
+        name = type(source).__module__.split(".")[0]
     if schema is None:
         from velado.data.schema import Column
 
-        schema = Schema({column: Column(column, "other", "text") for column in frame.columns})
-    return Table.of(frame, schema, name, digest, undeclared, separator)
+        columns = {column: Column(column, "other", "text") for column in found.frame.columns}
+        # What was found is said, so that the schema `inspect` proposes says it too.
+        schema = Schema(columns, encoding="utf-8" if is_utf8_name(found.encoding) else found.encoding)
+    return Table.of(found.frame, schema, name, found.digest, undeclared, found.separator, found.encoding)
 
 
 def from_frame(native: Any) -> pl.DataFrame:
@@ -111,56 +122,81 @@ def to_frame(frame: pl.DataFrame, like: str = "polars") -> Any:
     )
 
 
-def _read_file(
-    path: Path, schema: Schema | None, encoding: str | None, known: Collection[str]
-) -> tuple[pl.DataFrame, str, str]:
-    if not path.exists():
+@dataclass(frozen=True)
+class _Found:
+    """What a file was read as."""
+
+    frame: pl.DataFrame
+    digest: str
+    separator: str = ","
+    encoding: str = "utf-8"
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """What is known of a file before it is read: declared encoding and separator, names it may have, its sheet."""
+
+    encoding: str | None
+    separator: str | None
+    known: Collection[str]
+    sheet: str | None
+
+
+def _read_file(path: Path, wanted: _Wanted) -> _Found:
+    try:
+        if path.is_dir():
+            raise TableError(
+                f"'{path.name}' is a folder.", "A table is one file.", "Name the file inside it."
+            )
+        data = path.read_bytes()
+    except FileNotFoundError:
         raise TableError(
             f"There is no file '{path.name}'.", "Nothing was read.", "Check the path and the spelling."
-        )
-    if path.is_dir():
-        raise TableError(f"'{path.name}' is a folder.", "A table is one file.", "Name the file inside it.")
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise TableError(
-            f"'{path.name}' cannot be read ({error.strerror or 'system error'}).",
-            "Nothing was read.",
-            "Check the permissions.",
         ) from None
-    if not data.strip():
+    except (OSError, ValueError) as error:  # a name with a zero byte is a ValueError
         raise TableError(
-            f"'{path.name}' is empty.",
+            f"'{path.name}' cannot be read ({getattr(error, 'strerror', None) or 'system error'}).",
+            "Nothing was read.",
+            "Check the path and the permissions.",
+        ) from None
+    return replace(_parse(data, path.name, wanted), digest=hashlib.sha256(data).hexdigest())
+
+
+def _parse(data: bytes, name: str, wanted: _Wanted, unpacked: bool = False) -> _Found:
+    """The bytes read as what they show to be, else as what the name's ending says, else as CSV."""
+    if not data.strip(b" \t\r\n\0\xef\xbb\xbf"):
+        raise TableError(
+            f"'{name}' is empty.",
             "It has no header and no rows.",
             "Check that the right file was given.",
         )
-    digest = hashlib.sha256(data).hexdigest()
-    suffix = path.suffix.lower()
-    if suffix in (".parquet", ".pq"):
-        return _binary(lambda: pl.read_parquet(io.BytesIO(data)), path), digest, ","
-    if suffix in (".arrow", ".ipc", ".feather"):
-        return _binary(lambda: pl.read_ipc(io.BytesIO(data)), path), digest, ","
-    frame, separator = parse_csv(
-        data,
-        path.name,
-        encoding or (schema.encoding if schema else "utf-8"),
-        schema.separator if schema else None,
-        (*known, *(schema.columns if schema else ())),
-    )
-    return frame, digest, separator
-
-
-def _binary(read: Any, path: Path) -> pl.DataFrame:
-    try:
-        frame = read()
-    except (pl.exceptions.PolarsError, OSError):
+    format = format_of(data)
+    promised = None if unpacked else expected_format(name)
+    if format is None and promised is not None and wide_encoding(data) is None:
+        raise damaged(promised, name)
+    if format is None:
+        encoding = wanted.encoding or found_encoding(data, name)
+        frame, separator = parse_csv(data, name, encoding, wanted.separator, wanted.known)
+        return _Found(frame, "", separator, encoding)
+    if wanted.sheet is not None and format.reader not in ("spreadsheet", "gzip", "zip"):
         raise TableError(
-            f"'{path.name}' is not a readable {path.suffix[1:]} file.",
-            "Its content does not have that format.",
-            "Check the file, or give it the ending of its true format.",
-        ) from None
-    assert isinstance(frame, pl.DataFrame)
-    return frame
+            f"'{name}' is {format.call} and has no sheets.",
+            "A sheet was asked for.",
+            "Leave the sheet out.",
+        )
+    if format.reader in ("gzip", "zip"):
+        if unpacked:
+            raise TableError(
+                f"'{name}' is packed twice.",
+                "velado unpacks one layer.",
+                "Unpack it, and give the file inside.",
+            )
+        # The name of a file inside may be a person's: the archive's own stands in every message.
+        unpack = unpacked_gzip if format.reader == "gzip" else unpacked_zip
+        return _parse(unpack(data, format, name), name, wanted, unpacked=True)
+    if format.reader == "none":
+        raise unreadable(format, name)
+    return _Found(read_binary(data, format, name, wanted.sheet, wanted.known), "")
 
 
 def parse_csv(
@@ -190,10 +226,11 @@ def parse_csv(
     check_header(header, name, known)
     if len(header) > 1:
         data = data.rstrip(b"\r\n") + b"\n"
-        short = short_rows(data, separator, len(header))
-        if short:
+        found = ragged_rows(data, separator, len(header))
+        if found.short or found.blank:
             raise TableError(
-                f"{short} row(s) of '{name}' have fewer fields than the header, or are blank lines.",
+                f"{found.short + found.blank} row(s) of '{name}' have fewer fields than the header, or are blank lines "
+                f"({found}).",
                 "Their values may stand in the wrong columns, and blank lines would be published as people.",
                 "Complete or remove those rows, or set `separator` in [table] of the schema.",
             )
@@ -210,14 +247,23 @@ def parse_csv(
             f"'{name}' has no rows.", "There is nobody to protect.", "Check that the right file was given."
         ) from None
     except pl.exceptions.PolarsError:
-        raise TableError(
-            f"'{name}' is not a regular CSV file: some rows have more fields than the header, or a quote is never closed.",
-            "Fields would land in the wrong columns.",
-            "Correct the file, or set `separator` in [table] of the schema.",
-        ) from None
+        raise _irregular(name, ragged_rows(data.rstrip(b"\r\n") + b"\n", separator, len(header))) from None
     # Polars and the csv module read doubled quotes in a header differently; ours is the one the schema is matched with.
     frame.columns = header
     return frame, separator
+
+
+def _irregular(name: str, found: Ragged) -> TableError:
+    if found.long:
+        what = f"{found.long} row(s) have more fields than the header (line{'s' if found.long > 1 else ''} "
+        what += ", ".join(map(str, found.long_lines)) + (" and further ones)" if found.long > 3 else ")")
+    else:
+        what = "some rows have more fields than the header, or a quote is never closed"
+    return TableError(
+        f"'{name}' is not a regular CSV file: {what}.",
+        "Fields would land in the wrong columns.",
+        "Correct the file, or set `separator` in [table] of the schema.",
+    )
 
 
 def read_schema(path: str | Path) -> Schema:
@@ -253,62 +299,6 @@ def read_toml(path: Path, error: type[InputError], what: str) -> Mapping[str, An
             "Nothing was read.",
             "Correct that place.",
         ) from None
-
-
-def attach_taxonomies(schema: Schema, folder: Path) -> Schema:
-    """The schema with every taxonomy file it names read from *folder*."""
-    columns = []
-    for column in schema.columns.values():
-        spec = column.taxonomy
-        if spec is not None and spec.file is not None and spec.paths is None:
-            column = replace(column, taxonomy=_read_taxonomy(spec, folder, column.name))
-        columns.append(column)
-    return schema.with_columns(columns)
-
-
-def _read_taxonomy(spec: TaxonomySpec, folder: Path, column: str) -> TaxonomySpec:
-    assert spec.file is not None
-    path = folder / spec.file
-    if spec.builder == "tree":
-        tree = read_toml(path, TaxonomyError, "taxonomy")
-        return replace(spec, tree=tree, digest=hashlib.sha256(path.read_bytes()).hexdigest())
-    try:
-        data = path.read_bytes()
-        text = data.decode("utf-8-sig")
-    except FileNotFoundError:
-        raise TaxonomyError(
-            f"The taxonomy file of column '{column}' is not there ('{Path(spec.file).name}').",
-            "The column cannot be generalized without it.",
-            "Paths are relative to the schema file; correct the path or add the file.",
-        ) from None
-    except OSError:
-        raise TaxonomyError(
-            f"The taxonomy file of column '{column}' cannot be read.",
-            "The column cannot be generalized without it.",
-            "Check the path and the permissions.",
-        ) from None
-    except UnicodeDecodeError:
-        raise TaxonomyError(
-            f"The taxonomy file of column '{column}' is not UTF-8 text.",
-            "Its labels would not match the table.",
-            "Save it as UTF-8.",
-        ) from None
-    lines = [line for line in text.splitlines() if line.strip()]
-    separator = spec.options.get("separator")
-    try:
-        if separator is None and lines:
-            separator = max(
-                (";", ",", "\t", "|"), key=lambda s: len(next(csv.reader([lines[0]], delimiter=s)))
-            )
-        rows = list(csv.reader(lines, delimiter=separator or ";"))
-    except csv.Error:
-        raise TaxonomyError(
-            f"The taxonomy file of column '{column}' is not a regular CSV file.",
-            "A label in it is too long or a quote is never closed.",
-            "Correct the file: one value per line, narrowest label first.",
-        ) from None
-    paths = tuple(tuple(cell.strip() for cell in row) for row in rows)
-    return replace(spec, paths=paths, digest=hashlib.sha256(data).hexdigest())
 
 
 __all__ = [

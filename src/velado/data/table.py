@@ -18,8 +18,8 @@ class Table:
     """A frame whose every column the schema names, in the frame's own order.
 
     *fingerprint* is the SHA-256 of the bytes it came from, for the owner alone: whoever has it can test guesses of
-    them. *source* is a name for messages. *dropped* are the columns that `undeclared="drop"` left out: they are
-    never published, but may still tell who is a person.
+    them. *source* is a name for messages; *encoding* what a text file was found or declared to be in. *dropped* are
+    the columns that `undeclared="drop"` left out: they are never published, but may still tell who is a person.
     """
 
     frame: pl.DataFrame
@@ -27,6 +27,7 @@ class Table:
     source: str = "table"
     fingerprint: str = ""
     separator: str = ","
+    encoding: str = "utf-8"
     dropped: pl.DataFrame | None = None
 
     @classmethod
@@ -38,6 +39,7 @@ class Table:
         fingerprint: str = "",
         undeclared: Undeclared = "refuse",
         separator: str = ",",
+        encoding: str = "utf-8",
     ) -> Table:
         """Bring frame and schema together, or say which column does not fit."""
         absent = [name for name in schema.columns if name not in frame.columns]
@@ -67,7 +69,7 @@ class Table:
             )
         _refuse_odd_columns(frame)
         _refuse_huge_cells(frame, schema.max_cell_bytes)
-        return cls(frame, schema.with_columns(columns), source, fingerprint, separator, dropped)
+        return cls(frame, schema.with_columns(columns), source, fingerprint, separator, encoding, dropped)
 
     def __repr__(self) -> str:
         roles = {role: 0 for role in ("identifier", "quasi", "sensitive", "other")}

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Annotated
 
 import click
 import typer
 
-from velado.apps.cli import failures
+from velado.apps.cli import failures, hidden_values
 from velado.apps.cli.commands import (
     anonymize,
     apply,
@@ -96,6 +97,8 @@ def command() -> click.Group:
     """The whole command line as click knows it, with the help of every argument."""
     group = typer.main.get_command(app)
     assert isinstance(group, click.Group)
+    for name in hidden_values.COMMANDS:
+        group.commands[name].params.append(hidden_values.option())
     for part in _parts(group):
         for parameter in part.params:
             # click 8.5 resets the help that typer 0.23 has given to an argument.
@@ -116,8 +119,9 @@ def run(arguments: Sequence[str]) -> int:
     """The command is run, and its exit code returned. No traceback leaves without --debug."""
     arguments = list(arguments) or ["--help"]
     as_json, debug = "--json" in arguments, "--debug" in arguments
+    kept: dict[str, Path] = {}
     try:
-        code = command().main(arguments, prog_name="velado", standalone_mode=False)
+        code = command().main(arguments, prog_name="velado", standalone_mode=False, obj=kept)
     except (KeyboardInterrupt, click.Abort):
         click.echo("", err=True)
         return failures.INTERRUPTED
@@ -129,7 +133,9 @@ def run(arguments: Sequence[str]) -> int:
     except click.exceptions.Exit as done:
         return int(done.exit_code)
     except BaseException as error:  # Polars' panics are no Exceptions; they too must not show a cell.
-        return failures.report(error, _language_of(arguments), as_json, debug)
+        tongue = _language_of(arguments)
+        code = failures.report(error, tongue, as_json, debug)
+        hidden_values.write_hidden(error, kept, tongue)
     return code if isinstance(code, int) else 0
 
 

@@ -22,7 +22,7 @@ FORMULAS = ("keep", "escape", "refuse")
 REPORTS = ("html", "md", "json")
 
 ARGUMENTS = {
-    "FILE": "The table: a CSV, Parquet or Arrow file.",
+    "FILE": "The table: CSV, Parquet, Arrow, a spreadsheet, SPSS, Stata or SAS; .gz and .zip too.",
     "ORIGINAL": "The table as it was.",
     "RELEASE": "The published file, or the folder that `anonymize` made.",
     "FIT": "The fit.json of a regression.",
@@ -58,7 +58,7 @@ Output = Annotated[
 Encoding = Annotated[
     str | None,
     typer.Option(
-        "--encoding", metavar="NAME", help="Encoding of the CSV file, e.g. latin-1.", show_default=False
+        "--encoding", metavar="NAME", help="Encoding of the CSV file, e.g. latin-1; else found.", show_default=False
     ),
 ]
 Undeclared = Annotated[

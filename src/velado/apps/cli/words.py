@@ -48,6 +48,7 @@ _EN = {
     "unexpected_what": "An unexpected {kind} stopped the run.",
     "unexpected_why": "Its message is not shown because it may hold values of the table.",
     "unexpected_fix": "Run the command again with --debug to see where it happened.",
+    "values_written": "{count} value(s) written to {path}, readable by you alone. They are cells: delete the file afterwards.",
     "warning": "Warning",
     # progress
     "working": "working",
@@ -190,6 +191,7 @@ _PT = {
     "unexpected_what": "Um {kind} inesperado interrompeu a execução.",
     "unexpected_why": "A mensagem não é mostrada porque pode conter valores da tabela.",
     "unexpected_fix": "Execute de novo com --debug para ver onde aconteceu.",
+    "values_written": "{count} valor(es) escritos em {path}, legível só por você. São células: apague o arquivo depois.",
     "warning": "Aviso",
     "working": "trabalhando",
     "compiling": "compilando uma única vez, cerca de 10 s",
