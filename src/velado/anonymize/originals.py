@@ -15,7 +15,8 @@ import numpy as np
 import polars as pl
 
 from velado.anonymize.copies import DATE_FORMATS, GAIN, LEAST_ROWS, SHARE, nearly_all_read, tidy
-from velado.anonymize.side_doors import SAMPLE_ROWS, SideDoor, evenly_spaced
+from velado.anonymize.side_doors.door import SideDoor
+from velado.anonymize.side_doors.find import SAMPLE_ROWS, evenly_spaced
 from velado.data.encode import encode_column
 from velado.data.published_text import read_texts
 from velado.data.schema import Column
