@@ -23,6 +23,7 @@ from velado.data.table import Table
 SAMPLE_ROWS = 200_000
 LEAST_GAIN = 0.5
 """A column is a door if it removes at least half of the wrong guesses about a quasi-identifier ..."""
+LEAST_TO_GUESS = 8
 LEAST_PINNED = 0.10
 """... or if, on some of its values, it all but settles a tenth of what there is to learn about it."""
 PINNED_SHARE = 0.99
@@ -33,7 +34,7 @@ LEAST_GAIN_OF_NEIGHBOURS = 0.9
 LEAST_ROWS_FOR_UNIQUE = 10
 
 
-def find_side_doors(table: Table) -> tuple[SideDoor, ...]:
+def find_side_doors(table: Table, *, published: bool = False) -> tuple[SideDoor, ...]:
     """Every side door of *table*, copies first, judged on its original values.
 
     Guesses are leave-one-out: a row's quasi-identifier is guessed as the commonest one among the *other*
@@ -42,7 +43,8 @@ def find_side_doors(table: Table) -> tuple[SideDoor, ...]:
     come from a fixed sample (evenly spaced rows; for a column of rare values all rows of evenly spaced
     values) and `rows_revealed` is scaled up from it; copies and uniqueness are confirmed on all rows. Case and
     outer spaces tell no values apart. Near-copies and pairs are judged on 20,000 rows. A sensitive column is what
-    an attacker wants to learn, so that a near-copy in one is named as "narrows". O(n log n) per pair of columns.
+    an attacker wants to learn, so that a near-copy in one is named as "narrows". *published* says that the table is a
+    release, whose quasi-identifiers are generalized. O(n log n) per pair of columns.
     """
     quasi = [column.name for column in table.schema.quasi]
     others = [c for c in table.schema.columns.values() if c.published and c.role != "quasi"]
@@ -79,7 +81,7 @@ def find_side_doors(table: Table) -> tuple[SideDoor, ...]:
             if door is not None:
                 found.append(door)
     settled = {(d.column, d.reveals) for d in found if d.kind in ("copy", "near-copy", "functional")}
-    found += find_together(table, scales, alone_tells, settled)
+    found += find_together(table, scales, alone_tells, settled, published)
     return tuple(sorted(found, key=lambda door: ORDER.index(door.kind)))
 
 
@@ -177,12 +179,14 @@ def _judge(codes: Codes, quasi_codes: Codes, own: _View, quasi: _View, accepted:
     copies = same_values(own.readings, quasi.readings) or found.one_to_one
     if copies and own.sampled:
         copies = repeats(own.all_readings(), quasi.all_readings())
+    # Where nearly all rows hold one value, a few lucky guesses remove half of the mistakes.
+    to_learn = (1.0 - found.baseline) * codes[0].size >= LEAST_TO_GUESS
     kind: DoorKind | None = None
     if copies:
         kind = "copy"
-    elif found.functional and found.gain >= LEAST_GAIN:
+    elif found.functional and found.gain >= LEAST_GAIN and to_learn:
         kind = "functional"
-    elif found.gain >= LEAST_GAIN or found.pinned >= LEAST_PINNED:
+    elif (found.gain >= LEAST_GAIN and to_learn) or found.pinned >= LEAST_PINNED:
         kind = "near-functional"
     if kind is None:
         return None

@@ -16,12 +16,14 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
-from velado.anonymize.side_doors.door import SideDoor, paired
+from velado.anonymize.side_doors.door import DoorKind, SideDoor, paired
 from velado.anonymize.side_doors.narrowing import (
     LEAST_TO_LEARN,
     NARROWS,
     NEAR_COPY,
+    PROBE,
     Floats,
     Rows,
     Scale,
@@ -31,7 +33,6 @@ from velado.anonymize.side_doors.narrowing import (
 )
 from velado.data.table import Table
 
-PROBE = 2_000
 LEAST_ROWS = 30
 LEAST_FIT = 0.8
 """A weighted sum is a candidate if it explains this share of the probe's variance ..."""
@@ -50,7 +51,9 @@ Settled = Collection[tuple[str, str]]
 
 
 @dataclass(frozen=True)
-class _Pair:
+class Pair:
+    """Two columns that may give a quasi-identifier away, and how far they seem to."""
+
     first: str
     second: str
     quasi: str
@@ -58,12 +61,13 @@ class _Pair:
 
 
 def find_together(
-    table: Table, scales: Mapping[str, Scale], alone: Alone, settled: Settled
+    table: Table, scales: Mapping[str, Scale], alone: Alone, settled: Settled, published: bool = False
 ) -> list[SideDoor]:
     """Pairs of published columns that settle or narrow a quasi-identifier; *settled* (column, quasi) are known.
 
     *alone* says how far each single column narrows each quasi-identifier. Where there are more pairs or candidates
-    than the work allows, the last door says how many were left.
+    than the work allows, the last door says how many were left. In a *published* table a quasi-identifier is no
+    partner: what it says together with a column about another is published beside it.
     """
     schema = table.schema
     free = [c.name for c in schema.columns.values() if c.published and c.role == "other"]
@@ -73,8 +77,10 @@ def find_together(
         return []
     probe = np.arange(size) if size <= PROBE else (np.arange(PROBE) * size) // PROBE
     near = {name: scales[name].take(probe) for name in (*free, *quasi)}
-    sums = _sums(near, free, quasi)
-    joint, unseen = _joint(near, free, quasi, alone)
+    partners = [] if published else quasi
+    sums = promising_sums(near, free, quasi)
+    sums = [pair for pair in sums if not published or {pair.first, pair.second} <= set(free)]
+    joint, unseen = _joint(near, free, partners, quasi, alone)
     found: dict[tuple[str, str, str], SideDoor] = {}
     for candidates, judge in ((sums, _judge_sum), (joint, _judge_joint)):
         open_ = [p for p in candidates if not ({(p.first, p.quasi), (p.second, p.quasi)} & set(settled))]
@@ -89,22 +95,19 @@ def find_together(
                 continue
             names = (pair.first, pair.second)
             signed = any(schema.columns[n].side_door == "accept" for n in names if n not in quasi)
-            kind = "near-copy" if scales[pair.quasi].ordered else "functional"
-            weaker = "narrows" if scales[pair.quasi].ordered else "near-functional"
-            found[key] = SideDoor(
-                paired(names),
-                pair.quasi,
-                kind if share >= NEAR_COPY else weaker,  # type: ignore[arg-type]
-                share,
-                0.0,
-                0,
-                signed,
-                names,
-            )
+            kind = _kind(share, scales[pair.quasi].ordered, all(name in free for name in names))
+            found[key] = SideDoor(paired(names), pair.quasi, kind, share, 0.0, 0, signed, names)
     out = list(found.values())
     if unseen:
         out.append(SideDoor("", "", "unseen", 0.0, 0.0, unseen))
     return out
+
+
+def _kind(share: float, ordered: bool, both_in_clear: bool) -> DoorKind:
+    if not ordered:
+        return "functional" if share >= NEAR_COPY else "near-functional"
+    # A quasi-identifier is published coarser than it was judged here: what is left of the pair, its groups show.
+    return "near-copy" if share >= NEAR_COPY and both_in_clear else "narrows"
 
 
 def _alone(alone: Alone, scales: Mapping[str, Scale], column: str, quasi: str) -> float:
@@ -112,8 +115,13 @@ def _alone(alone: Alone, scales: Mapping[str, Scale], column: str, quasi: str) -
     return narrowed(scales[column], scales[quasi]) if known is None else known
 
 
-def _sums(near: Mapping[str, Scale], free: list[str], quasi: list[str]) -> list[_Pair]:
-    """Pairs whose weighted sum, or product of powers, explains a quasi-identifier in the probe; best first."""
+def promising_sums(
+    near: Mapping[str, Scale], free: list[str], quasi: list[str], least: float = LEAST_FIT, left: float = LEFT
+) -> list[Pair]:
+    """Pairs whose weighted sum, or product of powers, explains a quasi-identifier in the probe; best first.
+
+    It explains at least the share *least* of its variance, and leaves at most *left* of what one column leaves.
+    """
     best: dict[tuple[str, str, str], float] = {}
     for logs in (False, True):
         names, values = [], []
@@ -137,12 +145,12 @@ def _sums(near: Mapping[str, Scale], free: list[str], quasi: list[str]) -> list[
             mine = r[at]
             explained = (mine[:, None] ** 2 + mine[None, :] ** 2 - 2 * np.outer(mine, mine) * r) / room
             better = np.maximum(mine[:, None] ** 2, mine[None, :] ** 2)
-            ok = allowed & (room > 1e-6) & (explained >= LEAST_FIT) & (1 - explained <= LEFT * (1 - better))
+            ok = allowed & (room > 1e-6) & (explained >= least) & (1 - explained <= left * (1 - better))
             ok[at, :] = ok[:, at] = False
             for i, j in zip(*np.nonzero(ok), strict=True):
                 key = (names[i], names[j], name)
                 best[key] = max(best.get(key, 0.0), float(explained[i, j]))
-    pairs = [_Pair(*key, share) for key, share in best.items()]
+    pairs = [Pair(*key, share) for key, share in best.items()]
     return sorted(pairs, key=lambda pair: -pair.promising)
 
 
@@ -179,17 +187,17 @@ def _judge_sum(first: Scale, second: Scale, quasi: Scale) -> float:
 
 
 def _joint(
-    near: Mapping[str, Scale], free: list[str], quasi: list[str], alone: Alone
-) -> tuple[list[_Pair], int]:
+    near: Mapping[str, Scale], free: list[str], partners: list[str], quasi: list[str], alone: Alone
+) -> tuple[list[Pair], int]:
     """Pairs whose joint value settles a quasi-identifier in the probe, best first, and how many were not tried."""
     codes = {name: _dense(scale.values) for name, scale in near.items()}
     sizes = {name: int(code.max()) + 1 for name, code in codes.items()}
     rows = next(iter(codes.values())).size
-    majors = [n for n in (*free, *quasi) if 2 <= sizes[n] <= rows / ROWS_PER_VALUE]
+    majors = [n for n in (*free, *partners) if 2 <= sizes[n] <= rows / ROWS_PER_VALUE]
     orders = [
         (x, y)
         for x in majors
-        for y in (*free, *quasi)
+        for y in (*free, *partners)
         if x != y and sizes[y] >= 2 and (x in free or y in free) and not (y in majors and _later(x, y, near))
     ]
     unseen = max(0, len(orders) - MOST_ORDERS)
@@ -202,7 +210,7 @@ def _joint(
     for x, y in orders[:MOST_ORDERS]:
         key = codes[x][mixed] * sizes[y] + codes[y][mixed]
         order = mixed[np.argsort(key, kind="stable")]
-        same = _same_cell(codes[x], codes[y], order, near[y].ordered)
+        same = _same_cell(codes[x], codes[y], order)
         for name, target in targets.items():
             if name in (x, y) or (same is None and not near[y].ordered):
                 continue
@@ -211,7 +219,7 @@ def _joint(
             if share >= LEAST_JOINT and 1.0 - share <= LEFT * (1.0 - lesser):
                 pair = (*sorted((x, y)), name)
                 best[pair] = max(best.get(pair, 0.0), share)  # type: ignore[index, arg-type]
-    pairs = [_Pair(*key, share) for key, share in best.items()]
+    pairs = [Pair(*key, share) for key, share in best.items()]
     return sorted(pairs, key=lambda pair: -pair.promising), unseen
 
 
@@ -224,7 +232,7 @@ def _probe_alone(alone: Alone, column: str, quasi: str) -> float:
     return alone.get((column, quasi), 0.0)
 
 
-def _same_cell(x: Rows, y: Rows, order: Rows, ordered: bool) -> np.ndarray[tuple[int], np.dtype[np.bool_]] | None:
+def _same_cell(x: Rows, y: Rows, order: Rows) -> npt.NDArray[np.bool_] | None:
     """Which neighbours share both values, where these are most; None where the order itself must tell."""
     same = (np.diff(x[order]) == 0) & (np.diff(y[order]) == 0)
     return same if 2 * int(same.sum()) >= same.size else None
@@ -248,7 +256,7 @@ def _judge_joint(first: Scale, second: Scale, quasi: Scale) -> float:
         if int(a.max()) + 1 > both.size / ROWS_PER_VALUE:
             continue
         order = np.lexsort((mixed, b, a))
-        same = _same_cell(a, b, order, y.ordered)
+        same = _same_cell(a, b, order)
         if same is not None or y.ordered:
             shares.append(target.settled(order, same))
     return max(shares)
