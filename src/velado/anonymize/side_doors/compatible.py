@@ -114,7 +114,9 @@ def find_compatible(table: Table, known: Collection[tuple[str, str]]) -> list[Si
         ) -> tuple[float, float, int] | None:
             return _in_step([of[name].values for name in names], *ends)
 
-        def judge(names: tuple[str, ...], quasi: Column = quasi, all_ends: tuple[Floats, Floats] = all_ends) -> bool:
+        def judge(
+            names: tuple[str, ...], quasi: Column = quasi, all_ends: tuple[Floats, Floats] = all_ends
+        ) -> bool:
             if inside(names) is None:
                 return False
             for name in names:
@@ -137,7 +139,9 @@ def find_compatible(table: Table, known: Collection[tuple[str, str]]) -> list[Si
         free = [name for name in near if name not in telling]
         if len(free) < 2:
             continue
-        sums = promising_sums({**near, quasi.name: Scale(quasi.name, middle, True)}, free, [quasi.name], LEAST_FIT, 1.0)
+        sums = promising_sums(
+            {**near, quasi.name: Scale(quasi.name, middle, True)}, free, [quasi.name], LEAST_FIT, 1.0
+        )
         for pair in sums[:MOST_JUDGED]:
             judge((pair.first, pair.second))
         if len(sums) > MOST_JUDGED:

@@ -108,13 +108,11 @@ class SideDoor:
                 "it can be matched against another file."
             )
         if self.kind == "unseen":
-            return (
-                f"{self.rows_revealed} pairs of published columns were not looked at together: there are too many."
-            )
+            return f"{self.rows_revealed} pairs of published columns were not looked at together: there are too many."
         if self.kind == "row-order":
             return (
-                f"The order of the rows follows quasi-identifier '{self.reveals}': neighbouring rows are alike in "
-                f"{self.guess:.1%} of what can differ, in {self.baseline:.1%} by chance."
+                f"The order of the rows follows quasi-identifier '{self.reveals}': neighbouring rows show the same "
+                f"value in {self.guess:.1%} of the cases, by chance in {self.baseline:.1%}."
             )
         one = len(self.columns) == 1
         who = quoted(self.columns) + ("" if one else " together")

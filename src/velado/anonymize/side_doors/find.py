@@ -15,7 +15,15 @@ import polars as pl
 
 from velado.anonymize.copies import Codes, count_pairs, one_to_one, readings, repeats, same_values, tidy
 from velado.anonymize.side_doors.door import ORDER, DoorKind, SideDoor
-from velado.anonymize.side_doors.narrowing import NARROWS, NEAR_COPY, Scale, judged_rows, narrowed, scale
+from velado.anonymize.side_doors.narrowing import (
+    NARROWS,
+    NEAR_COPY,
+    Scale,
+    as_guess,
+    judged_rows,
+    narrowed,
+    scale,
+)
 from velado.anonymize.side_doors.together import find_together
 from velado.data.encode import text_codes
 from velado.data.table import Table
@@ -75,7 +83,9 @@ def find_side_doors(table: Table, *, published: bool = False) -> tuple[SideDoor,
         for name in quasi:
             door = _judge((codes, size), seen[name], view, views[name], accepted)
             share = alone_tells[column.name, name] = narrowed(scales[column.name], scales[name])
-            door = _narrowed(door, share, scales[name], SideDoor(column.name, name, "narrows", share, 0.0, 0, accepted))
+            door = _narrowed(
+                door, share, scales[name], SideDoor(column.name, name, "narrows", share, 0.0, 0, accepted)
+            )
             if door is not None and door.kind == "near-copy" and column.role == "sensitive":
                 door = replace(door, kind="narrows")
             if door is not None:
@@ -93,7 +103,8 @@ def _narrowed(door: SideDoor | None, share: float, quasi: Scale, fresh: SideDoor
         # Categories have no window: neighbours agree or not, so this is a guess that is often right.
         if door is not None or share < LEAST_GAIN_OF_NEIGHBOURS:
             return door
-        return replace(fresh, kind="near-functional")
+        guess, baseline = as_guess(share, quasi)
+        return replace(fresh, kind="near-functional", guess=guess, baseline=baseline)
     if share >= NEAR_COPY:
         return replace(fresh, kind="near-copy", rows_revealed=0 if door is None else door.rows_revealed)
     return fresh if door is None or not door.tells else door

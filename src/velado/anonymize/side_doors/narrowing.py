@@ -174,3 +174,13 @@ def _narrowed(own: Scale, quasi: Scale) -> float:
         if 2 * int(same.sum()) >= same.size:
             return target.settled(order, same)
     return target.settled(order)
+
+
+def as_guess(share: float, quasi: Scale) -> tuple[float, float]:
+    """A settled share of a column of categories as the chance of a right guess, and that without any reading.
+
+    Both guess the category of another row: one with the same value, one drawn at random.
+    """
+    seen = quasi.values[~np.isnan(quasi.values)]
+    alike = 1.0 - Target(Scale(quasi.name, seen, False)).differing
+    return alike + share * (1.0 - alike), alike

@@ -28,6 +28,7 @@ from velado.anonymize.side_doors.narrowing import (
     Rows,
     Scale,
     Target,
+    as_guess,
     narrowed,
     scattered,
 )
@@ -90,13 +91,17 @@ def find_together(
             if key in found:
                 continue
             share = judge(scales[pair.first], scales[pair.second], scales[pair.quasi])
-            best = max(_alone(alone, scales, pair.first, pair.quasi), _alone(alone, scales, pair.second, pair.quasi))
+            best = max(
+                _alone(alone, scales, pair.first, pair.quasi), _alone(alone, scales, pair.second, pair.quasi)
+            )
             if share < NARROWS or 1.0 - share > LEFT * (1.0 - best):
                 continue
             names = (pair.first, pair.second)
             signed = any(schema.columns[n].side_door == "accept" for n in names if n not in quasi)
             kind = _kind(share, scales[pair.quasi].ordered, all(name in free for name in names))
-            found[key] = SideDoor(paired(names), pair.quasi, kind, share, 0.0, 0, signed, names)
+            ordered = scales[pair.quasi].ordered
+            guess, baseline = (share, 0.0) if ordered else as_guess(share, scales[pair.quasi])
+            found[key] = SideDoor(paired(names), pair.quasi, kind, guess, baseline, 0, signed, names)
     out = list(found.values())
     if unseen:
         out.append(SideDoor("", "", "unseen", 0.0, 0.0, unseen))
@@ -204,7 +209,9 @@ def _joint(
     targets = {name: Target(near[name]) for name in quasi if not np.isnan(near[name].values).any()}
     blanks = {name: near[name] for name in quasi if name not in targets}
     # A blank of a probe's quasi-identifier counts as a category or as the highest value: it only chooses candidates.
-    targets |= {name: Target(Scale(name, _dense(s.values).astype(float), s.ordered)) for name, s in blanks.items()}
+    targets |= {
+        name: Target(Scale(name, _dense(s.values).astype(float), s.ordered)) for name, s in blanks.items()
+    }
     mixed = np.argsort(scattered(rows))
     best: dict[tuple[str, str, str], float] = {}
     for x, y in orders[:MOST_ORDERS]:
