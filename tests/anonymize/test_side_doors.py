@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from velado.anonymize import side_doors
-from velado.anonymize.side_doors import find_side_doors, promise_with_side_doors, refuse_copies
+from velado.anonymize.side_doors import find, find_side_doors, promise_with_side_doors, refuse_copies
 from velado.data.io import read_schema, read_table
 from velado.data.samples import hospital_csv, hospital_schema
 from velado.data.schema import Column, Schema
@@ -213,14 +212,14 @@ def test_the_share_guessed_from_counts_is_that_of_guessing_row_by_row(rows: list
     # Ties for the commonest value of all are broken alike by naming the codes in order.
     codes = np.array(["abcd".index(v) + 1 for v in column], dtype=np.int32)
     other = np.array(["xyz".index(v) + 1 for v in quasi], dtype=np.int32)
-    found = side_doors._dependence((codes, 5), (other, 4))
+    found = find._dependence((codes, 5), (other, 4))
     assert found.guess == pytest.approx(guessed_by_hand(column, quasi))
     pinned = [v for v in set(column) if len({q for c, q in rows if c == v}) == 1 and column.count(v) > 1]
     assert found.rows_revealed == sum(column.count(v) for v in pinned)
 
 
 def test_a_sample_finds_doors_but_a_copy_is_confirmed_on_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(side_doors, "SAMPLE_ROWS", 200)
+    monkeypatch.setattr(find, "SAMPLE_ROWS", 200)
     quasi = [str(i * i % 7) for i in range(1000)]
     copy = [f"x{value}" for value in quasi]
     # None of the altered rows, a tenth of all, is in the sample of every fifth row.

@@ -41,12 +41,16 @@ DATE_FORMATS = (
     "%d-%m-%y",
 )
 _DATE_SHAPE = r"^(\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}|\d{8})$"
+_UNSEEN = "[\u00ad\u200b-\u200f\u2060\ufeff]"
 _CLOCK = r"[t ]\d{1,2}:\d{2}.*$"
 _PROBE = 200
 
 
 def tidy(series: pl.Series) -> pl.Series:
-    """Texts in lower case, without outer spaces and with single inner ones."""
+    """Texts in their compatible form (NFKC), in lower case, without outer or unseen spaces and with single inner ones."""
+    odd = series.str.contains(r"[^\x00-\x7F]")
+    if bool(odd.any()):
+        series = series.str.normalize("NFKC").str.replace_all(_UNSEEN, "")
     plain = series.str.strip_chars().str.to_lowercase()
     doubled = plain.str.contains(r"\s\s|[^\S ]")
     return plain.str.replace_all(r"\s+", " ") if bool(doubled.any()) else plain

@@ -254,8 +254,7 @@ def side_doors(tables: Mapping[str, Table]) -> tuple[SideDoor, ...]:
     found: list[SideDoor] = []
     for name, table in tables.items():
         for door in find_side_doors(table):
-            reveals = f"{name}.{door.reveals}" if door.reveals else ""
-            found.append(replace(door, column=f"{name}.{door.column}", reveals=reveals))
+            found.append(door.within(name))
         for other_name, other in tables.items():
             joined = None if other_name == name else _side_by_side(name, table, other_name, other)
             if joined is not None:

@@ -15,11 +15,13 @@ import numpy as np
 import polars as pl
 
 from velado.anonymize.copies import DATE_FORMATS, GAIN, LEAST_ROWS, SHARE, nearly_all_read, tidy
-from velado.anonymize.side_doors import SAMPLE_ROWS, SideDoor, evenly_spaced
+from velado.anonymize.side_doors.door import SideDoor
+from velado.anonymize.side_doors.find import SAMPLE_ROWS, evenly_spaced
 from velado.data.encode import encode_column
 from velado.data.published_text import read_texts
 from velado.data.schema import Column
 from velado.data.table import Table
+from velado.data.taxonomy_builders import from_tree
 from velado.errors import InputError
 
 PROBE_ROWS = 2_000
@@ -66,7 +68,28 @@ def _readings_as(table: Table, name: str, quasi: Column) -> Sequence[pl.Series]:
         numbers = tidy(texts).str.replace(",", ".", literal=True).cast(pl.Float64, strict=False)
         numbers = numbers.set(~numbers.is_finite().fill_null(False), None)
         return [numbers] if nearly_all_read(texts, numbers) else []
-    return [texts.str.strip_chars()]
+    return [texts.str.strip_chars(), *_spelt_as(texts, table.text(quasi.name), quasi)]
+
+
+def _spelt_as(texts: pl.Series, published: pl.Series, quasi: Column) -> Sequence[pl.Series]:
+    """The column's texts in the spelling of the quasi-identifier, where only case and spaces differ."""
+    spec = quasi.taxonomy
+    folded = tidy(texts)
+    if spec is not None and spec.paths is not None:
+        leaves = pl.Series([path[0] for path in spec.paths], dtype=pl.String)
+    elif spec is not None and spec.tree is not None:
+        tree = from_tree(spec.tree, quasi.name)
+        leaves = pl.Series(tree.labels[: tree.leaves], dtype=pl.String)
+    else:
+        # Values that are their own leaves: those still published are spelt so, and codes are written in capitals.
+        seen = published.drop_nulls().unique().sort()
+        return [_respelt(folded, seen, folded), folded.str.to_uppercase()]
+    return [_respelt(folded, leaves, None)]
+
+
+def _respelt(folded: pl.Series, spelt: pl.Series, otherwise: pl.Series | None) -> pl.Series:
+    known = pl.DataFrame({"folded": tidy(spelt), "spelt": spelt}).unique("folded", keep="first")
+    return folded.replace_strict(dict(known.iter_rows()), default=otherwise, return_dtype=pl.String)
 
 
 def _judge(table: Table, column: Column, quasi: Column, series: pl.Series) -> SideDoor | None:

@@ -17,7 +17,10 @@ from velado.anonymize.guarantees.k_anonymity import KAnonymity
 from velado.anonymize.guarantees.k_map import KMap
 from velado.anonymize.originals import find_originals
 from velado.anonymize.population import population_table, read_plain
-from velado.anonymize.side_doors import SideDoor, find_side_doors, promise_with_side_doors
+from velado.anonymize.side_doors import SideDoor, find_side_doors, smallest_with_doors
+from velado.anonymize.side_doors.compatible import find_compatible
+from velado.anonymize.side_doors.door import quoted, telling_columns
+from velado.anonymize.side_doors.row_order import find_row_order
 from velado.data.encode import encode, sensitive_values
 from velado.data.normal import value_codes
 from velado.data.partition import Partition
@@ -25,11 +28,6 @@ from velado.data.published_text import read_texts
 from velado.data.schema import Schema
 from velado.data.table import Table, Undeclared
 from velado.errors import GuaranteeNotMet, ParameterError, SchemaError, SideDoorOpen, TableError
-
-TELLING = ("copy", "original", "functional")
-"""Kinds of side doors that undo a published value rather than hint at it."""
-BREAKING = ("copy", "original")
-"""Kinds that break a promise, as `anonymize` refuses them; a column that determines a value is named only."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -39,9 +37,9 @@ class Verification:
     *exposed* are columns that must not be in a release (identifiers, columns the schema keeps back); each one
     breaks the promise whatever the groups look like. *people_unseen* is True when the schema knows people but the
     file does not show who is who, so that only rows could be counted. *smallest_behind* is the smallest group
-    for an attacker who also reads the columns that determine a quasi-identifier, None where there are none.
-    *open_doors* are those of them that nobody accepted and with which a promise no longer holds; each one breaks
-    it. *unchecked* are sensitive columns a promise speaks of but the file does not hold.
+    for an attacker who also reads *read_behind*, the columns that settle or narrow a quasi-identifier; None where
+    there are none. *open_doors* are those of them that nobody accepted and with which a promise no longer holds;
+    each one breaks it. *unchecked* are sensitive columns a promise speaks of but the file does not hold.
     """
 
     table: Table
@@ -52,6 +50,7 @@ class Verification:
     smallest_behind: int | None
     open_doors: tuple[SideDoor, ...] = ()
     unchecked: tuple[str, ...] = ()
+    read_behind: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"Verification({self.table.rows} rows, {'holds' if self.holds else 'broken'})"
@@ -60,6 +59,12 @@ class Verification:
     def holds(self) -> bool:
         """Whether every guarantee holds, nothing is exposed and no side door undoes it."""
         return self.checked.holds and not self.exposed and not self.open_doors
+
+    @property
+    def smallest(self) -> int:
+        """The smallest group of the published values alone, in rows."""
+        sizes = self.checked.partition.sizes
+        return int(sizes.min()) if sizes.size else 0
 
     @property
     def broken(self) -> GuaranteeNotMet | None:
@@ -84,11 +89,15 @@ class Verification:
                     "Do not publish it; make the release again, or ask for less.",
                 )
         for door in self.open_doors:
+            one = len(door.columns) == 1
+            free = [n for n in door.columns if self.table.schema.columns[n].role != "quasi"] or door.columns
             return SideDoorOpen(
-                f"Column '{door.column}' gives the quasi-identifier '{door.reveals}' away: read with it, the "
-                f"smallest class has {self.smallest_behind}.",
-                "Whoever reads it undoes the generalization, and the promise does not hold against him.",
-                f"Do not publish this file; leave '{door.column}' out, make it a quasi-identifier, or accept the "
+                f"Column{'' if one else 's'} {quoted(door.columns)} give{'s' if one else ''} the quasi-identifier "
+                f"'{door.reveals}' away: read with {'it' if one else 'them'}, the smallest class has "
+                f"{self.smallest_behind}.",
+                f"Whoever reads {'it' if one else 'them'} undoes the generalization, and the promise does not hold "
+                "against him.",
+                f"Do not publish this file; leave '{free[0]}' out, make it a quasi-identifier, or accept the "
                 'risk with side_door = "accept" in the schema.',
             )
         return None
@@ -105,7 +114,9 @@ class Verification:
             "readings_of_blanks": [reading.to_dict() for reading in self.checked.readings],
             "exposed_columns": list(self.exposed),
             "side_doors": [door.to_dict() for door in self.side_doors],
+            "smallest_class": self.smallest,
             "smallest_class_with_side_doors": self.smallest_behind,
+            "columns_behind": list(self.read_behind),
             "open_side_doors": list(dict.fromkeys(door.column for door in self.open_doors)),
             "unchecked_columns": list(self.unchecked),
             "people_unseen": self.people_unseen,
@@ -142,12 +153,7 @@ def verify(
     )
     matching = None if population is None else _matching(table, population_table(population, known))
     checked = check_published(table.frame, quasi, counted, people, sensitive, None, shapes, matching)
-    found = find_side_doors(table)
-    copies = {(door.column, door.reveals) for door in found if door.kind == "copy"}
-    originals = [d for d in find_originals(table) if (d.column, d.reveals) not in copies]
-    finer = {(door.column, door.reveals) for door in originals}
-    doors = (*originals, *(door for door in found if (door.column, door.reveals) not in finer))
-    telling = list(dict.fromkeys(door.column for door in doors if door.kind in TELLING))
+    doors = _doors(table)
     kept = tuple(
         guarantee
         for guarantee, verdict in zip(counted, checked.verdicts, strict=True)
@@ -164,10 +170,23 @@ def verify(
         tuple(column.name for column in known.columns.values() if not column.published),
         doors,
         schema.person is not None and person is None,
-        promise_with_side_doors(table.frame, quasi, telling) if telling else None,
+        smallest_with_doors(table.frame, quasi, doors),
         _open_doors(doors, table.schema, undone),
         _unchecked(schema, present, guarantees),
+        tuple(telling_columns(doors, quasi)),
     )
+
+
+def _doors(table: Table) -> tuple[SideDoor, ...]:
+    """What the file alone shows: originals left in, columns in step with what is published, and the rows' order."""
+    found = find_side_doors(table, published=True)
+    copies = {(door.column, door.reveals) for door in found if door.kind == "copy"}
+    originals = [d for d in find_originals(table) if (d.column, d.reveals) not in copies]
+    finer = {(door.column, door.reveals) for door in originals}
+    in_step = find_compatible(table, copies | finer)
+    finer |= {(door.column, door.reveals) for door in in_step}
+    rest = (door for door in found if (door.column, door.reveals) not in finer)
+    return (*originals, *in_step, *rest, *find_row_order(table))
 
 
 def _read(source: Any, schema: Schema, encoding: str | None) -> Table:
@@ -185,19 +204,22 @@ def _open_doors(
 ) -> tuple[SideDoor, ...]:
     """The doors that break a promise: each that does so alone, or else all that do so together.
 
-    A sensitive column is what an attacker wants to learn, not what he starts from: it is named, and the promises
-    about sensitive values speak of it.
+    A door counts if it settles or narrows a quasi-identifier (`SideDoor.tells`), as for `anonymize`. A sensitive
+    column is what an attacker wants to learn, not what he starts from: it is named, and the promises about
+    sensitive values speak of it. The order of the rows is named only: a file does not show what it was sorted by.
     """
     telling = [
         door
         for door in doors
-        if door.kind in BREAKING and not door.accepted and schema.columns[door.column].role != "sensitive"
+        if door.tells
+        and not door.accepted
+        and all(schema.columns[name].role != "sensitive" for name in door.columns)
     ]
-    names = list(dict.fromkeys(door.column for door in telling))
+    names = list(dict.fromkeys(name for door in telling for name in door.columns))
     if not names or not undone(names):
         return ()
-    alone = {name for name in names if undone([name])}
-    return tuple(door for door in telling if not alone or door.column in alone)
+    alone = {door.columns for door in telling if undone(door.columns)}
+    return tuple(door for door in telling if not alone or door.columns in alone)
 
 
 def _unchecked(schema: Schema, present: Sequence[str], guarantees: Sequence[Guarantee]) -> tuple[str, ...]:

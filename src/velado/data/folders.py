@@ -20,7 +20,7 @@ PUBLIC = "release"
 """The sub-folder that leaves the house; the other one, `private`, stays."""
 
 MANIFEST = "manifest.json"
-PUBLIC_FILES = frozenset({"table.csv", "table.parquet", MANIFEST, "release.html", "release.md"})
+PUBLIC_FILES = frozenset({"table.csv", "table.parquet", MANIFEST, "about.html"})
 """What `release/` may hold beside the tables its manifest lists."""
 
 PRIVATE_FILES = frozenset(

@@ -46,7 +46,7 @@ def warnings(release: Release, lang: str, formulas: str) -> list[str]:
     from velado.data.folders import count_formulas
 
     out = list(release.warnings)
-    out += [_door(door, lang) for door in release.side_doors if not door.accepted]
+    out += [door_in(lang, door) for door in release.side_doors if not door.accepted]
     if release.goal.reads_sensitive:
         out.append(say(lang, "minimality"))
     count = count_formulas(release.frame) if formulas == "keep" else 0
@@ -59,7 +59,8 @@ def _doors(release: Release) -> list[dict[str, Any]]:
     return [door.to_dict() for door in release.side_doors]
 
 
-def _door(door: SideDoor, lang: str) -> str:
+def door_in(lang: str, door: SideDoor) -> str:
+    """One side door as a sentence of the reader's language."""
     if lang == "en":
         return door.sentence()
     from velado.study.report.phrases import door_sentence

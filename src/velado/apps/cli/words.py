@@ -130,7 +130,8 @@ _EN = {
         "Not checked: the sensitive column '{column}' is not in this file; the promise about it cannot be read from it."
     ),
     "side_doors_title": "Side doors in this file",
-    "side_doors_class": "Smallest group if an attacker reads them too: {smallest}.",
+    "verify_smallest": "Smallest group: {smallest}.",
+    "verify_smallest_behind": "Smallest group: {smallest}; {behind} for who also reads {columns}.",
     "every_promise_holds": "Every promise that was asked for holds in this file.",
     "promise_fails": "A promise does not hold in this file.",
     # measure
@@ -269,7 +270,8 @@ _PT = {
         "Não conferida: a coluna sensível '{column}' não está neste arquivo; a promessa sobre ela não pode ser lida nele."
     ),
     "side_doors_title": "Portas laterais neste arquivo",
-    "side_doors_class": "Menor grupo se um atacante também as lê: {smallest}.",
+    "verify_smallest": "Menor grupo: {smallest}.",
+    "verify_smallest_behind": "Menor grupo: {smallest}; {behind} para quem também lê {columns}.",
     "every_promise_holds": "Toda promessa pedida é cumprida neste arquivo.",
     "promise_fails": "Uma promessa não é cumprida neste arquivo.",
     "measure_title": "O que a publicação custou e o que trouxe",

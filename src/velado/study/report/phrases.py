@@ -121,12 +121,19 @@ def blank_reading(name: str, say: Words) -> str:
 
 def door_sentence(door: Mapping[str, Any], say: Words) -> str:
     """One side door in words."""
-    column, reveals = door["column"], door["reveals"]
+    column, reveals, share = door["column"], door["reveals"], say.share(door["guess"])
+    chance, rows = say.share(door["baseline"]), door["rows_revealed"]
     known = {
         "copy": say("door_copy", column=column, reveals=reveals),
+        "original": say("door_original", column=column, reveals=reveals, share=share, chance=chance),
+        "near-copy": say("door_near_copy", column=column, reveals=reveals, share=share),
+        "order": say("door_order", column=column, reveals=reveals, share=share, chance=chance),
         "functional": say("door_functional", column=column, reveals=reveals),
-        "near-functional": say("door_near", column=column, reveals=reveals, share=say.share(door["guess"])),
-        "near-unique": say("door_unique", column=column, rows=door["rows_revealed"]),
+        "narrows": say("door_narrows", column=column, reveals=reveals, share=share),
+        "near-functional": say("door_near", column=column, reveals=reveals, share=share),
+        "near-unique": say("door_unique", column=column, rows=rows),
+        "row-order": say("door_rows", reveals=reveals, share=share, chance=chance),
+        "unseen": say("door_unseen", pairs=rows),
     }
     signed = say("door_accepted") if door["accepted"] else ""
     return f"{known[door['kind']]} {signed}".strip()

@@ -146,6 +146,7 @@ def doors_section(facts: Facts, say: Words) -> Section:
             say.count(door["smallest_class_with_column"]),
         ]
         for door in doors
+        if door["column"]
     ]
     header = [
         say("column"),

@@ -13,7 +13,8 @@ import numpy as np
 
 from velado.anonymize.operations import Perturb
 from velado.anonymize.release import Release
-from velado.anonymize.side_doors import promise_with_side_doors
+from velado.anonymize.side_doors import promise_with_side_doors, smallest_with_doors
+from velado.anonymize.side_doors.door import telling_columns
 from velado.data.table import Table
 from velado.data.taxonomy import ROOT_LABEL
 from velado.measure.measured import Exposure, Scores
@@ -101,10 +102,14 @@ def facts(
         "side_doors": [
             {
                 **door.to_dict(),
-                "smallest_class_with_column": promise_with_side_doors(release.aligned, quasi, [door.column]),
+                "smallest_class_with_column": promise_with_side_doors(release.aligned, quasi, door.columns),
             }
             for door in release.side_doors
         ],
+        "behind_side_doors": {
+            "columns": telling_columns(release.side_doors, quasi),
+            "smallest_class": smallest_with_doors(release.aligned, quasi, release.side_doors),
+        },
         "warnings": [*release.warnings, *scores.notes],
         "formulas": formulas,
         "how": described["how"],
@@ -245,8 +250,15 @@ def _verdict(found: Mapping[str, Any], say: Words) -> dict[str, Any]:
             headline = say("headline_people", found=int(crowd["achieved"]))
         else:
             headline = say("headline_rows", found=int(crowd["achieved"]))
-    if open_doors:
-        names = sorted({door["column"] for door in open_doors})
+    behind = found["behind_side_doors"]
+    if behind["smallest_class"] is not None:
+        smallest = found["class_sizes"]["smallest"]
+        columns = say.listed(behind["columns"])
+        details.append(
+            say("headline_behind", smallest=smallest, behind=behind["smallest_class"], columns=columns)
+        )
+    if any(door["column"] for door in open_doors):
+        names = sorted({door["column"] for door in open_doors if door["column"]})
         details.append(say("headline_doors", columns=say.listed(names)))
     labels = {"good": say("label_good"), "caution": say("label_caution"), "warning": say("label_warning")}
     return {

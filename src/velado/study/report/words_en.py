@@ -34,6 +34,7 @@ ENGLISH = {
     "headline_paper": "This table repeats a published experiment for comparison and gives no protection that was "
     "promised to anyone.",
     "headline_doors": "Before you publish, read “Side doors”: other published columns may undo the promise ({columns}).",
+    "headline_behind": "Smallest group {smallest}; {behind} for who also reads {columns}.",
     "cost_sentence": "It costs {loss} of the detail in the quasi-identifiers, and {rows} row(s) were left out.",
     "notice_title": "For the steward of the data only.",
     "notice": "This report shows distributions and row numbers of the original table. Do not publish it with the table.",
@@ -212,6 +213,15 @@ ENGLISH = {
     "doors_fix": "If outsiders may know such a column, make it a quasi-identifier or do not publish it "
     '(publish = false). If not, sign it off with side_door = "accept".',
     "door_copy": "{column} repeats {reveals} one to one.",
+    "door_original": "{column} lies within the published value of {reveals} in {share} of the rows, by chance in "
+    "{chance}: it seems to be its original.",
+    "door_near_copy": "{column} all but repeats {reveals}: reading it rules out about {share} of the other values.",
+    "door_order": "{column} lies, by a rule that only rises or falls, within the published value of {reveals} in "
+    "{share} of the rows, by chance in {chance}.",
+    "door_narrows": "{column} narrows {reveals}: reading it rules out about {share} of the other values.",
+    "door_rows": "The order of the rows follows {reveals}: neighbouring rows show the same value in {share} of the "
+    "cases, by chance in {chance}.",
+    "door_unseen": "{pairs} pairs of published columns were not looked at together: there are too many.",
     "door_functional": "Each value of {column} goes with a single value of {reveals}.",
     "door_near": "{column} often gives {reveals} away: it is guessed right in {share} of the rows.",
     "door_unique": "{column} holds a value nobody else has in {rows} rows: it can be matched against another file.",

@@ -35,6 +35,7 @@ PORTUGUESE = {
     "ninguém.",
     "headline_doors": "Antes de publicar, leia “Portas laterais”: outras colunas publicadas podem anular a promessa "
     "({columns}).",
+    "headline_behind": "Menor grupo {smallest}; {behind} para quem também lê {columns}.",
     "cost_sentence": "Isso custa {loss} do detalhe dos quase-identificadores, e {rows} linha(s) ficaram de fora.",
     "notice_title": "Somente para o responsável pelos dados.",
     "notice": "Este relatório mostra distribuições e números de linha da tabela original. Não o publique junto com a "
@@ -218,6 +219,15 @@ PORTUGUESE = {
     "doors_fix": "Se pessoas de fora podem conhecer tal coluna, torne-a quase-identificador ou não a publique "
     '(publish = false). Se não, assine com side_door = "accept".',
     "door_copy": "{column} repete {reveals} um a um.",
+    "door_original": "{column} fica dentro do valor publicado de {reveals} em {share} das linhas, por acaso em "
+    "{chance}: parece ser o seu original.",
+    "door_near_copy": "{column} quase repete {reveals}: lê-la exclui cerca de {share} dos outros valores.",
+    "door_order": "{column} fica, por uma regra que só sobe ou só desce, dentro do valor publicado de {reveals} em "
+    "{share} das linhas, por acaso em {chance}.",
+    "door_narrows": "{column} estreita {reveals}: lê-la exclui cerca de {share} dos outros valores.",
+    "door_rows": "A ordem das linhas segue {reveals}: linhas vizinhas mostram o mesmo valor em {share} dos casos, "
+    "por acaso em {chance}.",
+    "door_unseen": "{pairs} pares de colunas publicadas não foram examinados juntos: são demais.",
     "door_functional": "Cada valor de {column} acompanha um único valor de {reveals}.",
     "door_near": "{column} muitas vezes entrega {reveals}: acerta-se em {share} das linhas.",
     "door_unique": "{column} tem um valor que ninguém mais tem em {rows} linhas: pode ser comparada com outro arquivo.",

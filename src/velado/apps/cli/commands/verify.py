@@ -28,6 +28,7 @@ from velado.apps.cli.options import (
     language,
     one_of,
 )
+from velado.apps.cli.summary import door_in
 from velado.apps.cli.words import number, say
 from velado.errors import GuaranteeNotMet
 from velado.study.report.units import guarantee_in, unit_in
@@ -90,6 +91,14 @@ def verify(
 
 def _show(tongue: str, found: Verification, notes: list[str]) -> None:
     table, checked, doors, behind = found.table, found.checked, found.side_doors, found.smallest_behind
+    # First the number that counts: what is promised of the published values is not what is left behind a door.
+    smallest = number(found.smallest, tongue)
+    if behind is None:
+        show.line(say(tongue, "verify_smallest", smallest=smallest))
+    else:
+        columns = " + ".join(f"'{name}'" for name in found.read_behind)
+        left = number(behind, tongue)
+        show.line(say(tongue, "verify_smallest_behind", smallest=smallest, behind=left, columns=columns))
     show.table(
         say(
             tongue,
@@ -121,9 +130,7 @@ def _show(tongue: str, found: Verification, notes: list[str]) -> None:
     if doors:
         show.line(say(tongue, "side_doors_title") + ":")
         for door in doors:
-            show.line(f"  {door.sentence()}")
-        if behind is not None:
-            show.line(say(tongue, "side_doors_class", smallest=behind))
+            show.line(f"  {door_in(tongue, door)}")
     for text in notes:
         show.line(text)
     show.line(say(tongue, "every_promise_holds" if found.holds else "promise_fails"))

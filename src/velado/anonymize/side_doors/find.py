@@ -1,95 +1,48 @@
-"""Side doors: published columns that are no quasi-identifiers but give one away.
+"""Finding side doors on the original values: columns that repeat, settle or narrow a quasi-identifier.
 
-A release generalizes quasi-identifiers only. If `education_num` repeats `education` one to one and is
-published as it is, whoever reads it undoes the generalization, and the promise is void. This module looks,
-on the original values, at every published column that is not a quasi-identifier, names those that give a
-quasi-identifier away, and refuses one-to-one copies. `velado.anonymize.copies` says what a copy is.
-
-It sees one column at a time: two columns that give a quasi-identifier away only together are not found
-here. `promise_with_side_doors` measures what is left of the promise for any set of columns.
+`velado.anonymize.copies` says what a copy is, `narrowing` how a near-copy is told from mere correlation, and
+`together` looks at two columns at once. Three columns that give a quasi-identifier away only together are not found;
+`promise_with_side_doors` measures what is left of the promise for any set of columns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from velado.anonymize.copies import Codes, count_pairs, one_to_one, readings, repeats, same_values, tidy
+from velado.anonymize.side_doors.door import ORDER, DoorKind, SideDoor
+from velado.anonymize.side_doors.narrowing import (
+    NARROWS,
+    NEAR_COPY,
+    Scale,
+    as_guess,
+    judged_rows,
+    narrowed,
+    scale,
+)
+from velado.anonymize.side_doors.together import find_together
 from velado.data.encode import text_codes
 from velado.data.table import Table
-from velado.data.visible import visible_groups
-from velado.errors import SideDoorOpen
-
-DoorKind = Literal["copy", "original", "functional", "near-functional", "near-unique"]
 
 SAMPLE_ROWS = 200_000
 LEAST_GAIN = 0.5
 """A column is a door if it removes at least half of the wrong guesses about a quasi-identifier ..."""
+LEAST_TO_GUESS = 8
 LEAST_PINNED = 0.10
 """... or if, on some of its values, it all but settles a tenth of what there is to learn about it."""
 PINNED_SHARE = 0.99
 PINNED_ROWS = 20
 PINNED_CHANCE = 1e-3
 LEAST_UNIQUE = 0.5
+LEAST_GAIN_OF_NEIGHBOURS = 0.9
 LEAST_ROWS_FOR_UNIQUE = 10
-_ORDER: tuple[DoorKind, ...] = ("copy", "original", "functional", "near-functional", "near-unique")
 
 
-@dataclass(frozen=True)
-class SideDoor:
-    """One published *column* that gives away the quasi-identifier *reveals*.
-
-    *kind* is "copy" (the same values, or one to one, in all but a few rows), "functional" (each value of the column goes with one value of the
-    quasi-identifier), "near-functional" (nearly so), or "near-unique": most rows hold a value nobody else
-    has, so that the column can be matched against another file; it then reveals no column by name (""). On a
-    published table "original" says that the column lies within the quasi-identifier's published values.
-    *guess* is the share of rows whose quasi-identifier is guessed right from the column, *baseline* the share
-    guessed right without it. *rows_revealed* counts rows whose value of the column, shared by at least two
-    rows, goes with a single value of the quasi-identifier; for "near-unique", rows with a value of their own.
-    *accepted* says that the schema signs it off with ``side_door = "accept"``.
-    """
-
-    column: str
-    reveals: str
-    kind: DoorKind
-    guess: float
-    baseline: float
-    rows_revealed: int
-    accepted: bool = False
-
-    def to_dict(self) -> dict[str, Any]:
-        """All fields; there is no cell value among them."""
-        return asdict(self)
-
-    def sentence(self) -> str:
-        """The finding in one sentence."""
-        if self.kind == "near-unique":
-            return (
-                f"'{self.column}' holds a value nobody else has in {self.rows_revealed} rows: "
-                "it can be matched against another file."
-            )
-        if self.kind == "original":
-            return (
-                f"'{self.column}' lies within the published value of quasi-identifier '{self.reveals}' in "
-                f"{self.guess:.1%} of the rows, by chance in {self.baseline:.1%}: it seems to be its original."
-            )
-        how = {
-            "copy": "repeats",
-            "functional": "determines",
-            "near-functional": "often gives away",
-        }[self.kind]
-        return (
-            f"'{self.column}' {how} quasi-identifier '{self.reveals}': it is guessed right in "
-            f"{self.guess:.1%} of the rows, without the column in {self.baseline:.1%}."
-        )
-
-
-def find_side_doors(table: Table) -> tuple[SideDoor, ...]:
+def find_side_doors(table: Table, *, published: bool = False) -> tuple[SideDoor, ...]:
     """Every side door of *table*, copies first, judged on its original values.
 
     Guesses are leave-one-out: a row's quasi-identifier is guessed as the commonest one among the *other*
@@ -97,7 +50,9 @@ def find_side_doors(table: Table) -> tuple[SideDoor, ...]:
     that a column does not look telling merely because its values are rare. Above 200,000 rows the shares
     come from a fixed sample (evenly spaced rows; for a column of rare values all rows of evenly spaced
     values) and `rows_revealed` is scaled up from it; copies and uniqueness are confirmed on all rows. Case and
-    outer spaces tell no values apart. O(n log n) per pair of columns.
+    outer spaces tell no values apart. Near-copies and pairs are judged on 20,000 rows. A sensitive column is what
+    an attacker wants to learn, so that a near-copy in one is named as "narrows". *published* says that the table is a
+    release, whose quasi-identifiers are generalized. O(n log n) per pair of columns.
     """
     quasi = [column.name for column in table.schema.quasi]
     others = [c for c in table.schema.columns.values() if c.published and c.role != "quasi"]
@@ -106,6 +61,9 @@ def find_side_doors(table: Table) -> tuple[SideDoor, ...]:
     sample = evenly_spaced(table.rows, SAMPLE_ROWS)
     views = {name: _View(table, name, sample) for name in quasi}
     coded = {name: text_codes(view.readings[0]) for name, view in views.items()}
+    judged = judged_rows(table)
+    scales = {c.name: scale(table, c, judged) for c in (*table.schema.quasi, *others)}
+    alone_tells: dict[tuple[str, str], float] = {}
     found: list[SideDoor] = []
     for column in others:
         accepted = column.side_door == "accept"
@@ -124,28 +82,32 @@ def find_side_doors(table: Table) -> tuple[SideDoor, ...]:
                 seen = {name: text_codes(tidy(views[name].text.gather(rows))) for name in quasi}
         for name in quasi:
             door = _judge((codes, size), seen[name], view, views[name], accepted)
+            share = alone_tells[column.name, name] = narrowed(scales[column.name], scales[name])
+            door = _narrowed(
+                door, share, scales[name], SideDoor(column.name, name, "narrows", share, 0.0, 0, accepted)
+            )
+            if door is not None and door.kind == "near-copy" and column.role == "sensitive":
+                door = replace(door, kind="narrows")
             if door is not None:
                 found.append(door)
-    return tuple(sorted(found, key=lambda door: _ORDER.index(door.kind)))
+    settled = {(d.column, d.reveals) for d in found if d.kind in ("copy", "near-copy", "functional")}
+    found += find_together(table, scales, alone_tells, settled, published)
+    return tuple(sorted(found, key=lambda door: ORDER.index(door.kind)))
 
 
-def refuse_copies(doors: Sequence[SideDoor]) -> None:
-    """Nothing, unless a one-to-one copy of a quasi-identifier would be published and nobody accepted it."""
-    for door in doors:
-        if door.kind == "copy" and not door.accepted:
-            raise SideDoorOpen(
-                f"Column '{door.column}' repeats quasi-identifier '{door.reveals}' one to one.",
-                "Published as it is, it would undo the generalization and void the promise.",
-                f"For '{door.column}' set role = \"quasi\", or publish = false, or accept the risk with "
-                'side_door = "accept".',
-            )
-
-
-def promise_with_side_doors(frame: pl.DataFrame, quasi: Sequence[str], columns: Sequence[str]) -> int:
-    """The smallest group of a published *frame* for an attacker who also reads *columns* (0 without rows)."""
-    names = list(dict.fromkeys([*quasi, *columns]))
-    groups = visible_groups(frame, names)
-    return int(groups.sizes.min()) if groups.count else 0
+def _narrowed(door: SideDoor | None, share: float, quasi: Scale, fresh: SideDoor) -> SideDoor | None:
+    """The door found by guessing, or one by narrowing where that says more."""
+    if share < NARROWS or (door is not None and door.kind in ("copy", "functional")):
+        return door
+    if not quasi.ordered:
+        # Categories have no window: neighbours agree or not, so this is a guess that is often right.
+        if door is not None or share < LEAST_GAIN_OF_NEIGHBOURS:
+            return door
+        guess, baseline = as_guess(share, quasi)
+        return replace(fresh, kind="near-functional", guess=guess, baseline=baseline)
+    if share >= NEAR_COPY:
+        return replace(fresh, kind="near-copy", rows_revealed=0 if door is None else door.rows_revealed)
+    return fresh if door is None or not door.tells else door
 
 
 @dataclass(frozen=True)
@@ -228,12 +190,14 @@ def _judge(codes: Codes, quasi_codes: Codes, own: _View, quasi: _View, accepted:
     copies = same_values(own.readings, quasi.readings) or found.one_to_one
     if copies and own.sampled:
         copies = repeats(own.all_readings(), quasi.all_readings())
+    # Where nearly all rows hold one value, a few lucky guesses remove half of the mistakes.
+    to_learn = (1.0 - found.baseline) * codes[0].size >= LEAST_TO_GUESS
     kind: DoorKind | None = None
     if copies:
         kind = "copy"
-    elif found.functional and found.gain >= LEAST_GAIN:
+    elif found.functional and found.gain >= LEAST_GAIN and to_learn:
         kind = "functional"
-    elif found.gain >= LEAST_GAIN or found.pinned >= LEAST_PINNED:
+    elif (found.gain >= LEAST_GAIN and to_learn) or found.pinned >= LEAST_PINNED:
         kind = "near-functional"
     if kind is None:
         return None

@@ -1,0 +1,240 @@
+"""A side door, said and refused: what one is, which ones break a promise, and what is left of it behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from velado.data.visible import visible_groups
+from velado.errors import SideDoorOpen
+
+DoorKind = Literal[
+    "copy",
+    "original",
+    "near-copy",
+    "order",
+    "functional",
+    "narrows",
+    "near-functional",
+    "near-unique",
+    "row-order",
+    "unseen",
+]
+ORDER: tuple[DoorKind, ...] = (
+    "copy",
+    "original",
+    "near-copy",
+    "order",
+    "functional",
+    "narrows",
+    "near-functional",
+    "near-unique",
+    "row-order",
+    "unseen",
+)
+UNDOING: tuple[DoorKind, ...] = ("copy", "near-copy")
+"""Kinds that undo a generalization whatever its groups are; refused before any work is done."""
+TELLING: tuple[DoorKind, ...] = ("copy", "original", "near-copy", "order", "functional", "narrows")
+"""Kinds that settle or narrow a published value rather than hint at it."""
+LEAST_GAIN_TO_TELL = 0.9
+"""A column that removes nine tenths of the wrong guesses all but determines a quasi-identifier."""
+
+
+@dataclass(frozen=True)
+class SideDoor:
+    """One published *column*, or two *together*, that give away the quasi-identifier *reveals*.
+
+    *kind* is "copy" (the same values, or one to one, in all but a few rows), "near-copy" (so close that the value
+    is all but known: a year more or less, another unit), "functional" (each value goes with one value of the
+    quasi-identifier), "narrows" (a band: it leaves a small part of the people), "near-functional" (often right), or
+    "near-unique": most rows hold a value nobody else has, so that the column can be matched against another file; it
+    then reveals no column by name (""). On a published table "original" says that the column lies within the
+    quasi-identifier's published values, "order" that some rising or falling rule puts it there, and "row-order" that
+    the rows stand in an order that follows the quasi-identifier (no column is named then). "unseen" says that
+    *rows_revealed* pairs of columns were not looked at together.
+
+    *guess* is the share of rows whose quasi-identifier is guessed right, *baseline* the share guessed right without
+    the column. For "near-copy" and "narrows" *guess* is the share of other values that are ruled out, against none.
+    *rows_revealed* counts rows whose value of the column, shared by at least two rows, goes with a single value of
+    the quasi-identifier; for "near-unique", rows with a value of their own. *accepted* says that the schema signs it
+    off with ``side_door = "accept"``, for two columns at either of them that is no quasi-identifier.
+    """
+
+    column: str
+    reveals: str
+    kind: DoorKind
+    guess: float
+    baseline: float
+    rows_revealed: int
+    accepted: bool = False
+    together: tuple[str, ...] = ()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that are read: one, two for a pair, none for the order of the rows."""
+        return self.together or ((self.column,) if self.column else ())
+
+    @property
+    def gain(self) -> float:
+        """The share of the mistakes without the column that reading it removes."""
+        return (self.guess - self.baseline) / (1.0 - self.baseline) if self.baseline < 1.0 else 0.0
+
+    @property
+    def tells(self) -> bool:
+        """Whether the quasi-identifier is settled or narrowed rather than hinted at."""
+        return self.kind in TELLING or (self.kind == "near-functional" and self.gain >= LEAST_GAIN_TO_TELL)
+
+    def within(self, table: str) -> SideDoor:
+        """The same door with the names of its columns as "table.column"."""
+        together = tuple(f"{table}.{name}" for name in self.together)
+        column = paired(together) if together else f"{table}.{self.column}" if self.column else ""
+        reveals = f"{table}.{self.reveals}" if self.reveals else ""
+        return replace(self, column=column, reveals=reveals, together=together)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All fields; there is no cell value among them."""
+        return {**asdict(self), "together": list(self.together)}
+
+    def sentence(self) -> str:
+        """The finding in one sentence."""
+        if self.kind == "near-unique":
+            return (
+                f"'{self.column}' holds a value nobody else has in {self.rows_revealed} rows: "
+                "it can be matched against another file."
+            )
+        if self.kind == "unseen":
+            return f"{self.rows_revealed} pairs of published columns were not looked at together: there are too many."
+        if self.kind == "row-order":
+            return (
+                f"The order of the rows follows quasi-identifier '{self.reveals}': neighbouring rows show the same "
+                f"value in {self.guess:.1%} of the cases, by chance in {self.baseline:.1%}."
+            )
+        one = len(self.columns) == 1
+        who = quoted(self.columns) + ("" if one else " together")
+        if self.kind in ("original", "order"):
+            lies, seems = ("lies", "it seems to be") if one else ("lie", "they seem to give")
+            way = "" if self.kind == "original" else ", by a rule that only rises or falls,"
+            return (
+                f"{who} {lies}{way} within the published value of quasi-identifier '{self.reveals}' in "
+                f"{self.guess:.1%} of the rows, by chance in {self.baseline:.1%}: {seems} its original."
+            )
+        if self.kind in ("near-copy", "narrows"):
+            verb = {"near-copy": "all but repeat", "narrows": "narrow"}[self.kind] + ("s" if one else "")
+            return (
+                f"{who} {verb} quasi-identifier '{self.reveals}': reading "
+                f"{'it' if one else 'them'} rules out about {self.guess:.1%} of the other values."
+            )
+        how = {"copy": "repeat", "functional": "determine", "near-functional": "often give"}[self.kind]
+        how += ("s" if one else "") + (" away" if self.kind == "near-functional" else "")
+        return (
+            f"{who} {how} quasi-identifier '{self.reveals}': it is guessed right in "
+            f"{self.guess:.1%} of the rows, without the column{'' if one else 's'} in {self.baseline:.1%}."
+        )
+
+
+def paired(names: Sequence[str]) -> str:
+    """How two columns are named where one name is expected."""
+    return " + ".join(names)
+
+
+def quoted(names: Sequence[str]) -> str:
+    """Names of columns within a sentence."""
+    return " and ".join(f"'{name}'" for name in names)
+
+
+def refuse_copies(doors: Sequence[SideDoor]) -> None:
+    """Nothing, unless a copy or near-copy of a quasi-identifier would be published and nobody accepted it.
+
+    Called before any work: such a column undoes every generalization. A copy is refused whatever its role. A
+    near-copy in a sensitive column never comes here as one: `find_side_doors` names it as "narrows".
+    """
+    for door in doors:
+        if door.kind in UNDOING and not door.accepted:
+            how = "one to one" if door.kind == "copy" else "but for a little"
+            one = len(door.columns) == 1
+            raise SideDoorOpen(
+                f"Column{'' if one else 's'} {quoted(door.columns)} repeat{'s' if one else ''} quasi-identifier "
+                f"'{door.reveals}' {how}{'' if one else ', read together'}.",
+                f"Published as {'it is, it' if one else 'they are, they'} would undo the generalization and void "
+                "the promise.",
+                _way_out(door),
+            )
+
+
+def refuse_doors(
+    doors: Sequence[SideDoor],
+    frame: pl.DataFrame,
+    quasi: Sequence[str],
+    *,
+    least: int = 2,
+    sensitive: Sequence[str] = (),
+    people: npt.NDArray[np.int32] | None = None,
+) -> None:
+    """Nothing, unless a column that settles or narrows a quasi-identifier leaves a group below *least*.
+
+    Called with the published *frame*, whose groups the columns *quasi* make. *least* is the k that is promised
+    (2 where none is: nobody may stand alone). *people* are codes of the frame's rows, so that a group counts
+    people; without them it counts rows. A door into a *sensitive* column is left to the promises about sensitive
+    values: it holds what an attacker wants to learn, not what he starts from.
+    """
+    for door in doors:
+        if door.accepted or not door.tells or not _starts_outside(door, sensitive):
+            continue
+        smallest = _smallest(frame, [*quasi, *_there(frame, door.columns)], people)
+        if smallest < least:
+            one = len(door.columns) == 1
+            raise SideDoorOpen(
+                f"Column{'' if one else 's'} {quoted(door.columns)} give{'s' if one else ''} quasi-identifier "
+                f"'{door.reveals}' away: read with {'it' if one else 'them'}, the smallest group has {smallest}, "
+                f"not {least}.",
+                f"Whoever reads {'it' if one else 'them'} undoes the generalization, and the promise does not hold "
+                "against him.",
+                _way_out(door, quasi),
+            )
+
+
+def smallest_with_doors(frame: pl.DataFrame, quasi: Sequence[str], doors: Sequence[SideDoor]) -> int | None:
+    """The smallest group for who also reads every column that tells a quasi-identifier; None without such."""
+    columns = telling_columns(doors, quasi)
+    return promise_with_side_doors(frame, quasi, _there(frame, columns)) if columns else None
+
+
+def telling_columns(doors: Sequence[SideDoor], quasi: Sequence[str] = ()) -> list[str]:
+    """The columns, other than *quasi*, that settle or narrow a quasi-identifier; signed ones among them."""
+    names = dict.fromkeys(name for door in doors if door.tells for name in door.columns)
+    return [name for name in names if name not in quasi]
+
+
+def promise_with_side_doors(frame: pl.DataFrame, quasi: Sequence[str], columns: Sequence[str]) -> int:
+    """The smallest group of a published *frame* for an attacker who also reads *columns* (0 without rows)."""
+    return _smallest(frame, [*quasi, *_there(frame, columns)], None)
+
+
+def _smallest(frame: pl.DataFrame, names: Sequence[str], people: npt.NDArray[np.int32] | None) -> int:
+    groups = visible_groups(frame, list(dict.fromkeys(names)))
+    if not groups.count:
+        return 0
+    if people is None:
+        return int(groups.sizes.min())
+    size = int(people.max()) + 1
+    pairs = np.unique(groups.labels.astype(np.int64) * size + people)
+    return int(np.bincount(pairs // size, minlength=groups.count).min())
+
+
+def _there(frame: pl.DataFrame, columns: Sequence[str]) -> list[str]:
+    return [name for name in columns if name in frame.columns]
+
+
+def _starts_outside(door: SideDoor, sensitive: Sequence[str]) -> bool:
+    return bool(door.columns) and not any(name in sensitive for name in door.columns)
+
+
+def _way_out(door: SideDoor, quasi: Sequence[str] = ()) -> str:
+    free = [name for name in door.columns if name not in quasi] or list(door.columns)
+    name = f"'{free[0]}'" if len(free) == 1 else f"{' or '.join(repr(name) for name in free)}"
+    return f'For {name} set role = "quasi", or publish = false, or accept the risk with side_door = "accept".'
