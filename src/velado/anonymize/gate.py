@@ -8,7 +8,7 @@ costs one edit, published wrongly cannot be undone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -16,11 +16,13 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from velado.anonymize.guarantees.base import Guarantee, Verdict
+from velado.anonymize.guarantees.k_anonymity import KAnonymity
 from velado.data.identifiers import Identifying, identifying_columns, person_columns
-from velado.data.partition import Partition
+from velado.data.partition import GroupCounts, Partition, ValueShape
 from velado.data.schema import Schema
 from velado.data.table import Table
-from velado.errors import IdentifierOpen, PersonUndecided
+from velado.errors import GuaranteeNotMet, IdentifierOpen, PersonUndecided
 
 GENERALIZED = frozenset({"coordinates"})
 """What identifies as it is but may be a quasi-identifier: a place is made coarser, a name is not."""
@@ -128,4 +130,38 @@ def linked_groups(groups: Partition, people: npt.NDArray[np.int32]) -> Partition
     of_row = frame.join(alike, on="person", how="left", maintain_order="left").get_column("all").to_numpy()
     return Partition.by_codes(
         [of_row.astype(np.int32), groups.labels.astype(np.int32)], [int(of_row.max()) + 1, groups.count]
+    )
+
+
+def broken_when_linked(
+    guarantees: Sequence[Guarantee],
+    groups: Partition,
+    people: npt.NDArray[np.int32],
+    sensitive: Mapping[str, tuple[npt.NDArray[np.int32], int]],
+    shapes: Mapping[str, ValueShape] | None,
+) -> Verdict | None:
+    """The first promise that does not hold for who links all rows of a person; None where all do.
+
+    k counts people there, whatever it counts elsewhere: rows that are linked are one person's.
+    """
+    # k-map and delta-presence count people outside the table, whose rows it does not link.
+    asked = [guarantee for guarantee in guarantees if guarantee.name not in ("k-map", "delta-presence")]
+    if not asked:
+        return None
+    counts = GroupCounts.of(linked_groups(groups, people), people, sensitive, None, shapes)
+    for guarantee in asked:
+        judged = KAnonymity(guarantee.k, "person") if isinstance(guarantee, KAnonymity) else guarantee
+        verdict = judged.check(counts)
+        if not verdict.holds:
+            return verdict
+    return None
+
+
+def rows_linked(person: str, verdict: Verdict) -> GuaranteeNotMet:
+    """The error for a published person column that undoes a promise."""
+    return GuaranteeNotMet(
+        f"The person column '{person}' is published and links the rows of a person: read together, the weakest group "
+        f"has {verdict.achieved:g} {verdict.unit}, and {verdict.guarantee} needs {verdict.needed:g}.",
+        "Whoever knows several rows of somebody finds all the others.",
+        f"Set publish = false in [columns.{person}], or publish the table with `velado joined`, whose groups are of people.",
     )

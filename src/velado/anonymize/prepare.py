@@ -15,7 +15,7 @@ from velado.anonymize.operations.base import Operation, apply_operations
 from velado.anonymize.population import population_table
 from velado.anonymize.row_order import sorted_by
 from velado.anonymize.side_doors import SideDoor, find_side_doors, refuse_copies
-from velado.data.encode import EncodedTable, encode
+from velado.data.encode import EncodedTable, encode, spelling_notes
 from velado.data.keys import Key, owner_key
 from velado.data.partition import BoolArray
 from velado.data.schema import Schema
@@ -72,7 +72,7 @@ def prepare(
     used, present = _rows_used(table)
     everyone = None if population is None else population_table(population, used.schema)
     data = encode(used, everyone)
-    warnings = _check_columns(data, used.schema)
+    warnings = (*_check_columns(data, used.schema), *spelling_notes(table))
     if keep_order:
         warnings = (*warnings, _order_kept(data))
     return Prepared(

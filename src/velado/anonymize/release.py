@@ -13,7 +13,7 @@ import numpy.typing as npt
 import polars as pl
 
 from velado.anonymize.check import Checked, check_published
-from velado.anonymize.gate import Signed, linked_groups
+from velado.anonymize.gate import Signed, broken_when_linked, rows_linked
 from velado.anonymize.goal import Goal, Promise
 from velado.anonymize.guarantees.base import Verdict
 from velado.anonymize.guarantees.k_anonymity import KAnonymity
@@ -23,10 +23,10 @@ from velado.anonymize.population import match_published
 from velado.anonymize.prepare import Prepared
 from velado.anonymize.recoded import Recoded, refuse_unrounded
 from velado.anonymize.row_order import drawn_order
-from velado.anonymize.side_doors import SideDoor
+from velado.anonymize.side_doors import SideDoor, refuse_doors
 from velado.data.encode import EncodedTable
 from velado.data.keys import owner_key
-from velado.data.partition import BoolArray, GroupCounts, Partition
+from velado.data.partition import BoolArray, Partition
 from velado.data.table import Table
 from velado.errors import GuaranteeNotMet, SuppressionLimitExceeded
 
@@ -208,6 +208,7 @@ def release(prepared: Prepared, recoded: Recoded, goal: Goal, method: Method, se
             "Every row was suppressed.", "There is nothing to publish.", "Lower k or widen a taxonomy."
         )
     _check_linked(prepared, recoded, goal, checked)
+    _check_doors(prepared, recoded, goal, frame)
     kept_rows = prepared.present.copy()
     kept_rows[np.flatnonzero(prepared.present)] = recoded.kept
     promise: Promise = (
@@ -246,31 +247,28 @@ def _check(prepared: Prepared, recoded: Recoded, goal: Goal) -> tuple[pl.DataFra
 
 def _check_linked(prepared: Prepared, recoded: Recoded, goal: Goal, checked: Checked) -> None:
     """Where the table shows whose row each is, every promise holds for who reads all rows of a person together."""
-    person, data = prepared.table.schema.person, prepared.data
-    if person is None or not person.published or data.people is None or not goal.guarantees:
+    person, data, kept = prepared.table.schema.person, prepared.data, recoded.kept
+    if person is None or not person.published or data.people is None:
         return
-    kept = recoded.kept
     sensitive = {name: (codes[kept], size) for name, (codes, size) in (data.sensitive or {}).items()}
-    people = data.people[kept]
-    counts = GroupCounts.of(
-        linked_groups(checked.partition, people),
-        people,
-        sensitive,
-        None,
-        data.shapes,
+    broken = broken_when_linked(goal.guarantees, checked.partition, data.people[kept], sensitive, data.shapes)
+    if broken is not None:
+        raise rows_linked(person.name, broken)
+
+
+def _check_doors(prepared: Prepared, recoded: Recoded, goal: Goal, frame: pl.DataFrame) -> None:
+    """No published column settles a quasi-identifier so far that a group falls below the k that is promised."""
+    promised = [guarantee for guarantee in goal.guarantees if isinstance(guarantee, KAnonymity)]
+    by_person = any(guarantee.unit == "person" for guarantee in promised)
+    people = prepared.data.people
+    refuse_doors(
+        prepared.side_doors,
+        frame,
+        [column.name for column in recoded.columns],
+        least=max((guarantee.k for guarantee in promised), default=2),
+        sensitive=[column.name for column in prepared.table.schema.sensitive],
+        people=people[recoded.kept] if by_person and people is not None else None,
     )
-    for guarantee in goal.guarantees:
-        if guarantee.name in ("k-map", "delta-presence"):
-            continue  # these count people outside the table, whose rows it does not link
-        judged = KAnonymity(guarantee.k, "person") if isinstance(guarantee, KAnonymity) else guarantee
-        verdict = judged.check(counts)
-        if not verdict.holds:
-            raise GuaranteeNotMet(
-                f"The person column '{person.name}' is published and links the rows of a person: read together, they "
-                f"keep {verdict.guarantee} for {verdict.achieved:g} {verdict.unit} only, not {verdict.needed:g}.",
-                "Whoever knows several rows of somebody finds all the others, so nothing was published.",
-                f"Set publish = false in [columns.{person.name}], or publish one row per person with `velado joined`.",
-            )
 
 
 def published_frame(used: Table, recoded: Recoded) -> pl.DataFrame:

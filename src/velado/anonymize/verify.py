@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from velado.anonymize.check import Checked, Matching, check_published
-from velado.anonymize.guarantees.base import Guarantee
+from velado.anonymize.gate import Signed, broken_when_linked, identifier_open, open_identifiers, rows_linked
+from velado.anonymize.guarantees.base import Guarantee, Verdict
 from velado.anonymize.guarantees.delta_presence import DeltaPresence
 from velado.anonymize.guarantees.k_anonymity import KAnonymity
 from velado.anonymize.guarantees.k_map import KMap
@@ -22,6 +23,7 @@ from velado.anonymize.side_doors.compatible import find_compatible
 from velado.anonymize.side_doors.door import quoted, telling_columns
 from velado.anonymize.side_doors.row_order import find_row_order
 from velado.data.encode import encode, sensitive_values
+from velado.data.identifiers import Identifying
 from velado.data.normal import value_codes
 from velado.data.partition import Partition
 from velado.data.published_text import read_texts
@@ -39,7 +41,9 @@ class Verification:
     file does not show who is who, so that only rows could be counted. *smallest_behind* is the smallest group
     for an attacker who also reads *read_behind*, the columns that settle or narrow a quasi-identifier; None where
     there are none. *open_doors* are those of them that nobody accepted and with which a promise no longer holds;
-    each one breaks it. *unchecked* are sensitive columns a promise speaks of but the file does not hold.
+    each one breaks it. *unchecked* are sensitive columns a promise speaks of but the file does not hold. *identifying*
+    are columns that identify people although the schema calls them something else and nobody signed for them;
+    *linked* is the promise that fails for who reads all rows of a person together, where the file shows whose they are.
     """
 
     table: Table
@@ -51,6 +55,9 @@ class Verification:
     open_doors: tuple[SideDoor, ...] = ()
     unchecked: tuple[str, ...] = ()
     read_behind: tuple[str, ...] = ()
+    identifying: tuple[Identifying, ...] = ()
+    signed: tuple[Signed, ...] = ()
+    linked: Verdict | None = None
 
     def __repr__(self) -> str:
         return f"Verification({self.table.rows} rows, {'holds' if self.holds else 'broken'})"
@@ -58,7 +65,8 @@ class Verification:
     @property
     def holds(self) -> bool:
         """Whether every guarantee holds, nothing is exposed and no side door undoes it."""
-        return self.checked.holds and not self.exposed and not self.open_doors
+        whole = self.checked.holds and self.linked is None
+        return whole and not (self.exposed or self.open_doors or self.identifying)
 
     @property
     def smallest(self) -> int:
@@ -79,6 +87,11 @@ class Verification:
                 else "What the steward decided not to publish stands in the file.",
                 "Do not publish this file; make the release again without the column.",
             )
+        if self.identifying:
+            return identifier_open(self.identifying, self.table.schema)
+        person = self.table.schema.person
+        if self.linked is not None and self.checked.holds and person is not None:
+            return rows_linked(person.name, self.linked)
         for verdict in self.checked.verdicts:
             if not verdict.holds:
                 return GuaranteeNotMet(
@@ -113,6 +126,9 @@ class Verification:
             "verdicts": [verdict.to_dict() for verdict in self.checked.verdicts],
             "readings_of_blanks": [reading.to_dict() for reading in self.checked.readings],
             "exposed_columns": list(self.exposed),
+            "identifying_columns": [one.column for one in self.identifying],
+            "signed_columns": [one.to_dict() for one in self.signed],
+            "broken_when_rows_are_linked": None if self.linked is None else self.linked.to_dict(),
             "side_doors": [door.to_dict() for door in self.side_doors],
             "smallest_class": self.smallest,
             "smallest_class_with_side_doors": self.smallest_behind,
@@ -164,16 +180,23 @@ def verify(
         names = [*quasi, *columns]
         return not check_published(table.frame, names, kept, people, sensitive, None, shapes).holds
 
+    identifying, signed = open_identifiers(table)
+    linked = None
+    if people is not None and person is not None and person.published:
+        linked = broken_when_linked(counted, checked.partition, people, sensitive, shapes)
     return Verification(
-        table,
-        checked,
-        tuple(column.name for column in known.columns.values() if not column.published),
-        doors,
-        schema.person is not None and person is None,
-        smallest_with_doors(table.frame, quasi, doors),
-        _open_doors(doors, table.schema, undone),
-        _unchecked(schema, present, guarantees),
-        tuple(telling_columns(doors, quasi)),
+        table=table,
+        checked=checked,
+        exposed=tuple(column.name for column in known.columns.values() if not column.published),
+        side_doors=doors,
+        people_unseen=schema.person is not None and person is None,
+        smallest_behind=smallest_with_doors(table.frame, quasi, doors),
+        open_doors=_open_doors(doors, table.schema, undone),
+        unchecked=_unchecked(schema, present, guarantees),
+        read_behind=tuple(telling_columns(doors, quasi)),
+        identifying=identifying,
+        signed=signed,
+        linked=linked,
     )
 
 

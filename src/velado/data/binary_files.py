@@ -156,7 +156,10 @@ def _columns(data: bytes, format: FileFormat, name: str) -> pl.DataFrame:
     return frame
 
 
-_FIRST_DAY, _LAST_DAY = -719_162, 2_932_896  # days since 1970 of the first of January 1 and the last of December 9999
+_FIRST_DAY, _LAST_DAY = (
+    -719_162,
+    2_932_896,
+)  # days since 1970 of the first of January 1 and the last of December 9999
 
 
 def _refuse_far_dates(frame: pl.DataFrame, name: str) -> None:
@@ -208,7 +211,9 @@ def _spreadsheet(
 def _days(frame: pl.DataFrame) -> pl.DataFrame:
     """Columns of times that are all midnight become dates: a spreadsheet knows no others."""
     times = [name for name, kind in frame.schema.items() if isinstance(kind, pl.Datetime)]
-    days = [name for name in times if bool((frame[name].dt.date().cast(frame.schema[name]) == frame[name]).all())]
+    days = [
+        name for name in times if bool((frame[name].dt.date().cast(frame.schema[name]) == frame[name]).all())
+    ]
     return frame.with_columns(pl.col(name).dt.date() for name in days) if days else frame
 
 
@@ -219,7 +224,9 @@ def _chosen_sheet(book: Any, name: str, sheet: str | None) -> str:
         if sheet in names:
             return sheet
         raise TableError(
-            f"'{name}' has no sheet of that name.", f"It has {shown}.", "Name one of them, as it is spelt there."
+            f"'{name}' has no sheet of that name.",
+            f"It has {shown}.",
+            "Name one of them, as it is spelt there.",
         )
     if len(names) == 1:
         return names[0]

@@ -23,7 +23,35 @@ HEADER_PERSON = "the header names a person"
 HEADER_NUMBER = "the header names the number of a person's record"
 _LONG_WORD = 8  # shorter words also stand inside unrelated ones ("cidade" in "velocidade")
 _KNOWN = frozenset().union(*TAGS.values()) | JOINTS | PLURALS_THAT_COUNT
-_SHORT_PIECES = frozenset("id ip rg nm nr nu dt cd ds tp hc no pt mae pai cpf cns cel tel num cod pac pat doc sus".split())
+_SHORT_PIECES = frozenset(
+    [
+        "id",
+        "ip",
+        "rg",
+        "nm",
+        "nr",
+        "nu",
+        "dt",
+        "cd",
+        "ds",
+        "tp",
+        "hc",
+        "no",
+        "pt",
+        "mae",
+        "pai",
+        "cpf",
+        "cns",
+        "cel",
+        "tel",
+        "num",
+        "cod",
+        "pac",
+        "pat",
+        "doc",
+        "sus",
+    ]
+)
 
 
 @dataclass(frozen=True)
@@ -189,7 +217,11 @@ def _contact(said: _Said) -> Found | None:
     if said.any("contact") and not said.any("name"):
         return Found("phone", "the header names a contact", theirs)
     if said.any("address"):
-        return None if said.any("thing") and not said.any("home") else Found("address", "the header names an address")
+        return (
+            None
+            if said.any("thing") and not said.any("home")
+            else Found("address", "the header names an address")
+        )
     at_home = said.any("home", "person", "number") or "completo" in said.tokens or "end" in said.tokens[1:]
     if said.any("short address") and at_home:
         return Found("address", "the header names an address")
@@ -296,7 +328,16 @@ def _numbering(said: _Said) -> Found | None:
     if said.any("thing") and "hospital" in said.tokens and said.any("number"):
         return Found("record", HEADER_NUMBER, False, True)
     if said.any("id"):
-        if said.tokens in (("id",), ("ids",), ("uid",), ("pid",), ("uuid",), ("guid",), ("identifier",), ("identificador",)):
+        if said.tokens in (
+            ("id",),
+            ("ids",),
+            ("uid",),
+            ("pid",),
+            ("uuid",),
+            ("guid",),
+            ("identifier",),
+            ("identificador",),
+        ):
             return Found("record", "the header says id", person=True)
         if said.any("thing"):
             return None

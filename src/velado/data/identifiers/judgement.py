@@ -33,7 +33,33 @@ PERSON_ORDER: tuple[IdentifierKind, ...] = (
 )  # fmt: skip
 _GOLDEN = 0.6180339887498949
 _YES_NO = frozenset(
-    "0 1 0.0 1.0 yes no y n sim nao não s true false t f si sí ja on off x none nenhum ninguno".split()
+    [
+        "0",
+        "1",
+        "0.0",
+        "1.0",
+        "yes",
+        "no",
+        "y",
+        "n",
+        "sim",
+        "nao",
+        "não",
+        "s",
+        "true",
+        "false",
+        "t",
+        "f",
+        "si",
+        "sí",
+        "ja",
+        "on",
+        "off",
+        "x",
+        "none",
+        "nenhum",
+        "ninguno",
+    ]
 )
 _MASKED = r"^(?:\*+|\[.*[\])]|\s*)$"
 _DATES = r"^\d{4}[-/.]\d{1,2}[-/.]\d{1,2}(?:[T ].*)?$|^\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}(?: .*)?$|^\d{1,2}:\d{2}(?::\d{2})?$"

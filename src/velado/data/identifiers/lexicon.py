@@ -75,7 +75,9 @@ TAGS: Mapping[str, frozenset[str]] = {
         "lastname prenome forename nickname initials initial iniciais iniciales maiden fname lname mname apelido"
     ),
     "whole name": _words("full complete completo fullname nombre y"),
-    "which name": _words("full first last middle given family complete completo social preferred primer segundo"),
+    "which name": _words(
+        "full first last middle given family complete completo social preferred primer segundo"
+    ),
     "id": _words(
         "id ids ident identificacao identificador identifier identification identificacion uid pid uuid guid ref "
         "reference referencia pk sk"
@@ -97,7 +99,9 @@ TAGS: Mapping[str, frozenset[str]] = {
         "prontuario pront prontuar record rec chart mrn nhc hc expediente registro matricula matric matr inscricao "
         "inscr inscripcion legajo numerodo numerodn siape dossier medrec"
     ),
-    "weak record": _words("historia hist ficha reg protocolo protocol file folder arquivo archivo ra barcode barras"),
+    "weak record": _words(
+        "historia hist ficha reg protocolo protocol file folder arquivo archivo ra barcode barras"
+    ),
     "clinical": _words("clinica clinical medical med medico"),
     "cpf": _words("cpf"),
     "cns": _words("cns cnsusuario"),
@@ -154,7 +158,9 @@ TAGS: Mapping[str, frozenset[str]] = {
     "angle": _words("lat latitude lon lng long longitude latit longit"),
     "photo": _words("foto fotos photo photos fotografia photograph selfie retrato picture pic"),
     "image": _words("image imagem imagen img video audio voice voz recording gravacao grabacion scan"),
-    "body": _words("face facial rosto rostro iris retina palm finger voice voz digital digitais fala dactilar"),
+    "body": _words(
+        "face facial rosto rostro iris retina palm finger voice voz digital digitais fala dactilar"
+    ),
     "biometric": _words(
         "biometria biometric biometrics biometrico biometrica fingerprint fingerprints huella huellas voiceprint "
         "faceprint faceid digitais assinatura signature firma rubrica"
