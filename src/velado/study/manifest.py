@@ -15,6 +15,7 @@ from velado.data.table import Table
 from velado.measure.measured import Scores
 
 VERSION = 2
+DECIMALS = 3
 LIBRARIES = ("numpy", "numba", "scipy", "polars")
 
 
@@ -63,7 +64,7 @@ def manifest(
         "warnings": facts["promise"]["warnings"],
         "cells_like_formulas": formulas,
         "how": {name: value for name, value in facts["how"].items() if name != "notes"},
-        "metrics": {"rows": measured["rows"], "ncp": measured["utility"]["ncp"]},
+        "metrics": {"rows": measured["rows"], "ncp": _coarse(measured["utility"]["ncp"])},
         "output": {
             "file": table_file,
             "sha256": table_sha256,
@@ -73,6 +74,13 @@ def manifest(
             "suppressed_rows": release.suppressed,
         },
     }
+
+
+def _coarse(figures: Any) -> Any:
+    """Numbers to three decimals: a loss in full precision depends on withheld rows, and guesses of them could be tried."""
+    if isinstance(figures, Mapping):
+        return {name: _coarse(value) for name, value in figures.items()}
+    return round(figures, DECIMALS) if isinstance(figures, float) else figures
 
 
 def input_digest(table: Table, key: Key) -> str:
