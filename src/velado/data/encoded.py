@@ -133,17 +133,17 @@ class EncodedColumn:
 
         Covers that are published alike become equal. Unrounded numbers and taxonomies state what they are given.
         """
-        low, high = np.asarray(low, dtype=np.int32), np.asarray(high, dtype=np.int32)
+        least, most = np.asarray(low, dtype=np.int32), np.asarray(high, dtype=np.int32)
         if self.rounding is None or self.points is None:
-            return low, high
-        lower, upper = self.stated_ends(low, high)
+            return least, most
+        lower, upper = self.stated_ends(least, most)
         known = self.points[: self.missing] if self.missing >= 0 else self.points
         first = np.searchsorted(known, lower, "left").astype(np.int32)
         last = (np.searchsorted(known, upper, "right") - 1).astype(np.int32)
         if self.missing >= 0:
             # `*` states every code, a blank only itself.
-            gone = high == self.missing
-            first = np.where(gone, np.where(low == high, self.missing, 0), first).astype(np.int32)
+            gone = most == self.missing
+            first = np.where(gone, np.where(least == most, self.missing, 0), first).astype(np.int32)
             last = np.where(gone, self.missing, last).astype(np.int32)
         return first, last
 

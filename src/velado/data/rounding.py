@@ -80,7 +80,7 @@ class Rounding:
         # The division may err by one on either side of a multiple.
         steps -= self._multiple(steps) > numbers
         steps += self._multiple(steps + 1) <= numbers
-        return steps
+        return np.asarray(steps, dtype=np.int64)
 
     def _multiple(self, steps: npt.NDArray[np.int64]) -> FloatArray:
         whole, power = self._ratio
