@@ -163,7 +163,7 @@ def refuse_folder(folder: Path, force: bool = False, reads: Iterable[Path] = ())
 
 def _is_release(folder: Path) -> bool:
     nested = any(entry.name in (PUBLIC, PRIVATE) for entry in folder.iterdir())
-    found = []
+    found: list[Path] = []
     for entry in folder.iterdir():
         inside = nested and entry.name in (PUBLIC, PRIVATE) and entry.is_dir() and not entry.is_symlink()
         found += entry.iterdir() if inside else [entry]
