@@ -65,11 +65,22 @@ def test_two_releases_of_one_file_share_no_order() -> None:
 def test_the_same_input_settings_and_key_give_the_same_bytes_and_another_key_does_not(tmp_path: Path) -> None:
     frame = people()
     folders = [
-        publish(frame, SCHEMA, Mondrian(k=5), out=tmp_path / name, key=key, operations=[Perturb("cost", scale=9.0)])
+        publish(
+            frame,
+            SCHEMA,
+            Mondrian(k=5),
+            out=tmp_path / name,
+            key=key,
+            operations=[Perturb("cost", scale=9.0)],
+        )
         for name, key in (("a", KEY), ("b", KEY), ("c", OTHER))
     ]
     content = [
-        {path.relative_to(done.folder): path.read_bytes() for path in sorted(done.folder.rglob("*")) if path.is_file()}
+        {
+            path.relative_to(done.folder): path.read_bytes()
+            for path in sorted(done.folder.rglob("*"))
+            if path.is_file()
+        }
         for done in folders
     ]
     assert content[0] == content[1]
@@ -139,10 +150,14 @@ def test_no_fingerprint_in_the_folder_lets_a_guess_be_tested(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("kind", METHODS, ids=lambda kind: kind.name)
-def test_the_manifest_holds_no_figure_by_which_a_withheld_row_could_be_found(kind: type, tmp_path: Path) -> None:
+def test_the_manifest_holds_no_figure_by_which_a_withheld_row_could_be_found(
+    kind: type, tmp_path: Path
+) -> None:
     """Two tables that differ in one suppressed row alone have manifests that differ in keyed fingerprints alone."""
     frame = people(120).with_columns(age=pl.col("age").cast(pl.String))
-    schema = Schema({**SCHEMA.columns, "age": Column("age", "quasi", "numeric", missing="suppress", bounds=(0, 99))})
+    schema = Schema(
+        {**SCHEMA.columns, "age": Column("age", "quasi", "numeric", missing="suppress", bounds=(0, 99))}
+    )
     documents = []
     for cost in (150, 850):
         withheld = pl.DataFrame({"age": [""], "sex": ["F"], "cost": [cost], "ill": ["flu"]})

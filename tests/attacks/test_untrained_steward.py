@@ -141,7 +141,9 @@ def test_a_published_pseudonym_links_rows_and_breaks_k_people() -> None:
     )
     with pytest.raises(GuaranteeNotMet, match="links the rows"):
         anonymize(frame, schema, Mondrian(k=2))
-    published = frame.with_columns(age=pl.Series(["[1..2]", "[60..61]", "[1..2]", "[90..91]", "[60..61]", "[90..91]"]))
+    published = frame.with_columns(
+        age=pl.Series(["[1..2]", "[60..61]", "[1..2]", "[90..91]", "[60..61]", "[90..91]"])
+    )
     found = verify(published, schema, [KAnonymity(2)])
     assert found.checked.holds and found.linked is not None and not found.holds
     whole = frame.with_columns(age=pl.lit("[1..91]"))
@@ -167,7 +169,7 @@ def test_measuring_a_file_names_the_identifier_in_it() -> None:
 def test_without_a_schema_the_command_writes_a_proposal_and_stops(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from velado.apps.cli import main
+    from velado.apps.cli import run as main
 
     monkeypatch.chdir(tmp_path)
     visits().write_csv("visits.csv")

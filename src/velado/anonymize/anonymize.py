@@ -89,6 +89,12 @@ def carry_out(
 ) -> Release:
     """A release of a prepared table by *method*: nothing is read, judged or encoded again."""
     check_parameters(method)
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise ParameterError(
+            "The seed is not a whole number of at least 0.",
+            "The method's choices could not be repeated with it.",
+            "Give for example seed=1.",
+        )
     table, data = prepared.table, prepared.data
     goal = Goal((*_own_guarantees(method, table.schema, prepared.per), *guarantees), suppression)
     _refuse_blanks(prepared, goal)

@@ -250,8 +250,9 @@ def _taxonomy_entries(schema: Schema) -> dict[str, Any]:
     out: dict[str, Any] = {}
     for name, column in schema.columns.items():
         spec = column.taxonomy
-        if spec is None or spec.file is None or (spec.paths is None and spec.tree is None):
-            continue
+        read = column.published and column.role in ("quasi", "sensitive")
+        if not read or spec is None or spec.file is None or (spec.paths is None and spec.tree is None):
+            continue  # a recipe holds what its run reads, and no other file
         out[name] = {}
         if spec.paths is not None:
             text = io.StringIO()
