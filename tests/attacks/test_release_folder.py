@@ -277,3 +277,17 @@ def test_signatures_are_real() -> None:
     names = list(inspect.signature(velado.anonymize).parameters)
     assert names[:4] == ["source", "schema", "method", "guarantees"] and "k" in names
     assert "release" in inspect.signature(velado.measure).parameters
+
+
+def test_a_name_that_was_escaped_is_told_and_verified(tmp_path: Path) -> None:
+    frame = people().rename({"cost": "=cost"})
+    schema = Schema(
+        {
+            **{n: c for n, c in SCHEMA.columns.items() if n != "cost"},
+            "=cost": Column("=cost", "other", "numeric"),
+        }
+    )
+    done = publish(frame, schema, Mondrian(k=5), out=tmp_path / "out", formulas="escape", key=KEY)
+    manifest = json.loads((done.public / "manifest.json").read_text())
+    assert manifest["output"]["escaped_names"] == {"=cost": "'=cost"}
+    assert velado.verify(done.public / "table.csv", schema, [velado.KAnonymity(5)]).holds

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from velado.anonymize.recoded import Recoded
 from velado.data.encode import EncodedTable
+from velado.data.formulas import bare_names
 from velado.data.io import read_table
 from velado.data.partition import Partition
 from velado.data.schema import Schema
@@ -34,8 +35,21 @@ def match_published(
 
 
 def read_plain(source: Any, schema: Schema, encoding: str | None = None) -> Table:
-    """A further file of the same study: written as *schema* says files are, its columns without a meaning."""
-    return read_table(source, replace(schema, columns={}), "keep", encoding, known=tuple(schema.columns))
+    """A further file of the same study: written as *schema* says files are, its columns without a meaning.
+
+    A name that a release escaped because a spreadsheet would run it is read as the schema has it.
+    """
+    known = tuple(schema.columns)
+    table = read_table(source, replace(schema, columns={}), "keep", encoding, known=known)
+    escaped = bare_names(table.frame.columns, known)
+    if not escaped:
+        return table
+    columns = {escaped.get(name, name): column for name, column in table.schema.columns.items()}
+    return replace(
+        table,
+        frame=table.frame.rename(escaped),
+        schema=replace(table.schema, columns={n: replace(c, name=n) for n, c in columns.items()}),
+    )
 
 
 def population_table(source: Any, schema: Schema) -> Table:

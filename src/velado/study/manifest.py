@@ -28,6 +28,7 @@ def manifest(
     table_sha256: str,
     population: Table | None = None,
     formulas: int = 0,
+    escaped: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """Everything an auditor needs to know of a release, without values, times or durations.
 
@@ -70,6 +71,7 @@ def manifest(
             "sha256": table_sha256,
             "rows": release.aligned.height,
             "columns": release.aligned.columns,
+            "escaped_names": dict(escaped or {}),
             "row_order": facts["result"]["row_order"],
             "suppressed_rows": release.suppressed,
         },

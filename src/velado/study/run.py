@@ -24,6 +24,7 @@ from velado.anonymize.population import read_plain
 from velado.anonymize.prepare import prepare
 from velado.anonymize.release import Release
 from velado.data.folders import Formulas, count_formulas, csv_bytes, parquet_bytes, write_folder
+from velado.data.formulas import escaped_names
 from velado.data.io import attach_taxonomies, read_schema, read_table, read_toml
 from velado.data.keys import OWNER_FILE, Key, owner_key
 from velado.data.schema import Schema
@@ -227,7 +228,17 @@ def _run(
     files = {
         f"{PUBLIC}/{table_file}": content,
         f"{PUBLIC}/manifest.json": manifest_json(
-            manifest(release, table, key, scores, table_file, digest, everyone, formulas)
+            manifest(
+                release,
+                table,
+                key,
+                scores,
+                table_file,
+                digest,
+                population=everyone,
+                formulas=formulas,
+                escaped=escaped_names(release.aligned.columns) if recipe.formulas == "escape" else {},
+            )
         ),
         f"{PUBLIC}/about.html": public_page(summary).encode(),
         f"{PRIVATE}/recipe.toml": recipe.to_toml().encode(),
