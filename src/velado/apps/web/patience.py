@@ -33,7 +33,7 @@ class Patience(asyncio.Protocol):
     seconds: ClassVar[float]
     half_open: ClassVar[HalfOpen]
     brief: ClassVar[HalfOpen]
-    refused: ClassVar[Callable[[], None]]
+    refused: ClassVar[staticmethod[[], None]]
     cycle: Any
     loop: Any
     transport: Any

@@ -81,7 +81,8 @@ class OverTls(asyncio.Protocol):
 
     def connection_made(self, transport: Any) -> None:
         """The handshake is the peer's to begin."""
-        super().connection_made(transport if self.tls is None else SecuredTransport(transport, self.tls))
+        outer: Any = transport if self.tls is None else SecuredTransport(transport, self.tls)
+        super().connection_made(outer)
 
     def data_received(self, data: bytes) -> None:
         """Decrypted, where there is TLS."""
