@@ -96,7 +96,6 @@ def test_an_unknown_key_or_name_is_refused_with_the_nearest_one(changes: dict, h
         {"format": "xlsx"},
         {"language": "fr"},
         {"reports": ["pdf"]},
-        {"reports": []},
         {"input": {"name": 3}},
     ],
 )

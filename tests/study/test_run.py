@@ -46,6 +46,14 @@ def test_every_report_that_was_asked_for_is_written(example, tmp_path) -> None:
     assert json.loads((done.folder / "report.json").read_text("utf-8")) == done.summary
 
 
+def test_a_release_without_any_report_is_whole_and_its_recipe_says_so(example, tmp_path) -> None:
+    done = publish(example.table, example.schema, Mondrian(k=4), out=tmp_path / "out", reports=())
+    assert set(contents(done.folder)) == {"manifest.json", "recipe.toml", "table.csv"}
+    assert "reports = []" in (done.folder / "recipe.toml").read_text("utf-8")
+    again = apply_recipe(done.folder / "recipe.toml", example.table, tmp_path / "again")
+    assert contents(again.folder) == contents(done.folder)
+
+
 @pytest.mark.parametrize("method", [Mondrian(k=4), GFKMC(k=4), DAS()])
 def test_a_seed_gives_the_same_folder_byte_for_byte(example, tmp_path, method) -> None:
     settings = {"seed": 3, "reports": ("html", "md", "json"), "suppression": 0.1}

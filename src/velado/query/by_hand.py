@@ -202,7 +202,7 @@ class _Walk:
 
     def _number(self, number: object, what: str) -> Fraction:
         # Yes and no are numbers to Python; a float is rarely the number that was meant, and some are none at all.
-        if not isinstance(number, Rational) or isinstance(number, bool):
+        if isinstance(number, bool) or not isinstance(number, Rational):
             raise _of_another_type(what, "a Fraction, for example Fraction('0.1')")
         return Fraction(int(number.numerator), int(number.denominator))
 

@@ -82,6 +82,7 @@ def test_a_password_can_stand_in_the_environment_and_never_in_a_repr(monkeypatch
         ("epsilon = 0.1", "epsilon = 5000", "at most 1000"),
         ("[datasets.people]", "[datasets.'a b']", "a query cannot write"),
         ("[datasets.people]", "[limits]\nburst = 0\n[datasets.people]", "'burst' in \\[limits\\]"),
+        ("[datasets.people]", "[limits]\nhalf_open_connections = 0\n[datasets.people]", "from 1 to"),
         ("[datasets.people]", "[limits]\nburst = 2.5\n[datasets.people]", "whole number"),
         ("[datasets.people]", "[limits]\nbrust = 2\n[datasets.people]", "Did you mean 'burst'"),
         ("budget =", "unit = 'family'\nbudget =", "'unit' in"),
@@ -94,6 +95,12 @@ def test_a_mistake_is_named_with_its_place(old: str, new: str, told: str) -> Non
     assert old in GOOD
     with pytest.raises(VeladoError, match=told):
         read(GOOD.replace(old, new))
+
+
+def test_half_open_connections_are_shared_out_among_workers() -> None:
+    settings = read("[limits]\nhalf_open_connections = 9\n" + GOOD)
+    assert read(GOOD).limits.half_open_connections == 32
+    assert [settings.part(n).limits.half_open_connections for n in (1, 2, 4)] == [9, 5, 3]
 
 
 def test_a_file_without_data_sets_or_none_at_all_is_an_error(tmp_path: Path) -> None:

@@ -154,8 +154,10 @@ def one_of(value: str, choices: Sequence[str], flag: str) -> str:
 
 
 def several_of(value: str, choices: Sequence[str], flag: str) -> tuple[str, ...]:
-    """The comma-separated words of *value*, each among *choices*, each once."""
+    """The comma-separated words of *value*, each among *choices*, each once; `none` alone is no word."""
     words = [word.strip() for word in value.split(",") if word.strip()]
+    if words == ["none"]:
+        return ()
     return tuple(dict.fromkeys(one_of(word, choices, flag) for word in words))
 
 

@@ -1,4 +1,4 @@
-"""How long and how large a request may be while it is still arriving, before any route or gate sees it.
+"""How long and how large a request may be while it is still arriving, before any route or gate sees it, and how many may.
 
 Uvicorn reads HTTP with httptools where that is installed and with h11 where it is not. h11 limits by itself what it holds of
 an event that is not whole; llhttp inside httptools calls back with every piece, so here those pieces are counted.
@@ -7,40 +7,69 @@ an event that is not whole; llhttp inside httptools calls back with every piece,
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from velado.apps.web.gate import HEADER_BYTES
+from velado.apps.web.tls import OverTls
+from velado.encrypted.net.half_open import HalfOpen, network_of
 
 FRAMING_BYTES = 1 << 20
 """The most that may stand around a body: the lengths of its chunks and what follows the last one."""
 
 
+GRACE_SECONDS = 0.05
+"""Many honest clients may connect in one moment, and their requests are read in the next. So a connection above the limit has
+this long, and of such there may be as many again as the limit; any more end at once."""
+
+
 class Patience(asyncio.Protocol):
-    """Ends a connection whose request line and headers do not arrive within *seconds*; mixed into Uvicorn's protocol."""
+    """Ends a connection whose request line and headers do not arrive within *seconds*; mixed into Uvicorn's protocol.
+
+    A connection holds a place of its address from its beginning, and from the first piece of each later request, until
+    the request is whole with its body. Where the address has no place left in *half_open*, it ends too.
+    """
 
     seconds: ClassVar[float]
+    half_open: ClassVar[HalfOpen]
+    brief: ClassVar[HalfOpen]
+    refused: ClassVar[staticmethod[[], None]]
     cycle: Any
     loop: Any
     transport: Any
     _timer: asyncio.TimerHandle | None = None
+    _last_chance: asyncio.TimerHandle | None = None
+    _network = ""
+    _place: HalfOpen | None = None
+    _ended = False
 
     def connection_made(self, transport: Any) -> None:
-        """The time begins."""
+        """The time begins, and a place is taken."""
         super().connection_made(transport)
+        peer = transport.get_extra_info("peername")
+        self._network = network_of(str(peer[0])) if isinstance(peer, tuple) and peer else ""
         self._wait()
+        self._take()
 
     def data_received(self, data: bytes) -> None:
         """The time ends with a request whose headers are whole, and begins again with the first piece of the next."""
         super().data_received(data)
         # There is no cycle before the first request.
-        if not getattr(self.cycle, "response_complete", True):
+        answering = not getattr(self.cycle, "response_complete", True)
+        if answering:
             self._stop()
         elif self._timer is None:
             self._wait()
+        if answering and not self.cycle.more_body:
+            self._free()
+        else:
+            self._take()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Nothing is left to wait for."""
+        self._ended = True
         self._stop()
+        self._free()
         super().connection_lost(exc)
 
     def _wait(self) -> None:
@@ -50,6 +79,38 @@ class Patience(asyncio.Protocol):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+    def _take(self) -> None:
+        """A place; else a moment in which the request may still become whole; else the connection ends."""
+        if self._place is not None or self._ended:
+            return
+        if self.half_open.take(self._network):
+            self._place = self.half_open
+        elif self.brief.take(self._network):
+            self._place = self.brief
+            self._last_chance = self.loop.call_later(GRACE_SECONDS, self._take_or_end)
+        else:
+            self._refuse()
+
+    def _take_or_end(self) -> None:
+        self._free()
+        if self.half_open.take(self._network):
+            self._place = self.half_open
+        else:
+            self._refuse()
+
+    def _refuse(self) -> None:
+        self._ended = True
+        self.refused()
+        self.transport.abort()
+
+    def _free(self) -> None:
+        if self._last_chance is not None:
+            self._last_chance.cancel()
+            self._last_chance = None
+        if self._place is not None:
+            self._place.free(self._network)
+            self._place = None
 
 
 class Measured(Patience):
@@ -82,8 +143,11 @@ class Measured(Patience):
         super().on_body(body)  # type: ignore[misc]
 
 
-def patient_protocol(patience: float) -> type[asyncio.Protocol]:
-    """The fastest of Uvicorn's HTTP protocols that is installed, with these limits."""
+def patient_protocol(patience: float, half_open: int, refused: Callable[[], None]) -> type[OverTls]:
+    """The fastest of Uvicorn's HTTP protocols that is installed, with these limits; its *tls* may be set before it is used.
+
+    *refused* is called for each connection that ends because its address holds too many without a whole request.
+    """
     mixed: type[Patience]
     try:
         from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol as Base
@@ -93,4 +157,10 @@ def patient_protocol(patience: float) -> type[asyncio.Protocol]:
         from uvicorn.protocols.http.h11_impl import H11Protocol as Base  # type: ignore[assignment]
 
         mixed = Patience
-    return type("PatientProtocol", (mixed, Base), {"seconds": patience})
+    limits = {
+        "seconds": patience,
+        "half_open": HalfOpen(half_open),
+        "brief": HalfOpen(half_open),
+        "refused": staticmethod(refused),
+    }
+    return type("PatientProtocol", (OverTls, mixed, Base), limits)

@@ -82,9 +82,14 @@ def serve(settings: Settings, taken: socket.socket, where: Listening, ready: Cal
     _log_privately()
     app = create_app(settings)
     service = app.state.service
+    protocol = patient_protocol(
+        HEADER_SECONDS,
+        settings.limits.half_open_connections,
+        lambda: service.metrics.refusal("half-open"),
+    )
     config = uvicorn.Config(
         app,
-        http=patient_protocol(HEADER_SECONDS),
+        http=protocol,
         ws="none",
         log_config=None,
         access_log=False,
@@ -109,6 +114,8 @@ def serve(settings: Settings, taken: socket.socket, where: Listening, ready: Cal
         ) from None
     if config.ssl is not None:
         config.ssl.minimum_version = ssl.TLSVersion.TLSv1_2
+        # The protocol carries the handshakes, because it counts who has not finished one.
+        protocol.tls, config.ssl = config.ssl, None
     # Uvicorn ends gracefully and then raises the signal again; this process is to end with code 0.
     for name in (signal.SIGTERM, signal.SIGINT):
         signal.signal(name, _ignore)

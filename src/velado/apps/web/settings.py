@@ -50,6 +50,10 @@ class Limits:
         default=64, metadata={"min": 0, "max": 10**5, "help": "queries that may wait; more are turned away"}
     )
     connections: int = field(default=512, metadata={"min": 1, "max": 10**5, "help": "open connections"})
+    half_open_connections: int = field(
+        default=32,
+        metadata={"min": 1, "max": 10**5, "help": "connections of one address without a whole request"},
+    )
 
 
 @dataclass(frozen=True)
@@ -104,6 +108,7 @@ class Settings:
                 concurrent_queries=-(-limits.concurrent_queries // workers),
                 waiting_queries=-(-limits.waiting_queries // workers),
                 connections=-(-limits.connections // workers),
+                half_open_connections=-(-limits.half_open_connections // workers),
             ),
         )
 

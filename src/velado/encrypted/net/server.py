@@ -2,7 +2,8 @@
 
 Three requests exist: POST /v1/certificate, an introduction (see `tls`), and, for those whose certificate the job pins, POST
 /v1/messages and POST /v1/noted, by which a sender says that it knows its last message arrived. One request a connection. Handshake, head and body each have a time by which they must be complete, however
-slowly bytes drip in; a connection above the most at once is closed unread.
+slowly bytes drip in; a connection above the most at once, or above what one address may hold without a whole request, is
+closed unread.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ import ssl
 import threading
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 
 from velado.encrypted.net.audit import Audit
+from velado.encrypted.net.half_open import HalfOpen, network_of
 from velado.encrypted.net.identity import Identity, fingerprint
 from velado.encrypted.net.tls import LARGEST_CERTIFICATE, Pins, check_validity, server_context
 from velado.errors import KeyRefused, OutputError
@@ -21,6 +24,7 @@ from velado.errors import KeyRefused, OutputError
 LONGEST_HEAD = 4096
 HEAD_SECONDS = 5.0
 BODY_SECONDS = 60.0
+FEWEST_HALF_OPEN = 8
 _PHRASES = {200: "OK", 400: "Bad Request", 403: "Forbidden", 404: "Not Found", 405: "Method Not Allowed"}
 _PHRASES |= {408: "Request Timeout", 409: "Conflict", 411: "Length Required", 413: "Content Too Large"}
 _PHRASES |= {503: "Service Unavailable"}
@@ -57,6 +61,8 @@ class Server:
         self._lock = threading.Lock()
         self._context = server_context(identity, self._known)
         self._places = threading.BoundedSemaphore(2 * len(pins.signing) + 32)
+        # All parties may stand behind one address; whatever it holds, the others have the rest of the places.
+        self._half_open = HalfOpen(max(FEWEST_HALF_OPEN, 2 * len(pins.signing)))
         self._closed = threading.Event()
         self._busy = 0
         self._idle = threading.Condition()
@@ -85,27 +91,39 @@ class Server:
     def _listen(self) -> None:
         while not self._closed.is_set():
             try:
-                connection, _ = self._socket.accept()
+                connection, (address, *_) = self._socket.accept()
             except TimeoutError:
                 continue
             except OSError:
                 # Out of file handles, or the caller left before it was answered: the next one may do better.
                 self._closed.wait(0.05)
                 continue
+            network = network_of(str(address))
+            if not self._half_open.take(network):
+                connection.close()
+                self._audit.write("refused", reason="too many unfinished requests from one address")
+                continue
             if not self._places.acquire(blocking=False):
                 connection.close()
+                self._half_open.free(network)
                 self._audit.write("refused", reason="too many connections at once")
                 continue
             with self._idle:
                 self._busy += 1
-            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+            threading.Thread(target=self._serve, args=(connection, network), daemon=True).start()
 
-    def _serve(self, connection: socket.socket) -> None:
+    def _serve(self, connection: socket.socket, network: str) -> None:
+        # A whole request frees its place before it is answered, anything else when the connection ends.
+        with ExitStack() as place:
+            place.callback(self._half_open.free, network)
+            self._secure(connection, place.close)
+
+    def _secure(self, connection: socket.socket, whole: Callable[[], None]) -> None:
         try:
             with connection:
                 connection.settimeout(self._head_seconds)
                 with self._context.wrap_socket(connection, server_side=True) as secured:
-                    self._answer(secured)
+                    self._answer(secured, whole)
         except ssl.SSLError as error:
             self._audit.write("refused", reason=f"handshake: {_sentence(error)}")
         except OSError:
@@ -116,7 +134,7 @@ class Server:
                 self._busy -= 1
                 self._idle.notify_all()
 
-    def _answer(self, connection: ssl.SSLSocket) -> None:
+    def _answer(self, connection: ssl.SSLSocket, whole: Callable[[], None]) -> None:
         der = connection.getpeercert(binary_form=True)
         peer = None if der is None else self._pins.by_certificate.get(fingerprint(der))
         try:
@@ -124,7 +142,7 @@ class Server:
                 if peer is None:
                     raise _Refused(403, "The certificate is not of a party of this job.")
                 _valid(der, peer)
-            status, reason = self._handle(connection, peer)
+            status, reason = self._handle(connection, peer, whole)
         except _Refused as refused:
             status, reason = refused.status, refused.reason
             self._audit.write("refused", peer=peer, reason=reason)
@@ -133,7 +151,9 @@ class Server:
         connection.settimeout(self._head_seconds)
         connection.sendall(head.encode() + f"Content-Length: {len(text)}\r\n\r\n".encode() + text)
 
-    def _handle(self, connection: ssl.SSLSocket, peer: str | None) -> tuple[int, str]:
+    def _handle(
+        self, connection: ssl.SSLSocket, peer: str | None, whole: Callable[[], None]
+    ) -> tuple[int, str]:
         reader = _Reader(connection)
         head = reader.until(b"\r\n\r\n", LONGEST_HEAD, self._head_seconds)
         method, path, size = _parse(head)
@@ -144,15 +164,20 @@ class Server:
         if path == "/v1/certificate":
             if size > LARGEST_CERTIFICATE:
                 raise _Refused(413, "A certificate is not that large.")
-            return self._introduce(reader.exactly(size, self._head_seconds))
+            der = reader.exactly(size, self._head_seconds)
+            whole()
+            return self._introduce(der)
         if peer is None:
             raise _Refused(403, "No certificate was shown.")
         if path == "/v1/noted" and size == 0:
+            whole()
             self._noted(peer)
             return 200, "noted"
         if size > self._largest or path == "/v1/noted":
             raise _Refused(413, "The message is larger than the job allows.")
-        return self._accept(peer, reader.exactly(size, BODY_SECONDS))
+        body = reader.exactly(size, BODY_SECONDS)
+        whole()
+        return self._accept(peer, body)
 
     def _introduce(self, der: bytes) -> tuple[int, str]:
         name = self._pins.by_certificate.get(fingerprint(der))
