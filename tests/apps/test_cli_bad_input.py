@@ -126,9 +126,9 @@ def prepare(folder: Path, name: str) -> list[str]:
         before(folder)
     if table is not None:
         content = table if isinstance(table, bytes) else table.encode()
-        (folder / "table.csv").write_bytes(content)
+        (folder / "release/table.csv").write_bytes(content)
     (folder / "schema.toml").write_text(schema, "utf-8")
-    return ["anonymize", str(folder / "table.csv"), "--schema", str(folder / "schema.toml"), *flags]
+    return ["anonymize", str(folder / "release/table.csv"), "--schema", str(folder / "schema.toml"), *flags]
 
 
 def assert_three_sentences(error: str) -> None:
@@ -186,13 +186,13 @@ def test_an_existing_folder_is_replaced_only_with_force(
     arguments = prepare(tmp_path, "k below two")[:-2]
     out = tmp_path / "release"
     assert run([*arguments, "-o", str(out), "-k", "3"]) == 0
-    first = (out / "table.csv").read_bytes()
+    first = (out / "release/table.csv").read_bytes()
     capsys.readouterr()
     assert run([*arguments, "-o", str(out), "-k", "8"]) == 5
     assert_three_sentences(capsys.readouterr().err)
-    assert (out / "table.csv").read_bytes() == first
+    assert (out / "release/table.csv").read_bytes() == first
     assert run([*arguments, "-o", str(out), "-k", "8", "--force"]) == 0
-    assert (out / "table.csv").read_bytes() != first
+    assert (out / "release/table.csv").read_bytes() != first
 
 
 def test_an_unexpected_error_shows_its_type_but_not_its_message(capsys: pytest.CaptureFixture[str]) -> None:

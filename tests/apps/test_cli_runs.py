@@ -42,9 +42,9 @@ def test_a_release_has_no_identifier_and_passes_its_own_verification(
 ) -> None:
     names = {path.name for path in release.iterdir()}
     assert names == {"table.csv", "report.html", "manifest.json", "recipe.toml"}
-    published = rows_of(release / "table.csv")
+    published = rows_of(release / "release/table.csv")
     assert len(published) == 2000 and not {"cpf", "nome", "prontuario", "cep"} & set(published[0])
-    command = ["verify", str(release / "table.csv"), "--schema", str(hospital_schema()), "-k", "5"]
+    command = ["verify", str(release / "release/table.csv"), "--schema", str(hospital_schema()), "-k", "5"]
     assert run(command) == 0
     shown = capsys.readouterr().out
     assert "a blank is a value of its own" in shown and "a blank matches anything" in shown
@@ -54,7 +54,7 @@ def test_a_release_has_no_identifier_and_passes_its_own_verification(
 def test_verify_names_a_broken_promise_and_leaves_with_four(
     release: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    command = ["verify", str(release / "table.csv"), "--schema", str(hospital_schema()), "-k", "40"]
+    command = ["verify", str(release / "release/table.csv"), "--schema", str(hospital_schema()), "-k", "40"]
     assert run(command) == 4
     shown = capsys.readouterr()
     assert "BROKEN" in shown.out and "needed 40 rows" in shown.err
@@ -67,11 +67,11 @@ def test_verify_names_a_broken_promise_and_leaves_with_four(
 def test_verify_counts_what_stands_in_the_file_itself(
     release: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    lines = (release / "table.csv").read_text("utf-8").splitlines(keepends=True)
+    lines = (release / "release/table.csv").read_text("utf-8").splitlines(keepends=True)
     fields = lines[1].split(",")
     # One published row is changed to an age that no other row shows.
     changed = [*fields[:1], "109", *fields[2:]]
-    forged = tmp_path / "table.csv"
+    forged = tmp_path / "release/table.csv"
     forged.write_text(lines[0] + ",".join(changed) + "".join(lines[2:]), "utf-8")
     assert lines[0].split(",")[1] == "idade"
     assert run(["verify", str(forged), "--schema", str(hospital_schema()), "--json"]) == 4
@@ -84,7 +84,7 @@ def test_verify_refuses_identifiers_and_columns_kept_back(
     schema = ["--schema", str(hospital_schema())]
     assert run(["verify", str(hospital_csv()), *schema]) == 4
     assert "'cpf'" in capsys.readouterr().err
-    lines = (release / "table.csv").read_text("utf-8").splitlines()
+    lines = (release / "release/table.csv").read_text("utf-8").splitlines()
     for column, code in (("cep", 4), ("unheard", 3)):
         file = tmp_path / f"{column}.csv"
         file.write_text("\n".join([lines[0] + f",{column}", *(line + ",x" for line in lines[1:])]), "utf-8")
@@ -94,7 +94,7 @@ def test_verify_refuses_identifiers_and_columns_kept_back(
 
 
 def test_verify_needs_the_quasi_identifiers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = tmp_path / "table.csv"
+    file = tmp_path / "release/table.csv"
     file.write_text("sexo,idade\nF,[20..30]\nF,[20..30]\n", "utf-8")
     assert run(["verify", str(file), "--schema", str(hospital_schema()), "-k", "2"]) == 3
     assert "lacks the quasi-identifier 'raca_cor'" in capsys.readouterr().err
@@ -136,8 +136,10 @@ def test_measure_prints_labelled_numbers(release: Path, capsys: pytest.CaptureFi
 
 def test_apply_repeats_the_release_byte_for_byte(release: Path, tmp_path: Path) -> None:
     again = tmp_path / "again"
-    assert run(["apply", str(release / "recipe.toml"), str(hospital_csv()), "-o", str(again), "-q"]) == 0
-    assert (again / "table.csv").read_bytes() == (release / "table.csv").read_bytes()
+    assert (
+        run(["apply", str(release / "private/recipe.toml"), str(hospital_csv()), "-o", str(again), "-q"]) == 0
+    )
+    assert (again / "release/table.csv").read_bytes() == (release / "release/table.csv").read_bytes()
 
 
 def test_the_demo_is_exactly_ten_lines_and_ends_with_both_paths(
@@ -149,8 +151,8 @@ def test_the_demo_is_exactly_ten_lines_and_ends_with_both_paths(
         lines = capsys.readouterr().out.splitlines()
         assert len(lines) == 10
         assert word in lines[2]
-        assert lines[8].endswith(str(out)) and lines[9].endswith(str(out / "report.html"))
-    assert f'<html lang="{language}' in (out / "report.html").read_text("utf-8")
+        assert lines[8].endswith(str(out)) and lines[9].endswith(str(out / "private/report.html"))
+    assert f'<html lang="{language}' in (out / "private/report.html").read_text("utf-8")
 
 
 def test_inspect_writes_a_schema_that_anonymize_takes(
@@ -240,7 +242,7 @@ def test_the_summary_names_no_unset_parameter_and_how_near_the_best_it_is(
     most = math.ceil(100 * notes["above_best_possible_at_most"] - 1e-6)
     assert run([*command, "-m", "progressive", "--report", "json"]) == 0
     assert f"% (at most {most}% above the best possible); most in" in capsys.readouterr().out
-    report = (tmp_path / "out" / "report.json").read_text("utf-8")
+    report = (tmp_path / "out" / "private/report.json").read_text("utf-8")
     assert f"At most {most}% above the best possible for this table." in report
     assert run([*command, "-m", "progressive", "--lang", "pt"]) == 0
     assert f"(no máximo {most}% acima do melhor possível)" in capsys.readouterr().out
@@ -254,7 +256,9 @@ def test_without_a_schema_the_roles_are_printed_and_saved_beside_the_release(
     shown = capsys.readouterr().out
     assert "inferred" in shown and "Review" in shown and str(out / "schema.toml") in shown
     assert tomllib.loads((out / "schema.toml").read_text("utf-8"))["columns"]["nome"]["role"] == "identifier"
-    assert run(["verify", str(out / "table.csv"), "-s", str(out / "schema.toml"), "-k", "3", "-q"]) == 0
+    assert (
+        run(["verify", str(out / "release/table.csv"), "-s", str(out / "schema.toml"), "-k", "3", "-q"]) == 0
+    )
 
 
 def test_the_json_of_a_release_is_its_manifest_and_where_it_stands(
@@ -277,7 +281,7 @@ def test_the_json_of_a_release_is_its_manifest_and_where_it_stands(
 def test_a_parquet_release_is_verified_too(tmp_path: Path) -> None:
     out = tmp_path / "out"
     assert run(["anonymize", *SAMPLE, "-m", "mondrian", "--format", "parquet", "-q", "-o", str(out)]) == 0
-    table = str(out / "table.parquet")
+    table = str(out / "release/table.parquet")
     assert run(["verify", table, "--schema", str(hospital_schema()), "-q"]) == 0
 
 
@@ -311,16 +315,18 @@ def test_odd_column_names_work_from_end_to_end(
     )
     schema.write_text(entries, "utf-8")
     assert run(["anonymize", str(file), "-s", str(schema), "-k", "4", "-o", str(out)]) == 0
-    assert list(rows_of(out / "table.csv")[0]) == names
+    assert list(rows_of(out / "release/table.csv")[0]) == names
     capsys.readouterr()
-    assert run(["verify", str(out / "table.csv"), "-s", str(schema), "-k", "4"]) == 0
+    assert run(["verify", str(out / "release/table.csv"), "-s", str(schema), "-k", "4"]) == 0
     assert run(["measure", str(file), str(out), "-s", str(schema)]) == 0
     shown = capsys.readouterr().out
     assert all(name in shown for name in names[:8])
     assert run(["inspect", str(file), "--write", str(tmp_path / "found.toml")]) == 0
     assert set(tomllib.loads((tmp_path / "found.toml").read_text("utf-8"))["columns"]) == set(names)
     assert "x[red]y" in capsys.readouterr().out
-    assert run(["apply", str(out / "recipe.toml"), str(file), "-o", str(tmp_path / "again"), "-q"]) == 0
+    assert (
+        run(["apply", str(out / "private/recipe.toml"), str(file), "-o", str(tmp_path / "again"), "-q"]) == 0
+    )
 
 
 def test_cells_like_formulas_are_counted_and_escaped_on_request(
@@ -332,10 +338,10 @@ def test_cells_like_formulas_are_counted_and_escaped_on_request(
     command = ["anonymize", str(file), "-s", str(schema), "-k", "3"]
     assert run([*command, "-o", str(tmp_path / "kept")]) == 0
     assert "40 cell(s) begin like a spreadsheet formula" in capsys.readouterr().err
-    assert {row["note"] for row in rows_of(tmp_path / "kept" / "table.csv")} == {"=1+0", "=1+1"}
+    assert {row["note"] for row in rows_of(tmp_path / "kept" / "release/table.csv")} == {"=1+0", "=1+1"}
     assert run([*command, "-o", str(tmp_path / "safe"), "--formulas", "escape"]) == 0
     assert "formula" not in capsys.readouterr().err
-    assert {row["note"] for row in rows_of(tmp_path / "safe" / "table.csv")} == {"'=1+0", "'=1+1"}
+    assert {row["note"] for row in rows_of(tmp_path / "safe" / "release/table.csv")} == {"'=1+0", "'=1+1"}
 
 
 def test_another_encoding_is_read_when_it_is_named(tmp_path: Path) -> None:
@@ -347,8 +353,10 @@ def test_another_encoding_is_read_when_it_is_named(tmp_path: Path) -> None:
     )
     command = ["anonymize", str(file), "-s", str(schema), "-k", "3", "--encoding", "latin-1", "-q"]
     assert run([*command, "-o", str(out)]) == 0
-    assert {row["cidade"] for row in rows_of(out / "table.csv")} == {"Viçosa", "Ubá"}
-    assert run(["apply", str(out / "recipe.toml"), str(file), "-o", str(tmp_path / "again"), "-q"]) == 0
+    assert {row["cidade"] for row in rows_of(out / "release/table.csv")} == {"Viçosa", "Ubá"}
+    assert (
+        run(["apply", str(out / "private/recipe.toml"), str(file), "-o", str(tmp_path / "again"), "-q"]) == 0
+    )
 
 
 def test_methods_lists_promise_cost_source_and_parameters(capsys: pytest.CaptureFixture[str]) -> None:

@@ -192,7 +192,7 @@ def test_a_joined_release_keeps_its_promise_in_the_files_it_wrote(
     people = len({row["cpf"] for row in rows_of(place / "patients.csv")})
     crowds = Counter(frozenset(values) for values in seen.values())
     assert min(crowds.values()) >= 5 and sum(crowds.values()) == people
-    manifest = json.loads((place / "out" / "manifest.json").read_text("utf-8"))
+    manifest = json.loads((place / "out" / "release/manifest.json").read_text("utf-8"))
     assert manifest["promise"]["verdicts"][0]["achieved"] == min(crowds.values())
     assert manifest["people"]["joined_groups"] == len(crowds)
     assert no_key_in(place, shown.out, shown.err)
@@ -202,7 +202,7 @@ def test_the_manifest_holds_no_cell_and_the_digests_of_the_files(place: Path) ->
     import hashlib
 
     assert run(["joined", *TWO, "-k", "5", "-m", "mondrian", "-o", "out", "--quiet"]) == 0
-    text = (place / "out" / "manifest.json").read_text("utf-8")
+    text = (place / "out" / "release/manifest.json").read_text("utf-8")
     manifest = json.loads(text)
     for name, entry in manifest["tables"].items():
         data = (place / "out" / f"{name}.csv").read_bytes()

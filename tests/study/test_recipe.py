@@ -41,7 +41,8 @@ def test_a_recipe_written_and_read_back_is_the_same() -> None:
         reports=("html", "md"),
         undeclared="keep",
         input_name="people.csv",
-        input_sha256="ab" * 32,
+        input_digest="ab" * 32,
+        key_fingerprint="0123abcd",
     )
     assert Recipe.from_dict(tomllib.loads(recipe.to_toml())) == recipe
 
@@ -116,7 +117,6 @@ CITY = TaxonomySpec(
     "levels",
     file="city.csv",
     paths=(("a", "x y", "*"), ('b; "c"', "x y", "*"), ("d",)),
-    digest="cd" * 32,
 )
 
 
@@ -130,7 +130,7 @@ def with_taxonomy(spec: TaxonomySpec) -> Recipe:
     [
         CITY,
         replace(CITY, options={"separator": ","}),
-        TaxonomySpec("tree", file="city.toml", tree={"x": ["a", "b"], "y": {"z": ["c"]}}, digest="ef" * 32),
+        TaxonomySpec("tree", file="city.toml", tree={"x": ["a", "b"], "y": {"z": ["c"]}}),
     ],
 )
 def test_taxonomies_are_written_into_the_recipe_and_read_back(spec: TaxonomySpec) -> None:
@@ -141,13 +141,13 @@ def test_taxonomies_are_written_into_the_recipe_and_read_back(spec: TaxonomySpec
 @pytest.mark.parametrize(
     "entry",
     [
-        {"nothing": {"levels": "a;b\n", "sha256": ""}},
-        {"age": {"levels": "a;b\n", "sha256": ""}},
-        {"city": {"levels": 3, "sha256": ""}},
-        {"city": {"levels": "a;b\n", "sha256": 3}},
-        {"city": {"sha256": ""}},
-        {"city": {"level": "a;b\n", "sha256": ""}},
-        {"city": {"nodes": {"x": ["a"]}, "sha256": ""}},
+        {"nothing": {"levels": "a;b\n"}},
+        {"age": {"levels": "a;b\n"}},
+        {"city": {"levels": 3}},
+        {"city": {"levels": "a;b\n", "sha256": "ab"}},
+        {"city": {}},
+        {"city": {"level": "a;b\n"}},
+        {"city": {"nodes": {"x": ["a"]}}},
         {"city": "a;b"},
         ["city"],
     ],

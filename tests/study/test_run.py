@@ -13,19 +13,22 @@ import pytest
 from velado.anonymize.guarantees import LDiversity
 from velado.anonymize.methods import DAS, GFKMC, Mondrian
 from velado.data.io import read_schema
+from velado.data.keys import owner_key
 from velado.data.schema import Schema
 from velado.errors import GuaranteeNotMet, OutputError, ParameterError, TaxonomyError
 from velado.study.run import apply_recipe, publish, read_recipe
 
+ALWAYS = ("about.html", "manifest.json", "owner.key", "recipe.toml", "rows.csv")
+
 
 def contents(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
+    return {path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def test_the_release_folder_is_complete_and_the_published_table_is_the_release(example, tmp_path) -> None:
     done = publish(example.table, example.schema, Mondrian(k=4), out=tmp_path / "out")
-    assert sorted(contents(done.folder)) == ["manifest.json", "recipe.toml", "report.html", "table.csv"]
-    table = pl.read_csv(done.folder / "table.csv", infer_schema=False)
+    assert sorted(contents(done.folder)) == sorted([*ALWAYS, "report.html", "table.csv"])
+    table = pl.read_csv(done.folder / "release/table.csv", infer_schema=False)
     assert table.columns == ["age", "city", "diagnosis"]
     assert table.height == 40
     assert table.group_by("age", "city").len()["len"].min() >= 4
@@ -40,17 +43,17 @@ def test_every_report_that_was_asked_for_is_written(example, tmp_path) -> None:
         format="parquet",
         reports=("html", "md", "json"),
     )
-    expected = {"manifest.json", "recipe.toml", "report.html", "report.md", "report.json", "table.parquet"}
+    expected = {*ALWAYS, "report.html", "report.md", "report.json", "table.parquet"}
     assert set(contents(done.folder)) == expected
-    assert pl.read_parquet(done.folder / "table.parquet").height == 40
-    assert json.loads((done.folder / "report.json").read_text("utf-8")) == done.summary
+    assert pl.read_parquet(done.folder / "release/table.parquet").height == 40
+    assert json.loads((done.folder / "private/report.json").read_text("utf-8")) == done.summary
 
 
 def test_a_release_without_any_report_is_whole_and_its_recipe_says_so(example, tmp_path) -> None:
     done = publish(example.table, example.schema, Mondrian(k=4), out=tmp_path / "out", reports=())
-    assert set(contents(done.folder)) == {"manifest.json", "recipe.toml", "table.csv"}
-    assert "reports = []" in (done.folder / "recipe.toml").read_text("utf-8")
-    again = apply_recipe(done.folder / "recipe.toml", example.table, tmp_path / "again")
+    assert set(contents(done.folder)) == {*ALWAYS, "table.csv"}
+    assert "reports = []" in (done.folder / "private/recipe.toml").read_text("utf-8")
+    again = apply_recipe(done.folder / "private/recipe.toml", example.table, tmp_path / "again")
     assert contents(again.folder) == contents(done.folder)
 
 
@@ -64,7 +67,7 @@ def test_a_seed_gives_the_same_folder_byte_for_byte(example, tmp_path, method) -
 
 def test_the_manifest_holds_no_cell_value_and_no_clock(example, tmp_path) -> None:
     done = publish(example.table, example.schema, Mondrian(k=4), (LDiversity(2),), out=tmp_path / "out")
-    text = (done.folder / "manifest.json").read_text("utf-8")
+    text = (done.folder / "release/manifest.json").read_text("utf-8")
     assert [secret for secret in (*example.secrets, "North", "South") if secret in text] == []
     assert [word for word in ("time", "seconds", "duration", "elapsed", "2026") if word in text] == []
 
@@ -73,34 +76,35 @@ def test_the_manifest_says_what_was_made_from_what(example, tmp_path) -> None:
     done = publish(
         example.table, example.schema, Mondrian(k=4), (LDiversity(2),), out=tmp_path / "out", seed=9
     )
-    found = json.loads((done.folder / "manifest.json").read_text("utf-8"))
+    found = json.loads((done.folder / "release/manifest.json").read_text("utf-8"))
     digest = lambda path: hashlib.sha256(path.read_bytes()).hexdigest()  # noqa: E731
-    assert found["input"]["sha256"] == digest(example.table)
+    key = owner_key()
+    assert found["input"]["keyed_sha256"] == key.digest(hashlib.sha256(example.table.read_bytes()).digest())
+    assert found["input"]["key"] == key.fingerprint
     assert (found["input"]["rows"], found["output"]["rows"]) == (40, 40)
-    assert found["output"]["sha256"] == digest(done.folder / "table.csv")
+    assert found["output"]["sha256"] == digest(done.folder / "release/table.csv")
     taxonomy = found["schema"]["columns"]["city"]["taxonomy"]
-    assert taxonomy["sha256"] == digest(example.folder / "trees" / "city.csv")
+    assert len(taxonomy["keyed_sha256"]) == 64 and "sha256" not in taxonomy
     assert found["how"]["seed"] == 9
     assert found["how"]["method"]["k"] == 4
     assert found["promise"]["type"] == "guaranteed"
     assert [v["guarantee"] for v in found["promise"]["verdicts"]] == ["k-anonymity", "l-diversity"]
     assert len(found["promise"]["readings_of_blanks"]) == 2
-    assert found["metrics"]["utility"]["ncp"]["overall"] == pytest.approx(done.release.loss)
-    assert found["side_doors"] == [door.to_dict() for door in done.release.side_doors]
+    assert found["metrics"]["ncp"]["overall"] == pytest.approx(done.release.loss, abs=0.0005)
+    assert [door["column"] for door in found["side_doors"]] == [d.column for d in done.release.side_doors]
     assert found["libraries"]["numpy"]
 
 
 def test_the_recipe_on_the_same_file_gives_the_same_folder(example, tmp_path) -> None:
     first = publish(example.table, example.schema, GFKMC(k=4), (LDiversity(2),), out=tmp_path / "a", seed=5)
-    again = apply_recipe(first.folder / "recipe.toml", example.table, tmp_path / "b")
+    again = apply_recipe(first.folder / "private/recipe.toml", example.table, tmp_path / "b")
     assert contents(first.folder) == contents(again.folder)
 
 
-def test_the_recipe_holds_its_taxonomies_and_the_digest_of_their_files(example, tmp_path) -> None:
+def test_the_recipe_holds_its_taxonomies(example, tmp_path) -> None:
     done = publish(example.table, example.schema, Mondrian(k=4), out=tmp_path / "deep" / "er" / "out")
-    recipe = tomllib.loads((done.folder / "recipe.toml").read_text("utf-8"))
+    recipe = tomllib.loads((done.folder / "private/recipe.toml").read_text("utf-8"))
     file = example.folder / "trees" / "city.csv"
-    assert recipe["taxonomies"]["city"]["sha256"] == hashlib.sha256(file.read_bytes()).hexdigest()
     assert recipe["taxonomies"]["city"]["levels"] == file.read_text("utf-8")
     assert recipe["schema"]["columns"]["city"]["taxonomy"] == "city.csv"
 
@@ -112,7 +116,7 @@ def test_a_taxonomy_file_changed_after_the_release_does_not_change_what_the_reci
     (example.folder / "trees" / "city.csv").write_text(
         "Aldenia;East;*\nBrumosa;West;*\nCantaro;East;*\nDorvelha;West;*\n", "utf-8"
     )
-    again = apply_recipe(first.folder / "recipe.toml", example.table, tmp_path / "b")
+    again = apply_recipe(first.folder / "private/recipe.toml", example.table, tmp_path / "b")
     assert contents(first.folder) == contents(again.folder)
 
 
@@ -120,7 +124,7 @@ def test_a_release_that_was_moved_can_be_applied(example, tmp_path) -> None:
     first = publish(example.table, example.schema, Mondrian(k=4), out=tmp_path / "a")
     (tmp_path / "far" / "away").mkdir(parents=True)
     moved = first.folder.rename(tmp_path / "far" / "away" / "a")
-    again = apply_recipe(moved / "recipe.toml", example.table, tmp_path / "b")
+    again = apply_recipe(moved / "private/recipe.toml", example.table, tmp_path / "b")
     assert contents(moved) == contents(again.folder)
 
 
@@ -128,7 +132,7 @@ def test_a_release_below_a_linked_folder_can_be_applied(example, tmp_path) -> No
     (tmp_path / "real" / "deeper").mkdir(parents=True)
     (tmp_path / "link").symlink_to(tmp_path / "real" / "deeper", target_is_directory=True)
     first = publish(example.table, example.schema, Mondrian(k=4), out=tmp_path / "link" / "a")
-    again = apply_recipe(tmp_path / "link" / "a" / "recipe.toml", example.table, tmp_path / "b")
+    again = apply_recipe(tmp_path / "link" / "a" / "private/recipe.toml", example.table, tmp_path / "b")
     assert contents(first.folder) == contents(again.folder)
 
 
@@ -146,13 +150,13 @@ def test_a_taxonomy_of_any_form_comes_back_from_the_recipe_as_it_was(example, tm
     example.schema.write_text(text, "utf-8")
     first = publish(example.table, example.schema, Mondrian(k=4), out=tmp_path / "a")
     shutil.rmtree(example.folder / "trees")
-    again = apply_recipe(first.folder / "recipe.toml", example.table, tmp_path / "b")
+    again = apply_recipe(first.folder / "private/recipe.toml", example.table, tmp_path / "b")
     assert contents(first.folder) == contents(again.folder)
 
 
 def test_a_recipe_without_its_taxonomies_reads_the_files_it_names(example, tmp_path) -> None:
     done = publish(example.table, example.schema, Mondrian(k=4), out=tmp_path / "a")
-    path = done.folder / "recipe.toml"
+    path = done.folder / "private/recipe.toml"
     text = path.read_text("utf-8")
     path.write_text(text[: text.index("\n[taxonomies")] + text[text.index("\n[schema") :], "utf-8")
     with pytest.raises(TaxonomyError):
@@ -173,8 +177,8 @@ def test_an_output_folder_that_holds_the_input_or_the_schema_is_never_replaced(e
         publish(example.table, schema, Mondrian(k=4), out=done.folder, force=True)
     released = Schema.from_dict({"columns": {n: {"role": "quasi"} for n in ("age", "city", "diagnosis")}})
     with pytest.raises(OutputError, match=r"'table\.csv'"):
-        publish(done.folder / "table.csv", released, Mondrian(k=4), out=done.folder, force=True)
-    assert schema.exists() and (done.folder / "table.csv").exists()
+        publish(done.folder / "release/table.csv", released, Mondrian(k=4), out=done.folder, force=True)
+    assert schema.exists() and (done.folder / "release/table.csv").exists()
 
 
 @pytest.mark.parametrize("separator", ["~", ":"])
@@ -199,14 +203,17 @@ def test_a_population_is_read_with_the_separator_of_the_schema(example, tmp_path
 def test_a_recipe_is_applied_to_another_file_and_checked_there(example, tmp_path) -> None:
     first = publish(example.table, example.schema, Mondrian(k=4), out=tmp_path / "a")
     second = apply_recipe(
-        first.folder / "recipe.toml", example.folder / "next.csv", tmp_path / "elsewhere" / "b", language="pt"
+        first.folder / "private/recipe.toml",
+        example.folder / "next.csv",
+        tmp_path / "elsewhere" / "b",
+        language="pt",
     )
     assert second.release.frame.height == 30
     assert second.release.verdicts[0].achieved >= 4
-    recipe = read_recipe(second.folder / "recipe.toml")
+    recipe = read_recipe(second.folder / "private/recipe.toml")
     assert recipe.input_name == "next.csv"
     assert recipe.language == "pt"
-    assert apply_recipe(second.folder / "recipe.toml", example.folder / "next.csv", tmp_path / "c")
+    assert apply_recipe(second.folder / "private/recipe.toml", example.folder / "next.csv", tmp_path / "c")
 
 
 def test_a_recipe_whose_promise_fails_on_another_file_writes_nothing(example, tmp_path) -> None:
@@ -215,7 +222,7 @@ def test_a_recipe_whose_promise_fails_on_another_file_writes_nothing(example, tm
     same = [line.rsplit(",", 1)[0] + ",qx-asthma" for line in lines[1:]]
     (example.folder / "same.csv").write_text("\n".join([lines[0], *same]) + "\n", "utf-8")
     with pytest.raises(GuaranteeNotMet):
-        apply_recipe(first.folder / "recipe.toml", example.folder / "same.csv", tmp_path / "b")
+        apply_recipe(first.folder / "private/recipe.toml", example.folder / "same.csv", tmp_path / "b")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "in"]
 
 
@@ -223,11 +230,11 @@ def test_a_schema_made_in_memory_is_written_whole_into_the_recipe(example, tmp_p
     frame = pl.read_csv(example.table, infer_schema=False)
     done = publish(frame, read_schema(example.schema), Mondrian(k=4), out=tmp_path / "a")
     (example.folder / "trees" / "city.csv").unlink()
-    again = apply_recipe(done.folder / "recipe.toml", frame, tmp_path / "b")
+    again = apply_recipe(done.folder / "private/recipe.toml", frame, tmp_path / "b")
     assert contents(done.folder)["table.csv"] == contents(again.folder)["table.csv"]
-    manifest = (done.folder / "manifest.json").read_text("utf-8")
+    manifest = (done.folder / "release/manifest.json").read_text("utf-8")
     assert [secret for secret in (*example.secrets, "North") if secret in manifest] == []
-    assert len(json.loads(manifest)["input"]["sha256"]) == 64
+    assert len(json.loads(manifest)["input"]["keyed_sha256"]) == 64
 
 
 def test_a_taxonomy_written_into_the_schema_reaches_the_manifest_only_as_a_digest(example, tmp_path) -> None:
@@ -235,10 +242,10 @@ def test_a_taxonomy_written_into_the_schema_reaches_the_manifest_only_as_a_diges
     text = example.schema.read_text("utf-8").replace('taxonomy = "trees/city.csv"', inline)
     example.schema.write_text(text, "utf-8")
     done = publish(example.table, example.schema, Mondrian(k=4), out=tmp_path / "a")
-    manifest = (done.folder / "manifest.json").read_text("utf-8")
+    manifest = (done.folder / "release/manifest.json").read_text("utf-8")
     assert [secret for secret in (*example.secrets, "North") if secret in manifest] == []
-    assert len(json.loads(manifest)["schema"]["columns"]["city"]["taxonomy"]["sha256"]) == 64
-    assert apply_recipe(done.folder / "recipe.toml", example.table, tmp_path / "b")
+    assert len(json.loads(manifest)["schema"]["columns"]["city"]["taxonomy"]["keyed_sha256"]) == 64
+    assert apply_recipe(done.folder / "private/recipe.toml", example.table, tmp_path / "b")
 
 
 def test_formula_like_cells_are_counted_when_kept_and_escaped_when_asked(example, tmp_path) -> None:
@@ -253,10 +260,10 @@ def test_formula_like_cells_are_counted_when_kept_and_escaped_when_asked(example
 
 def test_a_recipe_object_needs_no_folder(example, tmp_path) -> None:
     done = publish(example.table, example.schema, Mondrian(k=4), out=tmp_path / "a")
-    recipe = replace(read_recipe(done.folder / "recipe.toml"), seed=8)
+    recipe = replace(read_recipe(done.folder / "private/recipe.toml"), seed=8)
     (example.folder / "trees" / "city.csv").unlink()
     again = apply_recipe(recipe, example.table, tmp_path / "b")
-    assert read_recipe(again.folder / "recipe.toml").seed == 8
+    assert read_recipe(again.folder / "private/recipe.toml").seed == 8
 
 
 def test_a_folder_that_exists_is_replaced_only_when_forced(example, tmp_path) -> None:

@@ -20,12 +20,12 @@ from velado.anonymize.guarantees.base import Guarantee, Verdict
 from velado.anonymize.guarantees.k_anonymity import KAnonymity
 from velado.data.identifiers import Identifying, identifying_columns, person_columns
 from velado.data.partition import GroupCounts, Partition, ValueShape
-from velado.data.schema import Schema
+from velado.data.schema import Column, Schema
 from velado.data.table import Table
 from velado.errors import GuaranteeNotMet, IdentifierOpen, PersonUndecided
 
 GENERALIZED = frozenset({"coordinates"})
-"""What identifies as it is but may be a quasi-identifier: a place is made coarser, a name is not."""
+"""What identifies as it is but may be a quasi-identifier of any kind: a place is made coarser, a name is not."""
 
 
 @dataclass(frozen=True)
@@ -50,9 +50,15 @@ def open_identifiers(table: Table) -> tuple[tuple[Identifying, ...], tuple[Signe
         column = table.schema.columns[one.column]
         if column.identifier == "accept":
             signed.append(Signed(one.column, one.kind, one.why, column.reason))
-        elif not (column.role == "quasi" and one.kind in GENERALIZED):
+        elif not _made_coarser(column, one):
             found.append(one)
     return tuple(found), tuple(signed)
+
+
+def _made_coarser(column: Column, one: Identifying) -> bool:
+    """Whether what leaves is a range: a quasi-identifier that is a number (or a place) is published as an interval."""
+    coarse = one.kind in GENERALIZED or (column.kind == "numeric" and one.kind == "record")
+    return column.role == "quasi" and coarse
 
 
 def refuse_identifiers(table: Table) -> tuple[Signed, ...]:

@@ -140,10 +140,10 @@ def test_a_column_named_like_a_placeholder_is_only_a_name(tmp_path) -> None:
 @pytest.mark.parametrize("language", ["en", "pt"])
 def test_page_markdown_and_json_have_the_same_content(tmp_path, language) -> None:
     done = made(tmp_path, language)
-    read = json.loads((done.folder / "report.json").read_text("utf-8"))
+    read = json.loads((done.folder / "private/report.json").read_text("utf-8"))
     assert read == done.summary
-    page = set(Page((done.folder / "report.html").read_text("utf-8")).texts)
-    markdown = (done.folder / "report.md").read_text("utf-8").replace("\\", "")
+    page = set(Page((done.folder / "private/report.html").read_text("utf-8")).texts)
+    markdown = (done.folder / "private/report.md").read_text("utf-8").replace("\\", "")
     for section in read["report"]["sections"]:
         assert section["title"] in page and f"## {section['title']}" in markdown
         for block in section["blocks"]:
@@ -161,7 +161,7 @@ def test_page_markdown_and_json_have_the_same_content(tmp_path, language) -> Non
 @pytest.mark.parametrize("language", ["en", "pt"])
 def test_markdown_says_everything_once(tmp_path, language) -> None:
     done = made(tmp_path, language)
-    lines = (done.folder / "report.md").read_text("utf-8").replace("\\", "").splitlines()
+    lines = (done.folder / "private/report.md").read_text("utf-8").replace("\\", "").splitlines()
     titles = [line for line in lines if line.startswith("**")]
     assert len(titles) == len(set(titles))
     told = [line for line in lines if len(line) > 40 and not line.startswith("|")]
