@@ -188,11 +188,14 @@ def _other(data: bytes) -> str | None:
 
 
 def _zip_kind(data: bytes) -> str:
+    head = data[:200]
     try:
-        names = set(zipfile.ZipFile(io.BytesIO(data)).namelist())
+        archive = zipfile.ZipFile(io.BytesIO(data))
+        names = set(archive.namelist())
+        if "mimetype" in names and archive.getinfo("mimetype").file_size < 200:
+            head += archive.read("mimetype")
     except Exception:  # a damaged directory raises half a dozen types
         names = set()
-    head = data[:200]
     for member, name in (
         ("xl/workbook.xml", "xlsx"),
         ("xl/workbook.bin", "xlsb"),
