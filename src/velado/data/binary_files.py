@@ -153,7 +153,10 @@ def _columns(data: bytes, format: FileFormat, name: str) -> pl.DataFrame:
     return frame
 
 
-_FIRST_DAY, _LAST_DAY = -719_162, 2_932_896  # days since 1970 of the first of January 1 and the last of December 9999
+_FIRST_DAY, _LAST_DAY = (
+    -719_162,
+    2_932_896,
+)  # days since 1970 of the first of January 1 and the last of December 9999
 
 
 def _refuse_far_dates(frame: pl.DataFrame, name: str) -> None:
@@ -215,7 +218,9 @@ def _problem(answer: Mapping[str, Any], format: FileFormat, name: str) -> TableE
     shown = ", ".join("(a number or date)" if is_value(one) else f"'{one}'" for one in sheets[:10])
     if answer["problem"] == "no such sheet":
         return TableError(
-            f"'{name}' has no sheet of that name.", f"It has {shown}.", "Name one of them, as it is spelt there."
+            f"'{name}' has no sheet of that name.",
+            f"It has {shown}.",
+            "Name one of them, as it is spelt there.",
         )
     if answer["problem"] == "several sheets":
         return TableError(

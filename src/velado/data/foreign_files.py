@@ -86,7 +86,9 @@ def _spreadsheet(data: bytes, sheet: str | None) -> tuple[dict[str, Any], Any]:
     if len(filled) > 1:
         return {"problem": "several sheets", "sheets": filled}, None
     # Every cell of the first row as text: the library would rename equal and blank names.
-    first = book.load_sheet(filled[0], header_row=None, n_rows=1, dtypes="string").to_polars() if filled else None
+    first = (
+        book.load_sheet(filled[0], header_row=None, n_rows=1, dtypes="string").to_polars() if filled else None
+    )
     if first is None or not first.height:
         return {"problem": "no rows"}, None
     header = ["" if cell is None else str(cell) for cell in first.row(0)]
@@ -122,7 +124,9 @@ def _days(frame: Any) -> Any:
     import polars as pl
 
     times = [name for name, kind in frame.schema.items() if isinstance(kind, pl.Datetime)]
-    days = [name for name in times if bool((frame[name].dt.date().cast(frame.schema[name]) == frame[name]).all())]
+    days = [
+        name for name in times if bool((frame[name].dt.date().cast(frame.schema[name]) == frame[name]).all())
+    ]
     return frame.with_columns(pl.col(name).dt.date() for name in days) if days else frame
 
 

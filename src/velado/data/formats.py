@@ -51,9 +51,7 @@ FORMATS = {
         FileFormat("gzip", "a gzip file", "gzip"),
         FileFormat("zip", "a zip archive", "zip"),
         FileFormat("feather 1", "a Feather file of version 1", out="Write it anew as Parquet or CSV."),
-        FileFormat(
-            "encrypted parquet", "an encrypted Parquet file", out="Write it anew without encryption."
-        ),
+        FileFormat("encrypted parquet", "an encrypted Parquet file", out="Write it anew without encryption."),
         FileFormat(
             "protected office",
             "an Office file with a password",
@@ -64,7 +62,9 @@ FORMATS = {
         FileFormat("pptx", "a PowerPoint presentation", out=_PAGES_OUT),
         FileFormat("odt", "an OpenDocument text", out=_PAGES_OUT),
         FileFormat("rtf", "a rich text document (RTF)", out=_PAGES_OUT),
-        FileFormat("pdf", "a PDF document", out="Ask for the table as CSV or as a spreadsheet; a page is none."),
+        FileFormat(
+            "pdf", "a PDF document", out="Ask for the table as CSV or as a spreadsheet; a page is none."
+        ),
         FileFormat("html", "a web page (HTML)", out=_SPREADSHEET_OUT),
         FileFormat("xml", "an XML document", out=_SPREADSHEET_OUT),
         FileFormat("json", "a JSON document", out="Turn it into one row per person, and save that as CSV."),
@@ -72,7 +72,9 @@ FORMATS = {
         FileFormat("duckdb", "a DuckDB database", out=_DATABASE_OUT),
         FileFormat("access", "an Access database", out=_DATABASE_OUT),
         FileFormat("dbf", "a dBase table (DBF or DBC)", out=_SPREADSHEET_OUT),
-        FileFormat("r", "a file of R objects", out="In R, save the table with write.csv(x, row.names = FALSE)."),
+        FileFormat(
+            "r", "a file of R objects", out="In R, save the table with write.csv(x, row.names = FALSE)."
+        ),
         FileFormat("hdf5", "an HDF5 file"),
         FileFormat("orc", "an ORC file"),
         FileFormat("avro", "an Avro file"),
@@ -81,7 +83,9 @@ FORMATS = {
         FileFormat("zstd", "a Zstandard file", out=_UNPACK),
         FileFormat("7z", "a 7z archive", out=_UNPACK),
         FileFormat("rar", "a RAR archive", out=_UNPACK),
-        FileFormat("image", "a picture", out="Ask for the table as CSV or as a spreadsheet; a picture is none."),
+        FileFormat(
+            "image", "a picture", out="Ask for the table as CSV or as a spreadsheet; a picture is none."
+        ),
     )
 }
 

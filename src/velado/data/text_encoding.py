@@ -74,7 +74,9 @@ def found_encoding(data: bytes, name: str) -> str:
     at = np.flatnonzero(values >= 128)
     typical = _typical(values, at)
     if typical.mean() < _ENOUGH or _foreign_runs(at) > 0.05:
-        raise _in_doubt(data, name, int(at[typical.argmin()]), "is neither UTF-8 nor surely Windows-1252; look")
+        raise _in_doubt(
+            data, name, int(at[typical.argmin()]), "is neither UTF-8 nor surely Windows-1252; look"
+        )
     return "cp1252"
 
 

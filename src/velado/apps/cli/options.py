@@ -53,7 +53,10 @@ Output = Annotated[
 Encoding = Annotated[
     str | None,
     typer.Option(
-        "--encoding", metavar="NAME", help="Encoding of the CSV file, e.g. latin-1; else found.", show_default=False
+        "--encoding",
+        metavar="NAME",
+        help="Encoding of the CSV file, e.g. latin-1; else found.",
+        show_default=False,
     ),
 ]
 Undeclared = Annotated[
