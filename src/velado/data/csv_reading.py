@@ -229,7 +229,7 @@ def ragged_rows(data: bytes, separator: str, width: int) -> Ragged:
             counts[kind] += int(found.sum())
             seen.extend(int(starts[one]) for one in np.flatnonzero(found)[: 3 - len(seen)])
     lines = [tuple(data.count(b"\n", 0, place) + 1 for place in seen) for seen in places]
-    return Ragged(*counts, *lines)
+    return Ragged(counts[0], counts[1], counts[2], lines[0], lines[1], lines[2])
 
 
 _BLOCK = 1 << 24

@@ -144,8 +144,8 @@ def format_of(data: bytes) -> FileFormat | None:
     for signature, name in _SIGNATURES:
         if data.startswith(signature) and not (name in _WORDS_IN_BINARY and _is_plain(data[:512])):
             return FORMATS[name]
-    name = _other(data)
-    return None if name is None else FORMATS[name]
+    other = _other(data)
+    return None if other is None else FORMATS[other]
 
 
 def expected_format(name: str) -> FileFormat | None:
