@@ -213,7 +213,9 @@ def _zip_kind(data: bytes) -> str:
     if b"opendocument.text" in head:
         return "odt"
     # The directory of a zip stands at its end: where it was cut off, the first member still tells.
-    return "xlsx" if not names and b"[Content_Types].xml" in head else "zip"
+    first = data[:4096]
+    office = any(mark in first for mark in (b"[Content_Types].xml", b"docProps/", b"xl/"))
+    return "xlsx" if not names and office else "zip"
 
 
 def _ole_kind(data: bytes) -> str:
