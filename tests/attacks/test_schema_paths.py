@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 
 import pytest
 
@@ -96,13 +95,11 @@ def test_a_link_within_the_folder_and_a_folder_that_is_a_link_are_fine(home):
 
 
 def test_devices_pipes_and_folders_are_refused_at_once(home):
-    os.mkfifo(home / "pipe.csv")
-    begin = time.perf_counter()
+    os.mkfifo(home / "pipe.csv")  # nobody writes to it: reading it would never end
     for path in ("pipe.csv", "trees", "trees/city.csv/x", "trees/" + "x" * 5000):
         (home / "schema.toml").write_text(schema_text(f'"{path}"'))
         with pytest.raises((SchemaError, TaxonomyError)):
             read_schema(home / "schema.toml")
-    assert time.perf_counter() - begin < 30  # nobody writes to the pipe: reading it would never end
 
 
 def test_a_file_that_is_no_text_is_refused(home):
