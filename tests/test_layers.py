@@ -35,6 +35,7 @@ TOP = LAYERS["apps"]
 EDGES = (
     "data/io.py",
     "data/binary_files.py",  # Parquet, Arrow, spreadsheets, archives: bytes that `io` has read
+    "data/foreign_files.py",  # a program of its own around the readers of spreadsheets and statistics files
     "data/taxonomy_files.py",  # the files a schema names, from its own folder only
     "data/folders.py",
     "data/keys.py",  # the owner's key, in a folder that only this user can read

@@ -71,7 +71,7 @@ CASES: dict[str, tuple[str | bytes | None, str, list[str], int, Callable[[Path],
     "infinity": (with_ages("inf"), SCHEMA, [], 3, None),
     "mixed types": (with_ages(SECRET), SCHEMA, [], 3, None),
     "huge cell": (HEADER + f'30,"{SECRET * 1_500_000}",x\n' + good_rows(), SCHEMA, [], 3, None),
-    "not UTF-8": ((HEADER + "30,São Paulo,x\n" + good_rows()).encode("latin-1"), SCHEMA, [], 3, None),
+    "not UTF-8": ((HEADER + "30,São Paulo,x\n" + good_rows()).encode("cp850"), SCHEMA, [], 3, None),
     "decimal comma": (
         "age;city;illness\n" + "".join(f"{n},5;{SECRET}{n % 3};x\n" for n in range(20)),
         SCHEMA,

@@ -111,7 +111,7 @@ def check_header(header: list[str], name: str, known: Collection[str] = ()) -> N
         raise duplicate_names(header)
     fits = bool(known) and set(known) <= set(header)
     values = 0 if fits else sum(is_value(cell.strip()) for cell in header if cell not in known)
-    if values or any(not cell.strip() for cell in header):
+    if values or not header or any(not cell.strip() for cell in header):
         raise TableError(
             f"The first line of '{name}' does not look like a header.",
             "Without column names roles cannot be given, and the first person would be taken for the names.",
@@ -229,7 +229,7 @@ def ragged_rows(data: bytes, separator: str, width: int) -> Ragged:
             counts[kind] += int(found.sum())
             seen.extend(int(starts[one]) for one in np.flatnonzero(found)[: 3 - len(seen)])
     lines = [tuple(data.count(b"\n", 0, place) + 1 for place in seen) for seen in places]
-    return Ragged(*counts, *lines)
+    return Ragged(counts[0], counts[1], counts[2], lines[0], lines[1], lines[2])
 
 
 _BLOCK = 1 << 24

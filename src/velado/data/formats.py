@@ -144,8 +144,8 @@ def format_of(data: bytes) -> FileFormat | None:
     for signature, name in _SIGNATURES:
         if data.startswith(signature) and not (name in _WORDS_IN_BINARY and _is_plain(data[:512])):
             return FORMATS[name]
-    name = _other(data)
-    return None if name is None else FORMATS[name]
+    other = _other(data)
+    return None if other is None else FORMATS[other]
 
 
 def expected_format(name: str) -> FileFormat | None:
@@ -192,11 +192,14 @@ def _other(data: bytes) -> str | None:
 
 
 def _zip_kind(data: bytes) -> str:
+    head = data[:200]
     try:
-        names = set(zipfile.ZipFile(io.BytesIO(data)).namelist())
+        archive = zipfile.ZipFile(io.BytesIO(data))
+        names = set(archive.namelist())
+        if "mimetype" in names and archive.getinfo("mimetype").file_size < 200:
+            head += archive.read("mimetype")
     except Exception:  # a damaged directory raises half a dozen types
         names = set()
-    head = data[:200]
     for member, name in (
         ("xl/workbook.xml", "xlsx"),
         ("xl/workbook.bin", "xlsb"),
@@ -210,7 +213,9 @@ def _zip_kind(data: bytes) -> str:
     if b"opendocument.text" in head:
         return "odt"
     # The directory of a zip stands at its end: where it was cut off, the first member still tells.
-    return "xlsx" if not names and b"[Content_Types].xml" in head else "zip"
+    first = data[:4096]
+    office = any(mark in first for mark in (b"[Content_Types].xml", b"docProps/", b"xl/"))
+    return "xlsx" if not names and office else "zip"
 
 
 def _ole_kind(data: bytes) -> str:

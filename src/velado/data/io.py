@@ -249,6 +249,8 @@ def parse_csv(
     except pl.exceptions.PolarsError:
         raise _irregular(name, ragged_rows(data.rstrip(b"\r\n") + b"\n", separator, len(header))) from None
     # Polars and the csv module read doubled quotes in a header differently; ours is the one the schema is matched with.
+    if frame.width != len(header):
+        raise _irregular(name, Ragged())
     frame.columns = header
     return frame, separator
 

@@ -38,7 +38,7 @@ def is_used(column: Column) -> bool:
     return column.published or column.role == "sensitive"
 
 
-def contained(file: str, folder: Path, column: str) -> Path:
+def contained(file: object, folder: Path, column: str) -> Path:
     """The true place of *file* below *folder*, or a SchemaError where it leads out of it."""
     if not isinstance(file, str) or not file.strip() or any(ord(c) < 32 or ord(c) == 127 for c in file):
         raise SchemaError(

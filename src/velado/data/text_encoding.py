@@ -91,7 +91,8 @@ def _typical(values: npt.NDArray[np.uint8], at: npt.NDArray[np.intp]) -> npt.NDA
     between = (upper | lower)[before] & (upper | lower)[after]
     # A small accent between capitals is the mark of an old DOS code page, whose capitals lie there.
     small = (byte >= 0xE0) & upper[before] & upper[after]
-    return (letters[byte] & ~small) | (signs[byte] & (~between | joining[byte]))
+    typical: npt.NDArray[np.bool_] = (letters[byte] & ~small) | (signs[byte] & (~between | joining[byte]))
+    return typical
 
 
 _UPPER = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
