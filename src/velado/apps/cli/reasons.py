@@ -115,6 +115,7 @@ REASONS: Mapping[str, str] = {
     "most values are two or more capitalised words": (
         "a maioria dos valores são duas ou mais palavras com maiúscula"
     ),
+    "most values are two or more words, as names are": "a maioria dos valores são duas ou mais palavras, como nomes",
     "values are codes of one length, each in one row only": (
         "valores são códigos de mesmo comprimento, cada um em uma só linha"
     ),

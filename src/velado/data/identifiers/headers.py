@@ -132,7 +132,8 @@ def _tags(tokens: tuple[str, ...]) -> _Said:
         unknown += not own and token not in JOINTS and len(token) > 1
         tags |= own
     if tokens and tokens[0] == "n" and len(tokens) > 1:
-        tags.add("attribute")  # n_visits counts
+        # n_visits counts; n_documento is a number
+        tags.add("number" if not tags.isdisjoint({"document", "record", "card", "account", "phone"}) else "attribute")
     if len(tokens) > 1 and tokens[0] == "no":
         tags.add("name")  # the national files' NO_ is "nome"; "patient_no" is a number
         tags.discard("number")
@@ -163,7 +164,7 @@ def _attribute(said: _Said) -> bool:
     if said.any("address") and "postal" in said.tokens:
         return False  # a postal address, unlike a postal code
     strong = [t for t in said.tokens if t in TAGS["attribute"] and t not in TAGS["weak attribute"]]
-    counted = any(token in PLURALS_THAT_COUNT for token in said.tokens) or said.tokens[:1] == ("n",)
+    counted = any(token in PLURALS_THAT_COUNT for token in said.tokens) or "attribute" in said.tags and said.tokens[:1] == ("n",)
     if said.any("number") and said.any("person", "id") and not strong and not counted:
         return False  # the number of a member of a group is a number all the same
     if said.any("attribute") or (said.any("date") and not said.any("id", "name")):
@@ -205,7 +206,7 @@ def _thing_of_theirs(said: _Said) -> Found | None:
         return Found("plate", "the header names a vehicle")
     if said.any("serial") or (said.any("series") and said.any("number")):
         return Found("device", "the header names a device")
-    if said.any("device"):
+    if said.any("device") and not {"model", "modelo"} & set(said.tokens):
         return Found("device", "the header names a device", sure=said.any("id", "number", "code"))
     if said.any("biometric"):
         return Found("biometric", "the header names a biometric feature or a signature")
@@ -302,8 +303,8 @@ def _numbering(said: _Said) -> Found | None:
             return None
         return Found("record", "the header says id; whose is not said", False, True)
     alone = said.unknown == 0 and not said.any("thing", "event", "attribute")
-    if said.any("person") and alone:
-        return Found("record", HEADER_PERSON, person=True)
+    if said.any("person") and alone and not said.any("kind of person"):
+        return Found("record", HEADER_PERSON, said.any("surely a person"), True)
     if said.any("staff") and alone:
         return Found("name", "the header names a professional", sure=False)
     return None

@@ -50,6 +50,13 @@ TAGS: Mapping[str, frozenset[str]] = {
         "applicant borrower mutuario tenant inquilino driver motorista passenger passageiro contribuinte "
         "contribuyente taxpayer caso case proband gestante nascido newborn filiado cooperado candidato detento"
     ),
+    # Under these words alone stands who it is; under the second list, of which kind somebody is.
+    "surely a person": _words(
+        "paciente patient pac pcte pessoa person persona subject subj usubj sujeito sujeto participant participante "
+        "client cliente customer aluno aluna alumno usuario user beneficiario beneficiary respondent respondente "
+        "titular segurado cardholder policyholder"
+    ),
+    "kind of person": _words("case caso gestante nascido newborn individual holder resident candidato"),
     "short person": _words("pt cust emp stu"),
     "relative": _words(
         "mae pai mother father madre padre conjuge spouse esposo esposa husband wife responsavel responsable "
@@ -204,7 +211,7 @@ TAGS: Mapping[str, frozenset[str]] = {
 }
 JOINTS = _words(
     "de do da dos das del la el los las of the e and y para por for com with s a o to from by main principal line "
-    "nova new old um uno one dois two ds tx txt cc dl primary secondary atual current origem eletronica digital"
+    "nova new old um uno one dois two ds tx txt cc dl primary secondary atual current origem eletronica digital credit credito debit debito"
 )
 PLURALS_THAT_COUNT = _words(
     "patients pacientes persons people pessoas personas subjects participants participantes members membros "

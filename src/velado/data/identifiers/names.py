@@ -107,10 +107,10 @@ _TITLES = r"^(?:dr|dra|sr|sra|srta|mr|mrs|ms|prof|profa|don|dona|enf|sor)\b\.?\s
 
 
 def plain_texts(texts: pl.Series) -> pl.Series:
-    """Texts in lower case without accents, titles and doubled blanks; `SILVA, Maria` as `maria silva`."""
+    """Texts in lower case without accents, titles, final digits and doubled blanks; `SILVA, Maria` as `maria silva`."""
     plain = texts.str.normalize("NFKD").str.replace_all(r"\p{M}", "").str.to_lowercase()
     plain = plain.str.replace_all(r"[._\s]+", " ").str.strip_chars()
-    plain = plain.str.replace(_TITLES, "")
+    plain = plain.str.replace(_TITLES, "").str.replace(r"\d+$", "")
     return plain.str.replace(r"^([^,]+),\s*([^,]+)$", "$2 $1")
 
 
