@@ -71,7 +71,7 @@ def header_tokens(name: str) -> tuple[str, ...]:
         if word in _KNOWN or len(word) == 1:
             out.append(word)
         else:
-            out.extend(_pieces(word) or (word,))
+            out.extend(_whole(word) or _pieces(word) or (word,))
     return tuple(out)
 
 
@@ -87,6 +87,15 @@ def _plain(name: str, keep: str = "") -> str:
 
 
 @lru_cache(maxsize=4096)
+def _whole(word: str) -> tuple[str, ...]:
+    # Old file formats cut headers after ten characters: NU_TELEFON, NM_PACIENT.
+    if len(word) < 6:
+        return ()
+    longer = [known for known in _KNOWN if known.startswith(word) and len(known) <= len(word) + 4]
+    return (min(longer, key=lambda known: (len(known), known)),) if longer else ()
+
+
+@lru_cache(maxsize=4096)
 def _pieces(word: str) -> tuple[str, ...]:
     # The fewest known words that make up the whole word; short ones only where they are common abbreviations,
     # so that "paid", "lipid" and "acid" hold no "id".
@@ -94,7 +103,7 @@ def _pieces(word: str) -> tuple[str, ...]:
     for end in range(1, len(word) + 1):
         for start in range(end - 1, -1, -1):
             piece, before = word[start:end], best[start]
-            if before is None or not _may_be_piece(piece):
+            if before is None or not _may_be_piece(piece) or (piece == "ip" and start > 0):
                 continue
             here = best[end]
             if here is None or len(before) + 1 < len(here):
@@ -133,7 +142,8 @@ def _tags(tokens: tuple[str, ...]) -> _Said:
         tags |= own
     if tokens and tokens[0] == "n" and len(tokens) > 1:
         # n_visits counts; n_documento is a number
-        tags.add("number" if not tags.isdisjoint({"document", "record", "card", "account", "phone"}) else "attribute")
+        numbered = {"document", "record", "card", "account", "phone", "event", "person"}
+        tags.add("attribute" if tags.isdisjoint(numbered) else "number")
     if len(tokens) > 1 and tokens[0] == "no":
         tags.add("name")  # the national files' NO_ is "nome"; "patient_no" is a number
         tags.discard("number")
@@ -161,7 +171,7 @@ def read_header(name: str) -> Found | None:
 
 
 def _attribute(said: _Said) -> bool:
-    if said.any("address") and "postal" in said.tokens:
+    if said.any("address") and "postal" in said.tokens and not said.any("code"):
         return False  # a postal address, unlike a postal code
     strong = [t for t in said.tokens if t in TAGS["attribute"] and t not in TAGS["weak attribute"]]
     counted = any(token in PLURALS_THAT_COUNT for token in said.tokens) or "attribute" in said.tags and said.tokens[:1] == ("n",)

@@ -130,7 +130,7 @@ TAGS: Mapping[str, frozenset[str]] = {
     "email": _words("email mail emails correo correio eletronico electronico"),
     "phone": _words(
         "telefone telefono fone tel telef telf tlf telfone celular cel cell phone phones mobile movil whatsapp "
-        "whats zap telephone fax cellphone smartphone tels"
+        "whats zap telephone telecom fax cellphone smartphone tels"
     ),
     "contact": _words("contact contato contacto"),
     "address": _words(
@@ -144,7 +144,7 @@ TAGS: Mapping[str, frozenset[str]] = {
         "tiktok handle orcid lattes"
     ),
     "web": _words("web"),
-    "ip": _words("ip ipv4 ipv6 ips"),
+    "ip": _words("ip ips clientip userip sourceip"),
     "mac": _words("mac macaddr"),
     "device": _words(
         "device dispositivo aparelho equipamento equipo implant implante pacemaker marcapasso sensor monitor pump "
