@@ -1,7 +1,9 @@
 """How many identifying headers and columns are recognised, and how many harmless ones are held back wrongly?
 
-A finding in doubt counts as caught, because it is held back. Two parts of the labelled corpus are shown: the one
-the rules were tuned on, and the one that was written before any tuning and looked at afterwards.
+A finding in doubt counts as caught, because it is held back. The parts of the labelled corpus: the one the rules were
+tuned on, one written before any tuning, and a fresh one written when the rules were done. What the last two missed
+was mended afterwards, so their honest figures are the first ones: held back, headers 0.973 recall and 0.994
+precision, columns 0.987 and 0.963; fresh, headers 0.981 and 0.994, columns 0.941 and 1.000.
 """
 
 from __future__ import annotations
@@ -69,22 +71,34 @@ def precision(judged: list[Judged]) -> float:
     return sum(j.kind != "none" for j in caught) / len(caught) if caught else 1.0
 
 
-def corpus() -> dict[str, list[Judged]]:
-    """Every part of the corpus, judged."""
-    return {
-        "headers, tuned on": judge_headers(identifier_headers.labelled(identifier_headers.TUNED)),
-        "headers, held back": judge_headers(identifier_headers.labelled(identifier_headers.HELD_BACK)),
-        "headers, fresh": judge_headers(identifier_headers.labelled(identifier_fresh.HEADERS)),
-        "columns, tuned on": judge_columns(identifier_columns.TUNED),
-        "columns, held back": judge_columns(identifier_columns.HELD_BACK),
-        "columns, fresh": judge_columns(identifier_fresh.COLUMNS),
+def header_corpus() -> dict[str, list[Judged]]:
+    """Every part of the labelled headers, judged."""
+    parts = {
+        "tuned on": identifier_headers.TUNED,
+        "held back": identifier_headers.HELD_BACK,
+        "fresh": identifier_fresh.HEADERS,
     }
+    return {
+        f"headers, {key}": judge_headers(identifier_headers.labelled(part)) for key, part in parts.items()
+    }
+
+
+def column_corpus() -> dict[str, list[Judged]]:
+    """Every part of the labelled columns, judged."""
+    parts = {
+        "tuned on": identifier_columns.TUNED,
+        "held back": identifier_columns.HELD_BACK,
+        "fresh": identifier_fresh.COLUMNS,
+    }
+    return {f"columns, {key}": judge_columns(part) for key, part in parts.items()}
 
 
 def main() -> None:
     """Print recall and precision by part, by language and by kind, what was missed, and the time it takes."""
-    parts = corpus()
-    print(f"{'':22}{'all':>6}{'ident.':>8}{'caught':>8}{'in doubt':>10}{'wrong':>7}{'recall':>9}{'precision':>11}")
+    parts = header_corpus() | column_corpus()
+    print(
+        f"{'':22}{'all':>6}{'ident.':>8}{'caught':>8}{'in doubt':>10}{'wrong':>7}{'recall':>9}{'precision':>11}"
+    )
     for title, judged in parts.items():
         _line(title, judged)
     everything = [j for judged in parts.values() for j in judged]
@@ -97,7 +111,9 @@ def main() -> None:
             if key != "none":
                 _line("no language" if key == "-" else key, judged)
     print("\nmissed:", ", ".join(j.name for j in everything if j.kind != "none" and not j.caught) or "none")
-    print("held back wrongly:", ", ".join(j.name for j in everything if j.kind == "none" and j.caught) or "none")
+    print(
+        "held back wrongly:", ", ".join(j.name for j in everything if j.kind == "none" and j.caught) or "none"
+    )
     _time()
 
 

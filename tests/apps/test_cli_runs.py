@@ -194,7 +194,15 @@ def test_every_reason_the_library_gives_has_portuguese_words() -> None:
     from velado.data import identifiers, inspect, kinds
 
     files = [*Path(identifiers.__file__).parent.glob("*.py"), Path(kinds.__file__), Path(inspect.__file__)]
-    begins = ("the header ", "values ", "some values ", "most values ", "most rows ", "in doubt", "free text: ")
+    begins = (
+        "the header ",
+        "values ",
+        "some values ",
+        "most values ",
+        "most rows ",
+        "in doubt",
+        "free text: ",
+    )
     found = [kinds.LOOKS_LIKE_DATES]
     for node in [node for file in files for node in ast.walk(ast.parse(file.read_text("utf-8")))]:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.startswith(begins):

@@ -131,7 +131,11 @@ def inspect(table: Any) -> Inspection:
         found.append(finding)
         codes += missing
     found = _with_person(found, table, list(judged.values()))
-    open_columns = [f for f in found if f.identifier is None and f.suspected is None and f.distinct > 1 and f.kind != "text"]
+    open_columns = [
+        f
+        for f in found
+        if f.identifier is None and f.suspected is None and f.distinct > 1 and f.kind != "text"
+    ]
     ranked = sorted(open_columns, key=lambda finding: -finding.separation)
     coded = sample_codes(table, [finding.name for finding in open_columns])
     sets = best_sets(coded)
@@ -306,7 +310,11 @@ def schema_toml(inspection: Inspection) -> str:
         lines += _asking(finding)
         lines += [
             f"# {_quoted(code.code)} in {code.rows} rows may mean no value"
-            + (" (it stands in missing_values)." if code.applied else "; then add it to missing_values in [table].")
+            + (
+                " (it stands in missing_values)."
+                if code.applied
+                else "; then add it to missing_values in [table]."
+            )
             for code in inspection.missing_codes
             if code.column == finding.name
         ]
@@ -324,13 +332,13 @@ def schema_toml(inspection: Inspection) -> str:
 def _asking(finding: ColumnFinding) -> list[str]:
     if finding.identifier is not None:
         return [
-            "# If it identifies nobody: give it another role, with identifier = \"accept\" and reason = \"why\"."
+            '# If it identifies nobody: give it another role, with identifier = "accept" and reason = "why".'
         ]
     if finding.publish:
         return []
     lines = ["# Held back. To publish it, read it and set publish = true."]
     if finding.suspected is not None:
-        lines.append("# Taken for an identifier wrongly? Add identifier = \"accept\" and reason = \"why\".")
+        lines.append('# Taken for an identifier wrongly? Add identifier = "accept" and reason = "why".')
     return lines
 
 

@@ -72,7 +72,9 @@ def _numbers(
     # A smaller code may be a value of the column like any other, so it joins the values it lies among.
     low, high = float(others.min()), float(others.max())
     out = []
-    for code, rows in sorted(zip(values[suspects].tolist(), counts[suspects].tolist(), strict=True), key=lambda p: abs(p[0])):
+    for code, rows in sorted(
+        zip(values[suspects].tolist(), counts[suspects].tolist(), strict=True), key=lambda p: abs(p[0])
+    ):
         wide = max(high - low, 1.0)
         outside = (code < 0 <= low) or code > high + 0.5 * wide + 1
         if outside and rows >= 2:

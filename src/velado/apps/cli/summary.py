@@ -221,7 +221,11 @@ def exposure(inspection: Inspection, lang: str) -> None:
         if c.identifier is not None
     ]
     show.line(say(lang, "identifiers_found", columns=", ".join(found) or say(lang, "none")))
-    held = [f"{c.name} ({identifier_in(lang, c.suspected)})" for c in inspection.columns if c.suspected is not None]
+    held = [
+        f"{c.name} ({identifier_in(lang, c.suspected)})"
+        for c in inspection.columns
+        if c.suspected is not None
+    ]
     if held:
         show.line(say(lang, "held_back", columns=", ".join(held)))
     if inspection.person is not None:

@@ -17,8 +17,8 @@ from velado.data.identifiers.judgement import Identifying, identifying_columns, 
 
 __all__ = [
     "Found",
-    "Identifying",
     "IdentifierKind",
+    "Identifying",
     "header_names_codes",
     "header_says",
     "header_words",

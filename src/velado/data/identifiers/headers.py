@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from velado.data.identifiers.lexicon import CODE_WORDS, JOINTS, PLURALS_THAT_COUNT, TAGS, TOPICS
+from velado.data.identifiers.lexicon import CODE_WORDS, JOINTS, PLURALS_THAT_COUNT, TAGS, TOPICS, words
 
 IdentifierKind = Literal[
     "cpf", "cns", "cnpj", "rg", "ssn", "document", "card", "account", "record", "member", "email", "phone", "name",
@@ -23,7 +23,9 @@ HEADER_PERSON = "the header names a person"
 HEADER_NUMBER = "the header names the number of a person's record"
 _LONG_WORD = 8  # shorter words also stand inside unrelated ones ("cidade" in "velocidade")
 _KNOWN = frozenset().union(*TAGS.values()) | JOINTS | PLURALS_THAT_COUNT
-_SHORT_PIECES = frozenset("id ip rg nm nr nu dt cd ds tp hc no pt mae pai cpf cns cel tel num cod pac pat doc sus".split())
+_SHORT_PIECES = words(
+    "id ip rg nm nr nu dt cd ds tp hc no pt mae pai cpf cns cel tel num cod pac pat doc sus"
+)
 
 
 @dataclass(frozen=True)
@@ -48,11 +50,8 @@ def header_words(name: str) -> frozenset[str]:
 
 def header_says(name: str, topic: str) -> bool:
     """Whether a header has a word of *topic*; long words also count within longer ones."""
-    words = header_words(name)
-    known = TOPICS[topic]
-    return bool(words & known) or any(
-        long in word for word in words for long in known if len(long) >= _LONG_WORD
-    )
+    own, known = header_words(name), TOPICS[topic]
+    return bool(own & known) or any(long in word for word in own for long in known if len(long) >= _LONG_WORD)
 
 
 def header_names_codes(name: str) -> bool:
@@ -135,7 +134,7 @@ def _tags(tokens: tuple[str, ...]) -> _Said:
     tags: set[str] = set()
     unknown = 0
     for token in tokens:
-        own = {tag for tag, words in TAGS.items() if token in words}
+        own = {tag for tag, known in TAGS.items() if token in known}
         if token in PLURALS_THAT_COUNT:
             own = {"attribute"}
         unknown += not own and token not in JOINTS and len(token) > 1
@@ -174,7 +173,9 @@ def _attribute(said: _Said) -> bool:
     if said.any("address") and "postal" in said.tokens and not said.any("code"):
         return False  # a postal address, unlike a postal code
     strong = [t for t in said.tokens if t in TAGS["attribute"] and t not in TAGS["weak attribute"]]
-    counted = any(token in PLURALS_THAT_COUNT for token in said.tokens) or "attribute" in said.tags and said.tokens[:1] == ("n",)
+    counted = any(token in PLURALS_THAT_COUNT for token in said.tokens) or (
+        "attribute" in said.tags and said.tokens[:1] == ("n",)
+    )
     if said.any("number") and said.any("person", "id") and not strong and not counted:
         return False  # the number of a member of a group is a number all the same
     if said.any("attribute") or (said.any("date") and not said.any("id", "name")):
@@ -200,7 +201,11 @@ def _contact(said: _Said) -> Found | None:
     if said.any("contact") and not said.any("name"):
         return Found("phone", "the header names a contact", theirs)
     if said.any("address"):
-        return None if said.any("thing") and not said.any("home") else Found("address", "the header names an address")
+        return (
+            None
+            if said.any("thing") and not said.any("home")
+            else Found("address", "the header names an address")
+        )
     at_home = said.any("home", "person", "number") or "completo" in said.tokens or "end" in said.tokens[1:]
     if said.any("short address") and at_home:
         return Found("address", "the header names an address")
@@ -307,7 +312,16 @@ def _numbering(said: _Said) -> Found | None:
     if said.any("thing") and "hospital" in said.tokens and said.any("number"):
         return Found("record", HEADER_NUMBER, False, True)
     if said.any("id"):
-        if said.tokens in (("id",), ("ids",), ("uid",), ("pid",), ("uuid",), ("guid",), ("identifier",), ("identificador",)):
+        if said.tokens in (
+            ("id",),
+            ("ids",),
+            ("uid",),
+            ("pid",),
+            ("uuid",),
+            ("guid",),
+            ("identifier",),
+            ("identificador",),
+        ):
             return Found("record", "the header says id", person=True)
         if said.any("thing"):
             return None

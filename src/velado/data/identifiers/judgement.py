@@ -23,7 +23,7 @@ from velado.data.identifiers.headers import (
     header_tokens,
     read_header,
 )
-from velado.data.identifiers.lexicon import TAGS, TOPICS
+from velado.data.identifiers.lexicon import TAGS, TOPICS, words
 from velado.data.identifiers.shapes import Values, find_shape, free_text, share
 from velado.data.table import Table
 
@@ -32,9 +32,7 @@ PERSON_ORDER: tuple[IdentifierKind, ...] = (
     "cpf", "cns", "ssn", "rg", "document", "record", "member", "uuid", "account", "card", "email", "name",
 )  # fmt: skip
 _GOLDEN = 0.6180339887498949
-_YES_NO = frozenset(
-    "0 1 0.0 1.0 yes no y n sim nao não s true false t f si sí ja on off x none nenhum ninguno".split()
-)
+_YES_NO = words("0 1 0.0 1.0 yes no y n sim nao não s true false t f si sí ja on off x none nenhum ninguno")
 _MASKED = r"^(?:\*+|\[.*[\])]|\s*)$"
 _DATES = r"^\d{4}[-/.]\d{1,2}[-/.]\d{1,2}(?:[T ].*)?$|^\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}(?: .*)?$|^\d{1,2}:\d{2}(?::\d{2})?$"
 _INVISIBLE = "[\u200b-\u200f\u2060\ufeff\u00ad]"

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import polars as pl
 
-GIVEN = frozenset(
+from velado.data.identifiers.lexicon import words
+
+GIVEN = words(
     """
     abel abigail abner adalberto adam adao adela adelaide adelia ademar ademir adilson adolfo adria adriana adriano
     adrian adrienne afonso agatha agnes agustin aida ailton alain alan alana alba albert alberto alejandra alejandro
@@ -70,9 +72,9 @@ GIVEN = frozenset(
     vanessa vania vera veronica vicente vicki victor vilma vincent vinicius vitor vitoria viviana viviane wagner
     waldir walter wanda wanderley wellington wendy wesley wilbur will william willian wilma wilson xavier
     ximena yago yan yara yasmin yolanda yuri zachary zelia zilda zoe zuleica kiara
-    """.split()
+    """
 )
-SURNAMES = frozenset(
+SURNAMES = words(
     """
     abreu adams aguiar aguilar aguirre albuquerque alcantara alencar allen almeida alonso alvarenga alvarez alves
     amaral amorim andersen anderson andrade antunes aparecido aragao araujo arruda assis assuncao avila azevedo
@@ -100,7 +102,7 @@ SURNAMES = frozenset(
     taylor teixeira teles telles tenorio thompson toledo torres trindade turner vale valente valle vargas vasconcelos
     vasquez vaz vazquez vega veiga velasco vera viana vidal vieira vilela villar walker wang ward watson white
     williams wilson wood wright xavier young zanetti zapata fogaca becker weber muller meyer cohen murray kelly
-    """.split()
+    """
 )
 PARTICLES = r"(?:d[aeo]s?|e|von|van|der|del|de la|la|di|du|y)"
 _TITLES = r"^(?:dr|dra|sr|sra|srta|mr|mrs|ms|prof|profa|don|dona|enf|sor)\b\.?\s+"

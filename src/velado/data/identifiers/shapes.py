@@ -53,7 +53,9 @@ _STREET = (
     r"^\d+[a-z]?,?\s+(?:[\p{L}.'\d]+\s+){1,4}(?:street|st|avenue|ave|road|rd|drive|dr|lane|ln|boulevard|blvd|court|ct|way|"
     r"place|pl|terrace|square)\b\.?"
 )
-_FILE = r"(?i)\.(?:jpe?g|png|gif|bmp|tiff?|heic|webp|dcm|wav|mp3|mp4|m4a|avi|mov)$|^data:(?:image|audio|video)/"
+_FILE = (
+    r"(?i)\.(?:jpe?g|png|gif|bmp|tiff?|heic|webp|dcm|wav|mp3|mp4|m4a|avi|mov)$|^data:(?:image|audio|video)/"
+)
 
 
 @dataclass(frozen=True)
