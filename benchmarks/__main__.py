@@ -9,6 +9,7 @@ ALL = (
     "methods_on_adult",
     "methods_beside_peers",
     "linkage",
+    "identifiers",
     "million_rows",
     "whole_process",
     "correlated",

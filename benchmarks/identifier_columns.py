@@ -13,11 +13,16 @@ from dataclasses import dataclass
 Maker = Callable[[random.Random, int], str]
 ROWS = 600
 
-_GIVEN = "Ana João Maria José Carlos Lúcia Pedro Rita Mary James Robert Linda Juan Carmen Luis Elena Paulo Sônia".split()
-_FAMILY = "Silva Souza Lima Pereira Costa Smith Johnson Brown Davis García Martínez López Gomes Rocha Reis Alves".split()
-_RARE = "Wojciech Ayodele Kenji Thuy Jorunn Priyanka Uiara Potira Gertrudes Anselmo Xiomara Nahuel Ezequiel".split()
-_RARE_FAMILY = "Kowalczyk Adebayo Takahashi Pham Haugen Banerjee Krenak Wapichana Zimmermann Bittencourt Quispe".split()
-_ICD = "I10 E11.9 J18.9 N18.5 C50.9 O80 F32.1 B20 K35.8 S72.0 A90 U07.1 G40.9 M54.5".split()
+_GIVEN, _FAMILY, _RARE, _RARE_FAMILY, _ICD = (
+    line.split()
+    for line in (
+        "Ana João Maria José Carlos Lúcia Pedro Rita Mary James Robert Linda Juan Carmen Luis Elena Paulo Sônia",
+        "Silva Souza Lima Pereira Costa Smith Johnson Brown Davis García Martínez López Gomes Rocha Reis Alves",
+        "Wojciech Ayodele Kenji Thuy Jorunn Priyanka Uiara Potira Gertrudes Anselmo Xiomara Nahuel Ezequiel",
+        "Kowalczyk Adebayo Takahashi Pham Haugen Banerjee Krenak Wapichana Zimmermann Bittencourt Quispe",
+        "I10 E11.9 J18.9 N18.5 C50.9 O80 F32.1 B20 K35.8 S72.0 A90 U07.1 G40.9 M54.5",
+    )
+)
 
 
 def _of(values: str) -> Maker:
@@ -94,12 +99,16 @@ MAKERS: dict[str, Maker] = {
     "uuid": lambda r, i: str(uuid.UUID(int=r.getrandbits(128), version=4)),
     "hash": lambda r, i: f"{r.getrandbits(256):064x}",
     "pseudonym": lambda r, i: "".join(r.choice("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") for _ in range(16)),
-    "plate": lambda r, i: "".join(r.choice("ABCDEFGHIJKLMNOPQRSTUVWXYZ") for _ in range(3)) + "-" + _digits(r, 4),
+    "plate": lambda r, i: (
+        "".join(r.choice("ABCDEFGHIJKLMNOPQRSTUVWXYZ") for _ in range(3)) + "-" + _digits(r, 4)
+    ),
     "plate mercosul": lambda r, i: (
         "".join(r.choice("ABCDEFGHIJKLMNOPQRSTUVWXYZ") for _ in range(3))
         + f"{r.randrange(10)}{r.choice('ABCDEFGHIJ')}{_digits(r, 2)}"
     ),
-    "plate es": lambda r, i: _digits(r, 4) + " " + "".join(r.choice("BCDFGHJKLMNPRSTVWXYZ") for _ in range(3)),
+    "plate es": lambda r, i: (
+        _digits(r, 4) + " " + "".join(r.choice("BCDFGHJKLMNPRSTVWXYZ") for _ in range(3))
+    ),
     "point": lambda r, i: f"{r.uniform(-33, 5):.5f}, {r.uniform(-73, -35):.5f}",
     "degrees": lambda r, i: f"{r.uniform(-33, 5):.6f}",
     "degrees coarse": lambda r, i: f"{r.uniform(32, 42):.2f}",
@@ -115,7 +124,9 @@ MAKERS: dict[str, Maker] = {
     "rare caps": lambda r, i: _rare(r).upper(),
     "mixed names": lambda r, i: _rare(r) if r.random() < 0.5 else _full(r),
     "street": lambda r, i: f"Rua {r.choice(_FAMILY)}, {r.randrange(1, 2000)}",
-    "street en": lambda r, i: f"{r.randrange(1, 900)} {r.choice(_FAMILY)} {r.choice(['Street', 'Ave', 'Road'])}",
+    "street en": lambda r, i: (
+        f"{r.randrange(1, 900)} {r.choice(_FAMILY)} {r.choice(['Street', 'Ave', 'Road'])}"
+    ),
     "street es": lambda r, i: f"Calle {r.choice(_FAMILY)} {r.randrange(1, 200)}",
     "file": lambda r, i: f"img_{i:05d}.jpg",
     "serial": lambda r, i: f"SN{_digits(r, 8)}",
@@ -123,11 +134,17 @@ MAKERS: dict[str, Maker] = {
     "person number": lambda r, i: str(i + 1),
     "long number": lambda r, i: str(700000 + 37 * i),
     "letters": lambda r, i: r.choice(["A1", "B2", "C3", "D4"]),
-    "tail note": lambda r, i: f"ligar para {r.choice(_GIVEN)}@mail.com" if i % 30 == 0 else r.choice(["ok", "retorno"]),
+    "tail note": lambda r, i: (
+        f"ligar para {r.choice(_GIVEN)}@mail.com" if i % 30 == 0 else r.choice(["ok", "retorno"])
+    ),
     "tail phone": lambda r, i: f"tel. (11) 9{_digits(r, 4)}-{_digits(r, 4)}" if i % 25 == 0 else "normal",
-    "tail cpf": lambda r, i: f"CPF {_cpf(r)[:3]}.{_digits(r, 3)}.{_digits(r, 3)}-{_digits(r, 2)}" if i % 20 == 0 else "sim/nao",
+    "tail cpf": lambda r, i: (
+        f"CPF {_cpf(r)[:3]}.{_digits(r, 3)}.{_digits(r, 3)}-{_digits(r, 2)}" if i % 20 == 0 else "sim/nao"
+    ),
     "tail names": lambda r, i: _full(r) if i % 5 == 0 else r.choice(["hospital", "casa", "vizinho"]),
-    "note": lambda r, i: f"paciente {i} refere dor de {r.choice(['cabeca', 'barriga'])} desde {r.randrange(1, 30)} dias",
+    "note": lambda r, i: (
+        f"paciente {i} refere dor de {r.choice(['cabeca', 'barriga'])} desde {r.randrange(1, 30)} dias"
+    ),
     # harmless
     "decimal": lambda r, i: f"{r.gauss(100, 15):.1f}",
     "decimal 4": lambda r, i: f"{r.gauss(1, 0.2):.4f}",
@@ -153,16 +170,28 @@ MAKERS: dict[str, Maker] = {
     "big money": lambda r, i: str(int(r.lognormvariate(14, 1.5))),
     "town code": lambda r, i: str(310000 + r.randrange(900)),
     "unit code": lambda r, i: str(2000000 + r.randrange(300) * 17),
-    "procedure code": lambda r, i: f"03{r.randrange(1, 9):02d}{r.randrange(1, 9):02d}{r.randrange(1, 99):04d}",
-    "drug code": lambda r, i: f"{r.choice('ABCN')}{r.randrange(1, 12):02d}{r.choice('AB')}{r.choice('AB')}{r.randrange(1, 9):02d}",
-    "town": _of("São Paulo;Ribeirão Preto;Niterói;Goiânia;João Pessoa;Belém;Santos;Juiz de Fora;Maceió;Itajaí"),
-    "town en": _of("Springfield;Salem;Austin;Jackson;Charlotte;Madison;Portland;San Jose;Saint Paul;Fort Worth"),
+    "procedure code": lambda r, i: (
+        f"03{r.randrange(1, 9):02d}{r.randrange(1, 9):02d}{r.randrange(1, 99):04d}"
+    ),
+    "drug code": lambda r, i: (
+        f"{r.choice('ABCN')}{r.randrange(1, 12):02d}{r.choice('AB')}{r.choice('AB')}{r.randrange(1, 9):02d}"
+    ),
+    "town": _of(
+        "São Paulo;Ribeirão Preto;Niterói;Goiânia;João Pessoa;Belém;Santos;Juiz de Fora;Maceió;Itajaí"
+    ),
+    "town en": _of(
+        "Springfield;Salem;Austin;Jackson;Charlotte;Madison;Portland;San Jose;Saint Paul;Fort Worth"
+    ),
     "clinic": _of("Hospital São José;Santa Casa;Hospital das Clínicas;UBS Vila Nova;Hospital Dom Pedro II"),
-    "drug": _of("Dipirona;Losartana;Metformin;Aspirin;Sodium Chloride;Amoxicilina;Insulin Glargine;Omeprazol"),
+    "drug": _of(
+        "Dipirona;Losartana;Metformin;Aspirin;Sodium Chloride;Amoxicilina;Insulin Glargine;Omeprazol"
+    ),
     "colour": _of("rosa;azul;verde;violeta;branca;preta"),
     "month": _of("April;May;June;August;March"),
     "weekday": _of("segunda;terça;quarta;quinta;sexta"),
-    "job": _of("Software Engineer;Nurse;Teacher;Truck Driver;Sales Manager;Adm-clerical;Exec-managerial;Farmer"),
+    "job": _of(
+        "Software Engineer;Nurse;Teacher;Truck Driver;Sales Manager;Adm-clerical;Exec-managerial;Farmer"
+    ),
     "country": _of("Brazil;United States;Spain;Mexico;Costa Rica;Puerto Rico;Portugal;Canada;India;Cuba"),
     "ward": _of("ICU;cardiology;surgery;Clínica Médica;UTI Neonatal"),
     "blood": _of("A+;O-;B+;AB-;O+"),
@@ -203,15 +232,18 @@ class Labelled:
         return [values[i % people] for i in range(ROWS)]
 
 
-def _read(text: str) -> tuple[Labelled, ...]:
+def read_lines(text: str) -> tuple[Labelled, ...]:
+    """The columns of a part: a line holds language, kind, headers, maker and rows a person."""
     out = []
     for line in text.strip().splitlines():
         language, kind, headers, maker, repeats = (part.strip() for part in line.split("|"))
-        out += [Labelled(language, kind, h, maker, int(n)) for h in headers.split(";") for n in repeats.split()]
+        out += [
+            Labelled(language, kind, h, maker, int(n)) for h in headers.split(";") for n in repeats.split()
+        ]
     return tuple(out)
 
 
-TUNED = _read(
+TUNED = read_lines(
     """
     - | cpf | v1;campo7 | cpf | 1 12
     - | cpf | x | cpf digits | 1 40
@@ -312,7 +344,7 @@ TUNED = _read(
     en | none | test_code | test code | 1
     """
 )
-HELD_BACK = _read(
+HELD_BACK = read_lines(
     """
     - | cpf | f1 | cpf digits | 12
     - | cpf | f2 | tail cpf | 1

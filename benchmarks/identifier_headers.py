@@ -106,7 +106,11 @@ TUNED: tuple[Entry, ...] = (
         "nombre;nombre_paciente;apellidos;Nombre y apellidos;primer_apellido;nombreMadre;nombre_completo",
     ),
     ("es", "document", "DNI;NIE;nif;cedula;pasaporte;nro_documento;curp;CUIL;licencia_conducir"),
-    ("es", "record", "historia_clinica;nhc;nro_hc;expediente;id_paciente;codigo_paciente;num_historia;cliente"),
+    (
+        "es",
+        "record",
+        "historia_clinica;nhc;nro_hc;expediente;id_paciente;codigo_paciente;num_historia;cliente",
+    ),
     ("es", "member", "num_afiliado;tarjeta_sanitaria;poliza;numero_seguridad_social"),
     ("es", "account", "cuenta;numero_cuenta;usuario"),
     ("es", "email", "correo;correo_electronico;correoElectrónico"),
@@ -133,7 +137,11 @@ HELD_BACK: tuple[Entry, ...] = (
     ),
     ("pt", "cpf", "CPF_CNPJ;cpf do titular;cpfmae;NR_CPF_USUARIO"),
     ("pt", "cns", "cns_usuario;nu_cartao_sus;CNSPACIENTE"),
-    ("pt", "document", "rg_paciente;identidade;numero_documento_identificacao;nr_cnh;NU_DOC;nit;nr_titulo_eleitor"),
+    (
+        "pt",
+        "document",
+        "rg_paciente;identidade;numero_documento_identificacao;nr_cnh;NU_DOC;nit;nr_titulo_eleitor",
+    ),
     (
         "pt",
         "record",
@@ -191,7 +199,11 @@ HELD_BACK: tuple[Entry, ...] = (
         "identification_method;mother_education;student_teacher_ratio;doctor_visits;patients;model_name",
     ),
     ("es", "name", "nombres;apellido_paterno;apellido2;nombre_tutor;nombre_alumno;nom_paciente"),
-    ("es", "document", "documento_identidad;num_dni;cedula_ciudadania;rut;nro_pasaporte;tipo_y_numero_documento"),
+    (
+        "es",
+        "document",
+        "documento_identidad;num_dni;cedula_ciudadania;rut;nro_pasaporte;tipo_y_numero_documento",
+    ),
     ("es", "record", "num_expediente;hist_clinica;id_persona;legajo;codigo_cliente;id_usuario;matrícula"),
     ("es", "member", "nss;numero_afiliacion;num_tarjeta"),
     ("es", "phone", "celular;num_telefono;tel_fijo"),

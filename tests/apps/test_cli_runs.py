@@ -6,6 +6,7 @@ import json
 import math
 import tomllib
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -191,22 +192,35 @@ def test_inspect_speaks_portuguese_and_says_what_the_sets_leave_out(
 
 
 def test_every_reason_the_library_gives_has_portuguese_words() -> None:
-    from velado.apps.cli.reasons import reason_in
-    from velado.data import identifiers, kinds
+    from velado.apps.cli.reasons import identifier_in, reason_in
+    from velado.data import identifiers, inspect, kinds
 
-    found = []
-    for module in (identifiers, kinds):
-        for node in ast.walk(ast.parse(Path(module.__file__).read_text("utf-8"))):
-            if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("Found", "Inferred"):
-                why = node.args[1]
-                if isinstance(why, ast.Constant):
-                    found.append(why.value)
-                elif isinstance(why, ast.JoinedStr):
-                    parts = [part.value if isinstance(part, ast.Constant) else "7" for part in why.values]
-                    found.append("".join(parts))
-    found.append(kinds.LOOKS_LIKE_DATES)
-    assert len(found) > 25
-    assert [why for why in found if reason_in("pt", why) == why] == []
+    files = [*Path(identifiers.__file__).parent.glob("*.py"), Path(kinds.__file__), Path(inspect.__file__)]
+    begins = (
+        "the header ",
+        "values ",
+        "some values ",
+        "most values ",
+        "most rows ",
+        "in doubt",
+        "free text: ",
+    )
+    found = [kinds.LOOKS_LIKE_DATES]
+    for node in [node for file in files for node in ast.walk(ast.parse(file.read_text("utf-8")))]:
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.startswith(begins):
+            found.append(node.value)
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Inferred":
+            why = node.args[1]
+            if isinstance(why, ast.Constant):
+                found.append(why.value)
+            elif isinstance(why, ast.JoinedStr):
+                parts = [part.value if isinstance(part, ast.Constant) else "7" for part in why.values]
+                found.append("".join(parts))
+    assert len(found) > 70
+    assert [why for why in found if why != "free text" and reason_in("pt", why) == why] == []
+    same = {"cpf", "cns", "cnpj", "rg", "ip", "uuid", "mac"}
+    kinds_known = get_args(identifiers.IdentifierKind)
+    assert [kind for kind in kinds_known if kind not in same and identifier_in("pt", kind) == kind] == []
 
 
 def test_inspect_counts_a_blank_as_a_value_in_every_figure(

@@ -310,3 +310,54 @@ def test_columns_that_are_not_text_are_inspected_too() -> None:
 def test_one_row_is_enough() -> None:
     found = look({"sexo": ["F"]})
     assert found.rows == 1 and tomllib.loads(schema_toml(found))
+
+
+def test_codes_that_may_mean_no_value_are_suggested_with_counts() -> None:
+    found = look({
+        "q1": [str(1 + i % 5) if i % 10 else "99" for i in range(100)],
+        "idade": [str(20 + i % 60) if i % 20 else "999" for i in range(100)],
+        "exames": [str(i % 4) if i % 25 else "-1" for i in range(100)],
+        "anos": [str(90 + i % 15) for i in range(100)],
+        "sexo": ["F" if i % 3 else "Ignorado" for i in range(100)],
+        "peso": [f"{50 + i}.5" if i % 5 else "não informado" for i in range(100)],
+        "pay": [str(i % 6 - 2) for i in range(100)],
+    })  # fmt: skip
+    suggested = {(code.column, code.code, code.rows, code.applied) for code in found.missing_codes}
+    assert suggested == {
+        ("q1", "99", 10, False),
+        ("idade", "999", 5, False),
+        ("exames", "-1", 4, False),
+        ("sexo", "Ignorado", 34, False),
+        ("peso", "não informado", 20, True),
+    }
+    assert found.schema.missing_values == ("", "não informado")
+    by_name = {column.name: column for column in found.columns}
+    assert (
+        by_name["peso"].kind == "numeric" and by_name["q1"].kind == "numeric" and by_name["q1"].missing == 0
+    )
+    text = schema_toml(found)
+    assert '# "99" in 10 rows may mean no value' in text
+    assert Schema.from_dict(tomllib.loads(text)) == found.schema
+
+
+def test_a_frame_or_a_path_is_inspected_as_a_table_is(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"nome": ["Ana Souza", "Rui Lima"], "sexo": ["F", "M"]})
+    file = tmp_path / "t.csv"
+    file.write_text("nome,sexo\nAna Souza,F\nRui Lima,M\n", "utf-8")
+    for source in (frame, frame.to_arrow(), file, str(file)):
+        assert inspect(source).schema.columns == inspect(read_table(frame)).schema.columns
+
+
+def test_words_that_nobody_else_has_are_held_back() -> None:
+    cells: list[str | None] = [f"thing-{chr(97 + i % 26)}{chr(97 + i // 26)}" for i in range(60)]
+    found = column("remark_code", cells)
+    assert found.role == "other" and not found.publish
+    assert column("lab", [f"{i / 7:.3f}" for i in range(60)]).publish
+    assert column("level", ["a", "b", "c"] * 20).publish
+
+
+def test_the_schema_file_asks_about_what_is_held_back() -> None:
+    found = look({"device": ["d1", "d2", "d3"] * 10, "nome": ["Ana Souza"] * 30, "sexo": ["F", "M"] * 15})
+    text = schema_toml(found)
+    assert "set publish = true" in text and 'identifier = "accept"' in text
+    assert Schema.from_dict(tomllib.loads(text)) == found.schema

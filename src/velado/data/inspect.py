@@ -75,7 +75,7 @@ class ColumnFinding:
 class Inspection:
     """What was found in a table: its columns, the sets that tell most, who is unique now, a proposed schema.
 
-    *ranking* lists the columns that are no direct identifiers by separation, most telling first. *sets* are
+    *ranking* lists the columns that are neither identifiers nor held back by separation, most telling first. *sets* are
     the best one, two and three of them. *exposure* is None when no quasi-identifier is proposed. *missing_codes*
     are values that probably mean "no value"; numbers among them are only suggested.
     """
@@ -132,9 +132,7 @@ def inspect(table: Any) -> Inspection:
         codes += missing
     found = _with_person(found, table, list(judged.values()))
     open_columns = [
-        f
-        for f in found
-        if f.identifier is None and f.suspected is None and f.distinct > 1 and f.kind != "text"
+        f for f in found if f.identifier is None and f.publish and f.distinct > 1 and f.kind != "text"
     ]
     ranked = sorted(open_columns, key=lambda finding: -finding.separation)
     coded = sample_codes(table, [finding.name for finding in open_columns])

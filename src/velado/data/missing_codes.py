@@ -22,7 +22,7 @@ WORDS = frozenset(
 )  # fmt: skip
 NUMBERS = (
     *(9, 88, 97, 98, 99, 888, 997, 998, 999, 8888, 9998, 9999, 99999, 999999),
-    *(-1, -2, -7, -8, -9, -88, -98, -99, -888, -999, -9999),
+    *(-1, -7, -8, -9, -88, -98, -99, -888, -999, -9999),
 )
 
 
@@ -50,10 +50,13 @@ def find_missing_codes(
         for text, rows in zip(values.filter(pl.Series(words)).to_list(), counts[words], strict=True)
     ]
     numbers = values.filter(pl.Series(~words)).cast(pl.Float64, strict=False)
-    if numbers.len() and 2 * numbers.null_count() < numbers.len():
-        rows_of = counts[~words]
-        array = numbers.to_numpy()
+    array, rows_of = numbers.to_numpy(), counts[~words]
+    if 2 * numbers.null_count() < numbers.len():
         out += [MissingCode(name, str(code), rows) for code, rows in _numbers(array, rows_of)]
+    elif numbers.null_count() >= 2 and bool(np.isin(array[np.isfinite(array)], NUMBERS).all()):
+        # A lone 99 among words.
+        among = np.flatnonzero(np.isin(array, NUMBERS))
+        out += [MissingCode(name, str(int(array[i])), int(rows_of[i])) for i in among if rows_of[i] >= 2]
     return tuple(sorted(out, key=lambda code: -code.rows))
 
 

@@ -23,39 +23,119 @@ KINDS: Mapping[str, str] = {
 IDENTIFIERS: Mapping[str, str] = {
     "cpf": "CPF",
     "cns": "CNS",
+    "cnpj": "CNPJ",
+    "rg": "RG",
+    "ssn": "previdência",
     "document": "documento",
+    "card": "cartão",
+    "account": "conta",
     "record": "registro",
+    "member": "beneficiário",
     "email": "e-mail",
     "phone": "telefone",
     "name": "nome",
     "address": "endereço",
+    "url": "página ou perfil",
+    "ip": "IP",
+    "mac": "placa de rede",
+    "uuid": "UUID",
+    "device": "dispositivo",
+    "plate": "placa de veículo",
+    "coordinates": "coordenadas",
+    "photo": "foto",
+    "biometric": "biometria",
+    "free text": "texto livre",
 }
 REASONS: Mapping[str, str] = {
-    # direct identifiers
+    # what a header says
+    "the header says CPF": "o cabeçalho diz CPF",
+    "the header says CNS (health card number)": "o cabeçalho diz CNS (cartão de saúde)",
+    "the header says CNPJ (company number)": "o cabeçalho diz CNPJ (número de empresa)",
+    "the header says id": "o cabeçalho diz id",
+    "the header says id; whose is not said": "o cabeçalho diz id; de quem, não diz",
+    "the header says name; whose is not said": "o cabeçalho diz nome; de quem, não diz",
+    "the header names a biometric feature or a signature": "o cabeçalho nomeia biometria ou assinatura",
+    "the header names a card": "o cabeçalho nomeia um cartão",
+    "the header names a contact": "o cabeçalho nomeia um contato",
+    "the header names a device": "o cabeçalho nomeia um dispositivo",
+    "the header names a member or insurance number": "o cabeçalho nomeia um número de beneficiário ou seguro",
+    "the header names a network card": "o cabeçalho nomeia uma placa de rede",
+    "the header names a person": "o cabeçalho nomeia uma pessoa",
+    "the header names a photograph": "o cabeçalho nomeia uma fotografia",
+    "the header names a picture or a part of the body": "o cabeçalho nomeia uma imagem ou uma parte do corpo",
+    "the header names a professional": "o cabeçalho nomeia um profissional",
+    "the header names a pseudonym": "o cabeçalho nomeia um pseudônimo",
+    "the header names a relative or guardian": "o cabeçalho nomeia um parente ou responsável",
+    "the header names a social security number": "o cabeçalho nomeia um número de previdência",
+    "the header names a telephone": "o cabeçalho nomeia um telefone",
+    "the header names a vehicle": "o cabeçalho nomeia um veículo",
+    "the header names a web page or profile": "o cabeçalho nomeia uma página ou perfil na rede",
+    "the header names an IP address": "o cabeçalho nomeia um endereço IP",
+    "the header names an account": "o cabeçalho nomeia uma conta",
+    "the header names an address": "o cabeçalho nomeia um endereço",
+    "the header names an e-mail address": "o cabeçalho nomeia um e-mail",
+    "the header names an identity document": "o cabeçalho nomeia um documento de identidade",
+    "the header names coordinates": "o cabeçalho nomeia coordenadas",
+    "the header names coordinates, and they have three decimals or more": (
+        "o cabeçalho nomeia coordenadas, e elas têm três casas decimais ou mais"
+    ),
+    "the header names the number of a household": "o cabeçalho nomeia o número de um domicílio",
+    "the header names the number of a person's record": "o cabeçalho nomeia o número do registro de uma pessoa",
+    "the header names the number of a professional": "o cabeçalho nomeia o número de um profissional",
+    "the header names the number of a visit or event": "o cabeçalho nomeia o número de um atendimento ou evento",
+    # what values look like
     "values are written like a CPF": "valores escritos como CPF",
     "values have the check digits of a CPF": "valores com os dígitos verificadores de um CPF",
-    "the header says CPF and values have 11 digits": "o cabeçalho diz CPF e os valores têm 11 dígitos",
     "values are built like a CNS (health card number)": "valores formados como um CNS (cartão de saúde)",
+    "values are written like a CNPJ (company number)": "valores escritos como CNPJ (número de empresa)",
+    "values are written like an RG (identity card)": "valores escritos como RG (carteira de identidade)",
     "values are written like a social security number": "valores escritos como número de previdência (EUA)",
-    "the header names an identity document": "o cabeçalho nomeia um documento de identidade",
+    "values have the check letter of a DNI or NIE": "valores com a letra verificadora de um DNI ou NIE",
+    "values have the check digits of an IBAN": "valores com os dígitos verificadores de um IBAN",
+    "values have the check digit of a card": "valores com o dígito verificador de um cartão",
+    "values are digits of one length, as documents, cards and telephones have": (
+        "valores são dígitos de mesmo comprimento, como os de documentos, cartões e telefones"
+    ),
     "values are e-mail addresses": "valores são endereços de e-mail",
     "values are written like telephone numbers": "valores escritos como números de telefone",
-    "the header names a telephone and values have its length": (
-        "o cabeçalho nomeia um telefone e os valores têm esse comprimento"
-    ),
-    "the header names an address": "o cabeçalho nomeia um endereço",
-    "the header names a person and values are words": "o cabeçalho nomeia uma pessoa e os valores são palavras",
-    "most values are two or more capitalised words, and few repeat": (
-        "a maioria dos valores são duas ou mais palavras com maiúscula, e poucos se repetem"
-    ),
+    "values are built like telephone numbers": "valores formados como números de telefone",
+    "values are web addresses": "valores são endereços da rede",
+    "values are names of accounts on social networks": "valores são nomes de contas em redes sociais",
+    "values are IP addresses": "valores são endereços IP",
+    "values are addresses of network cards": "valores são endereços de placas de rede",
     "values are universally unique identifiers": "valores são identificadores únicos universais (UUID)",
-    "the header names a record number and values hardly repeat": (
-        "o cabeçalho nomeia um número de registro e os valores quase não se repetem"
+    "values are digests, one for each record": "valores são resumos criptográficos, um por registro",
+    "values are built like number plates of vehicles": "valores formados como placas de veículos",
+    "values are pairs of coordinates": "valores são pares de coordenadas",
+    "values are written like street addresses": "valores escritos como endereços de rua",
+    "values name files of pictures or recordings": "valores nomeiam arquivos de imagens ou gravações",
+    "values are names of people": "valores são nomes de pessoas",
+    "values are given names": "valores são prenomes",
+    "some values are names of people": "alguns valores são nomes de pessoas",
+    "most values are two or more capitalised words": (
+        "a maioria dos valores são duas ou mais palavras com maiúscula"
     ),
+    "most values are two or more words, as names are": "a maioria dos valores são duas ou mais palavras, como nomes",
     "values are codes of one length, each in one row only": (
         "valores são códigos de mesmo comprimento, cada um em uma só linha"
     ),
+    "values are codes, each in one row only": "valores são códigos, cada um em uma só linha",
+    "values are codes of one length, as records and pseudonyms have": (
+        "valores são códigos de mesmo comprimento, como os de registros e pseudônimos"
+    ),
     "values number the rows, each once": "valores numeram as linhas, cada um uma vez",
+    "some values hold a CPF": "alguns valores contêm um CPF",
+    "some values hold a social security number": "alguns valores contêm um número de previdência (EUA)",
+    "some values hold a street address": "alguns valores contêm um endereço de rua",
+    "some values hold a telephone number": "alguns valores contêm um telefone",
+    "some values hold a web address": "alguns valores contêm um endereço da rede",
+    "some values hold an e-mail address": "alguns valores contêm um e-mail",
+    "in doubt, so held back: read it, then set publish = true or leave it out": (
+        "em dúvida, por isso retida: leia-a e ponha publish = true, ou deixe-a de fora"
+    ),
+    "most rows have a value that no other row has: read it before it is published": (
+        "a maioria das linhas tem um valor que nenhuma outra tem: leia-a antes de publicar"
+    ),
     # kinds
     "no row has a value": "nenhuma linha tem valor",
     "dates": "datas",
@@ -89,7 +169,6 @@ REASONS: Mapping[str, str] = {
 TEMPLATES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern, re.DOTALL), text)
     for pattern, text in (
-        (r"the header says (\w+)", r"o cabeçalho diz \1"),
         (r"dates of the form (.+)", r"datas na forma \1"),
         (r"times of the form (.+)", r"data e hora na forma \1"),
         (

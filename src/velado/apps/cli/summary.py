@@ -15,11 +15,13 @@ if TYPE_CHECKING:
     from velado.anonymize.guarantees.base import Verdict
     from velado.anonymize.release import Release
     from velado.anonymize.side_doors import SideDoor
-    from velado.data.inspect import Inspection
+    from velado.data.inspect import ColumnFinding, Inspection
+    from velado.data.missing_codes import MissingCode
     from velado.measure.measured import Scores
     from velado.study.run import Published
 
 LINES = 10
+SHOWN = 5
 
 
 def published(done: Published, lang: str, as_json: bool, quiet: bool, formulas: str) -> None:
@@ -194,12 +196,32 @@ def roles(inspection: Inspection, lang: str) -> None:
                 column.name,
                 role_in(lang, column.role) + ("" if column.publish else f", {say(lang, 'kept_back')}"),
                 kind_in(lang, column.kind),
-                "" if column.identifier is None else identifier_in(lang, column.identifier),
+                _looks_like(column, lang),
                 "; ".join(reason_in(lang, why) for why in column.why),
             ]
             for column in inspection.columns
         ],
     )
+
+
+def _looks_like(column: ColumnFinding, lang: str) -> str:
+    if column.identifier is not None:
+        return identifier_in(lang, column.identifier)
+    return "" if column.suspected is None else f"{identifier_in(lang, column.suspected)}?"
+
+
+def _missing_codes(inspection: Inspection, lang: str) -> list[str]:
+    by_code: dict[str, list[MissingCode]] = {}
+    for code in inspection.missing_codes:
+        if not code.applied:
+            by_code.setdefault(code.code, []).append(code)
+    lines = []
+    for text, codes in by_code.items():
+        names = [code.column for code in codes]
+        shown = ", ".join(names[:SHOWN]) + (f" (+{len(names) - SHOWN})" if len(names) > SHOWN else "")
+        rows = number(sum(code.rows for code in codes), lang)
+        lines.append(say(lang, "missing_code", code=text, rows=rows, columns=shown))
+    return lines
 
 
 def exposure(inspection: Inspection, lang: str) -> None:
@@ -210,8 +232,20 @@ def exposure(inspection: Inspection, lang: str) -> None:
         if c.identifier is not None
     ]
     show.line(say(lang, "identifiers_found", columns=", ".join(found) or say(lang, "none")))
+    held = [
+        f"{c.name} ({identifier_in(lang, c.suspected)})"
+        for c in inspection.columns
+        if c.suspected is not None
+    ]
+    if held:
+        show.line(say(lang, "held_back", columns=", ".join(held)))
     if inspection.person is not None:
         show.line(say(lang, "person_column", column=inspection.person))
+        mean = inspection.rows_per_person
+        if mean is not None and mean > 1:
+            show.line(say(lang, "rows_per_person", column=inspection.person, mean=number(mean, lang, 1)))
+    for text in _missing_codes(inspection, lang):
+        show.line(text)
     by_name = {column.name: column for column in inspection.columns}
     ranked = [by_name[name] for name in inspection.ranking]
     show.table(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from velado.data.identifiers.lexicon import CODE_WORDS, JOINTS, PLURALS_THAT_COUNT, TAGS, TOPICS
+from velado.data.identifiers.lexicon import CODE_WORDS, JOINTS, PLURALS_THAT_COUNT, TAGS, TOPICS, words
 
 IdentifierKind = Literal[
     "cpf", "cns", "cnpj", "rg", "ssn", "document", "card", "account", "record", "member", "email", "phone", "name",
@@ -23,34 +23,8 @@ HEADER_PERSON = "the header names a person"
 HEADER_NUMBER = "the header names the number of a person's record"
 _LONG_WORD = 8  # shorter words also stand inside unrelated ones ("cidade" in "velocidade")
 _KNOWN = frozenset().union(*TAGS.values()) | JOINTS | PLURALS_THAT_COUNT
-_SHORT_PIECES = frozenset(
-    [
-        "id",
-        "ip",
-        "rg",
-        "nm",
-        "nr",
-        "nu",
-        "dt",
-        "cd",
-        "ds",
-        "tp",
-        "hc",
-        "no",
-        "pt",
-        "mae",
-        "pai",
-        "cpf",
-        "cns",
-        "cel",
-        "tel",
-        "num",
-        "cod",
-        "pac",
-        "pat",
-        "doc",
-        "sus",
-    ]
+_SHORT_PIECES = words(
+    "id ip rg nm nr nu dt cd ds tp hc no pt mae pai cpf cns cel tel num cod pac pat doc sus"
 )
 
 
@@ -76,11 +50,8 @@ def header_words(name: str) -> frozenset[str]:
 
 def header_says(name: str, topic: str) -> bool:
     """Whether a header has a word of *topic*; long words also count within longer ones."""
-    words = header_words(name)
-    known = TOPICS[topic]
-    return bool(words & known) or any(
-        long in word for word in words for long in known if len(long) >= _LONG_WORD
-    )
+    own, known = header_words(name), TOPICS[topic]
+    return bool(own & known) or any(long in word for word in own for long in known if len(long) >= _LONG_WORD)
 
 
 def header_names_codes(name: str) -> bool:
@@ -99,7 +70,7 @@ def header_tokens(name: str) -> tuple[str, ...]:
         if word in _KNOWN or len(word) == 1:
             out.append(word)
         else:
-            out.extend(_pieces(word) or (word,))
+            out.extend(_whole(word) or _pieces(word) or (word,))
     return tuple(out)
 
 
@@ -115,6 +86,15 @@ def _plain(name: str, keep: str = "") -> str:
 
 
 @lru_cache(maxsize=4096)
+def _whole(word: str) -> tuple[str, ...]:
+    # Old file formats cut headers after ten characters: NU_TELEFON, NM_PACIENT.
+    if len(word) < 6:
+        return ()
+    longer = [known for known in _KNOWN if known.startswith(word) and len(known) <= len(word) + 4]
+    return (min(longer, key=lambda known: (len(known), known)),) if longer else ()
+
+
+@lru_cache(maxsize=4096)
 def _pieces(word: str) -> tuple[str, ...]:
     # The fewest known words that make up the whole word; short ones only where they are common abbreviations,
     # so that "paid", "lipid" and "acid" hold no "id".
@@ -122,7 +102,7 @@ def _pieces(word: str) -> tuple[str, ...]:
     for end in range(1, len(word) + 1):
         for start in range(end - 1, -1, -1):
             piece, before = word[start:end], best[start]
-            if before is None or not _may_be_piece(piece):
+            if before is None or not _may_be_piece(piece) or (piece == "ip" and start > 0):
                 continue
             here = best[end]
             if here is None or len(before) + 1 < len(here):
@@ -154,13 +134,15 @@ def _tags(tokens: tuple[str, ...]) -> _Said:
     tags: set[str] = set()
     unknown = 0
     for token in tokens:
-        own = {tag for tag, words in TAGS.items() if token in words}
+        own = {tag for tag, known in TAGS.items() if token in known}
         if token in PLURALS_THAT_COUNT:
             own = {"attribute"}
         unknown += not own and token not in JOINTS and len(token) > 1
         tags |= own
     if tokens and tokens[0] == "n" and len(tokens) > 1:
-        tags.add("attribute")  # n_visits counts
+        # n_visits counts; n_documento is a number
+        numbered = {"document", "record", "card", "account", "phone", "event", "person"}
+        tags.add("attribute" if tags.isdisjoint(numbered) else "number")
     if len(tokens) > 1 and tokens[0] == "no":
         tags.add("name")  # the national files' NO_ is "nome"; "patient_no" is a number
         tags.discard("number")
@@ -188,10 +170,12 @@ def read_header(name: str) -> Found | None:
 
 
 def _attribute(said: _Said) -> bool:
-    if said.any("address") and "postal" in said.tokens:
+    if said.any("address") and "postal" in said.tokens and not said.any("code"):
         return False  # a postal address, unlike a postal code
     strong = [t for t in said.tokens if t in TAGS["attribute"] and t not in TAGS["weak attribute"]]
-    counted = any(token in PLURALS_THAT_COUNT for token in said.tokens) or said.tokens[:1] == ("n",)
+    counted = any(token in PLURALS_THAT_COUNT for token in said.tokens) or (
+        "attribute" in said.tags and said.tokens[:1] == ("n",)
+    )
     if said.any("number") and said.any("person", "id") and not strong and not counted:
         return False  # the number of a member of a group is a number all the same
     if said.any("attribute") or (said.any("date") and not said.any("id", "name")):
@@ -237,7 +221,7 @@ def _thing_of_theirs(said: _Said) -> Found | None:
         return Found("plate", "the header names a vehicle")
     if said.any("serial") or (said.any("series") and said.any("number")):
         return Found("device", "the header names a device")
-    if said.any("device"):
+    if said.any("device") and not {"model", "modelo"} & set(said.tokens):
         return Found("device", "the header names a device", sure=said.any("id", "number", "code"))
     if said.any("biometric"):
         return Found("biometric", "the header names a biometric feature or a signature")
@@ -343,8 +327,8 @@ def _numbering(said: _Said) -> Found | None:
             return None
         return Found("record", "the header says id; whose is not said", False, True)
     alone = said.unknown == 0 and not said.any("thing", "event", "attribute")
-    if said.any("person") and alone:
-        return Found("record", HEADER_PERSON, person=True)
+    if said.any("person") and alone and not said.any("kind of person"):
+        return Found("record", HEADER_PERSON, said.any("surely a person"), True)
     if said.any("staff") and alone:
         return Found("name", "the header names a professional", sure=False)
     return None

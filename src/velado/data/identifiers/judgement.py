@@ -23,7 +23,7 @@ from velado.data.identifiers.headers import (
     header_tokens,
     read_header,
 )
-from velado.data.identifiers.lexicon import TAGS, TOPICS
+from velado.data.identifiers.lexicon import TAGS, TOPICS, words
 from velado.data.identifiers.shapes import Values, find_shape, free_text, share
 from velado.data.table import Table
 
@@ -32,38 +32,12 @@ PERSON_ORDER: tuple[IdentifierKind, ...] = (
     "cpf", "cns", "ssn", "rg", "document", "record", "member", "uuid", "account", "card", "email", "name",
 )  # fmt: skip
 _GOLDEN = 0.6180339887498949
-_YES_NO = frozenset(
-    [
-        "0",
-        "1",
-        "0.0",
-        "1.0",
-        "yes",
-        "no",
-        "y",
-        "n",
-        "sim",
-        "nao",
-        "não",
-        "s",
-        "true",
-        "false",
-        "t",
-        "f",
-        "si",
-        "sí",
-        "ja",
-        "on",
-        "off",
-        "x",
-        "none",
-        "nenhum",
-        "ninguno",
-    ]
-)
+_YES_NO = words("0 1 0.0 1.0 yes no y n sim nao não s true false t f si sí ja on off x none nenhum ninguno")
 _MASKED = r"^(?:\*+|\[.*[\])]|\s*)$"
 _DATES = r"^\d{4}[-/.]\d{1,2}[-/.]\d{1,2}(?:[T ].*)?$|^\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}(?: .*)?$|^\d{1,2}:\d{2}(?::\d{2})?$"
+_INVISIBLE = "[\u200b-\u200f\u2060\ufeff\u00ad]"
 _ONE_PERSON_EACH = 1.5
+_OWN_NUMBERS = frozenset({"cpf", "cns", "ssn", "rg"})
 
 
 @dataclass(frozen=True)
@@ -105,12 +79,23 @@ def person_columns(table: Table) -> tuple[str, ...]:
     rows each); so must a number of which it is doubtful whether it is a person's (at least 20 of them).
     """
     people = [found for found in identifying_columns(table) if found.person]
+    counts = {found.column: _counts(table, found.column) for found in people}
+    # Where everybody has a number of their own in one row only, people who share a name are several all the same.
+    told_apart = any(
+        filled == distinct and filled >= 0.95 * table.rows and _is_own_number(found)
+        for found, (filled, distinct) in ((found, counts[found.column]) for found in people)
+    )
     ranked = []
     for found in people:
-        filled, distinct = _counts(table, found.column)
-        if _repeats(found, filled, distinct):
+        filled, distinct = counts[found.column]
+        if _repeats(found, filled, distinct) and not (told_apart and found.kind == "name"):
             ranked.append((rank(found, table.rows - filled, table.rows), found.column))
     return tuple(name for _, name in sorted(ranked, key=lambda pair: pair[0]))
+
+
+def _is_own_number(found: Identifying) -> bool:
+    named = not TAGS["person"].isdisjoint(header_tokens(found.column))
+    return found.sure and (found.kind in _OWN_NUMBERS or (found.kind == "record" and named))
 
 
 def rank(found: Identifying, missing: int, rows: int) -> tuple[bool, bool, int]:
@@ -153,7 +138,7 @@ def _sample(table: Table, name: str) -> tuple[pl.Series, int]:
         texts = series.gather(chosen).cast(pl.String)
     else:
         texts = series.filter(filled).cast(pl.String)
-    texts = texts.str.strip_chars().drop_nulls()
+    texts = texts.str.replace_all(_INVISIBLE, "").str.strip_chars().drop_nulls()
     if series.dtype.is_float():
         texts = texts.str.replace(r"\.0$", "")
     return texts.filter(~texts.str.contains(_MASKED)), rows

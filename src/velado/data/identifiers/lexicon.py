@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 
-def _words(text: str) -> frozenset[str]:
+def words(text: str) -> frozenset[str]:
+    """The words of a list written as one text."""
     return frozenset(text.split())
 
 
 TOPICS: Mapping[str, frozenset[str]] = {
     # Headers that hint at a role other than identifier.
-    "quasi": _words(
+    "quasi": words(
         "sexo sex gender genero idade age etaria nascimento nasc dtnasc birth birthdate birthday dob cep zip "
         "zipcode postal postcode municipio munic codmunres munres cidade city town bairro neighborhood district "
         "distrito estado uf state county regiao region pais country nacionalidade nationality naturalidade "
@@ -23,24 +24,24 @@ TOPICS: Mapping[str, frozenset[str]] = {
         "cbo workclass empregador employer filhos children parentesco relationship religiao religion edad ciudad "
         "barrio provincia nacimiento ocupacion profesion estudios raza etnica hijos nacionalidad"
     ),
-    "sensitive": _words(
+    "sensitive": words(
         "diagnostico diagnosis diag cid cid10 icd icd10 doenca disease hiv aids exame resultado result desfecho "
         "outcome renda income salario salary wage condicao condition medicamento medication tratamento treatment "
         "procedimento procedure obito death cancer severity gravidade divida debt alergia allergy enfermedad "
         "tratamiento ingresos"
     ),
-    "free text": _words(
+    "free text": words(
         "observacao observacoes obs nota notas note notes comentario comentarios comment comments texto "
         "description descricao anotacao evolucao anamnese laudo remarks narrative observaciones resumo summary"
     ),
 }
-CODE_WORDS = _words(
+CODE_WORDS = words(
     "cep zip zipcode postal postcode cbo cid cid10 icd icd10 codmunres munres municipio munic uf sexo sex gender "
     "genero raca race racacor cor etnia ethnicity civil estciv marital religiao religion codigo code"
 )
 
 TAGS: Mapping[str, frozenset[str]] = {
-    "person": _words(
+    "person": words(
         "paciente patient pac pcte pat pct pessoa person persona subject subj usubj sujeito sujeto participant "
         "participante partic member membro miembro socio client cliente customer aluno aluna alumno student "
         "estudante estudiante employee empregado funcionario empleado worker trabalhador trabajador usuario user "
@@ -50,43 +51,50 @@ TAGS: Mapping[str, frozenset[str]] = {
         "applicant borrower mutuario tenant inquilino driver motorista passenger passageiro contribuinte "
         "contribuyente taxpayer caso case proband gestante nascido newborn filiado cooperado candidato detento"
     ),
-    "short person": _words("pt cust emp stu"),
-    "relative": _words(
+    # Under these words alone stands who it is; under the second list, of which kind somebody is.
+    "surely a person": words(
+        "paciente patient pac pcte pessoa person persona subject subj usubj sujeito sujeto participant participante "
+        "client cliente customer aluno aluna alumno usuario user beneficiario beneficiary respondent respondente "
+        "titular segurado cardholder policyholder"
+    ),
+    "kind of person": words("case caso gestante nascido newborn individual holder resident candidato"),
+    "short person": words("pt cust emp stu"),
+    "relative": words(
         "mae pai mother father madre padre conjuge spouse esposo esposa husband wife responsavel responsable "
         "guardian tutor acompanhante parent kin next companheiro cuidador caregiver avo parente pariente familiar"
     ),
-    "staff": _words(
+    "staff": words(
         "medico medica doctor dr physician nurse enfermeiro enfermeira enfermero profissional professional "
         "profesional provider clinician surgeon cirurgiao prescriber prescritor operator operador teacher professor "
         "docente interviewer entrevistador author autor solicitante atendente therapist terapeuta crm coren npi "
         "vendedor seller agent agente dentist dentista"
     ),
-    "name": _words(
+    "name": words(
         "nome nomes name names nombre nombres nom nm fname lname mname sobrenome surname surnames apellido "
         "apellidos firstname lastname fullname prenome forename apelido nickname alias initials initial iniciais "
         "iniciales maiden nomesocial"
     ),
-    "own name": _words(
+    "own name": words(
         "sobrenome surname surnames apellido apellidos firstname lastname fullname prenome forename nickname "
         "initials iniciais iniciales maiden fname lname mname nomesocial apelido"
     ),
-    "part of name": _words(
+    "part of name": words(
         "first last middle given family primer segundo sobrenome surname surnames apellido apellidos firstname "
         "lastname prenome forename nickname initials initial iniciais iniciales maiden fname lname mname apelido"
     ),
-    "whole name": _words("full complete completo fullname nombre y"),
-    "which name": _words(
+    "whole name": words("full complete completo fullname nombre y"),
+    "which name": words(
         "full first last middle given family complete completo social preferred primer segundo"
     ),
-    "id": _words(
+    "id": words(
         "id ids ident identificacao identificador identifier identification identificacion uid pid uuid guid ref "
         "reference referencia pk sk"
     ),
-    "number": _words("number numero num nr nro nu no nbr numb seq"),
-    "code": _words("code cod codigo cd co"),
-    "key": _words("key chave clave hash token"),
-    "pseudonym": _words("pseudonym pseudonimo pseudonym pseudo pseudoid"),
-    "event": _words(
+    "number": words("number numero num nr nro nu no nbr numb seq"),
+    "code": words("code cod codigo cd co"),
+    "key": words("key chave clave hash token"),
+    "pseudonym": words("pseudonym pseudonimo pseudonym pseudo pseudoid"),
+    "event": words(
         "visit visita visitas admission admissao admision encounter session sessao sesion appointment consulta "
         "atendimento atencion internacao hospitalizacao hospitalizacion internacion episode episodio stay estadia "
         "order pedido transaction transacao transaccion claim sinistro prescription receita receta invoice fatura "
@@ -95,83 +103,83 @@ TAGS: Mapping[str, frozenset[str]] = {
         "requisicao solicitacao referral agendamento triagem coleta contrato contract subscription processo study_visit "
         "message mensagem post purchase compra venda sale"
     ),
-    "record": _words(
+    "record": words(
         "prontuario pront prontuar record rec chart mrn nhc hc expediente registro matricula matric matr inscricao "
         "inscr inscripcion legajo numerodo numerodn siape dossier medrec"
     ),
-    "weak record": _words(
+    "weak record": words(
         "historia hist ficha reg protocolo protocol file folder arquivo archivo ra barcode barras"
     ),
-    "clinical": _words("clinica clinical medical med medico"),
-    "cpf": _words("cpf"),
-    "cns": _words("cns cnsusuario"),
-    "sus": _words("sus"),
-    "cnpj": _words("cnpj"),
-    "rg": _words("rg"),
-    "ssn": _words("ssn nss"),
-    "document": _words(
+    "clinical": words("clinica clinical medical med medico"),
+    "cpf": words("cpf"),
+    "cns": words("cns cnsusuario"),
+    "sus": words("sus"),
+    "cnpj": words("cnpj"),
+    "rg": words("rg"),
+    "ssn": words("ssn nss"),
+    "document": words(
         "cnh pis nis nit pasep passaporte passport pasaporte documento document doc dni nie nif curp rfc cuil cuit "
         "cedula rut rne ctps licence license licencia licenca certificate certidao certificado certidoes visa nhs "
         "tin itin cnis identidade identidad identity dnv"
     ),
-    "weak document": _words("titulo carne"),
-    "voting": _words("eleitor eleitoral electoral voter"),
-    "card": _words("card cartao tarjeta carteira carteirinha carnet"),
-    "own card": _words("carteirinha"),
-    "account": _words("account acct acc conta cuenta iban pix login senha password username clabe"),
-    "insurance": _words(
+    "weak document": words("titulo carne"),
+    "voting": words("eleitor eleitoral electoral voter"),
+    "card": words("card cartao tarjeta carteira carteirinha carnet"),
+    "own card": words("carteirinha"),
+    "account": words("account acct acc conta cuenta iban pix login senha password username clabe"),
+    "insurance": words(
         "insurance seguro convenio plano plan health saude salud sanitaria medicare medicaid sanitario policy "
         "apolice poliza afiliacion afiliacao ss"
     ),
-    "policy": _words("policy apolice poliza"),
-    "email": _words("email mail emails correo correio eletronico electronico"),
-    "phone": _words(
+    "policy": words("policy apolice poliza"),
+    "email": words("email mail emails correo correio eletronico electronico"),
+    "phone": words(
         "telefone telefono fone tel telef telf tlf telfone celular cel cell phone phones mobile movil whatsapp "
-        "whats zap telephone fax cellphone smartphone tels"
+        "whats zap telephone telecom fax cellphone smartphone tels"
     ),
-    "contact": _words("contact contato contacto"),
-    "address": _words(
+    "contact": words("contact contato contacto"),
+    "address": words(
         "endereco logradouro lograd rua street address adress addr direccion domicilio domicile calle avenida av "
         "ender apt apto apartamento apartment"
     ),
-    "short address": _words("end dir"),
-    "home": _words("res resid residencia residence residencial residential home casa house"),
-    "url": _words(
+    "short address": words("end dir"),
+    "home": words("res resid residencia residence residencial residential home casa house"),
+    "url": words(
         "url urls uri href website homepage webpage link blog facebook instagram twitter linkedin skype telegram "
         "tiktok handle orcid lattes"
     ),
-    "web": _words("web"),
-    "ip": _words("ip ipv4 ipv6 ips"),
-    "mac": _words("mac macaddr"),
-    "device": _words(
+    "web": words("web"),
+    "ip": words("ip ips clientip userip sourceip"),
+    "mac": words("mac macaddr"),
+    "device": words(
         "device dispositivo aparelho equipamento equipo implant implante pacemaker marcapasso sensor monitor pump "
         "bomba phone_model wearable"
     ),
-    "serial": _words("serial imei imsi iccid udid idfa gaid meid cookie serialno android"),
-    "series": _words("serie series"),
-    "plate": _words("placa plate plates placas vin chassi chassis renavam"),
-    "vehicle": _words("vehicle veiculo vehiculo car carro auto"),
-    "coordinates": _words(
+    "serial": words("serial imei imsi iccid udid idfa gaid meid cookie serialno android"),
+    "series": words("serie series"),
+    "plate": words("placa plate plates placas vin chassi chassis renavam"),
+    "vehicle": words("vehicle veiculo vehiculo car carro auto"),
+    "coordinates": words(
         "coord coords coordenada coordenadas coordinate coordinates gps geolocation geolocalizacao geolocalizacion "
         "geo latlon latlng latlong geom geopoint"
     ),
-    "angle": _words("lat latitude lon lng long longitude latit longit"),
-    "photo": _words("foto fotos photo photos fotografia photograph selfie retrato picture pic"),
-    "image": _words("image imagem imagen img video audio voice voz recording gravacao grabacion scan"),
-    "body": _words(
+    "angle": words("lat latitude lon lng long longitude latit longit"),
+    "photo": words("foto fotos photo photos fotografia photograph selfie retrato picture pic"),
+    "image": words("image imagem imagen img video audio voice voz recording gravacao grabacion scan"),
+    "body": words(
         "face facial rosto rostro iris retina palm finger voice voz digital digitais fala dactilar"
     ),
-    "biometric": _words(
+    "biometric": words(
         "biometria biometric biometrics biometrico biometrica fingerprint fingerprints huella huellas voiceprint "
         "faceprint faceid digitais assinatura signature firma rubrica"
     ),
-    "print": _words("print prints template recognition reconhecimento reconocimiento impressao impresion"),
-    "household": _words("household familia family hh hid domiciliar lar hogar couple casal home"),
-    "study": _words("study estudo estudio trial"),
-    "security": _words("security seguridad seguridade seguranca sec"),
-    "tax": _words("tax fiscal national nacional military militar state unique unico unica drivers driver"),
+    "print": words("print prints template recognition reconhecimento reconocimiento impressao impresion"),
+    "household": words("household familia family hh hid domiciliar lar hogar couple casal home"),
+    "study": words("study estudo estudio trial"),
+    "security": words("security seguridad seguridade seguranca sec"),
+    "tax": words("tax fiscal national nacional military militar state unique unico unica drivers driver"),
     # What the rest of the header may say: then it is no person's name or number.
-    "thing": _words(
+    "thing": words(
         "hospital clinic clinica unidade unit unidad estabelecimento establecimiento cnes ward enfermaria ala setor "
         "sector department departamento depto servico service servicio school escola escuela university "
         "universidade universidad company empresa employer empregador org organization organizacao institution "
@@ -188,7 +196,7 @@ TAGS: Mapping[str, frozenset[str]] = {
         "supplier fornecedor proveedor hotel restaurant street_type feature metric server database movie game "
         "song book film album artist team_name league"
     ),
-    "attribute": _words(
+    "attribute": words(
         "type tipo tp status situacao estatus date dt fecha fec time hora hour day dia mes month year ano anio yr "
         "count contagem conteo qtd qt qtde quantidade quantity cantidad total tot age idade edad sexo sex gender "
         "genero race raca raza cor color flag fl ind indicator has is tem tiene possui posee score escore balance "
@@ -204,15 +212,15 @@ TAGS: Mapping[str, frozenset[str]] = {
         "created_at insee basica causa tempo tiempo faixa range band index bmi imc mortality expression "
         "urban rural proximity position opened closed expiry expires expiration validade vencimento issued size_m2"
     ),
-    "weak attribute": _words("group grupo class classe state index level position present at in st"),
-    "birth": _words("birth nasc nascimento nacimiento dob birthday birthdate dtnasc death obito"),
-    "date": _words("data"),
+    "weak attribute": words("group grupo class classe state index level position present at in st"),
+    "birth": words("birth nasc nascimento nacimiento dob birthday birthdate dtnasc death obito"),
+    "date": words("data"),
 }
-JOINTS = _words(
+JOINTS = words(
     "de do da dos das del la el los las of the e and y para por for com with s a o to from by main principal line "
-    "nova new old um uno one dois two ds tx txt cc dl primary secondary atual current origem eletronica digital"
+    "nova new old um uno one dois two ds tx txt cc dl primary secondary atual current origem eletronica digital credit credito debit debito"
 )
-PLURALS_THAT_COUNT = _words(
+PLURALS_THAT_COUNT = words(
     "patients pacientes persons people pessoas personas subjects participants participantes members membros "
     "clients clientes customers users usuarios students alunos alumnos employees funcionarios households familias "
     "filhos hijos children doctors medicos nurses visits visitas admissions internacoes sessions sessoes records "

@@ -231,9 +231,11 @@ def _digits(values: Values) -> Found | None:
     common = size.mode()[0]
     rounded = share(digits, r"00$")
     dated = share(digits, r"^(?:19|20)\d{2}(?:0[1-9]|1[0-2])(?:[0-2]\d|3[01])")
-    if one_size and 9 <= common <= 20 and rounded < 0.2 and dated < 0.5 and values.distinct.len() >= 20:
+    count = values.distinct.len()
+    many = count >= 20 or (count >= 5 and count >= 0.8 * values.rows)
+    if one_size and 9 <= common <= 20 and rounded < 0.2 and dated < 0.5 and many:
         why = "values are digits of one length, as documents, cards and telephones have"
-        return Found("document", why, sure=False, person=True)
+        return Found("document", why, sure=False, person=common >= 11)
     return None
 
 
@@ -254,11 +256,14 @@ def _person_names(values: Values) -> Found | None:
     if given + family + one >= 0.7 and (given + family + one) * count >= 5:
         return Found("name", listed, both >= 0.3 and not values.codes, both >= 0.3)
     if both >= 0.05 and both * count >= 3:
-        return Found("name", "some values are names of people", False, True)
+        return Found("name", "some values are names of people", False)
     word = r"\p{Lu}[\p{L}'’.-]*"
     full = share(values.distinct, rf"^{word}(?:\s+(?:{word}|{PARTICLES}))*\s+{word}$")
     if full >= LEAST_SHARE and count >= 20 and not values.codes:
-        return Found("name", "most values are two or more capitalised words", False, True)
+        return Found("name", "most values are two or more capitalised words", False)
+    lowered = share(values.distinct, rf"^\p{{L}}{{2,}}(?:\s+(?:\p{{L}}{{2,}}|{PARTICLES})){{1,3}}$")
+    if lowered >= 0.9 and count >= 40 and not values.codes:
+        return Found("name", "most values are two or more words, as names are", False)
     return None
 
 
@@ -268,7 +273,7 @@ def _trace_of_names(values: Values) -> Found | None:
         return None
     both = name_shares(lettered)[0]
     if both >= 0.5 and both * lettered.len() >= 3 and lettered.len() >= LEAST_TRACE * values.distinct.len():
-        return Found("name", "some values are names of people", False, True)
+        return Found("name", "some values are names of people", False)
     return None
 
 
@@ -314,7 +319,8 @@ def _codes(values: Values) -> Found | None:
     if not mixed or not isinstance(shortest, int) or lengths > 2:
         return None
     if (shortest >= 6 and values.distinct.len() >= 20) or (shortest >= 12 and values.distinct.len() >= 5):
-        return Found("record", "values are codes of one length, as records and pseudonyms have", False, True)
+        why = "values are codes of one length, as records and pseudonyms have"
+        return Found("record", why, False, shortest >= 12)  # shorter ones may be codes of drugs and tests
     return None
 
 
