@@ -11,7 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from velado.anonymize.side_doors import find, find_side_doors, promise_with_side_doors, refuse_copies
+from velado.anonymize.side_doors import (
+    SideDoor,
+    find,
+    find_side_doors,
+    promise_with_side_doors,
+    refuse_copies,
+    together,
+)
 from velado.data.io import read_schema, read_table
 from velado.data.samples import hospital_csv, hospital_schema
 from velado.data.schema import Column, Schema
@@ -261,3 +268,35 @@ def test_adult_has_one_copy_and_two_columns_that_often_give_one_away(data_folder
         ("relationship", "sex"): "near-functional",
         ("relationship", "marital_status"): "near-functional",
     }
+
+
+def test_pairs_that_were_not_looked_at_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(together, "MOST_ORDERS", 2)
+    cells = {"q": [str(i * i % 7) for i in range(200)]}
+    cells |= {f"c{n}": [str((i * 31 + n) ** 2 % (n + 3)) for i in range(200)] for n in range(4)}
+    unseen = [door for door in find_side_doors(table_of(cells)) if door.kind == "unseen"]
+    # Four columns and one quasi-identifier: twenty orders of two of them, less those of two that are one.
+    assert len(unseen) == 1 and unseen[0].rows_revealed >= 10
+    assert "not looked at" in unseen[0].sentence() and unseen[0].columns == ()
+
+
+def test_a_pair_keeps_its_columns_under_the_name_of_its_table() -> None:
+    pair = SideDoor("a + b", "q", "near-copy", 1.0, 0.0, 0, False, ("a", "b"))
+    moved = pair.within("visits")
+    assert moved.columns == ("visits.a", "visits.b") and moved.reveals == "visits.q"
+    assert moved.column == "visits.a + visits.b"
+    with pytest.raises(
+        SideDoorOpen, match=r"'visits\.a' and 'visits\.b' repeat quasi-identifier 'visits\.q'"
+    ):
+        refuse_copies([moved])
+
+
+def test_a_near_copy_in_a_sensitive_column_is_named_only() -> None:
+    ages = [10 + i * 37 % 90 for i in range(360)]
+    near = [str(age + (i + i // 90) % 3 - 1) for i, age in enumerate(ages)]
+    cells = {"q": [str(age) for age in ages], "c": near}
+    with pytest.raises(SideDoorOpen, match="'c'"):
+        refuse_copies(find_side_doors(table_of(cells)))
+    found = find_side_doors(table_of(cells, c=Column("c", "sensitive", "numeric")))
+    assert [door.kind for door in found] == ["narrows"]
+    refuse_copies(found)

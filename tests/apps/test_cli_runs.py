@@ -120,6 +120,25 @@ def test_verify_names_a_copy_of_a_quasi_identifier(
     ]
 
 
+@pytest.mark.parametrize(
+    ("lang", "words"), [("en", "for who also reads 'born'"), ("pt", "para quem também lê 'born'")]
+)
+def test_verify_says_first_what_is_left_behind_a_side_door(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], lang: str, words: str
+) -> None:
+    schema = tmp_path / "s.toml"
+    schema.write_text(
+        '[columns.age]\nrole = "quasi"\nkind = "numeric"\n[columns.born]\nrole = "other"\n', "utf-8"
+    )
+    file = tmp_path / "t.csv"
+    ages = [20 + n * 37 % 60 for n in range(120)]
+    rows = "".join(f"[{a // 20 * 20}..{a // 20 * 20 + 19}],{2026 - a}\n" for a in ages)
+    file.write_text("age,born\n" + rows, "utf-8")
+    assert run(["verify", str(file), "-s", str(schema), "-k", "5", "--lang", lang]) == 4
+    printed = capsys.readouterr().out
+    assert words in printed.splitlines()[0] and "40; 2" in printed.splitlines()[0]
+
+
 def test_measure_prints_labelled_numbers(release: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = ["measure", str(hospital_csv()), str(release), "--schema", str(hospital_schema()), "-k", "5"]
     assert run([*command, "--json"]) == 0

@@ -170,7 +170,7 @@ def test_two_columns_that_give_the_age_back_together_are_refused(what: str) -> N
     table = table_of({"x": first, "y": second, "z": np.round(OTHER, 2)})
     doors = [door for door in named(table) if door.together]
     assert {door.columns for door in doors if door.reveals == "age"} == {("x", "y")}
-    with pytest.raises(SideDoorOpen, match="'x' and 'y'|'x'|'y'"):
+    with pytest.raises(SideDoorOpen, match=r"'x'|'y'"):
         refuse(table)
     assert smallest_with_doors(published(table), ["age", "town"], doors) == 1
     refuse(table_of({"y": RNG.permutation(np.asarray(second))}))
@@ -219,7 +219,7 @@ def test_a_determining_column_is_refused_only_where_it_leaves_a_small_group() ->
     frame = pl.DataFrame({"age": ["*"] * ROWS, "town": ["*"] * ROWS, "district": fine})
     refuse_doors([door], frame, ["age", "town"], least=K)
     people = np.arange(ROWS, dtype=np.int32) % 3
-    with pytest.raises(SideDoorOpen, match="'district'.*the smallest group has [0-4], not 5"):
+    with pytest.raises(SideDoorOpen, match=r"'district'.*the smallest group has [0-4], not 5"):
         refuse_doors([door], published(table), ["age", "town"], least=K)
     with pytest.raises(SideDoorOpen, match="not 5"):
         refuse_doors([door], frame, ["age", "town"], least=K, people=people)

@@ -48,8 +48,7 @@ _PROBE = 200
 
 def tidy(series: pl.Series) -> pl.Series:
     """Texts in their compatible form (NFKC), in lower case, without outer or unseen spaces and with single inner ones."""
-    odd = series.str.contains(r"[^\x00-\x7F]")
-    if bool(odd.any()):
+    if series.str.len_bytes().sum() != series.str.len_chars().sum():
         series = series.str.normalize("NFKC").str.replace_all(_UNSEEN, "")
     plain = series.str.strip_chars().str.to_lowercase()
     doubled = plain.str.contains(r"\s\s|[^\S ]")

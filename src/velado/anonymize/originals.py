@@ -68,7 +68,12 @@ def _readings_as(table: Table, name: str, quasi: Column) -> Sequence[pl.Series]:
         numbers = tidy(texts).str.replace(",", ".", literal=True).cast(pl.Float64, strict=False)
         numbers = numbers.set(~numbers.is_finite().fill_null(False), None)
         return [numbers] if nearly_all_read(texts, numbers) else []
-    return [texts.str.strip_chars(), *_spelt_as(texts, table.text(quasi.name), quasi)]
+    found: list[pl.Series] = []
+    for read in (texts.str.strip_chars(), *_spelt_as(texts, table.text(quasi.name), quasi)):
+        # Numbers and codes are spelt one way only, and need to be judged once.
+        if not any(read.equals(known) for known in found):
+            found.append(read)
+    return found
 
 
 def _spelt_as(texts: pl.Series, published: pl.Series, quasi: Column) -> Sequence[pl.Series]:

@@ -21,7 +21,7 @@ from scipy.optimize import isotonic_regression
 
 from velado.anonymize.copies import GAIN, SHARE
 from velado.anonymize.side_doors.door import SideDoor, paired
-from velado.anonymize.side_doors.narrowing import PROBE, Floats, Rows, Scale, judged_rows, scale
+from velado.anonymize.side_doors.narrowing import PROBE, Floats, Scale, judged, scale
 from velado.anonymize.side_doors.together import LEAST_ROWS, MOST_JUDGED, promising_sums
 from velado.data.number_text import with_point
 from velado.data.schema import Column
@@ -39,12 +39,12 @@ _INTERVAL = re.compile(r"\[\s*([^\s\]]+?)\s*\.\.\s*([^\s\]]+?)\s*[\])]")
 _PERIODS = ((r"(\d{4})-(\d{2})", 1), (r"(\d{4})", 12), (r"(\d{3})0s", 120))
 
 
-def stated(table: Table, column: Column, rows: Rows) -> tuple[Floats, Floats] | None:
+def stated(table: Table, column: Column) -> tuple[Floats, Floats] | None:
     """The least and greatest number (or day) each row's published text allows, NaN where it says nothing.
 
     None where fewer than half of the texts can be read so: a column of categories has no order to be in step with.
     """
-    texts = table.text(column.name).gather(rows)
+    texts = table.text(column.name)
     distinct = texts.drop_nulls().unique().sort()
     ends = np.array([_ends(text, column, table.schema.decimal) for text in distinct], dtype=np.float64)
     known = {} if not len(distinct) else dict(zip(distinct.to_list(), ends, strict=True))
@@ -94,17 +94,17 @@ def find_compatible(table: Table, known: Collection[tuple[str, str]]) -> list[Si
 
     Pairs (column, quasi-identifier) that are *known* already are not looked at. Judged on at most 20,000 rows.
     """
-    rows = judged_rows(table)
-    few = rows if rows.size <= PROBE else rows[(np.arange(PROBE) * rows.size) // PROBE]
+    some = judged(table)
+    few = judged(some, PROBE)
     others = [c for c in table.schema.columns.values() if c.published and c.role == "other"]
-    near = {c.name: read for c in others if (read := scale(table, c, few)).ordered}
+    near = {c.name: read for c in others if (read := scale(few, c)).ordered}
     full: dict[str, Scale] = {}
     found: list[SideDoor] = []
     for quasi in table.schema.quasi:
-        ends = stated(table, quasi, few)
+        ends = stated(few, quasi)
         if ends is None or not near:
             continue
-        all_ends = stated(table, quasi, rows)
+        all_ends = stated(some, quasi)
         assert all_ends is not None
         middle = (ends[0] + ends[1]) / 2
         telling = {name for name, reveals in known if reveals == quasi.name}
@@ -120,14 +120,14 @@ def find_compatible(table: Table, known: Collection[tuple[str, str]]) -> list[Si
             if inside(names) is None:
                 return False
             for name in names:
-                full.setdefault(name, scale(table, table.schema.columns[name], rows))
+                full.setdefault(name, scale(some, table.schema.columns[name]))
             result = _in_step([full[name].values for name in names], *all_ends)
             if result is None:
                 return False
             share, chance, count = result
             signed = any(table.schema.columns[name].side_door == "accept" for name in names)
             together = names if len(names) > 1 else ()
-            revealed = round(count * table.rows / rows.size)
+            revealed = round(count * table.rows / some.rows)
             found.append(
                 SideDoor(paired(names), quasi.name, "order", share, chance, revealed, signed, together)
             )
@@ -213,7 +213,7 @@ def _fitted(x: Floats, low: Floats, high: Floats, weight: Floats, rising: bool) 
     values, at = np.unique(x, return_inverse=True)
     at = at.reshape(-1)
     counts = np.bincount(at).astype(np.float64)
-    mass = np.bincount(at, weights=weight)
+    mass = np.bincount(at, weights=weight).astype(np.float64)
     rule = _monotone(np.bincount(at, weights=weight * (low + high) / 2) / mass, mass, rising)
     for _ in range(TURNS):
         moved = np.clip(rule[at], low, high)

@@ -20,7 +20,7 @@ from velado.anonymize.side_doors.narrowing import (
     NEAR_COPY,
     Scale,
     as_guess,
-    judged_rows,
+    judged,
     narrowed,
     scale,
 )
@@ -61,8 +61,8 @@ def find_side_doors(table: Table, *, published: bool = False) -> tuple[SideDoor,
     sample = evenly_spaced(table.rows, SAMPLE_ROWS)
     views = {name: _View(table, name, sample) for name in quasi}
     coded = {name: text_codes(view.readings[0]) for name, view in views.items()}
-    judged = judged_rows(table)
-    scales = {c.name: scale(table, c, judged) for c in (*table.schema.quasi, *others)}
+    some = judged(table)
+    scales = {c.name: scale(some, c) for c in (*table.schema.quasi, *others)}
     alone_tells: dict[tuple[str, str], float] = {}
     found: list[SideDoor] = []
     for column in others:

@@ -40,7 +40,7 @@ def find_row_order(table: Table) -> list[SideDoor]:
 
 
 def _trend(table: Table, name: str) -> bool:
-    ends = stated(table, table.schema.columns[name], np.arange(table.rows, dtype=np.int64))
+    ends = stated(table, table.schema.columns[name])
     if ends is None:
         return False
     middle = (ends[0] + ends[1]) / 2

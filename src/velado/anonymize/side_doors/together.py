@@ -87,7 +87,7 @@ def find_together(
         open_ = [p for p in candidates if not ({(p.first, p.quasi), (p.second, p.quasi)} & set(settled))]
         unseen += max(0, len(open_) - MOST_JUDGED)
         for pair in open_[:MOST_JUDGED]:
-            key = (*sorted((pair.first, pair.second)), pair.quasi)
+            key = (min(pair.first, pair.second), max(pair.first, pair.second), pair.quasi)
             if key in found:
                 continue
             share = judge(scales[pair.first], scales[pair.second], scales[pair.quasi])
@@ -224,8 +224,8 @@ def _joint(
             share = target.settled(order, same)
             lesser = max(_probe_alone(alone, x, name), _probe_alone(alone, y, name))
             if share >= LEAST_JOINT and 1.0 - share <= LEFT * (1.0 - lesser):
-                pair = (*sorted((x, y)), name)
-                best[pair] = max(best.get(pair, 0.0), share)  # type: ignore[index, arg-type]
+                pair = (min(x, y), max(x, y), name)
+                best[pair] = max(best.get(pair, 0.0), share)
     pairs = [Pair(*key, share) for key, share in best.items()]
     return sorted(pairs, key=lambda pair: -pair.promising), unseen
 
