@@ -34,7 +34,7 @@ class Source:
     missing: tuple[str, ...]
     missing_numbers: tuple[float, ...]
     unit: Unit
-    normal: Normal = Normal(False)
+    spelling: Normal = Normal(False)
     collation: str = ""
 
     def kept(self, used: Iterable[str], first: int) -> tuple[str, list[Any]]:
@@ -93,7 +93,7 @@ class Source:
 
     def _no_unit(self) -> list[str]:
         # The normal forms of the texts that mean "no value".
-        return sorted({*self.normal.python([*self.missing, ""])})
+        return sorted({*self.spelling.python([*self.missing, ""])})
 
     def _unit(self, missing: str, none: str) -> str:
         assert self.unit.column is not None
@@ -107,7 +107,7 @@ class Source:
             name = f"{name}::date"
         gone = f'{name}::text COLLATE "C" = ANY({missing})'
         if self.spelled:
-            tidy, normal = self.normal.tidy(name), self.normal.sql(name)
+            tidy, normal = self.spelling.tidy(name), self.spelling.sql(name)
             # The column's own collation stays: texts it calls equal are one group.
             own = f" COLLATE {self.collation}" if self.collation else ""
             gone += f" OR {tidy} = ANY({missing})"
