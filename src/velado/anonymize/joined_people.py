@@ -270,13 +270,9 @@ def _side_by_side(name: str, table: Table, other_name: str, other: Table) -> Tab
     if not telling or not told:
         return None
     mine, theirs = person_texts([table, other])
-    left = pl.DataFrame(
-        [mine.alias("\0")]
-        + [table.text(c.name).alias(f"{name}.{c.name}") for c in telling]
-    )
+    left = pl.DataFrame([mine.alias("\0")] + [table.text(c.name).alias(f"{name}.{c.name}") for c in telling])
     right = pl.DataFrame(
-        [theirs.alias("\0")]
-        + [other.text(c.name).alias(f"{other_name}.{c.name}") for c in told]
+        [theirs.alias("\0")] + [other.text(c.name).alias(f"{other_name}.{c.name}") for c in told]
     ).unique(subset="\0", keep="first", maintain_order=True)
     frame = left.join(right, on="\0", how="inner", maintain_order="left").drop("\0")
     if frame.height == 0:

@@ -38,7 +38,9 @@ def units_of(connection: Any, place: Place, type_: str, schema: Schema) -> str:
         f"SELECT read.rowid AS r, u, coalesce(tidy, u) AS tidy, coalesce(normal, {plain}) AS normal"
         f" FROM (SELECT rowid, u::VARCHAR AS u FROM read) AS read LEFT JOIN {SPELLED} ON u = raw"
     )
-    gone = f"u IN ({missing}) OR tidy IN ({missing}) OR normal IN ({none})" if missing else f"normal IN ({none})"
+    gone = (
+        f"u IN ({missing}) OR tidy IN ({missing}) OR normal IN ({none})" if missing else f"normal IN ({none})"
+    )
     value = _value("tidy", place, missing, schema)
     read = f"CASE WHEN {gone} THEN NULL ELSE {value} END"
     left = f"CASE WHEN {gone} OR {_reads('tidy', place, schema)} THEN NULL ELSE normal END"

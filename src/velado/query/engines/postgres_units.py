@@ -27,7 +27,9 @@ _UNSEEN = (
 _BLANK = r"[\u0001-\u0020\u007F-\u00A0\u1680\u2000-\u200A\u2028\u2029\u202F\u205F\u2800\u3000]+"
 _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)$"
 _COMMA = r"^[+-]?([0-9]+,?[0-9]*|,[0-9]+)$"
-_LONGEST = 1000  # digits that are read as one number; nobody has a longer one, and the server could not cast all
+_LONGEST = (
+    1000  # digits that are read as one number; nobody has a longer one, and the server could not cast all
+)
 _CAPABLE = "SELECT current_setting('server_version_num')::int8 >= 130000 AND pg_catalog.getdatabaseencoding() = 'UTF8'"
 
 Ask = Callable[[str, Sequence[Any]], Iterable[Sequence[Any]]]
@@ -54,7 +56,9 @@ class Normal:
             return f"btrim({text}, '{BLANKS}')"
         for _ in range(2):
             text = f"normalize(regexp_replace({text}, '{_UNSEEN}', '', 'g'), NFKC)"
-        return f"btrim(regexp_replace(regexp_replace({text}, '{_UNSEEN}', '', 'g'), '{_BLANK}', ' ', 'g'), ' ')"
+        return (
+            f"btrim(regexp_replace(regexp_replace({text}, '{_UNSEEN}', '', 'g'), '{_BLANK}', ' ', 'g'), ' ')"
+        )
 
     def sql(self, name: str) -> str:
         """An expression: the normal form of the text of column *name*."""
@@ -81,7 +85,9 @@ def is_capable(ask: Ask) -> bool:
     return bool(next(iter(ask(_CAPABLE, [])))[0])
 
 
-def refuse_split_units(ask: Ask, spelling: Normal, statement: str, parameters: list[Any], column: str) -> None:
+def refuse_split_units(
+    ask: Ask, spelling: Normal, statement: str, parameters: list[Any], column: str
+) -> None:
     """Nothing, or EngineError where units the server tells apart are one by velado's own normal form.
 
     *statement* has the column `unit`, the server's normal form of each row's unit. Only texts the server may have got
