@@ -21,8 +21,8 @@ import polars as pl
 from velado.anonymize.guarantees.base import Guarantee
 from velado.anonymize.methods.base import Method
 from velado.anonymize.methods.parameters import check_parameters
-from velado.data.normal import value_codes
 from velado.data.io import read_table
+from velado.data.normal import value_codes
 from velado.data.schema import Schema
 from velado.data.table import Table
 from velado.errors import ParameterError, TableError

@@ -14,9 +14,9 @@ import numpy.typing as npt
 import polars as pl
 
 from velado.data.encode import encode
-from velado.data.normal import value_codes
 from velado.data.folders import csv_bytes
 from velado.data.io import read_schema, read_table, read_toml
+from velado.data.normal import value_codes
 from velado.data.partition import Partition
 from velado.data.schema import Schema
 from velado.data.table import Table
