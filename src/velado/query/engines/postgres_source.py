@@ -34,8 +34,8 @@ class Source:
     missing: tuple[str, ...]
     missing_numbers: tuple[float, ...]
     unit: Unit
-    spelling: Normal = Normal(False)
-    collation: str = ""
+    spelling: Normal
+    collation: str
 
     def kept(self, used: Iterable[str], first: int) -> tuple[str, list[Any]]:
         """`WITH kept AS (...) ` with the columns *used*, its parameters numbered from *first*.
@@ -97,8 +97,7 @@ class Source:
 
     def _unit(self, missing: str, none: str) -> str:
         assert self.unit.column is not None
-        place, kind = self.layout.places[self.unit.column], self.types[self.unit.column]
-        name = quoted(self.unit.column)
+        place, name = self.layout.places[self.unit.column], quoted(self.unit.column)
         if place.sort == "number":
             cell = self._cell(place, missing)
             none = ", ".join(f"'{value!r}'::float8" for value in self.missing_numbers)
