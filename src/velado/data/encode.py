@@ -241,12 +241,12 @@ def _placed(table: Table, column: Column, found: Spellings) -> tuple[Taxonomy, n
     return tree, leaves if by_hand else leaves[found.codes - 1]
 
 
-def spelling_notes(table: Table) -> tuple[str, ...]:
-    """One sentence for each column some values of which differ from others only in how they are written.
+def merged_spellings(table: Table) -> dict[str, int]:
+    """How many texts of each column are another spelling of a value: of people, sensitive values and categories.
 
-    People, sensitive values and categories are counted by their normal form. Counts, never a cell.
+    Columns without any are left out.
     """
-    notes = []
+    out = {}
     for column in table.schema.columns.values():
         category = column.role == "quasi" and column.publish and _is_category(column)
         if not (column.person or column.role == "sensitive" or category):
@@ -257,11 +257,20 @@ def spelling_notes(table: Table) -> tuple[str, ...]:
             codes = _placed(table, column, found)[1]
             merged = len(found.texts) - int(np.unique(codes).size)
         if merged:
-            notes.append(
-                f"'{column.name}': {merged} value(s) differ from another only in case, blanks or how a number "
-                "is written; they are counted as one."
-            )
-    return tuple(notes)
+            out[column.name] = merged
+    return out
+
+
+def spelling_notes(table: Table) -> tuple[str, ...]:
+    """One sentence for each column some values of which differ from others only in how they are written.
+
+    People, sensitive values and categories are counted by their normal form. Counts, never a cell.
+    """
+    return tuple(
+        f"'{name}': {merged} value(s) differ from another only in case, blanks or how a number is written; "
+        "they are counted as one."
+        for name, merged in merged_spellings(table).items()
+    )
 
 
 def _is_category(column: Column) -> bool:
@@ -342,6 +351,7 @@ __all__ = [
     "EncodedTable",
     "encode",
     "encode_column",
+    "merged_spellings",
     "sensitive_values",
     "spelling_notes",
     "text_codes",

@@ -17,9 +17,10 @@ sees. All of it is computed on distinct texts: O(distinct) beside the one pass t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +34,7 @@ UNSEEN = r"[\p{Cf}\p{Default_Ignorable_Code_Point}]"
 """What nobody sees (a regular expression of Polars)."""
 _BLANKS = r"[\s\p{Z}\p{Cc}\x{2800}]+"
 _PLAIN = r"[^!-~]"
+_WIDE = r"[^\x00-\x7F]"
 _NUMBER = r"^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)$"
 _COMMA = r"^[+-]?(?:[0-9]+,?[0-9]*|,[0-9]+)$"
 _EXPONENT = r"^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)[eE][+-]?[0-9]{1,3}$"
@@ -40,16 +42,7 @@ _EXPONENT = r"^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)[eE][+-]?[0-9]{1,3}$"
 
 def tidy_texts(texts: pl.Series) -> pl.Series:
     """Steps 1 to 3: NFKC without unseen characters, outer blanks gone, inner ones single."""
-    odd = texts.str.contains(_PLAIN).fill_null(False)
-    if not odd.any():
-        return texts
-    tidied = texts.filter(odd)
-    # Leaving a character out may bring a letter and its accent together, and NFKC may turn one into an unseen one.
-    for _ in range(2):
-        tidied = tidied.str.replace_all(UNSEEN, "").str.normalize("NFKC")
-    tidied = tidied.str.replace_all(UNSEEN, "").str.replace_all(_BLANKS, " ").str.strip_chars(" ")
-    tidied = tidied.str.replace(r"^\x{2212}", "-")  # the minus of typesetters
-    return texts.clone().scatter(odd.arg_true(), tidied)
+    return _replaced(texts, _PLAIN, _tidy(pl.col("t")))
 
 
 def normal_texts(
@@ -61,39 +54,42 @@ def normal_texts(
         # First to small letters, because a capital sharp s has no capital of its own; then NFKC again, for letters
         # whose capital is another sign with an accent.
         out = out.str.to_lowercase().str.to_uppercase()
-        wide = out.str.contains(r"[^\x00-\x7F]").fill_null(False)
-        if wide.any():
-            out = out.clone().scatter(wide.arg_true(), out.filter(wide).str.normalize("NFKC"))
-    return _numbers_as_numbers(out, decimal, exponents)
-
-
-def _numbers_as_numbers(texts: pl.Series, decimal: str, exponents: bool) -> pl.Series:
+        out = _replaced(out, _WIDE, pl.col("t").str.normalize("NFKC"))
     if decimal == ",":
-        texts = _replaced(texts, THOUSANDS, lambda part: part.str.replace_all(".", "", literal=True))
-        texts = _replaced(texts, _COMMA, lambda part: part.str.replace(",", ".", literal=True))
+        out = _replaced(out, THOUSANDS, pl.col("t").str.replace_all(".", "", literal=True))
+        out = _replaced(out, _COMMA, pl.col("t").str.replace(",", ".", literal=True))
     if exponents:
-        texts = _replaced(texts, _EXPONENT, _written_out)
-    return _replaced(texts, _NUMBER, _shortest)
+        out = _replaced(out, _EXPONENT, pl.col("t").map_batches(_written_out, return_dtype=pl.String))
+    return _replaced(out, _NUMBER, _shortest(pl.col("t")))
 
 
-def _replaced(texts: pl.Series, pattern: str, change: Callable[[pl.Series], pl.Series]) -> pl.Series:
+def _replaced(texts: pl.Series, pattern: str, change: pl.Expr) -> pl.Series:
+    """The texts that match *pattern* changed, as one expression over them alone: most columns have few or none."""
     found = texts.str.contains(pattern).fill_null(False)
     if not found.any():
         return texts
-    return texts.clone().scatter(found.arg_true(), change(texts.filter(found)))
+    changed = texts.filter(found).alias("t").to_frame().select(change).to_series()
+    return texts.clone().scatter(found.arg_true(), changed)  # scatter works in place
+
+
+def _tidy(text: pl.Expr) -> pl.Expr:
+    # Leaving a character out may bring a letter and its accent together, and NFKC may turn one into an unseen one.
+    for _ in range(2):
+        text = text.str.replace_all(UNSEEN, "").str.normalize("NFKC")
+    text = text.str.replace_all(UNSEEN, "").str.replace_all(_BLANKS, " ").str.strip_chars(" ")
+    return text.str.replace(r"^\x{2212}", "-")  # the minus of typesetters
 
 
 def _written_out(numbers: pl.Series) -> pl.Series:
     return pl.Series([format(Decimal(text), "f") for text in numbers.to_list()], dtype=pl.String)
 
 
-def _shortest(numbers: pl.Series) -> pl.Series:
-    negative = numbers.str.starts_with("-")
-    body = numbers.str.strip_chars_start("+-").str.strip_chars_start("0")
+def _shortest(number: pl.Expr) -> pl.Expr:
+    body = number.str.strip_chars_start("+-").str.strip_chars_start("0")
     pointed = body.str.contains(".", literal=True)
-    body = body.str.strip_chars_end("0").str.strip_chars_end(".").zip_with(pointed, body)
-    body = ("0" + body).zip_with(body.str.starts_with(".") | (body == ""), body)
-    return ("-" + body).zip_with(negative & (body != "0"), body)
+    body = pl.when(pointed).then(body.str.strip_chars_end("0").str.strip_chars_end(".")).otherwise(body)
+    body = pl.when(body.str.starts_with(".") | (body == "")).then("0" + body).otherwise(body)
+    return pl.when(number.str.starts_with("-") & (body != "0")).then("-" + body).otherwise(body)
 
 
 @dataclass(frozen=True, repr=False)
@@ -135,11 +131,26 @@ def case_of(column: Column) -> str:
 
 
 def _normal(table: Table, column: Column, texts: pl.Series, case: str) -> pl.Series:
-    dtype = table.frame.schema.get(column.name, pl.String())
-    # Numbers of a typed column have a point, whatever the decimal mark of the file is.
-    decimal = "." if dtype.is_numeric() else table.schema.decimal
-    exponents = column.kind == "numeric" or dtype.is_float()
+    decimal, exponents = _numbers_in(table, column)
     return normal_texts(texts, case=case, decimal=decimal, exponents=exponents)
+
+
+def _numbers_in(table: Table, column: Column) -> tuple[str, bool]:
+    # Numbers of a typed column have a point, whatever the decimal mark of the file is.
+    dtype = table.frame.schema.get(column.name, pl.String())
+    decimal = "." if dtype.is_numeric() else table.schema.decimal
+    return decimal, column.kind == "numeric" or dtype.is_float()
+
+
+def _no_values(table: Table, column: Column, case: str) -> list[str]:
+    """The normal forms that mean no value: of the texts the schema calls missing, and of nothing at all."""
+    return list(_missing_forms(table.schema.missing_values, case, *_numbers_in(table, column)))
+
+
+@lru_cache(maxsize=256)
+def _missing_forms(missing: tuple[str, ...], case: str, decimal: str, exponents: bool) -> tuple[str, ...]:
+    texts = pl.Series([*missing, ""], dtype=pl.String)
+    return tuple(normal_texts(texts, case=case, decimal=decimal, exponents=exponents).unique().to_list())
 
 
 def spellings(table: Table, column: Column, *, blanks: bool = True) -> Spellings:
@@ -155,8 +166,7 @@ def spellings(table: Table, column: Column, *, blanks: bool = True) -> Spellings
     normal = normal_of(table, column, texts)
     none = pl.repeat(False, len(texts), eager=True)
     if blanks:
-        known = normal_of(table, column, [*table.schema.missing_values, ""])
-        none = normal.is_in(known.unique().to_list())
+        none = normal.is_in(_no_values(table, column, case_of(column)))
     if not none.any() and normal.n_unique() == len(texts):
         return plain
     often = rows.value_counts(name="n").rename({rows.name: "text"})
@@ -196,7 +206,6 @@ def person_texts(tables: Sequence[Table]) -> list[pl.Series]:
         rows = table.text(column.name)
         texts = rows.unique().drop_nulls()
         normal = _normal(table, column, texts, case)
-        known = _normal(table, column, pl.Series([*table.schema.missing_values, ""]), case).unique()
-        normal = normal.set(normal.is_in(known.to_list()), None)
+        normal = normal.set(normal.is_in(_no_values(table, column, case)), None)
         out.append(rows.replace_strict(texts, normal, default=None, return_dtype=pl.String))
     return out

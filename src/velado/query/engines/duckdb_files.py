@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from velado.data.csv_reading import as_utf8, check_header, header_of
 from velado.data.schema import Schema
 from velado.errors import SchemaError, TableError
-from velado.query.engines.duckdb_load import quoted
+from velado.query.engines.duckdb_units import quoted
 
 _HEAD = 1 << 20
 _GLOB = frozenset("*?[]{}")

@@ -51,7 +51,7 @@ def _spell_out(connection: Any, place: Place, schema: Schema) -> None:
     found = connection.sql(
         f"SELECT DISTINCT u FROM (SELECT u::VARCHAR AS u FROM read) WHERE u IS NOT NULL AND NOT {_PLAIN}"
     )
-    raw = pl.Series("raw", pl.from_arrow(found.to_arrow_table()).to_series(), dtype=pl.String)
+    raw = pl.Series("raw", found.to_arrow_table().column(0).to_pylist(), dtype=pl.String)
     spelled = pl.DataFrame([raw, tidy_texts(raw).alias("tidy"), _normal(raw, place, schema).alias("normal")])
     connection.register(SPELLED, spelled.to_arrow())
 

@@ -58,7 +58,11 @@ class PostgresEngine:
         self._source: Source = self._read(lambda ask: find(ask, relation, schema, unit), settings=False)
         if self._source.spelled:
             # Once, for the owner who opens the table: an error that came with an answer would tell of the rows.
-            self._read(self._refuse_split_units)
+            try:
+                self._read(self._refuse_split_units)
+            except BaseException:
+                self.close()
+                raise
         said = f"declared:{version}" if version is not None else self._read(self._content)
         self._version = fingerprint.of_text(f"{self._source.relation}\0{said}", schema, unit)
 
@@ -106,7 +110,7 @@ class PostgresEngine:
             connection.close()
 
     def _refuse_split_units(self, ask: Callable[[str, Sequence[Any]], list[Sequence[Any]]]) -> None:
-        refuse_split_units(ask, self._source.normal, *self._source.units(), str(self._unit.column))
+        refuse_split_units(ask, self._source.spelling, *self._source.units(), str(self._unit.column))
 
     def _content(self, ask: Callable[[str, Sequence[Any]], list[Sequence[Any]]]) -> str:
         sql = _CONTENT.format(row=self._source.row_text(), relation=self._source.relation)

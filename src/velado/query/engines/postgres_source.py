@@ -34,8 +34,8 @@ class Source:
     missing: tuple[str, ...]
     missing_numbers: tuple[float, ...]
     unit: Unit
-    normal: Normal = Normal(False)
-    collation: str = ""
+    spelling: Normal
+    collation: str
 
     def kept(self, used: Iterable[str], first: int) -> tuple[str, list[Any]]:
         """`WITH kept AS (...) ` with the columns *used*, its parameters numbered from *first*.
@@ -93,12 +93,11 @@ class Source:
 
     def _no_unit(self) -> list[str]:
         # The normal forms of the texts that mean "no value".
-        return sorted({*self.normal.python([*self.missing, ""])})
+        return sorted({*self.spelling.python([*self.missing, ""])})
 
     def _unit(self, missing: str, none: str) -> str:
         assert self.unit.column is not None
-        place, kind = self.layout.places[self.unit.column], self.types[self.unit.column]
-        name = quoted(self.unit.column)
+        place, name = self.layout.places[self.unit.column], quoted(self.unit.column)
         if place.sort == "number":
             cell = self._cell(place, missing)
             none = ", ".join(f"'{value!r}'::float8" for value in self.missing_numbers)
@@ -107,7 +106,7 @@ class Source:
             name = f"{name}::date"
         gone = f'{name}::text COLLATE "C" = ANY({missing})'
         if self.spelled:
-            tidy, normal = self.normal.tidy(name), self.normal.sql(name)
+            tidy, normal = self.spelling.tidy(name), self.spelling.sql(name)
             # The column's own collation stays: texts it calls equal are one group.
             own = f" COLLATE {self.collation}" if self.collation else ""
             gone += f" OR {tidy} = ANY({missing})"

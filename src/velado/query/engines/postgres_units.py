@@ -85,16 +85,18 @@ def is_capable(ask: Ask) -> bool:
     return bool(next(iter(ask(_CAPABLE, [])))[0])
 
 
-def refuse_split_units(ask: Ask, normal: Normal, statement: str, parameters: list[Any], column: str) -> None:
+def refuse_split_units(
+    ask: Ask, spelling: Normal, statement: str, parameters: list[Any], column: str
+) -> None:
     """Nothing, or EngineError where units the server tells apart are one by velado's own normal form.
 
     *statement* has the column `unit`, the server's normal form of each row's unit. Only texts the server may have got
     wrong come here: those that are not plain ASCII, or all where it is not capable.
     """
-    odd = "octet_length(unit) <> char_length(unit)" if normal.capable else "unit IS NOT NULL"
+    odd = "octet_length(unit) <> char_length(unit)" if spelling.capable else "unit IS NOT NULL"
     distinct = f"SELECT DISTINCT unit FROM ({statement}) AS units WHERE"
     found = [str(row[0]) for row in ask(f"{distinct} {odd}", parameters)]
-    own = normal.python(found)
+    own = spelling.python(found)
     changed = [after for before, after in zip(found, own, strict=True) if before != after]
     split = len(set(own)) < len(found)
     if changed and not split:
