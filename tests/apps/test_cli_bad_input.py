@@ -126,9 +126,9 @@ def prepare(folder: Path, name: str) -> list[str]:
         before(folder)
     if table is not None:
         content = table if isinstance(table, bytes) else table.encode()
-        (folder / "release/table.csv").write_bytes(content)
+        (folder / "table.csv").write_bytes(content)
     (folder / "schema.toml").write_text(schema, "utf-8")
-    return ["anonymize", str(folder / "release/table.csv"), "--schema", str(folder / "schema.toml"), *flags]
+    return ["anonymize", str(folder / "table.csv"), "--schema", str(folder / "schema.toml"), *flags]
 
 
 def assert_three_sentences(error: str) -> None:

@@ -41,8 +41,11 @@ def rows_of(path: Path) -> list[dict[str, str]]:
 def test_a_release_has_no_identifier_and_passes_its_own_verification(
     release: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    names = {path.name for path in release.iterdir()}
-    assert names == {"table.csv", "report.html", "manifest.json", "recipe.toml"}
+    parts = {part.name: {path.name for path in part.iterdir()} for part in release.iterdir()}
+    assert parts == {
+        "release": {"table.csv", "manifest.json", "about.html"},
+        "private": {"report.html", "recipe.toml", "rows.csv", "owner.key"},
+    }
     published = rows_of(release / "release/table.csv")
     assert len(published) == 2000 and not {"cpf", "nome", "prontuario", "cep"} & set(published[0])
     command = ["verify", str(release / "release/table.csv"), "--schema", str(hospital_schema()), "-k", "5"]
@@ -72,7 +75,7 @@ def test_verify_counts_what_stands_in_the_file_itself(
     fields = lines[1].split(",")
     # One published row is changed to an age that no other row shows.
     changed = [*fields[:1], "109", *fields[2:]]
-    forged = tmp_path / "release/table.csv"
+    forged = tmp_path / "table.csv"
     forged.write_text(lines[0] + ",".join(changed) + "".join(lines[2:]), "utf-8")
     assert lines[0].split(",")[1] == "idade"
     assert run(["verify", str(forged), "--schema", str(hospital_schema()), "--json"]) == 4
@@ -95,7 +98,7 @@ def test_verify_refuses_identifiers_and_columns_kept_back(
 
 
 def test_verify_needs_the_quasi_identifiers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = tmp_path / "release/table.csv"
+    file = tmp_path / "table.csv"
     file.write_text("sexo,idade\nF,[20..30]\nF,[20..30]\n", "utf-8")
     assert run(["verify", str(file), "--schema", str(hospital_schema()), "-k", "2"]) == 3
     assert "lacks the quasi-identifier 'raca_cor'" in capsys.readouterr().err
@@ -171,7 +174,7 @@ def test_the_demo_is_exactly_ten_lines_and_ends_with_both_paths(
         lines = capsys.readouterr().out.splitlines()
         assert len(lines) == 10
         assert word in lines[2]
-        assert lines[8].endswith(str(out)) and lines[9].endswith(str(out / "private/report.html"))
+        assert lines[8].endswith(str(out / "release")) and lines[9].endswith(str(out / "private/report.html"))
     assert f'<html lang="{language}' in (out / "private/report.html").read_text("utf-8")
 
 
@@ -285,12 +288,28 @@ def test_without_a_schema_the_roles_are_printed_and_saved_beside_the_release(
     part: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "out"
-    assert run(["anonymize", str(part), "-m", "mondrian", "-k", "3", "-o", str(out)]) == 0
-    shown = capsys.readouterr().out
-    assert "inferred" in shown and "Review" in shown and str(out / "schema.toml") in shown
-    assert tomllib.loads((out / "schema.toml").read_text("utf-8"))["columns"]["nome"]["role"] == "identifier"
     assert (
-        run(["verify", str(out / "release/table.csv"), "-s", str(out / "schema.toml"), "-k", "3", "-q"]) == 0
+        run(["anonymize", str(part), "-m", "mondrian", "-k", "3", "-o", str(out), "--accept-inferred"]) == 0
+    )
+    shown = capsys.readouterr().out
+    assert "inferred" in shown and "Review" in shown and str(out / "private/schema.toml") in shown
+    assert (
+        tomllib.loads((out / "private/schema.toml").read_text("utf-8"))["columns"]["nome"]["role"]
+        == "identifier"
+    )
+    assert (
+        run(
+            [
+                "verify",
+                str(out / "release/table.csv"),
+                "-s",
+                str(out / "private/schema.toml"),
+                "-k",
+                "3",
+                "-q",
+            ]
+        )
+        == 0
     )
 
 
@@ -302,7 +321,10 @@ def test_the_json_of_a_release_is_its_manifest_and_where_it_stands(
     assert run(["anonymize", *flags, *SAMPLE, "-o", str(out)]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["folder"] == str(out)
-    assert found["files"] == ["manifest.json", "recipe.toml", "report.json", "report.md", "table.csv"]
+    assert found["files"] == {
+        "release": ["about.html", "manifest.json", "table.csv"],
+        "private": ["owner.key", "recipe.toml", "report.json", "report.md", "rows.csv"],
+    }
     assert found["how"]["method"]["cut"] == "relaxed"
     assert [verdict["guarantee"] for verdict in found["promise"]["verdicts"]] == [
         "k-anonymity",

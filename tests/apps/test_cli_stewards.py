@@ -179,14 +179,14 @@ def test_a_joined_release_keeps_its_promise_in_the_files_it_wrote(
     assert run([*command, "-o", "out"]) == 0
     shown = capsys.readouterr()
     assert "needs 5 people" in shown.out and "holds" in shown.out
-    assert sorted(path.name for path in (place / "out").iterdir()) == [
+    assert sorted(path.name for path in (place / "out/release").iterdir()) == [
         "manifest.json",
         "patients.csv",
         "visits.csv",
     ]
     seen: dict[str, set[tuple[str, ...]]] = defaultdict(set)
     for name, quasi in QUASI.items():
-        for row in rows_of(place / "out" / f"{name}.csv"):
+        for row in rows_of(place / "out/release" / f"{name}.csv"):
             assert not {"cpf", "nome"} & set(row)
             seen[row["pseudonym"]].add((name, *(row[column] for column in quasi)))
     people = len({row["cpf"] for row in rows_of(place / "patients.csv")})
@@ -205,7 +205,7 @@ def test_the_manifest_holds_no_cell_and_the_digests_of_the_files(place: Path) ->
     text = (place / "out" / "release/manifest.json").read_text("utf-8")
     manifest = json.loads(text)
     for name, entry in manifest["tables"].items():
-        data = (place / "out" / f"{name}.csv").read_bytes()
+        data = (place / "out/release" / f"{name}.csv").read_bytes()
         assert entry["output"]["sha256"] == hashlib.sha256(data).hexdigest()
     cells = {
         cell
@@ -237,7 +237,7 @@ def test_a_joined_release_with_the_methods_own_flags_and_json(
     told = json.loads(capsys.readouterr().out)
     assert told["how"]["method"]["cut"] == "relaxed" and told["how"]["key_fingerprint"] is None
     assert [entry["name"] for entry in told["how"]["guarantees"]] == ["k-anonymity", "l-diversity"]
-    assert "pseudonym" not in rows_of(place / "out" / "visits.csv")[0]
+    assert "pseudonym" not in rows_of(place / "out/release" / "visits.csv")[0]
     assert run([*command, "-o", "out"]) == 5
 
 

@@ -161,7 +161,7 @@ def test_a_recipe_without_its_taxonomies_reads_the_files_it_names(example, tmp_p
     path.write_text(text[: text.index("\n[taxonomies")] + text[text.index("\n[schema") :], "utf-8")
     with pytest.raises(TaxonomyError):
         apply_recipe(path, example.table, tmp_path / "b")
-    shutil.copy(example.folder / "trees" / "city.csv", done.folder / "city.csv")
+    shutil.copy(example.folder / "trees" / "city.csv", done.private / "city.csv")
     again = apply_recipe(path, example.table, tmp_path / "b")
     assert contents(again.folder)["table.csv"] == contents(done.folder)["table.csv"]
 
@@ -281,7 +281,7 @@ def test_further_files_are_put_beside_but_never_over_the_release(example, tmp_pa
         example.table, example.schema, Mondrian(k=4), out=tmp_path / "a", beside={"schema.toml": b"# roles\n"}
     )
     assert contents(done.folder)["schema.toml"] == b"# roles\n"
-    for name in ("manifest.json", "../escaped.txt"):
+    for name in ("recipe.toml", "../escaped.txt"):
         with pytest.raises(ParameterError):
             publish(example.table, example.schema, Mondrian(k=4), out=tmp_path / "b", beside={name: b""})
     assert not (tmp_path / "b").exists()

@@ -16,7 +16,7 @@ def released(example, method, guarantees=(), **settings):
 
 
 def test_half_and_double_k_and_two_suppression_limits_are_tried(example) -> None:
-    release, table = released(example, Mondrian(k=4))
+    release, _ = released(example, Mondrian(k=4))
     runs = what_ifs(release, ()).runs
     assert [(r.k, r.suppression) for r in runs] == [(2, 0.0), (8, 0.0), (4, 0.01), (4, 0.05)]
     for run in runs[:2]:
@@ -26,19 +26,19 @@ def test_half_and_double_k_and_two_suppression_limits_are_tried(example) -> None
 
 
 def test_suppression_is_not_varied_where_some_is_allowed_already(example) -> None:
-    release, table = released(example, Mondrian(k=4), suppression=0.1)
+    release, _ = released(example, Mondrian(k=4), suppression=0.1)
     assert {(r.k, r.suppression) for r in what_ifs(release, ()).runs} == {(2, 0.1), (8, 0.1)}
 
 
 def test_a_k_that_is_too_small_or_too_large_is_not_tried(example) -> None:
-    small, table = released(example, Mondrian(k=2))
+    small, _ = released(example, Mondrian(k=2))
     assert [r.k for r in what_ifs(small, ()).runs if r.changed == "k"] == [4]
-    large, table = released(example, Mondrian(k=30))
+    large, _ = released(example, Mondrian(k=30))
     assert [r.k for r in what_ifs(large, ()).runs if r.changed == "k"] == [15]
 
 
 def test_a_rerun_that_fails_is_a_sentence(example) -> None:
-    release, table = released(example, Mondrian(k=4))
+    release, _ = released(example, Mondrian(k=4))
     impossible = (LDiversity(9),)
     runs = what_ifs(release, impossible).runs
     assert runs
@@ -47,9 +47,9 @@ def test_a_rerun_that_fails_is_a_sentence(example) -> None:
 
 
 def test_a_method_without_k_and_a_large_table_are_said_so(example, monkeypatch) -> None:
-    release, table = released(example, DAS())
+    release, _ = released(example, DAS())
     assert what_ifs(release, ()) == what_if.WhatIfs((), "no-k")
-    release, table = released(example, Mondrian(k=4))
+    release, _ = released(example, Mondrian(k=4))
     monkeypatch.setattr(what_if, "LARGEST", 79)
     assert what_ifs(release, ()).skipped == "large"
     monkeypatch.setattr(what_if, "LARGEST", 80)

@@ -242,7 +242,7 @@ def test_no_exact_day_reaches_the_report(tmp_path) -> None:
         reports=("html", "md", "json"),
     )
     for name in ("report.html", "report.md", "report.json"):
-        text = (done.folder / name).read_text("utf-8")
+        text = (done.private / name).read_text("utf-8")
         assert not [day for day in days if day in text]
         assert "1950s" in text and "by decade, not by day" in text
 

@@ -32,7 +32,9 @@ def published(done: Published, lang: str, as_json: bool, quiet: bool, formulas: 
             part.name: sorted(path.name for path in part.iterdir()) for part in (done.public, done.private)
         }
         # The owner sees all that was measured; the manifest, which leaves, has only what the table shows.
-        measured = {"metrics": done.scores.to_dict(), "side_doors": _doors(done.release)}
+        facts = done.release.to_dict()
+        measured = {"side_doors": facts["promise"]["side_doors"], "how": facts["how"]}
+        measured["metrics"] = done.scores.to_dict()
         show.as_json({"folder": str(done.folder), "files": parts, **manifest, **measured})
         return
     if quiet:
@@ -55,10 +57,6 @@ def warnings(release: Release, lang: str, formulas: str) -> list[str]:
     if count:
         out.append(say(lang, "formulas", count=number(count, lang)))
     return out
-
-
-def _doors(release: Release) -> list[dict[str, Any]]:
-    return [door.to_dict() for door in release.side_doors]
 
 
 def door_in(lang: str, door: SideDoor) -> str:

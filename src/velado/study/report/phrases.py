@@ -39,6 +39,12 @@ def verdict_sentence(verdict: Mapping[str, Any], say: Words) -> str:
     )
 
 
+def role_name(role: str, say: Words) -> str:
+    """What a published column is."""
+    known = {"quasi": say("role_quasi"), "sensitive": say("role_sensitive"), "other": say("role_other")}
+    return known[role]
+
+
 def promise_name(kind: str, say: Words) -> str:
     """guaranteed, measured, as in the paper."""
     known = {

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from velado.study.report.blocks import Section, section, table, text
+from velado.study.report.phrases import role_name
 from velado.study.report.render_html import render_html
 from velado.study.report.sections_protection import limits_section, promise_section
 from velado.study.report.words import Words
@@ -50,7 +51,7 @@ def columns_section(facts: Facts, say: Words) -> Section:
     rows = [
         [
             column["name"],
-            say(f"role_{column['role']}"),
+            role_name(column["role"], say),
             say.share(losses[column["name"]]) if column["name"] in losses else "–",
         ]
         for column in facts["columns"]

@@ -246,7 +246,6 @@ ENGLISH = {
     "role_quasi": "quasi-identifier, made coarser where needed",
     "role_sensitive": "sensitive, published as it is",
     "role_other": "published as it is",
-    "role_identifier": "identifier",
     "signed_intro": "These columns look like identifiers. The owner of the table signed for publishing them:",
     "signed_table": "Columns signed for",
     "keyed_digest": "fingerprint under the owner's key",

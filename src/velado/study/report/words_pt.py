@@ -253,7 +253,6 @@ PORTUGUESE = {
     "role_quasi": "quase-identificador, menos detalhado onde foi preciso",
     "role_sensitive": "sensível, publicada como é",
     "role_other": "publicada como é",
-    "role_identifier": "identificador",
     "signed_intro": "Estas colunas parecem identificadores. O responsável pela tabela assinou a publicação delas:",
     "signed_table": "Colunas assinadas",
     "keyed_digest": "impressão sob a chave do responsável",
