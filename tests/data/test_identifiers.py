@@ -146,6 +146,12 @@ def test_rare_cells_of_a_long_blank_column_are_seen() -> None:
     assert found is not None and found.kind == "email"
 
 
+@pytest.mark.parametrize("cell", ["ana\u200b@x.org", "ａｎａ@x.org", " ana@x.org\u00a0"])
+def test_odd_spellings_hide_no_shape(cell: str) -> None:
+    found = judged("v1", [cell, "rui@y.org"] * 10)
+    assert found is not None and found.kind == "email" and found.sure
+
+
 def test_a_period_of_the_rows_hides_nobody() -> None:
     # An evenly spaced sample of every tenth row would see the same blank-like word each time.
     cells = ["none" if i % 10 == 0 else f"user{i}@x.org" for i in range(50_000)]

@@ -108,10 +108,12 @@ def _repeats(found: Identifying, filled: int, distinct: int) -> bool:
     if distinct == 0 or distinct == filled:
         return False
     mean = filled / distinct
+    if not found.sure and distinct < 20:
+        return False
     if found.kind == "name":
         return mean >= _ONE_PERSON_EACH
     if not found.sure:
-        return mean >= 1.2 and distinct >= 20
+        return mean >= 1.2
     return True
 
 
@@ -138,7 +140,7 @@ def _sample(table: Table, name: str) -> tuple[pl.Series, int]:
         texts = series.gather(chosen).cast(pl.String)
     else:
         texts = series.filter(filled).cast(pl.String)
-    texts = texts.str.replace_all(_INVISIBLE, "").str.strip_chars().drop_nulls()
+    texts = texts.drop_nulls().str.normalize("NFKC").str.replace_all(_INVISIBLE, "").str.strip_chars()
     if series.dtype.is_float():
         texts = texts.str.replace(r"\.0$", "")
     return texts.filter(~texts.str.contains(_MASKED)), rows
