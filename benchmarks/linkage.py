@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from benchmarks.adult import adult
 from benchmarks.timing import Row, cpu_seconds, print_rows
-from velado.anonymize.methods import GFKMC, Mondrian
 from velado.anonymize.anonymize import anonymize
+from velado.anonymize.methods import GFKMC, Mondrian
 from velado.measure.risk.record_linkage import record_linkage
 
 

@@ -6,11 +6,11 @@ import numpy as np
 
 from benchmarks.adult import EIGHT, adult
 from benchmarks.timing import Row, cpu_seconds, data_folder, print_rows
+from velado.anonymize.anonymize import anonymize
 from velado.anonymize.goal import Goal, silent
 from velado.anonymize.guarantees import KAnonymity
 from velado.anonymize.methods import DAS, GFKMC, Mondrian
 from velado.anonymize.methods.separatrices import elbow
-from velado.anonymize.anonymize import anonymize
 from velado.data.encode import encode
 from velado.randomness import seeded
 

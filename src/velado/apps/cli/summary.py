@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from velado.apps.cli import show
 from velado.apps.cli.reasons import identifier_in, kind_in, reason_in, role_in
