@@ -62,7 +62,13 @@ def matches(expected: str, printed: str) -> bool:
     return re.search(pattern, " ".join(printed.split("\n")), flags=re.S) is not None
 
 
-@pytest.mark.parametrize("tutorial", sorted((ROOT / "docs" / "tutorial").glob("*.md")), ids=lambda p: p.stem)
+RUN_AS_WRITTEN = [
+    *sorted((ROOT / "docs" / "tutorial").glob("*.md")),
+    ROOT / "docs" / "how-to" / "settle-identifiers-and-people.md",
+]
+
+
+@pytest.mark.parametrize("tutorial", RUN_AS_WRITTEN, ids=lambda p: p.stem)
 def test_the_tutorial_runs_as_it_is_written(tutorial, tmp_path):
     environment = {
         **os.environ,
