@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from velado.anonymize.anonymize import anonymize
 from velado.anonymize.guarantees import KAnonymity, KMap, LDiversity
 from velado.anonymize.joined import anonymize_joined
 from velado.anonymize.methods import (
@@ -28,7 +29,7 @@ from velado.anonymize.methods import (
     Mondrian,
     Progressive,
 )
-from velado.anonymize.release import Release, anonymize
+from velado.anonymize.release import Release
 from velado.anonymize.verify import verify
 from velado.apps.cli import run
 from velado.data.encode import encode

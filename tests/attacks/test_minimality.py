@@ -20,6 +20,7 @@ from itertools import permutations
 import polars as pl
 import pytest
 
+from velado.anonymize.anonymize import anonymize
 from velado.anonymize.guarantees import EntropyLDiversity, Guarantee, LDiversity
 from velado.anonymize.methods import (
     GFKMC,
@@ -31,7 +32,6 @@ from velado.anonymize.methods import (
     TopDownGreedy,
 )
 from velado.anonymize.methods.base import Method
-from velado.anonymize.release import anonymize
 from velado.apps.cli.summary import warnings
 from velado.data.schema import Schema
 from velado.errors import GuaranteeNotMet

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from velado.anonymize.anonymize import anonymize
 from velado.anonymize.guarantees import BetaLikeness, KAnonymity, LDiversity, TCloseness
 from velado.anonymize.joined import anonymize_joined
 from velado.anonymize.methods import FullDomain, KMember, Mondrian, Progressive
 from velado.anonymize.pseudonyms import Key, pseudonymize
-from velado.anonymize.release import anonymize
 from velado.anonymize.verify import verify
 from velado.data.encode import encode, spelling_notes
 from velado.data.exposure import exposure

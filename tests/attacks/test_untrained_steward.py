@@ -183,3 +183,31 @@ def test_without_a_schema_the_command_writes_a_proposal_and_stops(
     # A second run does not write over what the steward has read and changed.
     assert main(["anonymize", "visits.csv", "-k", "3", "-o", "again"]) == 3
     assert main(["anonymize", "visits.csv", "-k", "3", "-o", "again", "--accept-inferred"]) == 0
+
+
+def test_a_column_that_follows_people_is_a_pseudonym_and_is_refused() -> None:
+    # Nobody would call the number of a bed an identifier; it is one value for all rows of a person, and theirs alone.
+    frame = visits().select("member_no", "age", "sex", "diagnosis")
+    beds = {name: f"{n % 7}-{n * 13 % 101}" for n, name in enumerate(frame["member_no"].unique().sort())}
+    frame = frame.with_columns(place=pl.col("member_no").replace_strict(beds))
+    person = Column("member_no", "identifier", "text", person=True)
+    with pytest.raises(IdentifierOpen, match="place"):
+        anonymize(frame, schema_with(frame, member_no=person), Mondrian(k=3))
+    assert "place" not in velado.anonymize(frame, k=3).frame.columns
+    # A value that many people share, or that changes from row to row, links nobody.
+    wards = frame.with_columns(
+        place=pl.col("place").str.head(1), weight=pl.int_range(pl.len()).cast(pl.String) + ".5"
+    )
+    assert "place" in anonymize(wards, schema_with(wards, member_no=person), Mondrian(k=3)).frame.columns
+
+
+def test_people_are_told_apart_as_every_room_counts_them() -> None:
+    frame = visits(20, 2).select("member_no", "age", "sex", "diagnosis")
+    spelled = frame.with_columns(
+        member_no=pl.when(pl.int_range(pl.len()) % 2 == 0)
+        .then(pl.col("member_no").str.to_lowercase())
+        .otherwise(pl.col("member_no") + " ")
+    )
+    hidden = schema_with(spelled, member_no=Column("member_no", "identifier", "text"))
+    with pytest.raises(PersonUndecided, match="20 different values"):
+        anonymize(spelled, hidden, Mondrian(k=3))

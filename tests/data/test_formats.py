@@ -279,11 +279,12 @@ def test_a_missing_library_is_named_with_its_extra(tmp_path, monkeypatch):
         (zipped(**{"word/document.xml": "SECRET"}), "Word"),
         (bytes.fromhex("d0cf11e0a1b11ae1") + "EncryptedPackage".encode("utf-16-le"), "password"),
         (bytes.fromhex("d0cf11e0a1b11ae1") + bytes(600), "no workbook"),
-        (gzip.compress(b"RDX3\nX\n\x00\x00\x00SECRET"), "R objects"),
+        (gzip.compress(b"RDX3\nX\n\x00\x00\x00SECRET", mtime=0), "R objects"),
         (b"\x03\x79\x01\x1f" + b"\x02\0\0\0" + b"\x41\0\x0b\0" + bytes(20) + b"NOME" + bytes(60), "dBase"),
         (b"\x89PNG\r\n\x1a\n" + bytes(20), "picture"),
         (b"FEA1" + bytes(20), "Feather"),
     ],
+    ids=lambda part: part if isinstance(part, str) else "bytes",
 )
 def test_what_is_no_table_is_named_with_the_way_out(tmp_path, data, word):
     with pytest.raises(TableError, match=word) as caught:

@@ -359,5 +359,5 @@ def test_words_that_nobody_else_has_are_held_back() -> None:
 def test_the_schema_file_asks_about_what_is_held_back() -> None:
     found = look({"device": ["d1", "d2", "d3"] * 10, "nome": ["Ana Souza"] * 30, "sexo": ["F", "M"] * 15})
     text = schema_toml(found)
-    assert "set publish = true" in text and 'identifier = "accept"' in text
+    assert "remove publish = false" in text and 'identifier = "accept"' in text
     assert Schema.from_dict(tomllib.loads(text)) == found.schema

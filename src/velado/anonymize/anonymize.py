@@ -70,7 +70,7 @@ def anonymize(
         keep_order=keep_order,
     )
     if schema is None and not isinstance(source, Table):
-        prepared = replace(prepared, warnings=(*prepared.warnings, INFERRED))
+        prepared = replace(prepared, own_warnings=(*prepared.own_warnings, INFERRED))
     asked = _sequence(guarantees, "guarantees", "check")
     if k is not None and not _has_k(chosen):
         unit = "person" if per != "row" and table.schema.person is not None else "row"

@@ -8,7 +8,7 @@ costs one edit, published wrongly cannot be undone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -18,7 +18,8 @@ import polars as pl
 
 from velado.anonymize.guarantees.base import Guarantee, Verdict
 from velado.anonymize.guarantees.k_anonymity import KAnonymity
-from velado.data.identifiers import Identifying, identifying_columns, person_columns
+from velado.data.identifiers import Identifying, following_columns, identifying_columns, person_columns
+from velado.data.normal import value_codes
 from velado.data.partition import GroupCounts, Partition, ValueShape
 from velado.data.schema import Column, Schema
 from velado.data.table import Table
@@ -46,13 +47,23 @@ def open_identifiers(table: Table) -> tuple[tuple[Identifying, ...], tuple[Signe
     """Published columns that identify people: those nobody signed for, and those the schema signs."""
     published = [column.name for column in table.schema.columns.values() if column.published]
     found, signed = [], []
-    for one in identifying_columns(table, published):
+    judged = identifying_columns(table, published)
+    for one in (*judged, *_following(table, published, {one.column for one in judged})):
         column = table.schema.columns[one.column]
         if column.identifier == "accept":
             signed.append(Signed(one.column, one.kind, one.why, column.reason))
         elif not _made_coarser(column, one):
             found.append(one)
     return tuple(found), tuple(signed)
+
+
+def _following(table: Table, published: Sequence[str], named: Set[str]) -> tuple[Identifying, ...]:
+    """Published columns that link the rows of a person; what is made coarser links no more than its group does."""
+    person = table.schema.person
+    if person is None:
+        return ()
+    plain = [n for n in published if n not in named and table.schema.columns[n].role != "quasi"]
+    return following_columns(table, person.name, plain)
 
 
 def _made_coarser(column: Column, one: Identifying) -> bool:
@@ -100,7 +111,7 @@ def decide_person(table: Table, per: str | None) -> None:
     repeated = [name for name in person_columns(whole) if declared is None or name != declared.name]
     if not repeated:
         return
-    people = whole.text(repeated[0]).n_unique()
+    people = value_codes(whole, whole.schema.columns[repeated[0]])[1] - 1
     rows = f"{whole.rows} rows hold {people} different values of '{repeated[0]}'"
     if declared is not None:
         raise PersonUndecided(
@@ -116,8 +127,8 @@ def decide_person(table: Table, per: str | None) -> None:
 
 
 def _repeats(table: Table, name: str) -> bool:
-    texts = table.text(name).drop_nulls()
-    return texts.n_unique() < texts.len()
+    codes, size = value_codes(table, table.schema.columns[name])
+    return size - 1 < int((codes > 0).sum())
 
 
 def linked_groups(groups: Partition, people: npt.NDArray[np.int32]) -> Partition:

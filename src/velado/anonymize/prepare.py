@@ -29,7 +29,7 @@ class Prepared:
 
     *original* is the table as read, *table* the one after column operations, *used* the rows a method sees (*present*
     marks them within *table*), *data* those rows encoded. *key* is the owner's, or where it lies; *per* is what k counts
-    where somebody said so.
+    where somebody said so. *own_warnings* are for the owner alone: they speak of cells that do not leave.
     """
 
     original: Table
@@ -41,6 +41,7 @@ class Prepared:
     signed: tuple[Signed, ...] = ()
     operations: tuple[Operation, ...] = ()
     warnings: tuple[str, ...] = ()
+    own_warnings: tuple[str, ...] = ()
     key: Key | str | Path | None = None
     keep_order: bool = False
     per: str | None = None
@@ -72,7 +73,7 @@ def prepare(
     used, present = _rows_used(table)
     everyone = None if population is None else population_table(population, used.schema)
     data = encode(used, everyone)
-    warnings = (*_check_columns(data, used.schema), *spelling_notes(table))
+    warnings = _check_columns(data, used.schema)
     if keep_order:
         warnings = (*warnings, _order_kept(data))
     return Prepared(
@@ -85,9 +86,19 @@ def prepare(
         signed=signed,
         operations=tuple(operations),
         warnings=warnings,
+        own_warnings=(*_found_encoding(table), *spelling_notes(table)),
         key=key,
         keep_order=keep_order,
         per=per,
+    )
+
+
+def _found_encoding(table: Table) -> tuple[str, ...]:
+    if table.encoding.lower().replace("_", "-") in ("utf-8", "utf-8-sig", table.schema.encoding.lower()):
+        return ()
+    return (
+        f"The file was found to be written in {table.encoding}, which nobody declared: if accented letters look odd, "
+        "name its encoding.",
     )
 
 

@@ -83,7 +83,7 @@ class Release:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What the owner should know before the table leaves."""
-        return self.prepared.warnings
+        return (*self.prepared.warnings, *self.prepared.own_warnings)
 
     @cached_property
     def _order(self) -> npt.NDArray[np.int64]:

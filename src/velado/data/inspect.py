@@ -27,7 +27,9 @@ from velado.data.exposure import (
 from velado.data.identifiers import (
     IdentifierKind,
     Identifying,
+    following_columns,
     header_says,
+    header_words,
     identifying_columns,
     person_columns,
 )
@@ -38,7 +40,8 @@ from velado.data.missing_codes import MissingCode, find_missing_codes
 from velado.data.schema import Column, Kind, Role, Schema
 from velado.data.table import Table
 
-HELD_BACK = "in doubt, so held back: read it, then set publish = true or leave it out"
+HELD_BACK = "in doubt, so held back: read it, then sign for it or leave it out"
+_YEARS = frozenset({"year", "years", "yr", "ano", "anio", "yyyy"})
 _NEARLY_UNIQUE = "most rows have a value that no other row has: read it before it is published"
 
 
@@ -130,7 +133,7 @@ def inspect(table: Any) -> Inspection:
         comma |= inferred.decimal_comma
         found.append(finding)
         codes += missing
-    found = _with_person(found, table, list(judged.values()))
+    found = _without_followers(_with_person(found, table, list(judged.values())), table)
     open_columns = [
         f for f in found if f.identifier is None and f.publish and f.distinct > 1 and f.kind != "text"
     ]
@@ -227,11 +230,17 @@ def _open_role(name: str, inferred: Inferred) -> tuple[Role, tuple[str, ...]]:
         return "other", (inferred.why,)
     if inferred.kind == "date" or inferred.why == LOOKS_LIKE_DATES:
         return "quasi", (inferred.why, "outsiders often know the day of an event in somebody's life")
+    if _is_year(name, inferred):
+        return "quasi", (inferred.why, "outsiders often know the year of an event in somebody's life")
     if header_says(name, "sensitive"):
         return "sensitive", (inferred.why, "the header names something private")
     if header_says(name, "quasi"):
         return "quasi", (inferred.why, "the header names something outsiders may know")
     return "other", (inferred.why, 'if outsiders may know it, set role = "quasi"')
+
+
+def _is_year(name: str, inferred: Inferred) -> bool:
+    return inferred.kind == "numeric" and not _YEARS.isdisjoint(header_words(name))
 
 
 def _with_person(
@@ -250,6 +259,20 @@ def _with_person(
         return found
     why = "rows that share it are taken for one person"
     return [replace(f, person=True, why=(*f.why, why)) if f.name == chosen else f for f in found]
+
+
+def _without_followers(found: list[ColumnFinding], table: Table) -> list[ColumnFinding]:
+    person = next((finding.name for finding in found if finding.person), None)
+    if person is None:
+        return found
+    names = [f.name for f in found if f.publish and f.identifier is None and f.role != "quasi"]
+    held = {one.column: one for one in following_columns(table, person, names)}
+    return [
+        replace(f, publish=False, why=(*f.why[:1], held[f.name].why, HELD_BACK), suspected=held[f.name].kind)
+        if f.name in held
+        else f
+        for f in found
+    ]
 
 
 def _without_copies(found: list[ColumnFinding], coded: Mapping[str, Codes]) -> list[ColumnFinding]:
@@ -334,10 +357,11 @@ def _asking(finding: ColumnFinding) -> list[str]:
         ]
     if finding.publish:
         return []
-    lines = ["# Held back. To publish it, read it and set publish = true."]
-    if finding.suspected is not None:
-        lines.append('# Taken for an identifier wrongly? Add identifier = "accept" and reason = "why".')
-    return lines
+    if finding.suspected is None and finding.kind != "text":
+        return ["# Held back. To publish it, read it and set publish = true."]
+    return [
+        '# Held back. To publish it, read it, remove publish = false, add identifier = "accept", reason = "why".'
+    ]
 
 
 def _key(name: str) -> str:

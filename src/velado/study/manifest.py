@@ -62,10 +62,10 @@ def manifest(
             {name: door[name] for name in doors if name in door} for door in facts["promise"]["side_doors"]
         ],
         "signed_columns": facts["promise"]["signed_columns"],
-        "warnings": facts["promise"]["warnings"],
+        "warnings": list(release.prepared.warnings),
         "cells_like_formulas": formulas,
         "how": {name: value for name, value in facts["how"].items() if name != "notes"},
-        "metrics": {"rows": measured["rows"], "ncp": _coarse(measured["utility"]["ncp"])},
+        "metrics": {"rows": measured["rows"], "ncp": coarse(measured["utility"]["ncp"])},
         "output": {
             "file": table_file,
             "sha256": table_sha256,
@@ -78,10 +78,10 @@ def manifest(
     }
 
 
-def _coarse(figures: Any) -> Any:
+def coarse(figures: Any) -> Any:
     """Numbers to three decimals: a loss in full precision depends on withheld rows, and guesses of them could be tried."""
     if isinstance(figures, Mapping):
-        return {name: _coarse(value) for name, value in figures.items()}
+        return {name: coarse(value) for name, value in figures.items()}
     return round(figures, DECIMALS) if isinstance(figures, float) else figures
 
 

@@ -130,8 +130,14 @@ REASONS: Mapping[str, str] = {
     "some values hold a telephone number": "alguns valores contêm um telefone",
     "some values hold a web address": "alguns valores contêm um endereço da rede",
     "some values hold an e-mail address": "alguns valores contêm um e-mail",
-    "in doubt, so held back: read it, then set publish = true or leave it out": (
-        "em dúvida, por isso retida: leia-a e ponha publish = true, ou deixe-a de fora"
+    "in doubt, so held back: read it, then sign for it or leave it out": (
+        "em dúvida, por isso retida: leia-a e assine por ela, ou deixe-a de fora"
+    ),
+    "in doubt: all rows of a person share its value and hardly anybody else has it, so it links them": (
+        "em dúvida: todas as linhas de uma pessoa têm o mesmo valor, que quase ninguém mais tem; ele liga as linhas"
+    ),
+    "outsiders often know the year of an event in somebody's life": (
+        "pessoas de fora muitas vezes sabem o ano de um fato da vida de alguém"
     ),
     "most rows have a value that no other row has: read it before it is published": (
         "a maioria das linhas tem um valor que nenhuma outra tem: leia-a antes de publicar"

@@ -82,7 +82,8 @@ def _metavar(parameter: Any, ctx: click.Context) -> str:
 def _default(option: click.Option) -> str:
     if option.required:
         return "required"
-    if option.is_flag or option.default is None:
+    # click marks an option nobody gave a default by a sentinel of its own.
+    if option.is_flag or option.default is None or "UNSET" in repr(option.default):
         return option.show_default if isinstance(option.show_default, str) else ""
     return _cell(str(option.default))
 

@@ -1,10 +1,12 @@
 """Recognising what points at a person: by the words of a column's header and by the shape of its values.
 
 `headers` reads a header with the words of `lexicon`; `shapes` reads a sample of values, with the rules of
-`check_digits` and the lists of `names`; `judgement` brings both together, for every room that publishes or checks.
+`check_digits` and the lists of `names`; `judgement` brings both together, for every room that publishes or checks;
+`following` finds columns that name nobody and still link the rows of a person.
 """
 
 from velado.data.identifiers.check_digits import valid_cns_share, valid_cpf_share
+from velado.data.identifiers.following import following_columns
 from velado.data.identifiers.headers import (
     Found,
     IdentifierKind,
@@ -19,6 +21,7 @@ __all__ = [
     "Found",
     "IdentifierKind",
     "Identifying",
+    "following_columns",
     "header_names_codes",
     "header_says",
     "header_words",

@@ -25,6 +25,7 @@ from velado.data.identifiers.headers import (
 )
 from velado.data.identifiers.lexicon import TAGS, TOPICS, words
 from velado.data.identifiers.shapes import Values, find_shape, free_text, share
+from velado.data.normal import normal_of
 from velado.data.table import Table
 
 SHAPE_SAMPLE = 5_000
@@ -119,7 +120,9 @@ def _repeats(found: Identifying, filled: int, distinct: int) -> bool:
 
 def _counts(table: Table, name: str) -> tuple[int, int]:
     filled = _filled(table, name)
-    return filled.len(), filled.n_unique()
+    distinct = filled.unique().cast(pl.String)
+    # `P1` and `P1 ` are one person: people are counted as every room counts them.
+    return filled.len(), normal_of(table, table.schema.columns[name], distinct).drop_nulls().n_unique()
 
 
 def _filled(table: Table, name: str) -> pl.Series:

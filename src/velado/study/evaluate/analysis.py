@@ -318,6 +318,7 @@ class Study:
             "language": language,
             "recipe": material.recipe.to_dict(),
             "table": {
+                "source": material.table.source,
                 **material.table.to_dict(),
                 "sha256": material.fingerprint,
                 "rows_without_target": material.dropped,

@@ -83,7 +83,8 @@ def joined(
     flags.one_of(undeclared, flags.UNDECLARED, "--undeclared")
     flags.one_of(formulas, flags.FORMULAS, "--formulas")
     paths = table_paths(table)
-    refuse_existing(output, force, *(path for pair in paths.values() for path in pair))
+    reads = [*(path for pair in paths.values() for path in pair), key, key_file]
+    refuse_existing(output, force, *reads)
     if key_file is not None and not pseudonym:
         raise ParameterError(
             "--key-file was given without --pseudonym.",
@@ -128,7 +129,7 @@ def joined(
         files["manifest.json"] = manifest_json(document)
         parts = {f"{PUBLIC}/{name}": data for name, data in files.items()}
         parts[f"{PRIVATE}/{OWNER_FILE}"] = own.secret + b"\n"
-        folder = write_folder(output, parts, force)
+        folder = write_folder(output, parts, force, [path for path in reads if path is not None])
     if as_json:
         show.as_json({"folder": str(folder), "files": sorted(files), **document})
     elif not quiet:
@@ -161,9 +162,10 @@ def manifest_of(
     release: JoinedRelease, tables: dict[str, Table], files: dict[str, bytes], key: Key
 ) -> dict[str, Any]:
     """What an auditor needs to know of the release, without any cell value."""
-    from velado.study.manifest import VERSION, input_digest, package_version, public_schema
+    from velado.study.manifest import VERSION, coarse, input_digest, package_version, public_schema
 
     facts = release.to_dict()
+    facts |= {part: coarse(facts[part]) for part in ("result", "cost")}
     described = {}
     for name, table in tables.items():
         described[name] = {
@@ -182,7 +184,7 @@ def manifest_of(
         "tables": described,
         "people": people,
         "promise": facts["promise"],
-        "how": facts["how"],
+        "how": {name: value for name, value in facts["how"].items() if name != "notes"},
         "metrics": facts["cost"],
     }
 
