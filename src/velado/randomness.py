@@ -70,7 +70,8 @@ class KeyedDraws:
     def laplace(self, loc: float, scale: float, size: int, /) -> npt.NDArray[np.float64]:
         """Numbers of density exp(-|x - loc| / scale) / (2 scale), by inversion."""
         share = self.uniform(-0.5, 0.5, size)
-        return loc - scale * np.sign(share) * np.log1p(-2.0 * np.abs(share))
+        noise: npt.NDArray[np.float64] = loc - scale * np.sign(share) * np.log1p(-2.0 * np.abs(share))
+        return noise
 
 
 class Tape:

@@ -89,7 +89,8 @@ def carry_out(
 ) -> Release:
     """A release of a prepared table by *method*: nothing is read, judged or encoded again."""
     check_parameters(method)
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+    given: object = seed  # whatever a caller without a type checker passes
+    if isinstance(given, bool) or not isinstance(given, int | np.integer) or given < 0:
         raise ParameterError(
             "The seed is not a whole number of at least 0.",
             "The method's choices could not be repeated with it.",
@@ -150,7 +151,7 @@ def method_from(method: Method | type[Method] | str, k: int | None = None) -> Me
         )
     kind = method_named(method) if isinstance(method, str) else method
     if isinstance(kind, type):
-        kind = kind()  # type: ignore[call-arg]  # every field of a method has a default
+        kind = kind()  # every field of a method has a default
     if not callable(getattr(kind, "anonymize", None)):
         raise ParameterError(
             f"A method cannot be a {type(method).__name__}.",

@@ -60,4 +60,4 @@ def _is_sorted(column: EncodedColumn) -> bool:
     # A table sorted within blocks (by town, then by age) climbs more often than it falls.
     steps = np.sign(np.diff(codes))
     rises, falls = float((steps > 0).sum()), float((steps < 0).sum())
-    return abs(rises - falls) > UNLIKELY * np.sqrt(max((n + 1) / 3.0, 1.0))
+    return bool(abs(rises - falls) > UNLIKELY * np.sqrt(max((n + 1) / 3.0, 1.0)))

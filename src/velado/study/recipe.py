@@ -282,7 +282,8 @@ def _with_taxonomies(schema: Schema, entries: Any) -> Schema:
         content = "nodes" if spec.builder == "tree" else "levels"
         known_keys(entry, (content,), where)
         value: Any = entry.get(content)
-        if not isinstance(value, Mapping if content == "nodes" else str):
+        fits = isinstance(value, Mapping if content == "nodes" else str)
+        if not fits:
             raise SchemaError(
                 f"{where} lacks '{content}', or has a value of the wrong type.",
                 "The column cannot be generalized without it.",

@@ -72,4 +72,4 @@ def _alone(people: npt.NDArray[np.int32], codes: npt.NDArray[np.int32], values: 
     """The share of people who have a value that nobody else has."""
     who, value, _ = _pairs(people, codes, values)
     holders = np.bincount(value, minlength=values)
-    return np.unique(who[holders[value] == 1]).size / everybody
+    return int(np.unique(who[holders[value] == 1]).size) / everybody
