@@ -13,6 +13,8 @@ import polars as pl
 import pytest
 
 from velado.anonymize.guarantees import KAnonymity
+from velado.anonymize.joined import anonymize_joined
+from velado.anonymize.methods import Mondrian
 from velado.anonymize.side_doors import (
     SideDoor,
     find_side_doors,
@@ -349,3 +351,21 @@ def test_columns_drawn_independently_are_hardly_ever_doors() -> None:
         orders += bool([door for door in seen.side_doors if door.kind != "near-unique"])
     assert findings <= 0.02 * tables
     assert orders <= 0.02 * tables
+
+
+def test_joined_tables_refuse_a_column_that_settles_a_quasi_identifier() -> None:
+    random = np.random.default_rng(5)
+    ages = random.integers(20, 80, 200)
+    base = {"who": [f"w{n}" for n in range(200)], "age": ages, "sex": random.choice(["F", "M"], 200)}
+    person = Column("who", "identifier", "text", person=True)
+    quasi = {"age": Column("age", "quasi", "numeric"), "sex": Column("sex", "quasi")}
+    born = pl.DataFrame({**base, "visit": random.integers(2019, 2024, 200)}).with_columns(
+        birth=pl.col("visit") - pl.col("age")
+    )
+    columns = {"visit": Column("visit", "other", "numeric"), "birth": Column("birth", "other", "numeric")}
+    one = Table.of(born, Schema({"who": person, **quasi, **columns}), "one")
+    two = Table.of(pl.DataFrame(base), Schema({"who": person, **quasi}), "two")
+    with pytest.raises(SideDoorOpen):
+        anonymize_joined({"one": one, "two": two}, Mondrian(k=5))
+    plain = Table.of(born.drop("visit", "birth"), Schema({"who": person, **quasi}), "one")
+    assert anonymize_joined({"one": plain, "two": two}, Mondrian(k=5)).people == 200

@@ -37,6 +37,7 @@ from velado.anonymize.joined_publish import (
     names_of,
     publish,
     raise_if_broken,
+    refuse_own_doors,
     smallest_by_row_counts,
     verdicts_on,
 )
@@ -198,6 +199,7 @@ def anonymize_joined(
         alone = verdicts_on(member, draft.rows, visible_groups(draft.frame, member.quasi), goal)
         for verdict in (*within, *alone):
             raise_if_broken(verdict, f"table '{member.name}'")
+        refuse_own_doors(member, draft, doors, goal)
         original = tables[member.name].rows
         losses = {name: (total + original - member.table.rows) / original for name, total in draft.losses}
         out[member.name] = JoinedTable(

@@ -18,6 +18,7 @@ from velado.anonymize.pseudonyms import pseudonyms_of
 from velado.anonymize.recoded import Recoded
 from velado.anonymize.recoders.cover import Cover
 from velado.anonymize.release import published_frame
+from velado.anonymize.side_doors import SideDoor, refuse_doors
 from velado.data.keys import Key
 from velado.data.normal import person_texts
 from velado.data.partition import GroupCounts, Partition
@@ -128,6 +129,19 @@ def raise_if_broken(verdict: Verdict, where: str) -> None:
             "People in them could be picked out by whoever joins the tables, so nothing was published.",
             "Allow --suppression, lower the parameter, or use another method.",
         )
+
+
+def refuse_own_doors(member: Member, draft: Draft, doors: Sequence[SideDoor], goal: Goal) -> None:
+    """No column of a table settles a quasi-identifier of the same table so far that fewer than k people are left."""
+    frame = draft.frame.rename({name: f"{member.name}.{name}" for name in draft.frame.columns})
+    refuse_doors(
+        [door for door in doors if door.columns and set(door.columns) <= set(frame.columns)],
+        frame,
+        [f"{member.name}.{name}" for name in member.quasi],
+        least=max(guarantee.k for guarantee in goal.guarantees if isinstance(guarantee, KAnonymity)),
+        sensitive=[f"{member.name}.{column.name}" for column in member.table.schema.sensitive],
+        people=member.person[draft.rows].astype(np.int32),
+    )
 
 
 def smallest_by_row_counts(

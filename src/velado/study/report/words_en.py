@@ -238,7 +238,7 @@ ENGLISH = {
     "public_title": "About this table",
     "public_subtitle": "{rows} rows, {columns} columns. Method: {method}.",
     "public_notice_title": "This page may leave with the table.",
-    "public_notice": "It says what was promised of {file} and what that cost, and nothing of the original.",
+    "public_notice": "It says what was promised of {file} and what that cost, and nothing else of the original.",
     "columns_title": "What each column is",
     "columns_intro": "Columns that are not listed were not published.",
     "columns_table": "Published columns",
@@ -253,7 +253,7 @@ ENGLISH = {
     # limits
     "limits_title": "What this does not promise",
     "limits_intro": "No release is without risk. This one does not protect against the following.",
-    "limit_quasi": "Someone who knows more than the quasi-identifiers ({columns}). Which columns these are was your choice.",
+    "limit_quasi": "Someone who knows more than the quasi-identifiers ({columns}). Which columns these are was the choice of the table's owner.",
     "limit_shared": "Learning what all members of a group share: if everybody in it has the same diagnosis, it is known "
     "(l-diversity would address it).",
     "limit_skew": "Guessing a sensitive value better than before because it is frequent in a group.",
