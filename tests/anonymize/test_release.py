@@ -52,7 +52,7 @@ def run(table, labels, *guarantees, k=2, **options):
 
 def test_a_good_partition_is_published_as_its_covers():
     release = run(people(), (0, 0, 1, 1, 1))
-    assert release.frame["age"].to_list() == ["[20..21]", "[20..21]", "[30..50]", "[30..50]", "[30..50]"]
+    assert release.aligned["age"].to_list() == ["[20..21]", "[20..21]", "[30..50]", "[30..50]", "[30..50]"]
     assert release.promise == "guaranteed"
     assert release.verdicts[0].holds and release.verdicts[0].achieved == 2
     assert release.loss == pytest.approx((2 * 1 / 30 + 3 * 20 / 30) / 5)
@@ -96,7 +96,7 @@ def test_two_groups_published_alike_are_one_group():
 
 def test_failing_groups_are_suppressed_up_to_the_limit_and_no_further():
     release = run(people(), (0, 0, 1, 1, 2), suppression=0.2)
-    assert release.suppressed == 1 and release.frame.height == 4
+    assert release.suppressed == 1 and release.aligned.height == 4
     assert release.kept.tolist() == [True, True, True, True, False]
     assert release.losses["age"] == pytest.approx((2 * 1 / 30 * 2 + 1) / 5)
     with pytest.raises(SuppressionLimitExceeded, match=r"0\.2"):
@@ -147,7 +147,7 @@ def test_blanks_declared_as_suppressed_leave_before_the_method_runs():
     }
     table = Table.of(frame, Schema.from_dict(document))
     release = run(table, (0, 0, 0), suppression=0.25)
-    assert release.frame["note"].to_list() == ["a", "c", "d"]
+    assert release.aligned["note"].to_list() == ["a", "c", "d"]
     assert release.kept.tolist() == [True, False, True, True]
     with pytest.raises(SuppressionLimitExceeded, match="blank"):
         run(table, (0, 0, 0))
@@ -185,9 +185,9 @@ def test_untouched_columns_and_types_leave_exactly_as_they_came():
         frame, Schema.from_dict({"columns": {**entries, "age": {"role": "quasi", "kind": "numeric"}}})
     )
     release = run(table, (0, 0, 1, 1))
-    assert release.frame.columns == ["n", "age", "d", "s"]
-    assert release.frame.drop("age").equals(frame.drop("age"))
-    assert release.frame.schema["n"] == pl.Int64
+    assert release.aligned.columns == ["n", "age", "d", "s"]
+    assert release.aligned.drop("age").equals(frame.drop("age"))
+    assert release.aligned.schema["n"] == pl.Int64
 
 
 def test_the_outcome_tells_result_promise_cost_and_how_without_a_cell():
@@ -200,7 +200,7 @@ def test_the_outcome_tells_result_promise_cost_and_how_without_a_cell():
 
 def test_verify_trusts_the_file_alone():
     table = people(flu=("sensitive", ["a", "b", "a", "b", "a"]))
-    frame = run(table, (0, 0, 1, 1, 1)).frame
+    frame = run(table, (0, 0, 1, 1, 1)).aligned
     good = verify(frame, table.schema, (KAnonymity(2), LDiversity(2)))
     assert good.holds and good.to_dict()["groups"] == 2
     assert not verify(frame, table.schema, (KAnonymity(3),)).holds

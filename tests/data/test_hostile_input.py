@@ -114,7 +114,7 @@ def clamped():
 def test_values_moved_onto_a_bound_are_false_cells_and_a_warning():
     table = clamped()
     release = anonymize(table, table.schema, Mondrian(2))
-    measured = false_cells(read_published(table, release.frame, release.kept))
+    measured = false_cells(read_published(table, release.aligned, release.kept))
     assert measured.cells == 4
     assert (
         sum(
@@ -137,7 +137,7 @@ def test_nothing_is_said_where_nothing_was_moved():
     table = one_column([str(n) for n in range(10)], bounds=[0, 100], clamp=True)
     release = anonymize(table, table.schema, Mondrian(2))
     assert release.warnings == ()
-    assert false_cells(read_published(table, release.frame, release.kept)).cells == 0
+    assert false_cells(read_published(table, release.aligned, release.kept)).cells == 0
 
 
 def test_which_values_were_moved_follows_the_rows():
@@ -201,8 +201,8 @@ def test_a_value_may_be_named_like_the_group_right_above_it():
         ),
     )
     release = anonymize(table, table.schema, Mondrian(6))
-    assert false_cells(read_published(table, release.frame, release.kept)).cells == 0
-    assert set(release.frame["x"]) == {"Other", "b"}
+    assert false_cells(read_published(table, release.aligned, release.kept)).cells == 0
+    assert set(release.aligned["x"]) == {"Other", "b"}
 
 
 def test_a_code_that_looks_like_a_prefix_is_still_a_value():
@@ -465,7 +465,7 @@ def test_a_header_with_a_line_break_is_published_or_refused_in_words():
     frame = pl.DataFrame({"a\nb": [str(n) for n in range(8)], "c": ["x", "y"] * 4})
     schema = Schema({"a\nb": Column("a\nb", "quasi", "numeric"), "c": Column("c", "sensitive")})
     release = anonymize(frame, schema, Mondrian(2))
-    assert release.frame.columns == ["a\nb", "c"]
+    assert release.aligned.columns == ["a\nb", "c"]
 
 
 # Parameters

@@ -157,10 +157,10 @@ def test_a_label_that_one_client_publishes_is_known_to_all() -> None:
             }
         )
         release = anonymize(Table(frame, terms.schema), terms.schema, Mondrian(k=4))
-        features = encoder.features(release.frame)
+        features = encoder.features(release.aligned)
         at = [place for place, name in enumerate(encoder.names) if name.startswith("job#")]
         assert np.allclose(features[:, at].sum(axis=1), 1.0)
-        assert set(release.frame.get_column("job").to_list()) <= set(encoder.columns[0].tree.labels)
+        assert set(release.aligned.get_column("job").to_list()) <= set(encoder.columns[0].tree.labels)
 
 
 def test_a_feature_that_cannot_be_one_is_refused(people) -> None:

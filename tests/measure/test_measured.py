@@ -101,7 +101,7 @@ def test_rows_dropped_for_their_blanks_count_as_lost(patients) -> None:
 def test_the_same_release_as_two_files_gives_the_same_scores(patients) -> None:
     release = blocks(patients)
     inside = measure(release).to_dict()
-    outside = measure_files(patients, release.frame, kept=release.kept, k=4).to_dict()
+    outside = measure_files(patients, release.aligned, kept=release.kept, k=4).to_dict()
     for document in (inside, outside):
         document["utility"]["ncp"].pop("charged_for")
     assert outside["utility"]["ncp"].pop("overall") == pytest.approx(inside["utility"]["ncp"].pop("overall"))
@@ -113,7 +113,7 @@ def test_the_same_release_as_two_files_gives_the_same_scores(patients) -> None:
 
 def test_without_knowing_the_missing_rows_only_counts_are_measured(patients) -> None:
     release = blocks(patients)
-    scores = measure_files(patients, release.frame)
+    scores = measure_files(patients, release.aligned)
     whole = measure(release)
     assert scores.ncp is not None and whole.ncp is not None
     assert scores.ncp.overall == pytest.approx(whole.ncp.overall)
@@ -125,7 +125,7 @@ def test_without_knowing_the_missing_rows_only_counts_are_measured(patients) -> 
 
 
 def test_a_variant_that_needs_true_values_is_left_out_with_its_reason_when_rows_are_unknown(patients) -> None:
-    scores = measure_files(patients, blocks(patients).frame, settings=Settings(variant="gok"))
+    scores = measure_files(patients, blocks(patients).aligned, settings=Settings(variant="gok"))
     assert scores.ncp is None and "needs the classes" in scores.not_measured["ncp"]
 
 
@@ -138,7 +138,7 @@ def test_a_substitution_has_false_cells_and_is_charged_for_its_group(patients) -
 
 
 def test_numbers_that_state_nothing_cannot_be_charged_when_rows_are_unknown(patients) -> None:
-    frame = blocks(patients).frame.with_columns(pl.lit("33.3").alias("age"))
+    frame = blocks(patients).aligned.with_columns(pl.lit("33.3").alias("age"))
     scores = measure_files(patients, frame)
     assert scores.ncp is None and "state no cover" in scores.not_measured["ncp"]
 
@@ -181,7 +181,7 @@ def test_das_read_from_its_file_is_charged_its_bins(data_folder) -> None:
     table = Table.of(frame, Schema({name: Column(name, "quasi", "numeric") for name in names}))
     release = anonymize(table, table.schema, DAS())
     settings = Settings(variant="das-eq1", linkage=False)
-    inside, outside = measure(release, settings), measure_files(table, release.frame, settings=settings)
+    inside, outside = measure(release, settings), measure_files(table, release.aligned, settings=settings)
     assert inside.ncp is not None and outside.ncp is not None
     assert round(inside.ncp.overall, 4) == 0.1657
     assert outside.ncp.overall == pytest.approx(inside.ncp.overall, abs=1e-9)
@@ -202,7 +202,7 @@ def test_linkage_is_left_out_on_large_tables_unless_asked_for(patients, monkeypa
 
 def test_each_person_is_looked_for_in_the_classes_of_their_own_rows(patients) -> None:
     release = blocks(patients)
-    shown = release.frame.select("age", "city").rows()
+    shown = release.aligned.select("age", "city").rows()
     who = patients.frame.filter(pl.Series(release.kept)).get_column("who").to_list()
     crowd: dict = {}
     for row, person in zip(shown, who, strict=True):

@@ -146,7 +146,7 @@ def test_the_mean_recoder_publishes_means_and_counts_them_false():
         Schema.from_dict({"columns": {"x": {"role": "quasi", "kind": "numeric"}}}),
     )
     release = anonymize(made, made.schema, MDAV(k=2, recoder="mean"))
-    assert release.frame["x"].to_list() == [2.0, 2.0, 15.0, 15.0]
+    assert release.aligned["x"].to_list() == [2.0, 2.0, 15.0, 15.0]
     assert release.recoded.columns[0].false_cells(release.data.columns[0], release.recoded.kept) == 4
     assert release.loss == pytest.approx((2 * 2 + 2 * 10) / 19 / 4)
 
@@ -245,7 +245,7 @@ def test_fixed_intervals_publish_what_is_true_by_default():
         Schema.from_dict({"columns": {"x": {"role": "quasi", "kind": "numeric"}}}),
     )
     release = anonymize(made, made.schema, FixedInterval(bins=2))
-    assert release.frame["x"].to_list() == ["[0..1]", "[0..1]", "[5..10]", "[5..10]", "[5..10]", "[5..10]"]
+    assert release.aligned["x"].to_list() == ["[0..1]", "[0..1]", "[5..10]", "[5..10]", "[5..10]", "[5..10]"]
     assert release.promise == "measured"
 
 

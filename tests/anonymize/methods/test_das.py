@@ -44,7 +44,7 @@ def test_the_paper_profile_gives_table_2_from_table_1():
         (table := numeric(VECTORS["table_1"])).frame, table.schema, DAS(bins=3, profile="paper")
     )
     for name, wanted in VECTORS["table_2"].items():
-        assert np.round(release.frame[name].cast(pl.Float64).to_numpy(), 2).tolist() == wanted
+        assert np.round(release.aligned[name].cast(pl.Float64).to_numpy(), 2).tolist() == wanted
     assert release.promise == "measured"
 
 
@@ -113,8 +113,8 @@ def test_columns_with_a_taxonomy_are_left_as_they_are():
     )
     frame = pl.DataFrame({"age": [1, 2, 3, 50, 51, 52], "sex": ["f", "m", "f", "m", "f", "m"]})
     release = anonymize(frame, schema, DAS(bins=2))
-    assert release.frame["sex"].to_list() == frame["sex"].to_list()
-    assert release.frame["age"].to_list() == [2.0, 2.0, 2.0, 51.0, 51.0, 51.0]
+    assert release.aligned["sex"].to_list() == frame["sex"].to_list()
+    assert release.aligned["age"].to_list() == [2.0, 2.0, 2.0, 51.0, 51.0, 51.0]
 
 
 def test_a_decimal_comma_is_kept():

@@ -216,7 +216,7 @@ def test_row_order_changes_neither_the_promise_nor_the_published_rows(rows, k, o
         return
     shuffled = order.sample(rows, len(rows))
     published = [
-        anonymize(small_table(some).frame, SCHEMA, GFKMC(k=k)).frame.drop("disease").rows()
+        anonymize(small_table(some).frame, SCHEMA, GFKMC(k=k)).aligned.drop("disease").rows()
         for some in (rows, shuffled)
     ]
     assert sorted(map(repr, published[0])) == sorted(map(repr, published[1]))
@@ -241,10 +241,10 @@ def test_substitutions_publish_generalized_values(recoder, profile):
     table = small_table(rows)
     method = GFKMC(k=3, recoder=recoder, profile=profile)
     release = anonymize(table.frame, SCHEMA, method)
-    assert set(release.frame["country"]) <= {"Asia", "Europe"}
+    assert set(release.aligned["country"]) <= {"Asia", "Europe"}
     assert not any(column.states_cover for column in release.recoded.columns)
     means = {str(cell) for cell in generalize(encode(table), profile == "paper").view[0].values}
-    assert set(release.frame["age"].cast(pl.String)) <= means
+    assert set(release.aligned["age"].cast(pl.String)) <= means
     assert all(verdict.holds for verdict in release.verdicts)
 
 

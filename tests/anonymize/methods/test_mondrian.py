@@ -110,13 +110,13 @@ def test_the_thesis_example_gives_its_two_classes():
         }
     )
     release = anonymize(frame, schema, Mondrian(k=3))
-    assert release.frame["cep"].to_list() == ["3657*"] * 3 + ["3658*"] * 3
+    assert release.aligned["cep"].to_list() == ["3657*"] * 3 + ["3658*"] * 3
     # 29 and 30 lie in two bands of ten, so the first class is true only as `*`; the thesis writes 20-30.
-    assert release.frame["age"].to_list() == ["*"] * 3 + ["[40..49]"] * 3
+    assert release.aligned["age"].to_list() == ["*"] * 3 + ["[40..49]"] * 3
     assert release.recoded.notes["groups"] == 2
     plain = Schema.from_dict({"columns": {**schema.to_dict()["columns"], "age": NUMBER}})
     assert (
-        anonymize(frame, plain, Mondrian(k=3)).frame["age"].to_list() == ["[29..30]"] * 3 + ["[40..43]"] * 3
+        anonymize(frame, plain, Mondrian(k=3)).aligned["age"].to_list() == ["[29..30]"] * 3 + ["[40..43]"] * 3
     )
 
 

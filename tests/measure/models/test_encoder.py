@@ -135,10 +135,10 @@ def test_a_release_of_every_method_can_be_read(kind) -> None:
     table = people()
     release = anonymize(table, table.schema, kind())
     encoder = fit_encoder(table, "ill")
-    matrix = encoder.features(release.frame)
-    assert matrix.shape == (release.frame.height, len(encoder.names))
+    matrix = encoder.features(release.aligned)
+    assert matrix.shape == (release.aligned.height, len(encoder.names))
     assert np.isfinite(matrix).all()
-    assert encoder.labels(release.frame).size == release.frame.height
+    assert encoder.labels(release.aligned).size == release.aligned.height
 
 
 @pytest.mark.parametrize("recoder", [recoder.name for recoder in RECODERS])
@@ -150,7 +150,7 @@ def test_a_release_by_every_recoder_can_be_read(recoder: str, interval: str) -> 
     for kind in (Mondrian, MDAV):
         choices = {f.name: f.metadata.get("choices") for f in kind.__dataclass_fields__.values()}["recoder"]
         if recoder in choices:
-            frame = anonymize(table, table.schema, kind(k=4, recoder=recoder)).frame
+            frame = anonymize(table, table.schema, kind(k=4, recoder=recoder)).aligned
             assert np.isfinite(fit_encoder(table, "ill", EncoderSettings(interval)).features(frame)).all()
 
 
@@ -159,10 +159,10 @@ def test_untouched_rows_encode_the_same_as_a_release_that_changed_nothing() -> N
     twice = table.with_frame(pl.concat([table.frame] * 5))
     from velado.anonymize.methods import Mondrian
 
-    release = anonymize(twice, twice.schema, Mondrian(k=5))
+    release = anonymize(twice, twice.schema, Mondrian(k=5), per="row")
     encoder = fit_encoder(twice, "ill")
     same = release.loss == 0
-    assert same == bool((encoder.features(release.frame) == encoder.features(twice.frame)).all())
+    assert same == bool((encoder.features(release.aligned) == encoder.features(twice.frame)).all())
 
 
 @pytest.mark.parametrize(

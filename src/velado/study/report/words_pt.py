@@ -245,7 +245,7 @@ PORTUGUESE = {
     "public_title": "Sobre esta tabela",
     "public_subtitle": "{rows} linhas, {columns} colunas. Método: {method}.",
     "public_notice_title": "Esta página pode sair com a tabela.",
-    "public_notice": "Ela diz o que foi prometido sobre {file} e quanto isso custou, e nada do original.",
+    "public_notice": "Ela diz o que foi prometido sobre {file} e quanto isso custou, e nada mais do original.",
     "columns_title": "O que é cada coluna",
     "columns_intro": "Colunas que não estão na lista não foram publicadas.",
     "columns_table": "Colunas publicadas",
@@ -260,7 +260,7 @@ PORTUGUESE = {
     # limits
     "limits_title": "O que isto não promete",
     "limits_intro": "Nenhuma publicação é sem risco. Esta não protege contra o seguinte.",
-    "limit_quasi": "Quem sabe mais que os quase-identificadores ({columns}). Quais colunas o são foi escolha sua.",
+    "limit_quasi": "Quem sabe mais que os quase-identificadores ({columns}). Quais colunas o são foi escolha do responsável pela tabela.",
     "limit_shared": "Descobrir o que todos os membros de um grupo têm em comum: se todos têm o mesmo diagnóstico, ele é "
     "conhecido (a l-diversidade trataria disso).",
     "limit_skew": "Adivinhar um valor sensível melhor que antes porque ele é frequente em um grupo.",
