@@ -164,7 +164,7 @@ def test_the_manifest_holds_no_figure_by_which_a_withheld_row_could_be_found(
         table = pl.concat([frame, withheld.cast(frame.schema)])
         done = publish(table, schema, kind(), out=tmp_path / f"{cost}", suppression=0.05, key=KEY)  # type: ignore[call-arg]
         document = json.loads((done.public / "manifest.json").read_text())
-        assert "notes" not in document["how"] and set(document["metrics"]) == {"rows", "ncp"}
+        assert "notes" not in document["how"] and set(document["metrics"]) == {"rows", "ncp", "domain"}
         del document["input"]["keyed_sha256"]
         documents.append(document)
     assert documents[0] == documents[1]
@@ -292,3 +292,109 @@ def test_a_name_that_was_escaped_is_told_and_verified(tmp_path: Path) -> None:
     manifest = json.loads((done.public / "manifest.json").read_text())
     assert manifest["output"]["escaped_names"] == {"=cost": "'=cost"}
     assert velado.verify(done.public / "table.csv", schema, [velado.KAnonymity(5)]).holds
+
+
+def outlier(rows: int = 300) -> pl.DataFrame:
+    random = seeded(5)
+    return pl.DataFrame(
+        {
+            "pay": np.r_[random.integers(1000, 9000, rows - 1), [7_654_321]],
+            "zone": np.r_[random.choice(["n", "s"], rows - 1), ["w"]],
+            "ill": random.choice(["flu", "gout"], rows),
+        }
+    )
+
+
+PAY = Schema(
+    {
+        "pay": Column("pay", "quasi", "numeric"),
+        "zone": Column("zone", "quasi"),
+        "ill": Column("ill", "sensitive"),
+    }
+)
+
+
+@pytest.mark.parametrize(
+    "kind", [kind for kind in METHODS if kind.promise == "guaranteed"], ids=lambda k: k.name
+)
+def test_no_interval_end_is_the_value_of_somebody_suppressed(kind: type) -> None:
+    release = anonymize(outlier(), PAY, kind(k=5), suppression=0.05, key=KEY)  # type: ignore[call-arg]
+    if release.kept[-1]:
+        return  # this method hides the outlier in a group
+    assert not any("7654321" in text for text in release.frame.get_column("pay").unique())
+    # Nor do loss and widths tell how far out it lies.
+    other = outlier().with_columns(pay=pl.when(pl.col("pay") > 10_000).then(99_999).otherwise(pl.col("pay")))
+    twin = anonymize(other, PAY, kind(k=5), suppression=0.05, key=KEY)  # type: ignore[call-arg]
+    if twin.aligned.equals(release.aligned):
+        assert twin.public_losses == pytest.approx(release.public_losses, abs=1e-9)
+
+
+def test_a_mean_taken_over_a_suppressed_row_is_refused() -> None:
+    with pytest.raises(ParameterError, match="suppressed"):
+        anonymize(outlier(), PAY, velado.DAS(), [velado.KAnonymity(5)], suppression=0.05, key=KEY)
+
+
+@pytest.mark.parametrize("operation", [Permute("age"), Perturb("age", scale=20.0)])
+def test_noise_on_a_quasi_identifier_hides_no_copy_of_it_and_guarantees_nothing(
+    operation: Permute | Perturb,
+) -> None:
+    frame = people().with_columns(again=pl.col("age"))
+    schema = Schema({**SCHEMA.columns, "again": Column("again", "other", "numeric")})
+    with pytest.raises(VeladoError, match="again"):
+        anonymize(frame, schema, Mondrian(k=5), operations=[operation], key=KEY)
+    release = anonymize(people(), SCHEMA, Mondrian(k=5), operations=[operation], key=KEY)
+    assert release.promise == "measured" and release.prepared.altered == ("age",)
+
+
+def test_a_list_of_categories_does_not_leave_with_its_column(tmp_path: Path) -> None:
+    frame = people(120).with_columns(age=pl.col("age").cast(pl.String))
+    withheld = pl.DataFrame({"age": [""], "sex": ["F"], "cost": [1], "ill": ["leprosy"]}).cast(frame.schema)
+    listed = pl.concat([frame, withheld]).with_columns(
+        pl.col("ill").cast(pl.Enum(["flu", "gout", "hiv", "leprosy"]))
+    )
+    schema = Schema({**SCHEMA.columns, "age": Column("age", "quasi", "numeric", missing="suppress")})
+    done = publish(
+        listed, schema, Mondrian(k=5), out=tmp_path / "out", format="parquet", suppression=0.05, key=KEY
+    )
+    assert b"leprosy" not in (done.public / "table.parquet").read_bytes()
+    assert pl.read_parquet(done.public / "table.parquet").schema["ill"] == pl.String
+
+
+def test_two_like_operations_share_no_noise() -> None:
+    frame = people(500).with_columns(pl.col("cost").alias("price"))
+    schema = Schema({**SCHEMA.columns, "price": Column("price", "other", "numeric")})
+    both = [Perturb("cost", scale=50.0), Perturb("price", scale=50.0)]
+    made = anonymize(frame, schema, Mondrian(k=5), operations=both, key=KEY).aligned
+    assert int((made["cost"].cast(pl.Int64) == made["price"].cast(pl.Int64)).sum()) < 40
+
+
+def test_taxonomies_have_keyed_fingerprints_and_the_loss_is_coarse(tmp_path: Path) -> None:
+    (tmp_path / "levels.csv").write_text("F;all\nM;all\n")
+    (tmp_path / "schema.toml").write_text(
+        '[columns.age]\nrole = "quasi"\nkind = "numeric"\n[columns.sex]\nrole = "quasi"\ntaxonomy = "levels.csv"\n'
+        '[columns.cost]\nrole = "other"\n[columns.ill]\nrole = "sensitive"\n'
+    )
+    documents = [
+        json.loads(
+            (
+                publish(
+                    people(), tmp_path / "schema.toml", Mondrian(k=5), out=tmp_path / name, key=key
+                ).public
+                / "manifest.json"
+            ).read_text()
+        )
+        for name, key in (("a", KEY), ("b", OTHER))
+    ]
+    digests = [document["schema"]["columns"]["sex"]["taxonomy"]["keyed_sha256"] for document in documents]
+    assert digests[0] != digests[1]
+    assert all(value == round(value, 3) for value in documents[0]["metrics"]["ncp"]["by_column"].values())
+
+
+def test_what_speaks_of_withheld_cells_is_told_to_the_owner_alone(tmp_path: Path) -> None:
+    frame = people(120).with_columns(
+        who=pl.Series([f"p{n // 2}" if n % 2 else f"P{n // 2} " for n in range(120)])
+    )
+    schema = Schema({**SCHEMA.columns, "who": Column("who", "identifier", "text", person=True)})
+    done = publish(frame, schema, Mondrian(k=5), out=tmp_path / "out", key=KEY)
+    assert any("who" in text for text in done.release.warnings)
+    assert json.loads((done.public / "manifest.json").read_text())["warnings"] == []

@@ -211,3 +211,68 @@ def test_people_are_told_apart_as_every_room_counts_them() -> None:
     hidden = schema_with(spelled, member_no=Column("member_no", "identifier", "text"))
     with pytest.raises(PersonUndecided, match="20 different values"):
         anonymize(spelled, hidden, Mondrian(k=3))
+
+
+def test_two_columns_that_together_follow_people_are_refused() -> None:
+    draw = random.Random(7)
+    rows = []
+    for person in range(120):
+        height, arm = draw.randrange(150, 190), draw.randrange(20, 40)
+        fixed = {"member_no": f"M-{person:05d}", "age": draw.randrange(18, 90), "sex": draw.choice("FM")}
+        rows += [
+            {**fixed, "height_cm": height, "arm_cm": arm, "diagnosis": draw.choice(["flu", "hiv"])}
+            for _ in range(6)
+        ]
+    frame = pl.DataFrame(rows)
+    person_column = Column("member_no", "identifier", "text", person=True)
+    with pytest.raises(IdentifierOpen, match="height_cm"):
+        anonymize(frame, schema_with(frame, member_no=person_column), Mondrian(k=5))
+    coarse = schema_with(frame, member_no=person_column, height_cm=Column("height_cm", "quasi", "numeric"))
+    assert anonymize(frame, coarse, Mondrian(k=5)).verdicts[0].holds
+    published = velado.anonymize(frame, k=5).frame.columns
+    assert not {"height_cm", "arm_cm"} <= set(published)
+
+
+def test_identifiers_that_operations_make_are_judged_too() -> None:
+    from velado.anonymize.operations import Mask
+
+    frame = visits().select("holder_name", "age", "sex", "diagnosis")
+    with pytest.raises(IdentifierOpen):
+        anonymize(
+            frame,
+            schema_with(frame),
+            Mondrian(k=3),
+            per="row",
+            operations=[Mask("holder_name", keep=12)],
+        )
+
+
+def test_a_number_of_a_person_is_no_quasi_identifier_however_it_is_declared() -> None:
+    frame = (
+        visits()
+        .select("card_number", "age", "sex", "diagnosis")
+        .with_columns(pl.col("card_number").str.tail(9))
+    )
+    schema = schema_with(frame, card_number=Column("card_number", "quasi", "numeric"))
+    with pytest.raises(IdentifierOpen, match="card_number"):
+        anonymize(frame, schema, Mondrian(k=3), per="row")
+
+
+def test_sensitive_promises_hold_for_linked_rows_too() -> None:
+    # Four people, two rows each; read together, those who look alike have one diagnosis.
+    frame = pl.DataFrame(
+        {
+            "who": [f"p{n // 2}" for n in range(8)],
+            "age": [20, 60, 20, 60, 20, 70, 20, 70],
+            "ill": ["a", "a", "a", "a", "b", "b", "b", "b"],
+        }
+    )
+    shown = Column("who", person=True, identifier="accept", reason="a pseudonym", side_door="accept")
+    schema = Schema(
+        {"who": shown, "age": Column("age", "quasi", "numeric"), "ill": Column("ill", "sensitive")}
+    )
+    published = frame.with_columns(age=pl.Series(["20", "[60..70]"] * 4))
+    assert verify(published, schema, [KAnonymity(2), velado.LDiversity(2)]).linked is None
+    apart = frame.with_columns(age=pl.Series(["20", "60", "20", "60", "20", "70", "20", "70"]))
+    found = verify(apart, schema, [KAnonymity(2), velado.LDiversity(2)])
+    assert found.linked is not None and found.linked.guarantee == "l-diversity"

@@ -46,6 +46,12 @@ class Prepared:
     keep_order: bool = False
     per: str | None = None
 
+    @property
+    def altered(self) -> tuple[str, ...]:
+        """The published quasi-identifiers whose values a random operation made untrue."""
+        quasi = {column.name for column in self.table.schema.quasi}
+        return tuple(one.column for one in self.operations if one.falsifies and one.column in quasi)
+
 
 def prepare(
     table: Table,
@@ -68,7 +74,7 @@ def prepare(
         key = owner_key(key)
         table = apply_operations(table, tuple(operations), key)
     signed = refuse_identifiers(table)
-    doors = find_side_doors(table)
+    doors = _doors(original, table, [operation.column for operation in operations])
     refuse_copies(doors)
     used, present = _rows_used(table)
     everyone = None if population is None else population_table(population, used.schema)
@@ -100,6 +106,27 @@ def _found_encoding(table: Table) -> tuple[str, ...]:
         f"The file was found to be written in {table.encoding}, which nobody declared: if accented letters look odd, "
         "name its encoding.",
     )
+
+
+def _doors(original: Table, table: Table, changed: Sequence[str]) -> tuple[SideDoor, ...]:
+    """The side doors of what is published, and those that an operation on the quasi-identifier would hide.
+
+    Noise on an age does not make a column less telling that holds the age: it gives the true one away, not the
+    published one. A column that was itself operated on is judged as it leaves.
+    """
+    found = find_side_doors(table)
+    if not changed:
+        return found
+    known = {(door.column, door.reveals) for door in found}
+    quasi = {column.name for column in table.schema.quasi}
+    true = [
+        door
+        for door in find_side_doors(original)
+        if door.reveals in quasi
+        and (door.column, door.reveals) not in known
+        and not set(door.columns) & set(changed)
+    ]
+    return (*found, *true)
 
 
 def _order_kept(data: EncodedTable) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -107,4 +107,56 @@ def refuse_unrounded(columns: Sequence[EncodedColumn], recoded: Recoded) -> None
                 f"The interval ends of '{column.name}' are to be rounded, but it is published as single numbers.",
                 "A mean, a centroid or a most common value has no ends: it may be somebody's true value as it stands.",
                 "Use a method with the recoder cover (or intervals), or remove 'round' from the column.",
+            )
+
+
+def of_kept_rows(columns: Sequence[EncodedColumn], recoded: Recoded) -> Recoded:
+    """The same recoding with every interval drawn around the rows that are kept.
+
+    A method that recodes whole columns (full-domain levels, bins) draws an interval around all rows that fall into it.
+    If some of them are then suppressed, an end may be the value of somebody who does not leave: `[8369..7654321]`
+    tells the one salary that was to be hidden. Taxonomy labels and `*` say nothing of who is in the table. O(n).
+    """
+    if bool(recoded.kept.all()):
+        return recoded
+    published = [
+        _around(column, shown, recoded.kept) for column, shown in zip(columns, recoded.columns, strict=True)
+    ]
+    return Recoded(tuple(published), recoded.kept, recoded.partition, recoded.notes)
+
+
+def _around(column: EncodedColumn, shown: PublishedColumn, kept: BoolArray) -> PublishedColumn:
+    if column.points is None or not shown.states_cover:
+        return shown
+    codes, values = column.codes[kept], shown.codes[kept]
+    low = np.full(len(shown.values), column.size, dtype=np.int32)
+    high = np.full(len(shown.values), -1, dtype=np.int32)
+    np.minimum.at(low, values, codes)
+    np.maximum.at(high, values, codes)
+    drawn = np.array([value is not None and value != ROOT_LABEL for value in shown.values], dtype=bool)
+    drawn &= high >= 0
+    low, high = np.where(drawn, low, shown.low), np.where(drawn, high, shown.high)
+    stated_low, stated_high = column.stated(low, high)
+    labels = column.label(stated_low, stated_high)
+    texts = tuple(label if new else old for label, new, old in zip(labels, drawn, shown.values, strict=True))
+    return replace(
+        shown,
+        values=texts,
+        low=np.where(drawn, stated_low, shown.low).astype(np.int32),
+        high=np.where(drawn, stated_high, shown.high).astype(np.int32),
+    )
+
+
+def refuse_means_of_suppressed(before: Recoded, kept: BoolArray) -> None:
+    """No published mean was taken over a row that is suppressed after it: from mean and size its value could be had."""
+    gone = before.kept & ~kept
+    for column in before.columns:
+        if column.states_cover:
+            continue
+        shared = np.intersect1d(column.codes[gone], column.codes[kept])
+        if shared.size:
+            raise ParameterError(
+                f"{shared.size} value(s) published for '{column.name}' stand for rows that would be suppressed too.",
+                "With the number of rows, a mean tells what the suppressed row had.",
+                "Use the recoder cover or another method, or allow no suppression and lower k.",
             )

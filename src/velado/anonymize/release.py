@@ -21,7 +21,7 @@ from velado.anonymize.methods.base import Method
 from velado.anonymize.operations.base import Operation
 from velado.anonymize.population import match_published
 from velado.anonymize.prepare import Prepared
-from velado.anonymize.recoded import Recoded, refuse_unrounded
+from velado.anonymize.recoded import Recoded, of_kept_rows, refuse_means_of_suppressed, refuse_unrounded
 from velado.anonymize.row_order import drawn_order
 from velado.anonymize.side_doors import SideDoor, refuse_doors
 from velado.data.encode import EncodedTable
@@ -133,6 +133,26 @@ class Release:
         """Mean normalized certainty penalty over rows and quasi-identifiers."""
         return float(np.mean(list(self.losses.values())))
 
+    @property
+    def public_losses(self) -> dict[str, float]:
+        """The loss of each quasi-identifier as far as the published table itself shows it, suppressed rows counting 1.
+
+        Where no bounds are declared a number's domain is the range of the rows that left. With that of all rows, loss
+        and widths would tell how far out the largest suppressed value lies.
+        """
+        out = {}
+        for column, published in zip(self.data.columns, self.recoded.columns, strict=True):
+            kept = self.recoded.kept
+            losses = published.losses(column)[kept]
+            declared = self.table.schema.columns[column.name].bounds is not None
+            if column.points is not None and not declared:
+                seen = column.points[column.codes[kept & (column.codes != column.missing)]]
+                span = float(seen.max() - seen.min()) if seen.size else 0.0
+                if span > 0:
+                    losses = np.minimum(losses * column.span / span, 1.0)
+            out[column.name] = float((losses.sum() + self.suppressed) / self.kept.size)
+        return out
+
     def to_dict(self) -> dict[str, Any]:
         """Result, promise, cost and how it was made, without any cell value."""
         return {
@@ -183,6 +203,8 @@ def release(prepared: Prepared, recoded: Recoded, goal: Goal, method: Method, se
     table = prepared.table
     refuse_unrounded(prepared.data.columns, recoded)
     limit = goal.suppressible(table.rows)
+    whole = prepared.data.population is None  # where it is known, ends may be anybody's of the population
+    recoded = of_kept_rows(prepared.data.columns, recoded) if whole else recoded
     frame, checked = _check(prepared, recoded, goal)
     if not checked.holds:
         good = goal.holds_in(checked.counts)
@@ -192,7 +214,9 @@ def release(prepared: Prepared, recoded: Recoded, goal: Goal, method: Method, se
         needed = table.rows - int(kept.sum())
         if needed > limit or not kept.any():
             _raise_broken(checked, needed, goal.suppression, table.rows, bool(kept.any()))
+        refuse_means_of_suppressed(recoded, kept)
         recoded = Recoded(recoded.columns, kept, recoded.partition, recoded.notes)
+        recoded = of_kept_rows(prepared.data.columns, recoded) if whole else recoded
         frame, checked = _check(prepared, recoded, goal)
         if not checked.holds:
             _raise_broken(checked, needed, goal.suppression, table.rows, True)
@@ -214,6 +238,10 @@ def release(prepared: Prepared, recoded: Recoded, goal: Goal, method: Method, se
     promise: Promise = (
         method.promise if goal.guarantees == () or method.promise == "as in the paper" else "guaranteed"
     )
+    if promise == "guaranteed" and prepared.altered:
+        promise = (
+            "measured"  # the crowd is one of altered values: whoever knows the true ones is not left with it
+        )
     return Release(
         aligned=frame,
         promise=promise,
@@ -290,7 +318,9 @@ def published_frame(used: Table, recoded: Recoded) -> pl.DataFrame:
         original = base.get_column(name)
         same = original.cast(pl.String).eq_missing(series.cast(pl.String)).all()
         out.append(original if same else series)
-    return pl.DataFrame(out)
+    # A column of listed categories carries the whole list along, values of rows that do not leave among them.
+    listed = [n.name for n in out if isinstance(n.dtype, pl.Categorical | pl.Enum)]
+    return pl.DataFrame(out).with_columns(pl.col(listed).cast(pl.String)) if listed else pl.DataFrame(out)
 
 
 def _raise_broken(checked: Checked, needed: int, suppression: float, rows: int, any_left: bool) -> None:

@@ -6,13 +6,13 @@ import json
 import platform
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
+from statistics import fmean
 from typing import Any
 
 from velado.anonymize.release import Release
 from velado.data.keys import Key, content_of
 from velado.data.schema import Schema
 from velado.data.table import Table
-from velado.measure.measured import Scores
 
 VERSION = 2
 DECIMALS = 3
@@ -23,7 +23,6 @@ def manifest(
     release: Release,
     source: Table,
     key: Key,
-    scores: Scores,
     table_file: str,
     table_sha256: str,
     population: Table | None = None,
@@ -34,11 +33,11 @@ def manifest(
 
     It leaves with the table, so it holds nothing of the original but its size and the names of its columns: the
     input and the taxonomies are named by fingerprints under the owner's *key*, which nobody else can test guesses
-    with, and of the measures only those that the published table shows anyway. The same run gives the same manifest.
+    with, and the loss is the one that the published table shows. The same run gives the same manifest.
     """
     facts = release.to_dict()
     doors = ("column", "columns", "reveals", "kind", "accepted")
-    measured = scores.to_dict()
+    losses = release.public_losses
     return {
         "manifest_version": VERSION,
         "velado": package_version("velado"),
@@ -65,7 +64,11 @@ def manifest(
         "warnings": list(release.prepared.warnings),
         "cells_like_formulas": formulas,
         "how": {name: value for name, value in facts["how"].items() if name != "notes"},
-        "metrics": {"rows": measured["rows"], "ncp": coarse(measured["utility"]["ncp"])},
+        "metrics": {
+            "rows": release.aligned.height,
+            "ncp": coarse({"overall": fmean(losses.values()), "by_column": losses}),
+            "domain": "declared bounds, else the range of the published rows; suppressed rows count 1",
+        },
         "output": {
             "file": table_file,
             "sha256": table_sha256,

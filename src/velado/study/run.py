@@ -232,7 +232,6 @@ def _run(
                 release,
                 table,
                 key,
-                scores,
                 table_file,
                 digest,
                 population=everyone,

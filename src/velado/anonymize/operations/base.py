@@ -12,9 +12,13 @@ from velado.randomness import Draws
 
 
 class Operation(Protocol):
-    """A frozen dataclass with a `column` and one verb. A recipe lists it as ``[[operations]] name = ...``."""
+    """A frozen dataclass with a `column` and one verb. A recipe lists it as ``[[operations]] name = ...``.
+
+    *falsifies* says whether the cells it leaves may be untrue of their people (noise, permutation).
+    """
 
     name: ClassVar[str]
+    falsifies: ClassVar[bool]
 
     @property
     def column(self) -> str:

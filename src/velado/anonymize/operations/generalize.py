@@ -28,6 +28,7 @@ class Generalize:
     """
 
     name: ClassVar[str] = "generalize"
+    falsifies: ClassVar[bool] = False
     column: str
     level: int | None = field(default=None, metadata={"help": "steps up the taxonomy", "min": 1})
     width: float | None = field(default=None, metadata={"help": "width of the intervals", "min": 0})

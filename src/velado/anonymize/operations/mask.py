@@ -26,6 +26,7 @@ class Mask:
     """
 
     name: ClassVar[str] = "mask"
+    falsifies: ClassVar[bool] = False
     column: str
     keep: int = field(default=1, metadata={"help": "characters that stay readable", "min": 1})
     side: str = field(default="left", metadata={"help": "which end stays readable", "choices": SIDES})

@@ -21,6 +21,7 @@ class Permute:
     """
 
     name: ClassVar[str] = "permute"
+    falsifies: ClassVar[bool] = True
     column: str
 
     def apply(self, table: Table, random: Draws) -> Table:

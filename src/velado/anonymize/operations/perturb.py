@@ -30,6 +30,7 @@ class Perturb:
     """
 
     name: ClassVar[str] = "perturb"
+    falsifies: ClassVar[bool] = True
     column: str
     scale: float = field(default=1.0, metadata={"help": "size of the noise, in the column's unit", "min": 0})
     noise: str = field(default="laplace", metadata={"help": "shape of the noise", "choices": NOISES})

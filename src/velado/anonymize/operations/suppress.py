@@ -26,6 +26,7 @@ class Suppress:
     """
 
     name: ClassVar[str] = "suppress"
+    falsifies: ClassVar[bool] = False
     column: str
     rare: int = field(default=0, metadata={"help": "blank only values with fewer rows than this", "min": 0})
 

@@ -136,6 +136,9 @@ REASONS: Mapping[str, str] = {
     "in doubt: all rows of a person share its value and hardly anybody else has it, so it links them": (
         "em dúvida: todas as linhas de uma pessoa têm o mesmo valor, que quase ninguém mais tem; ele liga as linhas"
     ),
+    "in doubt: with other columns that stay the same for a person it tells people apart and links their rows": (
+        "em dúvida: com outras colunas que não mudam para uma pessoa, distingue pessoas e liga as linhas delas"
+    ),
     "outsiders often know the year of an event in somebody's life": (
         "pessoas de fora muitas vezes sabem o ano de um fato da vida de alguém"
     ),

@@ -15,28 +15,35 @@ from velado.data.identifiers.judgement import Identifying
 from velado.data.normal import value_codes
 from velado.data.table import Table
 
-CONSTANT = 0.9
+CONSTANT = 0.5
 """A column follows people if this share of those with several rows has one value in all of them ..."""
-ALONE = 0.3
-"""... and if this share of all people has a value that nobody else has."""
+ALONE = 0.2
+"""... and if this share of all people has a value, or a combination of values, that nobody else has."""
 LEAST_PEOPLE = 5
+LEAST_TOGETHER = 20
+"""People from which on combinations are judged: among fewer, everybody differs from everybody in something."""
 PROBE = 2_000
 WHY = "in doubt: all rows of a person share its value and hardly anybody else has it, so it links them"
+WHY_TOGETHER = (
+    "in doubt: with other columns that stay the same for a person it tells people apart and links their rows"
+)
 
 
 def following_columns(table: Table, person: str, names: Iterable[str]) -> tuple[Identifying, ...]:
     """Those columns of *names* that link the rows of a person although they are not *person* itself.
 
-    () where no person has several rows: there is nothing to link. O(n log n) for a column that passes a first look at
-    2,000 people; the others cost O(n).
+    Each alone, or several together: height and blood type name nobody, and hardly two people share both. Of several the
+    one with most values is named first, until what is left tells few people apart. () where no person has several
+    rows: there is nothing to link. O(n log n) for a column that passes a first look at 2,000 people; others cost O(n).
     """
     people, size = value_codes(table, table.schema.columns[person])
     known = people > 0
     rows = np.bincount(people[known], minlength=size)
-    if not bool((rows > 1).any()) or int((rows > 0).sum()) < LEAST_PEOPLE:
+    everybody = int((rows > 0).sum())
+    if not bool((rows > 1).any()) or everybody < LEAST_PEOPLE:
         return ()
     some = known & (people <= PROBE)
-    out = []
+    out, constant = [], {}
     for name in names:
         if name == person:
             continue
@@ -45,9 +52,32 @@ def following_columns(table: Table, person: str, names: Iterable[str]) -> tuple[
             continue
         if _constant(people[known], codes[known], values) < CONSTANT:
             continue
-        if _alone(people[known], codes[known], values, int((rows > 0).sum())) >= ALONE:
+        if _alone(people[known], codes[known], values, everybody) >= ALONE:
             out.append(Identifying(name, "record", WHY, sure=False, person=False))
+            continue
+        of_person = np.zeros(size, dtype=np.int64)
+        of_person[people[known]] = codes[known]  # the last row's, where a person's rows differ
+        constant[name] = of_person[rows > 0]
+    if everybody >= LEAST_TOGETHER:
+        out += _together(table, constant)
     return tuple(out)
+
+
+def _together(table: Table, constant: dict[str, npt.NDArray[np.int64]]) -> list[Identifying]:
+    """Columns to hold back until the others, read together, leave most people in company."""
+    # What is no sensitive value can be made coarser or left out at less cost: it goes first.
+    order = sorted(
+        constant,
+        key=lambda name: (table.schema.columns[name].role == "sensitive", -np.unique(constant[name]).size),
+    )
+    out = []
+    while len(order) > 1:
+        joint = np.stack([constant[name] for name in order], axis=1)
+        _, counts = np.unique(joint, axis=0, return_counts=True)
+        if int((counts == 1).sum()) < ALONE * joint.shape[0]:
+            break
+        out.append(Identifying(order.pop(0), "record", WHY_TOGETHER, sure=False, person=False))
+    return out
 
 
 def _pairs(

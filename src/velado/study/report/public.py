@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from statistics import fmean
 from typing import Any
 
 from velado.study.report.blocks import Section, section, table, text
@@ -23,6 +24,7 @@ def public_page(summary: Mapping[str, Any]) -> str:
     say = Words(summary["language"])
     facts, report = summary["facts"], summary["report"]
     output = facts["output"]
+    loss = fmean(facts["public_losses"].values())
     page = {
         "title": say("public_title"),
         "subtitle": say(
@@ -31,11 +33,17 @@ def public_page(summary: Mapping[str, Any]) -> str:
             columns=output["columns"],
             method=facts["method"]["title"],
         ),
-        "verdict": report["verdict"],
+        "verdict": {
+            **report["verdict"],
+            "details": [
+                say("cost_sentence", loss=say.share(loss), rows=output["suppressed_rows"]),
+                *report["verdict"]["details"][1:],
+            ],
+        },
         "notice": {"title": say("public_notice_title"), "text": say("public_notice", file=output["file"])},
         "key_figures": [
             {"name": say("key_smallest"), "value": say.count(facts["class_sizes"]["smallest"])},
-            {"name": say("key_loss"), "value": say.share(facts["loss"]["overall"])},
+            {"name": say("key_loss"), "value": say.share(loss)},
             {"name": say("key_suppressed"), "value": say.count(output["suppressed_rows"])},
         ],
         "contents": say("contents"),
@@ -47,7 +55,7 @@ def public_page(summary: Mapping[str, Any]) -> str:
 
 def columns_section(facts: Facts, say: Words) -> Section:
     """What each published column is and what it lost; columns somebody signed for, with the reason."""
-    losses = facts["loss"]["by_column"]
+    losses = facts["public_losses"]
     rows = [
         [
             column["name"],
@@ -60,6 +68,9 @@ def columns_section(facts: Facts, say: Words) -> Section:
         text(say("columns_intro")),
         table(say("columns_table"), [say("column"), say("column_role"), say("loss")], rows, labels=2),
     ]
+    done = [f"{entry['name']}: {entry['column']}" for entry in facts["how"]["operations"]]
+    if done:
+        blocks.append(text(say("operations_done", operations="; ".join(done))))
     if facts["signed_columns"]:
         signed = [[one["column"], one["reason"]] for one in facts["signed_columns"]]
         blocks += [

@@ -84,6 +84,8 @@ def facts(
             if column.published
         ],
         "signed_columns": [one.to_dict() for one in release.signed],
+        "altered": list(release.prepared.altered),
+        "public_losses": release.public_losses,
         "method": {
             "name": release.method.name,
             "title": release.method.title,
@@ -240,6 +242,8 @@ def _verdict(found: Mapping[str, Any], say: Words) -> dict[str, Any]:
     details = [say("cost_sentence", loss=loss, rows=dropped)]
     if promise["type"] == "as in the paper":
         state, headline = "warning", say("headline_paper")
+    elif found["altered"]:
+        state, headline = "caution", say("headline_altered", columns=say.listed(found["altered"]))
     elif not promise["verdicts"]:
         state, headline = "caution", say("headline_measured", smallest=found["class_sizes"]["smallest"])
     else:

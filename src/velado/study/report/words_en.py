@@ -235,6 +235,9 @@ ENGLISH = {
     "warnings_none": "There are no warnings.",
     "formulas": "{cells} cells begin like a spreadsheet formula and were kept as they are: a spreadsheet program may run them.",
     # the public page, and what each column is
+    "headline_altered": "The values of {columns} were altered at random before they were grouped: groups are as large as "
+    "promised, but whoever knows the true values is not sure to be left with such a group.",
+    "operations_done": "Before grouping, columns were changed: {operations}.",
     "public_title": "About this table",
     "public_subtitle": "{rows} rows, {columns} columns. Method: {method}.",
     "public_notice_title": "This page may leave with the table.",

@@ -242,6 +242,9 @@ PORTUGUESE = {
     "formulas": "{cells} células começam como fórmula de planilha e foram mantidas: um programa de planilhas pode "
     "executá-las.",
     # the public page, and what each column is
+    "headline_altered": "Os valores de {columns} foram alterados ao acaso antes de agrupados: os grupos têm o tamanho "
+    "prometido, mas quem sabe os valores verdadeiros não fica necessariamente com um deles.",
+    "operations_done": "Antes de agrupar, colunas foram mudadas: {operations}.",
     "public_title": "Sobre esta tabela",
     "public_subtitle": "{rows} linhas, {columns} colunas. Método: {method}.",
     "public_notice_title": "Esta página pode sair com a tabela.",
