@@ -33,7 +33,7 @@ PAIRS = [
     ("P1", "\u00a0P1"),
     ("P1", "P\u200b1"),
     ("P1", "Ｐ１"),
-    ("Ana  Lima", "Ana Lima"),
+    ("left  arm", "left arm"),
     ("José", "Jose\u0301"),
     ("7", "07"),
     ("7", "7.0"),
@@ -203,9 +203,8 @@ def test_a_value_named_like_its_group_has_one_loss_everywhere(method) -> None:
     made = release.loss
     assert made > 0  # whoever reads `Europe` does not know whether the value or the group is meant
     assert measure(release).ncp.overall == pytest.approx(made)
-    rows = getattr(release, "rows", None)
-    assert rows is not None or release.kept.all()
-    assert measure_files(Table.of(frame, said), release.frame).ncp.overall == pytest.approx(made)
+    found = measure_files(Table.of(frame, said), release.frame, rows=release.rows)
+    assert found.ncp is not None and found.ncp.overall == pytest.approx(made)
     assert release.to_dict()["cost"]["ncp"] == made
 
 
@@ -259,9 +258,7 @@ def fuzz(tables: int, seed: int) -> tuple[int, int]:
             refused += 1
             continue
         released += 1
-        rows = getattr(release, "rows", None)
-        rows = np.flatnonzero(release.kept) if rows is None else np.asarray(rows)
-        published, originals = release.frame.to_dicts(), frame[rows].to_dicts()
+        published, originals = release.frame.to_dicts(), frame[release.rows].to_dicts()
         found = recount(published, originals, "patient", ["age", "city"], "illness")
         assert found.people >= k
         assert not diverse or found.diagnoses >= 2

@@ -55,15 +55,6 @@ def sensitive_values(
     return coded, shapes
 
 
-def _of_table(column: EncodedColumn, table: Table) -> EncodedColumn:
-    """The table's part of a column coded together with a population; its domain is the table's own."""
-    codes = column.codes[: table.rows]
-    if column.points is None or table.schema.columns[column.name].bounds is not None:
-        return replace(column, codes=codes)
-    seen = column.points[codes[codes != column.missing]]
-    return replace(column, codes=codes, span=float(seen.max() - seen.min()) if seen.size else column.span)
-
-
 def _stacked(table: Table, population: Table) -> Table:
     names = [column.name for column in table.schema.quasi]
     both = [[_written(t, t.frame.get_column(name)) for name in names] for t in (table, population)]

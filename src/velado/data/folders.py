@@ -24,8 +24,7 @@ PUBLIC_FILES = frozenset({"table.csv", "table.parquet", MANIFEST, "about.html"})
 """What `release/` may hold beside the tables its manifest lists."""
 
 PRIVATE_FILES = frozenset(
-    {"report.html", "report.md", "report.json", "recipe.toml", "schema.toml"}
-    | {"owner.key", "rows.csv", "rows.parquet", "uncovered.txt"}
+    {"report.html", "report.md", "report.json", "recipe.toml", "schema.toml"} | {"owner.key", "rows.csv"}
 )
 """What `private/` may hold."""
 

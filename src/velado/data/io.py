@@ -1,4 +1,4 @@
-"""The door of the table: files and frames in and out. The only part of `data` that touches the disk.
+"""The door of the table: files and frames in and out. Reading; writing is `folders`.
 
 CSV cells are read as text and never re-written, so a column that is not recoded leaves exactly as it came
 (`007` stays `007`, `2174.0` stays `2174.0`). Errors never repeat a cell, not even the library's own.

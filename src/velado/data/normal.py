@@ -127,7 +127,7 @@ def normal_of(table: Table, column: Column, texts: Sequence[str] | pl.Series) ->
 
 def case_of(column: Column) -> str:
     """Whether the case of letters tells values of the column apart: "same" (it does not) or "distinct"."""
-    return str(getattr(column, "case", "same"))
+    return column.case
 
 
 def _normal(table: Table, column: Column, texts: pl.Series, case: str) -> pl.Series:
@@ -158,6 +158,14 @@ def spellings(table: Table, column: Column, *, blanks: bool = True) -> Spellings
 
     With *blanks* a text of which nothing is left, or that is another spelling of a missing value, is no value.
     """
+    asked = ("spellings", column.name, column.kind, column.case, blanks)
+    if asked not in table._known:
+        table._known[asked] = _spellings(table, column, blanks)
+    found: Spellings = table._known[asked]
+    return found
+
+
+def _spellings(table: Table, column: Column, blanks: bool) -> Spellings:
     rows = table.text(column.name)
     texts = rows.unique().drop_nulls().sort()
     plain = Spellings(texts, np.arange(1, len(texts) + 1, dtype=np.int32), texts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import polars as pl
@@ -29,6 +29,8 @@ class Table:
     separator: str = ","
     encoding: str = "utf-8"
     dropped: pl.DataFrame | None = None
+    # What was worked out of the cells once (spellings); a table with other cells or another schema begins anew.
+    _known: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @classmethod
     def of(

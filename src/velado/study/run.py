@@ -23,7 +23,16 @@ from velado.anonymize.operations.base import Operation
 from velado.anonymize.population import read_plain
 from velado.anonymize.prepare import prepare
 from velado.anonymize.release import Release
-from velado.data.folders import Formulas, count_formulas, csv_bytes, parquet_bytes, write_folder
+from velado.data.folders import (
+    PRIVATE,
+    PRIVATE_FILES,
+    PUBLIC,
+    Formulas,
+    count_formulas,
+    csv_bytes,
+    parquet_bytes,
+    write_folder,
+)
 from velado.data.formulas import escaped_names
 from velado.data.io import attach_taxonomies, read_schema, read_table, read_toml
 from velado.data.keys import OWNER_FILE, Key, owner_key
@@ -41,8 +50,6 @@ from velado.study.report.render_markdown import render_markdown
 from velado.study.report.summarize import summarize
 from velado.study.what_if import what_ifs
 
-PUBLIC, PRIVATE = "release", "private"
-"""The two parts of a release folder: what may leave, and what stays with the owner."""
 RENDERERS = {"html": render_html, "md": render_markdown, "json": render_json}
 
 
@@ -245,12 +252,12 @@ def _run(
         f"{PRIVATE}/rows.csv": csv_bytes(pl.DataFrame({"row": release.rows + 1})),
         **{f"{PRIVATE}/report.{kind}": RENDERERS[kind](summary).encode() for kind in recipe.reports},
     }
-    clash = [name for name in beside if f"{PRIVATE}/{name}" in files or Path(name).name != name]
+    clash = [name for name in beside if f"{PRIVATE}/{name}" in files or name not in PRIVATE_FILES]
     if clash:
         raise ParameterError(
             f"A file named '{clash[0]}' cannot be put into the release folder.",
-            "The name is taken, or is not a plain file name.",
-            "Choose another name.",
+            "The name is taken, or is none of a release's files, and the folder could never be replaced.",
+            "Choose another name, or keep the file elsewhere.",
         )
     own = {f"{PRIVATE}/{name}": data for name, data in beside.items()}
     folder = write_folder(out, {**files, **own}, force, reads)

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from velado.measure.measured import Scores
     from velado.study.run import Published
 
-LINES = 10
 SHOWN = 5
 
 

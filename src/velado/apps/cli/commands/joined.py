@@ -96,11 +96,10 @@ def joined(
         from velado.anonymize.guarantees import KAnonymity, LDiversity
         from velado.anonymize.joined import anonymize_joined
         from velado.anonymize.methods import method_named
-        from velado.data.folders import csv_bytes, write_folder
+        from velado.data.folders import PRIVATE, PUBLIC, csv_bytes, write_folder
         from velado.data.io import read_schema, read_table
         from velado.data.keys import OWNER_FILE, owner_key
         from velado.study.manifest import manifest_json
-        from velado.study.run import PRIVATE, PUBLIC
 
         chosen = method_named(method)
         tables = {
@@ -190,6 +189,8 @@ def manifest_of(
 
 
 def _tell(release: JoinedRelease, folder: Path, tongue: str) -> None:
+    from velado.data.folders import PUBLIC
+
     for text in release.warnings:
         show.note(f"{say(tongue, 'warning')}: {text}")
     for name, table in release.tables.items():
@@ -221,4 +222,4 @@ def _tell(release: JoinedRelease, folder: Path, tongue: str) -> None:
             loss=percent(release.loss, tongue),
         )
     )
-    show.line(say(tongue, "line_release", path=folder / "release"))
+    show.line(say(tongue, "line_release", path=folder / PUBLIC))

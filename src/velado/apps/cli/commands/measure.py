@@ -15,7 +15,6 @@ from velado.apps.cli.words import linkage_in, number, percent, say
 from velado.study.report.units import unit_in
 
 TABLES = ("table.csv", "table.parquet")
-PUBLIC, PRIVATE = "release", "private"
 
 
 def measure(
@@ -140,6 +139,8 @@ def manifest_of(release: Path) -> dict[str, Any]:
     """The manifest beside a published table, or of a folder; nothing where there is none that can be read."""
     import json
 
+    from velado.data.folders import PUBLIC
+
     folder = release if release.is_dir() else release.parent
     for path in (folder / PUBLIC / "manifest.json", folder / "manifest.json"):
         if path.is_file():
@@ -166,6 +167,7 @@ def substitutions_of(manifest: dict[str, Any]) -> str:
 
 def order_of(release: Path, manifest: dict[str, Any]) -> dict[str, Any]:
     """Which original row each published row is, from the private part of a release; or that nobody can say."""
+    from velado.data.folders import PRIVATE
     from velado.data.io import read_table
 
     output = manifest.get("output")
@@ -209,6 +211,8 @@ def row_risks(table: Any, frame: Any, order: dict[str, Any]) -> bytes:
 
 def table_of(release: Path) -> Path:
     """The published table: the file itself, or the table inside the folder of a release."""
+    from velado.data.folders import PUBLIC
+
     places = [folder / name for folder in (release / PUBLIC, release) for name in TABLES]
     return next((place for place in places if place.is_file()), release)
 
