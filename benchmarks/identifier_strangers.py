@@ -13,24 +13,95 @@ import random
 
 from benchmarks.identifier_columns import MAKERS, Labelled, read_lines
 
-_GIVEN_EN = (
-    "James Mary Aoife Siobhan Tyrone Lakisha Brandon Courtney Hunter Mackenzie Graham Nigel Beatrice Winifred "
-    "Darnell Priya Kwame Desmond Hannah Oliver Imogen Callum Ewan Rhys"
-).split()
-_FAMILY_EN = (
-    "Smith O'Brien McAllister Washington Featherstone Okafor Patel Whitfield Ramsbottom Hargreaves Blackwood "
-    "Sinclair Pemberton Kowalski Nguyen Abernathy Larkin Doyle"
-).split()
-_GIVEN_ES = (
-    "Lucía Martín Ximena Joaquín Itziar Íñigo Guadalupe Rosario Concepción Álvaro Begoña Nuria Facundo Agustina "
-    "Matías Yolanda Pilar Remedios Jesús Rocío"
-).split()
-_FAMILY_ES = (
-    "García Fernández Muñoz Ibáñez Echeverría Zapata Quispe Mamani Huamán Rodríguez Cárdenas Villalobos Ordóñez "
-    "Peña Sepúlveda Gutiérrez Arrieta"
-).split()
-_CYRILLIC = "Иванов Петров Сидорова Кузнецов Смирнова Волков Зайцева Орлов".split()
-_CYRILLIC_GIVEN = "Анна Олег Мария Иван Ольга Павел".split()
+_GIVEN_EN = [
+    "James",
+    "Mary",
+    "Aoife",
+    "Siobhan",
+    "Tyrone",
+    "Lakisha",
+    "Brandon",
+    "Courtney",
+    "Hunter",
+    "Mackenzie",
+    "Graham",
+    "Nigel",
+    "Beatrice",
+    "Winifred",
+    "Darnell",
+    "Priya",
+    "Kwame",
+    "Desmond",
+    "Hannah",
+    "Oliver",
+    "Imogen",
+    "Callum",
+    "Ewan",
+    "Rhys",
+]
+_FAMILY_EN = [
+    "Smith",
+    "O'Brien",
+    "McAllister",
+    "Washington",
+    "Featherstone",
+    "Okafor",
+    "Patel",
+    "Whitfield",
+    "Ramsbottom",
+    "Hargreaves",
+    "Blackwood",
+    "Sinclair",
+    "Pemberton",
+    "Kowalski",
+    "Nguyen",
+    "Abernathy",
+    "Larkin",
+    "Doyle",
+]
+_GIVEN_ES = [
+    "Lucía",
+    "Martín",
+    "Ximena",
+    "Joaquín",
+    "Itziar",
+    "Íñigo",
+    "Guadalupe",
+    "Rosario",
+    "Concepción",
+    "Álvaro",
+    "Begoña",
+    "Nuria",
+    "Facundo",
+    "Agustina",
+    "Matías",
+    "Yolanda",
+    "Pilar",
+    "Remedios",
+    "Jesús",
+    "Rocío",
+]
+_FAMILY_ES = [
+    "García",
+    "Fernández",
+    "Muñoz",
+    "Ibáñez",
+    "Echeverría",
+    "Zapata",
+    "Quispe",
+    "Mamani",
+    "Huamán",
+    "Rodríguez",
+    "Cárdenas",
+    "Villalobos",
+    "Ordóñez",
+    "Peña",
+    "Sepúlveda",
+    "Gutiérrez",
+    "Arrieta",
+]
+_CYRILLIC = ["Иванов", "Петров", "Сидорова", "Кузнецов", "Смирнова", "Волков", "Зайцева", "Орлов"]
+_CYRILLIC_GIVEN = ["Анна", "Олег", "Мария", "Иван", "Ольга", "Павел"]
 
 
 def _cell_among_words(r: random.Random, i: int, cell: str) -> str:

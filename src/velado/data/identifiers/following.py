@@ -58,9 +58,7 @@ def _pairs(
     return pairs // values, pairs % values, counts
 
 
-def constant_share(
-    people: npt.NDArray[np.int32], codes: npt.NDArray[np.int32], values: int
-) -> float | None:
+def constant_share(people: npt.NDArray[np.int32], codes: npt.NDArray[np.int32], values: int) -> float | None:
     """The share of people with several filled rows who have one value in all of them; None when nobody has several."""
     who, _, counts = _pairs(people, codes, values)
     if not who.size:

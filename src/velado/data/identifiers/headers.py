@@ -11,7 +11,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from velado.data.identifiers.lexicon import CODE_WORDS, DAY_WORDS, JOINTS, PLURALS_THAT_COUNT, TAGS, TOPICS, words
+from velado.data.identifiers.lexicon import (
+    CODE_WORDS,
+    DAY_WORDS,
+    JOINTS,
+    PLURALS_THAT_COUNT,
+    TAGS,
+    TOPICS,
+    words,
+)
 
 IdentifierKind = Literal[
     "cpf", "cns", "cnpj", "rg", "ssn", "document", "card", "account", "record", "member", "email", "phone", "name",
@@ -62,7 +70,9 @@ def header_says(name: str, topic: str) -> bool:
 def header_says_day(name: str) -> bool:
     """Whether a header speaks of a day: dt, data, fecha, nascimento, obito, alta ..."""
     own = header_words(name)
-    return bool(own & DAY_WORDS) or any(word.startswith(("dt", "data", "date", "fecha", "nasc")) for word in own)
+    return bool(own & DAY_WORDS) or any(
+        word.startswith(("dt", "data", "date", "fecha", "nasc")) for word in own
+    )
 
 
 def header_names_codes(name: str) -> bool:
@@ -331,7 +341,13 @@ def _numbering(said: _Said) -> Found | None:
         return Found("record", "the header names a pseudonym", person=True)
     if numbered and said.any("person", "short person") and not said.any("thing", "event"):
         return Found("record", HEADER_NUMBER, person=True)
-    if said.any("event") and said.any("person") and not numbered and said.unknown == 0 and not said.any("thing"):
+    if (
+        said.any("event")
+        and said.any("person")
+        and not numbered
+        and said.unknown == 0
+        and not said.any("thing")
+    ):
         return Found("record", HEADER_VISITOR, person=True)
     if numbered and said.any("relative"):
         return Found("record", HEADER_NUMBER)

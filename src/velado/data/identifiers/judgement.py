@@ -73,7 +73,8 @@ def identifying_columns(table: Table, names: Iterable[str] | None = None) -> tup
     samples = {
         name: _sample(table, name)[0]
         for name in wanted
-        if judged[name] is None and (table.frame.schema[name].is_float() or table.frame.schema[name] == pl.String)
+        if judged[name] is None
+        and (table.frame.schema[name].is_float() or table.frame.schema[name] == pl.String)
     }
     for name in coordinate_pairs(samples):
         judged[name] = Found("coordinates", "two columns hold decimals as coordinates have them", sure=False)
@@ -143,10 +144,12 @@ def _judge(table: Table, name: str) -> Found | None:
         codes=_names_codes(name, tokens),
     )
     shape = find_shape(values)
-    if shape is not None and shape.person and texts.len() > distinct.len():
+    if shape is not None and texts.len() > distinct.len():
         # Distinct values are judged, so a few e-mails among many equal words would stand for all rows.
         usual = find_shape(replace(values, distinct=texts))
-        shape = replace(shape, person=usual is not None and usual.person and usual.kind == shape.kind)
+        sure = usual is not None and usual.sure
+        same = usual is not None and usual.person and usual.kind == shape.kind
+        shape = replace(shape, sure=shape.sure and sure, person=shape.person and same)
     found = _together(header, shape)
     if found is not None and found.person and header_of_others(name):
         found = replace(found, person=False)

@@ -91,7 +91,10 @@ TAGS: Mapping[str, frozenset[str]] = {
     "bare name": words("first last middle mid given family fn ln"),
     # Short for a professional, where names stand below.
     "short staff": words("doc prov gp med pcp phys"),
-    "others": words("emergency emergencia emerg empregador employer patrao created creator"),
+    "others": words(
+        "emergency emergencia emerg empregador employer patrao created creator nok acomp resp broker corretor "
+        "practitioner assist aut autorizador"
+    ),
     "registry": words("cart cartorio"),
     "badge": words("fob cracha badge keycard"),
     "whole name": words("full complete completo fullname nombre y"),
@@ -147,7 +150,7 @@ TAGS: Mapping[str, frozenset[str]] = {
     "email": words("email mail emails correo correio eletronico electronico"),
     "phone": words(
         "telefone telefono fone tel telef telf tlf telfone celular cel cell phone phones mobile movil whatsapp "
-        "whats zap telephone telecom fax cellphone smartphone tels"
+        "msisdn whats zap telephone telecom fax cellphone smartphone tels"
     ),
     "contact": words("contact contato contacto"),
     "address": words(

@@ -198,7 +198,9 @@ TITLES = r"^(?:dr|dra|sr|sra|srta|mr|mrs|ms|prof|profa|don|dona|enf|sor)\b\.?\s+
 def plain_texts(texts: pl.Series) -> pl.Series:
     """Texts in lower case without accents, titles, final digits and doubled blanks; `SILVA, Maria` as `maria silva`."""
     plain = texts.str.normalize("NFKD").str.replace_all(r"\p{M}", "")
-    plain = plain.str.replace(r"^(\p{Lu}\p{Ll}+)(\p{Lu}(?:['’]\p{Lu}|c\p{Lu})?\p{Ll}+)$", "$1 $2").str.to_lowercase()
+    plain = plain.str.replace(
+        r"^(\p{Lu}\p{Ll}+)(\p{Lu}(?:['’]\p{Lu}|c\p{Lu})?\p{Ll}+)$", "$1 $2"
+    ).str.to_lowercase()
     plain = plain.str.replace_all(r"[._\s]+", " ").str.replace_all("’", "'", literal=True).str.strip_chars()
     plain = plain.str.replace(r"^mc ", "mc").str.replace(r";", ",", literal=True)
     plain = plain.str.replace(TITLES, "").str.replace(r"\d+$", "")

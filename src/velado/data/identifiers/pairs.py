@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 
 import numpy as np
@@ -28,7 +29,7 @@ def coordinate_pairs(samples: Mapping[str, pl.Series]) -> tuple[str, ...]:
         return ()
     places = list(samples)
     out: list[str] = []
-    for one, other in zip(names, names[1:], strict=False):
+    for one, other in itertools.pairwise(names):
         if places.index(other) - places.index(one) <= 2 and min(kept[one], kept[other]) <= 90.0:
             out += [name for name in (one, other) if name not in out]
     return tuple(out)
@@ -37,7 +38,10 @@ def coordinate_pairs(samples: Mapping[str, pl.Series]) -> tuple[str, ...]:
 def _farthest(texts: pl.Series) -> float | None:
     if texts.len() < LEAST_ROWS or texts.n_unique() < 0.2 * min(texts.len(), 100):
         return None
-    if int(texts.head(50).str.contains(r"^[+-]?[0-9]{1,3}[.,][0-9]{3,}$").sum()) < 25 * min(texts.len(), 50) / 50:
+    if (
+        int(texts.head(50).str.contains(r"^[+-]?[0-9]{1,3}[.,][0-9]{3,}$").sum())
+        < 25 * min(texts.len(), 50) / 50
+    ):
         return None
     fine = texts.str.contains(r"^[+-]?[0-9]{1,3}[.,][0-9]{4,}$")
     plain = texts.str.contains(r"^[+-]?[0-9]{1,3}(?:[.,][0-9]+)?$")

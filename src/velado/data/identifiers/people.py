@@ -22,6 +22,7 @@ _ONE_PERSON_EACH = 1.5
 _OWN_NUMBERS = frozenset({"cpf", "cns", "ssn", "rg"})
 _NO_LINK: frozenset[IdentifierKind] = frozenset({"free text", "photo", "address", "coordinates", "url"})
 """Kinds whose repeats tell little of who a person is: neighbours share an address, pages and pictures are things."""
+_CHARTS = words("prontuario pront mrn nhc hc medrec")
 _FOR_LIFE = words(
     "sexo sex gender genero sx nascimento nasc dtnasc birth birthdate birthday dob nacimiento dn"
 )
@@ -80,15 +81,16 @@ def rank(found: Identifying, missing: int, rows: int) -> tuple[bool, bool, int]:
 
 
 def _told_apart(table: Table, people: list[Identifying], counted: dict[str, tuple[int, int]]) -> bool:
-    # Where everybody has a number of their own in one row only, people who share a name are several all the same.
-    return any(
-        filled == distinct and filled >= 0.95 * table.rows and _is_own_number(found)
-        for found, (filled, distinct) in ((found, counted[found.column]) for found in people)
-    )
+    # Where everybody has a number of their own in one row only, people who share a name are several all the same. A
+    # second number that repeats shows that the first one is a visit's.
+    own = [counted[found.column] for found in people if _is_own_number(found)]
+    whole = [(filled, distinct) for filled, distinct in own if filled >= 0.95 * table.rows]
+    once = any(filled == distinct for filled, distinct in whole)
+    return once and not any(filled >= _ONE_PERSON_EACH * distinct for filled, distinct in whole)
 
 
 def _is_own_number(found: Identifying) -> bool:
-    named = not TAGS["person"].isdisjoint(header_tokens(found.column))
+    named = not (TAGS["person"] | _CHARTS).isdisjoint(header_tokens(found.column))
     return found.sure and (found.kind in _OWN_NUMBERS or (found.kind in ("record", "document") and named))
 
 
@@ -110,7 +112,9 @@ def _agreeing(
 ) -> list[Identifying]:
     """Those of *ordered* whose equal values share what people keep for life."""
     life = [name for name in table.frame.columns if _lasts(name)]
-    names = [one.column for one in everything if one.kind == "name" and one.sure and one.person and _named(one)]
+    names = [
+        one.column for one in everything if one.kind == "name" and one.sure and one.person and _named(one)
+    ]
     if not ordered or not (life or names):
         return ordered
     columns = table.schema.columns

@@ -261,11 +261,18 @@ def _person_names(values: Values) -> Found | None:
         return Found("name", "values begin with a title, as names do", not values.codes)
     if share(values.distinct, TURNED) >= LEAST_SHARE and count >= 10 and not values.codes:
         return Found("name", "values are two words with a comma, as turned names are", False)
-    joined = share(values.distinct, r"^\p{L}[\p{L}'’]+[._]\p{L}[\p{L}'’]+\d*$|^\p{Lu}\p{Ll}+\p{Lu}[\p{L}'’]+$")
+    joined = share(
+        values.distinct, r"^\p{L}[\p{L}'’]+[._]\p{L}[\p{L}'’]+\d*$|^\p{Lu}\p{Ll}+\p{Lu}[\p{L}'’]+$"
+    )
     if joined >= LEAST_SHARE and one >= 0.1 and one * count >= 3:
         return Found("name", "values are joined names, as user names are", False)
     single = share(values.distinct, r"^\p{Lu}[\p{L}'’-]+$")
-    if single >= LEAST_SHARE and given + family >= 0.25 and (given + family) * count >= 5 and not values.codes:
+    if (
+        single >= LEAST_SHARE
+        and given + family >= 0.25
+        and (given + family) * count >= 5
+        and not values.codes
+    ):
         return Found("name", "many values are given names or surnames", False)
     if both >= 0.05 and both * count >= 3:
         return Found("name", "some values are names of people", False)
@@ -303,7 +310,9 @@ def _plates(values: Values) -> Found | None:
     letters = distinct.str.extract(r"([A-Z]{3})").n_unique()
     # Codes such as LAB0001 and LAB0002 share a few beginnings; plates have many.
     if letters >= max(3, 0.3 * min(distinct.len(), 60)):
-        varied = letters >= 10 and (mercosul >= 0.2 or share(texts, r"-") >= 0.5 or max(spanish, british) >= LEAST_SHARE)
+        varied = letters >= 10 and (
+            mercosul >= 0.2 or share(texts, r"-") >= 0.5 or max(spanish, british) >= LEAST_SHARE
+        )
         return Found("plate", why, sure=varied)
     return None
 
