@@ -56,6 +56,29 @@ def test_names_that_no_list_holds_are_doubtful_by_their_comma() -> None:
     assert found is not None and not found.sure
 
 
+@pytest.mark.parametrize("form", ["{}.{}", "{}_{}", "{}{}"])
+def test_joined_words_that_hardly_repeat_are_doubtful_though_no_list_holds_them(form: str) -> None:
+    drawn = random.Random(8)
+    made = [
+        "".join(drawn.choice("bdfglmnrst") + drawn.choice("aeiou") for _ in range(3)).title()
+        for _ in range(90)
+    ]
+    found = judged("c7", [form.format(drawn.choice(made), drawn.choice(made)) for _ in range(200)])
+    assert found is not None and not found.sure
+    assert judged("c7", ["lab.order", "lab.result", "visit.start"] * 60) is None
+
+
+def test_trades_that_are_surnames_too_stay() -> None:
+    assert (
+        judged(
+            "v3",
+            ["Carpenter", "Baker", "Cook", "Nurse", "Farmer", "Driver", "Teacher", "Clerk", "Miner", "Potter"]
+            * 30,
+        )
+        is None
+    )
+
+
 def test_a_script_whose_names_are_not_known_is_doubtful() -> None:
     cells = [f"{a}{b}" for a in "王李张刘陈杨" for b in "芳伟敏静丽强"]
     found = judged("a3", cells * 5)

@@ -190,6 +190,16 @@ SURNAMES = words(
     tapia tejada trejo urrutia valverde vallejo varela velarde vicente yanez zambrano zarate
     """
 )
+# Surnames that are words of their own: alone they speak for no name (trades, colours, seasons, sizes).
+COMMON_WORDS = words(
+    """
+    archer baker barber best bishop black bright brown bush butler cannon carpenter carter cherry cook cooper cross dyer farmer
+    fields fisher fox frost glass gray green gross hall heath hill hood king knight lamb little long love mason moon noble
+    page park parks pope porter potter price rich rush sharp short small snow stone summers tanner taylor turner walker
+    waters weaver weeks wells west white winters wolf wood woods young leal luz paz valle vale serra porto prado campos fontes
+    flores luna montes segura sierra plaza rico rey
+    """
+)
 PARTICLES = r"(?:d[aeo]s?|e|von|van|der|del|de la|la|di|du|y)"
 TURNED = r"^\p{Lu}[\p{L}'’-]+(?: \p{L}[\p{L}'’-]+)?, ?\p{Lu}[\p{L}'’.-]*(?: \p{L}[\p{L}'’.-]*)*$"
 TITLES = r"^(?:dr|dra|sr|sra|srta|mr|mrs|ms|prof|profa|don|dona|enf|sor)\b\.?\s+"
@@ -227,7 +237,8 @@ def name_shares(texts: pl.Series) -> tuple[float, float, float, float]:
     both = several & ((first & (last | given_end)) | (begun & given_end))
     one = several & (first | last | (begun & initial))
     single = wordy & ~several
-    counts = (both, one, single & first, single & begun & ~first)
+    common = starts.is_in(list(COMMON_WORDS)).fill_null(False)
+    counts = (both, one, single & first, single & begun & ~first & ~common)
     return (
         int(counts[0].sum()) / texts.len(),
         int(counts[1].sum()) / texts.len(),

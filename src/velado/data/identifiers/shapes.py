@@ -264,7 +264,8 @@ def _person_names(values: Values) -> Found | None:
     joined = share(
         values.distinct, r"^\p{L}[\p{L}'’]+[._]\p{L}[\p{L}'’]+\d*$|^\p{Lu}\p{Ll}+\p{Lu}[\p{L}'’]+$"
     )
-    if joined >= LEAST_SHARE and one >= 0.1 and one * count >= 3:
+    listed_some = one >= 0.1 and one * count >= 3
+    if joined >= LEAST_SHARE and (listed_some or (count >= 40 and not values.codes)):
         return Found("name", "values are joined names, as user names are", False)
     single = share(values.distinct, r"^\p{Lu}[\p{L}'’-]+$")
     if (
