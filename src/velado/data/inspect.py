@@ -33,15 +33,19 @@ from velado.data.identifiers import (
     identifying_columns,
     person_columns,
 )
-from velado.data.identifiers.judgement import SHAPE_SAMPLE, rank
+from velado.data.identifiers.judgement import SHAPE_SAMPLE
+from velado.data.identifiers.people import rank
+from velado.data.identifiers.shapes import share
 from velado.data.io import read_table
 from velado.data.kinds import LOOKS_LIKE_DATES, Inferred, infer_kind, missing_tokens
 from velado.data.missing_codes import MissingCode, find_missing_codes
+from velado.data.normal import value_codes
 from velado.data.schema import Column, Kind, Role, Schema
 from velado.data.table import Table
 
 HELD_BACK = "in doubt, so held back: read it, then sign for it or leave it out"
 _YEARS = frozenset({"year", "years", "yr", "ano", "anio", "yyyy"})
+_CONSTANT = "every row has the same value, so it tells nobody apart"
 _NEARLY_UNIQUE = "most rows have a value that no other row has: read it before it is published"
 
 
@@ -80,7 +84,8 @@ class Inspection:
 
     *ranking* lists the columns that are neither identifiers nor held back by separation, most telling first. *sets* are
     the best one, two and three of them. *exposure* is None when no quasi-identifier is proposed. *missing_codes*
-    are values that probably mean "no value"; numbers among them are only suggested.
+    are values that probably mean "no value"; numbers among them are only suggested. *people* counts the different people
+    by the normal form of their column (`P1` and `P1 ` are one).
     """
 
     source: str
@@ -92,12 +97,15 @@ class Inspection:
     sets: tuple[ColumnSet, ...]
     exposure: Exposure | None
     missing_codes: tuple[MissingCode, ...] = ()
+    people: int | None = None
 
     @property
     def rows_per_person(self) -> float | None:
         """The mean number of rows that share a person's value; None without a person column."""
         found = next((column for column in self.columns if column.person), None)
-        return None if found is None else (self.rows - found.missing) / max(found.distinct, 1)
+        if found is None:
+            return None
+        return (self.rows - found.missing) / max(found.distinct if self.people is None else self.people, 1)
 
     def to_dict(self) -> dict[str, Any]:
         """The inspection as plain values, without any cell."""
@@ -164,6 +172,7 @@ def inspect(table: Any) -> Inspection:
         sets,
         exposure(table, quasi, person) if quasi else None,
         tuple(codes),
+        None if person is None else value_codes(table, table.schema.columns[person])[1] - 1,
     )
 
 
@@ -180,8 +189,12 @@ def _column(
     sample = filled.gather_every(step)
     inferred = infer_kind(name, filled, table.frame.schema[name], distinct, sample)
     role, why, publish = _role(name, inferred, identifying)
+    if role == "quasi" and distinct < 2:
+        role, why = "other", (*why[:1], _CONSTANT)
     alone = int((counts == 1).sum())
-    if role == "other" and publish and inferred.kind == "categorical" and 2 * alone > table.rows >= 20:
+    pairs = 0.0 if not sample.len() else share(sample, r"^\d{2,3} ?[xX/] ?\d{2,3}$")
+    nearly = inferred.kind == "categorical" and pairs < 0.9  # 120x80 is a pressure
+    if role == "other" and publish and nearly and 2 * alone > table.rows >= 20:
         why, publish = (*why[:1], _NEARLY_UNIQUE), False
     sure = identifying is not None and identifying.sure
     kind = None if identifying is None else identifying.kind

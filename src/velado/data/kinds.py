@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from velado.data.identifiers import header_names_codes
+from velado.data.identifiers import header_names_codes, header_says_day
 from velado.data.identifiers.shapes import free_text
 from velado.data.missing_codes import words_among_numbers
 from velado.data.schema import Kind
@@ -16,6 +16,8 @@ MISSING_TOKENS = frozenset(
     ["", "NA", "N/A", "n/a", "#N/A", "na", "NaN", "nan", "NAN", "null", "NULL", "Null", "?", "-", "--"]
 )
 DATE_FORMATS = ("%Y-%m-%d", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%d.%m.%Y", "%Y/%m/%d")
+DIGIT_FORMATS = ("%Y%m%d", "%d%m%Y", "%m%d%Y")
+SHORT_FORMATS = ("%d/%m/%y", "%m/%d/%y", "%d-%m-%y", "%d.%m.%y")
 DATETIME_FORMATS = (
     "%Y-%m-%d %H:%M:%S",
     "%Y-%m-%dT%H:%M:%S",
@@ -68,7 +70,8 @@ def infer_kind(name: str, texts: pl.Series, dtype: pl.DataType, distinct: int, s
     if dtype == pl.Boolean:
         return Inferred("categorical", "true or false")
     return (
-        _numeric(name, texts, dtype, distinct, sample)
+        _digit_days(name, texts, sample)
+        or _numeric(name, texts, dtype, distinct, sample)
         or _date(texts, sample)
         or _words(name, sample, distinct, texts.len())
     )
@@ -106,6 +109,24 @@ def _numeric(
     return Inferred("numeric", written, decimal_comma=comma)
 
 
+def _digit_days(name: str, texts: pl.Series, sample: pl.Series) -> Inferred | None:
+    """Days written as eight digits: all valid days of 1900 to 2100, under a header of dates or many different ones."""
+    if not bool(sample.str.contains(r"^[0-9]{8}$").all()):
+        return None
+    days = texts.unique()
+    if not bool(days.str.contains(r"^[0-9]{8}$").all()):
+        return None
+    dated = header_says_day(name)
+    # By chance one number of eight digits in hundreds is a day, so twenty of them are no chance.
+    if not dated and days.len() < 20:
+        return None
+    for form in DIGIT_FORMATS:
+        parsed = days.str.strptime(pl.Date, form, strict=False)
+        if parsed.null_count() == 0 and bool(parsed.dt.year().is_between(1900, 2100).all()):
+            return Inferred("date", f"dates of the form {form}", format=form)
+    return None
+
+
 def _date(texts: pl.Series, sample: pl.Series) -> Inferred | None:
     looks = sample.str.contains(r"^\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}|^\d{1,2}[-/.]\d{4}$|^\d{4}[-/.]\d{1,2}$")
     if not 2 * int(looks.sum()) > sample.len():
@@ -114,6 +135,10 @@ def _date(texts: pl.Series, sample: pl.Series) -> Inferred | None:
     for form in DATE_FORMATS:
         if _fits(sample, form, pl.Date) and _fits(distinct, form, pl.Date):
             return Inferred("date", f"dates of the form {form}", format=form)
+    if bool(distinct.str.contains(r"^[0-9]{1,2}[-/.][0-9]{1,2}[-/.][0-9]{2}$").all()):
+        for form in SHORT_FORMATS:
+            if distinct.str.strptime(pl.Date, form, strict=False).null_count() == 0:
+                return Inferred("date", f"dates of the form {form}", format=form)
     for form in DATETIME_FORMATS:
         if _fits(sample, form, pl.Datetime) and _fits(distinct, form, pl.Datetime):
             return Inferred("date", f"times of the form {form}", format=form)

@@ -83,6 +83,14 @@ REASONS: Mapping[str, str] = {
     "the header names the number of a person's record": "o cabeçalho nomeia o número do registro de uma pessoa",
     "the header names the number of a professional": "o cabeçalho nomeia o número de um profissional",
     "the header names the number of a visit or event": "o cabeçalho nomeia o número de um atendimento ou evento",
+    "the header names a badge or key": "o cabeçalho nomeia um crachá ou uma chave",
+    "the header names a part of a name": "o cabeçalho nomeia uma parte de um nome",
+    "the header may name a professional, and names stand below": (
+        "o cabeçalho pode nomear um profissional, e há nomes abaixo dele"
+    ),
+    "the header names a person's visit or event": "o cabeçalho nomeia um atendimento ou evento de uma pessoa",
+    "the header names an entry of a civil registry": "o cabeçalho nomeia um registro de cartório",
+    "the header says number twice, as that of a house": "o cabeçalho diz número duas vezes, como o de uma casa",
     # what values look like
     "values are written like a CPF": "valores escritos como CPF",
     "values have the check digits of a CPF": "valores com os dígitos verificadores de um CPF",
@@ -111,6 +119,14 @@ REASONS: Mapping[str, str] = {
     "values name files of pictures or recordings": "valores nomeiam arquivos de imagens ou gravações",
     "values are names of people": "valores são nomes de pessoas",
     "values are given names": "valores são prenomes",
+    "values begin with a title, as names do": "valores começam com um título, como nomes",
+    "values are two words with a comma, as turned names are": (
+        "valores são duas palavras com vírgula, como nomes invertidos"
+    ),
+    "values are joined names, as user names are": "valores são nomes unidos, como os de usuários",
+    "many values are given names or surnames": "muitos valores são prenomes ou sobrenomes",
+    "written in a script whose names are not known": "escritos em um alfabeto cujos nomes não são conhecidos",
+    "two columns hold decimals as coordinates have them": "duas colunas têm casas decimais como as de coordenadas",
     "some values are names of people": "alguns valores são nomes de pessoas",
     "most values are two or more capitalised words": (
         "a maioria dos valores são duas ou mais palavras com maiúscula"
@@ -144,6 +160,9 @@ REASONS: Mapping[str, str] = {
     ),
     "most rows have a value that no other row has: read it before it is published": (
         "a maioria das linhas tem um valor que nenhuma outra tem: leia-a antes de publicar"
+    ),
+    "every row has the same value, so it tells nobody apart": (
+        "todas as linhas têm o mesmo valor, que não distingue ninguém"
     ),
     # kinds
     "no row has a value": "nenhuma linha tem valor",

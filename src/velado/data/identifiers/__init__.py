@@ -12,10 +12,12 @@ from velado.data.identifiers.headers import (
     IdentifierKind,
     header_names_codes,
     header_says,
+    header_says_day,
     header_words,
     read_header,
 )
-from velado.data.identifiers.judgement import Identifying, identifying_columns, person_columns
+from velado.data.identifiers.judgement import Identifying, identifying_columns
+from velado.data.identifiers.people import person_columns, repeated_identifiers
 
 __all__ = [
     "Found",
@@ -24,10 +26,12 @@ __all__ = [
     "following_columns",
     "header_names_codes",
     "header_says",
+    "header_says_day",
     "header_words",
     "identifying_columns",
     "person_columns",
     "read_header",
+    "repeated_identifiers",
     "valid_cns_share",
     "valid_cpf_share",
 ]

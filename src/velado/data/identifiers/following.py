@@ -48,9 +48,9 @@ def following_columns(table: Table, person: str, names: Iterable[str]) -> tuple[
         if name == person:
             continue
         codes, values = value_codes(table, table.schema.columns[name])
-        if _constant(people[some], codes[some], values) < CONSTANT:
+        if (constant_share(people[some], codes[some], values) or 0.0) < CONSTANT:
             continue
-        if _constant(people[known], codes[known], values) < CONSTANT:
+        if (constant_share(people[known], codes[known], values) or 0.0) < CONSTANT:
             continue
         if _alone(people[known], codes[known], values, everybody) >= ALONE:
             out.append(Identifying(name, "record", WHY, sure=False, person=False))
@@ -88,14 +88,14 @@ def _pairs(
     return pairs // values, pairs % values, counts
 
 
-def _constant(people: npt.NDArray[np.int32], codes: npt.NDArray[np.int32], values: int) -> float:
-    """The share of people with several filled rows who have one value in all of them."""
+def constant_share(people: npt.NDArray[np.int32], codes: npt.NDArray[np.int32], values: int) -> float | None:
+    """The share of people with several filled rows who have one value in all of them; None when nobody has several."""
     who, _, counts = _pairs(people, codes, values)
     if not who.size:
-        return 0.0
+        return None
     rows = np.bincount(who, weights=counts)
     several = rows > 1
-    return float((np.bincount(who)[several] == 1).mean()) if bool(several.any()) else 0.0
+    return float((np.bincount(who)[several] == 1).mean()) if bool(several.any()) else None
 
 
 def _alone(people: npt.NDArray[np.int32], codes: npt.NDArray[np.int32], values: int, everybody: int) -> float:

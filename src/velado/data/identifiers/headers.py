@@ -11,7 +11,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from velado.data.identifiers.lexicon import CODE_WORDS, JOINTS, PLURALS_THAT_COUNT, TAGS, TOPICS, words
+from velado.data.identifiers.lexicon import (
+    CODE_WORDS,
+    DAY_WORDS,
+    JOINTS,
+    PLURALS_THAT_COUNT,
+    TAGS,
+    TOPICS,
+    words,
+)
 
 IdentifierKind = Literal[
     "cpf", "cns", "cnpj", "rg", "ssn", "document", "card", "account", "record", "member", "email", "phone", "name",
@@ -20,11 +28,16 @@ IdentifierKind = Literal[
 
 HEADER_EVENT = "the header names the number of a visit or event"
 HEADER_PERSON = "the header names a person"
+HEADER_BADGE = "the header names a badge or key"
+HEADER_PART = "the header names a part of a name"
+HEADER_STAFF = "the header may name a professional, and names stand below"
+HEADER_STAFF_ALONE = "the header names a professional"
+HEADER_VISITOR = "the header names a person's visit or event"
 HEADER_NUMBER = "the header names the number of a person's record"
 _LONG_WORD = 8  # shorter words also stand inside unrelated ones ("cidade" in "velocidade")
 _KNOWN = frozenset().union(*TAGS.values()) | JOINTS | PLURALS_THAT_COUNT
 _SHORT_PIECES = words(
-    "id ip rg nm nr nu dt cd ds tp hc no pt mae pai cpf cns cel tel num cod pac pat doc sus"
+    "id ip rg nm nr nu dt cd ds tp hc no pt mae pai cpf cns cel tel num cod pac pat doc sus reg"
 )
 
 
@@ -52,6 +65,14 @@ def header_says(name: str, topic: str) -> bool:
     """Whether a header has a word of *topic*; long words also count within longer ones."""
     own, known = header_words(name), TOPICS[topic]
     return bool(own & known) or any(long in word for word in own for long in known if len(long) >= _LONG_WORD)
+
+
+def header_says_day(name: str) -> bool:
+    """Whether a header speaks of a day: dt, data, fecha, nascimento, obito, alta ..."""
+    own = header_words(name)
+    return bool(own & DAY_WORDS) or any(
+        word.startswith(("dt", "data", "date", "fecha", "nasc")) for word in own
+    )
 
 
 def header_names_codes(name: str) -> bool:
@@ -169,6 +190,17 @@ def read_header(name: str) -> Found | None:
     return found
 
 
+def header_of_others(name: str) -> bool:
+    """Whether a header speaks of somebody beside the person of a row: a professional, relative, contact or employer."""
+    said = _tags(header_tokens(name))
+    if said.any("relative", "others", "contact") or ("by" in said.tokens and said.any("person")):
+        return True
+    adjective = said.any("record", "weak record") and not said.any("id", "number", "code")
+    if {"prov", "pcp", "gp", "phys"} & set(said.tokens):
+        return True
+    return said.any("staff") and not (adjective and {"medico", "medica"} & set(said.tokens))
+
+
 def _attribute(said: _Said) -> bool:
     if said.any("address") and "postal" in said.tokens and not said.any("code"):
         return False  # a postal address, unlike a postal code
@@ -185,7 +217,7 @@ def _attribute(said: _Said) -> bool:
 
 def _contact(said: _Said) -> Found | None:
     theirs = not said.any("thing")
-    own = said.any("person") or not said.any("staff", "relative")
+    own = not said.any("staff", "relative", "contact", "others")
     if said.any("ip"):
         return Found("ip", "the header names an IP address")
     if said.any("mac"):
@@ -211,6 +243,8 @@ def _contact(said: _Said) -> Found | None:
         return Found("address", "the header names an address")
     if said.any("home") and said.any("number") and not said.any("id"):
         return Found("address", "the header names an address")
+    if len(said.tokens) > 1 and said.tags == {"number"}:
+        return Found("address", "the header says number twice, as that of a house", False)
     return Found("address", "the header names an address", False) if "complemento" in said.tokens else None
 
 
@@ -236,8 +270,7 @@ def _thing_of_theirs(said: _Said) -> Found | None:
 
 
 def _papers(said: _Said, about: bool) -> Found | None:
-    relative = said.any("relative", "staff") and not said.any("person")
-    person = not relative
+    person = not said.any("relative", "staff", "others")
     if said.any("cpf") and not said.any("attribute"):
         return Found("cpf", "the header says CPF", person=person)
     if said.any("cns") or (said.any("sus") and said.any("card", "number", "id", "code")):
@@ -259,10 +292,16 @@ def _papers(said: _Said, about: bool) -> Found | None:
     of_state = said.any("tax") and said.any("id") and not said.any("thing")
     if of_state or ("dl" in said.tokens and numbered):
         return Found("document", "the header names an identity document", person=person)
-    if (said.any("insurance") and (numbered or said.any("card", "person", "record"))) or said.any("own card"):
+    if said.any("registry") and numbered:
+        own_entry = said.any("number") and said.any("record", "weak record")
+        return Found("record", "the header names an entry of a civil registry", own_entry)
+    insured = said.any("number", "id") or (numbered and not {"convenio", "plano", "plan"} & set(said.tokens))
+    if (said.any("insurance") and (insured or said.any("card", "person", "record"))) or said.any("own card"):
         return Found("member", "the header names a member or insurance number", person=True)
     if said.any("policy"):
         return Found("member", "the header names a member or insurance number", False, True)
+    if said.any("badge"):
+        return Found("card", HEADER_BADGE, person=True)
     if said.any("card") or (said.tokens[:1] == ("cc",) and numbered):
         return Found("card", "the header names a card", person=True)
     if said.any("account") or said.tokens == ("user", "name"):
@@ -283,6 +322,10 @@ def _naming(said: _Said) -> Found | None:
         if said.any("thing", "event", "device", "attribute"):
             return None
         return Found("name", "the header says name; whose is not said", False, True)
+    if said.any("bare name") and said.unknown == 0 and not said.any("id", "number", "code", "thing", "event"):
+        return Found("name", HEADER_PART, person=False)
+    if said.any("short staff") and not said.any("record", "weak record", "thing", "id", "number", "code"):
+        return Found("name", HEADER_STAFF, sure=False)
     if said.any("relative") and said.unknown == 0 and not said.any("id", "number", "code", "thing"):
         return Found("name", "the header names a relative or guardian", sure=False)
     return None
@@ -298,6 +341,14 @@ def _numbering(said: _Said) -> Found | None:
         return Found("record", "the header names a pseudonym", person=True)
     if numbered and said.any("person", "short person") and not said.any("thing", "event"):
         return Found("record", HEADER_NUMBER, person=True)
+    if (
+        said.any("event")
+        and said.any("person")
+        and not numbered
+        and said.unknown == 0
+        and not said.any("thing")
+    ):
+        return Found("record", HEADER_VISITOR, person=True)
     if numbered and said.any("relative"):
         return Found("record", HEADER_NUMBER)
     if numbered and said.any("staff"):
@@ -330,5 +381,5 @@ def _numbering(said: _Said) -> Found | None:
     if said.any("person") and alone and not said.any("kind of person"):
         return Found("record", HEADER_PERSON, said.any("surely a person"), True)
     if said.any("staff") and alone:
-        return Found("name", "the header names a professional", sure=False)
+        return Found("name", HEADER_STAFF_ALONE, sure=False)
     return None

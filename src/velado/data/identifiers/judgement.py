@@ -2,8 +2,9 @@
 
 The header and the shape of the values are heard apart; either is enough. What is not sure is said to be in
 doubt, never passed over: a column held back wrongly costs one edit, one published wrongly cannot be undone.
-Only a sample of 5,000 cells of each column is read, spread over the table by the golden ratio so that no period
-of the rows can hide from it. No finding holds a cell.
+Only a sample of 5,000 cells of each column is read closely, spread over the table by the golden ratio so that no period
+of the rows can hide from it; strong traces (an e-mail, a written CPF, a telephone) are looked for in every text. No
+finding holds a cell.
 """
 
 from __future__ import annotations
@@ -15,30 +16,32 @@ import numpy as np
 import polars as pl
 
 from velado.data.identifiers.headers import (
+    HEADER_BADGE,
     HEADER_EVENT,
+    HEADER_PART,
     HEADER_PERSON,
+    HEADER_STAFF,
+    HEADER_VISITOR,
     Found,
     IdentifierKind,
+    header_of_others,
     header_says,
     header_tokens,
     read_header,
 )
 from velado.data.identifiers.lexicon import TAGS, TOPICS, words
+from velado.data.identifiers.names import like_names
+from velado.data.identifiers.pairs import coordinate_pairs
 from velado.data.identifiers.shapes import Values, find_shape, free_text, share
-from velado.data.normal import normal_of
+from velado.data.identifiers.traces import find_traces
+from velado.data.normal import normal_of, tidy_texts
 from velado.data.table import Table
 
 SHAPE_SAMPLE = 5_000
-PERSON_ORDER: tuple[IdentifierKind, ...] = (
-    "cpf", "cns", "ssn", "rg", "document", "record", "member", "uuid", "account", "card", "email", "name",
-)  # fmt: skip
 _GOLDEN = 0.6180339887498949
 _YES_NO = words("0 1 0.0 1.0 yes no y n sim nao não s true false t f si sí ja on off x none nenhum ninguno")
 _MASKED = r"^(?:\*+|\[.*[\])]|\s*)$"
 _DATES = r"^\d{4}[-/.]\d{1,2}[-/.]\d{1,2}(?:[T ].*)?$|^\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}(?: .*)?$|^\d{1,2}:\d{2}(?::\d{2})?$"
-_INVISIBLE = "[\u200b-\u200f\u2060\ufeff\u00ad]"
-_ONE_PERSON_EACH = 1.5
-_OWN_NUMBERS = frozenset({"cpf", "cns", "ssn", "rg"})
 
 
 @dataclass(frozen=True)
@@ -65,60 +68,25 @@ def identifying_columns(table: Table, names: Iterable[str] | None = None) -> tup
     so a published column of stars identifies nobody whatever its header. O(n) for each column, with 5,000
     cells read closely.
     """
-    out = []
-    for name in table.frame.columns if names is None else names:
-        found = _judge(table, name)
-        if found is not None:
-            out.append(Identifying(name, found.kind, found.why, found.sure, found.person, found.valid))
-    return tuple(out)
-
-
-def person_columns(table: Table) -> tuple[str, ...]:
-    """Columns that name people and whose values repeat over rows, best first; () when each row is a person of its own.
-
-    A person's number that repeats at all is enough. Two people may share a name, so names must repeat clearly (1.5
-    rows each); so must a number of which it is doubtful whether it is a person's (at least 20 of them).
-    """
-    people = [found for found in identifying_columns(table) if found.person]
-    counts = {found.column: _counts(table, found.column) for found in people}
-    # Where everybody has a number of their own in one row only, people who share a name are several all the same.
-    told_apart = any(
-        filled == distinct and filled >= 0.95 * table.rows and _is_own_number(found)
-        for found, (filled, distinct) in ((found, counts[found.column]) for found in people)
+    wanted = tuple(table.frame.columns if names is None else names)
+    judged = {name: _judge(table, name) for name in wanted}
+    samples = {
+        name: _sample(table, name)[0]
+        for name in wanted
+        if judged[name] is None
+        and (table.frame.schema[name].is_float() or table.frame.schema[name] == pl.String)
+    }
+    for name in coordinate_pairs(samples):
+        judged[name] = Found("coordinates", "two columns hold decimals as coordinates have them", sure=False)
+    return tuple(
+        Identifying(name, found.kind, found.why, found.sure, found.person, found.valid)
+        for name, found in judged.items()
+        if found is not None
     )
-    ranked = []
-    for found in people:
-        filled, distinct = counts[found.column]
-        if _repeats(found, filled, distinct) and not (told_apart and found.kind == "name"):
-            ranked.append((rank(found, table.rows - filled, table.rows), found.column))
-    return tuple(name for _, name in sorted(ranked, key=lambda pair: pair[0]))
 
 
-def _is_own_number(found: Identifying) -> bool:
-    named = not TAGS["person"].isdisjoint(header_tokens(found.column))
-    return found.sure and (found.kind in _OWN_NUMBERS or (found.kind == "record" and named))
-
-
-def rank(found: Identifying, missing: int, rows: int) -> tuple[bool, bool, int]:
-    """The order of person columns: sure before doubtful, mostly filled first, numbers of a person before names."""
-    order = PERSON_ORDER.index(found.kind) if found.kind in PERSON_ORDER else len(PERSON_ORDER)
-    return not found.sure, missing > 0.2 * rows, order
-
-
-def _repeats(found: Identifying, filled: int, distinct: int) -> bool:
-    if distinct == 0 or distinct == filled:
-        return False
-    mean = filled / distinct
-    if not found.sure and distinct < 20:
-        return False
-    if found.kind == "name":
-        return mean >= _ONE_PERSON_EACH
-    if not found.sure:
-        return mean >= 1.2
-    return True
-
-
-def _counts(table: Table, name: str) -> tuple[int, int]:
+def counts(table: Table, name: str) -> tuple[int, int]:
+    """How many cells of a column say something, and how many different values they are."""
     filled = _filled(table, name)
     distinct = filled.unique().cast(pl.String)
     # `P1` and `P1 ` are one person: people are counted as every room counts them.
@@ -143,7 +111,7 @@ def _sample(table: Table, name: str) -> tuple[pl.Series, int]:
         texts = series.gather(chosen).cast(pl.String)
     else:
         texts = series.filter(filled).cast(pl.String)
-    texts = texts.drop_nulls().str.normalize("NFKC").str.replace_all(_INVISIBLE, "").str.strip_chars()
+    texts = tidy_texts(texts.drop_nulls())
     if series.dtype.is_float():
         texts = texts.str.replace(r"\.0$", "")
     return texts.filter(~texts.str.contains(_MASKED)), rows
@@ -158,12 +126,14 @@ def _judge(table: Table, name: str) -> Found | None:
         return None
     distinct = texts.unique(maintain_order=True)
     low = distinct.str.to_lowercase()
-    if bool(low.is_in(list(_YES_NO)).all()) or share(texts, _DATES) >= 0.8:
-        return None
+    if bool(low.is_in(list(_YES_NO)).all()):
+        return None if texts.len() == rows else _whole_traces(table, name, texts, distinct)
+    if share(texts, _DATES) >= 0.8:
+        return _whole_traces(table, name, texts, distinct)
     tokens = frozenset(header_tokens(name))
     header = _from_header(name, texts)
     if _plain_numbers(texts, distinct):
-        return header
+        return header or _whole_traces(table, name, texts, distinct)
     every = distinct.len() == texts.len() == min(rows, texts.len()) and _is_unique(table, name, texts, rows)
     values = Values(
         texts=texts,
@@ -173,10 +143,28 @@ def _judge(table: Table, name: str) -> Found | None:
         things=not tokens.isdisjoint(TAGS["thing"]) or header_says(name, "quasi"),
         codes=_names_codes(name, tokens),
     )
-    found = _together(header, find_shape(values))
+    shape = find_shape(values)
+    if shape is not None and texts.len() > distinct.len():
+        # Distinct values are judged, so a few e-mails among many equal words would stand for all rows.
+        usual = find_shape(replace(values, distinct=texts))
+        sure = usual is not None and usual.sure
+        same = usual is not None and usual.person and usual.kind == shape.kind
+        shape = replace(shape, sure=shape.sure and sure, person=shape.person and same)
+    found = _together(header, shape)
+    if found is not None and found.person and header_of_others(name):
+        found = replace(found, person=False)
     if (found is None or not found.sure) and (why := free_text(name, texts, distinct.len(), texts.len())):
         return Found("free text", why, sure=False)
-    return found
+    return found or _whole_traces(table, name, texts, distinct)
+
+
+def _whole_traces(table: Table, name: str, texts: pl.Series, distinct: pl.Series) -> Found | None:
+    series = table.frame.get_column(name)
+    if series.dtype != pl.String:
+        return None
+    if 2 * distinct.len() < texts.len():
+        series = series.unique()
+    return find_traces(series, numbers=share(texts, r"^[+-]?[0-9.,]+$") >= 0.5)
 
 
 def _plain_numbers(texts: pl.Series, distinct: pl.Series) -> bool:
@@ -196,13 +184,27 @@ def _names_codes(name: str, tokens: frozenset[str]) -> bool:
 
 
 def _is_unique(table: Table, name: str, texts: pl.Series, rows: int) -> bool:
-    return texts.len() == rows or _counts(table, name)[1] == rows
+    return texts.len() == rows or counts(table, name)[1] == rows
 
 
 def _from_header(name: str, texts: pl.Series) -> Found | None:
     found = read_header(name)
     if found is None:
         return None
+    tokens = header_tokens(name)
+    if found.why == HEADER_STAFF or (found.kind == "document" and "doc" in tokens):
+        if share(texts, r"\d") < 0.2 and like_names(texts.unique()):
+            return Found("name", HEADER_STAFF)
+        if found.why == HEADER_STAFF:
+            return None
+    if found.why == HEADER_PART and share(texts, r"^\p{L}") < 0.5:
+        return None
+    if found.why == HEADER_BADGE and share(texts, r"\d") < 0.5:
+        return None
+    if found.why == HEADER_VISITOR and (share(texts, r"\d") < 0.8 or share(texts, r"^\d{1,2}$") == 1.0):
+        return None
+    if found.kind in ("cpf", "cns", "ssn", "card") and share(texts, r"^\d{1,4}$") >= 0.8:
+        return replace(found, person=False)  # the last digits are shared by many
     fractions = share(texts, r"^[+-]?\d*[.,]\d*[1-9]\d*$")
     if found.kind == "coordinates" and not found.sure:
         # A degree with two decimals is a kilometre wide; with three it is a block of houses.

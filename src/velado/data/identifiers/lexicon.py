@@ -16,7 +16,7 @@ def words(text: str) -> frozenset[str]:
 TOPICS: Mapping[str, frozenset[str]] = {
     # Headers that hint at a role other than identifier.
     "quasi": words(
-        "sexo sex gender genero idade age etaria nascimento nasc dtnasc birth birthdate birthday dob cep zip "
+        "sx pc baires sexo sex gender genero idade age etaria nascimento nasc dtnasc birth birthdate birthday dob cep zip "
         "zipcode postal postcode municipio munic codmunres munres cidade city town bairro neighborhood district "
         "distrito estado uf state county regiao region pais country nacionalidade nationality naturalidade "
         "residencia residence latitude longitude raca race racacor cor etnia ethnicity ethnic civil marital "
@@ -39,10 +39,14 @@ CODE_WORDS = words(
     "cep zip zipcode postal postcode cbo cid cid10 icd icd10 codmunres munres municipio munic uf sexo sex gender "
     "genero raca race racacor cor etnia ethnicity civil estciv marital religiao religion codigo code"
 )
+DAY_WORDS = words(
+    "dt data date day dia fecha fec dn bd dob nasc nascimento birth birthdate nacimiento obito death inter admission "
+    "internacao alta discharge entrada saida ingreso egreso fechamento visit visita when"
+)
 
 TAGS: Mapping[str, frozenset[str]] = {
     "person": words(
-        "paciente patient pac pcte pat pct pessoa person persona subject subj usubj sujeito sujeto participant "
+        "mbr paciente patient pac pcte pat pct pessoa person persona subject subj usubj sujeito sujeto participant "
         "participante partic member membro miembro socio client cliente customer aluno aluna alumno student "
         "estudante estudiante employee empregado funcionario empleado worker trabalhador trabajador usuario user "
         "usr beneficiario beneficiary benef segurado insured assegurado asegurado afiliado enrollee subscriber "
@@ -53,7 +57,7 @@ TAGS: Mapping[str, frozenset[str]] = {
     ),
     # Under these words alone stands who it is; under the second list, of which kind somebody is.
     "surely a person": words(
-        "paciente patient pac pcte pessoa person persona subject subj usubj sujeito sujeto participant participante "
+        "mbr paciente patient pac pcte pessoa person persona subject subj usubj sujeito sujeto participant participante "
         "client cliente customer aluno aluna alumno usuario user beneficiario beneficiary respondent respondente "
         "titular segurado cardholder policyholder"
     ),
@@ -66,22 +70,33 @@ TAGS: Mapping[str, frozenset[str]] = {
     "staff": words(
         "medico medica doctor dr physician nurse enfermeiro enfermeira enfermero profissional professional "
         "profesional provider clinician surgeon cirurgiao prescriber prescritor operator operador teacher professor "
-        "docente interviewer entrevistador author autor solicitante atendente therapist terapeuta crm coren npi "
+        "docente interviewer entrevistador author autor solicitante atendente therapist terapeuta crm coren npi enferm enfermera enfermeras prof executante prescr preceptor attending digitador "
         "vendedor seller agent agente dentist dentista"
     ),
     "name": words(
         "nome nomes name names nombre nombres nom nm fname lname mname sobrenome surname surnames apellido "
         "apellidos firstname lastname fullname prenome forename apelido nickname alias initials initial iniciais "
-        "iniciales maiden nomesocial"
+        "iniciales maiden nomesocial inits ape alcunha nick"
     ),
     "own name": words(
         "sobrenome surname surnames apellido apellidos firstname lastname fullname prenome forename nickname "
-        "initials iniciais iniciales maiden fname lname mname nomesocial apelido"
+        "initials iniciais iniciales maiden fname lname mname nomesocial apelido inits ape alcunha nick"
     ),
     "part of name": words(
         "first last middle given family primer segundo sobrenome surname surnames apellido apellidos firstname "
-        "lastname prenome forename nickname initials initial iniciais iniciales maiden fname lname mname apelido"
+        "lastname prenome forename nickname initials initial iniciais iniciales maiden fname lname mname apelido "
+        "inits ape alcunha nick"
     ),
+    # These are part of a name where nothing but a person stands beside them and letters stand below.
+    "bare name": words("first last middle mid given family fn ln"),
+    # Short for a professional, where names stand below.
+    "short staff": words("doc prov gp med pcp phys"),
+    "others": words(
+        "emergency emergencia emerg empregador employer patrao created creator nok acomp resp broker corretor "
+        "practitioner assist aut autorizador"
+    ),
+    "registry": words("cart cartorio"),
+    "badge": words("fob cracha badge keycard"),
     "whole name": words("full complete completo fullname nombre y"),
     "which name": words(
         "full first last middle given family complete completo social preferred primer segundo"
@@ -95,7 +110,7 @@ TAGS: Mapping[str, frozenset[str]] = {
     "key": words("key chave clave hash token"),
     "pseudonym": words("pseudonym pseudonimo pseudonym pseudo pseudoid"),
     "event": words(
-        "visit visita visitas admission admissao admision encounter session sessao sesion appointment consulta "
+        "atend visit visita visitas admission admissao admision encounter session sessao sesion appointment consulta "
         "atendimento atencion internacao hospitalizacao hospitalizacion internacion episode episodio stay estadia "
         "order pedido transaction transacao transaccion claim sinistro prescription receita receta invoice fatura "
         "factura sample amostra muestra specimen report ticket booking reserva guia aih apac notificacao notific "
@@ -135,7 +150,7 @@ TAGS: Mapping[str, frozenset[str]] = {
     "email": words("email mail emails correo correio eletronico electronico"),
     "phone": words(
         "telefone telefono fone tel telef telf tlf telfone celular cel cell phone phones mobile movil whatsapp "
-        "whats zap telephone telecom fax cellphone smartphone tels"
+        "msisdn whats zap telephone telecom fax cellphone smartphone tels"
     ),
     "contact": words("contact contato contacto"),
     "address": words(
@@ -161,7 +176,7 @@ TAGS: Mapping[str, frozenset[str]] = {
     "vehicle": words("vehicle veiculo vehiculo car carro auto"),
     "coordinates": words(
         "coord coords coordenada coordenadas coordinate coordinates gps geolocation geolocalizacao geolocalizacion "
-        "geo latlon latlng latlong geom geopoint"
+        "geo latlon latlng latlong geom geopoint utm easting northing geohash pluscode"
     ),
     "angle": words("lat latitude lon lng long longitude latit longit"),
     "photo": words("foto fotos photo photos fotografia photograph selfie retrato picture pic"),
@@ -194,7 +209,7 @@ TAGS: Mapping[str, frozenset[str]] = {
         "razao disease doenca enfermedad procedure procedimento procedimiento exame exam examen test teste prueba "
         "occupation ocupacao profession profissao job cargo role channel canal fonte source food alimento plant "
         "supplier fornecedor proveedor hotel restaurant street_type feature metric server database movie game "
-        "song book film album artist team_name league"
+        "song book film album artist team_name league agravo ocupa redcap"
     ),
     "attribute": words(
         "type tipo tp status situacao estatus date dt fecha fec time hora hour day dia mes month year ano anio yr "

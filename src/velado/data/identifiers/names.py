@@ -72,6 +72,40 @@ GIVEN = words(
     vanessa vania vera veronica vicente vicki victor vilma vincent vinicius vitor vitoria viviana viviane wagner
     waldir walter wanda wanderley wellington wendy wesley wilbur will william willian wilma wilson xavier
     ximena yago yan yara yasmin yolanda yuri zachary zelia zilda zoe zuleica kiara
+    aaliyah aaron adele adewale agustina ahmed aisha aitana aitor aiden alastair albina aleida alfie ali alisha alma alondra
+    alistair amara amir amina anais ander andrei angus anika anjali anton aoife archie arjun arlo arturo asha asier astrid
+    audrey augustina avery ayesha barry bartolome begona belen bethany bettina blake bonnie brad bradley brayan
+    brendan brett bridget bronwyn bruce bryce caleb callum cameron candela candice carlton carmela carmelo carrie casey
+    cassandra cedric celeste chad chantal charlene charlotte chelsea cheryl chidi chinedu chris christophe ciara cindy
+    claire clarence claudine clemente clifford clint clive cody colin colleen colm concepcion conchita conor constance
+    courtney craig curtis cyril dakota dale damien damon dana daphne darnell darren darryl dawn dean declan deepak
+    deirdre demetrius denzel deon desmond destiny devon diarmuid dolly dominique dora doreen dorian duncan dwayne dwight
+    ebony eduard edwin efrain eileen eimear ekaterina elisabeth elliot elliott elmer eloise elsie elvira emeka emmanuel enid
+    eoin ernest estrella ettore eusebio evan ewan ezequiel facundo faith fatou faye felicity fergus fernanda fiona florencia
+    florence francis freddie freya gareth gavin gemma geoffrey georgia georgina gerald geraldine gertrude giles gillian ginny
+    giselle glen gordon grace graham grant greta gretchen guadalupe gwen gwendolyn haley hamish hans harriet harriett
+    harrison harvey hassan hayley hazel heidi herman hilary holly hortensia howard hunter hussein ibrahim ida iker iain imani
+    imogen imelda indira ingo inigo irma isidro isla itziar ivy jacinta jackie jada jade jaden jake jamal jasmin jasmine
+    jasper jayden jayne jean jemima jenna jeremiah jermaine jerome joanne jodie johan jolene jordi joanna josephine josie
+    juliet julian julien kamal karim karl kasey katarina katelyn katie kathy kavita kayleigh keisha kelvin kendra
+    kerry khalid kiera kieran kirsten kirsty kofi krista kristen kristin kristina krystal kwame kylie lakisha lamar
+    lance latasha latoya laurence laurie leah leanne lee leona leroy lewis liam lila lillian lindsey lionel lloyd logan
+    lois lola lonnie loretta lorna lorraine louisa lucas luca lucinda luke lydia lynn lynne mabel mackenzie maddison
+    madeleine madison maeve magnus malcolm malik mandy manish marcel marcia margot marian marianne maribel marilyn marjorie
+    marsha marshall marvin matteo maureen maurice maxine meera melody meredith mervyn mikhail mildred millie minerva
+    miranda mitchell mohamed mohammed morag moses muhammad muriel myra myriam nadine naomi napoleon narciso natasha neha neil
+    nelly neville ngozi niamh nigel nikita nikki nikolai noel nora norah noreen norman oisin olivier olumide omar
+    oriana oriol orla osvaldo otis owen paddy paige parker patience patsy patti pearl perla perry petra phoebe phyllis
+    poppy prakash precious preston primitivo priya quentin quincy rafferty rahul raj rajesh ramona randall rashid rashad ravi
+    reece reggie reginald remedios rhiannon rhoda rhona rhonda rhys riley roberta rod roderick rodney roland ronan ronnie
+    rory rosalind rosemarie rosie rowan roxanne roy ruby rufus rupert saoirse sally sanjay sasha saskia scarlett sebastien
+    selena serena seth shane shanice shannon shaun shauna shawn sheldon shelley sherry siddharth sidney sienna silas
+    sinead siobhan socorro soledad spencer stacey stanley stefan stewart stuart sunita suresh susanna suzanne svetlana
+    sybil tabitha tamika tanya tara tatyana ted terence terrance tess thelma tobias toby tomasz tracey travis trent tricia
+    trisha trudy tyrone una ursula valentino valerie vaughn velma verity vernon vijay viola violet vivian vivienne vladimir
+    wade wallace walt warren wayne wilfred willa winifred winston xander ximena yesenia yvette yvonne zack zaida zainab
+    zara zeke deusdete edineusa genival ivanilde jucelia valdirene cleonice raimunda neusa adalberto iracema welington
+    zoila zulema encarna inmaculada macarena manolo paco pepe ramiro rosaura sagrario trinidad vanesa yago zenaida
     """
 )
 SURNAMES = words(
@@ -102,17 +136,84 @@ SURNAMES = words(
     taylor teixeira teles telles tenorio thompson toledo torres trindade turner vale valente valle vargas vasconcelos
     vasquez vaz vazquez vega veiga velasco vera viana vidal vieira vilela villar walker wang ward watson white
     williams wilson wood wright xavier young zanetti zapata fogaca becker weber muller meyer cohen murray kelly
+    abbott abernathy acosta adamson adeyemi aguado ahmed akhtar alba alcaraz aldridge alexander ali allison alvarado amador
+    amos andrews andujar aparicio aranda archer arellano arias armstrong arnold arrieta arroyo arthur ashley ashton atkins
+    atkinson austin avalos ayala ayers ball ballard banks barker barber barlow barnett barr barrera barrett barrios barron barry
+    bartlett barton bates beck beltran benavides benjamin benson bentley berg bermudez bernal berry best bingham bird
+    bishop black blackburn blackwell blackwood blair blake bond booth bowen bowers bowman boyd boyle bradford bradley
+    bradshaw brady bravo brennan brewer briggs bright bruce bryant buchanan buckley bullock burgess burke burnett burns
+    burton bush bustamante byrne caceres cain callahan cameron campos cano cannon cantu carey carlson carmona carpenter
+    carr carrillo carroll carson casey castaneda castellanos cervantes chambers chan chandler chang chapman chavez chen
+    cherry choi chowdhury christensen chung cisneros clarke clayton clements cobb cochran cohen cole collier colon
+    conner connolly connor contreras conway cooke copeland cordero cordova cornejo correa costello cowan craig crawford cross
+    cuevas cummings cunningham curry curtis dalton daniel daniels daugherty davenport davidson dawson deleon delarosa dennis
+    desai dixon doherty dominguez donaldson donovan dorsey dougherty douglas downing downs doyle drake dudley duffy duncan
+    dunlap dunn dyer eaton echeverria elliott ellis emerson erickson escobar espinosa espinoza esparza espinal estrada farley
+    farmer farrell featherstone ferguson ferrera fields finch finley fischer fisher fitzgerald fitzpatrick fleming fletcher
+    flynn foley forbes ford fowler fox francis franklin fraser frazier freeman french frost fry fuller gaines gallagher
+    gallegos galindo galvan gamboa garner garrett garrison garza george gibbs gibson gilbert giles gill gillespie giraldo
+    glass glenn glover godfrey goodman goodwin gordon gould graham grant graves greene greer gregory griffith grimes gross
+    guerra guevara gupta guthrie haas hale haley hamilton hammond hampton hancock hanna hansen hanson hardin harding hardy
+    hargreaves harmon harper harrell harrington harrison hart hartman harvey hawkins hayes haynes heath hendricks henry hensley
+    henson herman herring hess hester hewitt hickman hicks higgins hinojosa hines hobbs hodge hodges hoffman hogan holden
+    holland holloway holmes holt hood hooper hoover hopkins hopper horn horton houston howe howell huaman huang hubbard
+    hudson huerta huff humphrey hunt hunter hurley hurst hussain hutchinson ibarra ingram irwin islam iyer jacobs jacobson
+    james jaramillo jarvis jefferson jennings jensen johnston johns joseph joyce juarez kane kaur keller kemp kennedy kent
+    kerr khan kim kirby kirk klein knight knox kowalski kramer kumar lamb lambert lancaster landry lane lang lara larkin larson
+    lawrence lawson leach leblanc lester levy li lin lindsey little liu livingston lloyd logan love lowe lowery lucas lugo
+    lynch lynn lyons macdonald macias mack madden maddox mahoney maldonado malone mamani mann manning marks marroquin marsh
+    marshall mason massey mathews matthews maxwell mayer mayo maynard mcallister mcbride mccall mccarthy mccormick mccoy
+    mcdaniel mcdonald mcdowell mcgee mcgrath mcguire mcintosh mcintyre mckay mckee mckenzie mckinney mclaughlin mclean
+    mcmahon mcmillan mcneil mcpherson meadows mejia melendez melton mercado mercer merritt meyers meza michael middleton
+    miles millar mills moffett mohamed mohammed molloy monroe montgomery montoya moody moon mooney moran morrison morrow
+    morse morton moses moss moyer mueller mullen mullins munoz murillo myers nash naranjo neal newman newton nichols nicholson
+    nielsen nixon nolan noble norman norris obrien o'brien oconnor o'connor odonnell o'donnell o'neill oneill o'neal o'sullivan
+    o'reilly okafor okonkwo olson oliver olsen ochoa olivares ordonez orozco orr osborne otero owen owens pace padilla page
+    palacios palmer pardo park parks parrish parsons patterson patton paul payne pearson peck pemberton pennington perkins
+    peters petersen petty phelps pierce pineda pittman pitts pollard poole pope porter potter potts pratt preston proctor
+    pruitt pugh quezada quinn quintero quispe quintela raja ramsbottom ramsey randall randolph rao rasmussen ray raymond
+    reese reeves reid reilly renteria reyes reyna reynolds rhodes rice rich richard richards richmond riley rincon ritter
+    rivas robbins robertson robles rodgers rogers rollins rosales rosas rosario rosenberg rowe rowland roy rubio rush
+    ryan saenz salcedo saldana salinas samuels sandoval sanford santillan saunders sawyer schaefer schroeder schultz
+    schwartz sellers sepulveda serna sexton shaffer shah shannon sharma sharp shaw shea shelton shepherd sheppard sherman
+    shields short silvestre simon simpson sims sinclair singh singleton skinner sloan small snow snyder solis solomon sosa
+    sparks spears spence spencer stafford stanley stanton steele stein stephens stephenson stevens stevenson stewart stokes
+    stone strickland stuart suarez summers sutherland sutton swanson sweeney sykes talbot tanner tate terrell terry
+    thomas thornton tierney todd townsend tran travis trevino trujillo tucker tyler underwood urbina uribe valdes valdez
+    valencia valenzuela vance vaughan vaughn velazquez velez ventura villa villalobos villanueva villarreal villegas vincent
+    vinson wade wagner walls walsh walter walters walton warner warren washington waters watkins watts weaver webb webster
+    weeks weiss welch wells west wheeler whitaker whitehead whitfield whitney wiggins wilcox wilder wiley wilkerson wilkins
+    wilkinson williamson willis winters wolf wolfe wong woodard woods woodward wyatt yang yates yoder york yu zamora zavala
+    zhang zhao zimmerman zuniga echevarria etxeberria goikoetxea lizarraga mendizabal muniz oyarzun zubiri cardenas caballero
+    calvo cano carrion casas castellano conde cuenca exposito gallardo gil heredia hidalgo izquierdo lorenzo marquina
+    mendoza merino montero mosquera nieto pascual pastor plaza quiroga rey rico robledo sanz segura sierra soler soriano
+    tapia tejada trejo urrutia valverde vallejo varela velarde vicente yanez zambrano zarate
+    """
+)
+# Surnames that are words of their own: alone they speak for no name (trades, colours, seasons, sizes).
+COMMON_WORDS = words(
+    """
+    archer baker barber best bishop black bright brown bush butler cannon carpenter carter cherry cook cooper cross dyer farmer
+    fields fisher fox frost glass gray green gross hall heath hill hood king knight lamb little long love mason moon noble
+    page park parks pope porter potter price rich rush sharp short small snow stone summers tanner taylor turner walker
+    waters weaver weeks wells west white winters wolf wood woods young leal luz paz valle vale serra porto prado campos fontes
+    flores luna montes segura sierra plaza rico rey
     """
 )
 PARTICLES = r"(?:d[aeo]s?|e|von|van|der|del|de la|la|di|du|y)"
-_TITLES = r"^(?:dr|dra|sr|sra|srta|mr|mrs|ms|prof|profa|don|dona|enf|sor)\b\.?\s+"
+TURNED = r"^\p{Lu}[\p{L}'’-]+(?: \p{L}[\p{L}'’-]+)?, ?\p{Lu}[\p{L}'’.-]*(?: \p{L}[\p{L}'’.-]*)*$"
+TITLES = r"^(?:dr|dra|sr|sra|srta|mr|mrs|ms|prof|profa|don|dona|enf|sor)\b\.?\s+"
 
 
 def plain_texts(texts: pl.Series) -> pl.Series:
     """Texts in lower case without accents, titles, final digits and doubled blanks; `SILVA, Maria` as `maria silva`."""
-    plain = texts.str.normalize("NFKD").str.replace_all(r"\p{M}", "").str.to_lowercase()
-    plain = plain.str.replace_all(r"[._\s]+", " ").str.strip_chars()
-    plain = plain.str.replace(_TITLES, "").str.replace(r"\d+$", "")
+    plain = texts.str.normalize("NFKD").str.replace_all(r"\p{M}", "")
+    plain = plain.str.replace(
+        r"^(\p{Lu}\p{Ll}+)(\p{Lu}(?:['’]\p{Lu}|c\p{Lu})?\p{Ll}+)$", "$1 $2"
+    ).str.to_lowercase()
+    plain = plain.str.replace_all(r"[._\s]+", " ").str.replace_all("’", "'", literal=True).str.strip_chars()
+    plain = plain.str.replace(r"^mc ", "mc").str.replace(r";", ",", literal=True)
+    plain = plain.str.replace(TITLES, "").str.replace(r"\d+$", "")
     return plain.str.replace(r"^([^,]+),\s*([^,]+)$", "$2 $1")
 
 
@@ -126,18 +227,31 @@ def name_shares(texts: pl.Series) -> tuple[float, float, float, float]:
     plain = plain_texts(texts)
     wordy = plain.str.contains(r"^[a-z'’-]+(?: [a-z'’-]+){0,6}$")
     several = wordy & plain.str.contains(" ", literal=True)
-    first = plain.str.extract(r"^([a-z'’]+)").is_in(list(GIVEN)).fill_null(False)
+    starts = plain.str.extract(r"^([a-z'’]+)")
+    first = starts.is_in(list(GIVEN)).fill_null(False)
     ends = plain.str.extract(r"([a-z'’]+)$")
     last = ends.is_in(list(SURNAMES)).fill_null(False)
-    begun = plain.str.extract(r"^([a-z'’]+)").is_in(list(SURNAMES)).fill_null(False)
+    begun = starts.is_in(list(SURNAMES)).fill_null(False)
     initial = plain.str.contains(r" [a-z]$") | plain.str.contains(r"^[a-z] ")
-    both = several & first & (last | ends.is_in(list(GIVEN)).fill_null(False))
+    given_end = ends.is_in(list(GIVEN)).fill_null(False)
+    both = several & ((first & (last | given_end)) | (begun & given_end))
     one = several & (first | last | (begun & initial))
     single = wordy & ~several
-    counts = (both, one, single & first, single & begun)
+    common = starts.is_in(list(COMMON_WORDS)).fill_null(False)
+    counts = (both, one, single & first, single & begun & ~first & ~common)
     return (
         int(counts[0].sum()) / texts.len(),
         int(counts[1].sum()) / texts.len(),
         int(counts[2].sum()) / texts.len(),
         int(counts[3].sum()) / texts.len(),
     )
+
+
+def like_names(texts: pl.Series) -> bool:
+    """Whether distinct *texts* read like names of people: titles, `Surname, Given`, or words of the lists."""
+    if not texts.len():
+        return False
+    titled = texts.str.to_lowercase().str.contains(TITLES + r"\p{L}")
+    turned = texts.str.contains(TURNED)
+    both, one, _, _ = name_shares(texts)
+    return max(int(titled.sum()), int(turned.sum())) >= 0.5 * texts.len() or both >= 0.2 or one >= 0.4

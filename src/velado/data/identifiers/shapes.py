@@ -20,7 +20,7 @@ from velado.data.identifiers.check_digits import (
     valid_luhn_share,
 )
 from velado.data.identifiers.headers import Found, IdentifierKind, header_says
-from velado.data.identifiers.names import PARTICLES, name_shares
+from velado.data.identifiers.names import PARTICLES, TITLES, TURNED, name_shares
 
 LEAST_SHARE = 0.8
 """A column has a shape when at least this share of its sampled values has it."""
@@ -192,8 +192,6 @@ def _written(values: Values) -> Found | None:
     years = share(texts, r"^(?:19|20)\d{2}-(?:19|20)\d{2}$")
     if short >= LEAST_SHARE and years < 0.5 and not values.codes:
         return Found("phone", "values are written like telephone numbers", sure=False)
-    if valid_iban_share(texts) >= LEAST_SHARE:
-        return Found("account", "values have the check digits of an IBAN", True, True)
     return None
 
 
@@ -216,13 +214,14 @@ def _digits(values: Values) -> Found | None:
             return Found("cpf", "values have the check digits of a CPF", True, True, valid)
         if valid >= 0.3:
             return Found("cpf", "some values hold a CPF", False, True, valid)
-    for kind, shown, rate, person in (
+    built: tuple[tuple[IdentifierKind, str, float, bool], ...] = (
         ("cns", "values are built like a CNS (health card number)", valid_cns_share(digits), True),
         ("cnpj", "values are written like a CNPJ (company number)", valid_cnpj_share(digits), False),
         ("card", "values have the check digit of a card", valid_luhn_share(digits), True),
-    ):
-        if rate >= LEAST_SHARE and kind in ("cns", "cnpj", "card"):
-            return Found(kind, shown, True, person, rate)  # type: ignore[arg-type]
+    )
+    for kind, shown, rate, person in built:
+        if rate >= LEAST_SHARE:
+            return Found(kind, shown, True, person, rate)
     if values.codes:
         return None
     if share(digits, rf"^(?:55)?{_AREA}9\d{{8}}$") >= 0.9 and values.distinct.len() >= 5:
@@ -244,6 +243,9 @@ def _person_names(values: Values) -> Found | None:
         return _trace_of_names(values)
     both, one, given, family = name_shares(values.distinct)
     count = values.distinct.len()
+    foreign = share(values.distinct, r"^[^\p{Latin}\p{Greek}]*\p{L}[^\p{Latin}\p{Greek}]*$")
+    if foreign >= 0.5 and count > 20:
+        return Found("name", "written in a script whose names are not known", False)
     least = 1 if count < 5 else 3
     listed = "values are names of people"
     if values.things:
@@ -255,6 +257,24 @@ def _person_names(values: Values) -> Found | None:
         return Found("name", "values are given names", given >= 0.7 and not values.codes)
     if given + family + one >= 0.7 and (given + family + one) * count >= 5:
         return Found("name", listed, both >= 0.3 and not values.codes, both >= 0.3)
+    if share(values.distinct.str.to_lowercase(), TITLES + r"\p{L}") >= LEAST_SHARE and count >= 3:
+        return Found("name", "values begin with a title, as names do", not values.codes)
+    if share(values.distinct, TURNED) >= LEAST_SHARE and count >= 10 and not values.codes:
+        return Found("name", "values are two words with a comma, as turned names are", False)
+    joined = share(
+        values.distinct, r"^\p{L}[\p{L}'’]+[._]\p{L}[\p{L}'’]+\d*$|^\p{Lu}\p{Ll}+\p{Lu}[\p{L}'’]+$"
+    )
+    listed_some = one >= 0.1 and one * count >= 3
+    if joined >= LEAST_SHARE and (listed_some or (count >= 40 and not values.codes)):
+        return Found("name", "values are joined names, as user names are", False)
+    single = share(values.distinct, r"^\p{Lu}[\p{L}'’-]+$")
+    if (
+        single >= LEAST_SHARE
+        and given + family >= 0.25
+        and (given + family) * count >= 5
+        and not values.codes
+    ):
+        return Found("name", "many values are given names or surnames", False)
     if both >= 0.05 and both * count >= 3:
         return Found("name", "some values are names of people", False)
     word = r"\p{Lu}[\p{L}'’.-]*"
@@ -285,12 +305,15 @@ def _plates(values: Values) -> Found | None:
     mercosul = share(texts, r"^[A-Z]{3}-?\d[A-Z]\d{2}$")
     brazilian = share(texts, r"^[A-Z]{3}[\s-]?\d(?:\d|[A-J])\d{2}$")
     spanish = share(texts, r"^\d{4}[\s-]?[BCDFGHJKLMNPRSTVWXYZ]{3}$")
-    if max(brazilian, spanish) < LEAST_SHARE:
+    british = share(texts, r"^[A-Z]{2}\d{2} ?[A-Z]{3}$")
+    if max(brazilian, spanish, british) < LEAST_SHARE:
         return None
     letters = distinct.str.extract(r"([A-Z]{3})").n_unique()
     # Codes such as LAB0001 and LAB0002 share a few beginnings; plates have many.
     if letters >= max(3, 0.3 * min(distinct.len(), 60)):
-        varied = letters >= 10 and (mercosul >= 0.2 or share(texts, r"-") >= 0.5 or spanish >= LEAST_SHARE)
+        varied = letters >= 10 and (
+            mercosul >= 0.2 or share(texts, r"-") >= 0.5 or max(spanish, british) >= LEAST_SHARE
+        )
         return Found("plate", why, sure=varied)
     return None
 
@@ -316,6 +339,8 @@ def _codes(values: Values) -> Found | None:
             return Found("record", "values are codes, each in one row only", False, True)
     mixed = share(texts, r"[A-Za-z]") >= LEAST_SHARE and share(texts, r"\d.*\d") >= LEAST_SHARE
     shortest = texts.str.len_chars().min()
+    if share(texts, r"^[a-z]+_\d{1,2}_[a-z]+_\d{1,2}$") >= LEAST_SHARE:
+        return None  # names of events and arms of a study
     if not mixed or not isinstance(shortest, int) or lengths > 2:
         return None
     if (shortest >= 6 and values.distinct.len() >= 20) or (shortest >= 12 and values.distinct.len() >= 5):
