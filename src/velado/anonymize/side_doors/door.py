@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -19,27 +19,18 @@ DoorKind = Literal[
     "near-copy",
     "order",
     "functional",
+    "part-copy",
     "narrows",
     "near-functional",
     "near-unique",
     "row-order",
     "unseen",
 ]
-ORDER: tuple[DoorKind, ...] = (
-    "copy",
-    "original",
-    "near-copy",
-    "order",
-    "functional",
-    "narrows",
-    "near-functional",
-    "near-unique",
-    "row-order",
-    "unseen",
-)
+ORDER: tuple[DoorKind, ...] = get_args(DoorKind)
+"""Doors are named in this order."""
 UNDOING: tuple[DoorKind, ...] = ("copy", "near-copy")
 """Kinds that undo a generalization whatever its groups are; refused before any work is done."""
-TELLING: tuple[DoorKind, ...] = ("copy", "original", "near-copy", "order", "functional", "narrows")
+TELLING: tuple[DoorKind, ...] = ("copy", "original", "near-copy", "order", "functional", "part-copy", "narrows")
 """Kinds that settle or narrow a published value rather than hint at it."""
 LEAST_GAIN_TO_TELL = 0.9
 """A column that removes nine tenths of the wrong guesses all but determines a quasi-identifier."""
@@ -51,7 +42,7 @@ class SideDoor:
 
     *kind* is "copy" (the same values, or one to one, in all but a few rows), "near-copy" (so close that the value
     is all but known: a year more or less, another unit), "functional" (each value goes with one value of the
-    quasi-identifier), "narrows" (a band: it leaves a small part of the people), "near-functional" (often right), or
+    quasi-identifier), "part-copy" (the same value in far more rows than by chance), "narrows" (a band: it leaves a small part of the people), "near-functional" (often right), or
     "near-unique": most rows hold a value nobody else has, so that the column can be matched against another file; it
     then reveals no column by name (""). On a published table "original" says that the column lies within the
     quasi-identifier's published values, "order" that some rising or falling rule puts it there, and "row-order" that
@@ -123,6 +114,11 @@ class SideDoor:
                 f"{who} {lies}{way} within the published value of quasi-identifier '{self.reveals}' in "
                 f"{self.guess:.1%} of the rows, by chance in {self.baseline:.1%}: {seems} its original."
             )
+        if self.kind == "part-copy":
+            return (
+                f"{who} hold{'s' if one else ''} the value of quasi-identifier '{self.reveals}' itself in "
+                f"{self.guess:.1%} of the rows, by chance in {self.baseline:.1%}."
+            )
         if self.kind in ("near-copy", "narrows"):
             verb = {"near-copy": "all but repeat", "narrows": "narrow"}[self.kind] + ("s" if one else "")
             return (
@@ -153,6 +149,7 @@ def refuse_copies(doors: Sequence[SideDoor]) -> None:
     Called before any work: such a column undoes every generalization. A copy is refused whatever its role. A
     near-copy in a sensitive column never comes here as one: `find_side_doors` names it as "narrows".
     """
+    unique = _unique(doors)
     for door in doors:
         if door.kind in UNDOING and not door.accepted:
             how = "one to one" if door.kind == "copy" else "but for a little"
@@ -162,7 +159,7 @@ def refuse_copies(doors: Sequence[SideDoor]) -> None:
                 f"'{door.reveals}' {how}{'' if one else ', read together'}.",
                 f"Published as {'it is, it' if one else 'they are, they'} would undo the generalization and void "
                 "the promise.",
-                _way_out(door),
+                _way_out(door, unique=unique),
             )
 
 
@@ -182,6 +179,7 @@ def refuse_doors(
     people; without them it counts rows. A door into a *sensitive* column is left to the promises about sensitive
     values: it holds what an attacker wants to learn, not what he starts from.
     """
+    unique = _unique(doors)
     for door in doors:
         if door.accepted or not door.tells or not _starts_outside(door, sensitive):
             continue
@@ -194,7 +192,7 @@ def refuse_doors(
                 f"not {least}.",
                 f"Whoever reads {'it' if one else 'them'} undoes the generalization, and the promise does not hold "
                 "against him.",
-                _way_out(door, quasi),
+                _way_out(door, quasi, unique),
             )
 
 
@@ -234,7 +232,14 @@ def _starts_outside(door: SideDoor, sensitive: Sequence[str]) -> bool:
     return bool(door.columns) and not any(name in sensitive for name in door.columns)
 
 
-def _way_out(door: SideDoor, quasi: Sequence[str] = ()) -> str:
+def _unique(doors: Sequence[SideDoor]) -> set[str]:
+    return {door.column for door in doors if door.kind == "near-unique"}
+
+
+def _way_out(door: SideDoor, quasi: Sequence[str] = (), unique: Collection[str] = ()) -> str:
     free = [name for name in door.columns if name not in quasi] or list(door.columns)
     name = f"'{free[0]}'" if len(free) == 1 else f"{' or '.join(repr(name) for name in free)}"
+    if any(column in unique for column in free):
+        # As a quasi-identifier a value of everybody's own would be generalized until nothing is left of the others.
+        return f'For {name} set publish = false, or accept the risk with side_door = "accept".'
     return f'For {name} set role = "quasi", or publish = false, or accept the risk with side_door = "accept".'

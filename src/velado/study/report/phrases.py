@@ -135,6 +135,7 @@ def door_sentence(door: Mapping[str, Any], say: Words) -> str:
         "near-copy": say("door_near_copy", column=column, reveals=reveals, share=share),
         "order": say("door_order", column=column, reveals=reveals, share=share, chance=chance),
         "functional": say("door_functional", column=column, reveals=reveals),
+        "part-copy": say("door_part", column=column, reveals=reveals, share=share, chance=chance),
         "narrows": say("door_narrows", column=column, reveals=reveals, share=share),
         "near-functional": say("door_near", column=column, reveals=reveals, share=share),
         "near-unique": say("door_unique", column=column, rows=rows),
