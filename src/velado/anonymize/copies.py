@@ -38,14 +38,16 @@ def folded(series: pl.Series) -> pl.Series:
     return series.replace_strict(distinct, normal_texts(distinct), default=None, return_dtype=pl.String)
 
 
-def readings(series: pl.Series, date_format: str | None = None) -> tuple[pl.Series, ...]:
+def readings(series: pl.Series, date_format: str | None = None, within: bool = True) -> tuple[pl.Series, ...]:
     """Everything the texts of a column may mean: normal text, and numbers and days where nearly all are such.
+
+    *within* lets a number stand within a text (`34 y`): not in categories, where `3a` and `3b` are two.
 
     Days are six digits, year (of the century), month and day, since many files leave the century out. A
     text with two readings as a date (`03/07/1950`) is given both.
     """
     text = plain(series)
-    out = [folded(series), *numbers_in(text)]
+    out = [folded(series), *numbers_in(text, within=within)]
     for days in days_in(text, date_format):
         years = days.dt.year() % 100
         out.append((years * 10_000 + days.dt.month().cast(pl.Int32) * 100 + days.dt.day()).cast(pl.Int32))

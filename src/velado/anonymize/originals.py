@@ -103,7 +103,8 @@ def _judge(table: Table, column: Column, quasi: Column, series: pl.Series) -> Si
     schema = table.schema.with_columns([meaning])
     try:
         encoded = encode_column(Table(pl.DataFrame({quasi.name: series}), schema), meaning)
-        read = read_texts(encoded, table.frame.get_column(quasi.name), table.schema.missing_values)
+        published = table.frame.get_column(quasi.name)
+        read = read_texts(encoded, published, table.schema.missing_values, strict=quasi.kind != "numeric")
     except InputError:
         return None  # not values of that quasi-identifier
     codes, texts = encoded.codes, read.codes

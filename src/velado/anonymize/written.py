@@ -94,8 +94,8 @@ def _parts(text: pl.Series) -> pl.Series:
     return out.str.replace_all(r"[^\p{L}\d]+", "/").str.strip_chars("/")
 
 
-def numbers_in(text: pl.Series, most: float = MOST_UNREAD) -> list[pl.Series]:
-    """Every reading of plain texts as numbers: the texts themselves, or the one number within each of them.
+def numbers_in(text: pl.Series, most: float = MOST_UNREAD, within: bool = True) -> list[pl.Series]:
+    """Every reading of plain texts as numbers: the texts themselves, or the one number *within* each of them.
 
     `R$ 4.123,50`, `~4123.50` and `34 anos` hold one. A mark before three last digits may part thousands or not, and
     gives two readings.
@@ -108,7 +108,7 @@ def numbers_in(text: pl.Series, most: float = MOST_UNREAD) -> list[pl.Series]:
             out.append(text.str.replace_all("[.,]", "").cast(pl.Float64, strict=False))
         return out
     probe = text.drop_nulls().head(_PROBE)
-    if not len(probe) or int((probe.str.count_matches(_NUMBER) == 1).sum()) < 0.9 * len(probe):
+    if not within or not len(probe) or int((probe.str.count_matches(_NUMBER) == 1).sum()) < 0.9 * len(probe):
         return []
     one = text.str.count_matches(_NUMBER) == 1
     token = text.str.extract(_SIGNED).fill_null(text.str.extract(f"({_NUMBER})"))

@@ -125,7 +125,8 @@ class SideDoor:
                 f"{who} {verb} quasi-identifier '{self.reveals}': reading "
                 f"{'it' if one else 'them'} rules out about {self.guess:.1%} of the other values."
             )
-        how = {"copy": "repeat", "functional": "determine", "near-functional": "often give"}[self.kind]
+        known = {"copy": "repeat", "functional": "determine", "near-functional": "often give"}
+        how = known.get(self.kind, "tell")
         how += ("s" if one else "") + (" away" if self.kind == "near-functional" else "")
         return (
             f"{who} {how} quasi-identifier '{self.reveals}': it is guessed right in "

@@ -185,10 +185,11 @@ class _View:
         self.text = table.text(name)
         self.sampled = sample is not None
         self.format = column.format if column.kind == "date" else None
-        self.readings = readings(_take(self.text, sample), self.format)
+        self.within = column.role != "quasi" or column.kind == "numeric"
+        self.readings = readings(_take(self.text, sample), self.format, self.within)
 
     def all_readings(self) -> tuple[pl.Series, ...]:
-        return readings(self.text, self.format) if self.sampled else self.readings
+        return readings(self.text, self.format, self.within) if self.sampled else self.readings
 
 
 def _judge(codes: Codes, quasi_codes: Codes, own: _View, quasi: _View, accepted: bool) -> SideDoor | None:

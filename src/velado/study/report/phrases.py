@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from velado.anonymize.side_doors import SideDoor
 from velado.study.report.units import guarantee_in, unit_in
 from velado.study.report.words import Words
 
@@ -143,4 +144,7 @@ def door_sentence(door: Mapping[str, Any], say: Words) -> str:
         "unseen": say("door_unseen", pairs=rows),
     }
     signed = say("door_accepted") if door["accepted"] else ""
-    return f"{known[door['kind']]} {signed}".strip()
+    # A kind without words of ours is said in English rather than not at all.
+    fields = {**door, "together": tuple(door.get("together", ()))}
+    text = known[door["kind"]] if door["kind"] in known else SideDoor(**fields).sentence()
+    return f"{text} {signed}".strip()
