@@ -30,10 +30,13 @@ ORDER: tuple[DoorKind, ...] = get_args(DoorKind)
 """Doors are named in this order."""
 UNDOING: tuple[DoorKind, ...] = ("copy", "near-copy")
 """Kinds that undo a generalization whatever its groups are; refused before any work is done."""
-TELLING: tuple[DoorKind, ...] = ("copy", "original", "near-copy", "order", "functional", "part-copy", "narrows")
+TELLING: tuple[DoorKind, ...] = ("copy", "original", "near-copy", "order", "functional", "narrows")
 """Kinds that settle or narrow a published value rather than hint at it."""
 LEAST_GAIN_TO_TELL = 0.9
 """A column that removes nine tenths of the wrong guesses all but determines a quasi-identifier."""
+
+LEAST_SHARE_TO_TELL = 0.2
+"""A copy in part tells if it is right in a fifth of the rows: less is no better than to draw from a crowd of five."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +54,9 @@ class SideDoor:
 
     *guess* is the share of rows whose quasi-identifier is guessed right, *baseline* the share guessed right without
     the column. For "near-copy" and "narrows" *guess* is the share of other values that are ruled out, against none.
+    For "part-copy" both speak of the rows that do not hold the column's commonest value (a zero for all others).
     *rows_revealed* counts rows whose value of the column, shared by at least two rows, goes with a single value of
-    the quasi-identifier; for "near-unique", rows with a value of their own. *accepted* says that the schema signs it
+    the quasi-identifier; for "part-copy" those that agree; for "near-unique", rows with a value of their own. *accepted* says that the schema signs it
     off with ``side_door = "accept"``, for two columns at either of them that is no quasi-identifier.
     """
 
@@ -78,6 +82,8 @@ class SideDoor:
     @property
     def tells(self) -> bool:
         """Whether the quasi-identifier is settled or narrowed rather than hinted at."""
+        if self.kind == "part-copy":
+            return self.guess >= LEAST_SHARE_TO_TELL
         return self.kind in TELLING or (self.kind == "near-functional" and self.gain >= LEAST_GAIN_TO_TELL)
 
     def within(self, table: str) -> SideDoor:
@@ -117,7 +123,7 @@ class SideDoor:
         if self.kind == "part-copy":
             return (
                 f"{who} hold{'s' if one else ''} the value of quasi-identifier '{self.reveals}' itself in "
-                f"{self.guess:.1%} of the rows, by chance in {self.baseline:.1%}."
+                f"{self.guess:.1%} of the rows without its commonest value, by chance in {self.baseline:.1%}."
             )
         if self.kind in ("near-copy", "narrows"):
             verb = {"near-copy": "all but repeat", "narrows": "narrow"}[self.kind] + ("s" if one else "")

@@ -25,7 +25,7 @@ STEPS = (-2, -1, 1, 2)
 
 @dataclass(frozen=True)
 class InPart:
-    """In how many rows, and in which share of those with a value, two columns agree; and by chance."""
+    """In how many rows, and in which share of those without the commonest value, two columns agree; and by chance."""
 
     rows: int
     share: float
@@ -51,6 +51,7 @@ def copied_in_part(own: Scale, quasi: Scale) -> InPart | None:
     if min(int((of_a > 0).sum()), int((of_b > 0).sum())) <= LEAST_VALUES:
         return None
     counted = np.ones(line.size, dtype=bool)
+    # Where a quasi-identifier's commonest value is an age like others, leaving it out costs little.
     counted[[of_a.argmax(), of_b.argmax()]] = False
     hits = int(((a == b) & counted[a]).sum())
     chance = float((of_a * of_b)[counted].sum()) / x.size
@@ -60,4 +61,5 @@ def copied_in_part(own: Scale, quasi: Scale) -> InPart | None:
         return None
     if hits - expected < LEAST_DEVIATIONS * np.sqrt(max(expected, 1.0)):
         return None
-    return InPart(hits, hits / x.size, chance / x.size)
+    left = x.size - float(of_a.max())
+    return InPart(hits, hits / left, chance / left)

@@ -245,7 +245,7 @@ def _joint(
         for name, target in targets.items():
             if name in (x, y):
                 continue
-            share = _settled(target, order, same, met, near[y].ordered)
+            share = _settled(target, order, (codes[x], codes[y]), same, met, near[y].ordered)
             lesser = max(_probe_alone(alone, x, name), _probe_alone(alone, y, name))
             if share >= LEAST_JOINT and 1.0 - share <= LEFT * (1.0 - lesser):
                 pair = (min(x, y), max(x, y), name)
@@ -282,7 +282,14 @@ def _same_cell(x: Rows, y: Rows, order: Rows) -> tuple[Beside | None, Beside | N
     return None, alike if met <= MOST_COLLISIONS * by_chance * x.size else None
 
 
-def _settled(target: Target, order: Rows, same: Beside | None, met: Beside | None, ordered: bool) -> float:
+def _settled(
+    target: Target,
+    order: Rows,
+    cells: tuple[Rows, Rows],
+    same: Beside | None,
+    met: Beside | None,
+    ordered: bool,
+) -> float:
     """How far neighbours agree: those of one cell, all of them, or the few that meet (a sum modulo 100, an xor)."""
     if same is not None:
         return target.settled(order, same)
@@ -294,7 +301,15 @@ def _settled(target: Target, order: Rows, same: Beside | None, met: Beside | Non
     deviation = np.sqrt(pairs * alike * (1.0 - alike))
     if deviation <= 0 or agreeing - pairs * alike < LEAST_DEVIATIONS * deviation:
         return share
-    return max(share, target.settled(order, met))
+    meeting = target.settled(order, met)
+    # Rows that meet in one of the two values alone must not agree nearly as well.
+    alone = max(_meeting_alone(target, part) for part in cells)
+    return max(share, meeting) if 1.0 - meeting <= LEFT * (1.0 - alone) else share
+
+
+def _meeting_alone(target: Target, values: Rows) -> float:
+    order = np.lexsort((scattered(values.size), values))
+    return target.settled(order, np.diff(values[order]) == 0)
 
 
 def _dense(values: Floats) -> Rows:
@@ -316,5 +331,5 @@ def _judge_joint(first: Scale, second: Scale, quasi: Scale) -> float:
             continue
         order = np.lexsort((mixed, b, a))
         same, met = _same_cell(a, b, order)
-        shares.append(_settled(target, order, same, met, y.ordered))
+        shares.append(_settled(target, order, (a, b), same, met, y.ordered))
     return max(shares)
