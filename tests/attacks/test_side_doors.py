@@ -452,7 +452,9 @@ def test_a_product_with_ages_of_zero_is_refused() -> None:
 WRAP = RNG.integers(0, 100, ROWS)
 
 
-@pytest.mark.parametrize("rule", [lambda a: (WRAP + a) % 100, lambda a: WRAP ^ a, lambda a: (WRAP * 3 - a) % 101])
+@pytest.mark.parametrize(
+    "rule", [lambda a: (WRAP + a) % 100, lambda a: WRAP ^ a, lambda a: (WRAP * 3 - a) % 101]
+)
 def test_a_sum_that_starts_again_is_refused(rule: Callable[[Any], Any]) -> None:
     table = table_of({"x": WRAP, "y": rule(AGE), "z": np.round(OTHER, 2)})
     assert {d.columns for d in named(table) if d.reveals == "age"} == {("x", "y")}

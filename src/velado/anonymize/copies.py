@@ -29,7 +29,6 @@ LEAST_ROWS_OF_A_RECODING = 20
 """Fewer rows than these are enough only where they are all there are."""
 
 
-
 def folded(series: pl.Series) -> pl.Series:
     """Texts in the one normal form: what a reader takes for one value is one, whatever the case or the zeros."""
     distinct = series.drop_nulls().unique()

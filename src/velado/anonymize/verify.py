@@ -20,7 +20,7 @@ from velado.anonymize.originals import find_originals
 from velado.anonymize.population import population_table, read_plain
 from velado.anonymize.side_doors import SideDoor, find_side_doors, smallest_with_doors
 from velado.anonymize.side_doors.compatible import find_compatible, unread
-from velado.anonymize.side_doors.door import quoted, telling_columns
+from velado.anonymize.side_doors.door import quoted, telling_columns, unique_columns
 from velado.anonymize.side_doors.row_order import find_row_order
 from velado.data.encode import encode, sensitive_values
 from velado.data.identifiers import Identifying
@@ -113,8 +113,9 @@ class Verification:
                 f"{self.smallest_behind}.",
                 f"Whoever reads {'it' if one else 'them'} undoes the generalization, and the promise does not hold "
                 "against him.",
-                f"Do not publish this file; leave '{free[0]}' out, make it a quasi-identifier, or accept the "
-                'risk with side_door = "accept" in the schema.',
+                f"Do not publish this file; leave '{free[0]}' out, "
+                f"{'' if free[0] in unique_columns(self.side_doors) else 'make it a quasi-identifier, '}"
+                'or accept the risk with side_door = "accept" in the schema.',
             )
         return None
 

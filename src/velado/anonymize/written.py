@@ -90,7 +90,9 @@ def _parts(text: pl.Series) -> pl.Series:
     if bool(out.head(_PROBE).str.contains(_MONTH).any()):
         for number, names in enumerate(_MONTHS, 1):
             out = out.str.replace(rf"(^|[^\p{{L}}])(?:{names})([^\p{{L}}]|$)", f"${{1}}/{number:02d}/${{2}}")
-        out = out.str.replace_all(r"\b(?:de|del|of)\b", "/").str.replace_all(r"(\d)(?:st|nd|rd|th|º|o)\b", "$1")
+        out = out.str.replace_all(r"\b(?:de|del|of)\b", "/").str.replace_all(
+            r"(\d)(?:st|nd|rd|th|º|o)\b", "$1"
+        )
     return out.str.replace_all(r"[^\p{L}\d]+", "/").str.strip_chars("/")
 
 
@@ -120,7 +122,11 @@ def numbers_in(text: pl.Series, most: float = MOST_UNREAD, within: bool = True) 
     # Where some texts show both marks, they say for all which one parts thousands.
     point = bool((both & (last == ".")).any())
     without = token.str.replace_all("[.,]", "")
-    pointed = token.str.replace(r"[.,](\d+)$", "|$1").str.replace_all("[.,]", "").str.replace("|", ".", literal=True)
+    pointed = (
+        token.str.replace(r"[.,](\d+)$", "|$1")
+        .str.replace_all("[.,]", "")
+        .str.replace("|", ".", literal=True)
+    )
     parts_thousands = many | ((last == ".") & comma & ~both) | ((last == ",") & point & ~both)
     chosen = pl.select(pl.when(parts_thousands).then(without).otherwise(pointed)).to_series()
     numbers = chosen.cast(pl.Float64, strict=False)

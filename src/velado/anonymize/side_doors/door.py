@@ -156,7 +156,7 @@ def refuse_copies(doors: Sequence[SideDoor]) -> None:
     Called before any work: such a column undoes every generalization. A copy is refused whatever its role. A
     near-copy in a sensitive column never comes here as one: `find_side_doors` names it as "narrows".
     """
-    unique = _unique(doors)
+    unique = unique_columns(doors)
     for door in doors:
         if door.kind in UNDOING and not door.accepted:
             how = "one to one" if door.kind == "copy" else "but for a little"
@@ -186,7 +186,7 @@ def refuse_doors(
     people; without them it counts rows. A door into a *sensitive* column is left to the promises about sensitive
     values: it holds what an attacker wants to learn, not what he starts from.
     """
-    unique = _unique(doors)
+    unique = unique_columns(doors)
     for door in doors:
         if door.accepted or not door.tells or not _starts_outside(door, sensitive):
             continue
@@ -215,6 +215,11 @@ def telling_columns(doors: Sequence[SideDoor], quasi: Sequence[str] = ()) -> lis
     return [name for name in names if name not in quasi]
 
 
+def unique_columns(doors: Sequence[SideDoor]) -> set[str]:
+    """The columns that hold mostly values of one row each: to generalize such a one leaves little of the others."""
+    return {door.column for door in doors if door.kind == "near-unique"}
+
+
 def promise_with_side_doors(frame: pl.DataFrame, quasi: Sequence[str], columns: Sequence[str]) -> int:
     """The smallest group of a published *frame* for an attacker who also reads *columns* (0 without rows)."""
     return _smallest(frame, [*quasi, *_there(frame, columns)], None)
@@ -239,14 +244,9 @@ def _starts_outside(door: SideDoor, sensitive: Sequence[str]) -> bool:
     return bool(door.columns) and not any(name in sensitive for name in door.columns)
 
 
-def _unique(doors: Sequence[SideDoor]) -> set[str]:
-    return {door.column for door in doors if door.kind == "near-unique"}
-
-
 def _way_out(door: SideDoor, quasi: Sequence[str] = (), unique: Collection[str] = ()) -> str:
     free = [name for name in door.columns if name not in quasi] or list(door.columns)
     name = f"'{free[0]}'" if len(free) == 1 else f"{' or '.join(repr(name) for name in free)}"
     if any(column in unique for column in free):
-        # As a quasi-identifier a value of everybody's own would be generalized until nothing is left of the others.
         return f'For {name} set publish = false, or accept the risk with side_door = "accept".'
     return f'For {name} set role = "quasi", or publish = false, or accept the risk with side_door = "accept".'

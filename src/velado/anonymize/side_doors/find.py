@@ -91,7 +91,9 @@ def find_side_doors(table: Table, *, published: bool = False) -> tuple[SideDoor,
                 part = copied_in_part(scales[column.name], scales[name])
                 if part is not None:
                     count = round(part.rows * table.rows / scales[name].values.size)
-                    own_part = SideDoor(column.name, name, "part-copy", part.share, part.chance, count, accepted)
+                    own_part = SideDoor(
+                        column.name, name, "part-copy", part.share, part.chance, count, accepted
+                    )
                     door = own_part if door is None or own_part.tells else door
             if door is not None and door.kind == "near-copy" and column.role == "sensitive":
                 door = replace(door, kind="narrows")
