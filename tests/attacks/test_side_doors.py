@@ -377,7 +377,20 @@ def test_joined_tables_refuse_a_column_that_settles_a_quasi_identifier() -> None
 # Written otherwise, in part, and by rules without an order.
 
 DAYS = [date(1931, 1, 1) + timedelta(days=int(n) * 17 % 28000) for n in range(ROWS)]
-MESES = "janeiro fevereiro março abril maio junho julho agosto setembro outubro novembro dezembro".split()
+MESES = [
+    "janeiro",
+    "fevereiro",
+    "março",
+    "abril",
+    "maio",
+    "junho",
+    "julho",
+    "agosto",
+    "setembro",
+    "outubro",
+    "novembro",
+    "dezembro",
+]
 
 
 @pytest.mark.parametrize(

@@ -67,8 +67,8 @@ def _readings_as(table: Table, name: str, quasi: Column) -> Sequence[pl.Series]:
     if quasi.kind == "date":
         return [d.dt.strftime(quasi.format) for d in days_in(plain(texts), quasi.format, MOST_ALTERED)]
     if quasi.kind == "numeric":
-        read = numbers_in(plain(texts), MOST_ALTERED)
-        return [numbers.set(~numbers.is_finite().fill_null(False), None) for numbers in read]
+        numeric = numbers_in(plain(texts), MOST_ALTERED)
+        return [numbers.set(~numbers.is_finite().fill_null(False), None) for numbers in numeric]
     found: list[pl.Series] = []
     for read in (texts.str.strip_chars(), *_spelt_as(texts, table.text(quasi.name), quasi)):
         # Numbers and codes are spelt one way only, and need to be judged once.

@@ -62,7 +62,7 @@ def days_in(text: pl.Series, date_format: str | None = None, most: float = MOST_
     if len(probe) and max(2 * int(like.sum()) for like in shaped) > len(probe):
         parted = int(shaped[0].sum()) >= int(shaped[1].sum())
         wide = not parted and 2 * int((probe.str.len_chars() > 6).sum()) > len(probe)
-        forms = _PARTED_FORMS if parted else _EIGHT_FORMS if wide else _SIX_FORMS
+        forms: tuple[str, ...] = _PARTED_FORMS if parted else _EIGHT_FORMS if wide else _SIX_FORMS
         probe = probe if parted else probe.str.zfill(8 if wide else 6)
         # A format that fails on the first rows is not tried on all of them.
         forms = tuple(f for f in forms if 2 * _days(probe, f).null_count() < len(probe))

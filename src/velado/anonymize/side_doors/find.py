@@ -15,6 +15,7 @@ import polars as pl
 
 from velado.anonymize.copies import Codes, count_pairs, folded, one_to_one, readings, repeats, same_values
 from velado.anonymize.side_doors.door import ORDER, DoorKind, SideDoor
+from velado.anonymize.side_doors.in_part import copied_in_part
 from velado.anonymize.side_doors.narrowing import (
     NARROWS,
     NEAR_COPY,
@@ -24,7 +25,6 @@ from velado.anonymize.side_doors.narrowing import (
     narrowed,
     scale,
 )
-from velado.anonymize.side_doors.in_part import copied_in_part
 from velado.anonymize.side_doors.together import find_together
 from velado.data.encode import text_codes
 from velado.data.table import Table
