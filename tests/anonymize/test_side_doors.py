@@ -230,7 +230,7 @@ def test_a_sample_finds_doors_but_a_copy_is_confirmed_on_all_rows(monkeypatch: p
     quasi = [str(i * i % 7) for i in range(1000)]
     copy = [f"x{value}" for value in quasi]
     # None of the altered rows, a tenth of all, is in the sample of every fifth row.
-    flawed = [f"y{value}" if i % 10 == 1 else f"x{value}" for i, value in enumerate(quasi)]
+    flawed = [f"y{int(value) + 1}" if i % 10 == 1 else f"x{value}" for i, value in enumerate(quasi)]
     rare = [str(i // 2) for i in range(1000)]
     table = table_of({"q": quasi, "copy": copy, "flawed": flawed, "q2": [v[-1] for v in rare], "rare": rare})
     found = doors(table)

@@ -13,7 +13,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from velado.anonymize.written import days_in, numbers_in, plain
 from velado.data.encode import text_codes
+from velado.data.normal import normal_texts
 
 Codes = tuple[npt.NDArray[np.int32], int]
 Counts = npt.NDArray[np.int64]
@@ -26,58 +28,28 @@ LEAST_ROWS = 10
 LEAST_ROWS_OF_A_RECODING = 20
 """Fewer rows than these are enough only where they are all there are."""
 
-DATE_FORMATS = (
-    "%Y-%m-%d",
-    "%d/%m/%Y",
-    "%m/%d/%Y",
-    "%Y/%m/%d",
-    "%d-%m-%Y",
-    "%m-%d-%Y",
-    "%d.%m.%Y",
-    "%Y%m%d",
-    "%d%m%Y",
-    "%d/%m/%y",
-    "%m/%d/%y",
-    "%d-%m-%y",
-)
-_DATE_SHAPE = r"^(\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}|\d{8})$"
-_UNSEEN = "[\u00ad\u200b-\u200f\u2060\ufeff]"
-_CLOCK = r"[t ]\d{1,2}:\d{2}.*$"
-_PROBE = 200
+
+def folded(series: pl.Series) -> pl.Series:
+    """Texts in the one normal form: what a reader takes for one value is one, whatever the case or the zeros."""
+    distinct = series.drop_nulls().unique()
+    if 2 * len(distinct) > len(series):
+        return normal_texts(series)
+    return series.replace_strict(distinct, normal_texts(distinct), default=None, return_dtype=pl.String)
 
 
-def tidy(series: pl.Series) -> pl.Series:
-    """Texts in their compatible form (NFKC), in lower case, without outer or unseen spaces and with single inner ones."""
-    if series.str.len_bytes().sum() != series.str.len_chars().sum():
-        series = series.str.normalize("NFKC").str.replace_all(_UNSEEN, "")
-    plain = series.str.strip_chars().str.to_lowercase()
-    doubled = plain.str.contains(r"\s\s|[^\S ]")
-    return plain.str.replace_all(r"\s+", " ") if bool(doubled.any()) else plain
+def readings(series: pl.Series, date_format: str | None = None, within: bool = True) -> tuple[pl.Series, ...]:
+    """Everything the texts of a column may mean: normal text, and numbers and days where nearly all are such.
 
-
-def readings(series: pl.Series, date_format: str | None = None) -> tuple[pl.Series, ...]:
-    """Everything the texts of a column may mean: tidy text, and numbers and days where nearly all are such.
+    *within* lets a number stand within a text (`34 y`): not in categories, where `3a` and `3b` are two.
 
     Days are six digits, year (of the century), month and day, since many files leave the century out. A
     text with two readings as a date (`03/07/1950`) is given both.
     """
-    text = tidy(series)
-    out = [text]
-    numbers = text.str.replace(",", ".", literal=True).cast(pl.Float64, strict=False)
-    if nearly_all_read(text, numbers):
-        out.append(numbers)
-    probe = text.drop_nulls().head(_PROBE).str.replace(_CLOCK, "")
-    formats = [] if date_format is None else [date_format]
-    if len(probe) and 2 * int(probe.str.contains(_DATE_SHAPE).sum()) > len(probe):
-        formats += [form for form in DATE_FORMATS if form != date_format]
-    # A format that fails on the first rows is not tried on all of them.
-    formats = [f for f in formats if 2 * probe.str.to_date(f, strict=False).null_count() < len(probe)]
-    dates = text.str.replace(_CLOCK, "") if formats else text
-    for form in formats:
-        days = dates.str.to_date(form, strict=False)
-        if nearly_all_read(text, days):
-            years = days.dt.year() % 100
-            out.append((years * 10_000 + days.dt.month().cast(pl.Int32) * 100 + days.dt.day()).cast(pl.Int32))
+    text = plain(series)
+    out = [folded(series), *numbers_in(text, within=within)]
+    for days in days_in(text, date_format):
+        years = days.dt.year() % 100
+        out.append((years * 10_000 + days.dt.month().cast(pl.Int32) * 100 + days.dt.day()).cast(pl.Int32))
     return tuple(out)
 
 
@@ -129,13 +101,6 @@ def _paired(column: Counts, quasi: Counts, counts: Counts) -> bool:
 def _beyond_chance(rows: int, agreeing: int, commonest: int) -> bool:
     rest = rows - commonest
     return rest > 0 and rows - agreeing <= (1 - GAIN) * rest
-
-
-def nearly_all_read(text: pl.Series, read: pl.Series) -> bool:
-    """Whether all but a few of the texts could be read as something else."""
-    values = len(text) - text.null_count()
-    unread = read.null_count() - text.null_count()
-    return unread < values and unread <= max(1, (1 - SHARE) * values)
 
 
 def count_pairs(column: Codes, quasi: Codes) -> tuple[Counts, Counts, Counts]:

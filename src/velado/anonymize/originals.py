@@ -14,9 +14,10 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from velado.anonymize.copies import DATE_FORMATS, GAIN, LEAST_ROWS, SHARE, nearly_all_read, tidy
+from velado.anonymize.copies import GAIN, LEAST_ROWS, folded
 from velado.anonymize.side_doors.door import SideDoor
 from velado.anonymize.side_doors.find import SAMPLE_ROWS, evenly_spaced
+from velado.anonymize.written import days_in, numbers_in, plain
 from velado.data.encode import encode_column
 from velado.data.published_text import read_texts
 from velado.data.schema import Column
@@ -25,6 +26,8 @@ from velado.data.taxonomy_builders import from_tree
 from velado.errors import InputError
 
 PROBE_ROWS = 2_000
+MOST_ALTERED = 0.05
+"""A column of originals stays one if as many of its cells are altered, or cannot be read."""
 
 
 def find_originals(table: Table) -> tuple[SideDoor, ...]:
@@ -62,12 +65,10 @@ def _readings_as(table: Table, name: str, quasi: Column) -> Sequence[pl.Series]:
     """The column's texts as the quasi-identifier would write them; unreadable cells become blank."""
     texts = table.text(name)
     if quasi.kind == "date":
-        days = [tidy(texts).str.to_date(form, strict=False) for form in (quasi.format, *DATE_FORMATS)]
-        return [d.dt.strftime(quasi.format) for d in days if nearly_all_read(texts, d)]
+        return [d.dt.strftime(quasi.format) for d in days_in(plain(texts), quasi.format, MOST_ALTERED)]
     if quasi.kind == "numeric":
-        numbers = tidy(texts).str.replace(",", ".", literal=True).cast(pl.Float64, strict=False)
-        numbers = numbers.set(~numbers.is_finite().fill_null(False), None)
-        return [numbers] if nearly_all_read(texts, numbers) else []
+        numeric = numbers_in(plain(texts), MOST_ALTERED)
+        return [numbers.set(~numbers.is_finite().fill_null(False), None) for numbers in numeric]
     found: list[pl.Series] = []
     for read in (texts.str.strip_chars(), *_spelt_as(texts, table.text(quasi.name), quasi)):
         # Numbers and codes are spelt one way only, and need to be judged once.
@@ -79,7 +80,7 @@ def _readings_as(table: Table, name: str, quasi: Column) -> Sequence[pl.Series]:
 def _spelt_as(texts: pl.Series, published: pl.Series, quasi: Column) -> Sequence[pl.Series]:
     """The column's texts in the spelling of the quasi-identifier, where only case and spaces differ."""
     spec = quasi.taxonomy
-    folded = tidy(texts)
+    normal, small = folded(texts), plain(texts)
     if spec is not None and spec.paths is not None:
         leaves = pl.Series([path[0] for path in spec.paths], dtype=pl.String)
     elif spec is not None and spec.tree is not None:
@@ -88,13 +89,13 @@ def _spelt_as(texts: pl.Series, published: pl.Series, quasi: Column) -> Sequence
     else:
         # Values that are their own leaves: those still published are spelt so, and codes are written in capitals.
         seen = published.drop_nulls().unique().sort()
-        return [_respelt(folded, seen, folded), folded.str.to_uppercase()]
-    return [_respelt(folded, leaves, None)]
+        return [_respelt(normal, seen, small), small.str.to_uppercase()]
+    return [_respelt(normal, leaves, None)]
 
 
-def _respelt(folded: pl.Series, spelt: pl.Series, otherwise: pl.Series | None) -> pl.Series:
-    known = pl.DataFrame({"folded": tidy(spelt), "spelt": spelt}).unique("folded", keep="first")
-    return folded.replace_strict(dict(known.iter_rows()), default=otherwise, return_dtype=pl.String)
+def _respelt(normal: pl.Series, spelt: pl.Series, otherwise: pl.Series | None) -> pl.Series:
+    known = pl.DataFrame({"normal": folded(spelt), "spelt": spelt}).unique("normal", keep="first")
+    return normal.replace_strict(dict(known.iter_rows()), default=otherwise, return_dtype=pl.String)
 
 
 def _judge(table: Table, column: Column, quasi: Column, series: pl.Series) -> SideDoor | None:
@@ -102,7 +103,8 @@ def _judge(table: Table, column: Column, quasi: Column, series: pl.Series) -> Si
     schema = table.schema.with_columns([meaning])
     try:
         encoded = encode_column(Table(pl.DataFrame({quasi.name: series}), schema), meaning)
-        read = read_texts(encoded, table.frame.get_column(quasi.name), table.schema.missing_values)
+        published = table.frame.get_column(quasi.name)
+        read = read_texts(encoded, published, table.schema.missing_values, strict=quasi.kind != "numeric")
     except InputError:
         return None  # not values of that quasi-identifier
     codes, texts = encoded.codes, read.codes
@@ -116,7 +118,7 @@ def _judge(table: Table, column: Column, quasi: Column, series: pl.Series) -> Si
     by_chance = (below[read.high + 1] - below[np.maximum(read.low, 0)]) / rows
     chance = float(by_chance[texts].mean())
     slips, rest = rows - inside, rows * (1.0 - chance)
-    if slips > max(1, (1 - SHARE) * rows) or rest < LEAST_ROWS or slips > (1 - GAIN) * rest:
+    if slips > max(1, MOST_ALTERED * rows) or rest < LEAST_ROWS or slips > (1 - GAIN) * rest:
         return None
     accepted = column.side_door == "accept"
     return SideDoor(column.name, quasi.name, "original", inside / rows, chance, inside, accepted)

@@ -19,8 +19,8 @@ from velado.anonymize.guarantees.k_map import KMap
 from velado.anonymize.originals import find_originals
 from velado.anonymize.population import population_table, read_plain
 from velado.anonymize.side_doors import SideDoor, find_side_doors, smallest_with_doors
-from velado.anonymize.side_doors.compatible import find_compatible
-from velado.anonymize.side_doors.door import quoted, telling_columns
+from velado.anonymize.side_doors.compatible import find_compatible, unread
+from velado.anonymize.side_doors.door import quoted, telling_columns, unique_columns
 from velado.anonymize.side_doors.row_order import find_row_order
 from velado.data.encode import encode, sensitive_values
 from velado.data.identifiers import Identifying
@@ -44,6 +44,8 @@ class Verification:
     each one breaks it. *unchecked* are sensitive columns a promise speaks of but the file does not hold. *identifying*
     are columns that identify people although the schema calls them something else and nobody signed for them;
     *linked* is the promise that fails for who reads all rows of a person together, where the file shows whose they are.
+    *unread* are numeric quasi-identifiers whose texts are no numbers or intervals, so that what other columns give away
+    of them was not fully checked.
     """
 
     table: Table
@@ -58,6 +60,7 @@ class Verification:
     identifying: tuple[Identifying, ...] = ()
     signed: tuple[Signed, ...] = ()
     linked: Verdict | None = None
+    unread: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"Verification({self.table.rows} rows, {'holds' if self.holds else 'broken'})"
@@ -110,8 +113,9 @@ class Verification:
                 f"{self.smallest_behind}.",
                 f"Whoever reads {'it' if one else 'them'} undoes the generalization, and the promise does not hold "
                 "against him.",
-                f"Do not publish this file; leave '{free[0]}' out, make it a quasi-identifier, or accept the "
-                'risk with side_door = "accept" in the schema.',
+                f"Do not publish this file; leave '{free[0]}' out, "
+                f"{'' if free[0] in unique_columns(self.side_doors) else 'make it a quasi-identifier, '}"
+                'or accept the risk with side_door = "accept" in the schema.',
             )
         return None
 
@@ -135,6 +139,7 @@ class Verification:
             "columns_behind": list(self.read_behind),
             "open_side_doors": list(dict.fromkeys(door.column for door in self.open_doors)),
             "unchecked_columns": list(self.unchecked),
+            "unread_columns": list(self.unread),
             "people_unseen": self.people_unseen,
         }
 
@@ -197,6 +202,7 @@ def verify(
         identifying=identifying,
         signed=signed,
         linked=linked,
+        unread=unread(table),
     )
 
 
@@ -205,10 +211,9 @@ def _doors(table: Table) -> tuple[SideDoor, ...]:
     found = find_side_doors(table, published=True)
     copies = {(door.column, door.reveals) for door in found if door.kind == "copy"}
     originals = [d for d in find_originals(table) if (d.column, d.reveals) not in copies]
-    finer = {(door.column, door.reveals) for door in originals}
-    in_step = find_compatible(table, copies | finer)
-    finer |= {(door.column, door.reveals) for door in in_step}
-    rest = (door for door in found if (door.column, door.reveals) not in finer)
+    in_step = find_compatible(table, copies | {(door.column, door.reveals) for door in originals})
+    finer = {(frozenset(door.columns), door.reveals) for door in (*originals, *in_step)}
+    rest = (door for door in found if (frozenset(door.columns), door.reveals) not in finer)
     return (*originals, *in_step, *rest, *find_row_order(table))
 
 

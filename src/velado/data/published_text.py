@@ -22,8 +22,65 @@ from velado.errors import TableError
 
 _NUMBER = r"[+-]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?"
 _SINGLE = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
-_INTERVAL = re.compile(rf"\[\s*({_NUMBER})\s*\.\.\s*({_NUMBER})\s*([\])])")
+_PLAIN_NUMBER = r"[+-]?(?:\d+(?:[.,]\d+)*|[.,]\d+)(?:[eE][+-]?\d+)?"
+_DASH = r"\s*(?:\.\.\.?|\u2026|[-\u2010-\u2015\u2212~;]|,(?=\s)|\s(?:to|a|at\u00e9|ate|e|and|hasta)\s)\s*"
+_COMMA_TOO = _DASH.replace(r",(?=\s)", ",")
+_INTERVAL = re.compile(rf"([\[(\]]?)\s*({_PLAIN_NUMBER}){_DASH}({_PLAIN_NUMBER})\s*([\])\[]?)")
+_INTERVAL_OF_POINTS = re.compile(rf"([\[(\]]?)\s*({_NUMBER}){_COMMA_TOO}({_NUMBER})\s*([\])\[]?)")
+_AT_LEAST = re.compile(rf"(?:(>=|>|\u2265)\s*({_PLAIN_NUMBER})|({_PLAIN_NUMBER})\s*\+)")
+_AT_MOST = re.compile(rf"(<=|<|\u2264)\s*({_PLAIN_NUMBER})")
+_LEADING = re.compile(r"^(?:from|between|de|entre|desde|[^\W\d_]{0,3}\$|[^\W\d_]{1,8}\s)\s*", re.IGNORECASE)
+_UNIT = re.compile(r"\s*(?:[^\W\d_]{1,12}\.?|%|\u20ac|\$)$")
 NO_CODE = -1  # the code of "covers nothing": no true value is within -1..-1
+
+
+@dataclass(frozen=True)
+class Stated:
+    """What a text says of a number: it lies between two ends, which may be infinite, and may be out of it themselves."""
+
+    lower: float
+    upper: float
+    with_lower: bool = True
+    with_upper: bool = True
+
+
+def stated_number(text: str, decimal: str = ".") -> Stated | None:
+    """What a text of a numeric column states: `34`, `[20..29]`, and how others write it; None where that is unclear.
+
+    Others write `20-29`, `20 to 29`, `20 a 29`, `(20, 29]`, `>= 90`, `90+`, and a unit before or after. Only for
+    numeric columns: a label or a day may look so too.
+    """
+    text = text.strip()
+    found = _stated(text, decimal)
+    if found is None:
+        # A unit may stand at either end, or after both of the numbers.
+        bare = _UNIT.sub("", _LEADING.sub("", text)) if text[:1] not in "[(]" else text
+        found = _stated(bare.strip(), decimal) if bare != text else None
+    return found
+
+
+def _stated(text: str, decimal: str) -> Stated | None:
+    single = with_point(text, decimal)
+    if _SINGLE.fullmatch(single):
+        return _ordered(Stated(float(single), float(single)))
+    shape = _INTERVAL_OF_POINTS if decimal == "." else _INTERVAL
+    if found := shape.fullmatch(text):
+        lower, upper = _number(found[2], decimal), _number(found[3], decimal)
+        return _ordered(Stated(lower, upper, found[1] not in ("(", "]"), found[4] not in (")", "[")))
+    if found := _AT_LEAST.fullmatch(text):
+        return _ordered(Stated(_number(found[2] or found[3], decimal), np.inf, found[1] != ">"))
+    if found := _AT_MOST.fullmatch(text):
+        return _ordered(Stated(-np.inf, _number(found[2], decimal), True, found[1] != "<"))
+    return None
+
+
+def _number(text: str, decimal: str) -> float:
+    pointed = with_point(text, decimal)
+    return float(pointed) if _SINGLE.fullmatch(pointed) else np.nan
+
+
+def _ordered(found: Stated) -> Stated | None:
+    return found if found.lower <= found.upper else None  # not where an end is no number
 
 
 @dataclass(frozen=True, repr=False)
@@ -50,8 +107,13 @@ class ReadColumn:
         return f"ReadColumn({self.name!r}, rows={self.codes.size}, texts={self.low.size})"
 
 
-def read_texts(column: EncodedColumn, series: pl.Series, missing_values: tuple[str, ...]) -> ReadColumn:
-    """What each distinct text of a published column states about the codes of *column*; blanks are text 0."""
+def read_texts(
+    column: EncodedColumn, series: pl.Series, missing_values: tuple[str, ...], *, strict: bool = True
+) -> ReadColumn:
+    """What each distinct text of a published column states about the codes of *column*; blanks are text 0.
+
+    Texts that state nothing known are refused, or, if not *strict*, state everything.
+    """
     texts = series.cast(pl.String)
     blank = texts.is_null() | texts.is_in(list(missing_values))
     if series.dtype.is_float():
@@ -65,6 +127,8 @@ def read_texts(column: EncodedColumn, series: pl.Series, missing_values: tuple[s
         codes = coded.fill_null(0).to_numpy().astype(np.int32)
     read = _read_tree if column.tree is not None else _read_numbers
     found = read(column, distinct.to_list())
+    if not strict:
+        found = [_everything(column) if entry is None else entry for entry in found]
     unreadable = sum(entry is None for entry in found)
     if unreadable:
         raise TableError(
@@ -132,24 +196,18 @@ def _read_numbers(column: EncodedColumn, texts: list[str]) -> list[_Entry | None
     points = column.points[: column.missing] if column.missing >= 0 else column.points
     out: list[_Entry | None] = []
     for raw in texts:
-        text = raw.strip().replace(",", ".") if column.decimal == "," else raw.strip()
-        interval = _INTERVAL.fullmatch(text)
-        if text == ROOT_LABEL:
+        if raw.strip() == ROOT_LABEL:
             out.append(_everything(column))
-        elif interval is not None:
-            lower, upper = float(interval[1]), float(interval[2])
-            low = int(np.searchsorted(points, lower, "left"))
-            high = int(np.searchsorted(points, upper, "right" if interval[3] == "]" else "left")) - 1
-            if lower > upper:
-                out.append(None)
-                continue
-            codes = (low, high) if low <= high else (NO_CODE, NO_CODE)
-            out.append((*codes, (lower + upper) / 2, lower, upper))
-        elif _SINGLE.fullmatch(with_point(raw.strip(), column.decimal)):
-            number = float(with_point(raw.strip(), column.decimal))
-            at = int(np.searchsorted(points, number))
-            code = at if at < points.size and points[at] == number else NO_CODE
-            out.append((code, code, number, number, number))
-        else:
+            continue
+        found = stated_number(raw, column.decimal)
+        if found is None:
             out.append(None)
+            continue
+        low = int(np.searchsorted(points, found.lower, "left" if found.with_lower else "right"))
+        high = int(np.searchsorted(points, found.upper, "right" if found.with_upper else "left")) - 1
+        codes = (low, high) if low <= high else (NO_CODE, NO_CODE)
+        # Without an end, an interval ends where the values do.
+        lower = min(float(points[0]), found.upper) if np.isinf(found.lower) else found.lower
+        upper = max(float(points[-1]), found.lower) if np.isinf(found.upper) else found.upper
+        out.append((*codes, (lower + upper) / 2, lower, upper))
     return out

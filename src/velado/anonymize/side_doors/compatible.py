@@ -19,13 +19,16 @@ import numpy.typing as npt
 import polars as pl
 from scipy.optimize import isotonic_regression
 
-from velado.anonymize.copies import GAIN, SHARE
+from velado.anonymize.copies import GAIN
+from velado.anonymize.originals import MOST_ALTERED
 from velado.anonymize.side_doors.door import SideDoor, paired
 from velado.anonymize.side_doors.narrowing import PROBE, Floats, Scale, judged, scale
 from velado.anonymize.side_doors.together import LEAST_ROWS, MOST_JUDGED, promising_sums
 from velado.data.number_text import with_point
+from velado.data.published_text import stated_number
 from velado.data.schema import Column
 from velado.data.table import Table
+from velado.data.taxonomy import ROOT_LABEL
 
 LEAST_OUTSIDE = 20.0
 """Rows that would lie outside by chance; where these are fewer, lying inside says nothing."""
@@ -50,6 +53,9 @@ def stated(table: Table, column: Column) -> tuple[Floats, Floats] | None:
     known = {} if not len(distinct) else dict(zip(distinct.to_list(), ends, strict=True))
     if not known or np.isnan(ends[:, 0]).mean() > 0.5:
         return None
+    # Where an end is missing (`90+`), the ends of the others say how far it may go.
+    finite = ends[np.isfinite(ends)]
+    ends = np.clip(ends, finite.min(), finite.max()) if finite.size else ends
     codes = texts.replace_strict(distinct, np.arange(len(distinct)), default=-1, return_dtype=pl.Int64)
     at = codes.fill_null(-1).to_numpy()
     blank = at < 0
@@ -61,6 +67,9 @@ def stated(table: Table, column: Column) -> tuple[Floats, Floats] | None:
 def _ends(text: str, column: Column, decimal: str) -> tuple[float, float]:
     if column.kind == "date":
         return _days(text, column.format)
+    if column.kind == "numeric":
+        says = stated_number(text, decimal)
+        return (np.nan, np.nan) if says is None else (says.lower, says.upper)
     found = _INTERVAL.fullmatch(text.strip())
     parts = (found[1], found[2]) if found else (text.strip(), text.strip())
     try:
@@ -190,7 +199,7 @@ def _in_step(columns: list[Floats], low: Floats, high: Floats) -> tuple[float, f
         hits = np.searchsorted(line, high + slack, "right") - np.searchsorted(line, low - slack, "left")
         chance = float(hits.mean()) / rows
         slips, rest = rows - inside, rows * (1.0 - chance)
-        if rest < LEAST_OUTSIDE or slips > max(1, (1 - SHARE) * rows) or slips > (1 - GAIN) * rest:
+        if rest < LEAST_OUTSIDE or slips > max(1, MOST_ALTERED * rows) or slips > (1 - GAIN) * rest:
             continue
         if best is None or inside > best[2]:
             best = (inside / rows, chance, inside)
@@ -223,3 +232,20 @@ def _fitted(x: Floats, low: Floats, high: Floats, weight: Floats, rising: bool) 
 
 def _monotone(means: Floats, weights: npt.NDArray[np.float64], rising: bool) -> Floats:
     return np.asarray(isotonic_regression(means, weights=weights, increasing=rising).x, dtype=np.float64)
+
+
+def unread(table: Table) -> tuple[str, ...]:
+    """The numeric quasi-identifiers of a published table whose texts are no numbers and no intervals, in too many rows."""
+    out = []
+    for column in table.schema.quasi:
+        texts = table.text(column.name).drop_nulls()
+        if column.kind != "numeric" or column.taxonomy is not None or not len(texts):
+            continue
+        counts = texts.alias("text").value_counts(name="rows")
+        known = [
+            text.strip() == ROOT_LABEL or stated_number(text, table.schema.decimal) is not None
+            for text in counts["text"]
+        ]
+        if float(counts["rows"].filter(pl.Series(known)).sum()) < (1 - MOST_ALTERED) * len(texts):
+            out.append(column.name)
+    return tuple(out)

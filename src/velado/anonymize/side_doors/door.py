@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -19,30 +19,24 @@ DoorKind = Literal[
     "near-copy",
     "order",
     "functional",
+    "part-copy",
     "narrows",
     "near-functional",
     "near-unique",
     "row-order",
     "unseen",
 ]
-ORDER: tuple[DoorKind, ...] = (
-    "copy",
-    "original",
-    "near-copy",
-    "order",
-    "functional",
-    "narrows",
-    "near-functional",
-    "near-unique",
-    "row-order",
-    "unseen",
-)
+ORDER: tuple[DoorKind, ...] = get_args(DoorKind)
+"""Doors are named in this order."""
 UNDOING: tuple[DoorKind, ...] = ("copy", "near-copy")
 """Kinds that undo a generalization whatever its groups are; refused before any work is done."""
 TELLING: tuple[DoorKind, ...] = ("copy", "original", "near-copy", "order", "functional", "narrows")
 """Kinds that settle or narrow a published value rather than hint at it."""
 LEAST_GAIN_TO_TELL = 0.9
 """A column that removes nine tenths of the wrong guesses all but determines a quasi-identifier."""
+
+LEAST_SHARE_TO_TELL = 0.2
+"""A copy in part tells if it is right in a fifth of the rows: less is no better than to draw from a crowd of five."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +45,7 @@ class SideDoor:
 
     *kind* is "copy" (the same values, or one to one, in all but a few rows), "near-copy" (so close that the value
     is all but known: a year more or less, another unit), "functional" (each value goes with one value of the
-    quasi-identifier), "narrows" (a band: it leaves a small part of the people), "near-functional" (often right), or
+    quasi-identifier), "part-copy" (the same value in far more rows than by chance), "narrows" (a band: it leaves a small part of the people), "near-functional" (often right), or
     "near-unique": most rows hold a value nobody else has, so that the column can be matched against another file; it
     then reveals no column by name (""). On a published table "original" says that the column lies within the
     quasi-identifier's published values, "order" that some rising or falling rule puts it there, and "row-order" that
@@ -60,8 +54,9 @@ class SideDoor:
 
     *guess* is the share of rows whose quasi-identifier is guessed right, *baseline* the share guessed right without
     the column. For "near-copy" and "narrows" *guess* is the share of other values that are ruled out, against none.
+    For "part-copy" both speak of the rows that do not hold the column's commonest value (a zero for all others).
     *rows_revealed* counts rows whose value of the column, shared by at least two rows, goes with a single value of
-    the quasi-identifier; for "near-unique", rows with a value of their own. *accepted* says that the schema signs it
+    the quasi-identifier; for "part-copy" those that agree; for "near-unique", rows with a value of their own. *accepted* says that the schema signs it
     off with ``side_door = "accept"``, for two columns at either of them that is no quasi-identifier.
     """
 
@@ -87,6 +82,8 @@ class SideDoor:
     @property
     def tells(self) -> bool:
         """Whether the quasi-identifier is settled or narrowed rather than hinted at."""
+        if self.kind == "part-copy":
+            return self.guess >= LEAST_SHARE_TO_TELL
         return self.kind in TELLING or (self.kind == "near-functional" and self.gain >= LEAST_GAIN_TO_TELL)
 
     def within(self, table: str) -> SideDoor:
@@ -123,13 +120,19 @@ class SideDoor:
                 f"{who} {lies}{way} within the published value of quasi-identifier '{self.reveals}' in "
                 f"{self.guess:.1%} of the rows, by chance in {self.baseline:.1%}: {seems} its original."
             )
+        if self.kind == "part-copy":
+            return (
+                f"{who} hold{'s' if one else ''} the value of quasi-identifier '{self.reveals}' itself in "
+                f"{self.guess:.1%} of the rows without its commonest value, by chance in {self.baseline:.1%}."
+            )
         if self.kind in ("near-copy", "narrows"):
             verb = {"near-copy": "all but repeat", "narrows": "narrow"}[self.kind] + ("s" if one else "")
             return (
                 f"{who} {verb} quasi-identifier '{self.reveals}': reading "
                 f"{'it' if one else 'them'} rules out about {self.guess:.1%} of the other values."
             )
-        how = {"copy": "repeat", "functional": "determine", "near-functional": "often give"}[self.kind]
+        known = {"copy": "repeat", "functional": "determine", "near-functional": "often give"}
+        how = known.get(self.kind, "tell")
         how += ("s" if one else "") + (" away" if self.kind == "near-functional" else "")
         return (
             f"{who} {how} quasi-identifier '{self.reveals}': it is guessed right in "
@@ -153,6 +156,7 @@ def refuse_copies(doors: Sequence[SideDoor]) -> None:
     Called before any work: such a column undoes every generalization. A copy is refused whatever its role. A
     near-copy in a sensitive column never comes here as one: `find_side_doors` names it as "narrows".
     """
+    unique = unique_columns(doors)
     for door in doors:
         if door.kind in UNDOING and not door.accepted:
             how = "one to one" if door.kind == "copy" else "but for a little"
@@ -162,7 +166,7 @@ def refuse_copies(doors: Sequence[SideDoor]) -> None:
                 f"'{door.reveals}' {how}{'' if one else ', read together'}.",
                 f"Published as {'it is, it' if one else 'they are, they'} would undo the generalization and void "
                 "the promise.",
-                _way_out(door),
+                _way_out(door, unique=unique),
             )
 
 
@@ -182,6 +186,7 @@ def refuse_doors(
     people; without them it counts rows. A door into a *sensitive* column is left to the promises about sensitive
     values: it holds what an attacker wants to learn, not what he starts from.
     """
+    unique = unique_columns(doors)
     for door in doors:
         if door.accepted or not door.tells or not _starts_outside(door, sensitive):
             continue
@@ -194,7 +199,7 @@ def refuse_doors(
                 f"not {least}.",
                 f"Whoever reads {'it' if one else 'them'} undoes the generalization, and the promise does not hold "
                 "against him.",
-                _way_out(door, quasi),
+                _way_out(door, quasi, unique),
             )
 
 
@@ -208,6 +213,11 @@ def telling_columns(doors: Sequence[SideDoor], quasi: Sequence[str] = ()) -> lis
     """The columns, other than *quasi*, that settle or narrow a quasi-identifier; signed ones among them."""
     names = dict.fromkeys(name for door in doors if door.tells for name in door.columns)
     return [name for name in names if name not in quasi]
+
+
+def unique_columns(doors: Sequence[SideDoor]) -> set[str]:
+    """The columns that hold mostly values of one row each: to generalize such a one leaves little of the others."""
+    return {door.column for door in doors if door.kind == "near-unique"}
 
 
 def promise_with_side_doors(frame: pl.DataFrame, quasi: Sequence[str], columns: Sequence[str]) -> int:
@@ -234,7 +244,9 @@ def _starts_outside(door: SideDoor, sensitive: Sequence[str]) -> bool:
     return bool(door.columns) and not any(name in sensitive for name in door.columns)
 
 
-def _way_out(door: SideDoor, quasi: Sequence[str] = ()) -> str:
+def _way_out(door: SideDoor, quasi: Sequence[str] = (), unique: Collection[str] = ()) -> str:
     free = [name for name in door.columns if name not in quasi] or list(door.columns)
     name = f"'{free[0]}'" if len(free) == 1 else f"{' or '.join(repr(name) for name in free)}"
+    if any(column in unique for column in free):
+        return f'For {name} set publish = false, or accept the risk with side_door = "accept".'
     return f'For {name} set role = "quasi", or publish = false, or accept the risk with side_door = "accept".'

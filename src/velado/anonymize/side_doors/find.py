@@ -13,8 +13,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from velado.anonymize.copies import Codes, count_pairs, one_to_one, readings, repeats, same_values, tidy
+from velado.anonymize.copies import Codes, count_pairs, folded, one_to_one, readings, repeats, same_values
 from velado.anonymize.side_doors.door import ORDER, DoorKind, SideDoor
+from velado.anonymize.side_doors.in_part import copied_in_part
 from velado.anonymize.side_doors.narrowing import (
     NARROWS,
     NEAR_COPY,
@@ -78,14 +79,22 @@ def find_side_doors(table: Table, *, published: bool = False) -> tuple[SideDoor,
                 found.append(SideDoor(column.name, "", "near-unique", share, 0.0, alone, accepted))
             if sample is not None and alone < 0.9 * table.rows:
                 rows = _rows_of_some_values(own)
-                codes, size = text_codes(tidy(own.gather(rows)))
-                seen = {name: text_codes(tidy(views[name].text.gather(rows))) for name in quasi}
+                codes, size = text_codes(folded(own.gather(rows)))
+                seen = {name: text_codes(folded(views[name].text.gather(rows))) for name in quasi}
         for name in quasi:
             door = _judge((codes, size), seen[name], view, views[name], accepted)
             share = alone_tells[column.name, name] = narrowed(scales[column.name], scales[name])
             door = _narrowed(
                 door, share, scales[name], SideDoor(column.name, name, "narrows", share, 0.0, 0, accepted)
             )
+            if door is None or not door.tells:
+                part = copied_in_part(scales[column.name], scales[name])
+                if part is not None:
+                    count = round(part.rows * table.rows / scales[name].values.size)
+                    own_part = SideDoor(
+                        column.name, name, "part-copy", part.share, part.chance, count, accepted
+                    )
+                    door = own_part if door is None or own_part.tells else door
             if door is not None and door.kind == "near-copy" and column.role == "sensitive":
                 door = replace(door, kind="narrows")
             if door is not None:
@@ -179,10 +188,11 @@ class _View:
         self.text = table.text(name)
         self.sampled = sample is not None
         self.format = column.format if column.kind == "date" else None
-        self.readings = readings(_take(self.text, sample), self.format)
+        self.within = column.role != "quasi" or column.kind == "numeric"
+        self.readings = readings(_take(self.text, sample), self.format, self.within)
 
     def all_readings(self) -> tuple[pl.Series, ...]:
-        return readings(self.text, self.format) if self.sampled else self.readings
+        return readings(self.text, self.format, self.within) if self.sampled else self.readings
 
 
 def _judge(codes: Codes, quasi_codes: Codes, own: _View, quasi: _View, accepted: bool) -> SideDoor | None:

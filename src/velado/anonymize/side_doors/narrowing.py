@@ -16,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from velado.anonymize.copies import DATE_FORMATS, nearly_all_read, tidy
+from velado.anonymize.copies import folded
+from velado.anonymize.written import days_in, in_small_letters, nearly_all_read, numbers_in, plain
 from velado.data.encode import text_codes
 from velado.data.schema import Column
 from velado.data.table import Table
@@ -35,23 +36,26 @@ LEAST_TO_LEARN = 20.0
 """Fewer neighbours that would differ by chance than these say nothing, however alike they are."""
 
 _MONTH = r"^(?P<y>\d{4})[-/.](?P<m>\d{1,2})$|^(?P<m2>\d{1,2})[-/.](?P<y2>\d{4})$"
-_DATE_HINT = r"^\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}"
 
 
 @dataclass(frozen=True, repr=False)
 class Scale:
-    """A column as numbers, NaN where blank; *ordered* False where only equality has a meaning (then codes)."""
+    """A column as numbers, NaN where blank; *ordered* False where only equality has a meaning (then codes).
+
+    *coded* says that the numbers stand within texts (`34 y`, `c34`), so that their order may or may not mean anything.
+    """
 
     name: str
     values: Floats
     ordered: bool
+    coded: bool = False
 
     def __repr__(self) -> str:
         return f"Scale({self.name!r}, {self.values.size} rows)"
 
     def take(self, rows: Rows) -> Scale:
         """The same column in some rows."""
-        return Scale(self.name, self.values[rows], self.ordered)
+        return Scale(self.name, self.values[rows], self.ordered, self.coded)
 
 
 def judged(table: Table, most: int = ROWS) -> Table:
@@ -59,7 +63,7 @@ def judged(table: Table, most: int = ROWS) -> Table:
     rows = np.arange(table.rows, dtype=np.int64)
     person = table.schema.person
     if person is not None:
-        codes = text_codes(tidy(table.text(person.name)))[0]
+        codes = text_codes(folded(table.text(person.name)))[0]
         rows = np.sort(np.unique(codes, return_index=True)[1]).astype(np.int64)
     if rows.size > most:
         rows = rows[(np.arange(most) * rows.size) // most]
@@ -72,25 +76,30 @@ def scale(table: Table, column: Column) -> Scale:
     if series.dtype.is_numeric():
         missing = table.is_missing(column.name)
         return Scale(column.name, _floats(series.cast(pl.Float64).set(missing, None)), True)
-    text = tidy(table.text(column.name))
+    text = plain(table.text(column.name))
     read = on_a_line(text, column.format if column.kind == "date" else None)
     if read is not None:
         return Scale(column.name, read, True)
-    codes = text_codes(text)[0].astype(np.float64)
+    if column.role != "quasi" or column.kind == "numeric":
+        within = numbers_in(text)
+        if within:
+            return Scale(column.name, _floats(within[0]), True, True)
+    codes = text_codes(folded(table.text(column.name)))[0].astype(np.float64)
     return Scale(column.name, np.where(codes == 0, np.nan, codes), False)
 
 
 def on_a_line(text: pl.Series, date_format: str | None = None) -> Floats | None:
-    """Tidy texts as numbers, as days, or as months; None where they are neither."""
+    """Plain texts as numbers, as days, or as months; None where they are neither."""
+    if date_format is not None:
+        days = text.str.to_date(in_small_letters(date_format), strict=False)
+        if nearly_all_read(text, days):
+            return _floats(days.to_physical().cast(pl.Float64))
     numbers = text.str.replace(",", ".", literal=True).cast(pl.Float64, strict=False)
     if nearly_all_read(text, numbers):
         return _floats(numbers)
+    for days in days_in(text)[:1]:
+        return _floats(days.to_physical().cast(pl.Float64))
     probe = text.drop_nulls().head(200)
-    dated = bool(len(probe)) and 2 * int(probe.str.contains(_DATE_HINT).sum()) > len(probe)
-    for form in [*([date_format] if date_format else []), *(DATE_FORMATS if dated else ())]:
-        days = text.str.replace(r"[t ]\d{1,2}:\d{2}.*$", "").str.to_date(form, strict=False)
-        if nearly_all_read(text, days):
-            return _floats(days.to_physical().cast(pl.Float64))
     if len(probe) and 2 * int(probe.str.contains(_MONTH).sum()) > len(probe):
         parts = text.str.extract_groups(_MONTH).struct.unnest()
         year = parts["y"].fill_null(parts["y2"]).cast(pl.Float64, strict=False)
@@ -169,11 +178,12 @@ def _narrowed(own: Scale, quasi: Scale) -> float:
     values = own.values[both]
     order = np.lexsort((scattered(both.size), values))
     target = Target(quasi.take(both))
-    if not own.ordered or not quasi.ordered:
+    if own.coded or not own.ordered or not quasi.ordered:
         # The order of codes has no meaning: only neighbours of one value tell, if such are most.
         same = np.diff(values[order]) == 0
         if 2 * int(same.sum()) >= same.size:
-            return target.settled(order, same)
+            alike = target.settled(order, same)
+            return max(alike, target.settled(order)) if own.coded else alike
     return target.settled(order)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from velado.anonymize.copies import tidy
+from velado.anonymize.copies import folded
 from velado.anonymize.side_doors.compatible import stated
 from velado.anonymize.side_doors.door import SideDoor
 from velado.data.encode import text_codes
@@ -25,7 +25,7 @@ def find_row_order(table: Table) -> list[SideDoor]:
     """
     found = []
     for quasi in table.schema.quasi:
-        codes, size = text_codes(tidy(table.text(quasi.name)))
+        codes, size = text_codes(folded(table.text(quasi.name)))
         rows = codes.size
         if rows < LEAST_ROWS or size < 2:
             continue

@@ -44,6 +44,13 @@ MOST_JUDGED = 64
 MOST_ORDERS = 20_000
 ROWS_PER_VALUE = 8
 """Sorting by x and then by y says nothing of y unless a value of x has about as many rows."""
+LEAST_ABOVE = 0.25
+"""Products are looked for where this share of the rows is above zero."""
+LEAST_COLLISIONS = 20
+ROWS_PER_MET_VALUE = 4
+MOST_COLLISIONS = 4.0
+"""Rows that meet in both values so many times more often than by chance are repeated rows, and agree with themselves."""
+LEAST_DEVIATIONS = 6.0
 FAR = 5.0
 """Values this many quartile distances from the median (codes such as 99 or 9999) take no part in a sum."""
 
@@ -138,9 +145,7 @@ def promising_sums(
         told = [name for name in quasi if name in names]
         if len(names) < 3 or not told:
             continue
-        z = np.nan_to_num(np.stack(values))
-        z /= np.sqrt((z**2).mean(axis=1, keepdims=True))
-        r = np.clip(z @ z.T / z.shape[1], -1.0, 1.0)
+        r = _correlations(np.stack(values), logs)
         is_free = np.array([name in free for name in names])
         # At least one of the two is no quasi-identifier, and a pair counts once.
         allowed = np.triu(is_free[:, None] | is_free[None, :], 1)
@@ -159,12 +164,29 @@ def promising_sums(
     return sorted(pairs, key=lambda pair: -pair.promising)
 
 
+def _correlations(values: Floats, pairwise: bool) -> Floats:
+    """Correlations of the rows of centred *values*; blanks are means, or *pairwise* each two are held together where both are there."""
+    z = np.nan_to_num(values)
+    z /= np.sqrt((z**2).mean(axis=1, keepdims=True))
+    if not pairwise or not np.isnan(values).any():
+        return np.asarray(np.clip(z @ z.T / z.shape[1], -1.0, 1.0), dtype=np.float64)
+    there = (~np.isnan(values)).astype(np.float64)
+    shared = np.maximum(there @ there.T, 1.0)
+    means = z @ there.T / shared
+    spread = np.sqrt(np.maximum((z**2) @ there.T / shared - means**2, 1e-12))
+    r = (z @ z.T / shared - means * means.T) / (spread * spread.T)
+    return np.asarray(np.clip(np.where(shared < LEAST_ROWS, 0.0, r), -1.0, 1.0), dtype=np.float64)
+
+
 def _tamed(values: Floats, logs: bool) -> Floats | None:
     """Centred values without far ones; None where there is nothing to add up."""
     seen = values[~np.isnan(values)]
-    if seen.size < LEAST_ROWS or (logs and seen.min() <= 0):
+    if logs:
+        # What is not above zero has no logarithm: the age of the newborn, the bill of who paid nothing.
+        seen = seen[seen > 0]
+    if seen.size < max(LEAST_ROWS, LEAST_ABOVE * values.size if logs else 0.0):
         return None
-    out = np.log(values) if logs else values
+    out = np.log(np.where(values > 0, values, np.nan)) if logs else values
     low, middle, high = np.nanquantile(out, (0.25, 0.5, 0.75))
     if high > low:
         out = np.where(np.abs(out - middle) > FAR * (high - low), np.nan, out)
@@ -182,7 +204,7 @@ def _judge_sum(first: Scale, second: Scale, quasi: Scale) -> float:
             continue
         both = np.flatnonzero(~(np.isnan(x) | np.isnan(y) | np.isnan(q)))
         # A sum of the rows that are not blank or coded is one of the column only if these are most.
-        if both.size < max(LEAST_ROWS, quasi.values.size / 2):
+        if both.size < max(LEAST_ROWS, (LEAST_ABOVE if logs else 0.5) * quasi.values.size):
             continue
         parts = np.stack((np.ones(both.size), x[both], y[both]), axis=1)
         weights = np.linalg.lstsq(parts, q[both], rcond=None)[0]
@@ -217,11 +239,13 @@ def _joint(
     for x, y in orders[:MOST_ORDERS]:
         key = codes[x][mixed] * sizes[y] + codes[y][mixed]
         order = mixed[np.argsort(key, kind="stable")]
-        same = _same_cell(codes[x], codes[y], order)
+        same, met = _same_cell(codes[x], codes[y], order)
+        if same is None and met is None and not near[y].ordered:
+            continue
         for name, target in targets.items():
-            if name in (x, y) or (same is None and not near[y].ordered):
+            if name in (x, y):
                 continue
-            share = target.settled(order, same)
+            share = _settled(target, order, (codes[x], codes[y]), same, met, near[y].ordered)
             lesser = max(_probe_alone(alone, x, name), _probe_alone(alone, y, name))
             if share >= LEAST_JOINT and 1.0 - share <= LEFT * (1.0 - lesser):
                 pair = (min(x, y), max(x, y), name)
@@ -239,10 +263,53 @@ def _probe_alone(alone: Alone, column: str, quasi: str) -> float:
     return alone.get((column, quasi), 0.0)
 
 
-def _same_cell(x: Rows, y: Rows, order: Rows) -> npt.NDArray[np.bool_] | None:
-    """Which neighbours share both values, where these are most; None where the order itself must tell."""
-    same = (np.diff(x[order]) == 0) & (np.diff(y[order]) == 0)
-    return same if 2 * int(same.sum()) >= same.size else None
+Beside = npt.NDArray[np.bool_]
+
+
+def _same_cell(x: Rows, y: Rows, order: Rows) -> tuple[Beside | None, Beside | None]:
+    """Which neighbours share both values, where these are most; else, second, where they are few but not too few.
+
+    Both None where the order itself must tell.
+    """
+    alike = (np.diff(x[order]) == 0) & (np.diff(y[order]) == 0)
+    met = int(alike.sum())
+    if 2 * met >= alike.size:
+        return alike, None
+    # Values that hardly repeat meet where rows or people repeat.
+    if met < LEAST_COLLISIONS or max(int(x.max()), int(y.max())) >= x.size / ROWS_PER_MET_VALUE:
+        return None, None
+    by_chance = x.size / 2 * float(np.prod([((np.bincount(part) / part.size) ** 2).sum() for part in (x, y)]))
+    return None, alike if met <= MOST_COLLISIONS * by_chance * x.size else None
+
+
+def _settled(
+    target: Target,
+    order: Rows,
+    cells: tuple[Rows, Rows],
+    same: Beside | None,
+    met: Beside | None,
+    ordered: bool,
+) -> float:
+    """How far neighbours agree: those of one cell, all of them, or the few that meet (a sum modulo 100, an xor)."""
+    if same is not None:
+        return target.settled(order, same)
+    share = target.settled(order) if ordered else 0.0
+    if met is None:
+        return share
+    agreeing = float((target.gaps(order)[met] == 0).sum())
+    pairs, alike = int(met.sum()), 1.0 - target.differing
+    deviation = np.sqrt(pairs * alike * (1.0 - alike))
+    if deviation <= 0 or agreeing - pairs * alike < LEAST_DEVIATIONS * deviation:
+        return share
+    meeting = target.settled(order, met)
+    # Rows that meet in one of the two values alone must not agree nearly as well.
+    alone = max(_meeting_alone(target, part) for part in cells)
+    return max(share, meeting) if 1.0 - meeting <= LEFT * (1.0 - alone) else share
+
+
+def _meeting_alone(target: Target, values: Rows) -> float:
+    order = np.lexsort((scattered(values.size), values))
+    return target.settled(order, np.diff(values[order]) == 0)
 
 
 def _dense(values: Floats) -> Rows:
@@ -263,7 +330,6 @@ def _judge_joint(first: Scale, second: Scale, quasi: Scale) -> float:
         if int(a.max()) + 1 > both.size / ROWS_PER_VALUE:
             continue
         order = np.lexsort((mixed, b, a))
-        same = _same_cell(a, b, order)
-        if same is not None or y.ordered:
-            shares.append(target.settled(order, same))
+        same, met = _same_cell(a, b, order)
+        shares.append(_settled(target, order, (a, b), same, met, y.ordered))
     return max(shares)

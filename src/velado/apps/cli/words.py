@@ -132,6 +132,9 @@ _EN = {
     "column_unchecked": (
         "Not checked: the sensitive column '{column}' is not in this file; the promise about it cannot be read from it."
     ),
+    "column_unread": (
+        "The values of '{column}' could not be read as intervals: what other columns give away of it was not fully checked."
+    ),
     "side_doors_title": "Side doors in this file",
     "verify_smallest": "Smallest group: {smallest}.",
     "verify_smallest_behind": "Smallest group: {smallest}; {behind} for who also reads {columns}.",
@@ -274,6 +277,10 @@ _PT = {
     ),
     "column_unchecked": (
         "Não conferida: a coluna sensível '{column}' não está neste arquivo; a promessa sobre ela não pode ser lida nele."
+    ),
+    "column_unread": (
+        "Os valores de '{column}' não puderam ser lidos como intervalos: o que outras colunas entregam dela não foi "
+        "conferido por inteiro."
     ),
     "side_doors_title": "Portas laterais neste arquivo",
     "verify_smallest": "Menor grupo: {smallest}.",

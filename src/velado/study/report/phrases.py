@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from velado.anonymize.side_doors import SideDoor
 from velado.study.report.units import guarantee_in, unit_in
 from velado.study.report.words import Words
 
@@ -135,6 +136,7 @@ def door_sentence(door: Mapping[str, Any], say: Words) -> str:
         "near-copy": say("door_near_copy", column=column, reveals=reveals, share=share),
         "order": say("door_order", column=column, reveals=reveals, share=share, chance=chance),
         "functional": say("door_functional", column=column, reveals=reveals),
+        "part-copy": say("door_part", column=column, reveals=reveals, share=share, chance=chance),
         "narrows": say("door_narrows", column=column, reveals=reveals, share=share),
         "near-functional": say("door_near", column=column, reveals=reveals, share=share),
         "near-unique": say("door_unique", column=column, rows=rows),
@@ -142,4 +144,7 @@ def door_sentence(door: Mapping[str, Any], say: Words) -> str:
         "unseen": say("door_unseen", pairs=rows),
     }
     signed = say("door_accepted") if door["accepted"] else ""
-    return f"{known[door['kind']]} {signed}".strip()
+    # A kind without words of ours is said in English rather than not at all.
+    fields = {**door, "together": tuple(door.get("together", ()))}
+    text = known[door["kind"]] if door["kind"] in known else SideDoor(**fields).sentence()
+    return f"{text} {signed}".strip()

@@ -218,6 +218,8 @@ ENGLISH = {
     "door_near_copy": "{column} all but repeats {reveals}: reading it rules out about {share} of the other values.",
     "door_order": "{column} lies, by a rule that only rises or falls, within the published value of {reveals} in "
     "{share} of the rows, by chance in {chance}.",
+    "door_part": "{column} holds the value of {reveals} itself in {share} of the rows without its commonest value, "
+    "by chance in {chance}.",
     "door_narrows": "{column} narrows {reveals}: reading it rules out about {share} of the other values.",
     "door_rows": "The order of the rows follows {reveals}: neighbouring rows show the same value in {share} of the "
     "cases, by chance in {chance}.",

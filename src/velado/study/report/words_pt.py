@@ -224,6 +224,8 @@ PORTUGUESE = {
     "door_near_copy": "{column} quase repete {reveals}: lê-la exclui cerca de {share} dos outros valores.",
     "door_order": "{column} fica, por uma regra que só sobe ou só desce, dentro do valor publicado de {reveals} em "
     "{share} das linhas, por acaso em {chance}.",
+    "door_part": "{column} tem o próprio valor de {reveals} em {share} das linhas sem o seu valor mais comum, "
+    "por acaso em {chance}.",
     "door_narrows": "{column} estreita {reveals}: lê-la exclui cerca de {share} dos outros valores.",
     "door_rows": "A ordem das linhas segue {reveals}: linhas vizinhas mostram o mesmo valor em {share} dos casos, "
     "por acaso em {chance}.",

@@ -78,6 +78,7 @@ def verify(
     if found.people_unseen and meaning.person is not None:
         notes.append(say(tongue, "person_absent", column=meaning.person.name))
     notes += [say(tongue, "column_unchecked", column=name) for name in found.unchecked]
+    notes += [say(tongue, "column_unread", column=name) for name in found.unread]
     broken = found.broken
     if as_json:
         failure = {} if broken is None else failure_of(broken, tongue).to_dict()
