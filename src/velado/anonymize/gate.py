@@ -18,7 +18,13 @@ import polars as pl
 
 from velado.anonymize.guarantees.base import Guarantee, Verdict
 from velado.anonymize.guarantees.k_anonymity import KAnonymity
-from velado.data.identifiers import Identifying, following_columns, identifying_columns, person_columns
+from velado.data.identifiers import (
+    Identifying,
+    following_columns,
+    identifying_columns,
+    person_columns,
+    repeated_identifiers,
+)
 from velado.data.normal import value_codes
 from velado.data.partition import GroupCounts, Partition, ValueShape
 from velado.data.schema import Column, Schema
@@ -108,7 +114,8 @@ def decide_person(table: Table, per: str | None) -> None:
         whole = Table.of(frame, table.schema, table.source, undeclared="keep")
     if declared is not None and _repeats(whole, declared.name):
         return
-    repeated = [name for name in person_columns(whole) if declared is None or name != declared.name]
+    candidates = dict.fromkeys((*person_columns(whole), *repeated_identifiers(whole)))
+    repeated = [name for name in candidates if declared is None or name != declared.name]
     if not repeated:
         return
     people = value_codes(whole, whole.schema.columns[repeated[0]])[1] - 1

@@ -100,6 +100,14 @@ def _filled(table: Table, name: str) -> pl.Series:
 
 
 def _sample(table: Table, name: str) -> tuple[pl.Series, int]:
+    asked = ("sample", name)
+    if asked not in table._known:
+        table._known[asked] = _sampled(table, name)
+    found: tuple[pl.Series, int] = table._known[asked]
+    return found
+
+
+def _sampled(table: Table, name: str) -> tuple[pl.Series, int]:
     series = table.frame.get_column(name)
     filled = ~table.is_missing(name)
     if series.dtype == pl.String:
@@ -118,6 +126,15 @@ def _sample(table: Table, name: str) -> tuple[pl.Series, int]:
 
 
 def _judge(table: Table, name: str) -> Found | None:
+    """What one column identifies by; worked out once for each table, because several rooms ask."""
+    asked = ("identifying", name)
+    if asked not in table._known:
+        table._known[asked] = _judged(table, name)
+    found: Found | None = table._known[asked]
+    return found
+
+
+def _judged(table: Table, name: str) -> Found | None:
     dtype = table.frame.schema[name]
     if dtype == pl.Boolean or dtype.is_temporal():
         return None
@@ -142,6 +159,7 @@ def _judge(table: Table, name: str) -> Found | None:
         every=every and rows == table.rows,
         things=not tokens.isdisjoint(TAGS["thing"]) or header_says(name, "quasi"),
         codes=_names_codes(name, tokens),
+        longest=int(str(distinct.str.len_chars().max() or 0)),
     )
     shape = find_shape(values)
     if shape is not None and texts.len() > distinct.len():

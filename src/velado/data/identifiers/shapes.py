@@ -135,7 +135,7 @@ class Values:
     """A sample of a column for judging its shape: *texts* without blanks, and what the header allows.
 
     *distinct* are the different texts, by which shapes are judged: a value that repeats counts once; *every* says that each filled row of the whole column has a value of its own;
-    *rows* counts the filled rows. *things*: the header names a thing or place. *codes*: the header names codes, an
+    *rows* counts the filled rows, *longest* the characters of the longest text. *things*: the header names a thing or place. *codes*: the header names codes, an
     attribute, something private or known outside.
     """
 
@@ -145,15 +145,18 @@ class Values:
     every: bool
     things: bool
     codes: bool
+    longest: int = 1_000
 
 
 def find_shape(values: Values) -> Found | None:
     """The identifier that the shape of values speaks for, or None."""
-    found = _written(values) or _digits(values)
+    # Numbers of people, addresses and plates have six characters and more; most categories have fewer.
+    long = values.longest >= 6
+    found = (_written(values) or _digits(values)) if long else None
     if found is None or not found.sure:
-        found = _person_names(values) or found
+        found = (_person_names(values) if values.longest > 1 else None) or found
     if found is None:
-        found = _plates(values) or _codes(values) or _traces(values)
+        found = (_plates(values) if long else None) or _codes(values) or (_traces(values) if long else None)
     return found
 
 
