@@ -7,6 +7,7 @@ import pytest
 
 from velado.anonymize.guarantees import KAnonymity, LDiversity
 from velado.anonymize.verify import verify
+from velado.data.published_text import stated_number
 from velado.data.schema import Schema
 
 ROWS = 40
@@ -127,3 +128,29 @@ def test_a_population_is_read_with_the_separator_of_the_schema(tmp_path: Path) -
     )
     found = verify(file, schema_of(separator="~"), (KMap(40),), population=everyone)
     assert found.holds
+
+
+@pytest.mark.parametrize(
+    ("text", "decimal", "ends"),
+    [
+        ("-5", ".", (-5, -5)),
+        ("-5--1", ".", (-5, -1)),
+        ("[20..30)", ".", (20, 30)),
+        ("(20,29]", ".", (20, 29)),
+        ("(20,5; 29,5]", ",", (20.5, 29.5)),
+        ("[20,5..29,5]", ",", (20.5, 29.5)),
+        ("1e3", ".", (1000, 1000)),
+        ("R$ 20-29", ".", (20, 29)),
+        ("de 20 até 29 anos", ".", (20, 29)),
+        ("< 5", ".", (-float("inf"), 5)),
+        ("29-20", ".", None),
+        ("2020-05-01", ".", None),
+        ("01/02/2020", ".", None),
+        ("young", ".", None),
+        ("A-20", ".", None),
+        ("", ".", None),
+    ],
+)
+def test_what_a_published_number_states(text: str, decimal: str, ends: tuple[float, float] | None) -> None:
+    found = stated_number(text, decimal)
+    assert (None if found is None else (found.lower, found.upper)) == ends
