@@ -83,7 +83,7 @@ def people(rows: int = 60, blanks: bool = False, seed: int = 3, **more) -> Table
 def check_ends(release: Release, name: str, step: str) -> None:
     """Every published interval end of the column is a multiple, and every interval holds its row's true value."""
     truth = release.table.frame.get_column(name).filter(pl.Series(release.kept)).to_list()
-    for text, value in zip(release.frame.get_column(name).cast(pl.String).to_list(), truth, strict=True):
+    for text, value in zip(release.aligned.get_column(name).cast(pl.String).to_list(), truth, strict=True):
         if text is None:
             assert value is None
         elif text != "*":
@@ -145,7 +145,7 @@ def test_every_method_that_publishes_covers_rounds_and_charges_for_what_it_state
     check_ends(release, "age", "5")
     check_promise(release)
     check_cover(release)
-    in_process, on_files = measure(release), measure_files(source, release.frame, kept=release.kept)
+    in_process, on_files = measure(release), measure_files(source, release.aligned, kept=release.kept)
     assert in_process.ncp is not None and on_files.ncp is not None
     for name, loss in release.losses.items():
         assert in_process.ncp.by_column[name] == pytest.approx(loss, abs=1e-12)
@@ -157,14 +157,14 @@ def test_with_public_bounds_whoever_has_the_schema_without_the_step_measures_the
     source = people(bounds=[0, 100])
     release = anonymize(source, source.schema, Mondrian(k=3))
     plain = Table.of(source.frame, with_columns(source.schema, age={"round": None}))
-    assert measure_files(plain, release.frame).ncp == measure_files(source, release.frame).ncp
+    assert measure_files(plain, release.aligned).ncp == measure_files(source, release.aligned).ncp
 
 
 def test_somebody_elses_tight_release_is_charged_for_its_own_texts_whatever_the_schema_rounds_to() -> None:
     source = people(bounds=[0, 100])
     plain = with_columns(source.schema, age={"round": None})
     release = anonymize(source.frame, plain, Mondrian(k=3))
-    measured = measure_files(source, release.frame)
+    measured = measure_files(source, release.aligned)
     assert measured.ncp is not None and measured.ncp.by_column == pytest.approx(release.losses)
 
 
@@ -172,7 +172,7 @@ def test_the_loss_does_not_give_the_observed_range_away() -> None:
     """Published widths over the loss give the width of the domain: that is a multiple of the step, too."""
     source = people(seed=4)
     release = anonymize(source, source.schema, Mondrian(k=3))
-    widths = [float(high - low) for low, high in map(ends, release.frame["age"])]
+    widths = [float(high - low) for low, high in map(ends, release.aligned["age"])]
     domain = np.mean(widths) / release.losses["age"]
     ages = source.frame["age"].cast(pl.Int64)
     assert ages.max() - ages.min() != pytest.approx(domain)
@@ -192,7 +192,7 @@ def test_the_loss_is_the_stated_width_over_the_width_of_the_domain() -> None:
         {"age": [21, 22, 22, 21, 47, 48, 58, 61]},
     )
     release = anonymize(source, source.schema, Mondrian(k=4))
-    assert sorted(set(release.frame["age"])) == ["[20..25]", "[45..65]"]
+    assert sorted(set(release.aligned["age"])) == ["[20..25]", "[45..65]"]
     assert release.losses["age"] == pytest.approx((0.05 + 0.20) / 2)
 
 
@@ -201,7 +201,7 @@ def test_a_group_of_one_value_is_an_interval_too() -> None:
         {"age": {"role": "quasi", "kind": "numeric", "round": 5}}, {"age": [22, 22, 25, 25, 40, 40, 40]}
     )
     release = anonymize(source, source.schema, Mondrian(k=2))
-    assert dict(Counter(release.frame["age"])) == {"[20..25]": 2, "[25..30]": 2, "[40..45]": 3}
+    assert dict(Counter(release.aligned["age"])) == {"[20..25]": 2, "[25..30]": 2, "[40..45]": 3}
 
 
 def test_groups_that_are_published_alike_are_one_group_and_one_text() -> None:
@@ -209,7 +209,7 @@ def test_groups_that_are_published_alike_are_one_group_and_one_text() -> None:
         {"age": {"role": "quasi", "kind": "numeric", "round": 10}}, {"age": [21, 21, 24, 24, 27, 27, 45, 45]}
     )
     release = anonymize(source, source.schema, Progressive(k=2))
-    assert dict(Counter(release.frame["age"])) == {"[20..30]": 6, "[40..50]": 2}
+    assert dict(Counter(release.aligned["age"])) == {"[20..30]": 6, "[40..50]": 2}
     assert release.checked.partition.count == 2
     assert len(release.recoded.columns[0].values) == 2
 
@@ -218,18 +218,18 @@ def test_tenths_negative_numbers_and_decimal_commas_are_written_as_the_column_wr
     texts = ["-0,35", "-0,31", "0,3", "0,3", "0,7", "0,71", "1,05", "1,1"]
     source = table({"dose": {"role": "quasi", "kind": "numeric", "round": 0.1}}, {"dose": texts}, decimal=",")
     release = anonymize(source, source.schema, Mondrian(k=2))
-    assert sorted(set(release.frame["dose"])) == ["[-0,4..-0,3]", "[0,3..0,4]", "[0,7..0,8]", "[1..1,1]"]
-    read = read_texts(encode(source).columns[0], release.frame["dose"], ("",))
+    assert sorted(set(release.aligned["dose"])) == ["[-0,4..-0,3]", "[0,3..0,4]", "[0,7..0,8]", "[1..1,1]"]
+    read = read_texts(encode(source).columns[0], release.aligned["dose"], ("",))
     assert read.states_cover[read.codes].all()
-    assert verify(release.frame, source.schema, [KAnonymity(2)]).holds
-    measured = measure_files(source, release.frame)
+    assert verify(release.aligned, source.schema, [KAnonymity(2)]).holds
+    measured = measure_files(source, release.aligned)
     assert measured.ncp is not None and measured.ncp.overall == pytest.approx(release.loss)
 
 
 def test_a_fraction_of_a_step_is_kept_in_a_column_of_whole_numbers() -> None:
     source = table({"age": {"role": "quasi", "kind": "numeric", "round": 2.5}}, {"age": [21, 22, 31, 32]})
     release = anonymize(source, source.schema, Mondrian(k=2))
-    assert sorted(set(release.frame["age"])) == ["[20..22.5]", "[30..32.5]"]
+    assert sorted(set(release.aligned["age"])) == ["[20..22.5]", "[30..32.5]"]
 
 
 def test_an_end_never_lies_beyond_the_public_bounds() -> None:
@@ -238,7 +238,7 @@ def test_an_end_never_lies_beyond_the_public_bounds() -> None:
         {"age": [18, 19, 20, 20, 64, 65, 65, 65]},
     )
     release = anonymize(source, source.schema, Mondrian(k=2))
-    shown = {ends(text) for text in release.frame["age"]}
+    shown = {ends(text) for text in release.aligned["age"]}
     assert shown == {(18, 20), (60, 65)}
     assert release.losses["age"] == pytest.approx((2 + 5) / 2 / 47)
 
@@ -263,7 +263,7 @@ def test_any_table_keeps_its_promises_covers_and_losses_when_rounded(seed, step,
     check_ends(release, "weight", "10")
     check_promise(release)
     check_cover(release)
-    scores = measure_files(release.table, release.frame)
+    scores = measure_files(release.table, release.aligned)
     assert scores.ncp is not None and scores.ncp.overall == pytest.approx(release.loss, abs=1e-12)
 
 
@@ -280,10 +280,10 @@ def test_people_of_the_population_inside_the_rounded_interval_count_as_matches(m
     checked = release.checked
     assert checked.counts.population is not None
     matches = checked.counts.population[checked.partition.labels]
-    for text, found in zip(release.frame["age"], matches, strict=True):
+    for text, found in zip(release.aligned["age"], matches, strict=True):
         low, high = ends(text)
         assert found == sum(low <= age <= high for age in ages)
-    assert verify(release.frame, source.schema, [KMap(2)], population=population).holds
+    assert verify(release.aligned, source.schema, [KMap(2)], population=population).holds
 
 
 def test_joined_tables_round_too() -> None:
@@ -479,7 +479,9 @@ def test_no_manifest_holds_a_true_value_an_interval_end_or_the_edge_of_a_bin(tmp
     (path,) = made.folder.rglob("manifest.json")
     text = path.read_text("utf-8")
     shown = {
-        number for cell in made.release.frame["code"].cast(pl.String) for number in re.findall(r"\d{7}", cell)
+        number
+        for cell in made.release.aligned["code"].cast(pl.String)
+        for number in re.findall(r"\d{7}", cell)
     }
     assert shown
     assert not [number for number in {*map(str, values), *shown} if number in text]

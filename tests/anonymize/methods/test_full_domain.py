@@ -358,8 +358,11 @@ def test_a_release_keeps_its_promise_within_the_limit(person, data):
         return
     assert all(verdict.holds for verdict in release.verdicts)
     assert release.suppressed <= int(suppression * table.rows + 1e-9)
-    # What the method minimised is what the release reports.
-    assert release.loss == pytest.approx(release.notes["loss_value"])
+    # What the method minimised is what the release reports; ends drawn around the rows that are kept can only lose less.
+    if release.suppressed:
+        assert release.loss <= release.notes["loss_value"] + 1e-9
+    else:
+        assert release.loss == pytest.approx(release.notes["loss_value"])
 
 
 def test_what_cannot_be_kept_is_an_error_without_values():

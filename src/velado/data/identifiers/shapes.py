@@ -244,8 +244,10 @@ def _digits(values: Values) -> Found | None:
 def _person_names(values: Values) -> Found | None:
     if share(values.distinct, r"\p{L}{2}") < 0.5:
         return _trace_of_names(values)
-    both, one, given, family = name_shares(values.distinct)
     count = values.distinct.len()
+    if count < 4 and not bool(values.distinct.str.contains(r"[\s,._]|\p{Ll}\p{Lu}").any()):
+        return None  # fewer than four words, each alone: too little to call them names
+    both, one, given, family = name_shares(values.distinct)
     foreign = share(values.distinct, r"^[^\p{Latin}\p{Greek}]*\p{L}[^\p{Latin}\p{Greek}]*$")
     if foreign >= 0.5 and count > 20:
         return Found("name", "written in a script whose names are not known", False)
