@@ -13,7 +13,8 @@ import polars as pl
 from velado.data.formulas import Formulas as Formulas
 from velado.data.formulas import count_formulas as count_formulas
 from velado.data.formulas import escape_formulas, refuse_formulas
-from velado.data.staging import PRIVATE, fill, put_file, put_in_place, staging_folder, sweep, sync_folder
+from velado.data.staging import PRIVATE as PRIVATE
+from velado.data.staging import fill, put_file, put_in_place, staging_folder, sweep, sync_folder
 from velado.errors import OutputError
 
 PUBLIC = "release"

@@ -13,7 +13,7 @@ from typing import get_args
 import numpy as np
 import polars as pl
 
-from velado.anonymize.anonymize import anonymize
+from velado.anonymize.anonymize import anonymize, carry_out
 from velado.anonymize.goal import Promise
 from velado.anonymize.guarantees import (
     BetaLikeness,
@@ -157,12 +157,10 @@ def check_shape(table: Table, release: Release) -> None:
     assert release.suppressed <= release.goal.suppressible(table.rows)
 
 
-def check_repeatable(
-    table: Table, method: Method, guarantees: tuple[Guarantee, ...], release: Release
-) -> None:
+def check_repeatable(method: Method, guarantees: tuple[Guarantee, ...], release: Release) -> None:
     """The same seed and key give the same frame."""
-    again = anonymize(
-        table, table.schema, method, guarantees, suppression=release.goal.suppression, seed=release.seed
+    again = carry_out(
+        release.prepared, method, guarantees, suppression=release.goal.suppression, seed=release.seed
     )
     assert again.frame.equals(release.frame)
 

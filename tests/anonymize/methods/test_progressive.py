@@ -87,7 +87,7 @@ def test_every_release_keeps_its_promise_and_covers_the_true_values(effort, tabl
     contracts.check_promise(release)
     contracts.check_cover(release)
     contracts.check_shape(table, release)
-    contracts.check_repeatable(table, method, (), release)
+    contracts.check_repeatable(method, (), release)
     rows = list(range(table.rows))
     order.shuffle(rows)
     contracts.check_row_order(table, method, (), release, rows)

@@ -139,6 +139,7 @@ _EN = {
     "verify_smallest": "Smallest group: {smallest}.",
     "verify_smallest_behind": "Smallest group: {smallest}; {behind} for who also reads {columns}.",
     "every_promise_holds": "Every promise that was asked for holds in this file.",
+    "every_promise_holds_in_rows": "Every promise that was asked for holds in this file, counted in rows, not in people.",
     "promise_fails": "A promise does not hold in this file.",
     # measure
     "measure_title": "What the release cost and bought",
@@ -286,6 +287,7 @@ _PT = {
     "verify_smallest": "Menor grupo: {smallest}.",
     "verify_smallest_behind": "Menor grupo: {smallest}; {behind} para quem também lê {columns}.",
     "every_promise_holds": "Toda promessa pedida é cumprida neste arquivo.",
+    "every_promise_holds_in_rows": "Toda promessa pedida é cumprida neste arquivo, contada em linhas, não em pessoas.",
     "promise_fails": "Uma promessa não é cumprida neste arquivo.",
     "measure_title": "O que a publicação custou e o que trouxe",
     "measure_metric": "medida",

@@ -9,6 +9,7 @@ finding holds a cell.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
@@ -40,6 +41,8 @@ from velado.data.table import Table
 SHAPE_SAMPLE = 5_000
 _GOLDEN = 0.6180339887498949
 _YES_NO = words("0 1 0.0 1.0 yes no y n sim nao não s true false t f si sí ja on off x none nenhum ninguno")
+_FEW = 200
+_SHORT = re.compile(r"[A-Za-z]{0,2}-?[0-9]{0,4}(?:[.,][0-9]{1,2})?")
 _MASKED = r"^(?:\*+|\[.*[\])]|\s*)$"
 _DATES = r"^\d{4}[-/.]\d{1,2}[-/.]\d{1,2}(?:[T ].*)?$|^\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}(?: .*)?$|^\d{1,2}:\d{2}(?::\d{2})?$"
 
@@ -149,6 +152,10 @@ def _judged(table: Table, name: str) -> Found | None:
         return _whole_traces(table, name, texts, distinct)
     tokens = frozenset(header_tokens(name))
     header = _from_header(name, texts)
+    if distinct.len() < min(texts.len(), _FEW) and all(map(_SHORT.fullmatch, distinct.to_list())):
+        # Codes of a few characters that repeat: there is no room for a shape.
+        others = header is not None and header.person and header_of_others(name)
+        return replace(header, person=False) if header is not None and others else header
     if _plain_numbers(texts, distinct):
         return header or _whole_traces(table, name, texts, distinct)
     every = distinct.len() == texts.len() == min(rows, texts.len()) and _is_unique(table, name, texts, rows)

@@ -134,4 +134,9 @@ def _show(tongue: str, found: Verification, notes: list[str]) -> None:
             show.line(f"  {door_in(tongue, door)}")
     for text in notes:
         show.line(text)
-    show.line(say(tongue, "every_promise_holds" if found.holds else "promise_fails"))
+    if found.holds:
+        show.line(
+            say(tongue, "every_promise_holds_in_rows" if found.people_unseen else "every_promise_holds")
+        )
+    else:
+        show.line(say(tongue, "promise_fails"))
