@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import resource
+import shutil
 import tempfile
 import time
 from importlib.util import find_spec
@@ -34,8 +35,10 @@ def study_file(folder: Path, methods: list[str] = METHODS, ks: list[int] = KS, s
     """A study of Adult: the eight quasi-identifiers, income as target, tested on true rows."""
     schema = schema_dict()
     for column in schema["columns"].values():
+        # A schema reads its taxonomies from its own folder.
         if "taxonomy" in column:
-            column["taxonomy"] = str(data_folder() / column["taxonomy"])
+            file = data_folder() / column["taxonomy"]
+            column["taxonomy"] = shutil.copy(file, folder / file.name).name
     (folder / "schema.toml").write_text(tomli_w.dumps(schema), "utf-8")
     boosted = "xgboost" if find_spec("xgboost") else "decision-tree"
     document = {

@@ -21,8 +21,10 @@ def main() -> None:
         scratch = Path(name)
         document = schema_dict()
         for column in document["columns"].values():
+            # A schema reads its taxonomies from its own folder.
             if "taxonomy" in column:
-                column["taxonomy"] = str(data_folder().resolve() / column["taxonomy"])
+                file = data_folder() / column["taxonomy"]
+                column["taxonomy"] = shutil.copy(file, scratch / file.name).name
         (scratch / "schema.toml").write_text(tomli_w.dumps(document))
         table = str(data_folder() / "adult" / "adult_clean.csv")
         for method, bar in (("gfkmc", 8.0), ("mondrian", 8.0)):

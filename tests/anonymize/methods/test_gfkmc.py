@@ -21,7 +21,7 @@ from velado.anonymize.methods.gfkmc_kernels import cluster_groups
 from velado.anonymize.methods.gfkmc_view import generalize, one_step_up
 from velado.anonymize.methods.gfkmc_weights import outliers, weights
 from velado.data.encode import encode
-from velado.data.io import read_schema
+from velado.data.io import attach_taxonomies
 from velado.data.partition import Partition
 from velado.data.schema import Schema
 from velado.data.table import Table
@@ -75,24 +75,16 @@ def adult(data_folder):
     folder = data_folder / "adult" / "hierarchies"
     entries = {}
     for name in QUASI:
-        file = folder / f"adult_hierarchy_{name.replace('_', '-')}.csv"
-        entries[name] = {"role": "quasi"} | (
-            {"kind": "numeric"} if name == "age" else {"taxonomy": str(file)}
-        )
+        file = f"adult_hierarchy_{name.replace('_', '-')}.csv"
+        entries[name] = {"role": "quasi"} | ({"kind": "numeric"} if name == "age" else {"taxonomy": file})
     frame = pl.read_csv(data_folder / "adult" / "adult_clean.csv").select(QUASI)
-    text = "\n".join(
-        f"[columns.{name}]\n" + "\n".join(f"{key} = {json.dumps(value)}" for key, value in entry.items())
-        for name, entry in entries.items()
-    )
-    return frame, text
+    return frame, attach_taxonomies(Schema.from_dict({"columns": entries}), folder)
 
 
 @pytest.fixture(scope="module")
-def encoded_adult(adult, tmp_path_factory):
-    frame, text = adult
-    file = tmp_path_factory.mktemp("schema") / "schema.toml"
-    file.write_text(text)
-    return encode(Table.of(frame, read_schema(file)))
+def encoded_adult(adult):
+    frame, schema = adult
+    return encode(Table.of(frame, schema))
 
 
 def thesis_loss(data, recoded, numbers="raw"):
