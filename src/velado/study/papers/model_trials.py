@@ -7,7 +7,7 @@ the test part as it is.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -49,7 +49,12 @@ class Trial:
     @classmethod
     def of(cls, data: Path, file: str, schema: Schema, target: str, quick: bool) -> Trial:
         """The file below the data folder; a fifth of its rows, the same share of every class, are for the test."""
-        table = read_table(data / file, attach_taxonomies(schema, data), "drop")
+        # The sources' columns are taken as the sources took them: nothing of this is published.
+        signed = schema.with_columns(
+            replace(column, identifier="accept", reason="as in the source")
+            for column in schema.columns.values()
+        )
+        table = read_table(data / file, attach_taxonomies(signed, data), "drop")
         if quick:
             table = table.with_frame(table.frame.gather_every(QUICK_STEP))
         return cls(table, target, *stratified(table.frame.get_column(target), TEST_SHARE, seeded(0, "split")))
@@ -60,12 +65,12 @@ class Trial:
 
     def published(self, method: Method) -> pl.DataFrame:
         """Every row as *method* publishes it, anonymized before any split."""
-        return anonymize(self.table, self.table.schema, method).aligned
+        return anonymize(self.table, self.table.schema, method, per="row").aligned
 
     def taught(self, method: Method) -> pl.DataFrame:
         """The training part as *method* publishes it, the test part never seen."""
         train = self.part(self.train)
-        return anonymize(train, train.schema, method).aligned
+        return anonymize(train, train.schema, method, per="row").aligned
 
     def all_then_split(self, published: pl.DataFrame, model: Model) -> Asked:
         """Taught with one part of the *published* rows and asked about the other."""
