@@ -7,6 +7,7 @@ import socket
 import stat
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -129,40 +130,50 @@ def test_a_journal_does_not_serve_another_job_or_table(finished: Consortium) -> 
     table.write_text(rows)
 
 
+def refusal(post: Post, data: bytes) -> str:
+    """Why the hub will not have it, asked again while it has no place for this machine's connections."""
+    for _ in range(100):
+        with pytest.raises(Undelivered) as caught:
+            post.deliver("hub", data)
+        if (reason := str(caught.value)).startswith("it refused"):
+            return reason
+        time.sleep(0.3)
+    return reason
+
+
 def test_strangers_and_forgers_are_refused_and_the_job_ends_right(tmp_path: Path) -> None:
     with consortium(tmp_path, minutes=2) as group:
         group.start("hub", "vault", "clinic-0", "clinic-1")
         until(lambda: heard(group, "hub", "introduced"))
         pins, job = Pins(group.job), group.job
         host, port = pins.addresses["hub"]
-        idle = [socket.create_connection((host, port), timeout=10) for _ in range(20)]
+        # More silent connections than one address may hold: the rest of this machine is then refused until they are gone.
+        with ExitStack() as silent:
+            for _ in range(20):
+                silent.enter_context(socket.create_connection((host, port), timeout=10))
+            until(lambda: any("too many unfinished" in line.get("reason", "") for line in group.audit("hub")))
         for garbage in (b"\0" * 500, b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01\x40\x00" + b"A" * 500):
             with socket.create_connection((host, port), timeout=10) as connection:
                 connection.sendall(garbage)
         make_identity(tmp_path / "mallory", Party("clinic-2", "client"), PASSPHRASE, log2_n=LOG2_N)
-        with pytest.raises(Undelivered, match="not of a party"):
-            Post(open_identity(tmp_path / "mallory", PASSPHRASE), pins).deliver("hub", b"x")
+        assert "not of a party" in refusal(Post(open_identity(tmp_path / "mallory", PASSPHRASE), pins), b"x")
         # Mallory has clinic-2's TLS key, but not its signing key, then an old message, then too large a one.
         stolen = Post(group.identity("clinic-2"), pins)
         forged = Message(job.digest(), "clinic-2", "hub", 0, "sums", {"ciphertexts": b"x"})
-        with pytest.raises(Undelivered, match="signature"):
-            stolen.deliver("hub", seal(forged, open_identity(tmp_path / "mallory", PASSPHRASE).signing))
+        assert "signature" in refusal(
+            stolen, seal(forged, open_identity(tmp_path / "mallory", PASSPHRASE).signing)
+        )
         old = Message("ab" * 32, "clinic-2", "hub", 0, "sums", {"ciphertexts": b"x"})
-        with pytest.raises(Undelivered, match="another job"):
-            stolen.deliver("hub", seal(old, group.identity("clinic-2").signing))
+        assert "another job" in refusal(stolen, seal(old, group.identity("clinic-2").signing))
         other = Message(job.digest(), "clinic-1", "hub", 1, "sums", {"ciphertexts": b"x"})
-        with pytest.raises(Undelivered, match="another sender"):
-            stolen.deliver("hub", seal(other, group.identity("clinic-2").signing))
+        assert "another sender" in refusal(stolen, seal(other, group.identity("clinic-2").signing))
         with pytest.raises(Undelivered):
             stolen.deliver("hub", bytes(largest_message(job) + 1000))
-        with pytest.raises(Undelivered, match="not come in an envelope"):
-            stolen.deliver("hub", b"garbage" * 20)
+        assert "not come in an envelope" in refusal(stolen, b"garbage" * 20)
         group.start("clinic-2")
         assert set(group.wait(seconds=110).values()) == {0}, "\n".join(map(group.log, group.running))
         assert all(group.fit(name) == group.expected for name in group.running)
         assert sum(line["event"] == "refused" for line in group.audit("hub")) >= 8
-        for one in idle:
-            one.close()
 
 
 @pytest.mark.slow
