@@ -12,7 +12,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from velado.study.evaluate.grid import ORIGINAL
-from velado.study.evaluate.page import clients, convergence, panels, rows, tradeoff, verdict
+from velado.study.evaluate.page import clients, convergence, rows, tradeoff, verdict
+from velado.study.evaluate.page.panels import panels
 from velado.study.evaluate.page.figures import measure_name, promise_name
 from velado.study.evaluate.page.looks import INK, Looks, definitions, entry, picture
 from velado.study.evaluate.page.words import PAGE_WORDS, tell
@@ -128,7 +129,7 @@ def _content(document: Row, language: Language) -> dict[str, Any]:
         "risks": _choices(
             tradeoff.measured(settings, RISKS, document["recipe"]["metrics"]["risk"]), language
         ),
-        "panels": panels.panels(document, lines, models, looks, language),
+        "panels": panels(document, lines, models, looks, language),
         "metrics": _choices(document["recipe"]["metrics"]["quality"], language),
         "protocol_names": document["recipe"]["analyses"]["protocols"],
         "protocol": document["protocol"],
