@@ -10,12 +10,11 @@ import warnings
 import numpy as np
 
 from benchmarks.timing import Row, cpu_seconds, data_folder, print_rows
-from velado.query.correlation.approaches import Baseline, Dbscan, Gmm, GmmRfe
-from velado.query.correlation.bic import AtTheEdge, choose_components
-from velado.query.correlation.mixture import Memberships
-from velado.query.correlation.spearman import sensitivity
+from velado.papers.correlated.approaches import Baseline, Dbscan, Gmm, GmmRfe, Memberships
+from velado.papers.correlated.correlated_tables import ADULT, count_queries
+from velado.papers.correlated.mixture_em import AtTheEdge, choose_components
+from velado.papers.correlated.rank_correlation import sensitivity
 from velado.randomness import seeded
-from velado.study.papers.correlated_data import ADULT, count_queries
 
 ALONE = "from benchmarks.correlated import baseline_alone; baseline_alone()"
 

@@ -18,8 +18,7 @@ from benchmarks.timing import Row, data_folder, print_rows
 from velado.data.io import read_table
 from velado.data.schema import Column, Schema
 from velado.query.engines import engine_for_file, engine_for_table
-from velado.query.grid import Grid
-from velado.query.needs import GridCells, GridSum, Key, Need, Rows
+from velado.query.needs import Grid, GridCells, GridSum, Key, Need, Rows
 from velado.query.unit import Unit
 from velado.query.values import And, Compare
 

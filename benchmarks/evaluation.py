@@ -22,9 +22,9 @@ import tomli_w
 from benchmarks.adult import schema_dict
 from benchmarks.timing import Row, data_folder, print_rows
 from velado.study.evaluate.analysis import Study
-from velado.study.evaluate.grid import ORIGINAL, plan
 from velado.study.evaluate.load import Material, load
-from velado.study.evaluate.run import evaluate, make_plan
+from velado.study.evaluate.study_grid import ORIGINAL, plan
+from velado.study.evaluate.study_run import evaluate, make_plan
 from velado.study.evaluate.work import carry_out
 
 METHODS = ["progressive", "mondrian", "gfkmc", "mdav", "full-domain"]

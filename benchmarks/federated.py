@@ -12,10 +12,10 @@ from statistics import median
 
 from benchmarks.adult import adult
 from benchmarks.timing import Row, print_rows
-from velado.anonymize.methods import Mondrian
-from velado.anonymize.methods.base import Method
-from velado.federated import FederatedFit, Federation
-from velado.federated.simulation import Engine, make_ready, run_ready
+from velado.learning.flower import FederatedFit, Federation
+from velado.learning.flower.simulation import Engine, make_ready, run_ready
+from velado.release.methods import Mondrian
+from velado.release.methods._method import Method
 
 BARS = {"logistic": 90.0, "xgboost": 180.0}
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from benchmarks.adult import adult
 from benchmarks.timing import Row, cpu_seconds, print_rows
-from velado.anonymize.anonymize import anonymize
-from velado.anonymize.methods import GFKMC, Mondrian
-from velado.measure.risk.record_linkage import record_linkage
+from velado.measures.risk.record_linkage import record_linkage
+from velado.release.anonymize import anonymize
+from velado.release.methods import GFKMC, Mondrian
 
 
 def main() -> None:

@@ -14,9 +14,11 @@ import polars as pl
 
 from benchmarks.adult import adult, adult_nine
 from benchmarks.timing import Row, cpu_seconds, data_folder, print_rows
-from velado.anonymize.goal import Goal, silent
-from velado.anonymize.guarantees import KAnonymity
-from velado.anonymize.methods import (
+from velado.data.encode import EncodedTable, encode
+from velado.randomness import seeded
+from velado.release.goal import Goal, silent
+from velado.release.guarantees import KAnonymity
+from velado.release.methods import (
     GOK,
     FullDomain,
     KMember,
@@ -25,9 +27,7 @@ from velado.anonymize.methods import (
     Progressive,
     TopDownGreedy,
 )
-from velado.anonymize.methods.mdav_kernel import mdav_labels
-from velado.data.encode import EncodedTable, encode
-from velado.randomness import seeded
+from velado.release.methods.mdav import mdav_labels
 
 
 def run(method: Any, data: EncodedTable, suppression: float = 0.0) -> Any:

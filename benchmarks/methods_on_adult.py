@@ -6,13 +6,13 @@ import numpy as np
 
 from benchmarks.adult import EIGHT, adult
 from benchmarks.timing import Row, cpu_seconds, data_folder, print_rows
-from velado.anonymize.anonymize import anonymize
-from velado.anonymize.goal import Goal, silent
-from velado.anonymize.guarantees import KAnonymity
-from velado.anonymize.methods import DAS, GFKMC, Mondrian
-from velado.anonymize.methods.separatrices import elbow
 from velado.data.encode import encode
 from velado.randomness import seeded
+from velado.release.anonymize import anonymize
+from velado.release.goal import Goal, silent
+from velado.release.guarantees import KAnonymity
+from velado.release.methods import DAS, GFKMC, Mondrian
+from velado.release.methods.das import elbow
 
 
 def peers() -> tuple[float, float]:
@@ -83,7 +83,7 @@ def main() -> None:
             note=f"k = {[elbow(np.unique(c)) for c in numeric]}",
         )
     )
-    from velado.anonymize.check import check_published
+    from velado.release.goal import check_published
 
     frame = anonymize(table, table.schema, Mondrian(k=10)).frame
     rows.append(

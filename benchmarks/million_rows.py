@@ -8,12 +8,12 @@ from pathlib import Path
 import polars as pl
 
 from benchmarks.timing import Row, cpu_seconds, print_rows, run_process, synthetic, velado
-from velado.anonymize.goal import Goal, silent
-from velado.anonymize.guarantees import KAnonymity
-from velado.anonymize.methods import Mondrian
 from velado.data.encode import encode
 from velado.data.io import read_schema, read_table
 from velado.randomness import seeded
+from velado.release.goal import Goal, silent
+from velado.release.guarantees import KAnonymity
+from velado.release.methods import Mondrian
 
 SCHEMA = """
 [columns.disease]

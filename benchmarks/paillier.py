@@ -19,14 +19,21 @@ import numpy as np
 import polars as pl
 
 from benchmarks.timing import Row, data_folder, print_rows
-from velado.encrypted.crypto import cost
-from velado.encrypted.crypto.fixed_point import Column, FixedPoint, encode_table
-from velado.encrypted.crypto.integer_products import exact_gram
-from velado.encrypted.crypto.keys import PrivateKey, keygen
-from velado.encrypted.crypto.obfuscators import FullPower, ObfuscatorPool, OwnerPower, ShortPower
-from velado.encrypted.crypto.packing import Packing
-from velado.encrypted.crypto.paillier import decrypt_many, dots, encrypt_many, obfuscate, sum_ciphertexts
-from velado.encrypted.crypto.validation import ciphertexts_from_bytes, ciphertexts_to_bytes
+from velado.learning.crypto import cost
+from velado.learning.crypto.fixed_point import Column, FixedPoint, encode_table
+from velado.learning.crypto.modular import exact_gram
+from velado.learning.crypto.obfuscators import FullPower, ObfuscatorPool, OwnerPower, ShortPower
+from velado.learning.crypto.paillier import (
+    Packing,
+    ciphertexts_from_bytes,
+    ciphertexts_to_bytes,
+    decrypt_many,
+    dots,
+    encrypt_many,
+    obfuscate,
+    sum_ciphertexts,
+)
+from velado.learning.crypto.paillier_keys import PrivateKey, keygen
 from velado.randomness import secure
 
 CLIENTS = 10

@@ -20,7 +20,7 @@ import numpy as np
 import polars as pl
 
 from benchmarks.timing import Row, data_folder, print_rows, velado
-from velado.encrypted.job import Bounded, Job, Party
+from velado.learning.regression.job import Bounded, Job, Party
 
 CLIENTS = 10
 BAR = 20.0
@@ -36,7 +36,7 @@ def table() -> pl.DataFrame:
 
 def prepare(folder: Path, frame: pl.DataFrame, protocol: str) -> Job:
     """Keys, tables and the job file stand in *folder*."""
-    from velado.encrypted.net.identity import make_identity
+    from velado.learning.net.identity import make_identity
 
     names = [("hub", "evaluator"), ("vault", "provider"), *((f"c{i}", "client") for i in range(CLIENTS))]
     (folder / "passphrase").write_text(PASSPHRASE)

@@ -20,16 +20,17 @@ import numpy as np
 import polars as pl
 
 from benchmarks.timing import Row, data_folder, print_rows
-from velado.encrypted.crypto import cost
-from velado.encrypted.crypto.grid_products import multiplications
-from velado.encrypted.crypto.keys import PrivateKey, keygen
-from velado.encrypted.design import flatten, moments_of, total
-from velado.encrypted.exact import solve
-from velado.encrypted.job import Bounded, Job, Party
-from velado.encrypted.protocols import delegated_regression, masked_regression, paper_masked
-from velado.encrypted.protocols.delegated_regression import packing_for
-from velado.encrypted.protocols.messages import Message
-from velado.encrypted.simulate import deliver, make_role
+from velado.learning.crypto import cost
+from velado.learning.crypto.paillier import multiplications
+from velado.learning.crypto.paillier_keys import PrivateKey, keygen
+from velado.learning.protocols import delegated_regression, masked_regression
+from velado.learning.protocols.delegated_regression import packing_for
+from velado.learning.protocols.role import Message
+from velado.learning.regression.design_matrix import flatten, moments_of, total
+from velado.learning.regression.fit import solve
+from velado.learning.regression.job import Bounded, Job, Party
+from velado.learning.regression.simulate import deliver, make_role
+from velado.papers.regression import paper_masked
 from velado.randomness import Tape
 
 CLIENTS, KEY_BITS = 10, 3072

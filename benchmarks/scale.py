@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 
 from benchmarks.timing import cpu_seconds, synthetic
-from velado.anonymize.goal import Goal, silent
-from velado.anonymize.guarantees import KAnonymity
-from velado.anonymize.methods import (
+from velado.data.encode import EncodedColumn, EncodedTable
+from velado.randomness import seeded
+from velado.release.goal import Goal, silent
+from velado.release.guarantees import KAnonymity
+from velado.release.methods import (
     DAS,
     GFKMC,
     GOK,
@@ -28,8 +30,6 @@ from velado.anonymize.methods import (
     Progressive,
     TopDownGreedy,
 )
-from velado.data.encode import EncodedColumn, EncodedTable
-from velado.randomness import seeded
 
 LARGEST = {"gfkmc": 10**5, "k-member": 10**5, "mdav": 10**5, "nearest-neighbours": 10**5, "gok": 10**5}
 """Quadratic methods and searches are not run on the largest tables: they take minutes in blocks."""

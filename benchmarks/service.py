@@ -26,7 +26,7 @@ from velado.randomness import seeded
 CLIENTS = 16
 SECONDS = float(os.environ.get("VELADO_BENCH_SECONDS", "10"))
 ROWS = 30_162
-START = "from velado.apps.cli.commands.serve import commands; commands()()"
+START = "from velado.apps.cli.commands._serve import commands; commands()()"
 
 SCHEMA = """
 [columns.household]

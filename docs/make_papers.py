@@ -20,10 +20,10 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
-from velado.anonymize.goal import silent
-from velado.data.sources import data_set_of
+from velado.release.goal import silent
+from velado.papers.public_data import data_set_of
 from velado.errors import TableError
-from velado.study.papers.registry import Reproduced, Reproduction, reproductions, to_markdown
+from velado.papers.paper_registry import Reproduced, Reproduction, reproductions, to_markdown
 
 PAGE = Path(__file__).parent / "explanation" / "what-the-papers-measured.md"
 RECORD = PAGE.with_suffix(".json")

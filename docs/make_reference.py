@@ -14,16 +14,16 @@ from pathlib import Path
 from typing import Any, get_args
 
 import velado
-from velado.anonymize.guarantees import GUARANTEES
-from velado.anonymize.methods import METHODS
-from velado.anonymize.operations import OPERATIONS
-from velado.anonymize.recoders import RECODERS
-from velado.federated.federation import Federation
-from velado.measure.models.encoder import EncoderSettings, Intervals, Nodes
-from velado.measure.models.registry import MODELS
-from velado.study.evaluate.federated import SETTINGS, FederatedPart
+from velado.release.guarantees import GUARANTEES
+from velado.release.methods import METHODS
+from velado.release.operations import OPERATIONS
+from velado.release.recoders import RECODERS
+from velado.learning.flower.federation import Federation
+from velado.measures.models.encoder import EncoderSettings, Intervals, Nodes
+from velado.measures.models.model_registry import MODELS
+from velado.study.evaluate.study_settings import SETTINGS, FederatedPart
 from velado.study.evaluate.protocols import PROTOCOLS
-from velado.study.evaluate.recipe import StudyRecipe
+from velado.study.evaluate.study_settings import StudyRecipe
 
 FOLDER = Path(__file__).parent / "reference"
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from velado.anonymize.methods import METHODS
 from velado.data import samples
+from velado.release.methods import METHODS
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/**/*.md")])

@@ -16,37 +16,36 @@ PACKAGE = Path(__file__).resolve().parents[1] / "src" / "velado"
 # Higher numbers may import lower ones; rooms that share a number may not import one another.
 LAYERS = {
     "errors": 0,
-    "rooms": 0,
     "randomness": 1,
-    "data": 2,
-    "anonymize": 3,
-    "query": 3,
-    "encrypted": 3,
-    "measure": 4,
-    "compat": 5,
-    "spark": 5,
-    "federated": 5,
-    "study": 6,
-    "apps": 7,
+    "text": 2,
+    "settings": 3,
+    "data": 4,
+    "engines": 5,
+    "release": 6,
+    "query": 6,
+    "measures": 7,
+    "learning": 8,
+    "report": 9,
+    "study": 10,
+    "papers": 11,
+    "apps": 12,
 }
 TOP = LAYERS["apps"]
 
 # The only places that may touch files or a network; everything else is a function of its arguments.
 EDGES = (
     "data/io.py",
-    "data/binary_files.py",  # Parquet, Arrow, spreadsheets, archives: bytes that `io` has read
-    "data/foreign_files.py",  # a program of its own around the readers of spreadsheets and statistics files
+    "data/binary_files.py",  # Parquet, Arrow, archives; foreign formats in a program of their own
     "data/taxonomy_files.py",  # the files a schema names, from its own folder only
-    "data/folders.py",
     "data/keys.py",  # the owner's key, in a folder that only this user can read
-    "data/staging.py",  # what folders.py writes, until it is whole
-    "data/fetch.py",  # `velado data get`: public data sets, from the network into the data folder
+    "data/staging.py",  # output folders, private until they are whole
+    "papers/downloads.py",  # `velado data get`: public data sets, from the network into the data folder
     # Results of a study, cell by cell, so that an interrupted one goes on where it was left.
     "data/cells.py",
     "data/samples/**",
-    "encrypted/net/**",
-    "federated/**",
-    "spark/**",
+    "learning/net/**",
+    "learning/flower/**",
+    "engines/**",
     "query/engines/**",
     "query/store/**",
     "apps/**",
@@ -211,18 +210,18 @@ def test_every_module_keeps_the_rule(rule) -> None:
 @pytest.mark.parametrize(
     ("module", "source"),
     [
-        ("data/table.py", "from velado.anonymize.release import release"),
+        ("data/table.py", "from velado.release.release import release"),
         ("data/table.py", "import velado.apps.cli"),
-        ("data/table.py", "from ..measure import risk"),
+        ("data/table.py", "from ..measures import risk"),
         ("data/table.py", "def f():\n    from velado.study import run"),
         ("data/table.py", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from velado import apps"),
         ("data/table.py", "import importlib\nimportlib.import_module('velado.query.session')"),
-        ("data/samples/make.py", "from ...anonymize import release"),
-        ("anonymize/release.py", "from velado.query import budget"),
-        ("query/session.py", "from velado.encrypted import crypto"),
-        ("compat/sklearn.py", "from velado.spark import engine"),
-        ("anonymize/release.py", "from velado import Table"),
-        ("anonymize/release.py", "import velado"),
+        ("data/samples/make.py", "from ...release import verify"),
+        ("release/release.py", "from velado.query import budget"),
+        ("query/session.py", "from velado.learning import crypto"),
+        ("engines/duckdb.py", "from velado.release import goal"),
+        ("release/release.py", "from velado import Table"),
+        ("release/release.py", "import velado"),
         ("errors.py", "from velado.randomness import seeded"),
         ("testing/contracts.py", "from velado.apps import cli"),
         ("apps/cli.py", "from velado.testing import contracts"),
@@ -238,9 +237,9 @@ def test_an_upward_or_sideways_import_is_caught(module: str, source: str) -> Non
     [
         ("__init__.py", "from velado.apps.cli import main"),
         ("apps/cli.py", "from velado.study.run import run\nfrom velado import __version__"),
-        ("study/run.py", "from velado.measure import risk\nfrom velado import errors"),
+        ("study/run.py", "from velado.measures import risk\nfrom velado import errors"),
         (
-            "anonymize/methods/mondrian.py",
+            "release/methods/mondrian.py",
             "from ...data.encode import encode\nfrom ..recoders import interval",
         ),
         ("testing/contracts.py", "from velado.study import run\nimport numpy as np"),
@@ -253,7 +252,7 @@ def test_a_downward_import_is_allowed(module: str, source: str) -> None:
 @pytest.mark.parametrize("name", sorted(WORLDLY_MODULES))
 def test_a_worldly_module_is_caught_outside_the_edges(name: str) -> None:
     assert edge_violations("data/schema.py", f"import {name}")
-    assert edge_violations("measure/risk/uniqueness.py", f"def f():\n    from {name} import something")
+    assert edge_violations("measures/risk/uniqueness.py", f"def f():\n    from {name} import something")
 
 
 @pytest.mark.parametrize(
@@ -273,7 +272,7 @@ def test_a_worldly_module_is_caught_outside_the_edges(name: str) -> None:
         "study/run.py",
         "query/session.py",
         "data/iodine.py",
-        "measure/data/io.py",
+        "measures/data/io.py",
         "data/io_x/y.py",
     ],
 )
@@ -285,11 +284,10 @@ def test_reading_or_writing_a_file_is_caught_outside_the_edges(module: str, sour
     "module",
     [
         "data/io.py",
-        "data/folders.py",
         "data/samples/make.py",
-        "encrypted/net/https.py",
-        "federated/client.py",
-        "spark/engine.py",
+        "learning/net/https.py",
+        "learning/flower/client.py",
+        "engines/spark.py",
         "query/engines/postgres_engine.py",
         "query/store/sqlite_store.py",
         "apps/cli/main.py",
@@ -314,7 +312,7 @@ def test_the_edges_may_touch_the_world(module: str) -> None:
     ],
 )
 def test_randomness_made_elsewhere_is_caught(source: str) -> None:
-    assert randomness_violations("anonymize/methods/mondrian.py", source)
+    assert randomness_violations("release/methods/mondrian.py", source)
 
 
 def test_randomness_is_made_in_its_file_and_annotated_anywhere() -> None:
@@ -322,5 +320,5 @@ def test_randomness_is_made_in_its_file_and_annotated_anywhere() -> None:
     annotated = "import numpy as np\ndef f(rng: np.random.Generator) -> None: ..."
     assert randomness_violations("randomness.py", made) == []
     assert randomness_violations("data/samples/make.py", made) == []
-    assert randomness_violations("measure/risk/uniqueness.py", annotated) == []
+    assert randomness_violations("measures/risk/uniqueness.py", annotated) == []
     assert randomness_violations("data/samples/make.py", "import numpy as np\nnp.random.seed(0)")

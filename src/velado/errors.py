@@ -17,7 +17,7 @@
     ├── BudgetExceeded               the answer would cost more than what is left
     ├── LedgerError                  the ledger is missing, edited, rolled back, or cannot be written
     ├── EngineError                  the engine did not answer: unreachable, too slow, wrong column types
-    │   └── FederationStopped        too few clients answered for too long; in velado.federated, it keeps the history
+    │   └── FederationStopped        too few clients answered for too long; in velado.learning.flower, it keeps the history
     ├── EncryptionError              an encrypted computation cannot go on
     │   ├── KeyRefused               a key of the wrong form or size, a key file that does not open
     │   ├── CiphertextRefused        a ciphertext out of range, of another key, seen before, or not re-randomised

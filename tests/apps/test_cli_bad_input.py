@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from velado.apps.cli import run
-from velado.apps.cli.failures import report
+from velado.apps.cli.error_display import report
 
 SECRET = "Zyxwvut"
 """Stands in cells only, so that a message that repeats a cell is caught."""

@@ -7,9 +7,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from velado.apps.cli.app import run
-from velado.data import sources
-from velado.data.sources import DataSet, RemoteFile
+from velado.apps.cli.main import run
+from velado.papers import public_data as sources
+from velado.papers.public_data import DataSet, RemoteFile
 
 BODY = b"a,b\n1,2\n"
 

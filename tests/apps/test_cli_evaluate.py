@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 pytest.importorskip("sklearn", reason="studies train models: they need velado[ml]")
 
-from velado.apps.cli.commands import evaluate
+from velado.apps.cli.commands import _evaluate as evaluate
 from velado.apps.cli.words_evaluate import EN, PT
 from velado.data.samples import hospital_csv, hospital_schema
 from velado.errors import OutputError, SchemaError
@@ -115,7 +115,7 @@ def test_an_interrupted_study_says_that_what_it_has_is_kept(
     text = study.read_text("utf-8").replace("seeds = [0]", f"seeds = {list(range(200))}")
     study.write_text(text, "utf-8")
     out = tmp_path / "out"
-    code = "import sys; from velado.apps.cli.app import run; sys.exit(run(sys.argv[1:]))"
+    code = "import sys; from velado.apps.cli.main import run; sys.exit(run(sys.argv[1:]))"
     line = ["evaluate", str(study), "-o", str(out), "--jobs", "1", "--lang", lang]
     process = subprocess.Popen(
         [sys.executable, "-c", code, *line], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

@@ -10,12 +10,12 @@ from typer.testing import CliRunner
 
 pytest.importorskip("flwr", reason="federated runs need velado[federated]")
 
-from velado.apps.cli.app import run as run_velado
-from velado.apps.cli.commands import federate
+from velado.apps.cli.commands import _federate as federate
+from velado.apps.cli.main import run as run_velado
 from velado.apps.cli.words_federate import EN, PT
 from velado.data.samples import hospital_csv, hospital_schema
 from velado.errors import OutputError, ParameterError, SchemaError
-from velado.federated import FederatedFit, FederationStopped
+from velado.learning.flower import FederatedFit, FederationStopped
 
 RECIPE = """
 [data]

@@ -10,10 +10,9 @@ import pytest
 
 from velado.apps.cli import run
 from velado.apps.cli.words import WORDS
-from velado.query.ledger import Charge
+from velado.query.budget import Charge
 from velado.query.store import open_ledger
-from velado.query.unit import Unit
-from velado.query.unit_of_account import UnitOfAccount
+from velado.query.unit import Unit, UnitOfAccount
 
 
 @pytest.fixture

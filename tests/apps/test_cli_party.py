@@ -12,7 +12,7 @@ pytest.importorskip("gmpy2", reason="parties need velado[encrypted]")
 pytest.importorskip("flint", reason="parties need velado[encrypted]")
 
 from velado.apps.cli import run
-from velado.apps.cli.commands import party
+from velado.apps.cli.commands import _party as party
 from velado.apps.cli.words_party import EN, PT
 
 JOB = """
@@ -114,9 +114,9 @@ def test_a_role_refuses_a_wrong_start_before_anything_is_sent(job: Path, capsys)
 
 
 def test_standard_errors_are_printed_where_the_job_asked_for_them(job: Path, capsys) -> None:
-    from velado.encrypted.net.files import read_job
-    from velado.encrypted.net.runner import Ending
-    from velado.encrypted.protocols.parts import fit_of
+    from velado.learning.net.identity import read_job
+    from velado.learning.net.runner import Ending
+    from velado.learning.protocols.parts import fit_of
 
     job.write_text(
         job.read_text().replace('protocol = "delegated"', 'protocol = "delegated"\nmoments = true')

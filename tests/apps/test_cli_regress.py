@@ -10,7 +10,7 @@ import pytest
 from velado.apps.cli import run
 from velado.apps.cli.regression_rows import public_most
 from velado.apps.cli.words_regress import EN, PT
-from velado.encrypted.fit import Fit
+from velado.learning.regression.fit import Fit
 from velado.randomness import seeded
 
 BOUNDS = ["--bounds", "age=0:120", "--bounds", "dose=-5:5", "--bounds", "days=-100:200"]

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 import typer
 
-from velado.apps.cli.commands.reproduce import reproduce
+from velado.apps.cli.commands._reproduce import reproduce
 from velado.apps.cli.options import Command
 from velado.errors import MissingExtra, OutputError, ParameterError, TableError
 
@@ -132,9 +132,9 @@ def test_missing_files_are_answered_with_the_commands_that_fetch_them(velado, tm
 def test_a_missing_library_is_named_with_its_extra(
     velado, tmp_path, monkeypatch, experiment, library, extra
 ) -> None:
-    from velado.federated import quiet
-    from velado.measure.models import registry
-    from velado.study.papers.layout import ADULT_FILES
+    from velado.learning.flower import deployment as quiet
+    from velado.measures.models import model_registry as registry
+    from velado.papers.paper_registry import ADULT_FILES
 
     for name in ADULT_FILES:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)

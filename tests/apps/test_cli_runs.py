@@ -199,7 +199,7 @@ def test_inspect_writes_a_schema_that_anonymize_takes(
 def test_inspect_speaks_portuguese_and_says_what_the_sets_leave_out(
     part: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from velado.apps.cli.reasons import reason_in
+    from velado.apps.cli.summary import reason_in
 
     assert run(["inspect", str(part), "--json"]) == 0
     columns = json.loads(capsys.readouterr().out)["columns"]
@@ -214,7 +214,7 @@ def test_inspect_speaks_portuguese_and_says_what_the_sets_leave_out(
 
 
 def test_every_reason_the_library_gives_has_portuguese_words() -> None:
-    from velado.apps.cli.reasons import identifier_in, reason_in
+    from velado.apps.cli.summary import identifier_in, reason_in
     from velado.data import identifiers, inspect, kinds
 
     files = [*Path(identifiers.__file__).parent.glob("*.py"), Path(kinds.__file__), Path(inspect.__file__)]

@@ -8,7 +8,7 @@ import stat
 
 import pytest
 
-from velado.apps.cli.app import run
+from velado.apps.cli.main import run
 from velado.errors import TaxonomyError
 
 SCHEMA = """

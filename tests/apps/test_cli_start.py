@@ -12,7 +12,7 @@ from typing import ClassVar, Literal
 import pytest
 
 from velado.apps.cli import reference
-from velado.apps.cli.method_flags import flags_of, split_flags
+from velado.apps.cli.options import flags_of, split_flags
 from velado.apps.cli.words import EXIT_CODES, WORDS, number
 from velado.errors import ParameterError
 
@@ -36,7 +36,7 @@ def test_help_needs_no_heavy_library_and_names_the_exit_codes() -> None:
     done = start("-X", "importtime", "-m", "velado", "--help")
     assert done.returncode == 0
     loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
-    assert "velado.apps.cli.app" in loaded
+    assert "velado.apps.cli.main" in loaded
     assert loaded & {"numpy", "polars", "numba", "scipy", "pyarrow", "rich.console", "jinja2"} == set()
     for code, text in EXIT_CODES.items():
         assert re.search(rf"^\s+{code}\s+{re.escape(text['en'])}$", done.stdout, re.MULTILINE)

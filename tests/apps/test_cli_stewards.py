@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from velado.apps.cli import run
-from velado.apps.cli.commands.joined import table_paths
+from velado.apps.cli.commands._joined import table_paths
 from velado.data.samples import hospital_csv, hospital_schema
 
 PATIENTS = """

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from velado.data.folders import count_formulas, csv_bytes
 from velado.data.formulas import bare_names, escape_formulas, escaped_names
+from velado.data.staging import count_formulas, csv_bytes
 from velado.errors import OutputError
 
 SIGNS = "=+-@＝＋－＠﹦﹢﹣﹫−"

@@ -17,14 +17,14 @@ from pathlib import Path
 
 import pytest
 
-from velado.encrypted.net.half_open import HalfOpen, network_of
-from velado.encrypted.net.sender import Post
+from velado.learning.net.half_open import HalfOpen, network_of
+from velado.learning.net.sender import Post
 
 from ..apps.web.conftest import MISSING
 from ..apps.web.running import Running, running, write_service
 from ..apps.web.test_running import certificate
-from ..encrypted.net.parties import consortium
-from ..encrypted.net.test_server import listening
+from ..learning.net.parties import consortium
+from ..learning.net.test_server import listening
 
 if sys.platform != "linux":
     pytest.skip(

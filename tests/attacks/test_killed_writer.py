@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from velado.data.folders import write_file, write_folder
+from velado.data.staging import write_file, write_folder
 from velado.errors import OutputError
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals and modes are those of Unix")
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals and modes ar
 HELPER = """
 import ctypes, hashlib, json, os, signal, sys, time
 from pathlib import Path
-from velado.data.folders import write_file, write_folder
+from velado.data.staging import write_file, write_folder
 
 WATCHED = ("open", "os.", "shutil.", "ctypes.", "fcntl.", "tempfile.")
 

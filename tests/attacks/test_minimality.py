@@ -20,22 +20,14 @@ from itertools import permutations
 import polars as pl
 import pytest
 
-from velado.anonymize.anonymize import anonymize
-from velado.anonymize.guarantees import EntropyLDiversity, Guarantee, LDiversity
-from velado.anonymize.methods import (
-    GFKMC,
-    MDAV,
-    FullDomain,
-    KMember,
-    Mondrian,
-    Progressive,
-    TopDownGreedy,
-)
-from velado.anonymize.methods.base import Method
 from velado.apps.cli.summary import warnings
 from velado.data.schema import Schema
 from velado.errors import GuaranteeNotMet
-from velado.study.report.render_markdown import render_markdown
+from velado.release.anonymize import anonymize
+from velado.release.guarantees import EntropyLDiversity, Guarantee, LDiversity
+from velado.release.methods import GFKMC, MDAV, FullDomain, KMember, Mondrian, Progressive, TopDownGreedy
+from velado.release.methods._method import Method
+from velado.report.render import render_markdown
 from velado.study.run import publish
 
 AGES = (30, 30, 40, 40, 50, 50)

@@ -10,17 +10,17 @@ import polars as pl
 import pytest
 
 import velado
-from velado.anonymize.anonymize import anonymize
-from velado.anonymize.methods import METHODS, Mondrian
-from velado.anonymize.operations import Permute, Perturb
-from velado.anonymize.row_order import sorted_by
 from velado.data.encode import encode
-from velado.data.folders import csv_bytes
 from velado.data.io import read_table
 from velado.data.keys import Key, owner_key, state_folder
 from velado.data.schema import Column, Schema
+from velado.data.staging import csv_bytes
 from velado.errors import ParameterError, SchemaError, VeladoError
 from velado.randomness import KeyedDraws, seeded
+from velado.release.anonymize import anonymize
+from velado.release.methods import METHODS, Mondrian
+from velado.release.operations import Permute, Perturb
+from velado.release.side_doors.row_order import sorted_by
 from velado.study.run import apply_recipe, publish
 
 KEY, OTHER = Key(bytes(range(32))), Key(bytes(range(1, 33)))
@@ -272,8 +272,8 @@ def test_wrong_arguments_get_three_sentences(arguments: dict[str, object]) -> No
 def test_signatures_are_real() -> None:
     import inspect
 
-    import velado.anonymize.methods  # the package now stands where the function did
-    import velado.measure.utility
+    import velado.measures.utility
+    import velado.release.methods  # the package now stands where the function did
 
     names = list(inspect.signature(velado.anonymize).parameters)
     assert names[:4] == ["source", "schema", "method", "guarantees"] and "k" in names

@@ -6,10 +6,10 @@ import os
 
 import pytest
 
-from velado.anonymize.methods import Mondrian
 from velado.data.io import attach_taxonomies, read_schema
 from velado.data.schema import Schema
 from velado.errors import InputError, SchemaError, TaxonomyError
+from velado.release.methods import Mondrian
 from velado.study.run import apply_recipe, publish, read_recipe
 
 SECRET = "ZQSECRET;ZQ;*\nrio;ZQ;*\n"

@@ -12,10 +12,13 @@ import numpy as np
 import polars as pl
 import pytest
 
-from velado.anonymize.guarantees import KAnonymity
-from velado.anonymize.joined import anonymize_joined
-from velado.anonymize.methods import Mondrian
-from velado.anonymize.side_doors import (
+from velado.data.schema import Column, Schema
+from velado.data.table import Table
+from velado.errors import SideDoorOpen
+from velado.release.guarantees import KAnonymity
+from velado.release.joined import anonymize_joined
+from velado.release.methods import Mondrian
+from velado.release.side_doors import (
     DoorKind,
     SideDoor,
     find_side_doors,
@@ -23,12 +26,9 @@ from velado.anonymize.side_doors import (
     refuse_doors,
     smallest_with_doors,
 )
-from velado.anonymize.verify import Verification, verify
-from velado.data.schema import Column, Schema
-from velado.data.table import Table
-from velado.errors import SideDoorOpen
-from velado.study.report.phrases import door_sentence
-from velado.study.report.words import Words
+from velado.release.verify import Verification, verify
+from velado.report.phrases import door_sentence
+from velado.report.report_words import Words
 
 ROWS = 1200
 K = 5

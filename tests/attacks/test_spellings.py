@@ -8,22 +8,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from velado.anonymize.anonymize import anonymize
-from velado.anonymize.guarantees import BetaLikeness, KAnonymity, LDiversity, TCloseness
-from velado.anonymize.joined import anonymize_joined
-from velado.anonymize.methods import FullDomain, KMember, Mondrian, Progressive
-from velado.anonymize.pseudonyms import Key, pseudonymize
-from velado.anonymize.verify import verify
 from velado.data.encode import encode, spelling_notes
-from velado.data.exposure import exposure
+from velado.data.inspect import exposure
 from velado.data.normal import normal_texts, person_texts
 from velado.data.schema import Column, Schema, TaxonomySpec
 from velado.data.table import Table
 from velado.errors import GuaranteeNotMet, VeladoError
-from velado.measure.measured import measure, measure_files
+from velado.measures.measured import measure, measure_files
 from velado.query.engines import engine_for_table
 from velado.query.needs import Rows
 from velado.query.unit import Unit
+from velado.release.anonymize import anonymize
+from velado.release.guarantees import BetaLikeness, KAnonymity, LDiversity, TCloseness
+from velado.release.joined import anonymize_joined
+from velado.release.methods import FullDomain, KMember, Mondrian, Progressive
+from velado.release.pseudonyms import Key, pseudonymize
+from velado.release.verify import verify
 
 from .independent import looks_alike, normal, recount
 

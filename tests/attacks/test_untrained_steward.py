@@ -7,14 +7,14 @@ import polars as pl
 import pytest
 
 import velado
-from velado.anonymize.anonymize import anonymize
-from velado.anonymize.guarantees import KAnonymity
-from velado.anonymize.joined import anonymize_joined
-from velado.anonymize.methods import Mondrian
-from velado.anonymize.verify import verify
 from velado.data.io import read_table
 from velado.data.schema import Column, Schema
 from velado.errors import GuaranteeNotMet, IdentifierOpen, PersonUndecided, SchemaError
+from velado.release.anonymize import anonymize
+from velado.release.guarantees import KAnonymity
+from velado.release.joined import anonymize_joined
+from velado.release.methods import Mondrian
+from velado.release.verify import verify
 
 NAMES = ["Ana Lima", "Bruno Souza", "Carla Dias", "Davi Rocha", "Elisa Nunes", "Fabio Melo"]
 
@@ -234,7 +234,7 @@ def test_two_columns_that_together_follow_people_are_refused() -> None:
 
 
 def test_identifiers_that_operations_make_are_judged_too() -> None:
-    from velado.anonymize.operations import Mask
+    from velado.release.operations import Mask
 
     frame = visits().select("holder_name", "age", "sex", "diagnosis")
     with pytest.raises(IdentifierOpen):

@@ -13,9 +13,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from velado.data.fetch import PARTS, RECORD, Patience, fetch, status
-from velado.data.sources import DataSet, RemoteFile
 from velado.errors import OutputError, TableError
+from velado.papers.downloads import PARTS, RECORD, Patience, fetch, status
+from velado.papers.public_data import DataSet, RemoteFile
 
 BODY = bytes(range(256)) * 600
 DIGEST = hashlib.sha256(BODY).hexdigest()
@@ -242,7 +242,7 @@ def test_a_redirect_in_circles_ends(server, tmp_path, patience) -> None:
 
 
 def test_an_encrypted_address_is_never_left_for_a_plain_one() -> None:
-    from velado.data.fetch import _NoDowngrade
+    from velado.papers.downloads import _NoDowngrade
 
     class Request:
         full_url = "https://host/file"
@@ -380,7 +380,7 @@ def archive(members):
 
 
 def test_an_archive_is_unpacked_into_one_table(server, tmp_path, patience) -> None:
-    from velado.data.sources import activities
+    from velado.papers.public_data import activities
 
     server.body = archive(
         {

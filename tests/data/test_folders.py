@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from velado.data.folders import write_file, write_folder
+from velado.data.staging import write_file, write_folder
 from velado.errors import OutputError
 
 FILES = {"table.csv": b"a\n1\n", "manifest.json": b'{"manifest_version": 1}'}

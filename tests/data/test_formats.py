@@ -17,11 +17,11 @@ import pyreadstat
 import pytest
 
 from velado.data import binary_files
+from velado.data.csv_reading import found_encoding
 from velado.data.formats import FORMATS, format_of
 from velado.data.inspect import inspect, schema_toml
 from velado.data.io import read_schema, read_table
 from velado.data.schema import Column, Schema
-from velado.data.text_encoding import found_encoding
 from velado.errors import MissingExtra, TableError, VeladoError
 
 FRAME = pl.DataFrame(

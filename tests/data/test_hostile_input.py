@@ -12,10 +12,7 @@ import polars as pl
 import pytest
 
 import velado
-from velado.anonymize.anonymize import anonymize
-from velado.anonymize.methods.mondrian import Mondrian
-from velado.anonymize.recoders.substitution import Mean
-from velado.data import taxonomy_builders as builders
+from velado.data import taxonomy as builders
 from velado.data.encode import encode
 from velado.data.io import parse_csv, read_schema, read_table
 from velado.data.partition import Partition
@@ -23,8 +20,11 @@ from velado.data.schema import Column, Schema, TaxonomySpec
 from velado.data.table import Table
 from velado.data.taxonomy import from_paths
 from velado.errors import ParameterError, SchemaError, TableError, TaxonomyError, VeladoError
-from velado.measure.published import read_published
-from velado.measure.utility.false_cells import false_cells
+from velado.measures.recoded_columns import read_published
+from velado.measures.utility.false_cells import false_cells
+from velado.release.anonymize import anonymize
+from velado.release.methods.mondrian.mondrian import Mondrian
+from velado.release.recoders.substitution import Mean
 
 
 def one_column(cells, table=None, **entry):

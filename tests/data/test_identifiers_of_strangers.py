@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from velado import anonymize
-from velado.apps.cli.reasons import reason_in
+from velado.apps.cli.summary import reason_in
 from velado.data.identifiers import Identifying, identifying_columns, person_columns, repeated_identifiers
 from velado.data.inspect import inspect
 from velado.data.io import read_table

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from velado.data.exposure import best_sets, separation
 from velado.data.identifiers import header_says, header_words, valid_cns_share, valid_cpf_share
-from velado.data.inspect import ColumnFinding, Inspection, inspect, schema_toml
+from velado.data.inspect import ColumnFinding, Inspection, best_sets, inspect, schema_toml, separation
 from velado.data.io import parse_csv, read_schema, read_table
 from velado.data.samples import hospital_csv, hospital_schema
 from velado.data.schema import Schema

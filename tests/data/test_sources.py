@@ -10,21 +10,23 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from velado.data.published import (
+from velado.errors import ParameterError, TableError
+from velado.papers.public_data import (
+    DATA_SETS,
     activities,
     adult,
     bicycles,
     cars,
     clients,
     contraceptive,
+    data_set_named,
+    data_set_of,
     fires,
     frailty,
     houses,
     mammographic,
     wine,
 )
-from velado.data.sources import DATA_SETS, data_set_named, data_set_of
-from velado.errors import ParameterError, TableError
 
 
 def known(name):
@@ -48,7 +50,7 @@ def test_every_address_is_encrypted_and_every_place_is_inside_the_data_folder() 
 
 
 def test_every_file_an_experiment_needs_has_a_data_set() -> None:
-    from velado.study.papers.registry import reproductions
+    from velado.papers.paper_registry import reproductions
 
     needed = {file for one in reproductions() for file in one.needs}
     assert {file for file in needed if data_set_of(file) is None} == set()

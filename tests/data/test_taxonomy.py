@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from velado.data import taxonomy_builders as builders
+from velado.data import taxonomy as builders
 from velado.data.taxonomy import from_paths
 from velado.errors import SchemaError, TaxonomyError
 

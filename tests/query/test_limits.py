@@ -8,11 +8,9 @@ import pytest
 from velado.data.schema import Column, Schema
 from velado.data.table import Table
 from velado.errors import ParameterError, QueryRefused
-from velado.query.grid import Grid
-from velado.query.needs import cells_of
+from velado.query.needs import Grid, cells_of
 from velado.query.plan import plan
-from velado.query.session import Session
-from velado.query.session_settings import confidence_level
+from velado.query.session import Session, confidence_level
 from velado.query.unit import Unit
 from velado.query.values import Aggregate, And, Compare, In, Like, Query
 

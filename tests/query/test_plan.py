@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from velado.data.schema import Column, Schema
 from velado.errors import ParameterError, QueryRefused
-from velado.query.grid import Grid
-from velado.query.needs import GridCells, GridSum, Rows
+from velado.query.needs import Grid, GridCells, GridSum, Rows
 from velado.query.noise import calibrate, measurement
 from velado.query.plan import histogram_edges, plan
 from velado.query.unit import Unit

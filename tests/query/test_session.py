@@ -13,9 +13,8 @@ from velado.data.schema import Schema
 from velado.data.table import Table
 from velado.errors import BudgetExceeded, EngineError, ParameterError, QueryRefused, VeladoError
 from velado.query.answer import Answer
-from velado.query.budget import Budget
+from velado.query.budget import Budget, Charge
 from velado.query.engines import engine_for_table
-from velado.query.ledger import Charge
 from velado.query.session import IN_LEDGER, IN_MEMORY, IN_PROCESS, Session, table_name
 from velado.query.store import create_ledger, memory_ledger, open_ledger
 from velado.query.unit import Unit

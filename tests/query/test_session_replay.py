@@ -15,8 +15,7 @@ from velado.errors import BudgetExceeded
 from velado.query.budget import Budget
 from velado.query.session import Session
 from velado.query.store import memory_ledger
-from velado.query.unit import Unit
-from velado.query.unit_of_account import people_state
+from velado.query.unit import Unit, people_state
 
 SCHEMA = Schema(
     {

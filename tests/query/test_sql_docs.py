@@ -8,8 +8,23 @@ import pytest
 
 from velado.data.schema import Schema
 from velado.errors import QueryRefused
-from velado.query import domains, sql, sql_aggregates, sql_predicates, sql_tokens, sql_tree
-from velado.query.sql import parse
+from velado.query import domains
+from velado.query.sql.parse import parse
+from velado.query.sql.parse import (
+    parse as sql,
+)
+from velado.query.sql.parse import (
+    parse as sql_aggregates,
+)
+from velado.query.sql.parse import (
+    parse as sql_predicates,
+)
+from velado.query.sql.parse import (
+    refusals as sql_tokens,
+)
+from velado.query.sql.parse import (
+    tree as sql_tree,
+)
 
 pytest.importorskip("sqlglot")
 

@@ -9,8 +9,8 @@ import pytest
 from velado.data.schema import Column, Schema
 from velado.data.table import Table
 from velado.errors import MissingExtra, ParameterError
+from velado.query.accuracy import suggest_groups
 from velado.query.session import Session
-from velado.query.suggest import suggest_groups
 from velado.query.unit import Unit
 
 SCHEMA = Schema(

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from velado.anonymize.anonymize import anonymize
-from velado.anonymize.guarantees import LDiversity
-from velado.anonymize.methods import GFKMC, FullDomain, KMember, Mondrian, Progressive
 from velado.errors import GuaranteeNotMet, ParameterError
-from velado.study.best_possible import best_possible
+from velado.release.anonymize import anonymize
+from velado.release.guarantees import LDiversity
+from velado.release.methods import GFKMC, FullDomain, KMember, Mondrian, Progressive
+from velado.study.what_if import best_possible
 from velado.testing.strategies import tables
 
 

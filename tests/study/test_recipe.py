@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from velado.anonymize.guarantees import LDiversity
-from velado.anonymize.methods import DAS, Mondrian
 from velado.data.schema import Column, Schema, TaxonomySpec
 from velado.errors import InputError, ParameterError, VeladoError
+from velado.release.guarantees import LDiversity
+from velado.release.methods import DAS, Mondrian
 from velado.study.recipe import Recipe
 
 SCHEMA = Schema.from_dict(
@@ -48,7 +48,7 @@ def test_a_recipe_written_and_read_back_is_the_same() -> None:
 
 
 def test_operations_are_written_and_read_back() -> None:
-    from velado.anonymize.operations import operation_from_dict
+    from velado.release.operations import operation_from_dict
 
     operation = operation_from_dict({"name": "permute", "column": "illness"})
     recipe = Recipe(SCHEMA, Mondrian(k=2), operations=(operation,))

@@ -10,12 +10,12 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from velado.anonymize.guarantees import LDiversity
-from velado.anonymize.methods import DAS, GFKMC, Mondrian
 from velado.data.io import read_schema
 from velado.data.keys import owner_key
 from velado.data.schema import Schema
 from velado.errors import GuaranteeNotMet, OutputError, ParameterError, TaxonomyError
+from velado.release.guarantees import LDiversity
+from velado.release.methods import DAS, GFKMC, Mondrian
 from velado.study.run import apply_recipe, publish, read_recipe
 
 ALWAYS = ("about.html", "manifest.json", "owner.key", "recipe.toml", "rows.csv")
@@ -183,7 +183,7 @@ def test_an_output_folder_that_holds_the_input_or_the_schema_is_never_replaced(e
 
 @pytest.mark.parametrize("separator", ["~", ":"])
 def test_a_population_is_read_with_the_separator_of_the_schema(example, tmp_path, separator) -> None:
-    from velado.anonymize.guarantees import KMap
+    from velado.release.guarantees import KMap
 
     for path in (example.table, example.schema):
         text = path.read_text("utf-8")

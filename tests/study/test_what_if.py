@@ -2,10 +2,10 @@
 
 import pytest
 
-from velado.anonymize.anonymize import anonymize
-from velado.anonymize.guarantees import LDiversity
-from velado.anonymize.methods import DAS, Mondrian
 from velado.data.io import read_schema, read_table
+from velado.release.anonymize import anonymize
+from velado.release.guarantees import LDiversity
+from velado.release.methods import DAS, Mondrian
 from velado.study import what_if
 from velado.study.what_if import what_ifs
 

@@ -10,10 +10,10 @@ population who match no group are not counted at a node.
 
 from typing import NamedTuple
 
-from velado.anonymize.guarantees.delta_presence import DeltaPresence
-from velado.anonymize.guarantees.k_anonymity import KAnonymity
-from velado.anonymize.guarantees.recursive_l_diversity import RecursiveLDiversity
-from velado.anonymize.guarantees.t_closeness import TCloseness
+from velado.release.guarantees.delta_presence import DeltaPresence
+from velado.release.guarantees.k_anonymity import KAnonymity
+from velado.release.guarantees.recursive_l_diversity import RecursiveLDiversity
+from velado.release.guarantees.t_closeness import TCloseness
 
 
 class NodeValues(NamedTuple):

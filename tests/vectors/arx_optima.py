@@ -12,12 +12,12 @@ population who match no group.
 
 from typing import NamedTuple
 
-from velado.anonymize.guarantees.beta_likeness import BetaLikeness
-from velado.anonymize.guarantees.delta_presence import DeltaPresence
-from velado.anonymize.guarantees.entropy_l_diversity import EntropyLDiversity
-from velado.anonymize.guarantees.k_anonymity import KAnonymity
-from velado.anonymize.guarantees.recursive_l_diversity import RecursiveLDiversity
-from velado.anonymize.guarantees.t_closeness import TCloseness
+from velado.release.guarantees.beta_likeness import BetaLikeness
+from velado.release.guarantees.delta_presence import DeltaPresence
+from velado.release.guarantees.entropy_l_diversity import EntropyLDiversity
+from velado.release.guarantees.k_anonymity import KAnonymity
+from velado.release.guarantees.recursive_l_diversity import RecursiveLDiversity
+from velado.release.guarantees.t_closeness import TCloseness
 
 
 class Optimum(NamedTuple):

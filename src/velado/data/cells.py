@@ -20,8 +20,7 @@ from typing import Any
 
 import polars as pl
 
-from velado.data.folders import parquet_bytes, write_file
-from velado.data.staging import locked
+from velado.data.staging import locked, parquet_bytes, write_file
 from velado.errors import OutputError
 
 CELLS = "cells"

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from velado.data import taxonomy_builders as builders
+from velado.data import taxonomy as builders
 from velado.data.encoded import EncodedColumn, EncodedTable
 from velado.data.normal import Spellings, case_of, normal_of, spellings, value_codes
 from velado.data.numbers import parse_and_clamp, parse_numbers

@@ -22,15 +22,16 @@ from velado.data.csv_reading import (
     as_utf8,
     check_header,
     duplicate_names,
+    found_encoding,
     header_of,
+    is_utf8_name,
     ragged_rows,
+    wide_encoding,
 )
 from velado.data.formats import damaged, expected_format, format_of, unreadable
-from velado.data.schema import Schema
-from velado.data.schema_checks import check_separator
+from velado.data.schema import Schema, check_separator
 from velado.data.table import Table, Undeclared
 from velado.data.taxonomy_files import attach_taxonomies
-from velado.data.text_encoding import found_encoding, is_utf8_name, wide_encoding
 from velado.errors import InputError, SchemaError, TableError
 
 

@@ -16,7 +16,7 @@ from typing import Protocol
 
 import polars as pl
 
-from velado.data.folders import csv_bytes, write_file
+from velado.data.staging import csv_bytes, write_file
 from velado.errors import OutputError, ParameterError
 from velado.randomness import KeyedDraws, secure
 

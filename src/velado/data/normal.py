@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from velado.data.number_text import THOUSANDS
+from velado.data.numbers import THOUSANDS
 from velado.data.schema import Column
 from velado.data.table import Table
 

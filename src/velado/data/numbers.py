@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from velado.data.number_text import THOUSANDS
 from velado.data.schema import Column
 from velado.data.table import Table
 from velado.errors import TableError
@@ -123,3 +124,24 @@ def _within_bounds(
             "Widen the bounds, correct the values, or set clamp = true to publish them as the nearest bound.",
         )
     return np.asarray(np.clip(values, low, high), dtype=np.float64), moved if outside else None
+
+
+# Numbers as short as they can be written without changing them.
+
+THOUSANDS = r"^[+-]?\d{1,3}(\.\d{3})+(,\d+)?$"
+"""A number with points as thousands marks, as tables with decimal commas write it."""
+
+
+def number_text(value: float, whole: bool, decimal: str = ".") -> str:
+    """A number as short as it can be written without changing it, whole numbers without a point."""
+    if whole or value == int(value):
+        return str(int(value))
+    text = repr(value)
+    return text.replace(".", decimal) if decimal != "." else text
+
+
+def with_point(text: str, decimal: str = ".") -> str:
+    """A number's text as Python reads it: thousands marks left out, the decimal comma a point."""
+    if decimal == ".":
+        return text
+    return (text.replace(".", "") if re.match(THOUSANDS, text) else text).replace(",", ".")

@@ -15,7 +15,7 @@ import polars as pl
 
 from velado.data.encode import EncodedColumn
 from velado.data.normal import normal_texts
-from velado.data.number_text import with_point
+from velado.data.numbers import with_point
 from velado.data.partition import BoolArray, FloatArray
 from velado.data.taxonomy import ROOT_LABEL
 from velado.errors import TableError

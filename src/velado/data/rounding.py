@@ -15,8 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from velado.data.partition import FloatArray
-from velado.data.schema import Schema
-from velado.data.schema_checks import a_rounding_step
+from velado.data.schema import Schema, a_rounding_step
 from velado.errors import ParameterError, SchemaError
 
 _EXACT = 2.0**52

@@ -51,7 +51,7 @@ def wildcard_sizes(frame: pl.DataFrame, names: Sequence[str]) -> npt.NDArray[np.
     patterns, pattern_of = np.unique(tuples == 0, axis=0, return_inverse=True)
     if len(patterns) == 1 and not patterns.any():
         return groups.sizes[groups.labels]
-    from velado.data.visible_kernel import count_matches
+    from velado.data.encoded import count_matches
 
     pattern_of = pattern_of.reshape(-1)
     by_pattern = np.argsort(pattern_of, kind="stable")

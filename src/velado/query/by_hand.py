@@ -17,13 +17,9 @@ from typing import get_args
 from velado.data.schema import Schema
 from velado.errors import QueryRefused
 from velado.query.domains import decimal_text
-from velado.query.sql import parse
-from velado.query.sql_aggregates import MOST_BINS
-from velado.query.sql_literals import wrong_type
-from velado.query.sql_predicates import all_of, any_of, negated, one_of
-from velado.query.sql_reasons import refused, unknown
-from velado.query.sql_tokens import MOST_CHARACTERS, MOST_TOKENS, too_large
-from velado.query.sql_tree import MOST_DIGITS, MOST_EXPONENT
+from velado.query.sql.parse import MOST_BINS, all_of, any_of, negated, one_of, parse
+from velado.query.sql.refusals import MOST_CHARACTERS, MOST_TOKENS, refused, too_large, unknown
+from velado.query.sql.tree import MOST_DIGITS, MOST_EXPONENT, wrong_type
 from velado.query.values import (
     Aggregate,
     AggregateKind,

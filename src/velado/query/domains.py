@@ -12,12 +12,11 @@ from fractions import Fraction
 from math import gcd
 from typing import Any
 
-from velado.data.number_text import with_point
+from velado.data.numbers import with_point
 from velado.data.schema import Column, Schema, TaxonomySpec
 from velado.data.taxonomy import ROOT_LABEL
 from velado.errors import QueryRefused
-from velado.query.grid import Grid
-from velado.query.needs import Key
+from velado.query.needs import Grid, Key
 
 MOST_VALUES = 10_000
 

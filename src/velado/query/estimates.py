@@ -19,8 +19,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from velado.query.accuracy import half_width
-from velado.query.grid import Grid
-from velado.query.needs import Counts, GridCells, Key, cells_of
+from velado.query.needs import Counts, Grid, GridCells, Key, cells_of
 from velado.query.plan import Draw, Part, Plan, name_of
 from velado.query.values import Aggregate
 

@@ -6,16 +6,112 @@ order of `cells_of`), so that the noise, which is drawn elsewhere, is the only t
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
 from math import prod
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from velado.query.grid import Grid
+from velado.data.schema import Column
+from velado.errors import QueryRefused
 from velado.query.unit import Unit
 from velado.query.values import Predicate
+
+# Where sums live: a declared number's cells, so that noise is drawn on whole numbers and no bit of a float leaks.
+#
+# A column with bounds [low, high] and step h has the indices ceil(low/h) .. floor(high/h). A cell of the table counts
+# with the index nearest to its value (ties upward), clamped into that range. NaN is a missing cell; an infinity clamps to its bound.
+
+# Without a declared step a number's range is cut into about this many cells: finer than any noise we add.
+DEFAULT_CELLS = 1 << 20
+# Sums of indices must fit a 64-bit integer with room for noise, whatever the table's size.
+MOST_INDEX = 1 << 40
+# Below this a step's own double is a coarse picture of it, and quotients of doubles are off by more than their last bit.
+LEAST_STEP = Fraction(1, 10**290)
+# Above this a noisy sum, which is below 2^64 steps, would not fit a double.
+MOST_STEP = Fraction(10**288)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The whole numbers a column counts with: value = index x step, low <= index <= high."""
+
+    column: str
+    step: Fraction
+    low: int
+    high: int
+
+    @property
+    def centre(self) -> int:
+        """The index in the middle of the range; averages are summed as distances from it."""
+        return (self.low + self.high) // 2
+
+    @property
+    def reach(self) -> int:
+        """How far one row can move a sum of indices: max |index|."""
+        return max(abs(self.low), abs(self.high))
+
+    @property
+    def centred_reach(self) -> int:
+        """How far one row can move a sum of (index - centre)."""
+        return max(self.high - self.centre, self.centre - self.low)
+
+    def value(self, index: int | Fraction) -> float:
+        """The number an index stands for."""
+        return float(self.step * index)
+
+    @classmethod
+    def of(cls, column: Column) -> Grid:
+        """The grid the schema declares, or the reason why there is none. The rows are never asked."""
+        if column.kind != "numeric":
+            raise QueryRefused(
+                f"Column '{column.name}' is not declared numeric.",
+                "Sums, averages and quantiles are defined for numbers alone.",
+                f'Ask COUNT, or declare kind = "numeric" in [columns.{column.name}].',
+            )
+        if column.bounds is None:
+            raise QueryRefused(
+                f"Column '{column.name}' has no declared bounds.",
+                "Without public bounds one row could move the answer without limit, and bounds read off the rows would tell of them.",
+                f"Declare bounds = [low, high] in [columns.{column.name}] from what is publicly known.",
+            )
+        return _declared(column.name, (column.bounds[0], column.bounds[1]), column.step)
+
+
+@lru_cache(maxsize=1024)
+def _declared(name: str, bounds: tuple[float, float], declared: float | None) -> Grid:
+    """The grid of these bounds and this step. Kept, because every question asks for it several times."""
+    low, high = (Fraction(str(bound)) for bound in bounds)
+    if high - low > MOST_INDEX * MOST_STEP:
+        raise _beyond(name)
+    if declared is not None:
+        step = Fraction(str(declared))
+    else:
+        # A power of two keeps index x step exact in floating point.
+        step = Fraction(2) ** (math.frexp(float(high - low))[1] - DEFAULT_CELLS.bit_length() + 1)
+    if not LEAST_STEP <= step <= MOST_STEP:
+        raise _beyond(name)
+    first, last = math.ceil(low / step), math.floor(high / step)
+    if last < first or max(abs(first), abs(last)) > MOST_INDEX:
+        raise QueryRefused(
+            f"The step declared for column '{name}' does not fit its bounds.",
+            "The bounds must hold at least one step and at most 2^40 of them.",
+            f"Change step or bounds in [columns.{name}].",
+        )
+    return Grid(name, step, first, last)
+
+
+def _beyond(name: str) -> QueryRefused:
+    return QueryRefused(
+        f"The bounds or the step of column '{name}' are too large or too small to be summed.",
+        "Sums and their noise must fit a floating-point number, so a step lies between 1e-290 and 1e288.",
+        f"Declare the column in another unit of measurement, with bounds and step in [columns.{name}] to match.",
+    )
+
 
 Counts = NDArray[np.int64]
 

@@ -7,21 +7,203 @@ both need is drawn once. The spend is split evenly over the draws, and each draw
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Literal
+
+import numpy as np
 
 from velado.data.schema import Schema
 from velado.errors import ParameterError, QueryRefused
-from velado.query import limits, quantiles
+from velado.query import plan as limits
+from velado.query import plan as quantiles
 from velado.query.budget import Measure
 from velado.query.domains import key_of
-from velado.query.grid import Grid
-from velado.query.needs import Counts, GridCells, GridSum, Key, Need, Rows, cells_of
+from velado.query.engines.compile import Layout
+from velado.query.engines.exact_answers import check as check_engines
+from velado.query.needs import Counts, Grid, GridCells, GridSum, Key, Need, Rows, cells_of
 from velado.query.noise import Mechanism, calibrate
-from velado.query.sensitivity import score_sensitivity, sensitivity
 from velado.query.unit import Unit
 from velado.query.values import Aggregate, Query
+
+# Private quantiles: one candidate chosen by noisy scores that come from exact counts per bin.
+#
+# A level alpha = a/b asks for the number whose rank is alpha n. The candidate c covers the ranks from #(index < c) to
+# #(index <= c); its score is b times the distance of alpha n from that range, a whole number:
+#
+# score(c) = max(0, b #lt - a n, a n - b #le),   n = all rows with a value
+#
+# Zero means c is a quantile. The usual |(1 - alpha) #lt - alpha #gt| prefers a value that nobody has over one that many
+# share; this one does not. Adding a row moves n by 1 and #lt, #le by 0 or 1, so each term moves by at most max(a, b - a).
+#
+# Several keys: each key chooses for itself at one scale. A unit with g_k rows in key k costs that key the map of
+# g_k max(a, b - a). Under epsilon the map is linear and sum g_k <= g; under rho it is quadratic and sum g_k^2 <= g^2; in
+# both cases the keys together cost no more than the map of g max(a, b - a), which is what is charged.
+
+MOST_CANDIDATES = 2_000
+LEAST_CANDIDATES = 100
+# Scores drawn in one answer, over all keys and quantiles: about ten microseconds each.
+MOST_SCORES = 300_000
+MOST_DENOMINATOR = 10_000
+# Scores stay below this, whatever an engine counts, so that they cannot overflow.
+_LARGEST = 1 << 61
+
+
+def level(at: Fraction) -> Fraction:
+    """The level as a fraction with a denominator of at most 10,000, strictly between 0 and 1.
+
+    Scores are whole multiples of 1/b, so a finer level would only be rounded elsewhere.
+    """
+    nearest = at.limit_denominator(MOST_DENOMINATOR)
+    finest = Fraction(1, MOST_DENOMINATOR)
+    return min(max(nearest, finest), 1 - finest)
+
+
+@lru_cache(maxsize=256)
+def candidates(grid: Grid, cells: int) -> tuple[int, ...]:
+    """The indices to choose from: all of the grid when it has at most 2,000, else as many, evenly spread.
+
+    With many keys there are fewer, so that no quantile draws more than 300,000 scores.
+    """
+    most = min(MOST_CANDIDATES, MOST_SCORES // cells)
+    points = grid.high - grid.low + 1
+    if points <= most:
+        return tuple(range(grid.low, grid.high + 1))
+    if most < LEAST_CANDIDATES:
+        raise QueryRefused(
+            "The keys of this query make too many cells for a quantile.",
+            f"Each cell chooses among at least {LEAST_CANDIDATES} candidates, and one answer draws at most {MOST_SCORES:,} scores.",
+            "Group by fewer keys, or ask for averages.",
+        )
+    return tuple(grid.low + (grid.high - grid.low) * i // (most - 1) for i in range(most))
+
+
+def cells_between(grid: Grid, chosen: tuple[int, ...]) -> GridCells:
+    """The bins whose counts give #lt and #le of every candidate exactly: one for it alone, one up to the next."""
+    edges = {grid.low, grid.high + 1} | set(chosen) | {c + 1 for c in chosen}
+    return GridCells(grid, tuple(sorted(edges)))
+
+
+@lru_cache(maxsize=256)
+def places(need: GridCells, chosen: tuple[int, ...]) -> tuple[int, ...]:
+    """The bin of each candidate."""
+    return tuple(np.searchsorted(np.array(need.edges, dtype=np.int64), np.array(chosen)).tolist())
+
+
+def scores(tally: Counts, bins: tuple[int, ...], at: Fraction) -> Counts:
+    """The score of every candidate, shape (cells, candidates), from the exact counts per bin. O(cells x bins).
+
+    Counts are clipped far above any table's size: clipping moves nothing further, and nothing overflows.
+    """
+    a, b = at.numerator, at.denominator
+    kept = np.clip(tally, 0, _LARGEST // (b * tally.shape[1]))
+    most = np.cumsum(kept, axis=1)
+    where = np.array(bins, dtype=np.int64)
+    at_or_below = most[:, where]
+    below = at_or_below - kept[:, where]
+    target = a * most[:, -1:]
+    distance: Counts = np.maximum(np.maximum(b * below - target, target - b * at_or_below), 0)
+    return distance
+
+
+def rank_error(scale: float, count: int, at: Fraction, confidence: Fraction) -> float:
+    """Rows by which the chosen rank misses the best candidate's, at most, with that confidence.
+
+    Both noises OpenDP draws choose a score worse than the best by t with chance at most count x exp(-t / scale)
+    (McSherry and Talwar 2007; permute-and-flip is never worse, McKenna and Sheldon 2020). Scores are b times ranks.
+    """
+    return scale * math.log(count / float(1 - confidence)) / at.denominator
+
+
+# How much one answer may be: numbers to draw and to keep, scores to choose by, and what every engine can do.
+#
+# All of it follows from the question and the schema, so that nobody pays for an answer that is then refused.
+
+# Drawn, kept in the ledger and sent: about 40 microseconds each, so 4 seconds and a megabyte at the most.
+MOST_NUMBERS = 100_000
+
+
+def check(query: Query, schema: Schema, keys: tuple[Key, ...], draws: Sequence[Draw]) -> None:
+    """Nothing, where the answer is small enough and no engine will refuse it; else QueryRefused. Linear in the question."""
+    cells = cells_of(keys)
+    scores = sum(cells * len(draw.candidates) for draw in draws if draw.at is not None)
+    numbers = sum(
+        cells * (len(draw.need.edges) - 1) if isinstance(draw.need, GridCells) and draw.at is None else cells
+        for draw in draws
+    )
+    # A declared bound is drawn from nothing, but it is written into every line.
+    if max(numbers, cells * len(query.aggregates)) > MOST_NUMBERS:
+        raise QueryRefused(
+            "The keys, bins and aggregates of this query make too many numbers together.",
+            f"One answer draws and keeps at most {MOST_NUMBERS:,}; an average needs two for every cell.",
+            "Ask for fewer things at once, or group by fewer keys.",
+        )
+    if scores > MOST_SCORES:
+        raise QueryRefused(
+            "The quantiles of this query, MIN and MAX among them, choose among too many candidates together.",
+            f"One answer draws at most {MOST_SCORES:,} scores, one for every quantile, cell and candidate.",
+            "Ask for fewer quantiles at once, or group by fewer keys.",
+        )
+    needs = tuple(dict.fromkeys(draw.need for draw in draws))
+    check_engines(Layout.of(schema, Unit()), query.where, keys, needs)
+
+
+# How far one unit can move what an engine tallies: from the declared unit and grid alone, never from a row.
+#
+# Without a dependence bound, neighbours differ by one whole unit, added or removed, and the engine lets at most *rows* of
+# its rows count. Every row adds a vector of L1 length at most *reach* to the array, so the array moves by at most
+# reach x rows in L1. The L2 move is never longer than the L1 move, and is as long when all rows fall in one cell: one
+# bound serves both.
+#
+# With a dependence bound d the promise is about one row: it goes (or another of its group takes its place), and each of
+# the others *changes* by at most the fraction d of what it could. A row that changes may leave one cell and enter
+# another, so it moves the array by its *swing*, not by its reach: the bound is swing x (1 + (rows - 1) d), rounded up.
+
+# OpenDP reads distances as 64-bit whole numbers; below this they are also exact as floats.
+MOST_SENSITIVITY = 1 << 53
+
+
+def sensitivity(need: Need, unit: Unit, cells: int) -> int:
+    """The most one unit moves the array of *need* over *cells* keys, in L1 and in L2; at least 1.
+
+    Rows: a row adds 1 to one cell. GridCells: a row adds 1 to one bin of one cell, whatever the number of bins.
+    GridSum: a row adds (index - offset) to one cell, and low <= index <= high because the grid clamps.
+    """
+    match need:
+        case Rows():
+            return moved(unit, 1, 1 if cells == 1 else 2)
+        case GridCells():
+            return moved(unit, 1, 2)
+        case GridSum(grid, offset):
+            low, high = grid.low - offset, grid.high - offset
+            reach = max(abs(low), abs(high))
+            return moved(unit, reach, max(high, 0) - min(low, 0) if cells == 1 else 2 * reach)
+
+
+def score_sensitivity(numerator: int, denominator: int, unit: Unit, cells: int) -> int:
+    """The most one unit moves any quantile score of level numerator/denominator, added up over the keys.
+
+    A row changes both terms of `quantiles.scores` by at most max(a, b - a), and a maximum moves no more than its terms.
+    A unit with g_k rows in key k moves that key's scores by g_k max(a, b - a) in the largest norm, and sum g_k <= g.
+    """
+    reach = max(numerator, denominator - numerator)
+    return moved(unit, reach, denominator if cells == 1 else 2 * reach)
+
+
+def moved(unit: Unit, reach: int, swing: int) -> int:
+    """Rows times reach, or with a declared dependence the swing of one row and its share of the others'."""
+    most = max(1, unit.times(reach if unit.dependence is None else swing))
+    if most > MOST_SENSITIVITY:
+        raise QueryRefused(
+            "One unit could move this answer by more than 2^53 steps of the column's grid.",
+            "Noise that hides so much cannot be drawn exactly.",
+            "Declare a coarser step, narrower bounds, or fewer rows for each group.",
+        )
+    return most
+
 
 Extremes = Literal["quantile", "bound"]
 

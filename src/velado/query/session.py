@@ -8,42 +8,210 @@ the curator, who runs this code and holds the rows, is trusted.
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from pathlib import Path, PurePath
+from typing import Any, get_args
 
 from velado.data.schema import Schema
 from velado.data.table import Table
-from velado.errors import EngineError
+from velado.errors import EngineError, LedgerError, ParameterError
+from velado.query.accuracy import Proposal
 from velado.query.answer import Answer
-from velado.query.budget import Budget, epsilon_of, exact
+from velado.query.budget import Budget, Charge, Ledger, State, epsilon_of, exact
 from velado.query.by_hand import checked
 from velado.query.engines import engine_for_table
 from velado.query.estimates import frame
-from velado.query.ledger import Charge, Ledger, State
 from velado.query.needs import Counts, Engine
 from velado.query.noise import carry_out
 from velado.query.plan import Extremes, Plan, name_of, plan
 from velado.query.question import entry_text, fingerprints, read_draws, write_draws
-from velado.query.session_settings import (
-    analyst_name,
-    budget_of,
-    check_unit,
-    confidence_level,
-    extremes_of,
-    schema_of,
-    table_name,
+from velado.query.sql.parse import parse
+from velado.query.store import (
+    TableIdentity,
+    address_of,
+    claim,
+    create_ledger,
+    ledger_exists,
+    ledger_known,
+    memory_ledger,
+    open_ledger,
 )
-from velado.query.sql import parse
-from velado.query.store import memory_ledger
-from velado.query.suggest import Proposal
-from velado.query.unit import Unit
-from velado.query.unit_of_account import UnitOfAccount
+from velado.query.store.account import interrupted
+from velado.query.unit import Unit, UnitOfAccount
 from velado.query.values import Query
+
+# What a session is given, checked before it is made: names, units, budgets and levels of confidence.
+
+LEAST_OUTSIDE = Fraction(1, 10**12)
+"""The smallest chance with which an interval may miss the exact value."""
+
+
+def table_name(source: str) -> str:
+    """The name a file's table has in SQL: the file's own name without its ending."""
+    return (
+        re.sub(r"\.(csv|tsv|txt|parquet|pq|arrow|feather|ipc)$", "", PurePath(source).name, flags=re.I)
+        or "table"
+    )
+
+
+def schema_of(table: Table | Engine, schema: Schema | None) -> Schema:
+    """The schema of a table, or the one given with an engine."""
+    if isinstance(table, Table):
+        return table.schema if schema is None else schema
+    if schema is None:
+        raise ParameterError(
+            "A session over an engine needs the schema.",
+            "Bounds, domains and the unit are declared there and never read off the rows.",
+            "Pass schema=read_schema('schema.toml').",
+        )
+    return schema
+
+
+def check_unit_column(unit: Unit, schema: Schema) -> None:
+    """The column that tells units apart is declared."""
+    if unit.column is not None and unit.column not in schema.columns:
+        raise ParameterError(
+            f"The unit's column '{unit.column}' is not in the schema.",
+            "Rows that move together are found by it.",
+            "Name a column of the table.",
+        )
+
+
+def check_unit(unit: Unit, schema: Schema, engine: Table | Engine) -> None:
+    """The unit's column is declared, and an engine leaves out rows for this very unit."""
+    check_unit_column(unit, schema)
+    if not isinstance(engine, Table) and engine.unit != unit:
+        raise ParameterError(
+            "The engine was made for another unit than the session's.",
+            "It leaves out rows beyond another most, so the noise would not fit what one unit can move.",
+            "Make the engine with the session's unit.",
+        )
+
+
+def budget_of(budget: Budget | Ledger | Fraction | float | str | None) -> Budget | None:
+    """The budget of a session's own account, a number being a total epsilon; None where a ledger was handed in."""
+    if budget is None:
+        raise ParameterError(
+            "A session needs a budget.",
+            "How much may be learnt in all is the owner's decision, so it has no default.",
+            "Pass for example budget=1.0 (a total epsilon), a Budget, or an open ledger.",
+        )
+    if isinstance(budget, Fraction | float | int | str):
+        return Budget.epsilon(budget)
+    return budget if isinstance(budget, Budget) else None
+
+
+def extremes_of(extremes: Extremes) -> Extremes:
+    """How MIN and MAX are answered, if it is one of the ways there are."""
+    if extremes not in get_args(Extremes):
+        raise ParameterError(
+            "MIN and MAX are answered by 'quantile' or by 'bound'.",
+            "The exact extreme is one person's value.",
+            "Choose one of the two.",
+        )
+    return extremes
+
+
+def analyst_name(name: str) -> str:
+    """The name, if a ledger can hold it."""
+    if not name.strip() or len(name) > 200 or not name.isprintable():
+        raise ParameterError(
+            "An analyst's name must be 1 to 200 printable characters.",
+            "The ledger writes down who asked.",
+            "Give a short name.",
+        )
+    return name
+
+
+def confidence_level(confidence: float | Fraction) -> Fraction:
+    """The level as an exact fraction above 0 and at most 1 - 1e-12, beyond which tails are not told apart."""
+    level = exact(confidence)
+    if not 0 < level <= 1 - LEAST_OUTSIDE:
+        raise ParameterError(
+            "The confidence must lie strictly between 0 and 1, and at least one in 10^12 below 1.",
+            "It is the chance with which an interval holds the exact value.",
+            "Choose for example 0.95.",
+        )
+    return level
+
+
+# The ledger that goes with a file, so that asking from the command line is accounted for like any other asking.
+#
+# It lies beside the file as `<file>.ledger`, is made with the first question, and is found again by the next one. Without a budget
+# of its own it holds exactly what the first question asks for: then nothing is left, and the owner must raise it on purpose.
+
+ENDING = ".ledger"
+
+
+@dataclass(frozen=True)
+class Account:
+    """An open ledger, where it is, whether this call made it, and whether its budget is the first question's alone."""
+
+    ledger: Ledger
+    where: str
+    made: bool
+    only_this: bool
+
+
+def ledger_path(file: str | Path) -> Path:
+    """Where the ledger of a file lies unless another place is named: beside it."""
+    path = Path(file)
+    return path.with_name(path.name + ENDING)
+
+
+def has_ledger(file: str | Path) -> bool:
+    """Whether questions about this file, or one with its content, are or ever were accounted for, in whatever ledger."""
+    return ledger_exists(ledger_path(file)) or ledger_known(TableIdentity.of_file(Path(file))) is not None
+
+
+def account_of(
+    file: str | Path,
+    asked: Budget,
+    *,
+    where: str | Path | None = None,
+    seal: Path | None = None,
+    budget: Budget | None = None,
+    table: TableIdentity | None = None,
+) -> Account:
+    """The file's ledger, opened, or made with *budget* (else with exactly what is *asked*).
+
+    *where* is another path or a PostgreSQL address. *table* tells the rows apart where they are not in *file*; a table that
+    is accounted for in another ledger is refused. A budget given for a ledger that exists is not applied: its total
+    changes only by `velado ledger raise`, which leaves an entry in the chain.
+    """
+    place = str(ledger_path(file) if where is None else where)
+    # Where only the seal is left, opening says that the ledger is gone; a new one would be a second budget.
+    claim(table or TableIdentity.of_file(Path(file)), address_of(place))
+    if ledger_exists(place, seal):
+        return Account(_opened(place, seal), place, made=False, only_this=False)
+    try:
+        ledger = create_ledger(place, Path(file).name or "table", budget or asked, seal)
+    except LedgerError:
+        # Two first questions at once: one makes the ledger, the other finds it.
+        if not ledger_exists(place, seal):
+            raise
+        return Account(_opened(place, seal), place, made=False, only_this=False)
+    return Account(ledger, place, made=True, only_this=budget is None)
+
+
+def _opened(place: str, seal: Path | None) -> Ledger:
+    """The ledger, waiting a little for somebody who is just making it."""
+    for _ in range(20):
+        try:
+            return open_ledger(place, seal)
+        except LedgerError as error:
+            if error.what != interrupted().what:
+                raise
+            time.sleep(0.1)
+    return open_ledger(place, seal)
+
 
 KEPT_PLANS = 256
 SHARE = 10

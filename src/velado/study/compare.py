@@ -7,17 +7,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from velado.anonymize.anonymize import carry_out
-from velado.anonymize.goal import Progress, silent
-from velado.anonymize.guarantees.base import Guarantee
-from velado.anonymize.methods import METHODS, method_named
-from velado.anonymize.methods.base import Method
-from velado.anonymize.prepare import prepare
 from velado.data.io import read_table
 from velado.data.schema import Schema
 from velado.data.table import Undeclared
 from velado.errors import ParameterError, VeladoError
-from velado.measure.measured import measure
+from velado.measures.measured import measure
+from velado.release.anonymize import carry_out
+from velado.release.goal import Progress, silent
+from velado.release.guarantees._guarantee import Guarantee
+from velado.release.methods import METHODS, method_named
+from velado.release.methods._method import Method
+from velado.release.prepare import prepare
 
 
 @dataclass(frozen=True)

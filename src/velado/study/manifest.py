@@ -9,10 +9,10 @@ from importlib.metadata import PackageNotFoundError, version
 from statistics import fmean
 from typing import Any
 
-from velado.anonymize.release import Release
 from velado.data.keys import Key, content_of
 from velado.data.schema import Schema
 from velado.data.table import Table
+from velado.release.release import Release
 
 VERSION = 2
 DECIMALS = 3

@@ -14,16 +14,16 @@ from typing import Any, Literal, cast, get_args
 
 import tomli_w
 
-from velado.anonymize.guarantees import GUARANTEES
-from velado.anonymize.guarantees.base import Guarantee
-from velado.anonymize.methods import method_named
-from velado.anonymize.methods.base import Method
-from velado.anonymize.operations.base import Operation
-from velado.anonymize.parameters import entry_of, known_keys, part_from
-from velado.data.folders import Formulas
 from velado.data.schema import Schema
+from velado.data.staging import Formulas
 from velado.data.table import Undeclared
 from velado.errors import ParameterError, SchemaError
+from velado.release.guarantees import GUARANTEES
+from velado.release.guarantees._guarantee import Guarantee
+from velado.release.methods import method_named
+from velado.release.methods._method import Method
+from velado.release.operations._operation import Operation
+from velado.release.parameters import entry_of, known_keys, part_from
 
 Format = Literal["csv", "parquet"]
 Language = Literal["en", "pt"]
@@ -220,7 +220,7 @@ def _guarantee(entry: Any, number: int) -> Guarantee:
 def _operations(entries: list[Any]) -> tuple[Operation, ...]:
     if not entries:
         return ()
-    from velado.anonymize.operations import operation_from_dict
+    from velado.release.operations import operation_from_dict
 
     for number, entry in enumerate(entries, 1):
         _named(entry, f"operation {number}")

@@ -2,7 +2,7 @@
 
     anonymize -> measure -> what-ifs -> summarize -> render -> write
 
-Nothing here touches the disk: reading is `velado.data.io`, writing is `velado.data.folders`.
+Nothing here touches the disk: reading is `velado.data.io`, writing is `velado.data.staging`.
 """
 
 from __future__ import annotations
@@ -15,15 +15,11 @@ from typing import Any
 
 import polars as pl
 
-from velado.anonymize.anonymize import DEFAULT_METHOD, carry_out, method_from
-from velado.anonymize.goal import Progress, silent
-from velado.anonymize.guarantees.base import Guarantee
-from velado.anonymize.methods.base import Method
-from velado.anonymize.operations.base import Operation
-from velado.anonymize.population import read_plain
-from velado.anonymize.prepare import prepare
-from velado.anonymize.release import Release
-from velado.data.folders import (
+from velado.data.formulas import escaped_names
+from velado.data.io import attach_taxonomies, read_schema, read_table, read_toml
+from velado.data.keys import OWNER_FILE, Key, owner_key
+from velado.data.schema import Schema
+from velado.data.staging import (
     PRIVATE,
     PRIVATE_FILES,
     PUBLIC,
@@ -33,22 +29,23 @@ from velado.data.folders import (
     parquet_bytes,
     write_folder,
 )
-from velado.data.formulas import escaped_names
-from velado.data.io import attach_taxonomies, read_schema, read_table, read_toml
-from velado.data.keys import OWNER_FILE, Key, owner_key
-from velado.data.schema import Schema
 from velado.data.table import Table, Undeclared
 from velado.errors import ParameterError, SchemaError
-from velado.measure.measured import Scores, measure
-from velado.study.best_possible import best_possible
+from velado.measures.measured import Scores, measure
+from velado.release.anonymize import DEFAULT_METHOD, carry_out, method_from
+from velado.release.goal import Progress, silent
+from velado.release.guarantees._guarantee import Guarantee
+from velado.release.methods._method import Method
+from velado.release.operations._operation import Operation
+from velado.release.population import read_plain
+from velado.release.prepare import prepare
+from velado.release.release import Release
+from velado.report.public import public_page
+from velado.report.render import render_html, render_json, render_markdown
 from velado.study.manifest import input_digest, manifest, manifest_json
 from velado.study.recipe import Format, Language, Per, Recipe, Report, without_folders
-from velado.study.report.public import public_page
-from velado.study.report.render_html import render_html
-from velado.study.report.render_json import render_json
-from velado.study.report.render_markdown import render_markdown
-from velado.study.report.summarize import summarize
-from velado.study.what_if import what_ifs
+from velado.study.summarize import summarize
+from velado.study.what_if import best_possible, what_ifs
 
 RENDERERS = {"html": render_html, "md": render_markdown, "json": render_json}
 

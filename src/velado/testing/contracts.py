@@ -13,9 +13,11 @@ from typing import get_args
 import numpy as np
 import polars as pl
 
-from velado.anonymize.anonymize import anonymize, carry_out
-from velado.anonymize.goal import Promise
-from velado.anonymize.guarantees import (
+from velado.data.encode import EncodedTable
+from velado.data.table import Table
+from velado.release.anonymize import anonymize, carry_out
+from velado.release.goal import Promise
+from velado.release.guarantees import (
     BetaLikeness,
     DeltaPresence,
     EntropyLDiversity,
@@ -26,10 +28,8 @@ from velado.anonymize.guarantees import (
     RecursiveLDiversity,
     TCloseness,
 )
-from velado.anonymize.methods.base import Method
-from velado.anonymize.release import Release
-from velado.data.encode import EncodedTable
-from velado.data.table import Table
+from velado.release.methods._method import Method
+from velado.release.release import Release
 
 
 def check_declaration(method: type[Method]) -> None:

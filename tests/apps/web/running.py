@@ -17,7 +17,7 @@ from typing import Any
 
 from velado.apps.web.tokens import Role, add_token
 
-START = "from velado.apps.cli.commands.serve import commands; commands()()"
+START = "from velado.apps.cli.commands._serve import commands; commands()()"
 BOUND = 60.0
 
 SCHEMA = """

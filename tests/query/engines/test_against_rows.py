@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 from velado.data.schema import Column, Schema
 from velado.data.table import Table
 from velado.query.engines import engine_for_file, engine_for_postgres, engine_for_table
-from velado.query.grid import Grid
-from velado.query.needs import GridCells, GridSum, Key, Need, Rows, cells_of
+from velado.query.needs import Grid, GridCells, GridSum, Key, Need, Rows, cells_of
 from velado.query.unit import Unit
 from velado.query.values import And, Compare, In, IsNull, Like, Not, Or, Predicate
 

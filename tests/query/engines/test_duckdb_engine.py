@@ -14,9 +14,8 @@ from velado.data.schema import Column, Schema
 from velado.data.table import Table
 from velado.errors import EngineError, QueryRefused, SchemaError, TableError
 from velado.query.engines import engine_for_file, engine_for_table
-from velado.query.engines.answers import MOST, saturated
-from velado.query.grid import Grid
-from velado.query.needs import GridCells, GridSum, Key, Rows
+from velado.query.engines.exact_answers import MOST, saturated
+from velado.query.needs import Grid, GridCells, GridSum, Key, Rows
 from velado.query.unit import Unit
 from velado.query.values import Compare, Like
 

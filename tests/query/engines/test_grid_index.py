@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from velado.data.schema import Column
-from velado.query.engines.grid_index import exact_sql, index_of, index_sql, indices_of
-from velado.query.grid import Grid
+from velado.query.engines.compile import exact_sql, index_of, index_sql, indices_of
+from velado.query.needs import Grid
 
 COLUMNS = [
     Column("x", kind="numeric", bounds=bounds, step=step)

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from velado.data.schema import Column, Schema
 from velado.data.table import Table
 from velado.query.engines import engine_for_postgres, engine_for_table
-from velado.query.grid import Grid
-from velado.query.needs import Counts, GridCells, GridSum, Key, Rows
+from velado.query.needs import Counts, Grid, GridCells, GridSum, Key, Rows
 from velado.query.unit import Unit
 from velado.query.values import Compare
 

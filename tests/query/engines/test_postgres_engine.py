@@ -9,8 +9,7 @@ import pytest
 from velado.data.schema import Column, Schema
 from velado.errors import EngineError, SchemaError
 from velado.query.engines import engine_for_postgres
-from velado.query.grid import Grid
-from velado.query.needs import GridSum, Key, Rows
+from velado.query.needs import Grid, GridSum, Key, Rows
 from velado.query.unit import Unit
 from velado.query.values import Compare, Like
 

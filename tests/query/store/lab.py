@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from fractions import Fraction
 
 from velado.errors import BudgetExceeded
-from velado.query.ledger import Charge
+from velado.query.budget import Charge
 from velado.query.store import ChainedLedger, open_ledger
 from velado.query.store.opening import _addresses
 from velado.query.store.seal import Seal

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, rule
 
 from velado.errors import BudgetExceeded, LedgerError, ParameterError
-from velado.query.budget import Budget
-from velado.query.ledger import Charge, Reservation
+from velado.query.budget import Budget, Charge, Reservation
 from velado.query.store import create_ledger, open_ledger
 
 ANALYSTS = st.sampled_from(["ana", "rui", "zé"])

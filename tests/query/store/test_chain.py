@@ -9,8 +9,7 @@ from fractions import Fraction
 import pytest
 
 from velado.errors import BudgetExceeded, LedgerError, ParameterError
-from velado.query.budget import Budget
-from velado.query.ledger import Charge, Reservation
+from velado.query.budget import Budget, Charge, Reservation
 from velado.query.store.account import Account, fold
 from velado.query.store.chain import START, Entry, canonical, make_entry
 

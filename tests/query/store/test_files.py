@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from velado.errors import LedgerError, VeladoError
-from velado.query.budget import Budget
-from velado.query.ledger import Charge
+from velado.query.budget import Budget, Charge
 from velado.query.store import ChainedLedger, create_ledger, open_ledger, seal_of
 
 ONE = Budget.epsilon(1)

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from velado.errors import BudgetExceeded, LedgerError, ParameterError
-from velado.query.budget import Budget
-from velado.query.ledger import Charge, Reservation
+from velado.query.budget import Budget, Charge, Reservation
 from velado.query.store import (
     ChainedLedger,
     create_ledger,

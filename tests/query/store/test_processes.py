@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from velado.errors import BudgetExceeded, LedgerError
-from velado.query.budget import Budget
-from velado.query.ledger import Charge
+from velado.query.budget import Budget, Charge
 from velado.query.store import create_ledger, memory_ledger, open_ledger
 
 LAB = Path(__file__).with_name("lab.py")

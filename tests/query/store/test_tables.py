@@ -10,7 +10,7 @@ import pytest
 
 from velado.errors import LedgerError, ParameterError
 from velado.query.budget import Budget
-from velado.query.one_off import account_of, has_ledger
+from velado.query.session import account_of, has_ledger
 from velado.query.store import TableIdentity, address_of, agree_version, claim, ledger_known
 
 

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from velado.errors import LedgerError
-from velado.query.budget import Budget
-from velado.query.ledger import Charge
+from velado.query.budget import Budget, Charge
 from velado.query.store import ChainedLedger, create_ledger, open_ledger, seal_of
 from velado.query.store.chain import START, make_entry
 from velado.query.store.chained import NEAR

@@ -5,14 +5,15 @@ from typing import Any
 import polars as pl
 import pytest
 
-from velado.study.evaluate import majority, no_choice
+from velado.study.evaluate import advice as majority
+from velado.study.evaluate import advice as no_choice
 from velado.study.evaluate.advice import choose, recommend, setting_text
 from velado.study.evaluate.amounts import amount, at_most, bare, digits_beside, lost, span
 from velado.study.evaluate.analysis import Study
-from velado.study.evaluate.grid import ORIGINAL
 from velado.study.evaluate.load import load
 from velado.study.evaluate.markdown import to_markdown
-from velado.study.evaluate.words import say
+from velado.study.evaluate.study_grid import ORIGINAL
+from velado.study.evaluate.study_words import say
 from velado.study.evaluate.work import SCHEMA
 
 Setting = tuple[str, int | None]

@@ -6,14 +6,14 @@ import numpy as np
 import polars as pl
 import pytest
 
-from velado.measure.models.quality import interval
+from velado.measures.models.quality import interval
 from velado.study.evaluate import matched
 from velado.study.evaluate.advice import choose, not_tested, recommend
 from velado.study.evaluate.analysis import Study
-from velado.study.evaluate.grid import ORIGINAL
 from velado.study.evaluate.load import load
 from velado.study.evaluate.markdown import to_markdown
-from velado.study.evaluate.words import WORDS, number, percent
+from velado.study.evaluate.study_grid import ORIGINAL
+from velado.study.evaluate.study_words import WORDS, number, percent
 from velado.study.evaluate.work import SCHEMA
 
 SEED_NOISE = [0.03, -0.02, 0.01]

@@ -9,13 +9,12 @@ import pytest
 
 from velado.data.cells import CELLS
 from velado.errors import MissingExtra, ParameterError, SchemaError
-from velado.study.evaluate import federated
-from velado.study.evaluate.grid import ORIGINAL, cells_of, estimate, plan
+from velado.study.evaluate import study_settings as federated
 from velado.study.evaluate.load import load
 from velado.study.evaluate.markdown import to_markdown
-from velado.study.evaluate.recipe import StudyRecipe
-from velado.study.evaluate.run import START_UP, evaluate, make_plan
-from velado.study.evaluate.workers import takes_all_cores
+from velado.study.evaluate.study_grid import ORIGINAL, cells_of, estimate, plan
+from velado.study.evaluate.study_run import START_UP, evaluate, make_plan, takes_all_cores
+from velado.study.evaluate.study_settings import StudyRecipe
 
 SECTION = "[federated]\nclients = 4\nrounds = 3\nk = [3]\nmethods = ['mondrian']\n"
 

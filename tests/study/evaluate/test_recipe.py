@@ -4,9 +4,9 @@ import polars as pl
 import pytest
 
 from velado.errors import MissingExtra, ParameterError, SchemaError, TableError
-from velado.measure.models import registry
+from velado.measures.models import model_registry as registry
 from velado.study.evaluate.load import load
-from velado.study.evaluate.recipe import StudyRecipe
+from velado.study.evaluate.study_settings import StudyRecipe
 
 
 def test_defaults_are_written_out_and_read_back(example) -> None:

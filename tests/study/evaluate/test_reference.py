@@ -3,12 +3,11 @@
 from dataclasses import fields
 from pathlib import Path
 
-from velado.federated import Federation
-from velado.measure.models.registry import MODELS
-from velado.study.evaluate.federated import KEYS
+from velado.learning.flower import Federation
+from velado.measures.models.model_registry import MODELS
 from velado.study.evaluate.load import load
 from velado.study.evaluate.protocols import PROTOCOLS
-from velado.study.evaluate.recipe import LOSSES, RISKS
+from velado.study.evaluate.study_settings import KEYS, LOSSES, RISKS
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 PAGE = DOCS / "reference" / "study.md"

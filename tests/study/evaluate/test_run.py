@@ -13,11 +13,10 @@ import pytest
 
 from velado.data.cells import CELLS, SUFFIX
 from velado.errors import OutputError, ParameterError
-from velado.measure.models.registry import DecisionTree
-from velado.study.evaluate.grid import ORIGINAL
+from velado.measures.models.model_registry import DecisionTree
 from velado.study.evaluate.load import load
-from velado.study.evaluate.run import evaluate, make_plan
-from velado.study.evaluate.workers import compute_all
+from velado.study.evaluate.study_grid import ORIGINAL
+from velado.study.evaluate.study_run import compute_all, evaluate, make_plan
 
 ROOT = Path(__file__).resolve().parents[3]
 NUMBERS = ["ncp", "record_linkage", "accuracy", "auc", "log_loss"]
@@ -28,7 +27,7 @@ def cell_times(out: Path) -> dict[str, int]:
 
 
 def in_a_process(study: Path, out: Path, jobs: int) -> subprocess.Popen[bytes]:
-    code = "import sys; from velado.study.evaluate.run import evaluate; evaluate(sys.argv[1], sys.argv[2], jobs=int(sys.argv[3]))"
+    code = "import sys; from velado.study.evaluate.study_run import evaluate; evaluate(sys.argv[1], sys.argv[2], jobs=int(sys.argv[3]))"
     paths = os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
     return subprocess.Popen(
         [sys.executable, "-c", code, str(study), str(out), str(jobs)],
@@ -155,7 +154,7 @@ def test_killed_half_way_it_finishes_the_rest_only(example, tmp_path: Path) -> N
 DEAF = """
 import os, signal, sys, time
 from pathlib import Path
-from velado.study.evaluate.workers import _pool
+from velado.study.evaluate.study_run import _pool
 
 def deaf(path):
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # as a library does that takes the signal for itself
@@ -266,8 +265,8 @@ def test_a_process_that_dies_takes_its_own_cells_with_it_and_nothing_else(
     example, tmp_path: Path, monkeypatch
 ) -> None:
     from velado.data.cells import CellStore
-    from velado.study.evaluate import workers
-    from velado.study.evaluate.grid import plan
+    from velado.study.evaluate import study_run as workers
+    from velado.study.evaluate.study_grid import plan
     from velado.study.evaluate.work import SCHEMA
 
     monkeypatch.setattr(workers, "compute", die_at_k_six)
@@ -324,7 +323,7 @@ def test_a_folder_that_cannot_be_written_is_refused_before_anything_runs(example
 FULL_DISK = """
 import resource, signal, sys
 from velado.errors import OutputError
-from velado.study.evaluate.run import evaluate
+from velado.study.evaluate.study_run import evaluate
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 told = []

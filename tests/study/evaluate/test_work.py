@@ -4,12 +4,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from velado.measure.models.encoder import fit_encoder
+from velado.measures.models.encoder import fit_encoder
 from velado.study.evaluate import work
-from velado.study.evaluate.grid import ORIGINAL, plan
 from velado.study.evaluate.load import load
 from velado.study.evaluate.protocols import protocol_named
-from velado.study.evaluate.run import evaluate
+from velado.study.evaluate.study_grid import ORIGINAL, plan
+from velado.study.evaluate.study_run import evaluate
 
 ALL = ("[models]", "[analyses]\nprotocols = ['split-first', 'paper-gfkmc', 'paper-gok']\nfolds = 4\n[models]")
 

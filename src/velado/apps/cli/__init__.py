@@ -6,6 +6,6 @@ share; `show` prints tables and summaries; `waiting` the progress bar; `words` t
 texts; `reference` writes the page of the manual. Heavy libraries are imported inside command bodies only.
 """
 
-from velado.apps.cli.app import main, run
+from velado.apps.cli.main import main, run
 
 __all__ = ["main", "run"]

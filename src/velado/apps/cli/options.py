@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import difflib
+import math
 import os
-from collections.abc import Sequence
+import types
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import click
 import typer
@@ -186,3 +189,345 @@ def language(lang: str | None) -> str:
         return one_of(lang, LANGUAGES, "--lang")
     named = os.environ.get("VELADO_LANG", "")[:2].lower()
     return named if named in LANGUAGES else "en"
+
+
+# Guarantees on the command line: `--guarantee "t-closeness: t=0.2, distance=ordered"`, and short forms.
+
+LDiversityFlag = Annotated[
+    int | None,
+    typer.Option(
+        "--l-diversity", help="Distinct values of every sensitive column in each group.", show_default=False
+    ),
+]
+TClosenessFlag = Annotated[
+    float | None,
+    typer.Option(
+        "--t-closeness",
+        help="Largest distance of a group's sensitive values from the whole table's.",
+        show_default=False,
+    ),
+]
+GuaranteeFlag = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--guarantee",
+        "-g",
+        metavar="TEXT",
+        help='Any guarantee, e.g. "entropy-l-diversity: l=2" or "k-map: k=5"; may be given several times.',
+        show_default=False,
+    ),
+]
+PopulationFlag = Annotated[
+    Path | None,
+    typer.Option(
+        "--population",
+        metavar="FILE",
+        help="Table of everyone the people were drawn from, for k-map and delta-presence.",
+        show_default=False,
+    ),
+]
+
+
+def by_person(per: str | None, schema: Any) -> bool:
+    """Whether k counts people: as asked, or else as soon as the schema names a person column."""
+    return per == "person" or (per is None and schema.person is not None)
+
+
+def asked_for(
+    l_diversity: int | None, t_closeness: float | None, texts: list[str] | None, people: bool = False
+) -> list[Any]:
+    """The guarantees that the flags ask for, beyond the method's own k; *people* is what a further k counts."""
+    from velado.release.guarantees import LDiversity, TCloseness
+
+    asked: list[Any] = []
+    if l_diversity is not None:
+        asked.append(LDiversity(l_diversity))
+    if t_closeness is not None:
+        asked.append(TCloseness(t_closeness))
+    return asked + [guarantee_from(text, people) for text in texts or ()]
+
+
+def guarantee_from(text: str, people: bool = False) -> Any:
+    """`NAME` or `NAME: key=value, key=value` as a guarantee; unknown names and keys suggest the nearest."""
+    from velado.release.guarantees import guarantee_named
+    from velado.release.parameters import part_from
+
+    name, _, rest = text.partition(":")
+    kind = guarantee_named(name.strip())
+    entry: dict[str, Any] = {}
+    for part in filter(None, (piece.strip() for piece in rest.split(","))):
+        key, equals, value = part.partition("=")
+        if not equals:
+            raise ParameterError(
+                f"'{part}' in --guarantee is no setting.",
+                "Settings are written key=value.",
+                f'Write for example --guarantee "{kind.name}: key=value".',
+            )
+        entry[key.strip()] = _value(value.strip())
+    if people and kind.name == "k-anonymity":
+        entry.setdefault("unit", "person")
+    return part_from(kind, entry, f"--guarantee {kind.name}")
+
+
+def _value(text: str) -> int | float | str:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+# A method's flags, read off its fields: `--cut relaxed` sets the field `cut` of Mondrian.
+#
+# A field's type, default and metadata (help, min, max, choices) are the only source. Flags that the command
+# itself does not know are looked up in the chosen method before the command line is parsed.
+
+DEFAULT_METHOD = "progressive"
+META = "velado.method_flags"
+_PLAIN = (int, float, str, bool)
+
+
+@dataclass(frozen=True)
+class MethodFlag:
+    """One field of a method as a flag: *kind* is int, float, str or bool; *optional* allows "none"."""
+
+    field: str
+    flag: str
+    kind: type
+    default: Any
+    help: str = ""
+    least: float | None = None
+    most: float | None = None
+    choices: tuple[str, ...] = ()
+    optional: bool = False
+
+    @property
+    def takes(self) -> str:
+        """What may stand after the flag, in words for help and errors."""
+        if self.choices:
+            return " | ".join(self.choices)
+        word = {int: "integer", float: "number", bool: "yes or no", str: "text"}[self.kind]
+        if self.least is not None and self.most is not None:
+            word += f" from {self.least:g} to {self.most:g}"
+        elif self.least is not None:
+            word += f", at least {self.least:g}"
+        elif self.most is not None:
+            word += f", at most {self.most:g}"
+        return word + (" or none" if self.optional else "")
+
+    def parse(self, text: str) -> Any:
+        """The value *text* stands for, within the field's limits, or an error that names the flag."""
+        if self.optional and text.lower() == "none":
+            return None
+        if self.choices and text not in self.choices:
+            near = difflib.get_close_matches(text, self.choices, n=1)
+            raise self._wrong(text, f"Did you mean '{near[0]}'?" if near else "Choose one of them.")
+        if self.kind is bool:
+            if text.lower() not in ("yes", "no", "true", "false"):
+                raise self._wrong(text, f"Write {self.flag} or {self.flag.replace('--', '--no-', 1)}.")
+            return text.lower() in ("yes", "true")
+        if self.kind is str:
+            return text
+        try:
+            value = self.kind(text)
+        except ValueError:
+            raise self._wrong(text, f"Write for example {self.flag} {self.default}.") from None
+        if not math.isfinite(value):
+            raise self._wrong(text, "Give a finite number.")
+        if (self.least is not None and value < self.least) or (self.most is not None and value > self.most):
+            raise self._wrong(text, "Choose a number within the limits.")
+        return value
+
+    def _wrong(self, text: str, fix: str) -> ParameterError:
+        return ParameterError(f"{self.flag} does not take '{text}'.", f"It takes: {self.takes}.", fix)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        return {
+            "flag": self.flag,
+            "field": self.field,
+            "type": self.kind.__name__,
+            "default": self.default,
+            "min": self.least,
+            "max": self.most,
+            "choices": list(self.choices),
+            "optional": self.optional,
+            "help": self.help,
+        }
+
+
+def promises_k(method: type[Any]) -> bool:
+    """Whether the method's own k is the k of k-anonymity; a measured method may mean something else by k."""
+    return method.promise != "measured" and any(entry.name == "k" for entry in fields(method))
+
+
+def flags_of(method: type[Any]) -> tuple[MethodFlag, ...]:
+    """The flags of a method: one for each field whose type a command line can carry.
+
+    On the command line `-k` always is the promise. The k of a method that promises nothing (DAS: the number
+    of bins) is `--k`, or what its field's metadata calls "flag", so that nobody takes bins for crowds.
+    """
+    hints = get_type_hints(method)
+    out = []
+    for entry in fields(method):
+        kind, choices, optional = _plain_type(hints[entry.name])
+        if not entry.init or kind is None:
+            continue
+        meta = entry.metadata
+        default = None if entry.default is MISSING else entry.default
+        out.append(
+            MethodFlag(
+                entry.name,
+                _flag_name(method, entry.name, meta),
+                kind,
+                default,
+                str(meta.get("help", "")),
+                meta.get("min"),
+                meta.get("max"),
+                tuple(str(choice) for choice in meta.get("choices", choices)),
+                optional,
+            )
+        )
+    return tuple(out)
+
+
+def _flag_name(method: type[Any], field: str, meta: Mapping[str, Any]) -> str:
+    if "flag" in meta:
+        return "--" + str(meta["flag"]).removeprefix("--")
+    return "-k" if field == "k" and promises_k(method) else "--" + field.replace("_", "-")
+
+
+def _plain_type(hint: Any) -> tuple[type | None, tuple[str, ...], bool]:
+    """int, float, str or bool behind a type hint, its literal choices, and whether None is allowed."""
+    origin = get_origin(hint)
+    if origin in (Union, types.UnionType):
+        parts = [part for part in get_args(hint) if part is not type(None)]
+        optional = len(parts) < len(get_args(hint))
+        if set(parts) == {int, float}:
+            return float, (), optional
+        if len(parts) == 1:
+            kind, choices, _ = _plain_type(parts[0])
+            return kind, choices, optional
+        return None, (), optional
+    if origin is Literal:
+        values = get_args(hint)
+        return (str, values, False) if all(isinstance(v, str) for v in values) else (None, (), False)
+    return (hint, (), False) if hint in _PLAIN else (None, (), False)
+
+
+def build_method(method: type[Any], k: int | None, values: Mapping[str, Any]) -> Any:
+    """The method with *values*, and with *k* where its k is the promise."""
+    settings = dict(values)
+    if k is not None and promises_k(method):
+        settings["k"] = k
+    return method(**settings)
+
+
+def split_flags(
+    args: Sequence[str], options: Mapping[str, bool], method_named: Any
+) -> tuple[list[str], dict[str, Any]]:
+    """The arguments the command knows, and the chosen method's values from those it does not.
+
+    *options* maps each flag of the command to whether a value follows it; *method_named* finds a method's class
+    and is called only if there is a foreign flag, because the methods' libraries are slow to import.
+    """
+    kept: list[str] = []
+    foreign: list[tuple[str, str | None, int]] = []
+    chosen = DEFAULT_METHOD
+    rest = list(args)
+    at = 0
+    while at < len(rest):
+        word = rest[at]
+        name, equals, value = word.partition("=")
+        at += 1
+        if word == "--":
+            kept += rest[at - 1 :]
+            break
+        if name in options:
+            kept.append(word)
+            if options[name] and not equals and at < len(rest):
+                value = rest[at]
+                kept.append(value)
+                at += 1
+            if name in ("--method", "-m"):
+                chosen = value
+        elif word.startswith("--") and len(word) > 2:
+            follows = rest[at] if at < len(rest) else None
+            foreign.append((name, value if equals else None, len(kept)))
+            # Whether the next word belongs to the flag depends on the field's type, which is not known yet.
+            if not equals and follows is not None and not _is_flag(follows, options):
+                foreign[-1] = (name, "\0" + follows, len(kept))
+                at += 1
+        else:
+            kept.append(word)
+    if not foreign:
+        return kept, {}
+    method = method_named(chosen)
+    known = {flag.field: flag for flag in flags_of(method)}
+    values: dict[str, Any] = {}
+    # From the last to the first, so that words put back do not move the places still to come.
+    for name, given, place in reversed(foreign):
+        field, negated = _field(name, known, method.name, options)
+        flag = known[field]
+        guessed = given is not None and given.startswith("\0")
+        text = given.removeprefix("\0") if given is not None else None
+        if flag.kind is bool and (guessed or text is None):
+            if guessed and text is not None:
+                kept.insert(place, text)
+            values[field] = not negated
+        elif text is None:
+            raise ParameterError(
+                f"{flag.flag} has no value.", f"It takes: {flag.takes}.", f"Write {flag.flag} VALUE."
+            )
+        else:
+            values[field] = flag.parse(text)
+    return kept, values
+
+
+def _is_flag(word: str, options: Mapping[str, bool]) -> bool:
+    return word.startswith("--") or word.partition("=")[0] in options
+
+
+def _field(
+    name: str, known: Mapping[str, MethodFlag], method: str, options: Mapping[str, bool]
+) -> tuple[str, bool]:
+    for flag in known.values():
+        if name == flag.flag or (flag.flag == "-k" and name == "--k"):
+            return flag.field, False
+        if flag.kind is bool and name == flag.flag.replace("--", "--no-", 1):
+            return flag.field, True
+    flags = [flag.flag for flag in known.values()]
+    near = difflib.get_close_matches(name, [*flags, *options], n=1)
+    listed = ", ".join(flags) or "none"
+    raise ParameterError(
+        f"Method '{method}' has no flag {name}.",
+        f"Its flags are: {listed}.",
+        f"Did you mean {near[0]}?"
+        if near
+        else f"See `velado methods {method}` and `velado anonymize --help`.",
+    )
+
+
+class CommandWithMethodFlags(Command):
+    """A command that also accepts the flags of the method it is told to run."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Take the method's flags out, keep them for the body, and parse what is left as usual."""
+        if not set(args) & set(self.get_help_option_names(ctx)):
+            args, ctx.meta[META] = split_flags(args, self._options(), _method_named)
+        return super().parse_args(ctx, args)
+
+    def _options(self) -> dict[str, bool]:
+        return {
+            name: not option.is_flag
+            for option in self.params
+            if isinstance(option, click.Option)
+            for name in (*option.opts, *option.secondary_opts)
+        }
+
+
+def _method_named(name: str) -> type[Any]:
+    from velado.release.methods import method_named
+
+    return method_named(name)

@@ -14,9 +14,9 @@ from typing import Any
 
 import click
 
-from velado.apps.cli.app import command
-from velado.apps.cli.commands.methods import describe, shown
-from velado.apps.cli.method_flags import flags_of
+from velado.apps.cli.commands._methods import describe, shown
+from velado.apps.cli.main import command
+from velado.apps.cli.options import flags_of
 from velado.apps.cli.words import EXIT_CODES
 
 LEAD = """\
@@ -89,7 +89,7 @@ def _default(option: click.Option) -> str:
 
 
 def _methods() -> str:
-    from velado.anonymize.methods import METHODS
+    from velado.release.methods import METHODS
 
     lines = [
         "## Methods and their flags",

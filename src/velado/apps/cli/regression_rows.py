@@ -14,7 +14,7 @@ import polars as pl
 from velado.errors import ParameterError, SchemaError, TableError
 
 if TYPE_CHECKING:
-    from velado.encrypted.job import Bounded
+    from velado.learning.regression.job import Bounded
 
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "?")
 
@@ -103,7 +103,7 @@ def bounds_for(
     columns: Mapping[str, pl.Series], given: Sequence[str], schema: Path | None, from_data: bool
 ) -> dict[str, Bounded]:
     """The public bounds of every column: from --bounds, else from the schema, else, if asked for, from the rows."""
-    from velado.encrypted.job import Bounded
+    from velado.learning.regression.job import Bounded
 
     found: dict[str, tuple[Fraction, Fraction]] = {}
     if from_data:

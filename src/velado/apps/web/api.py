@@ -16,9 +16,9 @@ from velado.apps.web.shelf import Shelved
 from velado.apps.web.tokens import Token
 from velado.errors import LedgerError
 from velado.query.answer import Answer
-from velado.query.ledger import State
-from velado.query.session_settings import confidence_level
-from velado.query.unit_of_account import people_state
+from velado.query.budget import State
+from velado.query.session import confidence_level
+from velado.query.unit import people_state
 
 router = APIRouter()
 

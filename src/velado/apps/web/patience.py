@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from velado.apps.web.gate import HEADER_BYTES
 from velado.apps.web.tls import OverTls
-from velado.encrypted.net.half_open import HalfOpen, network_of
+from velado.learning.net.half_open import HalfOpen, network_of
 
 FRAMING_BYTES = 1 << 20
 """The most that may stand around a body: the lengths of its chunks and what follows the last one."""

@@ -22,7 +22,7 @@ from velado.query.domains import key_of
 from velado.query.engines import engine_for_file, engine_for_postgres
 from velado.query.needs import Engine
 from velado.query.session import Session
-from velado.query.sql_names import queryable
+from velado.query.sql.tree import queryable
 from velado.query.store import (
     ChainedLedger,
     TableIdentity,

@@ -5,8 +5,6 @@
 `following` finds columns that name nobody and still link the rows of a person.
 """
 
-from velado.data.identifiers.check_digits import valid_cns_share, valid_cpf_share
-from velado.data.identifiers.following import following_columns
 from velado.data.identifiers.headers import (
     Found,
     IdentifierKind,
@@ -16,8 +14,9 @@ from velado.data.identifiers.headers import (
     header_words,
     read_header,
 )
-from velado.data.identifiers.judgement import Identifying, identifying_columns
+from velado.data.identifiers.judgement import Identifying, following_columns, identifying_columns
 from velado.data.identifiers.people import person_columns, repeated_identifiers
+from velado.data.identifiers.shapes import valid_cns_share, valid_cpf_share
 
 __all__ = [
     "Found",

@@ -9,11 +9,13 @@ finding holds a cell.
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from velado.data.identifiers.headers import (
@@ -32,11 +34,208 @@ from velado.data.identifiers.headers import (
 )
 from velado.data.identifiers.lexicon import TAGS, TOPICS, words
 from velado.data.identifiers.names import like_names
-from velado.data.identifiers.pairs import coordinate_pairs
-from velado.data.identifiers.shapes import Values, find_shape, free_text, share
-from velado.data.identifiers.traces import find_traces
-from velado.data.normal import normal_of, tidy_texts
+from velado.data.identifiers.shapes import Values, find_shape, free_text, share, valid_cpf_share
+from velado.data.normal import normal_of, tidy_texts, value_codes
 from velado.data.table import Table
+
+# Coordinates kept in two columns under headers that say nothing: two runs of decimals as places on a map have them.
+
+MOST_COLUMNS = 4
+"""Where more columns than these look so, they are scores or measurements."""
+LEAST_ROWS = 20
+
+
+def coordinate_pairs(samples: Mapping[str, pl.Series]) -> tuple[str, ...]:
+    """The columns of *samples* (texts by header) that are a latitude and a longitude together.
+
+    Four decimals or more in most cells, one sign, a spread smaller than the distance from zero: a degree is 111 km, so
+    people of one country stand so. Standardised scores change sign, shares lie below one, laboratories write fewer decimals.
+    """
+    kept: dict[str, float] = {}
+    for name, texts in samples.items():
+        most = _farthest(texts)
+        if most is not None:
+            kept[name] = most
+    names = list(kept)
+    if not 2 <= len(names) <= MOST_COLUMNS or not any(most <= 90.0 for most in kept.values()):
+        return ()
+    places = list(samples)
+    out: list[str] = []
+    for one, other in itertools.pairwise(names):
+        if places.index(other) - places.index(one) <= 2 and min(kept[one], kept[other]) <= 90.0:
+            out += [name for name in (one, other) if name not in out]
+    return tuple(out)
+
+
+def _farthest(texts: pl.Series) -> float | None:
+    if texts.len() < LEAST_ROWS or texts.n_unique() < 0.2 * min(texts.len(), 100):
+        return None
+    if (
+        int(texts.head(50).str.contains(r"^[+-]?[0-9]{1,3}[.,][0-9]{3,}$").sum())
+        < 25 * min(texts.len(), 50) / 50
+    ):
+        return None
+    fine = texts.str.contains(r"^[+-]?[0-9]{1,3}[.,][0-9]{4,}$")
+    plain = texts.str.contains(r"^[+-]?[0-9]{1,3}(?:[.,][0-9]+)?$")
+    if int(fine.sum()) < 0.8 * texts.len() or int(plain.sum()) < 0.99 * texts.len():
+        return None
+    numbers = texts.filter(plain).str.replace(",", ".", literal=True).cast(pl.Float64).to_numpy()
+    low, high = np.quantile(numbers, (0.005, 0.995))
+    most = float(np.abs(numbers).max())
+    middle = abs(float(np.median(numbers)))
+    spread = float(high - low)
+    anchored = low * high > 0 and middle > 1.0 and 0.0 < spread <= min(middle, 30.0)
+    return most if anchored and most <= 180.0 else None
+
+
+# Strong traces of a person in any text of a column: an e-mail, a CPF, a telephone, a profile on the web.
+#
+# One such cell is published as surely as a thousand, and a sample would pass it over. So every text is read, with one
+# regular expression that skips what holds nothing of the kind.
+
+MOST_READ = 50_000
+"""So many texts that may hold a trace are read closely; one of them is enough."""
+
+_EMAIL = r"[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}"
+_CPF = r"(?:^|[^0-9])[0-9]{3}\.[0-9]{3}\.[0-9]{3}-[0-9]{2}(?:[^0-9]|$)"
+_SSN = r"(?:^|[^0-9-])[0-8][0-9]{2}-[0-9]{2}-[0-9]{4}(?:[^0-9-]|$)"
+_PHONE = (
+    r"(?:^|[^0-9.-])(?:\(0?[0-9]{2}\) ?9? ?[0-9]{4}[ .-]?[0-9]{4}|[1-9][0-9] 9?[0-9]{4}-[0-9]{4}|"
+    r"[1-9][0-9] 9[0-9]{8}|9[0-9]{4}-[0-9]{4}|"
+    r"\(?[2-9][0-9]{2}\)?[ -][0-9]{3}-[0-9]{4}|\+[1-9][0-9]{0,2}[ (-]{0,2}[0-9][0-9 ().-]{6,14}[0-9])(?:[^0-9.-]|$)"
+)
+_PROFILE = (
+    r"(?i:https?|ftp)://[^\s/@]+@|(?i:(?:facebook|instagram|linkedin|twitter|tiktok|t|wa|lattes\.cnpq)\.(?:com|me|br))/[A-Za-z0-9]|"
+    r"(?i:https?)://[^\s]+/(?:~|u/|users?/|profiles?/|in/|people/)[^\s]"
+)
+_TRACES: tuple[tuple[IdentifierKind, str, str], ...] = (
+    ("email", _EMAIL, "some values hold an e-mail address"),
+    ("cpf", _CPF, "some values hold a CPF"),
+    ("ssn", _SSN, "some values hold a social security number"),
+    ("url", _PROFILE, "some values hold a web address"),
+    ("phone", _PHONE, "some values hold a telephone number"),
+)
+# What every trace has: an @, a profile's slashes, enough digits near a mark; or a sign nobody sees, which may hide one.
+_MAY_HOLD = (
+    r"@|://|\.(?:com|me|br)/|[0-9][)-][0-9 ]|[)] ?[0-9]{4}|[0-9] 9[0-9]{8}|[+][0-9]{2}|^ *[0-9]{11} *$"
+    r"|[\x{AD}\x{34F}\x{61C}\x{180B}-\x{180F}\x{200B}-\x{200F}\x{202A}-\x{202F}\x{2060}-\x{206F}\x{FE00}-\x{FE0F}\x{FEFF}"
+    r"\x{FF00}-\x{FFEF}\x{A0}]"
+)
+
+
+def find_traces(texts: pl.Series, *, numbers: bool = False) -> Found | None:
+    """The strongest trace that any of *texts* holds, as a doubt; None when none does.
+
+    With *numbers* most texts are numbers, and eleven digits that keep a CPF's rule may do so by chance. O(n).
+    """
+    held = texts.filter(texts.str.contains(_MAY_HOLD).fill_null(False)).head(MOST_READ)
+    if not held.len():
+        return None
+    held = tidy_texts(held.unique())
+    for kind, pattern, why in _TRACES:
+        if bool(held.str.contains(pattern).any()):
+            return Found(kind, why, sure=False)
+    if not numbers:
+        whole = held.filter(held.str.contains(r"^[0-9]{11}$"))
+        if whole.len() and valid_cpf_share(whole) > 0.5:
+            return Found("cpf", "some values hold a CPF", sure=False)
+    return None
+
+
+# Columns that follow people over their rows: one value for each person, which hardly anybody else has.
+#
+# Such a column names nobody and is a pseudonym all the same. Whoever reads it links the rows of a person, and a crowd of
+# k people for each row alone is then no crowd for all of them together.
+
+CONSTANT = 0.5
+"""A column follows people if this share of those with several rows has one value in all of them ..."""
+ALONE = 0.2
+"""... and if this share of all people has a value, or a combination of values, that nobody else has."""
+LEAST_PEOPLE = 5
+LEAST_TOGETHER = 20
+"""People from which on combinations are judged: among fewer, everybody differs from everybody in something."""
+PROBE = 2_000
+WHY = "in doubt: all rows of a person share its value and hardly anybody else has it, so it links them"
+WHY_TOGETHER = (
+    "in doubt: with other columns that stay the same for a person it tells people apart and links their rows"
+)
+
+
+def following_columns(table: Table, person: str, names: Iterable[str]) -> tuple[Identifying, ...]:
+    """Those columns of *names* that link the rows of a person although they are not *person* itself.
+
+    Each alone, or several together: height and blood type name nobody, and hardly two people share both. Of several the
+    one with most values is named first, until what is left tells few people apart. () where no person has several
+    rows: there is nothing to link. O(n log n) for a column that passes a first look at 2,000 people; others cost O(n).
+    """
+    people, size = value_codes(table, table.schema.columns[person])
+    known = people > 0
+    rows = np.bincount(people[known], minlength=size)
+    everybody = int((rows > 0).sum())
+    if not bool((rows > 1).any()) or everybody < LEAST_PEOPLE:
+        return ()
+    some = known & (people <= PROBE)
+    out, constant = [], {}
+    for name in names:
+        if name == person:
+            continue
+        codes, values = value_codes(table, table.schema.columns[name])
+        if (constant_share(people[some], codes[some], values) or 0.0) < CONSTANT:
+            continue
+        if (constant_share(people[known], codes[known], values) or 0.0) < CONSTANT:
+            continue
+        if _alone(people[known], codes[known], values, everybody) >= ALONE:
+            out.append(Identifying(name, "record", WHY, sure=False, person=False))
+            continue
+        of_person = np.zeros(size, dtype=np.int64)
+        of_person[people[known]] = codes[known]  # the last row's, where a person's rows differ
+        constant[name] = of_person[rows > 0]
+    if everybody >= LEAST_TOGETHER:
+        out += _together(table, constant)
+    return tuple(out)
+
+
+def _together(table: Table, constant: dict[str, npt.NDArray[np.int64]]) -> list[Identifying]:
+    """Columns to hold back until the others, read together, leave most people in company."""
+    # What is no sensitive value can be made coarser or left out at less cost: it goes first.
+    order = sorted(
+        constant,
+        key=lambda name: (table.schema.columns[name].role == "sensitive", -np.unique(constant[name]).size),
+    )
+    out = []
+    while len(order) > 1:
+        joint = np.stack([constant[name] for name in order], axis=1)
+        _, counts = np.unique(joint, axis=0, return_counts=True)
+        if int((counts == 1).sum()) < ALONE * joint.shape[0]:
+            break
+        out.append(Identifying(order.pop(0), "record", WHY_TOGETHER, sure=False, person=False))
+    return out
+
+
+def _pairs(
+    people: npt.NDArray[np.int32], codes: npt.NDArray[np.int32], values: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    filled = codes > 0
+    pairs, counts = np.unique(people[filled].astype(np.int64) * values + codes[filled], return_counts=True)
+    return pairs // values, pairs % values, counts
+
+
+def constant_share(people: npt.NDArray[np.int32], codes: npt.NDArray[np.int32], values: int) -> float | None:
+    """The share of people with several filled rows who have one value in all of them; None when nobody has several."""
+    who, _, counts = _pairs(people, codes, values)
+    if not who.size:
+        return None
+    rows = np.bincount(who, weights=counts)
+    several = rows > 1
+    return float((np.bincount(who)[several] == 1).mean()) if bool(several.any()) else None
+
+
+def _alone(people: npt.NDArray[np.int32], codes: npt.NDArray[np.int32], values: int, everybody: int) -> float:
+    """The share of people who have a value that nobody else has."""
+    who, value, _ = _pairs(people, codes, values)
+    holders = np.bincount(value, minlength=values)
+    return int(np.unique(who[holders[value] == 1]).size) / everybody
+
 
 SHAPE_SAMPLE = 5_000
 _GOLDEN = 0.6180339887498949
@@ -175,7 +374,7 @@ def _judged(table: Table, name: str) -> Found | None:
         sure = usual is not None and usual.sure
         same = usual is not None and usual.person and usual.kind == shape.kind
         shape = replace(shape, sure=shape.sure and sure, person=shape.person and same)
-    found = _together(header, shape)
+    found = _judged_together(header, shape)
     if found is not None and found.person and header_of_others(name):
         found = replace(found, person=False)
     if (found is None or not found.sure) and (why := free_text(name, texts, distinct.len(), texts.len())):
@@ -246,7 +445,7 @@ def _from_header(name: str, texts: pl.Series) -> Found | None:
     return found
 
 
-def _together(header: Found | None, shape: Found | None) -> Found | None:
+def _judged_together(header: Found | None, shape: Found | None) -> Found | None:
     if header is None or shape is None:
         return header or shape
     if header.sure and shape.kind in ("record", "uuid", "document"):

@@ -21,8 +21,8 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from velado.errors import MissingExtra, TableError
-from velado.query.engines import fingerprint
-from velado.query.engines.layout import Layout
+from velado.query.engines import exact_answers as fingerprint
+from velado.query.engines.compile import Layout
 
 if TYPE_CHECKING:
     from velado.data.schema import Schema
@@ -41,8 +41,7 @@ def engine_for_table(
 ) -> Engine:
     """DuckDB over the frame, in memory; nothing is written to disk. A unit keeps its first rows in the frame's order."""
     _need_duckdb()
-    from velado.query.engines.duckdb_engine import DuckDBEngine
-    from velado.query.engines.duckdb_load import arrow_of, connect, load, unit_numbers
+    from velado.query.engines.duckdb_engine import DuckDBEngine, arrow_of, connect, load, unit_numbers
 
     layout = Layout.of(table.schema, unit)
     rows, numbers = arrow_of(table), unit_numbers(table, unit)
@@ -71,9 +70,7 @@ def engine_for_file(
     file that the schema does not name are not read.
     """
     _need_duckdb()
-    from velado.query.engines.duckdb_engine import DuckDBEngine
-    from velado.query.engines.duckdb_files import pick, scan
-    from velado.query.engines.duckdb_load import connect, load
+    from velado.query.engines.duckdb_engine import DuckDBEngine, connect, load, pick, scan
 
     layout = Layout.of(schema, unit)
     folder = TemporaryDirectory(prefix="velado-")

@@ -6,18 +6,205 @@ wrote is ever part of it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from fractions import Fraction
 from math import gcd
-from typing import Any
+from typing import Any, Literal
 
-from velado.data.number_text import with_point
-from velado.errors import QueryRefused
-from velado.query.engines.layout import Layout, Place
-from velado.query.needs import GridCells, GridSum, Key, Rows
+from velado.data.numbers import with_point
+from velado.data.schema import Column, Schema
+from velado.errors import QueryRefused, SchemaError
+from velado.query.needs import Grid, GridCells, GridSum, Key, Rows
+from velado.query.unit import Unit
 from velado.query.values import And, Compare, In, IsNull, Like, Not, Or, Predicate, Value
+
+# How an engine names a schema's columns: by their place, so that no name of the owner's needs to be trusted or quoted.
+#
+# Column number i of the schema is `c<i>`: a number as FLOAT8 without NaN, a day as DATE, anything else as TEXT; missing
+# is NULL. A number with declared bounds has its grid index beside it as `g<i>`. Names that differ only in case, hold
+# quotes or are SQL's own words are therefore no special case in any query.
+
+Sort = Literal["number", "day", "text"]
+
+BLANKS = " \t\n\r\v\f"
+"""What a server without NFKC takes away around the text of a unit: to merge two units is safe, to split one is not."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """One column: its declaration, its number, how it is compared, and its grid if it has one."""
+
+    column: Column
+    number: int
+    sort: Sort
+    grid: Grid | None
+
+    @property
+    def name(self) -> str:
+        """The column's name in every statement."""
+        return f"c{self.number}"
+
+    @property
+    def index(self) -> str:
+        """The name of the column's grid index in every statement."""
+        return f"g{self.number}"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The places of all columns a schema declares, and how its numbers are written."""
+
+    places: Mapping[str, Place]
+    decimal: str = "."
+    unit: Unit = field(default_factory=Unit)
+
+    @classmethod
+    def of(cls, schema: Schema, unit: Unit) -> Layout:
+        """Every declared column has a place, in the schema's order; the unit's column must be among them."""
+        if unit.column is not None and unit.column not in schema.columns:
+            raise SchemaError(
+                f"The unit is all rows with one value of '{unit.column}', which the schema does not name.",
+                "Whose rows belong together could not be told.",
+                "Add the column to the schema, or name another one.",
+            )
+        places = {}
+        for number, column in enumerate(schema.columns.values()):
+            sort: Sort = {"numeric": "number", "date": "day"}.get(column.kind, "text")  # type: ignore[assignment]
+            places[column.name] = Place(column, number, sort, _grid(column))
+        return cls(places, schema.decimal, unit)
+
+    def place(self, name: str) -> Place:
+        """The place of a declared column, or QueryRefused."""
+        found = self.places.get(name)
+        if found is None:
+            raise QueryRefused(
+                f"There is no column '{name}' in the schema.",
+                "Only declared columns can be asked about.",
+                "Use a name the schema declares.",
+            )
+        return found
+
+    def on_grid(self, grid: Grid) -> Place:
+        """The place whose declared grid this is; any other grid was not prepared and is refused."""
+        place = self.place(grid.column)
+        if place.grid != grid:
+            raise QueryRefused(
+                f"Column '{grid.column}' is not summed on that grid.",
+                "The rows stand on the grid the schema declares.",
+                "Build the grid with Grid.of from the table's own schema.",
+            )
+        return place
+
+
+def _grid(column: Column) -> Grid | None:
+    try:
+        return Grid.of(column)
+    except QueryRefused:
+        return None
+
+
+def missing_numbers(schema: Schema) -> tuple[float, ...]:
+    """The texts that mean "no value" which are numbers: a unit of that number is none, however the rows are stored."""
+    found = set()
+    for text in schema.missing_values:
+        try:
+            found.add(float(with_point(text.strip(), schema.decimal)) + 0.0)
+        except ValueError:
+            continue
+    return tuple(sorted(value for value in found if value == value))
+
+
+# The grid index of a double, exactly, in SQL and in Python: floor(x/step + 1/2) clamped to [low, high].
+#
+# x is the rational number the double stands for (0.15 is a little less than 15/100, so on a step of 0.1 it counts with
+# 1), and the quotient is never rounded. In SQL the quotient q of two doubles is off by at most |q| 2^-52; where its
+# fraction is farther than that from 1/2 the rounded answer is the true one, and only the few numbers that lie on a tie,
+# or within that hair of one, are compared exactly: (2k + 1) step <= 2x in whole numbers.
+
+
+def index_of(x: float, grid: Grid) -> int:
+    """The index of one number, which is not NaN: what every engine must say."""
+    if math.isinf(x):
+        return grid.high if x > 0 else grid.low
+    return min(max(math.floor(Fraction(x) / grid.step + Fraction(1, 2)), grid.low), grid.high)
+
+
+def indices_of(values: list[float], grid: Grid) -> list[int]:
+    """The indices of several numbers, each computed in rationals: about 3 microseconds a number."""
+    return [index_of(x, grid) for x in values]
+
+
+def index_sql(x: str, grid: Grid, exact: str) -> str:
+    """The index of the column *x* as SQL; *exact* is the SQL for numbers on or near a tie (see `exact_sql`).
+
+    No branch can overflow, underflow or divide by zero, whatever x holds, because an engine that reports an error
+    for one row would tell of that row.
+    """
+    if grid.low == grid.high:
+        return f"CASE WHEN {x} IS NULL THEN NULL ELSE {_whole(grid.low)} END"
+    step = _double(float(grid.step))
+    quotient = f"({x} / {step})"
+    floor = f"floor({quotient})"
+    fraction = f"({quotient} - {floor})"
+    # Outside these the index is a bound; x / step is then at most 2^40 and needs no care.
+    first, last = _at_least(grid, grid.low), _at_least(grid, grid.high - 1)
+    inside = f"CAST({floor} + CASE WHEN {fraction} >= 0.5::FLOAT8 THEN 1 ELSE 0 END AS INT8)"
+    near = ""
+    if not _power_of_two(grid.step):
+        hair = f"(abs({quotient}) * {_double(2.0**-51)} + {_double(2.0**-50)})"
+        near = f"WHEN abs({fraction} - 0.5::FLOAT8) <= {hair} THEN {exact} "
+    quarter = _double(math.nextafter(float(grid.step / 4), 0.0))
+    zero = f"WHEN abs({x}) < {quarter} THEN {_whole(0)} " if grid.low <= 0 <= grid.high else ""
+    return (
+        f"CASE WHEN {x} IS NULL THEN NULL WHEN {x} >= {_double(last)} THEN {_whole(grid.high)} "
+        f"WHEN {x} < {_double(first)} THEN {_whole(grid.low)} {zero}{near}ELSE {inside} END"
+    )
+
+
+def exact_sql(x: str, grid: Grid) -> str:
+    """PostgreSQL's exact comparison for a number near a tie: its bits as a whole number times a power of two.
+
+    With x = m 2^e, q = floor(x / step) as doubles and step = p/d: the index is q + 1 if 2 d m 2^e >= (2q + 1) p, else q.
+    """
+    p, d = grid.step.numerator, grid.step.denominator
+    bits = f"('x' || encode(float8send(abs({x})), 'hex'))::bit(64)::int8"
+    # A biased exponent of 0 marks a number without the implicit leading bit.
+    raised = f"(({bits}) >> 52)"
+    mantissa = (
+        f"(({bits}) & 4503599627370495) + CASE WHEN {raised} = 0 THEN 0::int8 ELSE 4503599627370496::int8 END"
+    )
+    exponent = f"(greatest({raised}, 1) - 1075)"
+    sign = f"CASE WHEN {x} < 0 THEN -1 ELSE 1 END"
+    floor = f"floor({x} / {_double(float(grid.step))})::int8"
+    left = f"({mantissa})::numeric * ({sign}) * {2 * d}::numeric * power(2::numeric, greatest({exponent}, 0)::numeric)"
+    right = (
+        f"(2 * {floor} + 1)::numeric * {p}::numeric * power(2::numeric, greatest(-{exponent}, 0)::numeric)"
+    )
+    return f"({floor} + CASE WHEN {left} >= {right} THEN 1 ELSE 0 END)"
+
+
+def _at_least(grid: Grid, index: int) -> float:
+    # The smallest double whose index is above *index*: (index + 1/2) step, rounded up.
+    edge = (index + Fraction(1, 2)) * grid.step
+    near = float(edge)
+    return near if Fraction(near) >= edge else math.nextafter(near, math.inf)
+
+
+def _power_of_two(step: Fraction) -> bool:
+    return all(part & (part - 1) == 0 for part in (step.numerator, step.denominator))
+
+
+def _double(value: float) -> str:
+    # Seventeen digits name a double; a quoted text keeps SQL from reading it as a decimal first.
+    return f"'{value!r}'::FLOAT8"
+
+
+def _whole(value: int) -> str:
+    return f"'{value}'::INT8"
+
 
 # Written inline because a bound operator does not exist; anything else is refused before it is SQL.
 _OPERATORS = frozenset(("=", "<>", "<", "<=", ">", ">="))

@@ -12,9 +12,9 @@ from typing import Any
 import polars as pl
 
 from velado.data.normal import case_of, normal_texts, tidy_texts
-from velado.data.number_text import THOUSANDS
+from velado.data.numbers import THOUSANDS
 from velado.data.schema import Schema
-from velado.query.engines.layout import Place, missing_numbers
+from velado.query.engines.compile import Place, missing_numbers
 
 SPELLED = "spelled"
 """The name under which the texts that are not plain stand with their normal form, while rows are loaded."""

@@ -8,8 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from velado.errors import BudgetExceeded, LedgerError, ParameterError
-from velado.query.budget import Budget
-from velado.query.ledger import Charge, Reservation, State
+from velado.query.budget import Budget, Charge, Reservation, State
 from velado.query.store.chain import START, VERSION, Entry, Kind, broken, check_link, fraction, make_entry
 
 # Sums of odd fractions grow without end; beyond this many bits they are refused rather than added ever more slowly.

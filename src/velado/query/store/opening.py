@@ -9,9 +9,8 @@ from pathlib import Path
 from velado.errors import LedgerError, ParameterError
 from velado.query.budget import Budget
 from velado.query.store.account import LONGEST_NAME, Account, interrupted
-from velado.query.store.chained import ChainedLedger
+from velado.query.store.chained import ChainedLedger, Place, Shelf
 from velado.query.store.seal import Keeper, Mark, MemoryKeeper, Seal, default_seal, missing_seal
-from velado.query.store.shelf import Place, Shelf
 from velado.query.store.sqlite_store import SQLitePlace, SQLiteShelf
 
 SERVERS = ("postgresql://", "postgres://")

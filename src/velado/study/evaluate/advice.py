@@ -7,22 +7,155 @@ risk, not at the same k, and called different only where the interval of their s
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from velado.anonymize.methods import METHODS
-from velado.measure.models.registry import MODELS
+from velado.measures.models.model_registry import MODELS
+from velado.measures.models.quality import Interval
+from velado.release.methods import METHODS
 from velado.study.evaluate.amounts import EVEN, amount, at_most, bare, digits_beside, lost, span
-from velado.study.evaluate.grid import ORIGINAL
-from velado.study.evaluate.majority import over_majority
 from velado.study.evaluate.matched import beside, within
-from velado.study.evaluate.no_choice import no_choice
 from velado.study.evaluate.protocols import DEFAULT_PROTOCOL, PROTOCOLS, protocol_named
-from velado.study.evaluate.words import loss_text, percent, promises_in, quality_name, say
+from velado.study.evaluate.study_grid import ORIGINAL
+from velado.study.evaluate.study_words import loss_text, percent, promises_in, quality_name, say
 
 if TYPE_CHECKING:
     from velado.study.evaluate.analysis import Study
+
+
+# Why no setting can be recommended: the true reason, found in the results.
+
+
+def no_choice(study: Study, language: str) -> str:
+    """The sentence that says why there is no recommendation. O(settings)."""
+    recipe = study.material.recipe
+    quality, risk = quality_name(study.main, language), say(language, f"name_{recipe.risk}")
+    table = study.tradeoff.filter(pl.col("method") != ORIGINAL)
+    drop, risks = pl.col("drop").is_not_null(), pl.col("risk").is_not_null()
+    if not table.height:
+        return say(language, "none_released")
+    if not table.filter(drop).height:
+        missing = study.models_left_out
+        if not study.models_asked:
+            return say(language, "none_modelled")
+        if missing == study.models_asked:
+            return say(language, "none_measured", names=", ".join(missing), quality=quality)
+        return say(language, "none_lost", quality=quality)
+    if not table.filter(risks).height:
+        return say(language, "none_risk", risk=risk)
+    if not table.filter(drop & risks).height:
+        return say(language, "none_both", quality=quality, risk=risk)
+    return say(language, "none_below", limit=percent(recipe.most_risk, language))
+
+
+# Whether models learn anything: are they right more often than always saying the commonest class, and is that sure.
+
+
+@dataclass(frozen=True)
+class Above:
+    """A model with a setting: how often it is right, and by how much it beats the commonest class.
+
+    *clear* says that it does so in every seed, or by more than two standard errors: then few seeds are why it is not
+    sure, for Student's interval of two seeds is thirteen standard errors wide on either side.
+    """
+
+    model: str
+    accuracy: float
+    gain: Interval
+    clear: bool
+
+    @property
+    def sure(self) -> bool:
+        """Whether the whole interval lies above zero."""
+        return self.gain.low is not None and self.gain.low > 0
+
+
+def above_majority(study: Study, setting: dict[str, Any]) -> list[Above]:
+    """Every model with *setting*, the most often right first."""
+    same = pl.all_horizontal(
+        pl.col(name).eq_missing(pl.lit(setting[name])) for name in ("method", "k", "guarantees")
+    )
+    cells = study.done.filter(
+        same
+        & (pl.col("protocol") == study.protocol)
+        & (pl.col("kind") == "model")
+        & (pl.col("model") != "majority")
+        & pl.col("accuracy").is_not_null()
+        & pl.col("majority").is_not_null()
+    )
+    found = []
+    for (model,), part in cells.group_by(["model"], maintain_order=True):
+        gains = part.get_column("accuracy") - part.get_column("majority")
+        gain = study.interval_of(gains)
+        if gain is not None:
+            mean: Any = part.get_column("accuracy").mean()
+            found.append(Above(str(model), float(mean), gain, _clear(gains)))
+    return sorted(found, key=lambda one: -one.accuracy)
+
+
+def _clear(gains: pl.Series) -> bool:
+    values = [float(value) for value in gains]
+    mean = math.fsum(values) / len(values)
+    if mean <= 0 or len(values) == 1:
+        return mean > 0
+    error = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1) / len(values))
+    return min(values) > 0 or mean > 2 * error
+
+
+def over_majority(study: Study, chosen: dict[str, Any], language: str) -> list[str]:
+    """Whether models learn anything from the release, and whether there is anything to learn at all.
+
+    One model that surely does is enough. Where none surely does but one clearly lies above, the seeds are too few.
+    """
+    majority = percent(study.majority(), language)
+    out = []
+    found = above_majority(study, chosen)
+    if found:
+        key, one = _told(found)
+        out.append(
+            say(
+                language,
+                f"{key}_majority",
+                model=one.model,
+                value=percent(one.accuracy, language),
+                majority=majority,
+                seeds=one.gain.count,
+            )
+        )
+    before = above_majority(study, {"method": ORIGINAL, "k": None, "guarantees": ""})
+    if not before or study.main != "accuracy":
+        return out
+    key, one = _told(before)
+    if key == "near":
+        out.append(say(language, "nothing_to_learn", majority=majority))
+    elif key == "few":
+        value = percent(one.accuracy, language)
+        out.append(
+            say(
+                language,
+                "few_to_learn",
+                model=one.model,
+                value=value,
+                majority=majority,
+                seeds=one.gain.count,
+            )
+        )
+    return out
+
+
+def _told(found: list[Above]) -> tuple[str, Above]:
+    """Which sentence is true, and of which model: over, one (a single seed), few or near."""
+    for one in found:
+        if one.sure:
+            return "over", one
+    for one in found:
+        if one.clear:
+            return ("one" if one.gain.low is None else "few"), one
+    return "near", found[0]
+
 
 TIE = 0.02
 """Risks within this share of each other are taken for equal when a setting is chosen."""

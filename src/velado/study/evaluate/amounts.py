@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from velado.study.evaluate.words import number, quality_name, say
+from velado.study.evaluate.study_words import number, quality_name, say
 
 EVEN = 1e-9
 """Differences of this size come from how numbers are stored, not from the data."""

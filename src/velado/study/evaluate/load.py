@@ -14,18 +14,17 @@ import numpy.typing as npt
 import polars as pl
 
 from velado.data.encode import encode
-from velado.data.folders import csv_bytes
 from velado.data.io import read_schema, read_table, read_toml
 from velado.data.normal import value_codes
 from velado.data.partition import Partition
 from velado.data.schema import Schema
+from velado.data.staging import csv_bytes
 from velado.data.table import Table
 from velado.errors import ParameterError, SchemaError, TableError
-from velado.measure.models.encoder import check_target, feature_names, fit_encoder
-from velado.measure.models.registry import Majority, require
-from velado.study.evaluate.federated import require_federated
+from velado.measures.models.encoder import check_target, feature_names, fit_encoder
+from velado.measures.models.model_registry import Majority, require
 from velado.study.evaluate.protocols import Split, stratified_split
-from velado.study.evaluate.recipe import StudyRecipe
+from velado.study.evaluate.study_settings import StudyRecipe, require_federated
 
 
 @dataclass(frozen=True, repr=False)

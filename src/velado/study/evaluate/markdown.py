@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from velado.study.evaluate.amounts import amount, bare, digits_beside, in_points
-from velado.study.evaluate.words import number, percent, promises_in, quality_name, say
+from velado.study.evaluate.study_words import number, percent, promises_in, quality_name, say
 
 _MARKS = {mark: f"\\{mark}" for mark in "\\`<>|*&"}
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from velado.measure.models.quality import Interval
+from velado.measures.models.quality import Interval
 from velado.study.evaluate.amounts import at_most
-from velado.study.evaluate.grid import ORIGINAL
+from velado.study.evaluate.study_grid import ORIGINAL
 
 if TYPE_CHECKING:
     from velado.study.evaluate.analysis import Study

@@ -14,21 +14,20 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from velado.anonymize.anonymize import anonymize
-from velado.anonymize.release import Release
 from velado.data.table import Table
 from velado.errors import VeladoError
-from velado.federated.federation import Federation
-from velado.measure.measured import Scores, Settings, measure, measure_files
-from velado.measure.models.encoder import Encoder, fit_encoder
-from velado.measure.models.quality import QUALITIES, Quality, quality
-from velado.measure.models.registry import Model
-from velado.measure.models.training import fit_and_predict
-from velado.study.evaluate.federated import label as split_label
-from velado.study.evaluate.federated_work import federated_numbers, stopped_fit
-from velado.study.evaluate.grid import Cell, Job, in_turn
+from velado.learning.flower.federation import Federation
+from velado.measures.measured import Scores, Settings, measure, measure_files
+from velado.measures.models.encoder import Encoder, fit_encoder
+from velado.measures.models.model_registry import Model
+from velado.measures.models.quality import QUALITIES, Quality, fit_and_predict, quality
+from velado.release.anonymize import anonymize
+from velado.release.release import Release
+from velado.study.evaluate.federated_cells import federated_numbers, stopped_fit
 from velado.study.evaluate.load import Material
 from velado.study.evaluate.protocols import Protocol, Split, protocol_named, unshuffled_folds
+from velado.study.evaluate.study_grid import Cell, Job, in_turn
+from velado.study.evaluate.study_settings import label as split_label
 
 RELEASE_NUMBERS = (
     "ncp",

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from velado.study.evaluate.analysis import Study
-from velado.study.evaluate.run import evaluate
+from velado.study.evaluate.study_run import evaluate
 
 from ..conftest import SCHEMA, STUDY, people
 

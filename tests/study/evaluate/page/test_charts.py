@@ -6,8 +6,7 @@ from xml.etree import ElementTree
 import pytest
 
 from velado.study.evaluate.page import render_document
-from velado.study.evaluate.page.clients import needed, over_clients, participation
-from velado.study.evaluate.page.convergence import curves_of
+from velado.study.evaluate.page.convergence import curves_of, needed, over_clients, participation
 from velado.study.evaluate.page.tradeoff import settings_of
 
 from .studies import fits, with_fits

@@ -2,7 +2,7 @@
 
 import pytest
 
-from velado.study.evaluate.page.figures import figure, lost, promise_name, setting_name, span, tick
+from velado.study.evaluate.page.plot import figure, lost, promise_name, setting_name, span, tick
 
 
 @pytest.mark.parametrize(

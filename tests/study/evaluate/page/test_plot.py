@@ -9,8 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from velado.study.evaluate.page.looks import COLOURS, Looks, definitions
-from velado.study.evaluate.page.plot import Box, Scale, heading, place_labels, svg
+from velado.study.evaluate.page.plot import (
+    COLOURS,
+    Box,
+    Looks,
+    Scale,
+    definitions,
+    heading,
+    place_labels,
+    svg,
+)
 
 numbers = st.floats(1e-4, 1e4)
 BOX = Box(60, 50, 700, 380)

@@ -12,9 +12,10 @@ from xml.etree import ElementTree
 import pytest
 
 from velado.errors import ParameterError
-from velado.study.evaluate.page import render, render_document
-from velado.study.evaluate.page.words import PAGE_WORDS
-from velado.study.evaluate.words import say
+from velado.study.evaluate.page import render_document
+from velado.study.evaluate.page import render_page as render
+from velado.study.evaluate.page.page_words import PAGE_WORDS
+from velado.study.evaluate.study_words import say
 
 from .studies import EVIL, grown, renamed, with_fits
 

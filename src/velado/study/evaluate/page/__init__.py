@@ -4,6 +4,6 @@ Charts are finished SVG and stand in the file; the script in it only shows, hide
 without a script nothing but comfort is missing. Nothing is loaded from anywhere, and no cell of the table is shown.
 """
 
-from velado.study.evaluate.page.render import render, render_document
+from velado.study.evaluate.page.render_page import render, render_document
 
 __all__ = ["render", "render_document"]

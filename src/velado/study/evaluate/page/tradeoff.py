@@ -7,22 +7,29 @@ from html import escape
 from typing import Any
 
 from velado.study.evaluate.amounts import in_points
-from velado.study.evaluate.grid import ORIGINAL
-from velado.study.evaluate.page.figures import figure as shown
-from velado.study.evaluate.page.figures import (
+from velado.study.evaluate.page.page_words import tell
+from velado.study.evaluate.page.plot import (
+    Box,
+    Kind,
+    Looks,
+    Scale,
+    frame,
     lost,
+    marks,
     measure_name,
+    place_labels,
     promise_name,
     setting_name,
     span,
+    svg,
     tick,
+    title,
 )
-from velado.study.evaluate.page.looks import Looks, title
-from velado.study.evaluate.page.plot import Box, Kind, Scale, frame, marks, place_labels, svg
-from velado.study.evaluate.page.words import tell
+from velado.study.evaluate.page.plot import figure as shown
 from velado.study.evaluate.protocols import protocol_named
-from velado.study.evaluate.recipe import LOSSES, RISKS
-from velado.study.evaluate.words import say
+from velado.study.evaluate.study_grid import ORIGINAL
+from velado.study.evaluate.study_settings import LOSSES, RISKS
+from velado.study.evaluate.study_words import say
 
 WIDTH, HEIGHT = 720, 430
 BOX = Box(62, 56, 704, 380)

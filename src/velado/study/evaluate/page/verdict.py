@@ -6,17 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from velado.study.evaluate.amounts import amount, at_most, bare, in_points
-from velado.study.evaluate.grid import ORIGINAL
-from velado.study.evaluate.page.figures import (
-    figure,
-    lost,
-    measure_name,
-    promise_name,
-    setting_name,
-    span,
-)
-from velado.study.evaluate.page.words import tell
-from velado.study.evaluate.words import percent, say
+from velado.study.evaluate.page.page_words import tell
+from velado.study.evaluate.page.plot import figure, lost, measure_name, promise_name, setting_name, span
+from velado.study.evaluate.study_grid import ORIGINAL
+from velado.study.evaluate.study_words import percent, say
 
 Row = Mapping[str, Any]
 SETTING = ("method", "k", "guarantees")

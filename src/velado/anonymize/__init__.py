@@ -1,9 +1,0 @@
-"""Crowds: hide each person among others, publish, and prove it on the published values.
-
-Members share one flow: a *method* turns an encoded table into a `Recoded` table, `release` regroups the
-recoded values, counts, lets the *guarantees* read the counts, and raises when the promise does not hold.
-"""
-
-from velado.rooms import answers_with
-
-answers_with(__name__, "velado.anonymize.anonymize", "anonymize")

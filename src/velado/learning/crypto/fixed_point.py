@@ -1,0 +1,250 @@
+"""Bounded real values as signed whole numbers: a value a counts as round(a 2^q), half to even, on its exact rational.
+
+A float is the binary fraction it stores; a text such as "0.1" is the decimal it writes. a 2^q is exact in floating
+point (only the exponent changes), so rounding a float array is one vectorised step; where a 2^q has more bits than
+int64, mantissa and exponent are taken apart and put together again as Python integers. Texts are worked out once per
+distinct value. Columns may have bits of their own. Bounds are public; a value outside them, or missing, is an error that names the column alone.
+A float that is the bound's nearest float counts as the bound. Cost: O(rows), 17,379 x 12 values in some 20 ms.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from velado.errors import OutOfBounds, ParameterError
+
+_DECIMAL = re.compile(r"\s*([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d{1,4}))?\s*", re.ASCII)
+# Longer numbers are no measurements, and their powers of ten would take all memory.
+_LONGEST_TEXT = 400
+_LARGEST_EXPONENT = 400
+# Encoded values up to here are kept in int64, with room for a sum of two.
+_INT64_REACH = 1 << 62
+
+
+class BoundedColumn(Protocol):
+    """A column's name and public bounds, as `velado.learning.regression.job.Bounded` has them."""
+
+    @property
+    def name(self) -> str:
+        """The column's name."""
+        ...
+
+    @property
+    def low(self) -> Fraction:
+        """The least value."""
+        ...
+
+    @property
+    def high(self) -> Fraction:
+        """The largest value."""
+        ...
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column with its public bounds."""
+
+    name: str
+    low: Fraction
+    high: Fraction
+
+
+@dataclass(frozen=True)
+class FixedPoint:
+    """The encoding of a job's columns with q = *fractional_bits*; what it promises follows from public figures alone.
+
+    *own_bits* gives every column its own q, in the columns' order; without it, all have the same.
+    """
+
+    columns: tuple[BoundedColumn, ...]
+    fractional_bits: int
+    own_bits: tuple[int, ...] | None = None
+
+    def __post_init__(self) -> None:
+        for bits in (self.fractional_bits, *(self.own_bits or ())):
+            if not 0 <= bits <= 512:
+                raise ParameterError(
+                    f"{bits} fractional bits are not accepted.",
+                    "They say how finely values are encoded, from 0 to 512.",
+                    "Use 20, or 50 for the precision of a float.",
+                )
+        if self.own_bits is not None and len(self.own_bits) != len(self.columns):
+            raise ParameterError(
+                f"{len(self.own_bits)} numbers of bits were given for {len(self.columns)} columns.",
+                "Each column has one.",
+                "Give as many as columns, or none.",
+            )
+        for column in self.columns:
+            if not column.low <= column.high:
+                raise ParameterError(
+                    f"The bounds of column '{column.name}' do not rise.",
+                    "They are the public domain that values are encoded in.",
+                    "Give the lower bound first.",
+                )
+
+    @cached_property
+    def _by_name(self) -> Mapping[str, BoundedColumn]:
+        return {column.name: column for column in self.columns}
+
+    @cached_property
+    def _bits(self) -> Mapping[str, int]:
+        every = self.own_bits or (self.fractional_bits,) * len(self.columns)
+        return {column.name: bits for column, bits in zip(self.columns, every, strict=True)}
+
+    @property
+    def one(self) -> int:
+        """The number 1, encoded: every entry of the intercept column, scaled like all others."""
+        return 1 << self.fractional_bits
+
+    def limits(self, name: str) -> tuple[int, int]:
+        """The least and the largest encoded value of a column."""
+        column, one = self._by_name[name], 1 << self._bits[name]
+        return round(column.low * one), round(column.high * one)
+
+    def reach(self, name: str) -> int:
+        """The most an encoded value of a column can be in size."""
+        low, high = self.limits(name)
+        return max(abs(low), abs(high))
+
+    def encode(self, name: str, values: Any) -> NDArray[Any]:
+        """The encoded values of a column: int64 where its bounds allow, Python integers where not.
+
+        Arrays of floats and whole numbers are worked on as arrays; texts, decimals and fractions once per distinct value.
+        Products of int64 values overflow: use `integer_products`, or turn them into Python integers first.
+        """
+        array = np.asarray(values)
+        if array.dtype.kind == "f":
+            return self._floats(name, np.asarray(array, dtype=np.float64))
+        if array.dtype.kind in "iub":
+            return self._wholes(name, array)
+        return self._exact(name, array)
+
+    def decode(self, value: int, factors: int = 1) -> Fraction:
+        """The real value of a sum of products of so many encoded factors: value / 2^(q factors)."""
+        return Fraction(int(value), 1 << (self.fractional_bits * factors))
+
+    def _floats(self, name: str, values: NDArray[np.float64]) -> NDArray[Any]:
+        column = self._by_name[name]
+        low, high = _nearest(column.low), _nearest(column.high)
+        # A comparison with a missing value is false, so what is not inside is outside or missing.
+        if not bool(np.all((values >= low) & (values <= high))):
+            raise out_of_bounds(name, int(np.sum(~((values >= low) & (values <= high)))))
+        least, most = self.limits(name)
+        bits = self._bits[name]
+        mantissa, exponent = np.frexp(values)
+        # Above 2^53 a scaled float is a whole number already: nothing is left to round.
+        whole = exponent + bits > 53
+        rounded = np.rint(np.ldexp(np.where(whole, 0.0, values), bits)).astype(np.int64)
+        digits = np.ldexp(mantissa, 53).astype(np.int64)
+        shift = np.where(whole, exponent + bits - 53, 0)
+        if self.reach(name) < _INT64_REACH:
+            found = np.where(whole, digits << shift, rounded)
+        else:
+            found = np.where(whole, digits.astype(object) << shift.astype(object), rounded.astype(object))
+        return np.asarray(np.clip(found, least, most))
+
+    def _wholes(self, name: str, values: NDArray[Any]) -> NDArray[Any]:
+        column = self._by_name[name]
+        low, high = math.ceil(column.low), math.floor(column.high)
+        if values.size and not (low <= int(values.min()) and int(values.max()) <= high):
+            outside = np.sum([v < low or v > high for v in np.unique(values).tolist()])
+            raise out_of_bounds(name, int(outside), distinct=True)
+        if self.reach(name) < _INT64_REACH:
+            return np.asarray(values.astype(np.int64) << self._bits[name])
+        return np.asarray(values.astype(object) << self._bits[name])
+
+    def _exact(self, name: str, values: NDArray[Any]) -> NDArray[Any]:
+        flat = values.ravel().tolist()
+        least, most = self.limits(name)
+        column = self._by_name[name]
+        worked: dict[Any, int] = {}
+        missing = 0
+        for value in dict.fromkeys(flat):
+            encoded = _round(value, self._bits[name], column.low, column.high)
+            if encoded is None:
+                missing += 1
+            else:
+                worked[value] = min(max(encoded, least), most)
+        if missing:
+            raise out_of_bounds(name, missing, distinct=True)
+        kind = np.int64 if self.reach(name) < _INT64_REACH else object
+        found = np.array(list(map(worked.__getitem__, flat)), dtype=kind)
+        return found.reshape(values.shape)
+
+
+def out_of_bounds(name: str, count: int, distinct: bool = False) -> OutOfBounds:
+    """The error of values outside their public bounds; it names the column and how many, never a value."""
+    what = "distinct values" if distinct else "values"
+    return OutOfBounds(
+        f"Column '{name}' has {count} {what} that are missing or outside its public bounds.",
+        "The encoding is made for the bounds all parties agreed on.",
+        "Mend the data, leave those rows out, or agree on wider bounds.",
+    )
+
+
+def _nearest(bound: Fraction) -> float:
+    """The float nearest to a bound; beyond all floats, infinity is no bound a float may reach."""
+    try:
+        return float(bound)
+    except OverflowError:
+        return math.copysign(np.finfo(np.float64).max, bound)
+
+
+def _round(value: Any, bits: int, low: Fraction, high: Fraction) -> int | None:
+    """round(value 2^bits) of one exact value, half to even; None where it is missing, no number, or out of bounds."""
+    parts = _ratio(value)
+    if parts is None:
+        return None
+    numerator, denominator = parts
+    if isinstance(value, float):
+        inside = _nearest(low) <= value <= _nearest(high)
+    else:
+        inside = (
+            numerator * low.denominator >= low.numerator * denominator
+            and numerator * high.denominator <= high.numerator * denominator
+        )
+    if not inside:
+        return None
+    whole, rest = divmod(numerator << bits, denominator)
+    twice = 2 * rest
+    return whole + (twice > denominator or (twice == denominator and whole & 1))
+
+
+def _ratio(value: Any) -> tuple[int, int] | None:
+    """A value as numerator and denominator, not in lowest terms; None for what is no finite number."""
+    if isinstance(value, str):
+        found = _DECIMAL.fullmatch(value) if len(value) <= _LONGEST_TEXT else None
+        if found is None or not (found[2] or found[3]):
+            return None
+        digits, exponent = found[3] or "", int(found[4] or 0)
+        if abs(exponent) > _LARGEST_EXPONENT:
+            return None
+        mantissa = int((found[1] or "") + (found[2] or "") + digits)
+        places = len(digits) - exponent
+        return (mantissa, 10**places) if places > 0 else (mantissa * 10**-places, 1)
+    if isinstance(value, Decimal):
+        return _ratio(str(value))
+    if isinstance(value, np.integer):
+        return int(value), 1
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, int | float | Fraction):
+        return value.as_integer_ratio()
+    return None
+
+
+def encode_table(
+    encoding: FixedPoint, columns: Mapping[str, Any], names: Sequence[str]
+) -> list[NDArray[Any]]:
+    """The named columns, encoded, in that order."""
+    return [encoding.encode(name, columns[name]) for name in names]

@@ -1,0 +1,98 @@
+"""The client's Flower app: one and the same in a simulation and on a SuperNode; only where its rows come from differs.
+
+On a SuperNode, `app` takes the client's number and its table from --node-config; in a simulation, from the folder of
+prepared rows that the simulation made. Nothing the server sends decides what is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+
+from flwr.app import Context, Message
+from flwr.clientapp import ClientApp
+
+from velado.learning.flower.flower_client import (
+    Client,
+    Kind,
+    answer,
+    from_message,
+    keep_state,
+    state_in,
+    to_content,
+)
+from velado.learning.flower.flower_records import Packet
+from velado.learning.flower.rounds_kept import read_client, read_own
+from velado.randomness import seeded
+
+Source = Callable[[Context], Client]
+
+
+def make_client_app(source: Source, dropout: float = 0.0, seed: int = 0) -> ClientApp:
+    """A client app whose rows *source* gives. *dropout* makes it miss rounds by chance, for simulations."""
+    app = ClientApp()
+
+    def reply(message: Message, context: Context, kind: Kind) -> Message:
+        packet, number = from_message(message), number_of(context)
+        if kind == "train" and dropout and _misses(number, packet, dropout, seed):
+            out = Packet({"error": "it dropped out of the round"})
+        else:
+            out, state = answer(lambda: source(context), packet, state_in(context), kind)
+            if kind != "greet":
+                keep_state(context, state)
+        return Message(to_content(replace(out, facts={**out.facts, "client": number})), reply_to=message)
+
+    @app.query()
+    def greet(message: Message, context: Context) -> Message:
+        """Who this client is, and whether it can take part."""
+        return reply(message, context, "greet")
+
+    @app.train()
+    def train(message: Message, context: Context) -> Message:
+        """One round."""
+        return reply(message, context, "train")
+
+    @app.evaluate()
+    def evaluate(message: Message, context: Context) -> Message:
+        """The model scored on this client's own true held-out rows."""
+        return reply(message, context, "evaluate")
+
+    return app
+
+
+def number_of(context: Context) -> int:
+    """The client's number, from 1: a simulation's partition, or `client` of --node-config; 0 where it has none."""
+    if "partition-id" in context.node_config:
+        return int(context.node_config["partition-id"]) + 1
+    named = context.node_config.get("client", 0)
+    return named if isinstance(named, int) and not isinstance(named, bool) else 0
+
+
+def _misses(number: int, packet: Packet, dropout: float, seed: int) -> bool:
+    path = ("federated", "dropout", str(number), str(int(packet.number("round"))))
+    return bool(seeded(seed, *path).random() < dropout)
+
+
+def from_folder(folder: Path) -> Source:
+    """Rows that a simulation prepared in *folder*; the partition's number says which client this is."""
+
+    def client(context: Context) -> Client:
+        return _cached(str(folder), number_of(context))
+
+    return client
+
+
+@lru_cache(maxsize=128)
+def _cached(folder: str, number: int) -> Client:
+    # An actor serves many clients in turn; each is read and binned once per actor.
+    return read_client(Path(folder), number)
+
+
+def own_table(context: Context) -> Client:
+    """The rows of this SuperNode: its table, prepared at the first message and kept in a private folder."""
+    return read_own(context.node_config, number_of(context))
+
+
+app = make_client_app(own_table)

@@ -1,0 +1,239 @@
+"""What a federated run gives back: round by round, client by client, with its promise, its cost and how it was made."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from velado.errors import EngineError, SchemaError
+
+# What a federated run has learned: something that gives probabilities, and arrays that can be kept in a file.
+
+FloatMatrix = npt.NDArray[np.float32]
+Probabilities = npt.NDArray[np.float64]
+Arrays = Mapping[str, npt.NDArray[Any]]
+
+
+class Learned(Protocol):
+    """A model at some point of the run."""
+
+    def probabilities(self, features: FloatMatrix) -> Probabilities:
+        """Chance of every class for every row of encoded *features*."""
+        ...
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """The model as named arrays, for a file without code in it."""
+        ...
+
+
+def softmax(margins: npt.NDArray[np.float64]) -> Probabilities:
+    """exp(m_c) / sum_c exp(m_c) by rows; one column means the log odds of the second of two classes."""
+    if margins.shape[1] == 1:
+        margins = np.concatenate([np.zeros_like(margins), margins], axis=1)
+    powers = np.exp(margins - margins.max(axis=1, keepdims=True))
+    return np.asarray(powers / powers.sum(axis=1, keepdims=True), dtype=np.float64)
+
+
+# Packet: what travels between server and client, in either direction, whoever carries it: arrays and a few facts.
+
+Fact = int | float | str
+
+
+@dataclass(frozen=True, repr=False)
+class Packet:
+    """Named arrays (weights, trees, class counts) and named facts (digests, counts, sums). Never a row."""
+
+    facts: Mapping[str, Fact] = field(default_factory=dict)
+    arrays: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"Packet({len(self.facts)} facts, {len(self.arrays)} arrays, {self.size} bytes)"
+
+    @property
+    def size(self) -> int:
+        """Bytes of the arrays, and of the facts written as JSON; what carries them adds its own."""
+        return sum(np.asarray(array).nbytes for array in self.arrays.values()) + len(
+            json.dumps(dict(self.facts))
+        )
+
+    def number(self, name: str, default: float = 0.0) -> float:
+        """A fact that is a finite number; anything else counts as *default*."""
+        value = self.facts.get(name, default)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return default
+        try:
+            number = float(value)
+        except OverflowError:  # a whole number beyond what a float holds
+            return default
+        return number if np.isfinite(number) else default
+
+    def text(self, name: str) -> str:
+        """A fact that is a text, in one line of a length that a log can bear; anything else is empty."""
+        value = self.facts.get(name, "")
+        return " ".join(value[:500].split()) if isinstance(value, str) else ""
+
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class RoundRecord:
+    """One round: how good the model is after it, on true held-out rows, who answered, and what it cost.
+
+    A round that too few clients answered is not *applied*: the model stays as it was, and *gap* says why. *missing*
+    names the clients that could take part and did not: those that were asked and did not answer well, and those that
+    were not there to be asked. *test_rows* is how many held-out rows the scores are of: rounds with another number are
+    not scored on the same rows. Bytes are those of the parameters, trees and counts.
+    """
+
+    number: int
+    accuracy: float | None
+    auc: float | None
+    loss: float | None
+    asked: int
+    replied: int
+    applied: bool
+    gap: str | None = None
+    missing: tuple[str, ...] = ()
+    bytes_up: int = 0
+    bytes_down: int = 0
+    seconds: float = 0.0
+    test_rows: int | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values; the round's number is called "round"."""
+        values = asdict(self)
+        return {"round": values.pop("number"), **values, "missing": list(self.missing)}
+
+
+@dataclass(frozen=True)
+class ClientRecord:
+    """One client: its training and held-out rows, how many classes it has, what anonymizing cost it and leaves open.
+
+    *ncp* and *linkage* are of the client's own release, None with the reason in *gap* where they were not computed.
+    """
+
+    name: str
+    rows: int
+    test_rows: int
+    classes: int = 0
+    ncp: float | None = None
+    linkage: float | None = None
+    promised: str = ""
+    gap: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, repr=False)
+class FederatedFit:
+    """The model of a federated run, its promise, what it cost and how it was made.
+
+    *evaluation* is "pooled" (one set of all clients' true held-out rows, scored centrally: simulation) or "clients"
+    (each client scored its own; accuracy and loss are those of all rows together, the AUC is the clients' mean weighted
+    by rows). *learned* holds the parameters or trees, and is None in a fit read from a file.
+    """
+
+    model: str
+    split: str
+    alpha: float | None
+    method: str
+    k: int | None
+    seed: int
+    clients_asked: int
+    participation: float
+    majority: float | None
+    rounds: tuple[RoundRecord, ...]
+    clients: tuple[ClientRecord, ...]
+    promise: Mapping[str, Any]
+    cost: Mapping[str, Any] = field(default_factory=dict)
+    how: Mapping[str, Any] = field(default_factory=dict)
+    evaluation: str = "pooled"
+    learned: Learned | None = None
+
+    def __repr__(self) -> str:
+        last = self.last
+        said = (
+            "no round applied" if last is None or last.accuracy is None else f"accuracy {last.accuracy:.4f}"
+        )
+        return f"FederatedFit({self.model} on {self.method}, {len(self.rounds)} rounds, {said})"
+
+    @property
+    def last(self) -> RoundRecord | None:
+        """The last round."""
+        return self.rounds[-1] if self.rounds else None
+
+    @property
+    def gaps(self) -> tuple[str, ...]:
+        """Every sentence about something that is missing: clients that sit out, rounds that were not applied."""
+        found = [one.gap for one in self.clients if one.gap]
+        found += [f"Round {one.number}: {one.gap}" for one in self.rounds if one.gap]
+        return tuple(found)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values without any cell of a table, and without the model itself."""
+        return {
+            "format": FORMAT,
+            **{
+                name: getattr(self, name)
+                for name in ("model", "split", "alpha", "method", "k", "seed", "clients_asked")
+            },
+            "participation": self.participation,
+            "majority": self.majority,
+            "evaluation": self.evaluation,
+            "rounds": [one.to_dict() for one in self.rounds],
+            "clients": [one.to_dict() for one in self.clients],
+            "promise": dict(self.promise),
+            "cost": dict(self.cost),
+            "how": dict(self.how),
+        }
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> FederatedFit:
+        """The fit a file holds, or SchemaError where it is not one of this format."""
+        try:
+            if document["format"] != FORMAT:
+                raise KeyError("format")
+            values = {key: value for key, value in document.items() if key != "format"}
+            rounds = [dict(one) for one in values.pop("rounds")]
+            clients = [dict(one) for one in values.pop("clients")]
+            return cls(
+                rounds=tuple(
+                    RoundRecord(number=one.pop("round"), **{**one, "missing": tuple(one["missing"])})
+                    for one in rounds
+                ),
+                clients=tuple(ClientRecord(**one) for one in clients),
+                **values,
+            )
+        except (KeyError, TypeError, ValueError, AttributeError):
+            raise SchemaError(
+                "The file is not a federated fit that this version reads.",
+                f"A fit has format {FORMAT}, rounds and clients.",
+                "Give the fit.json that `velado federate` wrote.",
+            ) from None
+
+    def _repr_html_(self) -> str:
+        last = self.last
+        if last is None:
+            return "<p>No round was run.</p>"
+        numbers = [("accuracy", last.accuracy), ("AUC", last.auc), ("loss", last.loss)]
+        cells = "".join(f"<td>{name} {value:.4f}</td>" for name, value in numbers if value is not None)
+        gaps = "".join(f"<li>{html.escape(text)}</li>" for text in self.gaps[:10])
+        title = html.escape(f"{self.model} on {self.method}, round {last.number}")
+        return f"<table><caption>{title}</caption><tr>{cells}</tr></table><ul>{gaps}</ul>"
+
+
+class FederationStopped(EngineError):
+    """Too few clients answered for too long; *fit* keeps the history up to there."""
+
+    def __init__(self, what: str, why: str, fix: str, fit: FederatedFit | None = None) -> None:
+        super().__init__(what, why, fix)
+        self.fit = fit

@@ -1,0 +1,358 @@
+"""A party's keys in a private folder: TLS key and certificate, signing key, and the key its journals are sealed with.
+
+`secrets.sealed` holds the signing key, the journal key and the password of the TLS key, under AES-256-GCM with a key that
+scrypt makes of the passphrase; the party's name and certificate are authenticated with it. `tls.key.pem` is encrypted
+with that random password, so that guessing it is hopeless and OpenSSL can still load it from the file.
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import ipaddress
+import os
+import stat
+import tomllib
+import unicodedata
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from velado.errors import InputError, KeyRefused, OutputError, ParameterError, SchemaError
+from velado.learning.crypto import paillier_keys as keyfile
+from velado.learning.regression.job import Job, Party
+from velado.randomness import Tape
+
+# Files that only their owner can read, whole or not there; and the job file.
+
+LARGEST_JOB = 1 << 20
+LARGEST_SECRET = 1 << 16
+
+
+def make_private_folder(folder: Path, empty: bool = False) -> Path:
+    """*folder* is there and only its owner can enter it; with *empty* it must hold nothing yet."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if empty and any(folder.iterdir()):
+            raise OutputError(
+                f"The folder '{folder.name}' is not empty.",
+                "Keys in it would be overwritten, and with them every job they belong to.",
+                "Choose another folder.",
+            )
+        folder.chmod(0o700)
+    except OSError as error:
+        raise _unwritten(folder, error) from None
+    return folder
+
+
+def write_private(path: Path, data: bytes) -> None:
+    """*data* stands in *path*, mode 0600, on the disk and not only in memory; an older file is replaced as a whole."""
+    scratch = path.with_name(f".{path.name}.new")
+    try:
+        scratch.unlink(missing_ok=True)
+        handle = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        scratch.replace(path)
+    except OSError as error:
+        raise _unwritten(path, error) from None
+
+
+def read_private(path: Path, most: int = LARGEST_SECRET) -> bytes:
+    """The bytes of a secret file; one that others may read is refused."""
+    try:
+        with path.open("rb") as stream:
+            mode = os.fstat(stream.fileno()).st_mode
+            data = stream.read(most + 1)
+    except OSError as error:
+        raise KeyRefused(
+            f"'{path.name}' cannot be read ({error.strerror or 'system error'}).",
+            "A party without its keys cannot take part.",
+            "Give the folder that `velado party keygen` made.",
+        ) from None
+    if os.name == "posix" and stat.S_IMODE(mode) & 0o077:
+        raise KeyRefused(
+            f"'{path.name}' can be read by others on this machine.",
+            "A key that others could copy authenticates nobody.",
+            "Run chmod 600 on it, and make new keys if somebody may have seen it.",
+        )
+    if len(data) > most:
+        raise KeyRefused(
+            f"'{path.name}' is too large.", "It is not a file of velado.", "Give the folder keygen made."
+        )
+    return data
+
+
+def read_passphrase(path: Path) -> str:
+    """The passphrase in a file: its text without the line break at the end."""
+    try:
+        text = path.read_bytes()[:4096].decode("utf-8").rstrip("\r\n")
+    except (OSError, UnicodeDecodeError):
+        raise KeyRefused(
+            f"The passphrase file '{path.name}' cannot be read.",
+            "The party's keys are encrypted with it.",
+            "Give a readable file with the passphrase as its only line.",
+        ) from None
+    return text
+
+
+def read_job(path: Path) -> Job:
+    """The job a TOML file describes."""
+    try:
+        with path.open("rb") as stream:
+            data = stream.read(LARGEST_JOB + 1)
+    except OSError as error:
+        raise InputError(
+            f"The job file '{path.name}' cannot be read ({error.strerror or 'system error'}).",
+            "It says what the parties agreed to compute.",
+            "Check the path.",
+        ) from None
+    try:
+        if len(data) > LARGEST_JOB:
+            raise ValueError
+        document = tomllib.loads(data.decode("utf-8"))
+    except (ValueError, RecursionError):  # TOMLDecodeError and UnicodeDecodeError are ValueErrors
+        raise SchemaError(
+            f"The job file '{path.name}' is not TOML.",
+            "It cannot be read.",
+            "Start from the example in docs/how-to/regress-with-three-hospitals.md.",
+        ) from None
+    return Job.from_dict(document)
+
+
+def _unwritten(path: Path, error: OSError) -> OutputError:
+    return OutputError(
+        f"'{path.name}' cannot be written ({error.strerror or 'system error'}).",
+        "Nothing was kept.",
+        "Check the path, the permissions and the space left.",
+    )
+
+
+SECRETS, TLS_KEY, CERTIFICATE, PAILLIER = "secrets.sealed", "tls.key.pem", "certificate.pem", "paillier.key"
+MAGIC = b"VELADOID"
+VERSION = 1
+LOG2_N = keyfile.LOG2_N
+DAYS = 365
+_SALT, _NONCE = 16, 12
+_HEAD = len(MAGIC) + 2 + _SALT + _NONCE
+
+
+@dataclass(frozen=True)
+class Identity:
+    """One party's keys, opened. Its repr shows none of them."""
+
+    name: str
+    folder: Path
+    certificate: bytes = field(repr=False)
+    signing: Ed25519PrivateKey = field(repr=False)
+    journal_key: bytes = field(repr=False)
+    tls_password: bytes = field(repr=False)
+
+    @property
+    def certificate_file(self) -> Path:
+        """The certificate in PEM."""
+        return self.folder / CERTIFICATE
+
+    @property
+    def key_file(self) -> Path:
+        """The TLS key in PEM, encrypted with `tls_password`."""
+        return self.folder / TLS_KEY
+
+    def signing_public(self) -> bytes:
+        """The public half of the signing key, 32 bytes."""
+        return _raw_public(self.signing)
+
+
+def fingerprint(der: bytes) -> str:
+    """SHA-256 of a certificate in DER, as the job writes it."""
+    return hashlib.sha256(der).hexdigest()
+
+
+def public_file(folder: Path) -> Path:
+    """The one file of an identity that is meant for others."""
+    found = sorted(folder.glob("*.party.toml")) if folder.is_dir() else []
+    if len(found) != 1:
+        raise KeyRefused(
+            f"'{folder.name}' is not the folder of a party.",
+            "It holds no, or more than one, .party.toml file.",
+            "Give the folder that `velado party keygen` made.",
+        )
+    return found[0]
+
+
+def make_identity(
+    folder: Path,
+    party: Party,
+    passphrase: str,
+    days: int = DAYS,
+    paillier_bits: int = 0,
+    log2_n: int = LOG2_N,
+    now: datetime.datetime | None = None,
+) -> Party:
+    """Fresh keys stand in *folder*, readable by their owner alone; returns the public part for the job."""
+    if not passphrase:
+        raise KeyRefused(
+            "The passphrase is empty.", "Whoever copies the folder could speak as this party.", "Give one."
+        )
+    if not 1 <= days <= 3650:
+        raise ParameterError(
+            f"A certificate of {days} days is not made.", "It is valid 1 to 3650 days.", "Use 365."
+        )
+    if (
+        not party.name.isprintable()
+        or not 1 <= len(party.name) <= 200
+        or "/" in party.name
+        or party.name[0] == "."
+    ):
+        raise ParameterError(
+            "This name is not accepted.",
+            "It names a file and is compared by all parties.",
+            "Use a short name without a slash, not beginning with a dot.",
+        )
+    make_private_folder(folder, empty=True)
+    tls_key, signing = ec.generate_private_key(ec.SECP256R1()), Ed25519PrivateKey.generate()
+    certificate = _self_signed(tls_key, party, days, now or datetime.datetime.now(datetime.UTC))
+    der = certificate.public_bytes(serialization.Encoding.DER)
+    password = Tape.fresh_seed().hex().encode()
+    secret = _raw_private(signing) + Tape.fresh_seed() + password
+    write_private(folder / SECRETS, _seal(secret, passphrase, party.name, der, log2_n))
+    encryption = serialization.BestAvailableEncryption(password)
+    pem = tls_key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, encryption)
+    write_private(folder / TLS_KEY, pem)
+    write_private(folder / CERTIFICATE, certificate.public_bytes(serialization.Encoding.PEM))
+    if paillier_bits:
+        from velado.learning.crypto.paillier_keys import keygen
+
+        pair = keygen(paillier_bits, Tape(Tape.fresh_seed(), "paillier"))
+        write_private(folder / PAILLIER, keyfile.seal(pair.private, passphrase, log2_n=log2_n))
+    told = Party(party.name, party.role, party.address, fingerprint(der), _raw_public(signing).hex())
+    write_private(folder / f"{party.name}.party.toml", party_toml(told).encode())
+    return told
+
+
+def party_toml(party: Party) -> str:
+    """The public part as an entry of a job file."""
+    import tomli_w
+
+    return tomli_w.dumps({"parties": [{k: v for k, v in vars(party).items() if v != ""}]})
+
+
+def read_public(folder: Path) -> Party:
+    """The public part of an identity, as keygen wrote it."""
+    path = public_file(folder)
+    try:
+        (entry,) = tomllib.loads(path.read_bytes()[:65536].decode("utf-8"))["parties"]
+        return Party(**entry)
+    except (OSError, ValueError, KeyError, TypeError):
+        raise KeyRefused(
+            f"'{path.name}' does not hold one party.", "It was changed.", "Restore it, or make new keys."
+        ) from None
+
+
+def open_identity(folder: Path, passphrase: str) -> Identity:
+    """The keys in *folder*, if the passphrase opens them and nothing was changed."""
+    public = read_public(folder)
+    der = _read_certificate(folder / CERTIFICATE)
+    sealed = read_private(folder / SECRETS)
+    if len(sealed) <= _HEAD or sealed[: len(MAGIC)] != MAGIC or sealed[len(MAGIC)] != VERSION:
+        raise KeyRefused(
+            f"'{SECRETS}' is not of a version this velado reads.",
+            "The party's keys cannot be opened.",
+            "Give the folder that keygen made.",
+        )
+    log2_n = sealed[len(MAGIC) + 1]
+    if not keyfile.LEAST_LOG2_N <= log2_n <= keyfile.MOST_LOG2_N:
+        raise KeyRefused(
+            f"'{SECRETS}' asks for parameters that are not accepted.",
+            "A changed file could ask for all memory.",
+            "Restore it, or make new keys.",
+        )
+    salt, nonce = sealed[_HEAD - _NONCE - _SALT : _HEAD - _NONCE], sealed[_HEAD - _NONCE : _HEAD]
+    try:
+        key = AESGCM(_derive(passphrase, salt, log2_n))
+        secret = key.decrypt(nonce, sealed[_HEAD:], _bound(sealed[:_HEAD], public.name, der))
+    except InvalidTag:
+        raise KeyRefused(
+            "The passphrase does not open this identity, or a file of it was changed.",
+            "A party without its keys cannot take part.",
+            "Type the passphrase again, or restore the folder from its copy.",
+        ) from None
+    signing = Ed25519PrivateKey.from_private_bytes(secret[:32])
+    return Identity(public.name, folder, der, signing, secret[32:64], secret[64:])
+
+
+def _seal(secret: bytes, passphrase: str, name: str, der: bytes, log2_n: int) -> bytes:
+    salt, nonce = Tape.fresh_seed()[:_SALT], Tape.fresh_seed()[:_NONCE]
+    head = MAGIC + bytes([VERSION, log2_n]) + salt + nonce
+    return head + AESGCM(_derive(passphrase, salt, log2_n)).encrypt(nonce, secret, _bound(head, name, der))
+
+
+def _bound(head: bytes, name: str, der: bytes) -> bytes:
+    return head + len(name.encode()).to_bytes(2, "big") + name.encode() + der
+
+
+def _derive(passphrase: str, salt: bytes, log2_n: int) -> bytes:
+    text = unicodedata.normalize("NFC", passphrase).encode("utf-8", "surrogatepass")
+    return Scrypt(salt=salt, length=32, n=1 << log2_n, r=8, p=1).derive(text)
+
+
+def _raw_private(key: Ed25519PrivateKey) -> bytes:
+    raw: bytes = key.private_bytes_raw()
+    return raw
+
+
+def _raw_public(key: Ed25519PrivateKey) -> bytes:
+    raw: bytes = key.public_key().public_bytes_raw()
+    return raw
+
+
+def _read_certificate(path: Path) -> bytes:
+    try:
+        found = x509.load_pem_x509_certificate(path.read_bytes()[:65536])
+        der: bytes = found.public_bytes(serialization.Encoding.DER)
+    except (OSError, ValueError):
+        raise KeyRefused(
+            f"'{path.name}' does not hold a certificate.",
+            "The others know this party by it.",
+            "Give the folder that `velado party keygen` made.",
+        ) from None
+    return der
+
+
+def _self_signed(
+    key: ec.EllipticCurvePrivateKey, party: Party, days: int, now: datetime.datetime
+) -> x509.Certificate:
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, party.name[:64])])
+    names: list[x509.GeneralName] = [x509.DNSName("localhost")]
+    host = party.address.rpartition(":")[0].removeprefix("[").removesuffix("]")
+    if host and host != "localhost":
+        try:
+            names.append(x509.IPAddress(ipaddress.ip_address(host)))
+        except ValueError:
+            names.append(x509.DNSName(host.encode("idna").decode()))
+    usage = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(subject)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        # Clocks differ by minutes between hospitals.
+        .not_valid_before(now - datetime.timedelta(hours=1))
+        .not_valid_after(now + datetime.timedelta(days=days))
+        .add_extension(x509.SubjectAlternativeName(names), critical=False)
+        # It vouches for itself and for nobody else.
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(x509.ExtendedKeyUsage(usage), critical=False)
+        .sign(key, hashes.SHA256())
+    )

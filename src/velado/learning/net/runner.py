@@ -1,0 +1,364 @@
+"""One role, run to its end among real parties: started or resumed, fed, heard, timed, and closed.
+
+A message is journaled before it is acknowledged and acknowledged before it is taken; what a role says follows from its
+seed and from what it took, so a party killed at any point is brought back by its journal, and says again what nobody
+has acknowledged. Who receives a result stays until its sender has noted the receipt, so that a sender killed in between
+finds it still there. Where a protocol can go on without some clients, it does when nothing came from them for a fifth of
+the job's time. Every wait ends: at the job's deadline the role gives up and tells the others. The evaluator, who hears
+from everyone and can name who was missing, gives up first; provider and clients a little later.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import queue
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from velado.errors import KeyRefused, ProtocolError
+from velado.learning.crypto.paillier_keys import PrivateKey
+from velado.learning.net.identity import PAILLIER, Identity, make_private_folder, read_private
+from velado.learning.net.journal import (
+    ACKNOWLEDGED,
+    BEGIN,
+    ENDED,
+    LEFT,
+    RECEIVED,
+    Audit,
+    Begin,
+    Inbox,
+    Journal,
+    read_receipt,
+    receipt,
+)
+from velado.learning.net.mutual_tls import Pins, parse_address
+from velado.learning.net.party_server import Server
+from velado.learning.net.sender import Letter, Outbox, Post
+from velado.learning.net.wire import seal
+from velado.learning.protocols.role import Message, Role
+from velado.learning.regression.design_matrix import flatten, moments_of
+from velado.learning.regression.job import Job, RoleName
+from velado.learning.regression.simulate import make_role
+from velado.randomness import Tape
+
+# A party's role in a job, from its seed and, for a client, the rows of its table.
+
+
+def read_columns(path: Path, job: Job) -> dict[str, Any]:
+    """The job's columns of a table; cells of a CSV stay text, so that 0.1 is the decimal it says."""
+    from velado.data.io import read_table
+
+    frame = read_table(path).frame
+    wanted = [column.name for column in (*job.features, job.target)]
+    return {name: frame[name].to_numpy() for name in wanted if name in frame.columns}
+
+
+def rows_mark(columns: Mapping[str, Any] | None, job: Job, identity: Identity) -> bytes:
+    """32 bytes that show whether a resumed client has the rows it began with, and tell others nothing of them."""
+    if columns is None:
+        return bytes(32)
+    text = ",".join(map(str, flatten(moments_of(columns, job))))
+    return hmac.new(identity.journal_key, text.encode(), hashlib.sha256).digest()
+
+
+def read_paillier(identity: Identity, passphrase: str, job: Job) -> PrivateKey | None:
+    """The provider's stored key, if its identity holds one; one of another size than the job's is refused."""
+    path = identity.folder / PAILLIER
+    if not path.exists():
+        return None
+    from velado.learning.crypto.paillier_keys import open_sealed
+
+    private = open_sealed(read_private(path), passphrase)
+    if private.public.bits != job.key_bits:
+        raise KeyRefused(
+            f"The stored key has {private.public.bits} bits and the job says {job.key_bits}.",
+            "The others would refuse it.",
+            f"Remove {PAILLIER} to have a fresh key made for the job, or make one of that size.",
+        )
+    return private
+
+
+def build_role(
+    job: Job,
+    name: str,
+    seed: bytes,
+    columns: Mapping[str, Any] | None = None,
+    private: PrivateKey | None = None,
+) -> Role:
+    """The role, the same again for the same seed and rows; a provider may bring its key."""
+    if private is None or job.party(name).role != "provider":
+        return make_role(job, name, seed, columns)
+    from velado.learning.protocols import delegated_regression, masked_regression
+
+    providers: dict[str, Any] = {
+        "delegated": delegated_regression.Provider,
+        "masked": masked_regression.Provider,
+    }
+    if job.protocol not in providers:
+        raise KeyRefused(
+            f"The protocol {job.protocol} does not take a stored key.",
+            "Its key is made for the run.",
+            f"Remove {PAILLIER} from the identity.",
+        )
+    role: Role = providers[job.protocol](job, name, Tape(seed, f"{job.digest()}:{name}"), private)
+    return role
+
+
+JOURNAL, AUDIT = "journal.bin", "audit.log"
+# How much longer than the evaluator the others wait, as a share of the job's time and at most so many seconds.
+PATIENCE: Mapping[RoleName, float] = {"evaluator": 0.0, "provider": 0.05, "client": 0.1}
+MOST_PATIENCE = 30.0
+# A client that nothing comes from for this share of the job's time is left behind, where the protocol can do that.
+STAGE = 0.2
+# A failed job is told to whoever answers within this time, and a receipt must be noted within it; a party that is started
+# again after its end answers old messages for the shorter one.
+LINGER, RESUMED_LINGER = 15.0, 3.0
+_BEAT = 0.25
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a party's part ended: its outcome or the failure, whom the last words did not reach, and what it cost."""
+
+    outcome: Mapping[str, Any] | None
+    failure: str | None
+    stopped: bool = False
+    untold: tuple[str, ...] = ()
+    cost: Mapping[str, float] = field(default_factory=dict)
+
+
+class Runner:
+    """One party in one job. *told* hears of events as they happen; *stop* ends it early, ready to be resumed."""
+
+    def __init__(
+        self,
+        job: Job,
+        identity: Identity,
+        role: RoleName,
+        folder: Path,
+        columns: Mapping[str, Any] | None = None,
+        private: PrivateKey | None = None,
+        listen: str = "",
+        told: Callable[[str, Mapping[str, Any]], None] | None = None,
+        stop: threading.Event | None = None,
+        linger: float = LINGER,
+    ) -> None:
+        self.job, self.identity, self.folder = job, identity, folder
+        self.pins = Pins(job)
+        self.pins.check_own(identity, role, job)
+        own = job.party(identity.name).address
+        self._address = parse_address(listen or own, identity.name)
+        self._columns, self._private = columns, private
+        self._told = told or (lambda event, facts: None)
+        self._stop = stop or threading.Event()
+        self._linger = min(linger, job.minutes * 60)
+        self._patience = min(MOST_PATIENCE, PATIENCE[role] * job.minutes * 60)
+        self._acknowledged: set[tuple[str, int]] = set()
+        self._unexpected: Exception | None = None
+        self._awaited: tuple[str, ...] = ()
+        self._since = time.monotonic()
+        self._result_from = ""
+        self._noted: set[str] = set()
+        self._cost = {"messages_sent": 0.0, "bytes_sent": 0.0}
+
+    def run(self, finished: Callable[[Ending], None] | None = None) -> Ending:
+        """Run to the end. *finished* is called as soon as this party has its result, before it waits for others."""
+        began = time.monotonic()
+        make_private_folder(self.folder)
+        self._journal = Journal(self.folder / JOURNAL)
+        try:
+            self._audit = Audit(self.folder / AUDIT)
+            try:
+                return self._run(began, finished)
+            finally:
+                self._audit.close()
+        finally:
+            self._journal.close()
+
+    def _run(self, began: float, finished: Callable[[Ending], None] | None) -> Ending:
+        name = self.identity.name
+        self._inbox = Inbox(
+            self.job, name, self.pins, lambda data: self._journal.append(RECEIVED, data), self._audit
+        )
+        self._outbox = Outbox(Post(self.identity, self.pins), self._acknowledge, self._audit)
+        resumed = bool(self._journal.records)
+        begin, seed = self._begin()
+        self._role = build_role(self.job, name, seed, self._columns, self._private)
+        if not resumed:
+            self._journal.append(BEGIN, begin.to_bytes())
+        self._until = begin.until + self._patience
+        try:
+            self._replay()
+            server = Server(
+                self.identity,
+                self.pins,
+                self._address,
+                self._inbox.accept,
+                self._inbox.largest_body,
+                self._audit,
+                self._noted.add,
+            )
+            self._event("resumed" if resumed else "listening", port=server.port)
+            try:
+                self._go_on()
+                ending = self._ending(began)
+                if not ending.stopped:
+                    self._event("failed" if ending.failure else "finished", reason=ending.failure)
+                    if finished is not None:
+                        finished(ending)
+                    self._wait_for_others(ending, RESUMED_LINGER if resumed else 0.0)
+                    ending = self._ending(began)
+            finally:
+                server.close()
+        finally:
+            self._outbox.close()
+        if self._unexpected is not None:
+            raise self._unexpected
+        return ending
+
+    def _begin(self) -> tuple[Begin, bytes]:
+        name, digest = self.identity.name, self.job.digest()
+        rows = rows_mark(self._columns, self.job, self.identity)
+        if not self._journal.records:
+            seed = Tape.fresh_seed()
+            until = time.time() + self.job.minutes * 60
+            return Begin.make(digest, name, until, rows, seed, self.identity.journal_key), seed
+        kind, payload = self._journal.records[0]
+        begin = Begin.from_bytes(payload) if kind == BEGIN else None
+        if begin is None or (begin.job, begin.name) != (digest, name):
+            raise ProtocolError(
+                "The output folder holds the journal of another job, of another version of the job file, or of another party.",
+                "Going on from it would mix up two runs.",
+                "Give an empty output folder, or the job file it was begun with.",
+            )
+        if begin.rows != rows:
+            raise ProtocolError(
+                "The table is not the one this job was begun with.",
+                "What was sent before came from other rows.",
+                "Give the same table, or end the job and start it again at all parties.",
+            )
+        return begin, begin.seed(self.identity.journal_key)
+
+    def _replay(self) -> None:
+        """The role stands where it stood: it took again what the journal holds, in that order."""
+        records = self._journal.records
+        self._acknowledged = {read_receipt(payload) for kind, payload in records if kind == ACKNOWLEDGED}
+        self._outbox.reached |= {peer for peer, _ in self._acknowledged}
+        self._send(self._role.start())
+        for kind, payload in records:
+            if kind == RECEIVED:
+                self._take(self._inbox.again(payload))
+            elif kind == LEFT:
+                self._send(self._without(payload.decode("utf-8", "replace").split("\n")))
+            elif kind == ENDED:
+                self._send(self._role.abort(payload.decode("utf-8", "replace")))
+        self._journal.records = []
+
+    def _go_on(self) -> None:
+        while not self._role.done and not self._stop.is_set():
+            left = self._until - time.time()
+            if left <= 0:
+                self._end(self._time_is_up())
+                return
+            self._leave_behind()
+            try:
+                message = self._inbox.waiting.get(timeout=min(left, _BEAT))
+            except queue.Empty:
+                continue
+            said = self._cost["messages_sent"]
+            self._take(message)
+            # What it took last was a result, if it had nothing to answer; of no use where it is not done.
+            self._result_from = message.sender if said == self._cost["messages_sent"] else ""
+            self._event("processed", peer=message.sender, kind=message.kind, number=message.number)
+
+    def _leave_behind(self) -> None:
+        """Clients that are awaited too long are left behind, if the role knows how."""
+        awaited = tuple(getattr(self._role, "awaited", ()))
+        if awaited != self._awaited:
+            self._awaited, self._since = awaited, time.monotonic()
+        elif awaited and time.monotonic() - self._since > STAGE * self.job.minutes * 60:
+            self._journal.append(LEFT, "\n".join(awaited).encode())
+            for name in awaited:
+                self._event("left", peer=name)
+            self._send(self._without(awaited))
+
+    def _without(self, names: Sequence[str]) -> Sequence[Message]:
+        role: Any = self._role
+        messages: Sequence[Message] = role.without(names)
+        return messages
+
+    def _take(self, message: Message) -> None:
+        try:
+            self._send(self._role.receive(message))
+        except ProtocolError as error:
+            # It was signed by a party of the job, so the job cannot go on without it, nor with it.
+            self._send(self._role.abort(f"What {message.sender} sent was refused. {error.what}"))
+        except Exception as error:  # whatever it is, the others must not wait for us until the deadline
+            self._unexpected = error
+            self._end(f"An unexpected error stopped {self.identity.name}.")
+
+    def _end(self, reason: str) -> None:
+        if not self._role.done:
+            self._journal.append(ENDED, reason.encode())
+            self._send(self._role.abort(reason))
+
+    def _send(self, messages: Sequence[Message]) -> None:
+        last = self._role.done
+        for message in messages:
+            data = seal(message, self.identity.signing)
+            self._cost["messages_sent"] += 1
+            self._cost["bytes_sent"] += len(data)
+            if (message.receiver, message.number) not in self._acknowledged:
+                self._outbox.put(message.receiver, Letter(message.number, message.kind, data, last))
+
+    def _acknowledge(self, peer: str, number: int) -> None:
+        self._journal.append(ACKNOWLEDGED, receipt(peer, number))
+
+    def _time_is_up(self) -> str:
+        own = self.job.party(self.identity.name).role
+        reasons = dict(self._outbox.reasons)
+        silent = [
+            f"{party.name} ({reasons[party.name]})" if party.name in reasons else party.name
+            for party in self.job.parties
+            if party.name != self.identity.name
+            and (party.name in reasons or not (own == "client" == party.role))
+            and party.name not in self._inbox.heard
+            and (party.name not in self._outbox.reached or own == "evaluator")
+        ]
+        sentence = f"Time is up after {self.job.minutes:g} minutes"
+        return (
+            f"{sentence}; nothing came from {', '.join(silent)}."
+            if silent
+            else f"{sentence}; a message is missing."
+        )
+
+    def _wait_for_others(self, ending: Ending, least: float) -> None:
+        succeeded = ending.failure is None
+        now = time.time()
+        end = max(now, self._until) if succeeded else now + self._linger
+        while time.time() < end and not self._stop.is_set() and self._outbox.owed(only_last=succeeded):
+            self._outbox.wait(_BEAT)
+        if succeeded and self._result_from:
+            end = now + self._linger
+            while self._result_from not in self._noted and time.time() < end and not self._stop.is_set():
+                self._stop.wait(0.02)
+        self._stop.wait(max(0.0, now + least - time.time()))
+
+    def _ending(self, began: float) -> Ending:
+        failure, outcome = self._role.failure, self._role.outcome
+        return Ending(
+            outcome=outcome,
+            failure=failure,
+            stopped=not self._role.done,
+            untold=tuple(self._outbox.owed(only_last=failure is None)),
+            cost={**self._cost, "seconds": round(time.monotonic() - began, 3)},
+        )
+
+    def _event(self, event: str, **facts: Any) -> None:
+        self._audit.write(event, **facts)
+        self._told(event, facts)

@@ -1,0 +1,223 @@
+"""Masked regression without a leak to the key holder: ridge regression of Giacomelli, Jha, Joye, Page and Yoon (2018), three parties.
+
+The evaluator holds E(A) and E(b), entry by entry, lambda added on the diagonal. It draws a uniformly random invertible
+matrix R and vector r modulo n and sends E(A R) and E(b + A r), re-randomised. The provider decrypts C and d and returns
+w = C^-1 d mod n. Since R w - r = A^-1 b mod n, the evaluator recovers the rational coefficients (`exact.reconstruct`)
+of the encoded columns, and takes them to the columns' own units (`scaling`).
+For invertible A, C and d are uniform whatever A and b are: the provider learns nothing. The evaluator learns beta
+exactly, and from exact fractions it can work out the pooled sums (`velado.papers.regression.mask_attacks`): count it as knowing them.
+
+    provider --key--> evaluator, clients       client --entries--> evaluator
+    evaluator --masked--> provider             provider --solution--> evaluator
+    evaluator --result--> clients              evaluator --finished--> provider
+
+Cost at the evaluator: D (D + 1) products of D powers with exponents of the key's length (`crypto.grid_products`), and as
+many obfuscators, made at the same time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
+
+import flint
+
+from velado.learning.crypto.obfuscators import FullPower, ObfuscatorPool
+from velado.learning.crypto.paillier import (
+    Ciphertext,
+    add,
+    add_plain,
+    ciphertexts_from_bytes,
+    ciphertexts_to_bytes,
+    decrypt_many,
+    encrypt_many,
+    matrix_dots,
+    obfuscate,
+)
+from velado.learning.crypto.paillier_keys import PrivateKey, PublicKey
+from velado.learning.protocols.delegated_regression import most_bytes
+from velado.learning.protocols.parts import (
+    KEY_BYTES,
+    RESULT_BYTES,
+    Collector,
+    KeyHolder,
+    fit_of,
+    key_in,
+    result_bytes,
+    result_in,
+)
+from velado.learning.protocols.role import BaseRole, Kind, Message, refused
+from velado.learning.regression.design_matrix import flatten
+from velado.learning.regression.fit import (
+    Moments,
+    bounds_of,
+    reconstruct,
+    refuse_overflow,
+    ridge_entries,
+    scaling_of,
+    singular,
+    solve_modulo,
+)
+from velado.learning.regression.job import Job
+from velado.randomness import Tape
+
+
+def entries(job: Job) -> int:
+    """How many numbers a client sends: the upper triangle of A and b."""
+    return job.width * (job.width + 1) // 2 + job.width
+
+
+class Client(BaseRole):
+    """Sends its sums encrypted entry by entry, and waits for the result."""
+
+    def __init__(self, job: Job, name: str, tape: Tape, moments: Moments) -> None:
+        super().__init__(job, name, tape)
+        refuse_overflow(job)
+        self._moments = moments
+
+    def kinds(self) -> Mapping[str, Kind]:
+        """The key from the provider, then the result from the evaluator."""
+        return {
+            "key": Kind("provider", {"key": KEY_BYTES}, self._take_key),
+            "result": Kind("evaluator", {"result": RESULT_BYTES}, self._take_result),
+        }
+
+    def _take_key(self, message: Message) -> Sequence[Message]:
+        if self._sent:
+            raise refused("brings a second key")
+        key = key_in(message, self.job)
+        pool = ObfuscatorPool(FullPower(key, self._tape.fork("obfuscators")))
+        numbers = flatten(self._moments)[: entries(self.job)]
+        data = ciphertexts_to_bytes(key, encrypt_many(key, numbers, pool))
+        return [self._message(self._one("evaluator"), "entries", ciphertexts=data)]
+
+    def _take_result(self, message: Message) -> Sequence[Message]:
+        coefficients, errors, rows = result_in(message.fields["result"], self.job)
+        self._outcome = {"fit": fit_of(self.job, coefficients, errors, rows).to_dict()}
+        return ()
+
+
+class Evaluator(Collector):
+    """Masks what it cannot read, and unmasks a solution the provider cannot read."""
+
+    def __init__(self, job: Job, name: str, tape: Tape) -> None:
+        super().__init__(job, name, tape)
+        refuse_overflow(job)
+        self._mask: tuple[list[list[int]], list[int]] | None = None
+        self.exact: tuple[Fraction, ...] | None = None
+
+    def kinds(self) -> Mapping[str, Kind]:
+        """The key, every client's entries, then the provider's solution."""
+        job = self.job
+        return {
+            "key": Kind("provider", {"key": KEY_BYTES}, self._take_key),
+            "entries": Kind("client", {"ciphertexts": most_bytes(job, entries(job))}, self._take_ciphertexts),
+            "solution": Kind("provider", {"solution": job.width * (job.key_bits // 8)}, self._take_solution),
+        }
+
+    def _expected(self, key: PublicKey) -> int:
+        return entries(self.job)
+
+    def _all_are_here(self, key: PublicKey, sums: list[Ciphertext]) -> Sequence[Message]:
+        width, rest = self.job.width, iter(sums)
+        matrix: list[list[Ciphertext]] = [[None] * width for _ in range(width)]  # type: ignore[list-item]
+        for i in range(width):
+            for j in range(i, width):
+                matrix[i][j] = matrix[j][i] = next(rest)
+        vector = list(rest)
+        for i, extra in enumerate(ridge_entries(self.job)):
+            if extra:
+                matrix[i][i] = add_plain(matrix[i][i], extra)
+        full, shift = self._mask = draw_mask(int(key.n), width, self._tape.fork("mask"))
+        factors = [[full[k][j] for k in range(width)] for j in range(width)] + [shift]
+        pool = ObfuscatorPool(FullPower(key, self._tape.fork("obfuscators"), threads=1))
+        with ThreadPoolExecutor(1) as aside:
+            # GMP makes these powers without the interpreter's lock: the other core has them ready when they are needed.
+            ready = aside.submit(pool.fill, width * (width + 1))
+            products = matrix_dots(matrix, factors)
+            ready.result()
+        masked = [c for row in products for c in row[:width]]
+        last = [add(row[width], b) for row, b in zip(products, vector, strict=True)]
+        data = ciphertexts_to_bytes(key, obfuscate([*masked, *last], pool))
+        return [self._message(self._one("provider"), "masked", ciphertexts=data)]
+
+    def _take_solution(self, message: Message) -> Sequence[Message]:
+        if self._key is None or self._mask is None:
+            raise refused("brings a solution before anything was asked")
+        n, width, size = int(self._key.n), self.job.width, self.job.key_bits // 8
+        data = message.fields["solution"]
+        if len(data) != width * size:
+            raise refused("holds a solution of another length")
+        w = [int.from_bytes(data[i * size : (i + 1) * size], "big") for i in range(width)]
+        if any(value >= n for value in w):
+            raise refused("holds a number beyond the modulus")
+        full, shift = self._mask
+        limits = bounds_of(self.job)
+        encoded: list[Fraction] = []
+        for row, r in zip(full, shift, strict=True):
+            residue = (sum(a * b for a, b in zip(row, w, strict=True)) - r) % n
+            found = reconstruct(residue, n, limits.numerator, limits.denominator)
+            if found is None:
+                return self.abort(
+                    "The provider's solution stands for no coefficients within the public bounds."
+                )
+            encoded.append(found)
+        beta = self.exact = scaling_of(self.job).to_real(encoded)
+        told = result_bytes(beta, None, None)
+        self._outcome = {"fit": fit_of(self.job, [float(value) for value in beta], None, None).to_dict()}
+        out = [self._message(party.name, "result", result=told) for party in self.job.of("client")]
+        return [*out, self._message(self._one("provider"), "finished")]
+
+
+class Provider(KeyHolder):
+    """Makes the key and solves a system that tells it nothing."""
+
+    def __init__(self, job: Job, name: str, tape: Tape, private: PrivateKey | None = None) -> None:
+        refuse_overflow(job)
+        super().__init__(job, name, tape, private)
+        self._solved = False
+
+    def kinds(self) -> Mapping[str, Kind]:
+        """The masked system, then the word that the job is finished, both from the evaluator."""
+        width = self.job.width
+        return {
+            "masked": Kind(
+                "evaluator", {"ciphertexts": most_bytes(self.job, width * (width + 1))}, self._take_masked
+            ),
+            "finished": Kind("evaluator", {}, self._take_finished),
+        }
+
+    def _take_masked(self, message: Message) -> Sequence[Message]:
+        if self._solved:
+            raise refused("asks for a second solution")
+        key, width = self._private.public, self.job.width
+        ciphertexts = ciphertexts_from_bytes(key, message.fields["ciphertexts"], width * (width + 1))
+        numbers = decrypt_many(self._private, ciphertexts)
+        matrix = [numbers[i * width : (i + 1) * width] for i in range(width)]
+        self._solved = True
+        w = solve_modulo(matrix, numbers[width * width :], int(key.n))
+        if w is None:
+            raise singular(self.job, ())
+        size = self.job.key_bits // 8
+        data = b"".join(value.to_bytes(size, "big") for value in w)
+        return [self._message(self._one("evaluator"), "solution", solution=data)]
+
+    def _take_finished(self, message: Message) -> Sequence[Message]:
+        if not self._solved:
+            raise refused("ends a job that has not begun")
+        self._outcome = {"finished": True}
+        return ()
+
+
+def draw_mask(n: int, width: int, tape: Tape) -> tuple[list[list[int]], list[int]]:
+    """A uniformly random invertible matrix and a uniformly random vector modulo n; a singular draw is drawn again."""
+    while True:
+        full = [[tape.below(n) for _ in range(width)] for _ in range(width)]
+        try:
+            determinant = int(flint.fmpz_mod_mat(full, flint.fmpz_mod_ctx(n)).det())
+        except ZeroDivisionError:
+            continue
+        if math.gcd(determinant, n) == 1:
+            return full, [tape.below(n) for _ in range(width)]

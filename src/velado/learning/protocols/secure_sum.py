@@ -1,0 +1,415 @@
+"""Secure sum: pooled moments without homomorphic encryption and without a provider (Bonawitz et al. 2017).
+
+Client u adds to its flattened sums, modulo 2^k, a mask of its own and for every other client v a mask that u adds and v
+subtracts: summed over all clients the latter cancel. What is needed to take masks away is shared among the clients, any
+*threshold* of which suffice: the seed of the own mask if u's sums arrived, the key of the pairwise ones if they did not.
+
+    client --hello--> clients, evaluator      evaluator --roster--> clients
+    client --shares--> evaluator              evaluator --delivered--> clients
+    client --masked--> evaluator              evaluator --unmask--> clients
+    client --opened--> evaluator              evaluator --result--> clients
+
+Clients send their keys to each other directly, so the evaluator cannot put its own in between; shares go through its
+hands sealed. A client answers *unmask* once, with one kind of share for each other client, and never gives both. Since
+threshold = max(minimum_clients, more than half of all clients), an evaluator that tells clients different stories cannot
+gather both kinds of anyone either, unless clients help it. The evaluator learns the pooled moments, and solves exactly.
+
+Dropouts: `Evaluator.without(names)`, said by whoever watches the clock, goes on without those it still waits for, at every
+stage; a client whose sums arrived counts in the result even if it leaves after that. Fewer than the threshold: the job ends.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+from velado.errors import InputError
+from velado.learning.crypto import sharing as pairwise
+from velado.learning.crypto.sharing import SHARE_BYTES, join, split, well_formed
+from velado.learning.protocols.parts import RESULT_BYTES, fit_of, result_bytes, result_in, standard_errors
+from velado.learning.protocols.role import BaseRole, Kind, Message, refused
+from velado.learning.regression.design_matrix import flat_bounds, flatten, unflatten
+from velado.learning.regression.fit import Moments, solve
+from velado.learning.regression.job import Job
+from velado.learning.regression.regression_noise import noisy
+from velado.randomness import Tape
+
+# A client's part in the secure sum, and the rules it shares with the evaluator (`secure_sum` says what happens when).
+
+KEY_BYTES = 32
+SEALED_BYTES = 2 * SHARE_BYTES + pairwise.SEAL_BYTES
+
+
+def threshold_of(job: Job) -> int:
+    """How many clients are needed to take masks away: minimum_clients, and more than half of all."""
+    return max(job.minimum_clients, len(job.of("client")) // 2 + 1)
+
+
+def number_bytes(job: Job) -> int:
+    """The bytes of one masked number: room for every client's largest sum, and its sign."""
+    return ((len(job.of("client")) * max(flat_bounds(job))).bit_length() + 1 + 7) // 8
+
+
+def places_of(job: Job) -> dict[str, int]:
+    return {party.name: place for place, party in enumerate(job.of("client"), start=1)}
+
+
+def names_to_bytes(names: Collection[str], job: Job) -> bytes:
+    places = places_of(job)
+    return b"".join(places[name].to_bytes(2, "big") for name in sorted(names, key=places.__getitem__))
+
+
+def names_in(data: bytes, job: Job) -> tuple[str, ...]:
+    """The clients a list names, in the job's order, or ProtocolError."""
+    names = [party.name for party in job.of("client")]
+    places = [int.from_bytes(data[i : i + 2], "big") for i in range(0, len(data), 2)]
+    rising = all(a < b for a, b in itertools.pairwise(places))
+    if len(data) % 2 or not places or not rising or places[0] < 1 or places[-1] > len(names):
+        raise refused("holds no list of clients")
+    return tuple(names[place - 1] for place in places)
+
+
+def sign_of(job: Job, one: str, other: str) -> int:
+    """Whether a client adds the mask it shares with another, or subtracts it: who stands first in the job adds."""
+    places = places_of(job)
+    return 1 if places[one] < places[other] else -1
+
+
+def mask_key(secret: bytes, public: bytes, job: str, one: str, other: str) -> bytes:
+    """The key of the mask two clients share; the same from either side."""
+    key = pairwise.agreed(secret, public, job, "mask", *sorted((one, other)))
+    if key is None:
+        raise InputError(
+            f"The keys of {one} and {other} agree on nothing.",
+            "A mask made from them would hide nothing.",
+            "Let both start again.",
+        )
+    return key
+
+
+class Client(BaseRole):
+    """Hides its sums under masks, and helps to take away those of the sum, once."""
+
+    def __init__(self, job: Job, name: str, tape: Tape, moments: Moments) -> None:
+        super().__init__(job, name, tape)
+        self._values = flatten(moments)
+        self._letter_secret = tape.fork("letters").bytes(32)
+        self._mask_secret = tape.fork("masks").bytes(32)
+        self._self_seed = tape.fork("self").bytes(32)
+        self._hello: dict[str, tuple[bytes, bytes]] = {}
+        self._roster: tuple[str, ...] | None = None
+        self._shared = False
+        self._held: dict[str, tuple[bytes, bytes]] | None = None
+        self._opened = False
+
+    def kinds(self) -> Mapping[str, Kind]:
+        """The others' keys, then the evaluator's four words."""
+        clients = len(self.job.of("client"))
+        return {
+            "hello": Kind("client", {"keys": 2 * KEY_BYTES, "commitment": 32}, self._take_hello),
+            "roster": Kind("evaluator", {"members": 2 * clients}, self._take_roster),
+            "delivered": Kind(
+                "evaluator", {"members": 2 * clients, "shares": SEALED_BYTES * clients}, self._take_delivered
+            ),
+            "unmask": Kind("evaluator", {"members": 2 * clients}, self._take_unmask),
+            "result": Kind("evaluator", {"result": RESULT_BYTES}, self._take_result),
+        }
+
+    def start(self) -> Sequence[Message]:
+        """The public keys and the own mask's commitment, to everyone."""
+        keys = pairwise.public_of(self._letter_secret) + pairwise.public_of(self._mask_secret)
+        fits = pairwise.commitment(self._self_seed, self._id)
+        others = [party.name for party in self.job.parties if party.name != self.name]
+        return [self._message(name, "hello", keys=keys, commitment=fits) for name in others]
+
+    def _take_hello(self, message: Message) -> Sequence[Message]:
+        keys = message.fields["keys"]
+        if len(keys) != 2 * KEY_BYTES or message.sender in self._hello:
+            raise refused("brings no keys, or keys a second time")
+        self._hello[message.sender] = keys[:KEY_BYTES], keys[KEY_BYTES:]
+        return self._share()
+
+    def _take_roster(self, message: Message) -> Sequence[Message]:
+        members = names_in(message.fields["members"], self.job)
+        if self._roster is not None or self.name not in members or len(members) < threshold_of(self.job):
+            raise refused("brings a second roster, or one this client cannot take part in")
+        self._roster = members
+        return self._share()
+
+    def _share(self) -> Sequence[Message]:
+        """Shares for everyone on the roster, once their keys are all there."""
+        if (
+            self._shared
+            or self._roster is None
+            or any(name not in self._hello for name in self._others(self._roster))
+        ):
+            return ()
+        places, least = places_of(self.job), threshold_of(self.job)
+        holders = [places[name] for name in self._roster]
+        own = split(self._self_seed, least, holders, self._tape.fork("self shares"))
+        pair = split(self._mask_secret, least, holders, self._tape.fork("mask shares"))
+        self._own_shares = own[places[self.name]], pair[places[self.name]]
+        sealed = b""
+        for name in self._others(self._roster):
+            letter = own[places[name]] + pair[places[name]]
+            sealed += pairwise.seal(self._letter_key(name, self.name, name), letter, self._id.encode())
+        self._shared = True
+        return [self._message(self._one("evaluator"), "shares", shares=sealed)]
+
+    def _take_delivered(self, message: Message) -> Sequence[Message]:
+        members = names_in(message.fields["members"], self.job)
+        if not self._shared or self._roster is None or self._held is not None:
+            raise refused("brings shares out of turn")
+        if (
+            self.name not in members
+            or not set(members) <= set(self._roster)
+            or len(members) < threshold_of(self.job)
+        ):
+            raise refused("counts on clients that cannot be counted on")
+        others, data = self._others(members), message.fields["shares"]
+        if len(data) != SEALED_BYTES * len(others):
+            raise refused("holds another number of shares than it names clients")
+        held = {self.name: self._own_shares}
+        for at, name in enumerate(others):
+            sealed = data[at * SEALED_BYTES : (at + 1) * SEALED_BYTES]
+            letter = pairwise.unseal(self._letter_key(name, name, self.name), sealed, self._id.encode())
+            if letter is None or not (
+                well_formed(letter[:SHARE_BYTES]) and well_formed(letter[SHARE_BYTES:])
+            ):
+                raise refused("holds a share that its client did not seal")
+            held[name] = letter[:SHARE_BYTES], letter[SHARE_BYTES:]
+        self._held = held
+        size, count = number_bytes(self.job), len(self._values)
+        masks = [(1, pairwise.mask(pairwise.derived(self._self_seed, self._id, "self"), count, size))]
+        for name in others:
+            key = mask_key(self._mask_secret, self._hello[name][1], self._id, self.name, name)
+            masks.append((sign_of(self.job, self.name, name), pairwise.mask(key, count, size)))
+        numbers = pairwise.masked(self._values, masks, size)
+        data = b"".join(number.to_bytes(size, "little") for number in numbers)
+        return [self._message(self._one("evaluator"), "masked", numbers=data)]
+
+    def _take_unmask(self, message: Message) -> Sequence[Message]:
+        arrived = names_in(message.fields["members"], self.job)
+        if self._held is None or self._opened:
+            raise refused("asks for shares out of turn or a second time")
+        if (
+            self.name not in arrived
+            or not set(arrived) <= set(self._held)
+            or len(arrived) < threshold_of(self.job)
+        ):
+            raise refused("asks to take masks away for too few clients, or for others")
+        self._opened = True
+        # One kind for each: of who arrived the own mask's, of who did not the pairwise masks'.
+        shares = b"".join(
+            self._held[name][0 if name in arrived else 1]
+            for name in sorted(self._held, key=places_of(self.job).__getitem__)
+        )
+        return [self._message(self._one("evaluator"), "opened", shares=shares)]
+
+    def _take_result(self, message: Message) -> Sequence[Message]:
+        if not self._opened:
+            raise refused("brings a result before anything was summed")
+        coefficients, errors, rows = result_in(message.fields["result"], self.job)
+        self._outcome = {"fit": fit_of(self.job, coefficients, errors, rows).to_dict()}
+        return ()
+
+    def _others(self, names: Sequence[str]) -> list[str]:
+        return [name for name in names if name != self.name]
+
+    def _letter_key(self, peer: str, sender: str, receiver: str) -> bytes:
+        key = pairwise.agreed(self._letter_secret, self._hello[peer][0], self._id, "letter", sender, receiver)
+        if key is None:
+            raise InputError(
+                f"The key that {peer} sent agrees on nothing.",
+                "Anyone could read what is sealed under it.",
+                "Let that client start again.",
+            )
+        return key
+
+
+HELLO, SHARES, MASKED, OPENED = range(4)
+
+
+class Evaluator(BaseRole):
+    """Carries sealed shares, adds masked sums, takes the sum's masks away, and solves."""
+
+    def __init__(self, job: Job, name: str, tape: Tape) -> None:
+        super().__init__(job, name, tape)
+        self._stage = HELLO
+        self._members = tuple(party.name for party in job.of("client"))
+        self._gone: set[str] = set()
+        self._got: tuple[dict[str, bytes], ...] = ({}, {}, {}, {})
+        self._commitments: dict[str, bytes] = {}
+        self._roster: tuple[str, ...] = ()
+        self._sharers: tuple[str, ...] = ()
+        self._summed: tuple[str, ...] = ()
+
+    def kinds(self) -> Mapping[str, Kind]:
+        """The four words of every client, in their order."""
+        clients = len(self.job.of("client"))
+        vector = number_bytes(self.job) * len(flat_bounds(self.job))
+        return {
+            "hello": Kind("client", {"keys": 2 * KEY_BYTES, "commitment": 32}, self._take_hello),
+            "shares": Kind("client", {"shares": SEALED_BYTES * clients}, self._taker(SHARES, "shares")),
+            "masked": Kind("client", {"numbers": vector}, self._taker(MASKED, "numbers")),
+            "opened": Kind("client", {"shares": SHARE_BYTES * clients}, self._taker(OPENED, "shares")),
+        }
+
+    @property
+    def awaited(self) -> tuple[str, ...]:
+        """Whom the job waits for now."""
+        if self.done:
+            return ()
+        return tuple(name for name in self._members if name not in self._got[self._stage])
+
+    def without(self, names: Collection[str]) -> Sequence[Message]:
+        """Go on without those of *names* that are still awaited; the job ends where too few are left.
+
+        It is an event like a message: whoever brings a role back must repeat it at the same place.
+        """
+        leaving = [name for name in self.awaited if name in names]
+        if not leaving:
+            return ()
+        self._gone.update(leaving)
+        self._members = tuple(name for name in self._members if name not in leaving)
+        if len(self._members) < threshold_of(self.job):
+            return self.abort(
+                f"{len(self._members)} clients are left, and {threshold_of(self.job)} are needed to take masks away. "
+                f"Missing: {', '.join(sorted(self._gone))}."
+            )
+        reason = b"The job went on without this client."
+        told = [self._message(name, "abort", reason=reason) for name in leaving]
+        try:
+            return [*told, *self._go_on()]
+        except InputError as error:
+            return [*told, *self.abort(f"{error.what} {error.fix}")]
+
+    def _take_hello(self, message: Message) -> Sequence[Message]:
+        keys, fits = message.fields["keys"], message.fields["commitment"]
+        if message.sender in self._gone:
+            return ()
+        if len(keys) != 2 * KEY_BYTES or len(fits) != 32 or message.sender in self._got[HELLO]:
+            raise refused("brings no keys, or keys a second time")
+        self._commitments[message.sender] = fits
+        self._got[HELLO][message.sender] = keys[KEY_BYTES:]
+        return self._go_on()
+
+    def _taker(self, stage: int, field: str) -> Callable[[Message], Sequence[Message]]:
+        def take(message: Message) -> Sequence[Message]:
+            data = message.fields[field]
+            if message.sender in self._gone:
+                return ()  # It came too late: the others have gone on, and nothing is done with it.
+            if self._stage != stage or message.sender in self._got[stage]:
+                raise refused("comes out of turn or a second time")
+            if len(data) != self._due_bytes(stage) or (
+                stage == OPENED and not all(map(well_formed, _cut(data)))
+            ):
+                raise refused("does not hold what its stage needs")
+            self._got[stage][message.sender] = data
+            return self._go_on()
+
+        return take
+
+    def _due_bytes(self, stage: int) -> int:
+        vector = number_bytes(self.job) * len(flat_bounds(self.job))
+        return (0, SEALED_BYTES * (len(self._roster) - 1), vector, SHARE_BYTES * len(self._sharers))[stage]
+
+    def _go_on(self) -> Sequence[Message]:
+        """The next word to everyone, once nobody is awaited any more."""
+        if self.awaited or self.done:
+            return ()
+        self._stage += 1
+        members, names = self._members, names_to_bytes(self._members, self.job)
+        if self._stage == SHARES:
+            self._roster = members
+            return [self._message(name, "roster", members=names) for name in members]
+        if self._stage == MASKED:
+            self._sharers = members
+            return [
+                self._message(name, "delivered", members=names, shares=self._letters_to(name))
+                for name in members
+            ]
+        if self._stage == OPENED:
+            self._summed = members
+            return [self._message(name, "unmask", members=names) for name in members]
+        self._stage = OPENED
+        return self._finish()
+
+    def _letters_to(self, receiver: str) -> bytes:
+        letters = b""
+        for sender in self._sharers:
+            if sender != receiver:
+                at = [name for name in self._roster if name != sender].index(receiver) * SEALED_BYTES
+                letters += self._got[SHARES][sender][at : at + SEALED_BYTES]
+        return letters
+
+    def _finish(self) -> Sequence[Message]:
+        job = self.job
+        moments = self._unmasked()
+        if not len(self._summed) * job.minimum_rows <= moments.rows <= job.most_rows:
+            raise InputError(
+                "The pooled rows are fewer or more than the job allows.",
+                "The sums of few rows tell much about each of them.",
+                "Agree on other limits at all parties.",
+            )
+        moments = noisy(moments, job, self._tape.fork("noise"))
+        beta = solve(moments, job)
+        errors = standard_errors(moments, job) if job.moments else None
+        fit = fit_of(job, [float(value) for value in beta], errors, moments.rows)
+        self._outcome = {"fit": fit.to_dict(), "summed": list(self._summed)}
+        told = result_bytes(beta, errors, moments.rows)
+        return [self._message(name, "result", result=told) for name in self._members]
+
+    def _unmasked(self) -> Moments:
+        """The pooled moments of all whose sums arrived: their own masks and the masks of who left are taken away."""
+        job, size, bounds = self.job, number_bytes(self.job), flat_bounds(self.job)
+        masks: list[tuple[int, Sequence[int]]] = []
+        for place, name in enumerate(self._sharers):
+            secret = self._joined(place)
+            if name in self._summed:
+                if secret is None or pairwise.commitment(secret, self._id) != self._commitments[name]:
+                    raise _false_shares(name)
+                masks.append(
+                    (-1, pairwise.mask(pairwise.derived(secret, self._id, "self"), len(bounds), size))
+                )
+                continue
+            if secret is None or pairwise.public_of(secret) != self._got[HELLO][name]:
+                raise _false_shares(name)
+            for other in self._summed:
+                key = mask_key(secret, self._got[HELLO][other], self._id, name, other)
+                masks.append((-sign_of(job, other, name), pairwise.mask(key, len(bounds), size)))
+        vectors = [(1, _numbers(self._got[MASKED][name], size)) for name in self._summed]
+        total = pairwise.masked([0] * len(bounds), [*vectors, *masks], size)
+        half = 1 << (8 * size - 1)
+        values = [value - 2 * half if value >= half else value for value in total]
+        if any(abs(value) > len(self._summed) * bound for value, bound in zip(values, bounds, strict=True)):
+            raise InputError(
+                "The sum is larger than the public bounds allow.",
+                "A client broke its bounds or its masks, and the result would mean nothing.",
+                "Check every client's rows and run the job again.",
+            )
+        return unflatten(values, job)
+
+    def _joined(self, place: int) -> bytes | None:
+        places = places_of(self.job)
+        opened = [name for name in self._members if name in self._got[OPENED]][: threshold_of(self.job)]
+        return join({places[name]: _cut(self._got[OPENED][name])[place] for name in opened})
+
+
+def _cut(data: bytes) -> list[bytes]:
+    return [data[at : at + SHARE_BYTES] for at in range(0, len(data), SHARE_BYTES)]
+
+
+def _numbers(data: bytes, size: int) -> list[int]:
+    return [int.from_bytes(data[at : at + size], "little") for at in range(0, len(data), size)]
+
+
+def _false_shares(name: str) -> InputError:
+    return InputError(
+        f"The shares of {name}'s mask do not fit what it announced.",
+        "A client gave a false share, so the sum cannot be told.",
+        "Run the job again, without a client that is not trusted.",
+    )
+
+
+__all__ = ["Client", "Evaluator", "threshold_of"]

@@ -1,0 +1,118 @@
+"""From one client's rows to its sums: scaled fixed point, X^T X, X^T y, y^T y, exactly, before anything is encrypted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from velado.errors import InputError, SchemaError
+from velado.learning.crypto.fixed_point import FixedPoint
+from velado.learning.crypto.modular import exact_gram
+from velado.learning.regression.fit import Moments, Scale, reaches, scaling_of
+from velado.learning.regression.job import Job
+
+
+def moments_of(columns: Mapping[str, Any], job: Job) -> Moments:
+    """The exact sums of one client's rows, scaled and centred by the public bounds (`scaling`); the intercept is 2^q.
+
+    A value that is missing or outside its public bounds raises OutOfBounds and names the column; too few rows raise
+    InputError. Nothing leaves the client then.
+    """
+    names = [column.name for column in (*job.features, job.target)]
+    absent = [name for name in names if name not in columns]
+    if absent:
+        raise SchemaError(
+            f"The table lacks {', '.join(absent)}.",
+            "The job's parties agreed to fit with these columns.",
+            "Give the table the job is about, or correct the names in the job at all parties.",
+        )
+    scaling = scaling_of(job)
+    scales = (*scaling.features, scaling.target)
+    encoding = FixedPoint((*job.features, job.target), job.bits, tuple(scale.bits for scale in scales))
+    encoded = [
+        _centred(encoding.encode(name, columns[name]), scale, most)
+        for name, scale, most in zip(names, scales, reaches(job)[-len(names) :], strict=True)
+    ]
+    rows = {len(array) for array in encoded}
+    if len(rows) != 1:
+        raise InputError(
+            "The columns have different numbers of rows.", "A row needs one value of each.", "Give a table."
+        )
+    count = rows.pop()
+    if count < job.minimum_rows:
+        raise InputError(
+            f"This client has {count} rows and the job asks for at least {job.minimum_rows}.",
+            "The sums of few rows tell much about each of them.",
+            "Do not take part, or agree on a smaller minimum_rows with all parties.",
+        )
+    if count > job.most_rows:
+        raise InputError(
+            f"This client has {count} rows and the job allows {job.most_rows} in all.",
+            "The needed key size was worked out for that many.",
+            "Agree on a larger most_rows with all parties.",
+        )
+    if job.intercept:
+        encoded.insert(0, np.full(count, encoding.one, dtype=np.int64 if job.bits < 62 else object))
+    gram = exact_gram(encoded)
+    width = job.width
+    return Moments(
+        matrix=tuple(tuple(int(x) for x in row[:width]) for row in gram[:width]),
+        vector=tuple(int(row[width]) for row in gram[:width]),
+        square=int(gram[width][width]) if job.moments else None,
+        rows=count,
+    )
+
+
+def _centred(encoded: NDArray[Any], scale: Scale, most: int) -> NDArray[Any]:
+    """The encoded values less their centre, in int64 where what is left fits."""
+    # Below 2^62 in size each, so the difference fits; a centre lies between two values that int64 holds.
+    kept = encoded - scale.centre if scale.centre else encoded
+    return kept.astype(np.int64) if kept.dtype == object and most < 1 << 62 else kept
+
+
+def flatten(moments: Moments) -> list[int]:
+    """Upper triangle by rows, then b, then the number of rows, then y^T y where there is one."""
+    width = len(moments.vector)
+    upper = [moments.matrix[i][j] for i in range(width) for j in range(i, width)]
+    return [*upper, *moments.vector, moments.rows, *(() if moments.square is None else (moments.square,))]
+
+
+def unflatten(values: Sequence[int], job: Job) -> Moments:
+    """The moments `flatten` wrote."""
+    width = job.width
+    matrix = [[0] * width for _ in range(width)]
+    rest = iter(values)
+    for i in range(width):
+        for j in range(i, width):
+            matrix[i][j] = matrix[j][i] = int(next(rest))
+    vector = tuple(int(next(rest)) for _ in range(width))
+    rows = int(next(rest))
+    square = int(next(rest)) if job.moments else None
+    return Moments(tuple(tuple(row) for row in matrix), vector, square, rows)
+
+
+def flat_bounds(job: Job) -> list[int]:
+    """The most each flattened value can be in size, from public figures: rows * B_i * B_j."""
+    *columns, target = reaches(job)
+    most, width = job.most_rows, job.width
+    upper = [most * columns[i] * columns[j] for i in range(width) for j in range(i, width)]
+    vector = [most * column * target for column in columns]
+    return [*upper, *vector, most, *((most * target * target,) if job.moments else ())]
+
+
+def total(parts: Sequence[Moments]) -> Moments:
+    """The sum of several clients' moments."""
+    width = len(parts[0].vector)
+    return Moments(
+        matrix=tuple(
+            tuple(sum(part.matrix[i][j] for part in parts) for j in range(width)) for i in range(width)
+        ),
+        vector=tuple(sum(part.vector[i] for part in parts) for i in range(width)),
+        square=None
+        if any(part.square is None for part in parts)
+        else sum(part.square for part in parts if part.square is not None),
+        rows=sum(part.rows for part in parts),
+    )

@@ -1,0 +1,215 @@
+"""A score for rows nobody shows: the client encrypts its features, the model's owner computes on them, the client decrypts.
+
+With features x_j in fixed point of q bits and coefficients c_j = round(beta_j 2^Q), the owner returns
+
+    E(c_0 2^q + sum_j c_j x_j),    the score times 2^(q + Q),
+
+under the client's own key and a fresh obfuscator. Who learns what: the owner sees how many rows were asked about and
+nothing of them; the client gets the scores and nothing else of the model from one answer, but D + 1 answers to rows of
+its choice are D + 1 linear equations in the coefficients: whoever may ask that often can work the model out. Both
+are assumed to follow the protocol: the owner cannot see whether features lie within their bounds, and a client that
+makes its key so that it can be broken harms itself. Whatever a score says about a person, the client learns it.
+
+|score| <= |c_0| 2^q + sum_j |c_j| B_j from the model and the public bounds: a key that cannot hold it is refused before
+anything is computed. Bytes are versioned; an answer is bound to its question by a digest. Cost for each row: the client
+D encryptions and one decryption, the owner one product of D powers of Q + bits(beta) bits and one obfuscator.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from velado.errors import InputError, ParameterError, PlaintextOverflow, ProtocolError, SchemaError
+from velado.learning.crypto.fixed_point import FixedPoint
+from velado.learning.crypto.modular import Source
+from velado.learning.crypto.obfuscators import FullPower, ObfuscatorPool, OwnerPower
+from velado.learning.crypto.paillier import (
+    add_plain,
+    ciphertexts_from_bytes,
+    ciphertexts_size,
+    ciphertexts_to_bytes,
+    decrypt_many,
+    dot,
+    encrypt_many,
+    key_from_bytes,
+    key_to_bytes,
+    obfuscate,
+)
+from velado.learning.crypto.paillier_keys import LEAST_BITS, PrivateKey, PublicKey
+from velado.learning.regression.fit import INTERCEPT, Fit
+from velado.learning.regression.job import Bounded
+
+VERSION = 1
+_ASKED, _ANSWERED = 1, 2
+_HEAD = 2 + 32
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What client and owner agree on beforehand: the features with their public bounds, and how finely numbers are encoded."""
+
+    features: tuple[Bounded, ...]
+    bits: int = 20
+    coefficient_bits: int = 40
+    most_rows: int = 1000
+    key_bits: int = LEAST_BITS
+
+    def __post_init__(self) -> None:
+        names = [feature.name for feature in self.features]
+        if not names or len(set(names)) != len(names) or self.most_rows < 1 or self.key_bits < LEAST_BITS:
+            raise ParameterError(
+                "The terms name no feature, one twice, no rows, or a key under 2048 bits.",
+                "Client and owner could not work with them.",
+                "Name every feature once, at least one row, and a key of 2048 bits or more.",
+            )
+        if not 0 <= self.coefficient_bits <= 512:
+            raise ParameterError(
+                f"{self.coefficient_bits} bits for coefficients are not accepted.",
+                "They say how finely the model is encoded: 0 to 512.",
+                "Use 40, the default.",
+            )
+        _ = self.encoding
+
+    @property
+    def encoding(self) -> FixedPoint:
+        """The fixed point of the features."""
+        return FixedPoint(self.features, self.bits)
+
+    def digest(self) -> bytes:
+        """SHA-256 of the terms: both sides must hold the same."""
+        text = [
+            [[f.name, str(f.low), str(f.high)] for f in self.features],
+            [self.bits, self.coefficient_bits, self.most_rows, self.key_bits],
+        ]
+        return hashlib.sha256(json.dumps(text, ensure_ascii=False).encode()).digest()
+
+
+def ask(terms: Terms, private: PrivateKey, columns: Mapping[str, Any], random: Source | None = None) -> bytes:
+    """The question: the client's public key, and every feature of every row encrypted under it."""
+    absent = [f.name for f in terms.features if f.name not in columns]
+    if absent:
+        raise SchemaError(
+            f"The rows lack {', '.join(absent)}.", "The model needs these features.", "Give every feature."
+        )
+    encoded = [terms.encoding.encode(f.name, columns[f.name]).tolist() for f in terms.features]
+    rows = len(encoded[0])
+    if any(len(column) != rows for column in encoded) or not 1 <= rows <= terms.most_rows:
+        raise InputError(
+            f"A question has 1 to {terms.most_rows} rows, and one value of each feature in a row.",
+            "The terms say so.",
+            "Ask about fewer rows at a time, with columns of equal length.",
+        )
+    key = private.public
+    numbers = [column[row] for row in range(rows) for column in encoded]
+    sent = encrypt_many(key, numbers, ObfuscatorPool(OwnerPower(private, random)))
+    written = key_to_bytes(key)
+    head = (
+        bytes([VERSION, _ASKED]) + terms.digest() + rows.to_bytes(4, "big") + len(written).to_bytes(4, "big")
+    )
+    return head + written + ciphertexts_to_bytes(key, sent)
+
+
+def answer(terms: Terms, fit: Fit, question: bytes, random: Source | None = None) -> bytes:
+    """The encrypted score of every row in a question, re-randomised."""
+    factors, constant = coefficients_of(terms, fit)
+    if len(question) < _HEAD + 8 or question[:2] != bytes([VERSION, _ASKED]):
+        raise _refused("is of no version or kind that is known")
+    if question[2:_HEAD] != terms.digest():
+        raise _refused("was made for other terms")
+    rows = int.from_bytes(question[_HEAD : _HEAD + 4], "big")
+    end = _HEAD + 8 + int.from_bytes(question[_HEAD + 4 : _HEAD + 8], "big")
+    if not 1 <= rows <= terms.most_rows or end > len(question):
+        raise _refused("has more rows than the terms allow, none, or is cut short")
+    key = key_from_bytes(question[_HEAD + 8 : end], terms.key_bits)
+    width = len(terms.features)
+    if len(question) != end + ciphertexts_size(key, rows * width):
+        raise _refused("is cut short, or too long")
+    refuse_overflow(terms, fit, key)
+    features = ciphertexts_from_bytes(key, question[end:], rows * width)
+    scores = [
+        add_plain(dot(features[row * width : (row + 1) * width], factors), constant) for row in range(rows)
+    ]
+    told = obfuscate(scores, ObfuscatorPool(FullPower(key, random)))
+    return bytes([VERSION, _ANSWERED]) + hashlib.sha256(question).digest() + ciphertexts_to_bytes(key, told)
+
+
+def read(terms: Terms, private: PrivateKey, question: bytes, answered: bytes) -> NDArray[np.float64]:
+    """The scores in the answer to a question of ours."""
+    if answered[:2] != bytes([VERSION, _ANSWERED]) or answered[2:_HEAD] != hashlib.sha256(question).digest():
+        raise _refused("is no answer to this question")
+    rows = int.from_bytes(question[_HEAD : _HEAD + 4], "big")
+    numbers = decrypt_many(private, ciphertexts_from_bytes(private.public, answered[_HEAD:], rows))
+    unit = 1 << (terms.bits + terms.coefficient_bits)
+    try:
+        return np.array([float(Fraction(number, unit)) for number in numbers], dtype=np.float64)
+    except OverflowError:
+        raise _refused("holds a score that is no number a model gives") from None
+
+
+def coefficients_of(terms: Terms, fit: Fit) -> tuple[list[int], int]:
+    """round(beta_j 2^Q) in the order of the terms' features, and the intercept times 2^(q + Q)."""
+    named = dict(zip(fit.names, fit.coefficients, strict=True))
+    constant = named.pop(INTERCEPT, 0.0)
+    if set(named) != {f.name for f in terms.features}:
+        raise SchemaError(
+            "The model's features are not those of the terms.",
+            "Scores would mean something else.",
+            "Agree on the terms for this model.",
+        )
+    unit = 1 << terms.coefficient_bits
+    factors = [round(Fraction(named[f.name]) * unit) for f in terms.features]
+    return factors, round(Fraction(constant) * unit) << terms.bits
+
+
+def refuse_overflow(terms: Terms, fit: Fit, key: PublicKey) -> None:
+    """Raise where a score within the public bounds might not fit the key's plaintexts."""
+    factors, constant = coefficients_of(terms, fit)
+    encoding = terms.encoding
+    most = abs(constant) + sum(
+        abs(c) * encoding.reach(f.name) for c, f in zip(factors, terms.features, strict=True)
+    )
+    if most > key.half:
+        raise PlaintextOverflow(
+            f"A score may need {most.bit_length() + 1} bits and the key holds {key.bits - 1}.",
+            "It would come back as another number.",
+            "Use a longer key, fewer bits, or tighter bounds.",
+        )
+
+
+class Asker:
+    """The client's side with its key and the questions that are not answered yet; an answer is read once."""
+
+    def __init__(self, terms: Terms, private: PrivateKey, random: Source | None = None) -> None:
+        self.terms, self._private, self._random = terms, private, random
+        self._open: dict[bytes, bytes] = {}
+
+    def ask(self, columns: Mapping[str, Any]) -> bytes:
+        """A question about these rows."""
+        question = ask(self.terms, self._private, columns, self._random)
+        self._open[hashlib.sha256(question).digest()] = question
+        return question
+
+    def read(self, answered: bytes) -> NDArray[np.float64]:
+        """The scores, if it answers a question that is open."""
+        question = self._open.get(answered[2:_HEAD])
+        if question is None:
+            raise _refused("answers no question that is open")
+        scores = read(self.terms, self._private, question, answered)
+        del self._open[answered[2:_HEAD]]
+        return scores
+
+
+def _refused(why: str) -> ProtocolError:
+    return ProtocolError(
+        f"The message {why}.",
+        "Working with it would give a number that means nothing.",
+        "Check that both sides use the same terms and version, and ask again.",
+    )

@@ -1,0 +1,87 @@
+"""All roles in one process: messages go from one list into the next, and the whole transcript can be read."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from velado.errors import ProtocolError
+from velado.learning.protocols import delegated_regression, masked_regression, secure_sum
+from velado.learning.protocols.role import Message, Role
+from velado.learning.regression.design_matrix import moments_of
+from velado.learning.regression.fit import Fit
+from velado.learning.regression.job import Job
+from velado.papers.regression import paper_masked
+from velado.randomness import Tape
+
+
+@dataclass
+class Transcript:
+    """Every message in the order of its delivery, and how the roles stood at the end."""
+
+    roles: Mapping[str, Role]
+    messages: list[Message] = field(default_factory=list)
+
+    @property
+    def failures(self) -> dict[str, str]:
+        """Why the job failed, by party; empty where it did not."""
+        return {name: role.failure for name, role in self.roles.items() if role.failure is not None}
+
+
+def make_role(job: Job, name: str, seed: bytes, columns: Mapping[str, Any] | None = None) -> Role:
+    """The role a party has in a job, from its secret seed and, for a client, its rows."""
+    tape = Tape(seed, f"{job.digest()}:{name}")
+    party = job.party(name)
+    module: Any = {
+        "delegated": delegated_regression,
+        "masked": masked_regression,
+        "paper-masked": paper_masked,
+        "secure-sum": secure_sum,
+    }[job.protocol]
+    if party.role == "provider":
+        return module.Provider(job, name, tape)  # type: ignore[no-any-return]
+    if party.role == "evaluator":
+        return module.Evaluator(job, name, tape)  # type: ignore[no-any-return]
+    if (
+        job.protocol == "paper-masked"
+    ):  # its conversion needs a word from the others, so it takes the rows themselves
+        return paper_masked.Client(job, name, tape, columns or {})
+    return module.Client(job, name, tape, moments_of(columns or {}, job))  # type: ignore[no-any-return]
+
+
+def deliver(
+    roles: Mapping[str, Role], change: Callable[[Message], Sequence[Message]] | None = None
+) -> Transcript:
+    """Run roles until nobody has anything to say. *change* may drop, repeat or alter a message on its way."""
+    transcript = Transcript(roles)
+    waiting: deque[Message] = deque()
+    for role in roles.values():
+        waiting.extend(role.start())
+    while waiting:
+        message = waiting.popleft()
+        for arriving in (message,) if change is None else change(message):
+            transcript.messages.append(arriving)
+            waiting.extend(roles[arriving.receiver].receive(arriving))
+    return transcript
+
+
+def simulate(
+    job: Job, tables: Mapping[str, Mapping[str, Any]], seed: bytes | None = None
+) -> tuple[Fit, Transcript]:
+    """Fit with every role in this process; *tables* maps each client's name to its columns."""
+    base = seed or Tape.fresh_seed()
+    roles = {
+        party.name: make_role(job, party.name, Tape(base, party.name).bytes(32), tables.get(party.name))
+        for party in job.parties
+    }
+    transcript = deliver(roles)
+    evaluator = roles[job.of("evaluator")[0].name]
+    if evaluator.outcome is None:
+        raise ProtocolError(
+            f"The job ended without a result: {evaluator.failure or 'a message is missing'}.",
+            "No coefficients can be given.",
+            "Mend what the sentence names and run it again.",
+        )
+    return Fit.from_dict(evaluator.outcome["fit"]), transcript

@@ -1,0 +1,416 @@
+"""Scores: everything measured on one release, each number with the name of what it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from velado.data.encode import EncodedTable, encode
+from velado.data.partition import BoolArray, IntArray, Partition
+from velado.data.schema import Schema
+from velado.data.table import Table
+from velado.data.visible import visible_codes
+from velado.errors import InputError, ParameterError
+from velado.measures.recoded_columns import PublishedTable, Substitutions, read_published
+from velado.measures.risk.disclosure import Disclosure, disclosure
+from velado.measures.risk.record_linkage import (
+    Direction,
+    LinkageResult,
+    Metric,
+    ReleasedColumn,
+    Scaling,
+    Ties,
+    record_linkage,
+)
+from velado.measures.risk.reidentification import (
+    ClassSizes,
+    Reidentification,
+    Uniqueness,
+    class_sizes,
+    population_sizes,
+    reidentification,
+    reidentification_of_people,
+    uniqueness,
+    uniqueness_of,
+)
+from velado.measures.utility.average_group_size import AverageGroupSize, average_group_size
+from velado.measures.utility.discernibility import Discernibility, discernibility
+from velado.measures.utility.distribution import Distribution, distributions
+from velado.measures.utility.false_cells import FalseCells, false_cells
+from velado.measures.utility.ncp import CertaintyPenalty, Covers, Variant, normalized_certainty_penalty
+from velado.release.gate import open_identifiers
+from velado.release.guarantees.k_anonymity import KAnonymity
+from velado.release.release import Release
+
+__all__ = ["LINKAGE_ROWS", "Direction", "Exposure", "Scores", "Settings", "Ties", "measure", "measure_files"]
+
+LINKAGE_ROWS = 200_000
+"""Above this many rows the linkage attack is run only when asked for: it compares each row with all others."""
+
+
+@dataclass(frozen=True, repr=False)
+class Exposure:
+    """How exposed people are in one table: chances of re-identification, who is unique, how large classes are."""
+
+    rows: Reidentification
+    people: Reidentification | None
+    uniqueness: Uniqueness
+    class_sizes: ClassSizes
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        return {
+            "by_row": self.rows.to_dict(),
+            "by_person": None if self.people is None else self.people.to_dict(),
+            "uniqueness": self.uniqueness.to_dict(),
+            "class_sizes": self.class_sizes.to_dict(),
+        }
+
+
+@dataclass(frozen=True, repr=False)
+class Scores:
+    """What a release cost and what it bought. What was not measured is None and has its reason in *not_measured*.
+
+    *distributions* carry values of the original table as labels; `to_dict` gives their distances only, so that
+    it holds no cell value.
+    """
+
+    original_rows: int
+    published_rows: int
+    before: Exposure
+    after: Exposure
+    discernibility: Discernibility
+    average_group_size: AverageGroupSize
+    distributions: tuple[Distribution, ...]
+    ncp: CertaintyPenalty | None = None
+    ncp_charged_for: str = ""
+    false_cells: FalseCells | None = None
+    linkage: LinkageResult | None = None
+    disclosure: Disclosure | None = None
+    not_measured: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        loss = "not measured" if self.ncp is None else f"{self.ncp.overall:.4f}"
+        return f"Scores(rows={self.published_rows} of {self.original_rows}, ncp={loss})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers under names that say what they are; no cell values."""
+        ncp = None if self.ncp is None else {**self.ncp.to_dict(), "charged_for": self.ncp_charged_for}
+        return {
+            "rows": {
+                "original": self.original_rows,
+                "published": self.published_rows,
+                "suppressed": self.original_rows - self.published_rows,
+            },
+            "utility": {
+                "ncp": ncp,
+                "false_cells": None if self.false_cells is None else self.false_cells.to_dict(),
+                "discernibility": self.discernibility.to_dict(),
+                "average_group_size": self.average_group_size.to_dict(),
+                "distribution": {part.name: part.distances() for part in self.distributions},
+            },
+            "risk": {
+                "before": self.before.to_dict(),
+                "after": self.after.to_dict(),
+                "record_linkage": None if self.linkage is None else self.linkage.to_dict(),
+                **({} if self.disclosure is None else self.disclosure.to_dict()),
+            },
+            "not_measured": dict(self.not_measured),
+            "notes": list(self.notes),
+        }
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Which of the named variants to compute; *linkage* None runs it up to LINKAGE_ROWS rows.
+
+    *partial_knowledge* None measures it while it is cheap. *special_uniques* searches keys of up to *largest_key*
+    columns (default 4). *sampling_fraction*, the share of the population in the original table, has population
+    uniqueness estimated.
+    """
+
+    variant: Variant = "leaves-1"
+    divisor_columns: int | None = None
+    substitutions: Substitutions = "auto"
+    direction: Direction = "released-to-original"
+    ties: Ties = "expected"
+    scaling: Scaling = "range"
+    metric: Metric = "manhattan"
+    linkage: bool | None = None
+    partial_knowledge: bool | None = None
+    special_uniques: bool = False
+    largest_key: int | None = None
+    sampling_fraction: float | None = None
+
+
+def measure(
+    release: Release, settings: Settings | None = None, population: pl.DataFrame | None = None
+) -> Scores:
+    """Everything measured on a release velado made.
+
+    The published frame is read back text by text, as a stranger would. Only what the loss is charged for
+    comes from the method: the cover of each group, which a substitution's text does not show. *population* is
+    a frame recoded like the release, for the journalist. Where column operations were done first, the release
+    is compared with the table before them; only if its texts cannot be read against that table (a mask without
+    a place in the taxonomy) with the table after, and then false cells are not counted.
+    """
+    settings = settings or Settings()
+    ks = [part.k for part in release.goal.guarantees if isinstance(part, KAnonymity)]
+    unread = ""
+    if release.operations:
+        try:
+            return measure_files(
+                release.original,
+                release.aligned,
+                kept=release.kept,
+                k=max(ks, default=None),
+                settings=settings,
+                population=population,
+            )
+        except InputError as error:
+            unread = error.what
+    table = release.table
+    data = release.data if release.data.rows == table.rows else encode(table)
+    published = read_published(table, release.aligned, release.kept, data)
+    kept = release.recoded.kept
+    labels = np.full(kept.size, -1, dtype=np.int32)
+    labels[kept] = release.checked.partition.labels
+    covers = [Covers(part.low[part.codes], part.high[part.codes]) for part in release.recoded.columns]
+    ncp = normalized_certainty_penalty(
+        release.data,
+        covers,
+        kept,
+        settings.variant,
+        rows=table.rows,
+        partition=Partition(labels, release.checked.partition.count),
+        divisor_columns=settings.divisor_columns,
+    )
+    scores = _scores(
+        published,
+        release.aligned,
+        table.schema.missing_values,
+        settings,
+        ncp,
+        "the cover of each group",
+        max(ks, default=None),
+        population,
+        {},
+    )
+    matches = release.checked.counts.population
+    if (
+        matches is not None
+        and population is None
+        and bool((matches >= release.checked.partition.sizes).all())
+    ):
+        # The release was checked against a population: that is whom the journalist looks among.
+        rows = reidentification(release.checked.partition, matches)
+        scores = replace(scores, after=replace(scores.after, rows=rows))
+    if not unread:
+        return scores
+    reason = f"Compared with the table after its column operations, because: {unread}"
+    return replace(
+        scores,
+        false_cells=None,
+        not_measured={**scores.not_measured, "false_cells": reason},
+        notes=(*scores.notes, reason),
+    )
+
+
+def measure_files(
+    original: Table,
+    frame: pl.DataFrame,
+    *,
+    kept: BoolArray | None = None,
+    rows: IntArray | None = None,
+    drawn: bool = False,
+    k: int | None = None,
+    settings: Settings | None = None,
+    population: pl.DataFrame | None = None,
+) -> Scores:
+    """Everything that can be measured on a published *frame* beside its original, whoever made it.
+
+    Rows are in the original order and *kept* says which original rows were published; or *rows* has, for each
+    published row, the number of its original. When rows are missing, or their order was *drawn*, and nobody says which is
+    which, metrics that pair rows are left out with the reason, the others still run. The loss
+    is charged for what each text states and, where that is false or nothing, for what it stands for.
+    """
+    settings = settings or Settings()
+    published = read_published(original, frame, kept, rows=rows, drawn=drawn)
+    covers = published.covers(settings.substitutions)
+    skipped: dict[str, str] = {}
+    ncp = None
+    if covers is None:
+        skipped["ncp"] = (
+            _sentences(published.unpaired) + " Some published numbers state no cover of their own."
+        )
+    else:
+        try:
+            ncp = normalized_certainty_penalty(
+                published.data,
+                covers,
+                published.kept,
+                settings.variant,
+                rows=published.data.rows,
+                partition=published.original_classes,
+                divisor_columns=settings.divisor_columns,
+            )
+        except ParameterError as error:
+            if published.true_rows is not None:
+                raise
+            skipped["ncp"] = str(error)
+    if published.true_rows is None:
+        charged = "what each text states, not checked against the true values"
+    else:
+        stands = {
+            "value": "of the rows that show it",
+            "class": "of the rows of its class",
+            "auto": "it stands for (of the rows that show it where it was chosen by value, else of its class)",
+        }[settings.substitutions]
+        charged = f"what each text states; where that is false of a row, the true values {stands}"
+    scores = _scores(
+        published, frame, original.schema.missing_values, settings, ncp, charged, k, population, skipped
+    )
+    return replace(scores, notes=(*_identifying(original.schema, frame), *scores.notes))
+
+
+def _identifying(schema: Schema, frame: pl.DataFrame) -> tuple[str, ...]:
+    """One sentence for each column of a published *frame* that identifies people and that nobody signed for."""
+    known = [column for column in schema.columns.values() if column.name in frame.columns]
+    shown = Table.of(frame, schema.with_columns(replace(c, publish=True) for c in known), undeclared="keep")
+    found, _ = open_identifiers(shown)
+    exposed = [column.name for column in known if column.role == "identifier"]
+    return (
+        *(f"The published table holds '{name}', which the schema calls an identifier." for name in exposed),
+        *(
+            f"The published table holds '{one.column}', which {'identifies' if one.sure else 'may identify'} people: "
+            f"{one.why}. No figure here counts that."
+            for one in found
+        ),
+    )
+
+
+def _scores(
+    published: PublishedTable,
+    frame: pl.DataFrame,
+    missing_values: tuple[str, ...],
+    settings: Settings,
+    ncp: CertaintyPenalty | None,
+    charged: str,
+    k: int | None,
+    population: pl.DataFrame | None,
+    skipped: dict[str, str],
+) -> Scores:
+    data, names = published.data, [column.name for column in published.columns]
+    sizes = published.classes.sizes
+    outside = None if population is None else population_sizes(frame, population, names)
+    people = data.people
+    if people is not None and published.true_rows is None:
+        skipped["risk by person"] = _sentences(published.unpaired)
+        people = None
+    elif people is not None:
+        people = people[published.true_rows]
+    truth = None
+    if published.true_rows is None:
+        skipped["false cells"] = _sentences(published.unpaired)
+    else:
+        truth = false_cells(published)
+    linkage = _linkage(published, settings, skipped)
+    given_away = disclosure(
+        published,
+        frame,
+        missing_values,
+        partial=settings.partial_knowledge,
+        special=settings.special_uniques,
+        largest_key=settings.largest_key,
+        fraction=settings.sampling_fraction,
+    )
+    skipped.update(given_away.skipped)
+    notes = []
+    if published.agreeing is not None and published.agreeing < 1:
+        differing = round((1 - published.agreeing) * published.rows)
+        notes.append(
+            f"In {differing} published row(s) a column that is no quasi-identifier differs from the original row "
+            "it is compared with: if rows changed their order, false cells and linkage are not to be relied on."
+        )
+    return Scores(
+        data.rows,
+        published.rows,
+        _before(data),
+        _after(published, frame, names, people, outside),
+        discernibility(sizes, published.suppressed),
+        average_group_size(sizes, k),
+        distributions(published),
+        ncp,
+        charged,
+        truth,
+        linkage,
+        given_away,
+        skipped,
+        tuple(notes),
+    )
+
+
+def _before(data: EncodedTable) -> Exposure:
+    classes = Partition.by_codes([c.codes for c in data.columns], [c.size for c in data.columns])
+    people = None if data.people is None else reidentification_of_people(classes, data.people)
+    return Exposure(reidentification(classes), people, uniqueness_of(data), class_sizes(classes.sizes))
+
+
+def _after(
+    published: PublishedTable,
+    frame: pl.DataFrame,
+    names: list[str],
+    people: IntArray | None,
+    population: IntArray | None,
+) -> Exposure:
+    classes = published.classes
+    codes, sizes = visible_codes(frame, names)
+    by_person = None if people is None else reidentification_of_people(classes, people)
+    return Exposure(
+        reidentification(classes, population),
+        by_person,
+        uniqueness(names, codes, sizes, people),
+        class_sizes(classes.sizes),
+    )
+
+
+def _linkage(published: PublishedTable, settings: Settings, skipped: dict[str, str]) -> LinkageResult | None:
+    """The linkage attack on what the texts say: an interval stands at its middle, a number at itself."""
+    if published.true_rows is None:
+        skipped["record linkage"] = _sentences(published.unpaired)
+    elif settings.linkage is False:
+        skipped["record linkage"] = "It was switched off."
+    elif settings.linkage is None and published.data.rows > LINKAGE_ROWS:
+        skipped["record linkage"] = (
+            f"The table has more than {LINKAGE_ROWS} rows, and the attack may compare each row with all others. "
+            "Ask for it to run it all the same."
+        )
+    else:
+        released = [
+            # A number without a cover has code -1; its value is what counts.
+            ReleasedColumn(
+                np.maximum(read.low, 0)[read.codes],
+                np.maximum(read.high, 0)[read.codes],
+                read.value[read.codes],
+            )
+            for read in published.columns
+        ]
+        return record_linkage(
+            published.data,
+            released,
+            published.true_rows,
+            direction=settings.direction,
+            ties=settings.ties,
+            scaling=settings.scaling,
+            metric=settings.metric,
+        )
+    return None
+
+
+def _sentences(parts: tuple[str, str, str]) -> str:
+    return " ".join(parts)

@@ -1,0 +1,233 @@
+"""How good a model's answers are: accuracy, precision, recall, F1, area under the curve, log loss, with intervals.
+
+What cannot be said of these answers is None and has its reason; nothing is ever replaced by a zero in silence.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from velado.errors import ParameterError
+from velado.measures.models.encoder import FloatMatrix, Ranges
+from velado.measures.models.model_registry import Model, require
+
+QUALITIES = ("accuracy", "balanced_accuracy", "precision", "recall", "f1", "auc", "log_loss")
+"""The measures of `Quality`, by name; all but log_loss are better when larger."""
+
+
+@dataclass(frozen=True)
+class Quality:
+    """The scores of one model on one test part, and its majority rate: what always saying the commonest class gives.
+
+    With a *positive* class, precision, recall and F1 are that class's; else they are means over the classes that
+    occur among true or given answers ("macro"), a class never answered counting precision 0. *auc* of several
+    classes is the mean of one class against the rest, over classes that some but not all rows have.
+    """
+
+    rows: int
+    majority: float
+    accuracy: float
+    balanced_accuracy: float
+    precision: float
+    recall: float
+    f1: float
+    auc: float | None
+    log_loss: float | None
+    average: str
+    reasons: Mapping[str, str] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        return {name: getattr(self, name) for name in ("rows", "majority", *QUALITIES, "average")} | {
+            "not_measured": dict(self.reasons)
+        }
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean with the interval that holds the true one with the stated confidence; None where it cannot be said."""
+
+    mean: float
+    low: float | None
+    high: float | None
+    count: int
+
+
+def quality(truth: IntVector, answers: Predictions, positive: int | None = None) -> Quality:
+    """*answers* scored against *truth*, both class numbers. O(rows log rows) for each class's curve."""
+    classes = answers.scores.shape[1]
+    confusion = np.zeros((classes, classes), dtype=np.int64)
+    np.add.at(confusion, (truth, answers.labels), 1)
+    hits, true, given = np.diag(confusion), confusion.sum(axis=1), confusion.sum(axis=0)
+    rows = int(true.sum())
+    with np.errstate(divide="ignore", invalid="ignore"):
+        precision = np.where(given > 0, hits / given, 0.0)
+        recall = np.where(true > 0, hits / true, 0.0)
+        f1 = np.where(true + given > 0, 2 * hits / (true + given), 0.0)
+    occurring = (true > 0) | (given > 0)
+    pick = occurring if positive is None else np.arange(classes) == positive
+    reasons: dict[str, str] = {}
+    loss: float | None = None
+    if answers.probabilities:
+        loss = log_loss(truth, answers.scores)
+    else:
+        reasons["log_loss"] = "The model gives scores, no probabilities."
+    area = curve_area(truth, answers.scores, positive)
+    if area is None:
+        reasons["auc"] = "The test rows hold a single class."
+    return Quality(
+        rows,
+        float(true.max() / rows),
+        float(hits.sum() / rows),
+        float(recall[true > 0].mean()),
+        float(precision[pick].mean()),
+        float(recall[pick].mean()),
+        float(f1[pick].mean()),
+        area,
+        loss,
+        "macro" if positive is None else "binary",
+        reasons,
+    )
+
+
+def log_loss(truth: IntVector, scores: npt.NDArray[np.float64]) -> float:
+    """Mean of -ln p(true class); a probability is at least 1e-15, so that one sure mistake does not hide the rest."""
+    total = scores.sum(axis=1)
+    chance = scores[np.arange(truth.size), truth] / np.where(total > 0, total, 1.0)
+    return float(-np.log(np.clip(chance, 1e-15, 1.0)).mean())
+
+
+def curve_area(
+    truth: IntVector, scores: npt.NDArray[np.float64], positive: int | None = None
+) -> float | None:
+    """Chance that a row of the class scores above one of the rest, ties a half: area under the ROC curve.
+
+    Two classes: that of *positive* (or the second). More: the mean over the classes. None where a test part has
+    one class only.
+    """
+    classes = scores.shape[1]
+    if classes == 2 or positive is not None:
+        asked = [classes - 1 if positive is None else positive]
+    else:
+        asked = list(range(classes))
+    areas = [_area(truth == number, scores[:, number]) for number in asked]
+    known = [area for area in areas if area is not None]
+    return float(np.mean(known)) if known else None
+
+
+def _area(yes: npt.NDArray[np.bool_], score: npt.NDArray[np.float64]) -> float | None:
+    first, second = int(yes.sum()), int((~yes).sum())
+    if not first or not second:
+        return None
+    _, place, counts = np.unique(score, return_inverse=True, return_counts=True)
+    last = np.cumsum(counts)
+    rank = (last - (counts - 1) / 2)[place]  # the mean rank among equal scores, from 1
+    return float((rank[yes].sum() - first * (first + 1) / 2) / (first * second))
+
+
+def interval(values: Sequence[float], confidence: float = 0.95) -> Interval:
+    """Mean of *values* over seeds with Student's interval, mean +- t s / sqrt(n); one seed alone has no interval.
+
+    Seeds share the table, so their test parts overlap: the interval speaks of this table's splits and random choices,
+    not of other tables.
+    """
+    from scipy.stats import t
+
+    numbers = np.asarray(values, dtype=np.float64)
+    mean = float(numbers.mean())
+    if numbers.size < 2:
+        return Interval(mean, None, None, int(numbers.size))
+    half = float(t.ppf((1 + confidence) / 2, numbers.size - 1) * numbers.std(ddof=1) / np.sqrt(numbers.size))
+    return Interval(mean, mean - half, mean + half, int(numbers.size))
+
+
+def bootstrap_interval(
+    share: float, rows: int, random: np.random.Generator, confidence: float = 0.95, draws: int = 2000
+) -> Interval:
+    """The *share* of *rows* test rows that were answered rightly, with its percentile bootstrap interval. O(draws).
+
+    For a single seed: it speaks of other test rows, not of other splits or random choices.
+    """
+    # The mean of a resample of yes/no values is a binomial share, so that no row has to be drawn.
+    shares = random.binomial(rows, share, size=draws) / rows
+    low, high = np.quantile(shares, [(1 - confidence) / 2, (1 + confidence) / 2])
+    return Interval(share, float(low), float(high), rows)
+
+
+# One model fitted on encoded rows and asked about others; what goes wrong becomes a sentence, never a hole.
+
+IntVector = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, repr=False)
+class Predictions:
+    """What a model answered: a class per row, and a score per row and class.
+
+    *probabilities* says whether the scores are probabilities; the scores of a support vector machine are
+    distances. Classes the training rows did not hold have score 0 (or the least score of the row).
+    """
+
+    labels: IntVector
+    scores: npt.NDArray[np.float64]
+    probabilities: bool
+    seconds: float
+
+    def __repr__(self) -> str:
+        return f"Predictions(rows={self.labels.size}, classes={self.scores.shape[1]})"
+
+
+def fit_and_predict(
+    model: Model,
+    features: FloatMatrix,
+    labels: IntVector,
+    asked: FloatMatrix,
+    classes: int,
+    seed: int,
+    ranges: Ranges | None = None,
+) -> Predictions:
+    """*model* taught with *features* and *labels*, and its answers for the rows of *asked*. One thread, repeatable.
+
+    Class numbers run to *classes*, also those that no training row has. A training part with a single class
+    teaches nothing and is refused. With *ranges* (the encoder's) features are brought to one size by what they can be;
+    without, by how much they vary among the rows that teach.
+    """
+    require(model)
+    start = time.process_time()
+    present, numbers = np.unique(labels, return_inverse=True)
+    if present.size < 2 and model.name != "majority":
+        raise ParameterError(
+            f"The training rows hold {present.size} of {classes} classes.",
+            "A model cannot learn to tell classes apart that it never saw.",
+            "Use more rows, a larger training part, or another target.",
+        )
+    if ranges is not None and model.scaled:
+        features, asked = ranges.unit(features), ranges.unit(asked)
+    estimator = model.estimator(seed) if ranges is None else model.estimator(seed, ranges.columns)
+    neighbours = getattr(model, "neighbours", None)
+    if neighbours is not None and neighbours > labels.size:
+        raise ParameterError(
+            f"'{model.name}' asks {neighbours} neighbours, but there are {labels.size} training rows.",
+            "There are not that many to ask.",
+            "Lower 'neighbours', or use more rows.",
+        )
+    with warnings.catch_warnings():
+        # A model that stopped before it converged is still the model that was asked for; its score says how good it is.
+        warnings.simplefilter("ignore")
+        estimator.fit(features, numbers)
+        probabilities = hasattr(estimator, "predict_proba")
+        raw = estimator.predict_proba(asked) if probabilities else estimator.decision_function(asked)
+    raw = np.asarray(raw, dtype=np.float64)
+    if raw.ndim == 1:  # a machine that separates two classes gives one distance
+        raw = np.stack([-raw, raw], axis=1)
+    least = np.zeros((asked.shape[0], 1)) if probabilities else raw.min(axis=1, keepdims=True)
+    scores = np.repeat(least, classes, axis=1)
+    scores[:, present] = raw
+    answers = present[np.argmax(raw, axis=1)]
+    return Predictions(answers.astype(np.int64), scores, probabilities, time.process_time() - start)

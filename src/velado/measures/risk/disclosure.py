@@ -1,0 +1,137 @@
+"""Disclosure: what a release gives away beyond the chance to pick the right row, gathered for the scores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import comb
+from typing import Any
+
+import polars as pl
+
+from velado.data.normal import value_codes
+from velado.data.partition import Partition
+from velado.data.schema import Column, Schema
+from velado.data.table import Table
+from velado.measures.recoded_columns import PublishedTable
+from velado.measures.risk.attribute_disclosure import AttributeDisclosure, attribute_disclosure
+from velado.measures.risk.partial_linkage import (
+    LARGEST_SUBSET,
+    SUBSETS,
+    PartialKnowledge,
+    partial_knowledge,
+)
+from velado.measures.risk.population_uniqueness import PopulationUniqueness, population_uniqueness
+from velado.measures.risk.special_uniques import SpecialUniques, special_uniques, special_uniques_of
+
+PARTIAL_WORK = 200_000_000
+"""Partial knowledge is measured unasked while rows times subsets stay below this: a few seconds."""
+
+
+@dataclass(frozen=True, repr=False)
+class Disclosure:
+    """Guesses of sensitive values, partial knowledge, special uniques and population uniqueness.
+
+    The last two are None unless asked for. Pairs are (original table, published table).
+    """
+
+    attributes: tuple[AttributeDisclosure, ...] = ()
+    partial: PartialKnowledge | None = None
+    special: tuple[SpecialUniques, SpecialUniques] | None = None
+    population: tuple[PopulationUniqueness, PopulationUniqueness] | None = None
+    skipped: Mapping[str, str] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"Disclosure(attributes={[part.column for part in self.attributes]})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values: no cell value, and nothing about a single row."""
+        special, population = self.special, self.population
+        return {
+            "attribute_disclosure": {part.column: part.to_dict() for part in self.attributes},
+            "partial_knowledge": None if self.partial is None else self.partial.to_dict(),
+            "special_uniques": None
+            if special is None
+            else {"before": special[0].to_dict(), "after": special[1].to_dict()},
+            "population_uniqueness": None
+            if population is None
+            else {"before": population[0].to_dict(), "after": population[1].to_dict()},
+        }
+
+
+def disclosure(
+    published: PublishedTable,
+    frame: pl.DataFrame,
+    missing_values: Sequence[str] = (),
+    *,
+    partial: bool | None = None,
+    special: bool = False,
+    largest_key: int | None = None,
+    fraction: float | None = None,
+) -> Disclosure:
+    """What *frame*, read back as *published*, gives away.
+
+    *partial* None measures partial knowledge while it is cheap (PARTIAL_WORK). *special* searches minimal
+    uniques of up to *largest_key* columns. *fraction* is the share of the population that the original
+    table holds; with it population uniqueness is estimated, and of the release by the share that was published.
+    """
+    data, skipped = published.data, dict[str, str]()
+    attributes = _attributes(published, frame, missing_values, skipped)
+    known = None
+    columns = len(data.columns)
+    subsets = sum(comb(columns, size) for size in range(1, min(columns, LARGEST_SUBSET) + 1))
+    cheap = subsets <= SUBSETS and data.rows * subsets <= PARTIAL_WORK
+    if partial or (partial is None and cheap):
+        known = partial_knowledge(published)
+    else:
+        skipped["partial knowledge"] = (
+            "It was switched off."
+            if partial is False
+            else f"{subsets} subsets of {data.rows} rows are too many to measure unasked."
+        )
+    found, estimates = None, None
+    if special:
+        share = 0.01 if fraction is None else fraction
+        found = (
+            special_uniques_of(data, largest_key, share),
+            special_uniques(
+                [part.name for part in published.columns],
+                [part.codes for part in published.columns],
+                [part.low.size for part in published.columns],
+                [0] * columns,  # the code of a blank
+                largest_key=largest_key,
+                fraction=share,
+            ),
+        )
+    if fraction is not None:
+        classes = Partition.by_codes(
+            [part.codes for part in data.columns], [part.size for part in data.columns]
+        )
+        whole = population_uniqueness(classes.sizes, fraction)
+        part_of = fraction * published.rows / data.rows if published.rows else fraction
+        estimates = (whole, population_uniqueness(published.classes.sizes, part_of))
+    return Disclosure(attributes, known, found, estimates, skipped)
+
+
+def _attributes(
+    published: PublishedTable, frame: pl.DataFrame, missing_values: Sequence[str], skipped: dict[str, str]
+) -> tuple[AttributeDisclosure, ...]:
+    """On the sensitive values as they are published, by their normal form: what an attacker learns from."""
+    names = [name for name in (published.data.sensitive or {}) if name in frame.columns]
+    absent = len(published.data.sensitive or {}) - len(names)
+    if absent:
+        skipped["attribute disclosure"] = f"{absent} sensitive column(s) are not in the published table."
+    if not names:
+        return ()
+    texts = {name: pl.col(name).cast(pl.String) for name in names}
+    blank = list(missing_values)
+    shown = frame.select(
+        [pl.when(text.is_in(blank)).then(None).otherwise(text).alias(name) for name, text in texts.items()]
+    )
+    schema = published.schema or Schema({})
+    columns = [schema.columns.get(name) or Column(name, "sensitive") for name in names]
+    table = Table(shown, schema.with_columns(columns))
+    coded = {column.name: value_codes(table, column) for column in columns}
+    return tuple(
+        attribute_disclosure(name, published.classes, codes, size) for name, (codes, size) in coded.items()
+    )

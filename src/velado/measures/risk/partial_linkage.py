@@ -1,0 +1,211 @@
+"""Partial knowledge: what an attacker achieves who knows only some of the quasi-identifiers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from math import comb
+from typing import Any
+
+import numpy as np
+
+from velado.data.partition import IntArray, group_by_codes
+from velado.errors import ParameterError
+from velado.measures.recoded_columns import PublishedTable
+from velado.measures.risk.record_linkage import (
+    Direction,
+    LinkageResult,
+    Metric,
+    ReleasedColumn,
+    Scaling,
+    Ties,
+    record_linkage,
+)
+
+LARGEST_SUBSET = 3
+SUBSETS = 20_000
+"""Above this many sets of columns the search is refused: every one of them regroups both tables."""
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """How people hide in one table when some columns are known.
+
+    *mean_risk* is classes / rows, the mean over rows of 1 / class size.
+    """
+
+    unique_rows: int
+    unique_share: float
+    smallest_class: int
+    mean_risk: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        return {
+            "unique_rows": self.unique_rows,
+            "unique_share": self.unique_share,
+            "smallest_class": self.smallest_class,
+            "mean_risk": self.mean_risk,
+        }
+
+
+@dataclass(frozen=True)
+class KnownSubset:
+    """One set of quasi-identifiers an attacker may know, in the original and in the published table."""
+
+    columns: tuple[str, ...]
+    before: Crowd
+    after: Crowd
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values; only column names."""
+        return {
+            "columns": list(self.columns),
+            "before": self.before.to_dict(),
+            "after": self.after.to_dict(),
+        }
+
+
+@dataclass(frozen=True)
+class PartialKnowledge:
+    """Every subset up to *largest* columns, worst first (see `partial_knowledge` for the order)."""
+
+    largest: int
+    subsets: tuple[KnownSubset, ...]
+
+    def worst(self, number: int = 10) -> tuple[KnownSubset, ...]:
+        """The subsets that expose people most in the published table."""
+        return self.subsets[:number]
+
+    def of(self, columns: Sequence[str]) -> KnownSubset:
+        """The subset of exactly these columns."""
+        for part in self.subsets:
+            if set(part.columns) == set(columns):
+                return part
+        raise ParameterError(
+            f"{len(set(columns))} column(s) were asked for that are no subset of up to {self.largest} quasi-identifiers.",
+            "Only those subsets were measured.",
+            "Name quasi-identifiers of the table, or measure larger subsets.",
+        )
+
+    def to_dict(self, number: int = 10) -> dict[str, Any]:
+        """How many subsets there are and how many single somebody out, and the worst of them."""
+        return {
+            "largest_subset": self.largest,
+            "subsets": len(self.subsets),
+            "subsets_with_unique_rows_before": sum(part.before.unique_rows > 0 for part in self.subsets),
+            "subsets_with_unique_rows_after": sum(part.after.unique_rows > 0 for part in self.subsets),
+            "worst": [part.to_dict() for part in self.worst(number)],
+        }
+
+
+def partial_knowledge(published: PublishedTable, largest: int | None = None) -> PartialKnowledge:
+    """Uniqueness and class sizes, before and after, for every set of up to *largest* quasi-identifiers (default 3).
+
+    Ranked by the published table: most unique rows, then smallest class, then most classes per row; ties by
+    the same of the original. Published classes are rows that show the same texts in the known columns; where
+    ranges of different classes overlap, a person fits several and the risk is lower than shown, which
+    `linkage_with` takes into account. sum_{s<=m} C(d, s) groupings of the distinct rows of either table.
+    """
+    data = published.data
+    columns = len(data.columns)
+    largest = min(columns, LARGEST_SUBSET) if largest is None else largest
+    if not 1 <= largest <= columns:
+        raise ParameterError(
+            f"Subsets of up to {largest} column(s) were asked for; there are {columns} quasi-identifiers.",
+            "An attacker knows at least one of them and at most all.",
+            f"Choose a number from 1 to {columns}.",
+        )
+    number = sum(comb(columns, size) for size in range(1, largest + 1))
+    if number > SUBSETS:
+        raise ParameterError(
+            f"{columns} quasi-identifiers have {number} subsets of up to {largest}; the limit is {SUBSETS}.",
+            "Every subset regroups both tables.",
+            "Choose a smaller largest subset.",
+        )
+    names = [column.name for column in data.columns]
+    before = _Distinct.of([c.codes for c in data.columns], [c.size for c in data.columns])
+    after = _Distinct.of([c.codes for c in published.columns], [c.low.size for c in published.columns])
+    found = [
+        KnownSubset(tuple(names[at] for at in chosen), before.crowd(chosen), after.crowd(chosen))
+        for size in range(1, largest + 1)
+        for chosen in combinations(range(columns), size)
+    ]
+    return PartialKnowledge(largest, tuple(sorted(found, key=_exposure)))
+
+
+def linkage_with(
+    published: PublishedTable,
+    columns: Sequence[str],
+    *,
+    direction: Direction = "released-to-original",
+    ties: Ties = "expected",
+    scaling: Scaling = "range",
+    metric: Metric = "manhattan",
+) -> LinkageResult:
+    """How many records an attacker who knows only *columns* links to the right person, by distance.
+
+    The attack of `record_linkage` on those columns alone; ties, of which there are more the less is known, are
+    by default worth 1 / ties.
+    """
+    names = [column.name for column in published.data.columns]
+    chosen = [at for at, name in enumerate(names) if name in columns]
+    if not chosen or len(set(columns)) != len(chosen):
+        raise ParameterError(
+            f"{len(set(columns)) - len(chosen)} of {len(set(columns))} known column(s) are no quasi-identifiers.",
+            "Linkage compares quasi-identifiers only.",
+            "Name one or more quasi-identifiers of the table.",
+        )
+    if published.true_rows is None:
+        raise ParameterError(*published.unpaired)
+    data = replace(published.data, columns=tuple(published.data.columns[at] for at in chosen))
+    released = [
+        # A number without a cover has code -1; its value is what counts.
+        ReleasedColumn(
+            np.maximum(part.low, 0)[part.codes], np.maximum(part.high, 0)[part.codes], part.value[part.codes]
+        )
+        for part in (published.columns[at] for at in chosen)
+    ]
+    return record_linkage(
+        data, released, published.true_rows, direction=direction, ties=ties, scaling=scaling, metric=metric
+    )
+
+
+@dataclass(frozen=True)
+class _Distinct:
+    """The distinct rows of a table and how many rows show each: regrouping them costs less than the rows."""
+
+    codes: list[IntArray]
+    sizes: list[int]
+    held: IntArray
+    rows: int
+
+    @classmethod
+    def of(cls, codes: Sequence[IntArray], sizes: Sequence[int]) -> _Distinct:
+        labels, count = group_by_codes(codes, sizes)
+        example = np.empty(count, dtype=np.int64)
+        example[labels] = np.arange(labels.size)
+        held = np.bincount(labels, minlength=count)
+        return cls([column[example] for column in codes], list(sizes), held, int(labels.size))
+
+    def crowd(self, chosen: Sequence[int]) -> Crowd:
+        labels, count = group_by_codes([self.codes[at] for at in chosen], [self.sizes[at] for at in chosen])
+        if not self.rows:
+            return Crowd(0, 0.0, 0, 0.0)
+        sizes = np.bincount(labels, weights=self.held, minlength=count)
+        unique = int((sizes == 1).sum())
+        return Crowd(unique, unique / self.rows, int(sizes.min()), count / self.rows)
+
+
+def _exposure(part: KnownSubset) -> tuple[float, ...]:
+    one, other = part.after, part.before
+    return (
+        -one.unique_rows,
+        one.smallest_class,
+        -one.mean_risk,
+        -other.unique_rows,
+        other.smallest_class,
+        -other.mean_risk,
+        len(part.columns),
+    )

@@ -1,0 +1,281 @@
+"""Re-identification: the chance that an attacker picks the right row out of a class.
+
+Three attackers, by what they know: the *prosecutor* knows that the person is in the table; the *journalist*
+does not, and must find the person among the population; the *marketer* wants as many as possible, right or wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from velado.data.encode import EncodedTable
+from velado.data.partition import FloatArray, IntArray, Partition, ValueCounts
+from velado.data.visible import visible_groups
+from velado.errors import ParameterError
+
+# Class sizes: how large the crowds are in which people hide.
+
+
+@dataclass(frozen=True)
+class ClassSizes:
+    """Smallest, median, mean and largest class, and a histogram: *edges* are the first size of each bin.
+
+    Bin i holds sizes from ``edges[i]`` to ``edges[i+1] - 1``; the last one has no upper end.
+    """
+
+    classes: int
+    smallest: int
+    median: float
+    mean: float
+    largest: int
+    edges: tuple[int, ...]
+    classes_in_bin: tuple[int, ...]
+    rows_in_bin: tuple[int, ...]
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The sizes of each bin as text: `1`, `3-4`, `100+`."""
+        pairs = zip(self.edges, self.edges[1:], strict=False)
+        closed = [str(a) if b == a + 1 else f"{a}-{b - 1}" for a, b in pairs]
+        return (*closed, *(f"{edge}+" for edge in self.edges[-1:]))
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        return {
+            "classes": self.classes,
+            "smallest": self.smallest,
+            "median": self.median,
+            "mean": self.mean,
+            "largest": self.largest,
+            "histogram": {
+                "sizes": list(self.labels),
+                "classes": list(self.classes_in_bin),
+                "rows": list(self.rows_in_bin),
+            },
+        }
+
+
+def class_sizes(sizes: IntArray) -> ClassSizes:
+    """A histogram of class *sizes* with bins 1, 2, 3-4, 5-9, 10-19, 20-49, ... up to the largest. O(classes).
+
+    Bins below the smallest class are kept: that nobody stands alone is what the picture is to show.
+    """
+    sizes = np.asarray(sizes, dtype=np.int64)
+    if not sizes.size:
+        return ClassSizes(0, 0, 0.0, 0.0, 0, (1,), (0,), (0,))
+    largest = int(sizes.max())
+    edges = [1, 2, 3]
+    scale = 5
+    while edges[-1] < largest:
+        edges += [scale, 2 * scale, 4 * scale]
+        scale *= 10
+    while len(edges) > 1 and edges[-1] > largest:
+        edges.pop()
+    which = np.searchsorted(np.array(edges), sizes, side="right") - 1
+    return ClassSizes(
+        int(sizes.size),
+        int(sizes.min()),
+        float(np.median(sizes)),
+        float(sizes.mean()),
+        largest,
+        tuple(edges),
+        tuple(np.bincount(which, minlength=len(edges)).tolist()),
+        tuple(np.bincount(which, weights=sizes, minlength=len(edges)).astype(int).tolist()),
+    )
+
+
+# Uniqueness: who stands alone with the combination of quasi-identifiers, and with each one.
+
+
+@dataclass(frozen=True)
+class Uniqueness:
+    """Rows, and people where a person column is declared, that no other shares a combination with."""
+
+    rows: int
+    unique_rows: int
+    unique_rows_by_column: Mapping[str, int]
+    people: int | None = None
+    unique_people: int | None = None
+    unique_people_by_column: Mapping[str, int] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values; the entries about people are None without a person column."""
+        share = self.unique_rows / self.rows if self.rows else 0.0
+        by_column = self.unique_people_by_column
+        return {
+            "rows": self.rows,
+            "unique_rows": self.unique_rows,
+            "unique_rows_share": share,
+            "unique_rows_by_column": dict(self.unique_rows_by_column),
+            "people": self.people,
+            "unique_people": self.unique_people,
+            "unique_people_by_column": None if by_column is None else dict(by_column),
+        }
+
+
+def uniqueness_of(data: EncodedTable) -> Uniqueness:
+    """Who is unique in the original table, on its encoded values."""
+    names = [column.name for column in data.columns]
+    codes = [column.codes for column in data.columns]
+    return uniqueness(names, codes, [column.size for column in data.columns], data.people)
+
+
+def uniqueness(
+    names: Sequence[str], codes: Sequence[IntArray], sizes: Sequence[int], people: IntArray | None = None
+) -> Uniqueness:
+    """Counts rows in classes of one row, and people in some class with nobody else, on all columns and on each.
+
+    *codes* are per column and row, 0..size-1. A person with several rows is unique when any of the rows
+    shows a combination that only that person has. Rows without a person count as one person.
+    O(rows log rows) in the number of columns.
+    """
+    whole = Partition.by_codes(codes, sizes)
+    alone = [Partition.by_codes([column], [size]) for column, size in zip(codes, sizes, strict=True)]
+    by_column = {name: _unique_rows(part) for name, part in zip(names, alone, strict=True)}
+    if people is None:
+        return Uniqueness(whole.rows, _unique_rows(whole), by_column)
+    people_by_column = {name: _unique_people(part, people) for name, part in zip(names, alone, strict=True)}
+    return Uniqueness(
+        whole.rows,
+        _unique_rows(whole),
+        by_column,
+        int(np.count_nonzero(np.bincount(people))) if people.size else 0,
+        _unique_people(whole, people),
+        people_by_column,
+    )
+
+
+def _unique_rows(partition: Partition) -> int:
+    return int((partition.sizes == 1).sum())
+
+
+def _unique_people(partition: Partition, people: IntArray) -> int:
+    size = int(people.max()) + 1 if people.size else 1
+    counts = ValueCounts.of(partition.labels, partition.count, people, size)
+    alone = counts.distinct(partition.count, blanks=True) == 1
+    found = np.zeros(size, dtype=bool)
+    found[counts.values[alone[counts.groups]]] = True
+    return int(found.sum())
+
+
+THRESHOLDS = (0.05, 0.1, 0.2, 0.5)
+Unit = Literal["row", "person"]
+
+
+@dataclass(frozen=True)
+class Attack:
+    """One attacker's chances: the highest, the mean, and the share of units above each threshold (strictly)."""
+
+    highest: float
+    mean: float
+    share_above: Mapping[float, float]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        above = {f"{threshold:g}": share for threshold, share in self.share_above.items()}
+        return {"highest": self.highest, "mean": self.mean, "share_above": above}
+
+
+@dataclass(frozen=True)
+class Reidentification:
+    """All three attackers against one table; *unit* says whether rows or people are counted.
+
+    *population* is True when the journalist was measured against population sizes; without them the table is
+    all that is known of the population, and the journalist's chances are the prosecutor's.
+    """
+
+    unit: Unit
+    units: int
+    classes: int
+    prosecutor: Attack
+    journalist: Attack
+    marketer: float
+    population: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values, with what the journalist was measured against."""
+        basis = (
+            "population class sizes" if self.population else "no population given: equal to the prosecutor"
+        )
+        return {
+            "unit": self.unit,
+            "units": self.units,
+            "classes": self.classes,
+            "prosecutor": self.prosecutor.to_dict(),
+            "journalist": {**self.journalist.to_dict(), "basis": basis},
+            "marketer": {"expected_share": self.marketer},
+        }
+
+
+def reidentification(
+    partition: Partition, population: IntArray | None = None, thresholds: Sequence[float] = THRESHOLDS
+) -> Reidentification:
+    """The risk of every published row: 1 / rows in its class; with *population* sizes, 1 / people like it.
+
+    Prosecutor: 1/f for class size f; so the highest is at most 1/k when every class has k rows. Journalist:
+    1/F, F the class's size in the *population* (one entry per class). Marketer: the expected share of rows
+    matched right, (1/n) sum f/F, which without a population is classes / rows. O(classes).
+    """
+    sizes = partition.sizes
+    own = _attack(1.0 / sizes, sizes, thresholds)
+    rows = int(sizes.sum())
+    if population is None:
+        marketer = partition.count / rows if rows else 0.0
+        return Reidentification("row", rows, partition.count, own, own, marketer)
+    found = np.asarray(population)
+    if found.size != partition.count or bool((found < sizes).any()):
+        raise ParameterError(
+            f"The population sizes do not fit the {partition.count} published classes.",
+            "Every class is part of the population, so it cannot be smaller there than in the table.",
+            "Give one size per class, counted on a population recoded like the table and holding all its rows.",
+        )
+    theirs = _attack(1.0 / found, sizes, thresholds)
+    marketer = float((sizes / found).sum() / rows) if rows else 0.0
+    return Reidentification("row", rows, partition.count, own, theirs, marketer, True)
+
+
+def reidentification_of_people(
+    partition: Partition, people: IntArray, thresholds: Sequence[float] = THRESHOLDS
+) -> Reidentification:
+    """The risk of every person: 1 / people in the class; for a person with several rows, the worst of them.
+
+    *people* are codes per row of *partition*. Rows without a person (code 0) count as one person in each
+    class, never as many. Marketer: the mean over people of that worst chance. O(rows log rows).
+    """
+    size = int(people.max()) + 1 if people.size else 1
+    counts = ValueCounts.of(partition.labels, partition.count, people, size)
+    crowd = counts.distinct(partition.count, blanks=True)
+    worst = np.zeros(size)
+    np.maximum.at(worst, counts.values, 1.0 / crowd[counts.groups])
+    worst = worst[worst > 0]
+    own = _attack(worst, np.ones(worst.size, dtype=np.int64), thresholds)
+    return Reidentification("person", int(worst.size), partition.count, own, own, own.mean)
+
+
+def population_sizes(
+    published: pl.DataFrame, population: pl.DataFrame, quasi: Sequence[str]
+) -> npt.NDArray[np.int64]:
+    """How many rows of *population*, recoded like *published*, show each published class's values."""
+    names = list(quasi)
+    both = pl.concat(
+        [frame.select([pl.col(name).cast(pl.String) for name in names]) for frame in (published, population)]
+    )
+    joint = visible_groups(both, names)
+    counted = np.bincount(joint.labels[published.height :], minlength=joint.count)
+    classes = visible_groups(published, names)
+    order, starts = classes.members()
+    return np.asarray(counted[joint.labels[order[starts]]], dtype=np.int64)
+
+
+def _attack(risk: FloatArray, weight: IntArray, thresholds: Sequence[float]) -> Attack:
+    total = int(weight.sum())
+    if not total:
+        return Attack(0.0, 0.0, {threshold: 0.0 for threshold in thresholds})
+    above = {threshold: float(weight[risk > threshold].sum() / total) for threshold in thresholds}
+    return Attack(float(risk.max()), float((risk * weight).sum() / total), above)

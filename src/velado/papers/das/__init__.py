@@ -1,0 +1,1 @@
+"""Dynamic anonymization by separatrices: the source's tables."""

@@ -1,0 +1,1 @@
+"""GOK-Privacy: the source's tables, and its algorithm as its reference code has it."""

@@ -1,0 +1,228 @@
+"""Every reproduction by name, found in the modules listed here; the modules are imported when a name is asked for.
+
+A module has a tuple `REPRODUCTIONS`. To add one: write it there, and list its module in MODULES.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from velado.data.encode import EncodedTable, encode
+from velado.data.io import attach_taxonomies, read_table
+from velado.data.schema import Schema
+from velado.errors import ParameterError, TableError
+from velado.papers.public_data import data_set_of
+from velado.release.goal import Progress
+
+# What the tables of every paper share: the names of their columns, how the sources print numbers, quick tables.
+#
+# Each table has what was *published*, what comes out *as computed* there (the paper profile: the authors' own choices,
+# mistakes included), and what comes out *measured honestly* (see docs/explanation/measurement.md); its note says in one
+# sentence why they differ.
+
+PUBLISHED = "published"
+PAPER = "ours: paper profile"
+HONEST = "ours: measured honestly"
+FIGURE = "figure only"
+AS_IN_PAPER = "none: as in the paper"
+QUICK_STEP = 10
+"""A quick run takes every tenth record."""
+
+ADULT = "adult/adult_clean.csv"
+EIGHT = ("sex", "age", "race", "marital_status", "education", "native_country", "workclass", "occupation")
+"""The quasi-identifiers of Adult in the GFKMC thesis and in GOK-Privacy."""
+
+
+def truncated(value: float, digits: int = 3) -> float:
+    """The number as the sources print it: digits are cut off, not rounded."""
+    scale = 10.0**digits
+    # A product such as 0.185 * 1000 may fall a hair below the whole number that it is.
+    return math.floor(value * scale + 1e-9) / scale
+
+
+def adult_hierarchy(column: str) -> str:
+    """The level file of a column of Adult, below the data folder."""
+    return f"adult/hierarchies/adult_hierarchy_{column.replace('_', '-')}.csv"
+
+
+ADULT_FILES = (ADULT, *(adult_hierarchy(name) for name in EIGHT))
+
+
+def encoded(data: Path, file: str, schema: Schema, quick: bool = False) -> EncodedTable:
+    """The quasi-identifiers of a file below the data folder, encoded; every tenth record where it is to be quick."""
+    table = read_table(data / file, attach_taxonomies(schema, data), "drop")
+    return encode(table.with_frame(table.frame.gather_every(QUICK_STEP)) if quick else table)
+
+
+def numeric_schema(*columns: str) -> Schema:
+    """Numbers that are quasi-identifiers."""
+    return Schema.from_dict({"columns": {name: {"role": "quasi", "kind": "numeric"} for name in columns}})
+
+
+def adult_schema(age: str = "numeric") -> Schema:
+    """Adult's eight quasi-identifiers with their level files; *age* "numeric", or "categorical" for a tree of years."""
+    entries: dict[str, dict[str, str]] = {}
+    for name in EIGHT:
+        entries[name] = {"role": "quasi", "kind": "categorical", "taxonomy": adult_hierarchy(name)}
+    if age == "numeric":
+        entries["age"] = {"role": "quasi", "kind": "numeric"}
+    return Schema.from_dict({"columns": entries})
+
+
+def short(quick: bool) -> str:
+    """What a note says of a quick run."""
+    return (
+        f" A quick run on every {QUICK_STEP}th record: its cells are not those of the paper." if quick else ""
+    )
+
+
+Cell = str | int | float | None
+MODULES: tuple[str, ...] = (
+    "velado.papers.correlated.correlated_tables",
+    "velado.papers.das.das_tables",
+    "velado.papers.gfkmc.gfkmc_tables",
+    "velado.papers.gfkmc.gfkmc_models",
+    "velado.papers.gfkmc.gfkmc_federated",
+    "velado.papers.gok.gok_tables",
+    "velado.papers.regression.regression_tables",
+)
+
+
+@dataclass(frozen=True)
+class Reproduced:
+    """A table of results: what was *published*, *ours* beside it; a *note* on how, and what it promises people."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    note: str
+    promise: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Rows as mappings from column to cell."""
+        return {
+            "columns": list(self.columns),
+            "rows": [dict(zip(self.columns, row, strict=True)) for row in self.rows],
+            "note": self.note,
+            "promise": self.promise,
+        }
+
+
+Run = Callable[[Path, Progress], Reproduced]
+Together = Callable[[Path, Progress, bool], Mapping[str, Reproduced]]
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """One table or figure of *source*. *needs* are files below the data folder; *quick* a shorter run, where there is one.
+
+    *together* makes this one and all that share its work, by name, for whoever wants several (given True: quickly).
+    """
+
+    name: str
+    source: str
+    title: str
+    needs: tuple[str, ...]
+    run: Run
+    quick: Run | None = None
+    together: Together | None = None
+
+    def carry_out(self, data: Path, progress: Progress, quick: bool = False) -> Reproduced:
+        """The result, from the files below *data*; says which file is missing and where to put it."""
+        self.check_data(data)
+        return (self.quick if quick and self.quick is not None else self.run)(data, progress)
+
+    def check_data(self, data: Path) -> None:
+        """Every file it needs is below *data*, or an error names those that are not and how to get the first."""
+        missing = [name for name in self.needs if not (data / name).is_file()]
+        if not missing:
+            return
+        homes = [data_set_of(name) for name in missing]
+        known = list(dict.fromkeys(f"`velado data get {home.name}`" for home in homes if home and home.files))
+        first = homes[0]
+        if known:
+            how = f"Run {' and '.join(known)}, or put the files there by hand."
+        elif first is not None:
+            how = f"{first.by_hand} Its page is {first.page}."
+        else:
+            how = "Put it there, or name another folder by --data or VELADO_DATA."
+        several = f" and {len(missing) - 1} more file(s)" if len(missing) > 1 else ""
+        raise TableError(
+            f"'{self.name}' needs '{missing[0]}'{several} below the data folder, which does not hold it.",
+            "The papers' data is not part of velado.",
+            how,
+        )
+
+
+def reproductions() -> tuple[Reproduction, ...]:
+    """Every reproduction, in the order of MODULES."""
+    found: list[Reproduction] = []
+    for module in MODULES:
+        found += import_module(module).REPRODUCTIONS
+    names = [one.name for one in found]
+    if len(set(names)) < len(names):
+        twice = sorted({name for name in names if names.count(name) > 1})
+        raise ParameterError(
+            f"Two reproductions are called {', '.join(twice)}.",
+            "A name must say which one is meant.",
+            "Rename one of them.",
+        )
+    return tuple(found)
+
+
+def reproduction_named(name: str) -> Reproduction:
+    """The reproduction of this name, or an error that suggests the nearest."""
+    known = reproductions()
+    for one in known:
+        if one.name == name:
+            return one
+    near = difflib.get_close_matches(name, [one.name for one in known], n=1, cutoff=0.4)
+    raise ParameterError(
+        f"There is no reproduction '{name}'.",
+        f"{len(known)} are known.",
+        f"Did you mean '{near[0]}'?" if near else "See `velado reproduce --list`.",
+    )
+
+
+def shown(cell: Cell) -> str:
+    """A cell as a person reads it: numbers to four digits, nothing as a dash."""
+    if cell is None:
+        return "-"
+    if isinstance(cell, float):
+        return f"{cell:,.0f}" if abs(cell) >= 1000 else f"{cell:.4g}"
+    return f"{cell:,}" if isinstance(cell, int) else cell
+
+
+def to_markdown(reproduction: Reproduction, reproduced: Reproduced) -> str:
+    """The result as a Markdown section."""
+    lines = [
+        f"## {reproduction.title}",
+        "",
+        f"Source: {reproduction.source}. Promise: {reproduced.promise}.",
+        "",
+        "| " + " | ".join(reproduced.columns) + " |",
+        "|" + "---|" * len(reproduced.columns),
+        *(
+            "| " + " | ".join(shown(cell).replace("|", "\\|") for cell in row) + " |"
+            for row in reproduced.rows
+        ),
+        "",
+        reproduced.note,
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def to_dict(reproduction: Reproduction, reproduced: Reproduced) -> dict[str, Any]:
+    """The result with its name and source, as JSON would hold it."""
+    return {
+        "name": reproduction.name,
+        "source": reproduction.source,
+        "title": reproduction.title,
+        **reproduced.to_dict(),
+    }

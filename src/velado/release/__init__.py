@@ -1,0 +1,5 @@
+"""Crowds: hide each person among others, publish, and prove it on the published values.
+
+Members share one flow: a *method* turns an encoded table into a `Recoded` table, `release` regroups the
+recoded values, counts, lets the *guarantees* read the counts, and raises when the promise does not hold.
+"""

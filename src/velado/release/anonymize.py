@@ -1,0 +1,212 @@
+"""anonymize(): a release of a table that keeps its promises, or an error."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields, is_dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from velado.data.inspect import inspect
+from velado.data.io import read_schema, read_table
+from velado.data.keys import Key
+from velado.data.schema import Schema
+from velado.data.table import Table, Undeclared
+from velado.errors import GuaranteeNotMet, ParameterError, SuppressionLimitExceeded
+from velado.randomness import seeded
+from velado.release.goal import Goal, Progress, silent
+from velado.release.guarantees._guarantee import Guarantee
+from velado.release.guarantees.k_anonymity import KAnonymity
+from velado.release.methods import method_named
+from velado.release.methods._method import Method
+from velado.release.operations._operation import Operation
+from velado.release.parameters import check_parameters
+from velado.release.prepare import Prepared, prepare
+from velado.release.release import Release, release
+
+DEFAULT_METHOD = "progressive"
+INFERRED = (
+    "No schema was given: roles were inferred, and everything that looks like an identifier is left out. "
+    "Review release.table.schema before the table leaves."
+)
+
+
+def anonymize(
+    source: Any,
+    schema: Schema | str | Path | None = None,
+    method: Method | type[Method] | str = DEFAULT_METHOD,
+    guarantees: Sequence[Guarantee] = (),
+    *,
+    k: int | None = None,
+    suppression: float = 0.0,
+    seed: int = 0,
+    operations: Sequence[Operation] = (),
+    per: Literal["row", "person"] | None = None,
+    population: Any = None,
+    undeclared: Undeclared = "refuse",
+    key: Key | str | Path | None = None,
+    keep_order: bool = False,
+    progress: Progress = silent,
+) -> Release:
+    """A release of *source* that keeps k and every further guarantee, or an error.
+
+    *source* is a data frame, a path or a Table; *schema* a Schema or the path of a schema file, inferred where it is
+    left out; *method* a method or its name; *k* takes the place of the method's own. *per* says whether k counts
+    "row"s or "person"s; by default people when the schema names a person column. *operations* are column
+    operations done first. *population* is a table of everyone the source was drawn from, for k-map and
+    delta-presence. *key* is the owner's key or its file, under which the order of rows and random operations are
+    drawn; by default that of this user. The same input, settings, *seed* and key give the same release.
+    """
+    chosen = method_from(method, k)
+    table = table_from(source, schema, undeclared)
+    prepared = prepare(
+        table,
+        operations=_sequence(operations, "operations", "apply"),
+        per=_unit(per),
+        population=population,
+        key=key,
+        keep_order=keep_order,
+    )
+    if schema is None and not isinstance(source, Table):
+        prepared = replace(prepared, own_warnings=(*prepared.own_warnings, INFERRED))
+    asked = _sequence(guarantees, "guarantees", "check")
+    if k is not None and not _has_k(chosen):
+        unit = "person" if per != "row" and table.schema.person is not None else "row"
+        asked = (KAnonymity(k, unit), *asked)  # type: ignore[arg-type]  # one of the two words
+    return carry_out(prepared, chosen, asked, suppression=suppression, seed=seed, progress=progress)
+
+
+def carry_out(
+    prepared: Prepared,
+    method: Method,
+    guarantees: Sequence[Guarantee] = (),
+    *,
+    suppression: float = 0.0,
+    seed: int = 0,
+    progress: Progress = silent,
+) -> Release:
+    """A release of a prepared table by *method*: nothing is read, judged or encoded again."""
+    check_parameters(method)
+    given: object = seed  # whatever a caller without a type checker passes
+    if isinstance(given, bool) or not isinstance(given, int | np.integer) or given < 0:
+        raise ParameterError(
+            "The seed is not a whole number of at least 0.",
+            "The method's choices could not be repeated with it.",
+            "Give for example seed=1.",
+        )
+    table, data = prepared.table, prepared.data
+    goal = Goal((*_own_guarantees(method, table.schema, prepared.per), *guarantees), suppression)
+    _refuse_blanks(prepared, goal)
+    if data.rows < goal.least_rows:
+        raise ParameterError(
+            f"A group of {goal.least_rows} cannot be made from {data.rows} row(s).",
+            "The table is smaller than one group.",
+            "Lower k (or l), or gather more rows.",
+        )
+    progress(0.0, method.title)
+    # Rows that left for their blanks have used up part of the limit; the method may spend the rest.
+    spare = goal.suppressible(table.rows) - (table.rows - data.rows)
+    importance = {column.name: column.weight for column in prepared.used.schema.quasi}
+    seen = data.weighted(importance)
+
+    def published(share: float) -> Release:
+        recoded = method.anonymize(
+            seen, replace(goal, suppression=share), seeded(seed, method.name), progress
+        )
+        return release(prepared, recoded, goal, method, seed)
+
+    try:
+        return published(spare / data.rows)
+    except GuaranteeNotMet:
+        # Promises about distributions compare with the published table, and dropping rows changes that table:
+        # what held against all rows may not hold against those that are left. Without dropping any it does.
+        if not spare:
+            raise
+        return published(0.0)
+
+
+def table_from(source: Any, schema: Schema | str | Path | None, undeclared: Undeclared = "refuse") -> Table:
+    """The table of *source* with the meaning of *schema*, of a schema file, or, without one, as `inspect` proposes."""
+    if isinstance(schema, str | Path):
+        schema = read_schema(schema)
+    if schema is not None and not isinstance(schema, Schema):
+        raise ParameterError(
+            f"A schema cannot be a {type(schema).__name__}.",
+            "It says which columns identify and what each means.",
+            "Pass the path of a schema file, velado.read_schema(path), or leave it out to have it inferred.",
+        )
+    if schema is None and isinstance(source, Table):
+        return source
+    table = read_table(source, schema, undeclared)
+    return table if schema is not None else read_table(table, inspect(table).schema)
+
+
+def method_from(method: Method | type[Method] | str, k: int | None = None) -> Method:
+    """The method itself, by its class or by its name, with *k* in the place of its own."""
+    if k is not None and (isinstance(k, bool) or not isinstance(k, int | np.integer)):
+        raise ParameterError(
+            "k is not a whole number.", "It counts people who look alike.", "Give for example k=5."
+        )
+    kind = method_named(method) if isinstance(method, str) else method
+    if isinstance(kind, type):
+        kind = kind()  # every field of a method has a default
+    if not callable(getattr(kind, "anonymize", None)):
+        raise ParameterError(
+            f"A method cannot be a {type(method).__name__}.",
+            "It chooses who is hidden among whom.",
+            'Pass a name such as "mondrian" or velado.Mondrian(k=5); `velado methods` lists them.',
+        )
+    if k is not None and _has_k(kind):
+        kind = replace(kind, k=int(k))  # type: ignore[type-var]
+    return kind
+
+
+def _has_k(method: Any) -> bool:
+    named = is_dataclass(method) and any(field.name == "k" for field in fields(method))
+    return named and getattr(method, "promise", "") != "measured"
+
+
+def _unit(per: Any) -> Any:
+    if per not in (None, "row", "person"):
+        raise ParameterError(
+            "'per' has a value that is not known.", "It is one of row, person.", 'Write per="person".'
+        )
+    return per
+
+
+def _sequence(given: Any, what: str, verb: str) -> tuple[Any, ...]:
+    fits = isinstance(given, Sequence) and all(callable(getattr(one, verb, None)) for one in given)
+    if not fits or isinstance(given, str):
+        raise ParameterError(
+            f"'{what}' is not a list of {what}.",
+            "Each entry is one of them, already made.",
+            f"Write for example {what}=[...] with velado's own classes, or leave it out.",
+        )
+    return tuple(given)
+
+
+def _refuse_blanks(prepared: Prepared, goal: Goal) -> None:
+    table = prepared.table
+    dropped, limit = int((~prepared.present).sum()), goal.suppressible(table.rows)
+    if dropped > limit:
+        raise SuppressionLimitExceeded(
+            f"{dropped} of {table.rows} rows are blank in a quasi-identifier and would be suppressed; the limit is {limit}.",
+            'The schema says missing = "suppress".',
+            f'Allow --suppression {np.ceil(1000 * dropped / table.rows) / 1000:g}, or set missing = "value".',
+        )
+
+
+def _own_guarantees(method: Method, schema: Schema, per: str | None) -> tuple[Guarantee, ...]:
+    k = getattr(method, "k", None)
+    if method.promise == "measured" or k is None:
+        return ()
+    unit = per or ("person" if schema.person is not None else "row")
+    if unit == "person" and schema.person is None:
+        raise ParameterError(
+            "k per person was asked for, but the schema names no person column.",
+            "Which rows belong to one person is not known.",
+            "Mark the column with person = true, or count rows with --per row.",
+        )
+    return (KAnonymity(k, "person" if unit == "person" else "row"),)

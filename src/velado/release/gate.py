@@ -1,0 +1,191 @@
+"""What must be decided before a table is published: what identifies people, and who is a person.
+
+Guarantees speak of the columns they were told of. A name in a column of role "other" is outside every guarantee, and
+twelve rows of one person count as twelve people where nobody said that they are one. So the table is judged as
+`inspect` judges it, whatever the schema says, and what the schema does not settle is refused: held back wrongly
+costs one edit, published wrongly cannot be undone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from velado.data.identifiers import (
+    Identifying,
+    following_columns,
+    identifying_columns,
+    person_columns,
+    repeated_identifiers,
+)
+from velado.data.normal import value_codes
+from velado.data.partition import GroupCounts, Partition, ValueShape
+from velado.data.schema import Column, Schema
+from velado.data.table import Table
+from velado.errors import GuaranteeNotMet, IdentifierOpen, PersonUndecided
+from velado.release.guarantees._guarantee import Guarantee, Verdict
+from velado.release.guarantees.k_anonymity import KAnonymity
+
+GENERALIZED = frozenset({"coordinates"})
+"""What identifies as it is but may be a quasi-identifier of any kind: a place is made coarser, a name is not."""
+
+
+@dataclass(frozen=True)
+class Signed:
+    """A published column that looks like an identifier, and the reason why the schema lets it out all the same."""
+
+    column: str
+    looks_like: str
+    why: str
+    reason: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """All fields; there is no cell value among them."""
+        return asdict(self)
+
+
+def open_identifiers(table: Table) -> tuple[tuple[Identifying, ...], tuple[Signed, ...]]:
+    """Published columns that identify people: those nobody signed for, and those the schema signs."""
+    published = [column.name for column in table.schema.columns.values() if column.published]
+    found, signed = [], []
+    judged = identifying_columns(table, published)
+    for one in (*judged, *_following(table, published, {one.column for one in judged})):
+        column = table.schema.columns[one.column]
+        if column.identifier == "accept":
+            signed.append(Signed(one.column, one.kind, one.why, column.reason))
+        elif not _made_coarser(column, one):
+            found.append(one)
+    return tuple(found), tuple(signed)
+
+
+def _following(table: Table, published: Sequence[str], named: Set[str]) -> tuple[Identifying, ...]:
+    """Published columns that link the rows of a person; what is made coarser links no more than its group does."""
+    person = table.schema.person
+    if person is None:
+        return ()
+    plain = [n for n in published if n not in named and table.schema.columns[n].role != "quasi"]
+    return following_columns(table, person.name, plain)
+
+
+def _made_coarser(column: Column, one: Identifying) -> bool:
+    """Whether what leaves is a range: a quasi-identifier that is a number (or a place) is published as an interval."""
+    coarse = one.kind in GENERALIZED or (column.kind == "numeric" and one.kind == "record")
+    return column.role == "quasi" and coarse
+
+
+def refuse_identifiers(table: Table) -> tuple[Signed, ...]:
+    """The signed columns, if nothing else that identifies people would be published; else an error names it."""
+    found, signed = open_identifiers(table)
+    if found:
+        raise identifier_open(found, table.schema)
+    return signed
+
+
+def identifier_open(found: Sequence[Identifying], schema: Schema) -> IdentifierOpen:
+    """The error for published columns that identify people."""
+    first, others = found[0], [one.column for one in found[1:]]
+    state = "identifies people" if first.sure else "may identify people"
+    more = f" So do {', '.join(repr(name) for name in others)}." if others else ""
+    role = schema.columns[first.column].role
+    return IdentifierOpen(
+        f"Column '{first.column}' {state} ({first.why}), and its role \"{role}\" would publish it.{more}",
+        "Whoever reads it knows whose row it is, so no crowd hides anybody.",
+        f'In [columns.{first.column}] set role = "identifier" or publish = false; if it names nobody, sign for it: '
+        'identifier = "accept" and reason = "...".',
+    )
+
+
+def decide_person(table: Table, per: str | None) -> None:
+    """Nothing, if it is settled what one person is: by the schema, by *per*, or because no row repeats anybody.
+
+    Columns that the schema leaves out are looked at too: who is a person does not depend on what is published.
+    """
+    if per is not None:
+        return
+    declared = table.schema.person
+    whole = table
+    if table.dropped is not None:
+        frame = table.frame.hstack(table.dropped)
+        whole = Table.of(frame, table.schema, table.source, undeclared="keep")
+    if declared is not None and _repeats(whole, declared.name):
+        return
+    candidates = dict.fromkeys((*person_columns(whole), *repeated_identifiers(whole)))
+    repeated = [name for name in candidates if declared is None or name != declared.name]
+    if not repeated:
+        return
+    people = value_codes(whole, whole.schema.columns[repeated[0]])[1] - 1
+    rows = f"{whole.rows} rows hold {people} different values of '{repeated[0]}'"
+    if declared is not None:
+        raise PersonUndecided(
+            f"The person column '{declared.name}' has another value in every row, but {rows}.",
+            "If that column tells who is who, several rows are one person and k would count one person as many.",
+            f"Set person = true on '{repeated[0]}' instead, or say that each row is a person with --per row.",
+        )
+    raise PersonUndecided(
+        f"{rows}, and the schema does not say what one person is.",
+        "Several rows of one person would be counted as several people, and a group of k rows could be a single one.",
+        f"Set person = true in [columns.{repeated[0]}], or say that each row is a person with --per row.",
+    )
+
+
+def _repeats(table: Table, name: str) -> bool:
+    codes, size = value_codes(table, table.schema.columns[name])
+    return size - 1 < int((codes > 0).sum())
+
+
+def linked_groups(groups: Partition, people: npt.NDArray[np.int32]) -> Partition:
+    """The groups of somebody who can link all rows of a person, because the table shows whose they are.
+
+    Such a reader finds a person by the visible values of all their rows together. People are alike who show the
+    same groups equally often; a row's group is then its visible group among the rows of people who are alike. O(n log n).
+    """
+    frame = pl.DataFrame({"person": people, "group": groups.labels})
+    shown = (
+        frame.sort("person", "group")
+        .group_by("person", maintain_order=True)
+        .agg(pl.col("group").cast(pl.String).str.join(" ").alias("all"))
+    )
+    alike = shown.with_columns(pl.col("all").rank("dense").cast(pl.Int32) - 1)
+    of_row = frame.join(alike, on="person", how="left", maintain_order="left").get_column("all").to_numpy()
+    return Partition.by_codes(
+        [of_row.astype(np.int32), groups.labels.astype(np.int32)], [int(of_row.max()) + 1, groups.count]
+    )
+
+
+def broken_when_linked(
+    guarantees: Sequence[Guarantee],
+    groups: Partition,
+    people: npt.NDArray[np.int32],
+    sensitive: Mapping[str, tuple[npt.NDArray[np.int32], int]],
+    shapes: Mapping[str, ValueShape] | None,
+) -> Verdict | None:
+    """The first promise that does not hold for who links all rows of a person; None where all do.
+
+    k counts people there, whatever it counts elsewhere: rows that are linked are one person's.
+    """
+    # k-map and delta-presence count people outside the table, whose rows it does not link.
+    asked = [guarantee for guarantee in guarantees if guarantee.name not in ("k-map", "delta-presence")]
+    if not asked:
+        return None
+    counts = GroupCounts.of(linked_groups(groups, people), people, sensitive, None, shapes)
+    for guarantee in asked:
+        judged = KAnonymity(guarantee.k, "person") if isinstance(guarantee, KAnonymity) else guarantee
+        verdict = judged.check(counts)
+        if not verdict.holds:
+            return verdict
+    return None
+
+
+def rows_linked(person: str, verdict: Verdict) -> GuaranteeNotMet:
+    """The error for a published person column that undoes a promise."""
+    return GuaranteeNotMet(
+        f"The person column '{person}' is published and links the rows of a person: read together, the weakest group "
+        f"has {verdict.achieved:g} {verdict.unit}, and {verdict.guarantee} needs {verdict.needed:g}.",
+        "Whoever knows several rows of somebody finds all the others.",
+        f"Set publish = false in [columns.{person}], or publish the table with `velado joined`, whose groups are of people.",
+    )

@@ -1,0 +1,150 @@
+"""Goal: what a method must reach, and how far it may go. Progress: how it says where it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from velado.data.encode import EncodedTable
+from velado.data.partition import BoolArray, GroupCounts, IntArray, Partition, ValueShape
+from velado.data.visible import visible_groups, wildcard_sizes
+from velado.errors import ParameterError
+from velado.release.guarantees._guarantee import Guarantee, Verdict
+
+Promise = Literal["guaranteed", "measured", "as in the paper"]
+"""guaranteed: follows from what was checked. measured: an attack was run. as in the paper: for science."""
+
+
+class Progress(Protocol):
+    """Called now and then with the share done (0..1) and what is being done. Must be cheap."""
+
+    def __call__(self, share: float, doing: str = "") -> None: ...
+
+
+def silent(share: float, doing: str = "") -> None:
+    """A Progress that says nothing."""
+
+
+@dataclass(frozen=True)
+class Goal:
+    """The guarantees every published group must hold, and the share of rows that may be dropped for it."""
+
+    guarantees: tuple[Guarantee, ...]
+    suppression: float = 0.0
+
+    def __post_init__(self) -> None:
+        limit: object = self.suppression
+        if isinstance(limit, bool) or not isinstance(limit, int | float) or not 0 <= limit <= 1:
+            raise ParameterError(
+                "The suppression limit is not a share.",
+                "It is the part of all rows that may be dropped.",
+                "Use a number from 0 to 1, for example 0.05.",
+            )
+
+    @property
+    def least_rows(self) -> int:
+        """No group with fewer rows can hold all guarantees."""
+        return max((g.least_rows for g in self.guarantees), default=1)
+
+    @property
+    def rows_only(self) -> bool:
+        """True when group sizes in rows decide everything, so that fast paths need not count more."""
+        from velado.release.guarantees.k_anonymity import KAnonymity
+
+        return all(isinstance(g, KAnonymity) and g.unit == "row" for g in self.guarantees)
+
+    @property
+    def reads_sensitive(self) -> bool:
+        """True when a guarantee speaks of sensitive values, so that groups are chosen with them in view."""
+        # Promises about sensitive values have a field `column`: one of them, or None for all.
+        return any(hasattr(guarantee, "column") for guarantee in self.guarantees)
+
+    def suppressible(self, rows: int) -> int:
+        """How many of *rows* rows may be dropped."""
+        return int(np.floor(self.suppression * rows + 1e-9))
+
+    def holds_in(self, groups: GroupCounts) -> BoolArray:
+        """For each group, whether every guarantee holds there."""
+        good = np.ones(groups.count, dtype=bool)
+        for guarantee in self.guarantees:
+            good &= guarantee.holds_in(groups)
+        return good
+
+    def holds_in_parts(self, data: EncodedTable, partition: Partition) -> BoolArray:
+        """For each group of *partition*, whether every guarantee holds there."""
+        if self.rows_only:
+            return np.asarray(partition.sizes >= self.least_rows)
+        return self.holds_in(data.counts(partition))
+
+
+# Checking a published table: regroup its visible values, count, and let the guarantees read the counts.
+#
+# The one path by which velado says that a promise holds; `release` and `verify` both go through here.
+
+Matching = Callable[[Partition], tuple[npt.NDArray[np.int64], int]]
+"""For each visible group, how many people of a population it could be; and how many match no group."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The smallest and the mean class under one reading of blanks."""
+
+    name: str
+    smallest: int
+    mean: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        return {"name": self.name, "smallest": self.smallest, "mean": self.mean}
+
+
+@dataclass(frozen=True, repr=False)
+class Checked:
+    """What was found on the published values: groups, counts, one verdict per guarantee, both readings."""
+
+    partition: Partition
+    counts: GroupCounts
+    verdicts: tuple[Verdict, ...]
+    readings: tuple[Reading, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Whether every guarantee holds."""
+        return all(verdict.holds for verdict in self.verdicts)
+
+
+def check_published(
+    frame: pl.DataFrame,
+    quasi: Sequence[str],
+    guarantees: Sequence[Guarantee],
+    people: IntArray | None = None,
+    sensitive: dict[str, tuple[npt.NDArray[np.int32], int]] | None = None,
+    totals: dict[str, npt.NDArray[np.int64]] | None = None,
+    shapes: Mapping[str, ValueShape] | None = None,
+    matching: Matching | None = None,
+    wildcards: bool = True,
+) -> Checked:
+    """Regroup *frame* by the visible values of *quasi* and check every guarantee on the counts.
+
+    Nothing a method said is trusted. *people* and *sensitive* are codes per row of *frame*; *totals* the
+    counts of the sensitive values in the whole table; *shapes* how those values lie to one another; *matching*
+    counts the people of a population that each visible group could be.
+    """
+    partition = visible_groups(frame, quasi)
+    population, unmatched = (None, 0) if matching is None else matching(partition)
+    counts = GroupCounts.of(partition, people, sensitive, totals, shapes, population, unmatched)
+    verdicts = tuple(guarantee.check(counts) for guarantee in guarantees)
+    readings: tuple[Reading, ...] = ()
+    if wildcards and partition.count:
+        own = partition.sizes
+        wild = wildcard_sizes(frame, quasi) if quasi else own
+        readings = (
+            Reading("a blank is a value of its own", int(own.min()), float(frame.height / partition.count)),
+            Reading("a blank matches anything", int(wild.min()), float(wild.mean())),
+        )
+    return Checked(partition, counts, verdicts, readings)

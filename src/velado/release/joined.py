@@ -1,0 +1,421 @@
+"""Several tables about the same people, published so that the promise holds for whoever joins them.
+
+Each table alone may hide a person among k others while the tables together point at one: the crowd of one
+table and the crowd of the next may have a single person in common. So crowds are made once, of *people*:
+
+1. one row per person, with the quasi-identifiers of all tables together (where a person has several rows in a
+   table, the lowest and the highest value of each column);
+2. the method groups those rows, separately for people who are in the same tables, because being in a table at
+   all is visible too;
+3. every row of a person is published with the cover of the whole group, over all its people's rows;
+4. the published tables are joined by person, regrouped by their visible values, and counted; each table alone
+   too. If a group has fewer than k people nothing leaves.
+
+Rows are published in the order of their content: the order of the files would tie tables together. What is
+not hidden is how many rows a person has, if a pseudonym to join by is kept: then the smallest crowd for an
+attacker who knows these numbers is measured and, where it is below k, said in a warning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from velado.data.keys import Key
+from velado.data.normal import person_texts
+from velado.data.partition import GroupCounts, Partition
+from velado.data.table import Table
+from velado.data.visible import visible_groups
+from velado.errors import GuaranteeNotMet, ParameterError, SchemaError
+from velado.release.gate import Signed, refuse_identifiers
+from velado.release.goal import Checked, Goal, Progress, Promise, check_published, silent
+from velado.release.guarantees._guarantee import Guarantee, Verdict
+from velado.release.guarantees.k_anonymity import KAnonymity
+from velado.release.joined_people import Member, classes_of, gather, side_doors
+from velado.release.methods._method import Method
+from velado.release.parameters import check_parameters
+from velado.release.pseudonyms import DEFAULT_NAMESPACE, pseudonyms_of
+from velado.release.recoded import Recoded
+from velado.release.recoders.cover import Cover
+from velado.release.release import describe, published_frame
+from velado.release.side_doors import SideDoor, refuse_copies, refuse_doors
+
+# Publishing several tables with the groups of their people, and checking what whoever joins them sees.
+
+PSEUDONYM = "pseudonym"
+_ROW = "\0row"
+
+
+@dataclass(frozen=True, repr=False)
+class Draft:
+    """A table ready to leave: its frame, which rows of the member they are, and the summed loss by column."""
+
+    frame: pl.DataFrame
+    rows: npt.NDArray[np.int64]
+    losses: tuple[tuple[str, float], ...]
+
+
+def publish(member: Member, labels: npt.NDArray[np.int32], names: pl.Series | None) -> Draft:
+    """Every row with the cover of its person's group, in the order of the content."""
+    partition = Partition.of(labels[member.person])
+    recoded = Recoded(Cover().publish(member.data, partition), partition.kept, partition)
+    frame = published_frame(member.table, recoded)
+    if frame.height == 0:
+        raise GuaranteeNotMet(
+            f"Every row of '{member.name}' was suppressed.",
+            "There is nothing to publish of it.",
+            "Leave the table out, or lower k.",
+        )
+    rows = np.flatnonzero(partition.kept)
+    if names is not None:
+        frame = frame.insert_column(0, names.gather(member.person[rows]).alias(PSEUDONYM))
+    columns = frame.columns
+    frame = frame.with_columns(pl.Series(_ROW, rows)).sort(columns, nulls_last=True, maintain_order=True)
+    losses = tuple(
+        (column.name, float(np.where(partition.kept, published.losses(column), 1.0).sum()))
+        for column, published in zip(member.data.columns, recoded.columns, strict=True)
+    )
+    return Draft(frame.select(columns), frame.get_column(_ROW).to_numpy(), losses)
+
+
+def names_of(members: Sequence[Member], people: int, key: Key | None, namespace: str) -> pl.Series | None:
+    """The pseudonym of each person, by code; None without a key."""
+    if key is None:
+        return None
+    texts: npt.NDArray[np.object_] = np.empty(people, dtype=object)
+    # By the normal form, as pseudonymize does: however a table spells a person, the pseudonym is the same.
+    spelled = person_texts([member.table for member in members])
+    for member, own in zip(members, spelled, strict=True):
+        texts[member.person] = own.to_numpy()
+    return pl.Series(PSEUDONYM, pseudonyms_of(texts.tolist(), key, namespace), dtype=pl.String)
+
+
+def check_joined(
+    members: Sequence[Member], drafts: Mapping[str, Draft], people: int, goal: Goal
+) -> tuple[Checked, npt.NDArray[np.int32]]:
+    """What whoever joins the published tables sees, one row per person, counted; and each person's group.
+
+    Whether a person is in a table stands beside the visible values: it is visible too.
+    """
+    present = np.zeros(people, dtype=bool)
+    for member in members:
+        present[member.person[drafts[member.name].rows]] = True
+    codes = np.flatnonzero(present)
+    view = pl.DataFrame({_ROW: codes})
+    for at, member in enumerate(members):
+        draft = drafts[member.name]
+        # Numbers keep the columns of two tables apart whatever they are called.
+        shown = draft.frame.select(
+            pl.Series(_ROW, member.person[draft.rows]),
+            pl.lit("yes").alias(f"{at}"),
+            *(pl.col(name).cast(pl.String).alias(f"{at} {name}") for name in member.quasi),
+        )
+        view = view.join(shown.unique(), on=_ROW, how="left", maintain_order="left").with_columns(
+            pl.col(f"{at}").fill_null("no")
+        )
+    if view.height != codes.size:
+        raise GuaranteeNotMet(
+            "Rows of one person show different values in one published table.",
+            "Joined, they would tell more than the group does, so nothing was published.",
+            "This is a fault of velado: please report it.",
+        )
+    names = [name for name in view.columns if name != _ROW]
+    counted = [guarantee for guarantee in goal.guarantees if isinstance(guarantee, KAnonymity)]
+    checked = check_published(view, names, counted, codes)
+    for verdict in checked.verdicts:
+        raise_if_broken(verdict, "the joined tables")
+    of_person = np.full(people, -1, dtype=np.int32)
+    of_person[codes] = checked.partition.labels
+    return checked, of_person
+
+
+def verdicts_on(
+    member: Member, rows: npt.NDArray[np.int64], partition: Partition, goal: Goal
+) -> tuple[Verdict, ...]:
+    """One verdict for each guarantee that can be read in the table, on these groups of its published rows."""
+    sensitive = {name: (codes[rows], size) for name, (codes, size) in member.sensitive.items()}
+    counts = GroupCounts.of(partition, member.person[rows], sensitive, member.totals, member.shapes)
+    return tuple(guarantee.check(counts) for guarantee in member.applicable(goal).guarantees)
+
+
+def raise_if_broken(verdict: Verdict, where: str) -> None:
+    """Nothing, unless the promise fails *where*; then nothing may be published."""
+    if not verdict.holds:
+        raise GuaranteeNotMet(
+            f"In {where}, {verdict.failing_groups} group(s) do not keep {verdict.guarantee}: "
+            f"needed {verdict.needed:g} {verdict.unit}, the weakest has {verdict.achieved:g}.",
+            "People in them could be picked out by whoever joins the tables, so nothing was published.",
+            "Allow --suppression, lower the parameter, or use another method.",
+        )
+
+
+def refuse_own_doors(member: Member, draft: Draft, doors: Sequence[SideDoor], goal: Goal) -> None:
+    """No column of a table settles a quasi-identifier of the same table so far that fewer than k people are left."""
+    frame = draft.frame.rename({name: f"{member.name}.{name}" for name in draft.frame.columns})
+    refuse_doors(
+        [door for door in doors if door.columns and set(door.columns) <= set(frame.columns)],
+        frame,
+        [f"{member.name}.{name}" for name in member.quasi],
+        least=max(guarantee.k for guarantee in goal.guarantees if isinstance(guarantee, KAnonymity)),
+        sensitive=[f"{member.name}.{column.name}" for column in member.table.schema.sensitive],
+        people=member.person[draft.rows].astype(np.int32),
+    )
+
+
+def smallest_by_row_counts(
+    members: Sequence[Member], drafts: Mapping[str, Draft], of_person: npt.NDArray[np.int32]
+) -> int:
+    """The smallest crowd for an attacker who also knows how many rows a person has in each table."""
+    codes = [of_person + 1]
+    for member in members:
+        codes.append(
+            np.bincount(member.person[drafts[member.name].rows], minlength=of_person.size).astype(np.int32)
+        )
+    kept = of_person >= 0
+    codes = [column[kept] for column in codes]
+    return int(Partition.by_codes(codes, [int(column.max()) + 1 for column in codes]).sizes.min())
+
+
+@dataclass(frozen=True, repr=False)
+class JoinedTable:
+    """One published table: its *frame*, what it keeps alone and within the joined groups, what it lost."""
+
+    frame: pl.DataFrame
+    quasi: tuple[str, ...]
+    alone: tuple[Verdict, ...]
+    within: tuple[Verdict, ...]
+    losses: Mapping[str, float]
+    suppressed: int
+    signed: tuple[Signed, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values, without any cell."""
+        return {
+            "rows": self.frame.height,
+            "columns": self.frame.columns,
+            "suppressed_rows": self.suppressed,
+            "verdicts_alone": [verdict.to_dict() for verdict in self.alone],
+            "verdicts_within_joined_groups": [verdict.to_dict() for verdict in self.within],
+            "ncp_by_column": dict(self.losses),
+            "signed_columns": [one.to_dict() for one in self.signed],
+        }
+
+
+@dataclass(frozen=True, repr=False)
+class JoinedRelease:
+    """The published tables, the promise that holds when they are joined, what it cost, how it was made.
+
+    *checked* is what was found on the joined published values, one row per person. *smallest_by_row_counts* is
+    the smallest crowd for an attacker who also knows how many rows a person has in each table; None where no
+    pseudonym is kept, because then the tables do not show it.
+    """
+
+    tables: Mapping[str, JoinedTable]
+    promise: Promise
+    checked: Checked
+    people: int
+    suppressed_people: int
+    method: Method
+    goal: Goal
+    seed: int
+    side_doors: tuple[SideDoor, ...] = ()
+    key_fingerprint: str | None = None
+    smallest_by_row_counts: int | None = None
+    notes: Mapping[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        state = "; ".join(verdict.sentence() for verdict in self.verdicts)
+        return f"JoinedRelease({len(self.tables)} tables, {self.people} people; joined: {state})"
+
+    @property
+    def frames(self) -> dict[str, pl.DataFrame]:
+        """What may leave, by the name of the table."""
+        return {name: table.frame for name, table in self.tables.items()}
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """One verdict per guarantee that counts people, found on the joined published values."""
+        return self.checked.verdicts
+
+    @property
+    def loss(self) -> float:
+        """Mean normalized certainty penalty over the quasi-identifiers of all tables."""
+        return float(np.mean([loss for table in self.tables.values() for loss in table.losses.values()]))
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a reader must know before the tables leave."""
+        out = [door.sentence() for door in self.side_doors]
+        least = min(verdict.needed for verdict in self.verdicts)
+        if self.smallest_by_row_counts is not None and self.smallest_by_row_counts < least:
+            out.append(
+                "Whoever knows how many rows a person has in each table finds a crowd of only "
+                f"{self.smallest_by_row_counts}: publish without the pseudonym if that can be known."
+            )
+        return tuple(out)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Result, promise, cost and how it was made, without any cell value."""
+        return {
+            "result": {
+                "people": self.people,
+                "suppressed_people": self.suppressed_people,
+                "joined_groups": self.checked.partition.count,
+                "tables": {name: table.to_dict() for name, table in self.tables.items()},
+            },
+            "promise": {
+                "type": self.promise,
+                "verdicts": [verdict.to_dict() for verdict in self.verdicts],
+                "readings_of_blanks": [reading.to_dict() for reading in self.checked.readings],
+                "smallest_class_with_row_counts": self.smallest_by_row_counts,
+                "side_doors": [door.to_dict() for door in self.side_doors],
+                "warnings": list(self.warnings),
+            },
+            "cost": {"ncp": self.loss},
+            "how": {
+                "method": describe(self.method),
+                "guarantees": [describe(guarantee) for guarantee in self.goal.guarantees],
+                "suppression_limit": self.goal.suppression,
+                "seed": self.seed,
+                "key_fingerprint": self.key_fingerprint,
+                "notes": dict(self.notes),
+            },
+        }
+
+
+def anonymize_joined(
+    tables: Mapping[str, Table],
+    method: Method,
+    guarantees: Sequence[Guarantee] = (),
+    *,
+    suppression: float = 0.0,
+    seed: int = 0,
+    key: Key | None = None,
+    namespace: str = DEFAULT_NAMESPACE,
+    progress: Progress = silent,
+) -> JoinedRelease:
+    """The *tables* published so that their join keeps k per person and every further guarantee, or an error.
+
+    Every schema marks its person column (`person = true`, role "identifier"); people are matched by its text.
+    k is the method's own or that of a KAnonymity among *guarantees*, and always counts people. Guarantees about
+    sensitive values hold for each table within the joined groups and alone; a sensitive column that two tables
+    share is called "table.column". *suppression* is the share of people who may be left out. With a *key* every
+    row also gets the person's pseudonym, so that the published tables can be joined row by row. The same
+    input, settings and *seed* give the same release.
+    """
+    check_parameters(method)
+    goal = Goal(_counted_in_people(method, guarantees), suppression)
+    _check_tables(tables, key)
+    signed = {name: refuse_identifiers(table) for name, table in tables.items()}
+    doors = side_doors(tables)
+    refuse_copies(doors)
+    members, people, gone = gather(tables)
+    _check_readable(members, goal)
+    labels, notes = classes_of(members, people, gone, method, goal, seed, progress)
+    names = names_of(members, people, key, namespace)
+    drafts = {member.name: publish(member, labels, names) for member in members}
+    checked, of_person = check_joined(members, drafts, people, goal)
+    out = {}
+    for member in members:
+        draft = drafts[member.name]
+        within = verdicts_on(member, draft.rows, Partition.of(of_person[member.person[draft.rows]]), goal)
+        alone = verdicts_on(member, draft.rows, visible_groups(draft.frame, member.quasi), goal)
+        for verdict in (*within, *alone):
+            raise_if_broken(verdict, f"table '{member.name}'")
+        refuse_own_doors(member, draft, doors, goal)
+        original = tables[member.name].rows
+        losses = {name: (total + original - member.table.rows) / original for name, total in draft.losses}
+        out[member.name] = JoinedTable(
+            frame=draft.frame,
+            quasi=tuple(member.quasi),
+            alone=alone,
+            within=within,
+            losses=losses,
+            suppressed=original - draft.frame.height,
+            signed=signed[member.name],
+        )
+    return JoinedRelease(
+        out,
+        "as in the paper" if method.promise == "as in the paper" else "guaranteed",
+        checked,
+        people + gone,
+        people + gone - int((labels >= 0).sum()),
+        method,
+        goal,
+        seed,
+        doors,
+        None if key is None else key.fingerprint,
+        None if key is None else smallest_by_row_counts(members, drafts, of_person),
+        notes,
+    )
+
+
+def _counted_in_people(method: Method, guarantees: Sequence[Guarantee]) -> tuple[Guarantee, ...]:
+    own = getattr(method, "k", None) if method.promise != "measured" else None
+    asked = [g.k for g in guarantees if isinstance(g, KAnonymity)] + ([own] if own is not None else [])
+    if not asked:
+        raise ParameterError(
+            "No k was given.",
+            "Without it there is nothing the joined tables could be checked for.",
+            "Use a method with a k, or add KAnonymity(5).",
+        )
+    for guarantee in guarantees:
+        if guarantee.name in ("k-map", "delta-presence"):
+            raise ParameterError(
+                f"{guarantee.name} cannot be promised for several tables at once.",
+                "It compares one table with one population.",
+                "Publish the tables one by one for it, or ask for k-anonymity.",
+            )
+    others = tuple(g for g in guarantees if not isinstance(g, KAnonymity))
+    return (KAnonymity(max(asked), "person"), *others)
+
+
+def _check_readable(members: Sequence[Member], goal: Goal) -> None:
+    known = {name for member in members for name in member.sensitive}
+    for guarantee in goal.guarantees:
+        asked = getattr(guarantee, "column", None)
+        if not isinstance(guarantee, KAnonymity) and not (known if asked is None else asked in known):
+            raise ParameterError(
+                f"{guarantee.name} was asked for, but no table has the sensitive column it needs.",
+                "Without it the promise is empty.",
+                'Give a column role = "sensitive" in its schema; one that two tables share is "table.column".',
+            )
+
+
+def _check_tables(tables: Mapping[str, Table], key: Key | None) -> None:
+    if len(tables) < 2:
+        raise ParameterError(
+            f"{len(tables)} table(s) were given.",
+            "A joined release is made of at least two.",
+            "Use `velado anonymize` for a single table.",
+        )
+    for name, table in tables.items():
+        person = table.schema.person
+        if person is None or person.published:
+            raise SchemaError(
+                f"The schema of '{name}' names no person column."
+                if person is None
+                else f"The person column '{person.name}' of '{name}' would be published.",
+                "Rows of the tables are matched by it, and it must not leave.",
+                'Mark the column with person = true and role = "identifier".',
+            )
+        if key is not None and PSEUDONYM in table.frame.columns:
+            raise SchemaError(
+                f"'{name}' already has a column named '{PSEUDONYM}'.",
+                "The pseudonym to join by is published under that name.",
+                "Rename the column.",
+            )
+    if not any(table.schema.quasi for table in tables.values()):
+        raise SchemaError(
+            "No schema names a published quasi-identifier.",
+            "There is nothing to generalize, so no promise could be made.",
+            'Give role = "quasi" to columns an attacker may know: age, sex, place, dates.',
+        )
+
+
+__all__ = ["JoinedRelease", "JoinedTable", "anonymize_joined"]

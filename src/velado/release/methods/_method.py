@@ -1,0 +1,104 @@
+"""What a method is, and what every partitioner shares: repairing groups that do not keep the promise."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from velado.data.encode import EncodedTable
+from velado.data.partition import Partition
+from velado.errors import GuaranteeNotMet
+from velado.release.goal import Goal, Progress, Promise
+from velado.release.recoded import Recoded
+
+
+@runtime_checkable
+class Method(Protocol):
+    """A frozen dataclass with one verb. Its fields (type, default, limits, help) make flags, recipe and docs."""
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    promise: ClassVar[Promise]
+    cost: ClassVar[str]
+    source: ClassVar[str]
+
+    def anonymize(
+        self, data: EncodedTable, goal: Goal, random: np.random.Generator, progress: Progress
+    ) -> Recoded:
+        """The table recoded so that the goal should hold; release() checks whether it does."""
+        ...
+
+
+def repair(data: EncodedTable, partition: Partition, goal: Goal, progress: Progress) -> Partition:
+    """Every group keeps the goal: each failing group is merged with the group it widens least.
+
+    The cost of joining two groups is the increase of their rows' loss, sum over columns of
+    rows x (loss of the joint cover) - loss before. Failing groups are served smallest first. Once only one
+    group is left and it still fails, no partition can hold and GuaranteeNotMet is raised. O(F G d) for F
+    failing of G groups.
+    """
+    good = goal.holds_in_parts(data, partition)
+    if bool(good.all()):
+        return partition
+    labels = partition.labels.copy()
+    low = np.stack([partition.least_and_greatest(c.codes)[0] for c in data.columns], axis=1)
+    high = np.stack([partition.least_and_greatest(c.codes)[1] for c in data.columns], axis=1)
+    rows = partition.sizes.copy()
+    alive = np.ones(partition.count, dtype=bool)
+    into = np.arange(partition.count)
+    loss = _cover_loss(data, low, high)
+    failing = [int(g) for g in np.argsort(rows, kind="stable") if not good[g]]
+    total = len(failing)
+    while failing:
+        group = failing.pop(0)
+        if not alive[group]:
+            continue
+        others = np.flatnonzero(alive)
+        others = others[others != group]
+        if others.size == 0:
+            verdicts = [
+                g.check(data.counts(Partition.of(np.where(labels >= 0, into[np.maximum(labels, 0)], -1))))
+                for g in goal.guarantees
+            ]
+            broken = next(v for v in verdicts if not v.holds)
+            raise GuaranteeNotMet(
+                f"Even all rows in one group do not keep {broken.guarantee} (needed {broken.needed:g} {broken.unit}, found {broken.achieved:g}).",
+                "No grouping of this table can keep the promise."
+                if data.population is None
+                else "The cover of all rows does not reach the whole population.",
+                "Lower the parameter, or add rows with other values."
+                if data.population is None
+                else "Lower the parameter, or use --method full-domain, whose top level covers everybody.",
+            )
+        joint_low = np.minimum(low[others], low[group])
+        joint_high = np.maximum(high[others], high[group])
+        joint = _cover_loss(data, joint_low, joint_high)
+        increase = (
+            joint * (rows[others] + rows[group]) - loss[others] * rows[others] - loss[group] * rows[group]
+        )
+        best = int(np.argmin(increase))
+        target = int(others[best])
+        low[target], high[target], loss[target] = joint_low[best], joint_high[best], joint[best]
+        rows[target] += rows[group]
+        alive[group] = False
+        into[into == group] = target
+        mine = (into[np.maximum(labels, 0)] == target) & (labels >= 0)
+        holds = bool(goal.holds_in_parts(data, Partition.of(np.where(mine, 0, -1)))[0])
+        if holds and target in failing:
+            failing.remove(target)
+        elif not holds and target not in failing:
+            failing.append(target)
+        progress(1 - len(failing) / total, "merging groups that are too small")
+    merged = np.where(labels >= 0, into[np.maximum(labels, 0)], -1)
+    return Partition.of(merged, None if partition.centres is None else partition.centres)
+
+
+def _cover_loss(
+    data: EncodedTable, low: npt.NDArray[np.int32], high: npt.NDArray[np.int32]
+) -> npt.NDArray[np.float64]:
+    out = np.zeros(low.shape[0])
+    for at, column in enumerate(data.columns):
+        out += column.loss(low[:, at], high[:, at])
+    return out

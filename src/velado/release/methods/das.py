@@ -1,0 +1,381 @@
+"""DAS, dynamic anonymization by separatrices: every number becomes the mean of its percentile bin."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+from velado.data.encode import EncodedColumn, EncodedTable
+from velado.data.numbers import number_text
+from velado.data.partition import FloatArray, IntArray, Partition
+from velado.errors import ParameterError
+from velado.release.goal import Goal, Progress, Promise
+from velado.release.parameter_types import check_types
+from velado.release.recoded import Cell, PublishedColumn, Recoded, true_codes
+
+# Separatrices: how many bins a column of numbers wants, where they are cut, and how they nest.
+#
+# Coelho et al. 2024, section III ("Dynamic Anonymization by Separatrices"). Pure arrays: nothing here knows
+# about tables. A bin is a run of consecutive *codes*, the ranks of the distinct values; bins are named by
+# the last code of each, so ``[3, 7, 9]`` are the codes 0..3, 4..7 and 8..9.
+
+_MOST_POINTS = 1 << 15
+"""Beyond this many distinct values the elbow is read off evenly spaced ones: the curve is the same."""
+_MOST_BINS = 1000
+"""No more bins than this are tried; a curve without a knee by then is cut where it bends most."""
+
+
+def elbow(values: npt.ArrayLike) -> int:
+    """The number of bins at the knee of the clustering cost of the distinct values, counted once each.
+
+    The cost of k = 2..U-1 clusters of U distinct values is the least possible sum of squared distances to
+    the cluster means (exact dynamic programming, one row per k, each by divide and conquer over the
+    monotone split points); the knee is Kneedle's first (Satopaa et al. 2011, S = 1, convex, decreasing).
+    Rows are computed only until the knee shows: the last point of the curve, which Kneedle needs to
+    normalise it, is known without them (U - 1 clusters join only the two nearest values). Deterministic,
+    where the authors average ten unseeded k-means runs; equal to theirs on all published columns.
+
+    One or two distinct values give as many bins; a curve without a knee gives its point of largest
+    distance from the diagonal. O(k U log U) with k about 2 U^(1/3).
+
+    >>> elbow([1, 1, 2, 2, 3, 50, 51, 52, 90, 91, 92, 93])
+    3
+    """
+    distinct = np.unique(np.asarray(values, dtype=np.float64))
+    if distinct.size <= 3:
+        return min(int(distinct.size), 2)
+    return int(_first_knee(*_curve_setup(distinct)))
+
+
+def _curve_setup(distinct: FloatArray) -> tuple[FloatArray, float, int, int]:
+    # Shifted and scaled to -0.5..0.5 so that the sums of squares lose no digits to a large mean.
+    scaled = (distinct - distinct[0]) / (distinct[-1] - distinct[0]) - 0.5
+    last_cost = float(np.diff(scaled).min()) ** 2 / 2
+    points = distinct.size - 2
+    if scaled.size > _MOST_POINTS:
+        chosen = np.round(np.linspace(0, scaled.size - 1, _MOST_POINTS)).astype(np.int64)
+        scaled, last_cost = scaled[chosen], 0.0
+    return np.ascontiguousarray(scaled), last_cost, points, min(points, _MOST_BINS, scaled.size - 2)
+
+
+@numba.njit(cache=True)
+def _first_knee(x: FloatArray, last_cost: float, points: int, tried: int) -> int:
+    """Kneedle on the cost curve of k = 2..points+1, at most *tried* of its points computed."""
+    n = x.size
+    one = np.zeros(n + 1)
+    two = np.zeros(n + 1)
+    for i in range(n):
+        one[i + 1] = one[i] + x[i]
+        two[i + 1] = two[i] + x[i] * x[i]
+    row = np.empty(n)
+    for j in range(n):
+        row[j] = max(two[j + 1] - one[j + 1] * one[j + 1] / (j + 1), 0.0)
+    other = np.empty(n)
+    split = np.zeros(n, dtype=np.int64)
+    height = np.empty(tried)  # Kneedle's difference curve: normalised fall minus normalised k
+    first_cost = 0.0
+    threshold = np.inf
+    at = -1
+    for i in range(tried):
+        _next_row(row, other, split, one, two)
+        row, other = other, row
+        cost = row[n - 1] if i < points - 1 else last_cost
+        if i == 0:
+            first_cost = cost
+            if first_cost <= last_cost:
+                return 2
+        height[i] = (first_cost - cost) / (first_cost - last_cost) - i / (points - 1)
+        if i == 0:
+            continue
+        # Point i - 1 can be judged now that its right neighbour is known.
+        mid = i - 1
+        left = height[mid - 1] if mid > 0 else height[mid]
+        if height[mid] >= left and height[mid] >= height[i]:
+            threshold = height[mid] - 1.0 / (points - 1)
+            at = mid
+        if at >= 0 and height[mid] <= left and height[mid] <= height[i]:
+            threshold = 0.0
+        if at >= 0 and height[i] < threshold:
+            return at + 2
+    return int(np.argmax(height[:tried])) + 2
+
+
+@numba.njit(cache=True)
+def _next_row(
+    before: FloatArray,
+    after: FloatArray,
+    split: npt.NDArray[np.int64],
+    one: FloatArray,
+    two: FloatArray,
+) -> None:
+    """From the least cost of every prefix in k - 1 clusters to that in k.
+
+    The best start of the last cluster never moves left as the prefix grows, so solving the prefixes
+    middle first bounds every later search by its neighbours' answers: O(U) work on each of log U levels.
+    """
+    n = before.size
+    step = 1
+    while step < n:
+        step *= 2
+    while step >= 1:
+        j = step - 1
+        while j < n:
+            low = split[j - step] if j - step >= 0 else 0
+            high = split[j + step] if j + step < n else j
+            if high > j:
+                high = j
+            best = np.inf
+            where = low
+            for i in range(low, high + 1):  # the last cluster is i..j
+                total = one[j + 1] - one[i]
+                cost = two[j + 1] - two[i] - total * total / (j + 1 - i)
+                if cost < 0.0:
+                    cost = 0.0
+                if i > 0:
+                    cost += before[i - 1]
+                if cost < best:
+                    best = cost
+                    where = i
+            after[j] = best
+            split[j] = where
+            j += 2 * step
+        step //= 2
+
+
+def cut(values: npt.ArrayLike, k: int) -> npt.NDArray[np.int64]:
+    """The last code of each of at most *k* bins, cut at the percentiles 100 i / k of *values*.
+
+    The percentile is the closest observation over all rows (Hyndman and Fan 1996, type 3, numpy's
+    `closest_observation`, computed in whole numbers), and all rows equal to it stay in the lower bin. Bins
+    that would be empty because ties span several percentiles do not exist, so every bin holds a value and
+    every value is in one bin. O(n log n).
+
+    >>> cut([21, 24, 25, 30, 34, 33, 38, 41, 39], 3).tolist()
+    [2, 5, 8]
+    """
+    _, counts = np.unique(np.asarray(values, dtype=np.float64), return_counts=True)
+    return cut_counted(counts, k)
+
+
+def cut_counted(counts: IntArray, k: int) -> npt.NDArray[np.int64]:
+    """As `cut`, from how often each distinct value occurs (every count at least 1)."""
+    running = np.cumsum(np.asarray(counts, dtype=np.int64))
+    rows = int(running[-1])
+    part = np.arange(1, k + 1, dtype=np.int64)
+    # Position n i / k - 1/2 as the fraction (2 n i - k) / 2 k; an exact hit on an even rank stays there.
+    whole, rest = np.divmod(2 * rows * part - k, 2 * k)
+    rank = np.clip(np.where((rest == 0) & (whole % 2 == 0), whole, whole + 1), 1, rows)
+    ends = np.searchsorted(running, rank, side="left")
+    ends[-1] = running.size - 1
+    return np.unique(ends).astype(np.int64)
+
+
+def nested(values: npt.ArrayLike, k: int) -> list[npt.NDArray[np.int64]]:
+    """Bins that nest: the bins of `cut`, then unions of two neighbours, and so on up to everything.
+
+    >>> [level.tolist() for level in nested(range(1, 11), 5)]
+    [[1, 3, 5, 7, 9], [3, 7, 9], [7, 9], [9]]
+    """
+    levels = [cut(values, k)]
+    while levels[-1].size > 1:
+        ends = levels[-1]
+        levels.append(np.unique(np.append(ends[1::2], ends[-1])))
+    return levels
+
+
+def bin_of(ends: IntArray, size: int) -> npt.NDArray[np.int32]:
+    """The bin of each of the codes 0..size-1, given the last code of each bin."""
+    return np.searchsorted(ends, np.arange(size), side="left").astype(np.int32)
+
+
+Rounding = Literal["keep", "round", "truncate"]
+Cutter = Callable[[FloatArray, npt.NDArray[np.int64]], tuple[npt.NDArray[np.int64], int]]
+_DIGITS = 6
+
+
+@dataclass(frozen=True, repr=False)
+class Bins:
+    """One numeric column in bins: the bin of each code, and each bin's mean and range of codes.
+
+    A missing number is a bin of its own, the last one, whose mean is NaN. *chosen* is the number of bins
+    asked of the separatrices; ties may leave fewer.
+    """
+
+    of_code: npt.NDArray[np.int32]
+    means: FloatArray
+    low: npt.NDArray[np.int32]
+    high: npt.NDArray[np.int32]
+    chosen: int
+
+    @property
+    def count(self) -> int:
+        """How many bins hold a row, the one of missing values included."""
+        return int(self.means.size)
+
+
+def bin_column(column: EncodedColumn, k: int | None = None) -> Bins:
+    """The *k* separatrix bins of a numeric column (None: as many as its elbow says). O(n + k U log U)."""
+
+    def separatrices(points: FloatArray, rows: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], int]:
+        chosen = elbow(points) if k is None else k
+        return cut_counted(rows, chosen), chosen
+
+    return bins_by(column, separatrices)
+
+
+def bins_by(column: EncodedColumn, cutter: Cutter) -> Bins:
+    """The bins *cutter* makes: given the distinct numbers and their rows, the last number of each bin. O(n)."""
+    assert column.points is not None
+    counts = np.bincount(column.codes, minlength=column.size)
+    numbers = counts.copy()
+    if column.missing >= 0:
+        numbers[column.missing] = 0
+    present = np.flatnonzero(numbers)  # a part of a table may lack some codes of the whole
+    of_code = np.zeros(column.size, dtype=np.int32)
+    if not present.size:
+        blank = np.full(1, column.missing, dtype=np.int32)
+        return Bins(of_code, np.full(1, np.nan), blank, blank, 0)
+    points = column.points[present]
+    ends, chosen = cutter(points, numbers[present])
+    bins = bin_of(ends, present.size)
+    rows = np.bincount(bins, weights=numbers[present])
+    # Means are taken from the bin's own lowest value, so that a far-off origin costs no digits.
+    starts = np.concatenate(([0], ends[:-1] + 1))
+    offset = np.bincount(bins, weights=numbers[present] * (points - points[starts][bins]))
+    means = points[starts] + offset / rows
+    low, high = present[starts].astype(np.int32), present[ends].astype(np.int32)
+    of_code[:] = np.searchsorted(high, np.arange(column.size), side="left").clip(max=ends.size - 1)
+    if column.missing >= 0:
+        of_code[column.missing] = ends.size - 1
+        if counts[column.missing]:
+            of_code[column.missing] = ends.size
+            means = np.append(means, np.nan)
+            low = np.append(low, column.missing).astype(np.int32)
+            high = np.append(high, column.missing).astype(np.int32)
+    return Bins(of_code, means, low, high, chosen)
+
+
+def mean_cells(
+    column: EncodedColumn, bins: Bins, rounding: Rounding, exact: bool = False
+) -> tuple[Cell, ...]:
+    """What each bin is published as: its mean, rounded as asked; None for the bin of missing values.
+
+    "round" and "truncate" act on whole-number columns only and give whole numbers. Means that are kept are
+    given to six digits of the column's range (exactly, if *exact*): more would be noise, and a mean
+    with sixteen digits can betray its members.
+    """
+    whole = column.whole and rounding != "keep"
+    spread = column.span if column.span > 0 else 1.0
+    digits = max(_DIGITS - 1 - math.floor(math.log10(spread)), 0)
+    cells: list[Cell] = []
+    for mean in bins.means.tolist():
+        if math.isnan(mean):
+            cells.append(None)
+        elif whole:
+            cells.append(number_text(float(round(mean) if rounding == "round" else math.trunc(mean)), True))
+        else:
+            kept = float(mean if exact else round(mean, digits))
+            # A decimal comma exists in text only.
+            cells.append(kept if column.decimal == "." else number_text(kept, False, column.decimal))
+    return tuple(cells)
+
+
+@dataclass(frozen=True)
+class DAS:
+    """Every number is published as the mean of its percentile bin; columns with a taxonomy stay as they are.
+
+    Coelho et al. 2024, algorithm 1: the elbow of the distinct values gives the number of bins, the bins are
+    cut at the percentiles 100 i / k, each value is replaced by its bin's mean. A substitution, and no class
+    size: on both tables of the paper the smallest class is one row. What it hides is measured, not promised.
+
+    The authors' code fails where the maximum's ties start before the last bin and on a constant column;
+    here such bins do not exist. `paper` truncates the means of whole-number columns towards 0, whatever
+    *rounding* says, as writing them into an integer column did there (171.67 becomes 171 in Table II), and
+    keeps all digits elsewhere; by default a kept mean has six digits of its column's range. It changes nothing
+    else: bins are the exact ones in both profiles. A missing number stays a blank of its own. O(n + k U log U) per column of U distinct values.
+    """
+
+    name: ClassVar[str] = "das"
+    title: ClassVar[str] = "Dynamic anonymization by separatrices"
+    promise: ClassVar[Promise] = "measured"
+    cost: ClassVar[str] = "O(n + k U log U) per numeric column with U distinct values"
+    source: ClassVar[str] = (
+        "Coelho et al. 2024, A Dynamic Approach to Health Data Anonymization by Separatrices"
+    )
+
+    bins: int | None = field(
+        default=None,
+        metadata={"help": "bins per column; left out: the elbow of each", "min": 2},
+    )
+    rounding: Rounding = field(
+        default="keep",
+        metadata={
+            "help": "what becomes of the means of whole-number columns",
+            "choices": ("keep", "round", "truncate"),
+        },
+    )
+    profile: Literal["default", "paper"] = field(
+        default="default",
+        metadata={
+            "help": "paper: means of whole-number columns lose their decimals whatever --rounding says, "
+            "others keep every digit",
+            "choices": ("default", "paper"),
+        },
+    )
+
+    def __post_init__(self) -> None:
+        check_types(self)
+        if self.bins is not None and self.bins < 2:
+            raise ParameterError(
+                f"{self.bins} bin(s) leave nothing of a column.",
+                "Every number would become the mean of all.",
+                "Use 2 or more, or leave it out for the elbow of each column.",
+            )
+        for value, known, what in (
+            (self.rounding, ("keep", "round", "truncate"), "rounding"),
+            (self.profile, ("default", "paper"), "profile"),
+        ):
+            if value not in known:
+                raise ParameterError(
+                    f"There is no {what} '{value}' in DAS.",
+                    "Only known settings can be repeated by others.",
+                    f"Choose one of {', '.join(known)}.",
+                )
+
+    def anonymize(
+        self, data: EncodedTable, goal: Goal, random: np.random.Generator, progress: Progress
+    ) -> Recoded:
+        """The table with every numeric quasi-identifier replaced by bin means. Uses no randomness."""
+        paper = self.profile == "paper"
+        published: list[PublishedColumn] = []
+        chosen: dict[str, int] = {}
+        for at, column in enumerate(data.columns):
+            progress(at / len(data.columns), f"bins of '{column.name}'")
+            if not column.is_numeric:
+                every = np.arange(column.size, dtype=np.int32)
+                published.append(
+                    PublishedColumn(column.name, column.codes, tuple(column.value_texts), every, every)
+                )
+                continue
+            bins = bin_column(column, self.bins)
+            chosen[column.name] = bins.chosen
+            cells = mean_cells(column, bins, "truncate" if paper else self.rounding, exact=paper)
+            published.append(
+                PublishedColumn(
+                    column.name,
+                    bins.of_code[column.codes],
+                    cells,
+                    bins.low,
+                    bins.high,
+                    False,
+                    *true_codes(column, cells),
+                )
+            )
+        partition = Partition.by_codes([p.codes for p in published], [len(p.values) for p in published])
+        return Recoded(tuple(published), np.ones(data.rows, dtype=bool), partition, {"bins": chosen})

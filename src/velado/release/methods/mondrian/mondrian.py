@@ -1,0 +1,345 @@
+"""Mondrian: cut the table in two again and again, as long as every part keeps the goal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from velado.data.encode import EncodedTable
+from velado.data.partition import BoolArray, IntArray, Partition
+from velado.data.taxonomy import Taxonomy
+from velado.errors import ParameterError
+from velado.release.goal import Goal, Progress, Promise
+from velado.release.methods._method import repair
+from velado.release.parameter_types import check_types
+from velado.release.recoded import Recoded
+from velado.release.recoders import RECODERS, recoder_named
+
+# CutPlan: what both engines of Mondrian read: the code matrix, and how wide and how cut each column is.
+
+_BLANK_WIDTH = 3.0  # wider than any column can be (2, with blanks), so that blanks are split off first
+
+
+@dataclass(frozen=True, repr=False)
+class CutPlan:
+    """Columns as flat arrays, those of column c starting at its *base*.
+
+    *codes* has one column per quasi-identifier, and one more (0 value, 1 blank) for each that has blanks.
+    *places* is where each code of a column without a tree lies. A column with a tree has *stride* > 0:
+    *path* holds *stride* ancestors per leaf from the root down (short branches repeat their leaf) and
+    *node_loss* the loss of each node; it is cut into its tree's branches.
+    """
+
+    codes: npt.NDArray[np.int32]
+    trees: tuple[Taxonomy | None, ...]
+    places: npt.NDArray[np.float64]
+    place_base: npt.NDArray[np.int64]
+    path: npt.NDArray[np.int32]
+    path_base: npt.NDArray[np.int64]
+    stride: npt.NDArray[np.int64]
+    node_loss: npt.NDArray[np.float64]
+    node_base: npt.NDArray[np.int64]
+    widest: int
+
+    @classmethod
+    def of(cls, data: EncodedTable, ordered: bool) -> CutPlan:
+        """The plan for *data*; *ordered* takes categories for equally spaced points in leaf order."""
+        blanks = [c for c in data.columns if c.missing >= 0 and bool((c.codes == c.missing).any())]
+        codes = data.matrix
+        if blanks:
+            flags = [(c.codes == c.missing).astype(np.int32) for c in blanks]
+            codes = np.ascontiguousarray(np.column_stack([codes, *flags]))
+        trees = tuple(None if ordered else c.tree for c in data.columns) + (None,) * len(blanks)
+        none = np.empty(0)
+        weights = [c.weight for c in data.columns] + [1.0] * len(blanks)
+        places = [c.weight * c.positions for c in data.columns]
+        places += [np.array([0.0, _BLANK_WIDTH])] * len(blanks)
+        paths = [np.empty((0, 0), np.int32) if tree is None else tree.levels[:, ::-1] for tree in trees]
+        losses = [
+            none if tree is None else weight * tree.loss(np.arange(tree.root + 1))
+            for tree, weight in zip(trees, weights, strict=True)
+        ]
+        return cls(
+            codes,
+            trees,
+            np.concatenate(places),
+            _bases([place.size for place in places]),
+            np.concatenate([path.ravel() for path in paths]),
+            _bases([path.size for path in paths]),
+            np.array([path.shape[1] for path in paths], dtype=np.int64),
+            np.concatenate(losses),
+            _bases([loss.size for loss in losses]),
+            max(column.size for column in data.columns) + 1,
+        )
+
+    def widths(
+        self, column: int, low: npt.NDArray[np.int32], high: npt.NDArray[np.int32]
+    ) -> npt.NDArray[np.float64]:
+        """How wide one column is in groups whose codes run from *low* to *high*."""
+        tree = self.trees[column]
+        if tree is not None:
+            # Selecting among the same numbers as the compiled engine keeps comparisons bit for bit alike.
+            return np.asarray(self.node_loss[self.node_base[column] + tree.common_ancestor(low, high)])
+        base = self.place_base[column]
+        return np.asarray(self.places[base + high] - self.places[base + low])
+
+
+def _bases(sizes: list[int]) -> npt.NDArray[np.int64]:
+    return np.concatenate(([0], np.cumsum(sizes)[:-1])).astype(np.int64)
+
+
+# The engine of Mondrian for any goal: all groups of a level propose a cut at once, the goal judges the parts.
+
+IntVector = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class _Level:
+    """The groups that may still be cut: their rows side by side, in the order of the table within a group."""
+
+    rows: IntVector
+    codes: npt.NDArray[np.int32]
+    starts: IntVector
+    sizes: IntVector
+    group: IntVector
+
+    @classmethod
+    def of(cls, rows: IntVector, sizes: IntVector, plan: CutPlan) -> _Level:
+        starts = np.cumsum(sizes) - sizes
+        return cls(rows, plan.codes[rows], starts, sizes, np.repeat(np.arange(sizes.size), sizes))
+
+    def only(self, groups: BoolArray, column: int) -> tuple[IntVector, npt.NDArray[np.int32], IntVector]:
+        """Positions, codes and sizes of the groups marked True."""
+        at = np.flatnonzero(groups[self.group])
+        return at, self.codes[at, column], self.sizes[groups]
+
+
+def partition_levels(
+    data: EncodedTable, plan: CutPlan, goal: Goal, least: int, relaxed: bool, progress: Progress
+) -> tuple[npt.NDArray[np.int32], int]:
+    """Group labels and their number: the groups of the compiled engine, for a goal that counts more than rows.
+
+    A cut is made where the goal holds in all its parts. Each level costs O(n log n) per attribute tried.
+    """
+    order = np.arange(data.rows)
+    sizes = np.array([data.rows], dtype=np.int64)
+    open_ = sizes >= 2 * least
+    while bool(open_.any()):
+        in_open = np.repeat(open_, sizes)
+        level = _Level.of(order[in_open], sizes[open_], plan)
+        part, parts = _cut_level(data, plan, level, goal, least, relaxed)
+        # Parts take the place of their group, so groups stay numbered from left to right.
+        key = part + np.repeat(np.cumsum(parts) - parts, level.sizes)
+        order[in_open] = level.rows[np.argsort(key, kind="stable")]
+        replaced = np.ones(sizes.size, dtype=np.int64)
+        replaced[open_] = parts
+        from_open = np.repeat(open_, replaced)
+        cut = np.ones(sizes.size, dtype=bool)
+        cut[open_] = parts > 1
+        was_cut = np.repeat(cut, replaced)
+        new = np.empty(from_open.size, dtype=np.int64)
+        new[~from_open] = sizes[~open_]
+        new[from_open] = np.bincount(key, minlength=int(parts.sum()))
+        sizes = new
+        open_ = from_open & was_cut & (sizes >= 2 * least)
+        progress(0.9 * float(sizes[~open_].sum()) / data.rows, "cutting the table")
+    labels = np.empty(data.rows, dtype=np.int32)
+    labels[order] = np.repeat(np.arange(sizes.size, dtype=np.int32), sizes)
+    return labels, int(sizes.size)
+
+
+def _cut_level(
+    data: EncodedTable, plan: CutPlan, level: _Level, goal: Goal, least: int, relaxed: bool
+) -> tuple[IntVector, IntVector]:
+    """The part each row goes to, and how many parts each group is cut into; 1 where no cut is allowed."""
+    low = np.minimum.reduceat(level.codes, level.starts, axis=0)
+    high = np.maximum.reduceat(level.codes, level.starts, axis=0)
+    columns = low.shape[1]
+    width = np.stack([plan.widths(c, low[:, c], high[:, c]) for c in range(columns)], axis=1)
+    width[low == high] = 0.0
+    preference = np.argsort(-width, axis=1, kind="stable")
+    groups = level.sizes.size
+    part = np.zeros(level.rows.size, dtype=np.int64)
+    parts = np.ones(groups, dtype=np.int64)
+    for attempt in range(columns):
+        chosen = preference[:, attempt]
+        trying = (parts == 1) & (width[np.arange(groups), chosen] > 0)
+        if not trying.any():
+            break
+        proposed = np.zeros(level.rows.size, dtype=np.int64)
+        for column in np.unique(chosen[trying]).tolist():
+            mine = trying & (chosen == column)
+            at, codes, sizes = level.only(mine, column)
+            if plan.trees[column] is not None:
+                proposed[at] = _branches(plan, column, codes, sizes, low[mine, column], high[mine, column])
+            else:
+                proposed[at] = _halves(codes, sizes, relaxed)
+        good, count = _judge(data, level, trying, proposed, goal, least)
+        part = np.where(good[level.group], proposed, part)
+        parts[good] = count[good]
+    return part, parts
+
+
+def _judge(
+    data: EncodedTable, level: _Level, trying: BoolArray, proposed: IntVector, goal: Goal, least: int
+) -> tuple[BoolArray, IntVector]:
+    """Which groups may be cut as proposed, and into how many parts."""
+    count = np.maximum.reduceat(proposed, level.starts) + 1
+    first = np.cumsum(count) - count
+    label = proposed + first[level.group]
+    rows = np.bincount(label, minlength=int(count.sum()))
+    good = trying & (np.minimum.reduceat(rows, first) >= least)
+    if good.any():
+        seen = np.full(data.rows, -1, dtype=np.int64)
+        judged = good[level.group]
+        seen[level.rows[judged]] = label[judged]
+        holds = np.zeros(rows.size, dtype=bool)
+        holds[np.repeat(good, count)] = goal.holds_in_parts(data, Partition.of(seen))
+        good &= np.logical_and.reduceat(holds, first)
+    return good, count
+
+
+def _halves(codes: npt.NDArray[np.int32], sizes: IntVector, relaxed: bool) -> IntVector:
+    """0 or 1 for each row of groups that lie side by side: left or right of the cut at the median."""
+    group = np.repeat(np.arange(sizes.size), sizes)
+    starts = np.cumsum(sizes) - sizes
+    order = np.lexsort((codes, group))
+    if relaxed:
+        part = np.empty(codes.size, dtype=np.int64)
+        part[order] = np.arange(codes.size) - starts[group] >= (sizes // 2)[group]
+        return part
+    median = codes[order][starts + (sizes - 1) // 2]
+    here = median[group]
+    below = np.add.reduceat((codes < here).astype(np.int64), starts)
+    through = np.add.reduceat((codes <= here).astype(np.int64), starts)
+    before = (through == sizes) | ((below > 0) & (sizes - 2 * below < np.abs(2 * through - sizes)))
+    right = (codes > here) | (before[group] & (codes == here))
+    return np.asarray(right, dtype=np.int64)
+
+
+def _branches(
+    plan: CutPlan, column: int, codes: npt.NDArray[np.int32], sizes: IntVector, low: IntArray, high: IntArray
+) -> IntVector:
+    """For each row of groups that lie side by side, which child of the group's common ancestor holds it."""
+    tree = plan.trees[column]
+    assert tree is not None
+    group = np.repeat(np.arange(sizes.size), sizes)
+    starts = np.cumsum(sizes) - sizes
+    depth = tree.depth[tree.common_ancestor(low, high)]
+    child = tree.levels[codes, tree.height - 1 - depth[group]]
+    order = np.lexsort((codes, group))
+    ordered = child[order]
+    new = np.zeros(codes.size, dtype=np.int64)
+    new[1:] = ordered[1:] != ordered[:-1]
+    new[starts] = 0
+    running = np.cumsum(new)
+    part = np.empty(codes.size, dtype=np.int64)
+    part[order] = running - running[starts][group]
+    return part
+
+
+_CUTS = ("strict", "relaxed")
+_CATEGORIES = ("taxonomy", "ordered")
+_RECODERS = tuple(kind.name for kind in RECODERS)
+
+
+@dataclass(frozen=True)
+class Mondrian:
+    """Every group keeps the goal, and none can be cut further where Mondrian would cut it.
+
+    LeFevre, DeWitt, Ramakrishnan, *Mondrian Multidimensional K-Anonymity* (2006). A group is cut along its
+    widest attribute (interval / domain for numbers, loss of the lowest common ancestor for categories); if a
+    part would break the goal, along the next widest. Numbers are cut at the median: "strict" keeps equal
+    values together, "relaxed" shares them out so that both halves are equal. Categories are cut into the
+    children of the group's lowest common ancestor; with categories = "ordered" their leaves count as equally
+    spaced points and are cut like numbers, which no rare branch can block but which straddles branches. Either way the published
+    value is the lowest common ancestor.
+
+    Departures. Of the two strict boundaries next to the median the more balanced one is taken, where the
+    paper always keeps the median left: it can only allow more cuts. Blanks are split from values
+    before anything else where the goal allows it, because only `*` would cover both.
+
+    No choice is random: the same rows give the same groups. O(n d log(n / k)).
+    """
+
+    name: ClassVar[str] = "mondrian"
+    title: ClassVar[str] = "Mondrian multidimensional partitioning"
+    promise: ClassVar[Promise] = "guaranteed"
+    cost: ClassVar[str] = "O(n d log(n / k))"
+    source: ClassVar[str] = "LeFevre, DeWitt, Ramakrishnan 2006"
+
+    k: int = field(default=5, metadata={"help": "rows in each group at least", "min": 2})
+    cut: Literal["strict", "relaxed"] = field(
+        default="strict",
+        metadata={"help": "keep rows equal in the cut column together, or share them out", "choices": _CUTS},
+    )
+    categories: Literal["taxonomy", "ordered"] = field(
+        default="taxonomy",
+        metadata={"help": "cut categories into the taxonomy's branches, or at the median leaf", "choices": _CATEGORIES},
+    )  # fmt: skip
+    recoder: str = field(default="cover", metadata={"help": "how a group is published", "choices": _RECODERS})
+
+    def __post_init__(self) -> None:
+        check_types(self)
+        if self.k < 2:
+            raise ParameterError(
+                f"k = {self.k} hides nobody.", "A group of one is a person.", "Use k = 2 or more."
+            )
+        for what, value, choices in (
+            ("cut", self.cut, _CUTS),
+            ("categories", self.categories, _CATEGORIES),
+            ("recoder", self.recoder, _RECODERS),
+        ):
+            if value not in choices:
+                raise ParameterError(
+                    f"Mondrian has no {what} '{value}'.",
+                    "Only the listed ways are defined.",
+                    f"Choose one of {', '.join(choices)}.",
+                )
+
+    def partition(self, data: EncodedTable, goal: Goal, progress: Progress) -> Partition:
+        """The groups alone, every one keeping the goal, numbered from left to right in the tree of cuts."""
+        plan = CutPlan.of(data, self.categories == "ordered")
+        least = max(self.k, goal.least_rows)
+        relaxed = self.cut == "relaxed"
+        if goal.rows_only:
+            labels, count = _compiled(plan, least, relaxed)
+        else:
+            labels, count = partition_levels(data, plan, goal, least, relaxed, progress)
+        # Does nothing unless not even the whole table keeps the goal; then it says so.
+        return repair(data, Partition(labels, count), goal, progress)
+
+    def anonymize(
+        self, data: EncodedTable, goal: Goal, random: np.random.Generator, progress: Progress
+    ) -> Recoded:
+        """The table published group by group; *random* is not used."""
+        progress(0.0, "cutting the table")
+        groups = self.partition(data, goal, progress)
+        progress(0.9, "publishing groups")
+        columns = recoder_named(self.recoder).publish(data, groups)
+        progress(1.0, "done")
+        notes = {"groups": groups.count, "cut": self.cut, "categories": self.categories}
+        return Recoded(columns, groups.kept, groups, notes)
+
+
+def _compiled(plan: CutPlan, least: int, relaxed: bool) -> tuple[npt.NDArray[np.int32], int]:
+    # Imported here so that listing the methods does not load the compiler.
+    from velado.release.methods.mondrian.mondrian_kernel import partition_rows
+
+    labels, count = partition_rows(
+        plan.codes,
+        least,
+        relaxed,
+        plan.places,
+        plan.place_base,
+        plan.path,
+        plan.path_base,
+        plan.stride,
+        plan.node_loss,
+        plan.node_base,
+        plan.widest,
+    )
+    return labels, int(count)

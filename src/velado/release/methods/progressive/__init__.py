@@ -1,0 +1,1 @@
+"""Progressive: groups grown over a lattice of covers, peeled and pooled under a bound."""

@@ -1,0 +1,146 @@
+"""How good any release can be at best: prices that no box can exceed.
+
+Give every row a price p so that in no box do the k largest prices add up to more than k times the box's
+cost. A class of s >= k rows published as a box of cost c pays s c, and its rows' prices add up to at most
+s c: the k largest to k c or less, and then each of the others is at most c. So the sum of all prices is at
+most what *any* k-anonymous grouping pays, and their mean, divided by the number of columns, bounds NCP.
+The prices are found by raising all of them together (a dual ascent); when a box becomes full, those of its
+rows that still rise stop.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+from velado.data.encode import EncodedTable
+from velado.release.methods.progressive.cover_lattice import Lattice, bound_lattice
+from velado.release.methods.progressive.peel import BoxList
+from velado.release.methods.progressive.progressive_kernel import Floats, Ints, Longs
+
+_STAGES = (1 / 24, 1 / 12, 1 / 6, 1 / 4, 1 / 3, 0.45, 0.6, 0.8, 1.0)
+"""How far prices rise in each stage, as shares of the cost of the box that covers everything."""
+_MEMBERS = 1 << 25
+_BOXES = 1 << 20
+
+
+@numba.njit(cache=True)
+def _fills_at(
+    start: int, end: int, members: Ints, weight: Longs, price: Floats, cost: float, k: int, top: Floats
+) -> float:
+    """The common price of the rows still rising at which this box is full; infinity when none rises.
+
+    With j < k rising rows and F the sum of the k - j largest fixed prices it is (k cost - F) / j.
+    """
+    rising = 0
+    for i in range(start, end):
+        if price[members[i]] < 0:
+            rising += weight[members[i]]
+    if rising == 0:
+        return np.inf
+    if rising >= k:
+        return cost
+    wanted = k - rising
+    held = 0
+    for i in range(start, end):  # the largest fixed prices, kept in falling order
+        tuple_ = members[i]
+        value = price[tuple_]
+        if value < 0:
+            continue
+        for _ in range(min(weight[tuple_], wanted)):
+            if held == wanted and top[held - 1] >= value:
+                break
+            j = held if held < wanted else held - 1
+            while j > 0 and top[j - 1] < value:
+                top[j] = top[j - 1]
+                j -= 1
+            top[j] = value
+            if held < wanted:
+                held += 1
+    fixed = 0.0
+    for j in range(held):
+        fixed += top[j]
+    return (k * cost - fixed) / rising
+
+
+@numba.njit(cache=True)
+def _sift(heap: Longs, key: Floats, size: int) -> None:
+    """The first entry moved down to where the heap is in order again."""
+    box = heap[0]
+    at = 0
+    while True:
+        below = 2 * at + 1
+        if below >= size:
+            break
+        if below + 1 < size and key[heap[below + 1]] < key[heap[below]]:
+            below += 1
+        if key[heap[below]] >= key[box]:
+            break
+        heap[at] = heap[below]
+        at = below
+    heap[at] = box
+
+
+@numba.njit(cache=True)
+def raise_prices(
+    members: Ints, box_start: Longs, box_cost: Floats, weight: Longs, k: int, cap: float, price: Floats
+) -> None:
+    """All negative (rising) prices rise together up to *cap* and stay where a box fills.
+
+    The boxes are all that cost less than *cap* and hold a rising tuple; a dearer box cannot fill below it.
+    A box fills later, never sooner, when another stops some of its rows, so a heap of the boxes by the price
+    at which they fill needs to be looked at only from its top.
+    """
+    key = box_cost.copy()
+    heap = np.argsort(key)  # a sorted list is a heap
+    size = box_cost.size
+    top = np.empty(k)
+    while size > 0:
+        box = heap[0]
+        fills = _fills_at(box_start[box], box_start[box + 1], members, weight, price, box_cost[box], k, top)
+        if fills > key[box] + 1e-12 and fills < cap:
+            key[box] = fills
+        else:
+            if fills < cap:
+                for i in range(box_start[box], box_start[box + 1]):
+                    if price[members[i]] < 0:
+                        price[members[i]] = key[box]
+            size -= 1
+            heap[0] = heap[size]
+        _sift(heap, key, size)
+
+
+def lower_bound(data: EncodedTable, k: int, most_work: int = 100_000_000) -> float:
+    """No release of *data* in groups of *k* rows or more, none dropped, has a smaller NCP than this.
+
+    NCP here is that of covers: taxonomy nodes and intervals of values. A numeric column is charged by the
+    levels of `bound_lattice`, which no interval undercuts. The prices rise in stages; when a stage would
+    look at more tuples than *most_work* allows or fill the room, those still rising stay where they are: the
+    bound is then lower than it could be, never wrong. O(boxes log boxes) in the boxes that hold k rows.
+    """
+    if data.rows < k or not data.columns:
+        return 0.0
+    return mean_price(bound_lattice(data), k, most_work) / len(data.columns)
+
+
+def mean_price(lattice: Lattice, k: int, most_work: int) -> float:
+    """The mean price of a row when all prices rise together until a box stops them."""
+    weight = lattice.space.weight
+    price = np.full(lattice.tuples, -1.0)
+    price[weight >= k] = 0.0
+    room = BoxList.of(lattice, _MEMBERS, _BOXES)
+    reached = 0.0
+    for share in _STAGES:
+        rising = price < 0
+        if not rising.any():
+            break
+        cap = lattice.top_cost * share
+        # Tuples that still rise come first, then the dearest: of the others a box needs its k largest prices.
+        order = np.argsort(np.where(rising, -np.inf, -price), kind="stable").astype(np.int32)
+        if not room.list(lattice, order, k, 0.0, cap, most_work - room.work, rising):
+            break
+        boxes = room.count
+        raise_prices(room.members, room.starts[: boxes + 1], room.costs[:boxes], weight, k, cap, price)
+        reached = cap
+    price[price < 0] = reached
+    return float((price * weight).sum() / weight.sum())

@@ -1,0 +1,459 @@
+"""Progressive generalization: generalize first, but no further than each record needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+import numba
+import numpy as np
+
+from velado.data.encode import EncodedTable
+from velado.data.partition import IntArray, Partition
+from velado.errors import GuaranteeNotMet
+from velado.release.goal import Goal, Progress, Promise, silent
+from velado.release.methods._method import repair
+from velado.release.methods.k_member import RECODER_NAMES
+from velado.release.methods.mondrian.mondrian import Mondrian
+from velado.release.methods.progressive.cover_lattice import Lattice, Space, lattice
+from velado.release.methods.progressive.peel import BoxList, Peeled, peel
+from velado.release.methods.progressive.pool import Classes, Pool, Trial, commit, empty_trial, pooled, start
+from velado.release.methods.progressive.progressive_kernel import (
+    Floats,
+    Ints,
+    Longs,
+    Scratch,
+    boxes_in_band,
+    cheapest,
+    climb,
+    cover_cost,
+    covers,
+    join_leftovers,
+    scratch_for,
+)
+from velado.release.recoded import Recoded
+from velado.release.recoders import recoder_named
+
+# Large neighbourhood search: free a few classes that lie near each other, make classes of their rows anew.
+#
+# Compiled. The state is a set of classes over rows; a step frees a handful, lists every box that holds enough
+# of their rows, makes classes of the boxes in several noisy orders of cost, and keeps the best if it is better.
+# A box may take only as many rows as it needs, the neediest first, and leave the rest to others; this is how
+# the spare rows of one class open a cheaper box for another. For goals that rows alone decide.
+
+_NEAR = 16
+_BOXES = 20_000
+_MEMBERS = 400_000
+
+
+@numba.njit(cache=True)
+def _nearest(
+    space: Space, state: Classes, count: int, seed: int, low: Ints, high: Ints, random: np.random.Generator
+) -> Longs:
+    """*seed* and the classes whose joint cover with low..high is cheapest, distances blurred a little."""
+    pair, pair_at, size = space.pair, space.pair_at, space.size
+    all_low, all_high = state.low, state.high
+    columns = low.size
+    near = np.empty(_NEAR, dtype=np.int64)
+    far = np.empty(_NEAR)
+    near[0] = seed
+    held = 1
+    blur = random.random() * 0.6
+    noise = random.random(64)
+    for g in range(count):
+        if g == seed:
+            continue
+        factor = 1.0 + blur * noise[g & 63]
+        bound = far[held - 1] / factor if held == _NEAR else np.inf
+        distance = 0.0
+        for c in range(columns):
+            a = min(all_low[g, c], low[c])
+            b = max(all_high[g, c], high[c])
+            if a != b:
+                if pair_at[c] >= 0:
+                    distance += pair[pair_at[c] + a * size[c] + b]
+                else:
+                    distance += climb(space, c, a, b)
+                if distance >= bound:
+                    break
+        if distance >= bound:
+            continue
+        distance *= factor
+        j = held if held < _NEAR else held - 1
+        while j > 1 and far[j - 1] > distance:
+            near[j] = near[j - 1]
+            far[j] = far[j - 1]
+            j -= 1
+        near[j] = g
+        far[j] = distance
+        if held < _NEAR:
+            held += 1
+    return near[:held]
+
+
+@numba.njit(cache=True)
+def _greedy(
+    space: Space,
+    pool: Pool,
+    order: Longs,
+    members: Ints,
+    starts: Longs,
+    least: int,
+    sparing: float,
+    trial: Trial,
+    random: np.random.Generator,
+) -> tuple[int, int, float]:
+    """The boxes, in order, become classes; with chance *sparing* one takes only *least* rows.
+
+    What is left joins the class it widens least. Returns (classes, shares, rows x cost); 0 classes when no
+    box could be taken.
+    """
+    left = pool.weight.copy()
+    columns, tuples = pool.codes.shape
+    remaining = pool.row.size
+    classes = 0
+    shares = 0
+    for b in order:
+        if remaining < least:
+            break
+        rows = 0
+        for i in range(starts[b], starts[b + 1]):
+            rows += left[members[i]]
+        if rows < least:
+            continue
+        if rows > least and random.random() < sparing:
+            rows = least
+        trial.low[classes] = 2147483647
+        trial.high[classes] = -1
+        trial.size[classes] = rows
+        remaining -= rows
+        for i in range(starts[b], starts[b + 1]):
+            j = members[i]
+            part = min(left[j], rows)
+            if part == 0:
+                continue
+            left[j] -= part
+            rows -= part
+            trial.tuples[shares] = j
+            trial.classes[shares] = classes
+            trial.rows[shares] = part
+            shares += 1
+            for c in range(columns):
+                trial.low[classes, c] = min(trial.low[classes, c], pool.codes[c, j])
+                trial.high[classes, c] = max(trial.high[classes, c], pool.codes[c, j])
+        trial.price[classes] = cover_cost(space, trial.low, trial.high, classes)
+        classes += 1
+    if classes == 0:
+        return 0, 0, np.inf
+    for j in range(tuples):
+        if left[j] == 0:
+            continue
+        target, _rise = cheapest(
+            space, trial.low, trial.high, trial.size, trial.price, classes, pool.codes, j, left[j]
+        )
+        trial.size[target] += left[j]
+        for c in range(columns):
+            trial.low[target, c] = min(trial.low[target, c], pool.codes[c, j])
+            trial.high[target, c] = max(trial.high[target, c], pool.codes[c, j])
+        trial.price[target] = cover_cost(space, trial.low, trial.high, target)
+        trial.tuples[shares] = j
+        trial.classes[shares] = target
+        trial.rows[shares] = left[j]
+        shares += 1
+    total = 0.0
+    for g in range(classes):
+        total += trial.price[g] * trial.size[g]
+    return classes, shares, total
+
+
+@numba.njit(cache=True)
+def search(
+    space: Space,
+    tuple_of_row: Ints,
+    need: Floats,
+    state: Classes,
+    count: int,
+    least: int,
+    most_work: int,
+    heat: float,
+    random: np.random.Generator,
+    scratch: Scratch,
+) -> tuple[int, int]:
+    """The state improved in place until *most_work* is done; returns the number of classes and the steps.
+
+    A step that makes things worse by x is kept with chance exp(-x / heat); at *heat* 0 none is. *need* is the cost of the cheapest box each tuple could be in: a needy tuple is served first. Work counts
+    classes compared, tuples looked at and members visited, so that the same input takes the same steps.
+    """
+    columns, tuples = space.codes.shape
+    number = np.full(tuples, -1, dtype=np.int32)
+    members = np.empty(_MEMBERS, dtype=np.int32)
+    costs = np.empty(_BOXES)
+    starts = np.empty(_BOXES + 1, dtype=np.int64)
+    everything = np.zeros(0, dtype=np.bool_)
+    low = np.empty(columns, dtype=np.int32)
+    high = np.empty(columns, dtype=np.int32)
+    # Large classes make large pools with more boxes than can be tried: fewer of them are freed at a time.
+    spread = 7 if least < 50 else 5
+    work = 0
+    steps = 0
+    while work < most_work and count > 1:
+        seed = random.integers(0, count)
+        low[:] = state.low[seed]
+        high[:] = state.high[seed]
+        if random.random() < 0.5:
+            row = state.head[seed]
+            for _ in range(random.integers(0, state.size[seed])):
+                row = state.following[row]
+            for c in range(columns):
+                low[c] = space.codes[c, tuple_of_row[row]]
+                high[c] = low[c]
+        near = _nearest(space, state, count, seed, low, high, random)
+        work += 4 * count
+        for _ in range(4):
+            steps += 1
+            freed = near[: _choose(near, spread, random)].copy()
+            before = 0.0
+            dearest = 0.0
+            for g in freed:
+                before += state.size[g] * state.price[g]
+                dearest = max(dearest, state.price[g])
+            pool = pooled(space, state, freed, tuple_of_row, number)
+            urge = np.empty(pool.name.size)
+            for j in range(urge.size):
+                urge[j] = -need[pool.name[j]] * (0.7 + 0.6 * random.random())
+            found, looked, _full = boxes_in_band(
+                space,
+                pool.codes,
+                pool.weight,
+                np.argsort(urge).astype(np.int32),
+                everything,
+                least,
+                0.0,
+                dearest + 1e-9,
+                1_000_000,
+                members,
+                costs,
+                starts,
+                scratch,
+            )
+            work += looked + 8 * urge.size
+            if found == 0:
+                continue
+            new, shares, after, trial = _best_of(
+                space, pool, need, found, members, costs, starts, least, random
+            )
+            work += 6 * starts[found]
+            if new > 0 and after <= before + 1e-9 - heat * np.log(1.0 - random.random()):
+                count = commit(space, state, count, freed, pool, trial, new, shares)
+                break
+    return count, steps
+
+
+@numba.njit(cache=True)
+def _choose(near: Longs, spread: int, random: np.random.Generator) -> int:
+    """A few of the classes moved to the front, nearer ones likelier, the first always; returns how many."""
+    wanted = min(2 + random.integers(0, spread), near.size)
+    kept = 1
+    for j in range(1, near.size):
+        if kept < wanted and (random.random() < 0.6 or near.size - j <= wanted - kept):
+            near[kept], near[j] = near[j], near[kept]
+            kept += 1
+    return kept
+
+
+@numba.njit(cache=True)
+def _best_of(
+    space: Space,
+    pool: Pool,
+    need: Floats,
+    found: int,
+    members: Ints,
+    costs: Floats,
+    starts: Longs,
+    least: int,
+    random: np.random.Generator,
+) -> tuple[int, int, float, Trial]:
+    """The best of several greedy runs over the boxes, each with its own noise and readiness to spare rows."""
+    trial = empty_trial(pool, least)
+    best = empty_trial(pool, least)
+    best_new, best_shares, best_total = 0, 0, np.inf
+    mean = np.zeros(found)
+    for b in range(found):
+        rows = 0
+        for i in range(starts[b], starts[b + 1]):
+            mean[b] += need[pool.name[members[i]]] * pool.weight[members[i]]
+            rows += pool.weight[members[i]]
+        mean[b] /= rows
+    score = np.empty(found)
+    for _ in range(6):
+        noise = random.random()
+        sparing = random.random() * 1.5 - 0.5
+        pull = random.random() * 0.8
+        for b in range(found):
+            score[b] = costs[b] * (1.0 + noise * (random.random() - 0.5)) - pull * mean[b]
+        new, shares, total = _greedy(
+            space, pool, np.argsort(score), members, starts, least, sparing, trial, random
+        )
+        if total < best_total:
+            best_new, best_shares, best_total = new, shares, total
+            trial, best = best, trial
+    return best_new, best_shares, best_total, best
+
+
+# High effort: the grouping made better by freeing neighbouring classes, in steps that report progress.
+
+_WORK = 2_600_000_000
+"""About 40 s of one core."""
+_WORK_A_ROW = 100_000
+"""Small tables stop sooner: by then every few neighbours have been tried many times."""
+_ROUNDS = 40
+_HEAT = 0.005
+"""Times the least rows of a group: how much worse a step may be at first, in rows x cost."""
+
+
+def improved(
+    lattice: Lattice, labels: IntArray, least: int, random: np.random.Generator, progress: Progress
+) -> IntArray:
+    """Labels of a grouping that costs no more than the given one, groups of *least* rows or more."""
+    space = lattice.space
+    state, count = start(space, lattice.tuple_of_row, labels.astype(np.int32), least)
+    need = _need(lattice, labels, least, count)
+    scratch = scratch_for(int(space.size.max()))
+    work = min(_WORK, _WORK_A_ROW * labels.size)
+    before = float((state.price * state.size).sum())
+    for part in range(_ROUNDS):
+        progress(part / _ROUNDS, "searching for better groups")
+        heat = _HEAT * least * (1 - (part + 1) / _ROUNDS)
+        count, _ = search(
+            space, lattice.tuple_of_row, need, state, count, least, work // _ROUNDS, heat, random, scratch
+        )
+    after = float((state.price[:count] * state.size[:count]).sum())
+    return np.asarray(state.label) if after <= before else labels
+
+
+def _need(lattice: Lattice, labels: IntArray, least: int, count: int) -> Floats:
+    """What each tuple costs at least: the cheapest box with *least* rows, or its own class where unknown."""
+    of_tuple = np.full(lattice.tuples, -1, dtype=np.int32)
+    of_tuple[lattice.tuple_of_row] = labels
+    _, _, _, price = covers(lattice.space, of_tuple, count)
+    need = np.where(of_tuple >= 0, price[np.maximum(of_tuple, 0)], lattice.top_cost)
+    room = BoxList.of(lattice, 1 << 23, 1 << 20)
+    everyone = np.arange(lattice.tuples, dtype=np.int32)
+    low = 0.0
+    for share in (0.02, 0.05, 0.1, 0.15, 0.2):
+        high = lattice.top_cost * share
+        if not room.list(lattice, everyone, least, low, high, 200_000_000):
+            break
+        sizes = np.diff(room.starts[: room.count + 1])
+        filled = int(room.starts[room.count])
+        np.minimum.at(need, room.members[:filled], np.repeat(room.costs[: room.count], sizes))
+        low = high
+    return need
+
+
+_PEEL_WORK = {"fast": 500_000_000, "default": 1_500_000_000, "high": 3_000_000_000}
+"""Tuples looked at before the listing ends: about 10, 30 and 60 s of one core. Adult needs 40 million."""
+
+
+@dataclass(frozen=True)
+class Progressive:
+    """Every group is a box that was the cheapest one left with enough rows in it.
+
+    A *box* is one generalized tuple: a node per column, from the levels of its taxonomy, or for numbers from
+    DAS's bins and their unions. It costs the sum of its nodes' normalized certainty penalties. Boxes are
+    visited from the cheapest to the dearest; one in which the goal holds for the rows that are still there
+    becomes a class, and its rows leave. The few rows left at the end join the class they widen least. Each
+    class is published as the tight cover of its members, which is never wider than its box.
+
+    Only boxes that hold enough rows, and that no narrower box holds as well, are ever listed: a search over
+    the columns, dearest first, drops a box with everything inside it as soon as its rows or its cost decide.
+    Effort *high* then frees neighbouring classes again and again and keeps what is better. Efforts *fast* and
+    *default* differ only in how much work may be done before the listing of boxes ends.
+
+    With very many columns the boxes are too many to list. Then the listing ends after a fixed amount of work,
+    and the rows that remain are cut by strict Mondrian; notes say how many. `progressive_bound.lower_bound`
+    proves how little *any* release of the same table in groups of the same size must lose.
+
+    Cost: near O(n log n) for the tuples, then in the number of boxes listed; no more than a fixed amount of
+    work for a table. Protects rows (or people, under a per-person goal) against being singled out among the
+    quasi-identifiers; against nothing that other guarantees are needed for.
+    """
+
+    name: ClassVar[str] = "progressive"
+    title: ClassVar[str] = "Progressive generalization"
+    promise: ClassVar[Promise] = "guaranteed"
+    cost: ClassVar[str] = "O(n log n) plus the boxes listed, limited work"
+    source: ClassVar[str] = "velado; boxes as in full-domain generalization, chosen per record"
+
+    k: int = field(default=5, metadata={"help": "rows (or people) in every group", "min": 2})
+    effort: Literal["fast", "default", "high"] = field(
+        default="default",
+        metadata={"help": "how long to search for a better release", "choices": ("fast", "default", "high")},
+    )
+    work: int = field(
+        default=0,
+        metadata={"help": "tuples looked at before the listing of boxes ends; 0: by effort", "min": 0},
+    )
+    recoder: str = field(
+        default="cover",
+        metadata={
+            "help": "how a group is published",
+            "choices": RECODER_NAMES,
+        },
+    )
+
+    def anonymize(
+        self, data: EncodedTable, goal: Goal, random: np.random.Generator, progress: Progress
+    ) -> Recoded:
+        """The table in groups in which the goal holds, each published by the recoder."""
+        space = lattice(data)
+        peeled = peel(data, space, goal, _part(progress, 0.0, 0.4), self.work or _PEEL_WORK[self.effort])
+        cut = _cut_the_rest(data, space, goal, peeled)
+        labels = _joined(data, space, goal, peeled)
+        if self.effort == "high" and goal.rows_only and bool((labels >= 0).any()):
+            labels = improved(space, labels, max(goal.least_rows, 1), random, _part(progress, 0.4, 0.95))
+        partition = repair(data, Partition.of(labels), goal, _part(progress, 0.95, 0.96))
+        columns = recoder_named(self.recoder).publish(data, partition)
+        notes: dict[str, Any] = {"classes": partition.count, "rows_cut_by_mondrian": cut}
+        progress(1.0, "done")
+        return Recoded(columns, partition.kept, partition, notes)
+
+
+def _cut_the_rest(data: EncodedTable, space: Lattice, goal: Goal, peeled: Peeled) -> int:
+    """Rows that peeling had no time for become classes by Mondrian; returns how many rows that concerns.
+
+    A few rows, or rows in which the goal cannot hold, are left to join other classes.
+    """
+    rows = np.flatnonzero(peeled.label[space.tuple_of_row] < 0)
+    if rows.size < max(2 * goal.least_rows, 2):
+        return 0
+    try:
+        part = Mondrian(k=max(goal.least_rows, 2)).partition(data.subset(rows), goal, silent)
+    except GuaranteeNotMet:
+        return 0
+    # All rows of a tuple go where its first row went, so that a class is a set of whole tuples.
+    tuples, first = np.unique(space.tuple_of_row[rows], return_index=True)
+    placed = part.labels[first]
+    kept = placed >= 0
+    peeled.label[tuples[kept]] = peeled.classes + placed[kept]
+    peeled.classes += part.count
+    return int(rows.size)
+
+
+def _joined(data: EncodedTable, space: Lattice, goal: Goal, peeled: Peeled) -> IntArray:
+    """The class of each row once the leftovers have joined one, or were dropped where the goal allows it."""
+    if peeled.classes == 0:
+        return np.zeros(data.rows, dtype=np.int32)
+    droppable = goal.suppressible(data.rows)
+    # A dropped row costs 1 in every column.
+    join_leftovers(space.space, peeled.label, peeled.classes, droppable, float(len(data.columns)))
+    return np.asarray(peeled.label[space.tuple_of_row])
+
+
+def _part(progress: Progress, begin: float, end: float) -> Progress:
+    """Progress of one stage as a part of the whole."""
+
+    def report(share: float, doing: str = "") -> None:
+        progress(begin + (end - begin) * min(max(share, 0.0), 1.0), doing)
+
+    return report

@@ -1,0 +1,56 @@
+"""Mask: all but the first or last characters of each value covered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+import polars as pl
+
+from velado.data.schema import Kind, TaxonomySpec
+from velado.data.table import Table
+from velado.errors import ParameterError
+from velado.randomness import Draws
+from velado.release.operations._operation import changeable, keep_missing, with_cells
+
+SIDES = ("left", "right")
+
+
+@dataclass(frozen=True)
+class Mask:
+    """Each value keeps *keep* characters of its *side*; every other character is *fill*.
+
+    With keep 5 on the left, `36570-000` becomes `36570****`: its length still shows, and a value of at most
+    *keep* characters stays as it is. Blanks stay blank. Afterwards the column is no number or date any more;
+    its taxonomy shortens what is left of the prefix one character at a time, and is flat for the right side. O(n).
+    """
+
+    name: ClassVar[str] = "mask"
+    falsifies: ClassVar[bool] = False
+    column: str
+    keep: int = field(default=1, metadata={"help": "characters that stay readable", "min": 1})
+    side: str = field(default="left", metadata={"help": "which end stays readable", "choices": SIDES})
+    fill: str = field(default="*", metadata={"help": "the character that covers the others"})
+
+    def __post_init__(self) -> None:
+        if self.keep < 1 or self.side not in SIDES or len(self.fill) != 1:
+            raise ParameterError(
+                f"The mask for '{self.column}' keeps no character, no known side, or has no single fill character.",
+                "It must say which part of each value stays readable.",
+                'Write for example keep = 3, side = "left", fill = "*"; to keep nothing use suppress.',
+            )
+
+    def apply(self, table: Table, random: Draws) -> Table:
+        """The table with the column masked; *random* is not used."""
+        column = changeable(table, self.name, self.column)
+        texts = table.text(self.column)
+        if self.side == "left":
+            cells = texts.str.head(self.keep) + texts.str.slice(self.keep).str.replace_all("(?s).", self.fill)
+        else:
+            cells = texts.str.head(-self.keep).str.replace_all("(?s).", self.fill) + texts.str.tail(self.keep)
+        shorter = list(range(self.keep - 1, 0, -1)) if self.side == "left" else []
+        spec = TaxonomySpec("prefix", {"keep": shorter}) if shorter else TaxonomySpec("flat")
+        kind: Kind = "text" if column.kind == "text" else "categorical"
+        masked = replace(column, kind=kind, bounds=None, clamp=False, taxonomy=spec)
+        cells = keep_missing(table, self.column, cells.cast(pl.String))
+        return with_cells(table, masked, cells)

@@ -1,0 +1,31 @@
+"""Permute: the values of a column dealt out anew among the rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import polars as pl
+
+from velado.data.table import Table
+from velado.randomness import Draws
+from velado.release.operations._operation import changeable, with_cells
+
+
+@dataclass(frozen=True)
+class Permute:
+    """The column has the same values as often as before, each in a row drawn at random.
+
+    What is true of the column alone stays true (mean, frequencies); what ties it to other columns is gone.
+    Blanks are dealt out too. Cells keep their type, the column its meaning. Every order is equally likely. O(n).
+    """
+
+    name: ClassVar[str] = "permute"
+    falsifies: ClassVar[bool] = True
+    column: str
+
+    def apply(self, table: Table, random: Draws) -> Table:
+        """The table with the column shuffled by *random*."""
+        column = changeable(table, self.name, self.column)
+        order = pl.Series(random.permutation(table.rows))
+        return with_cells(table, column, table.frame.get_column(self.column).gather(order))

@@ -1,0 +1,61 @@
+"""Suppress: a column blotted out, or only its rare values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+import numpy as np
+import polars as pl
+
+from velado.data.encode import text_codes
+from velado.data.table import Table
+from velado.data.taxonomy import ROOT_LABEL
+from velado.errors import ParameterError
+from velado.randomness import Draws
+from velado.release.operations._operation import changeable, with_cells
+
+
+@dataclass(frozen=True)
+class Suppress:
+    """Every cell of the column is `*`; with *rare* above 0, only values that occur fewer times are blank.
+
+    A wholly suppressed column tells nothing, so a quasi-identifier becomes role "other". Rare values are
+    made blank, so the column keeps kind, role and taxonomy and the schema's rule for blanks holds for it,
+    except that "refuse" becomes "value": these blanks are meant. O(n log n).
+    """
+
+    name: ClassVar[str] = "suppress"
+    falsifies: ClassVar[bool] = False
+    column: str
+    rare: int = field(default=0, metadata={"help": "blank only values with fewer rows than this", "min": 0})
+
+    def __post_init__(self) -> None:
+        if self.rare < 0:
+            raise ParameterError(
+                f"`rare` for suppressing '{self.column}' is negative.",
+                "No value occurs fewer than zero times.",
+                "Use 0 for the whole column, or a number of rows such as 5.",
+            )
+
+    def apply(self, table: Table, random: Draws) -> Table:
+        """The table with the column blotted out; *random* is not used."""
+        column = changeable(table, self.name, self.column)
+        if self.rare:
+            codes, size = text_codes(table.text(self.column))
+            seldom = np.bincount(codes, minlength=size) < self.rare
+            seldom[0] = False  # code 0 is "no value" and stays as it came
+            cells = table.frame.get_column(self.column).cast(pl.String).set(pl.Series(seldom[codes]), None)
+            if table.schema.missing_policy(column) == "refuse":
+                column = replace(column, missing="value")
+            return with_cells(table, column, cells)
+        if [quasi.name for quasi in table.schema.quasi] == [self.column]:
+            raise ParameterError(
+                f"Suppressing '{self.column}' would leave no quasi-identifier.",
+                "There would be nothing to make a promise about.",
+                "Leave the operation out, or suppress only rare values with rare = 5.",
+            )
+        role = "other" if column.role == "quasi" else column.role
+        blotted = replace(column, role=role, kind="categorical", bounds=None, clamp=False, taxonomy=None)
+        cells = pl.select(pl.repeat(ROOT_LABEL, table.rows, dtype=pl.String)).to_series()
+        return with_cells(table, blotted, cells)

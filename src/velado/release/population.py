@@ -1,0 +1,67 @@
+"""A population beside the table: whom each published group could be, for k-map and delta-presence."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from velado.data.encode import EncodedTable
+from velado.data.formulas import bare_names
+from velado.data.io import read_table
+from velado.data.partition import Partition
+from velado.data.schema import Schema
+from velado.data.table import Table
+from velado.errors import ParameterError, SchemaError
+from velado.release.recoded import Recoded
+
+
+def match_published(
+    data: EncodedTable, recoded: Recoded, groups: Partition
+) -> tuple[npt.NDArray[np.int64], int]:
+    """The people of the population each visible group could be: those its published covers include."""
+    if not all(column.states_cover for column in recoded.columns):
+        raise ParameterError(
+            "A population can only be matched with published values that state what they cover.",
+            "A mean or a most common value does not say whom it could be.",
+            "Use the recoder cover.",
+        )
+    kept = recoded.kept
+    low = [groups.least_and_greatest(c.low[c.codes][kept])[0] for c in recoded.columns]
+    high = [groups.least_and_greatest(c.high[c.codes][kept])[1] for c in recoded.columns]
+    return data.matching(low, high)
+
+
+def read_plain(source: Any, schema: Schema, encoding: str | None = None) -> Table:
+    """A further file of the same study: written as *schema* says files are, its columns without a meaning.
+
+    A name that a release escaped because a spreadsheet would run it is read as the schema has it.
+    """
+    known = tuple(schema.columns)
+    table = read_table(source, replace(schema, columns={}), "keep", encoding, known=known)
+    escaped = bare_names(table.frame.columns, known)
+    if not escaped:
+        return table
+    columns = {escaped.get(name, name): column for name, column in table.schema.columns.items()}
+    return replace(
+        table,
+        frame=table.frame.rename(escaped),
+        schema=replace(table.schema, columns={n: replace(c, name=n) for n, c in columns.items()}),
+    )
+
+
+def population_table(source: Any, schema: Schema) -> Table:
+    """The quasi-identifiers of a population, read with the meaning *schema* gives them."""
+    raw = read_plain(source, schema)
+    quasi = [column for column in schema.quasi if column.name in raw.frame.columns]
+    frame = raw.frame.select([column.name for column in quasi])
+    if len(quasi) < len(schema.quasi):
+        absent = [column.name for column in schema.quasi if column.name not in frame.columns]
+        raise SchemaError(
+            f"The population lacks {len(absent)} quasi-identifier(s): {', '.join(absent[:5])}.",
+            "Its people are compared with the table in every one of them.",
+            "Give a population table with the same columns.",
+        )
+    return Table.of(frame, schema.with_columns(quasi), raw.source, raw.fingerprint, separator=raw.separator)

@@ -1,0 +1,188 @@
+"""prepare(): a table read, judged and encoded once, ready for one method or for several."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from velado.data.encode import EncodedTable, encode, spelling_notes
+from velado.data.keys import Key, owner_key
+from velado.data.partition import BoolArray
+from velado.data.schema import Schema
+from velado.data.table import Table
+from velado.errors import ParameterError, SchemaError, TableError
+from velado.release.gate import Signed, decide_person, refuse_identifiers
+from velado.release.operations._operation import Operation, apply_operations
+from velado.release.population import population_table
+from velado.release.side_doors import SideDoor, find_side_doors, refuse_copies
+from velado.release.side_doors.row_order import sorted_by
+
+
+@dataclass(frozen=True, repr=False)
+class Prepared:
+    """A table that may be published once its quasi-identifiers are recoded, and what is known of it.
+
+    *original* is the table as read, *table* the one after column operations, *used* the rows a method sees (*present*
+    marks them within *table*), *data* those rows encoded. *key* is the owner's, or where it lies; *per* is what k counts
+    where somebody said so. *own_warnings* are for the owner alone: they speak of cells that do not leave.
+    """
+
+    original: Table
+    table: Table
+    used: Table
+    data: EncodedTable
+    present: BoolArray
+    side_doors: tuple[SideDoor, ...] = ()
+    signed: tuple[Signed, ...] = ()
+    operations: tuple[Operation, ...] = ()
+    warnings: tuple[str, ...] = ()
+    own_warnings: tuple[str, ...] = ()
+    key: Key | str | Path | None = None
+    keep_order: bool = False
+    per: str | None = None
+
+    @property
+    def altered(self) -> tuple[str, ...]:
+        """The published quasi-identifiers whose values a random operation made untrue."""
+        quasi = {column.name for column in self.table.schema.quasi}
+        return tuple(one.column for one in self.operations if one.falsifies and one.column in quasi)
+
+
+def prepare(
+    table: Table,
+    *,
+    operations: Sequence[Operation] = (),
+    per: str | None = None,
+    population: Any = None,
+    key: Key | str | Path | None = None,
+    keep_order: bool = False,
+) -> Prepared:
+    """The table judged and encoded, or an error: nothing that identifies would be published, people are settled.
+
+    *population* is a table of everyone it was drawn from. With *keep_order* the rows will be published in the order of
+    the input, which is refused where that order tells something of a quasi-identifier.
+    """
+    _check_roles(table.schema)
+    decide_person(table, per)
+    original = table
+    if operations:
+        key = owner_key(key)
+        table = apply_operations(table, tuple(operations), key)
+    signed = refuse_identifiers(table)
+    doors = _doors(original, table, [operation.column for operation in operations])
+    refuse_copies(doors)
+    used, present = _rows_used(table)
+    everyone = None if population is None else population_table(population, used.schema)
+    data = encode(used, everyone)
+    warnings = _check_columns(data, used.schema)
+    if keep_order:
+        warnings = (*warnings, _order_kept(data))
+    return Prepared(
+        original=original,
+        table=table,
+        used=used,
+        data=data,
+        present=present,
+        side_doors=doors,
+        signed=signed,
+        operations=tuple(operations),
+        warnings=warnings,
+        own_warnings=(*_found_encoding(table), *spelling_notes(table)),
+        key=key,
+        keep_order=keep_order,
+        per=per,
+    )
+
+
+def _found_encoding(table: Table) -> tuple[str, ...]:
+    if table.encoding.lower().replace("_", "-") in ("utf-8", "utf-8-sig", table.schema.encoding.lower()):
+        return ()
+    return (
+        f"The file was found to be written in {table.encoding}, which nobody declared: if accented letters look odd, "
+        "name its encoding.",
+    )
+
+
+def _doors(original: Table, table: Table, changed: Sequence[str]) -> tuple[SideDoor, ...]:
+    """The side doors of what is published, and those that an operation on the quasi-identifier would hide.
+
+    Noise on an age does not make a column less telling that holds the age: it gives the true one away, not the
+    published one. A column that was itself operated on is judged as it leaves.
+    """
+    found = find_side_doors(table)
+    if not changed:
+        return found
+    known = {(door.column, door.reveals) for door in found}
+    quasi = {column.name for column in table.schema.quasi}
+    true = [
+        door
+        for door in find_side_doors(original)
+        if door.reveals in quasi
+        and (door.column, door.reveals) not in known
+        and not set(door.columns) & set(changed)
+    ]
+    return (*found, *true)
+
+
+def _order_kept(data: EncodedTable) -> str:
+    column = sorted_by(data)
+    if column is not None:
+        raise ParameterError(
+            f"The rows cannot keep their order: it tells something of the quasi-identifier '{column}'.",
+            "In a sorted file a row's place gives its value away, however broad the published one is.",
+            "Leave --keep-order out, so that the order is drawn, or shuffle the file first.",
+        )
+    return (
+        "Rows stand in the order of the input: whoever has another file in that order, or knows how it came about, "
+        "can match rows by their place."
+    )
+
+
+def _check_roles(schema: Schema) -> None:
+    if not schema.quasi:
+        raise SchemaError(
+            "The schema names no published quasi-identifier.",
+            "There is nothing to generalize, so no promise could be made.",
+            'Give role = "quasi" to columns an attacker may know: age, sex, place, dates.',
+        )
+
+
+def _rows_used(table: Table) -> tuple[Table, BoolArray]:
+    """The rows the method will see: those without blanks where the schema says that blanks are suppressed."""
+    present = np.ones(table.rows, dtype=bool)
+    for column in table.schema.quasi:
+        if table.schema.missing_policy(column) == "suppress":
+            present &= ~table.is_missing(column.name).to_numpy()
+    if bool(present.all()):
+        return table, present
+    if not present.any():
+        raise TableError(
+            "Every row is blank in a quasi-identifier that the schema suppresses.",
+            "There is nothing to publish.",
+            'Set missing = "value", or check the file.',
+        )
+    return table.with_frame(table.frame.filter(pl.Series(present))), present
+
+
+def _check_columns(data: EncodedTable, schema: Schema) -> tuple[str, ...]:
+    warnings = []
+    for column in data.columns:
+        if bool((column.codes == column.codes[0]).all()):
+            if schema.constant == "refuse":
+                raise TableError(
+                    f"Quasi-identifier '{column.name}' has the same value in every row.",
+                    "It tells nobody apart, and an unexpected constant often means a wrong file or filter.",
+                    'Give it role = "other", or set constant = "allow" in [table] of the schema.',
+                )
+            warnings.append(f"Quasi-identifier '{column.name}' is constant.")
+        if column.moved is not None:
+            warnings.append(
+                f"{int(column.moved.sum())} value(s) of '{column.name}' lay outside its bounds and were moved onto "
+                "the nearest bound: what is published for them is false."
+            )
+    return tuple(warnings)

@@ -1,0 +1,149 @@
+"""Substitutions: each group is published as one of its members, or value by value as the most common.
+
+They come from the GFKMC thesis (section 4.3). The published value may be false of a member, so the share of
+false cells is reported beside the loss, and the loss is charged for the cover of the group.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from velado.data.encode import EncodedTable
+from velado.data.numbers import number_text
+from velado.data.partition import Partition, ValueCounts, group_by_codes
+from velado.release.recoded import Cell, PublishedColumn, true_codes
+from velado.release.recoders._recoder import View, ViewColumn, group_codes, plain_view
+
+
+def _publish(
+    data: EncodedTable, partition: Partition, view: View, chosen: list[npt.NDArray[np.integer[Any]]]
+) -> tuple[PublishedColumn, ...]:
+    """Each group published as its *chosen* view codes, charged for its cover and for what the text itself covers."""
+    of_row = group_codes(partition)
+    out = []
+    for column, seen, codes in zip(data.columns, view, chosen, strict=True):
+        low, high = partition.least_and_greatest(column.codes)
+        true_low, true_high = seen.low[codes], seen.high[codes]
+        said = true_low <= true_high
+        low = np.where(said, np.minimum(low, true_low), low).astype(np.int32)
+        high = np.where(said, np.maximum(high, true_high), high).astype(np.int32)
+        values = tuple(seen.values[code] for code in codes.tolist())
+        out.append(PublishedColumn(column.name, of_row, values, low, high, False, true_low, true_high))
+    return tuple(out)
+
+
+def _most_common(
+    codes: npt.NDArray[np.integer[Any]], size: int, partition: Partition
+) -> npt.NDArray[np.int64]:
+    """The most frequent code of each group; ties go to the smallest code, so row order does not matter."""
+    counts = ValueCounts.of(partition.labels, partition.count, codes, size)
+    order = np.lexsort((counts.values, -counts.counts, counts.groups))
+    groups = counts.groups[order]
+    first = np.concatenate(([True], groups[1:] != groups[:-1]))
+    return np.asarray(counts.values[order][first], dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Centroid:
+    """Each group is published as its centre: the row the method named, else the member nearest the mean."""
+
+    name: ClassVar[str] = "centroid"
+    states_cover: ClassVar[bool] = False
+
+    def publish(
+        self, data: EncodedTable, partition: Partition, view: View | None = None
+    ) -> tuple[PublishedColumn, ...]:
+        """Every member gets the centre's values."""
+        view = view or plain_view(data)
+        centres = partition.centres if partition.centres is not None else self._medoids(data, partition)
+        return _publish(data, partition, view, [seen.codes[centres] for seen in view])
+
+    @staticmethod
+    def _medoids(data: EncodedTable, partition: Partition) -> npt.NDArray[np.int64]:
+        order, starts = partition.members()
+        sizes = partition.sizes
+        distance = np.zeros(order.size)
+        for column in data.columns:
+            place = column.positions[column.codes[order]]
+            mean = np.add.reduceat(place, starts) / sizes
+            distance += np.abs(place - np.repeat(mean, sizes))
+        rank = np.lexsort((order, distance, partition.labels[order]))
+        return np.asarray(order[rank[starts]], dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class MostCommonRecord:
+    """Each group is published as its most frequent combination of quasi-identifier values."""
+
+    name: ClassVar[str] = "most-common-record"
+    states_cover: ClassVar[bool] = False
+
+    def publish(
+        self, data: EncodedTable, partition: Partition, view: View | None = None
+    ) -> tuple[PublishedColumn, ...]:
+        """Every member gets the values of the most common record."""
+        view = view or plain_view(data)
+        record, count = group_by_codes([seen.codes for seen in view], [_size(seen) for seen in view])
+        common = _most_common(record, count, partition)
+        example = np.zeros(count, dtype=np.int64)
+        example[record[::-1]] = np.arange(record.size - 1, -1, -1)
+        return _publish(data, partition, view, [seen.codes[example[common]] for seen in view])
+
+
+@dataclass(frozen=True)
+class MostCommonValue:
+    """Each group is published, column by column, as the most frequent value among its members."""
+
+    name: ClassVar[str] = "most-common-value"
+    states_cover: ClassVar[bool] = False
+
+    def publish(
+        self, data: EncodedTable, partition: Partition, view: View | None = None
+    ) -> tuple[PublishedColumn, ...]:
+        """Every member gets the group's most common value in each column."""
+        view = view or plain_view(data)
+        return _publish(
+            data, partition, view, [_most_common(seen.codes, _size(seen), partition) for seen in view]
+        )
+
+
+@dataclass(frozen=True)
+class Mean:
+    """Each group is published as its mean, numbers by the average and categories by the most common value."""
+
+    name: ClassVar[str] = "mean"
+    states_cover: ClassVar[bool] = False
+
+    def publish(
+        self, data: EncodedTable, partition: Partition, view: View | None = None
+    ) -> tuple[PublishedColumn, ...]:
+        """Every member gets the group's average; a group with a blank number is published as a blank."""
+        order, starts = partition.members()
+        of_row = group_codes(partition)
+        out: list[PublishedColumn] = []
+        for column, seen in zip(data.columns, view or plain_view(data), strict=True):
+            low, high = partition.least_and_greatest(column.codes)
+            if column.points is None:
+                common = _most_common(seen.codes, _size(seen), partition)
+                out += _publish(replace(data, columns=(column,)), partition, (seen,), [common])
+                continue
+            means = np.add.reduceat(column.points[column.codes[order]], starts) / partition.sizes
+            blank = (high == column.missing) if column.missing >= 0 else np.zeros(means.size, dtype=bool)
+            # A decimal comma exists in text only.
+            comma = column.decimal != "."
+            values: tuple[Cell, ...] = tuple(
+                None if gone else number_text(float(m), False, column.decimal) if comma else float(m)
+                for m, gone in zip(means, blank, strict=True)
+            )
+            out.append(
+                PublishedColumn(column.name, of_row, values, low, high, False, *true_codes(column, values))
+            )
+        return tuple(out)
+
+
+def _size(seen: ViewColumn) -> int:
+    return len(seen.values)

@@ -1,0 +1,343 @@
+"""release(): recode, regroup, check or raise. Nothing that breaks its promise can leave."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, is_dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from velado.data.encode import EncodedTable
+from velado.data.keys import owner_key
+from velado.data.partition import BoolArray, Partition
+from velado.data.table import Table
+from velado.errors import GuaranteeNotMet, SuppressionLimitExceeded
+from velado.release.gate import Signed, broken_when_linked, rows_linked
+from velado.release.goal import Checked, Goal, Promise, check_published
+from velado.release.guarantees._guarantee import Verdict
+from velado.release.guarantees.k_anonymity import KAnonymity
+from velado.release.methods._method import Method
+from velado.release.operations._operation import Operation
+from velado.release.population import match_published
+from velado.release.prepare import Prepared
+from velado.release.recoded import Recoded, of_kept_rows, refuse_means_of_suppressed, refuse_unrounded
+from velado.release.side_doors import SideDoor, refuse_doors
+from velado.release.side_doors.row_order import drawn_order
+
+
+@dataclass(frozen=True, repr=False)
+class Release:
+    """The published table, its promise, what it cost, and how it was made.
+
+    *frame* is what may leave, its rows in an order drawn under the owner's key. Everything else that holds rows
+    belongs to the owner: *aligned*, the same rows in the order of the input, *rows*, and what is in *prepared*.
+    """
+
+    aligned: pl.DataFrame
+    promise: Promise
+    checked: Checked
+    method: Method
+    goal: Goal
+    seed: int
+    prepared: Prepared
+    recoded: Recoded
+    kept: BoolArray
+    notes: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def table(self) -> Table:
+        """What the method saw, and the rows that left before it; after any column operation."""
+        return self.prepared.table
+
+    @property
+    def original(self) -> Table:
+        """The table as it was read, before any column operation."""
+        return self.prepared.original
+
+    @property
+    def data(self) -> EncodedTable:
+        """The rows the method saw, encoded."""
+        return self.prepared.data
+
+    @property
+    def side_doors(self) -> tuple[SideDoor, ...]:
+        """Published columns that give a quasi-identifier away."""
+        return self.prepared.side_doors
+
+    @property
+    def signed(self) -> tuple[Signed, ...]:
+        """Published columns that look like identifiers, with the reason the schema gives for each."""
+        return self.prepared.signed
+
+    @property
+    def operations(self) -> tuple[Operation, ...]:
+        """The column operations done first."""
+        return self.prepared.operations
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the owner should know before the table leaves."""
+        return (*self.prepared.warnings, *self.prepared.own_warnings)
+
+    @cached_property
+    def _order(self) -> npt.NDArray[np.int64]:
+        if self.prepared.keep_order:
+            return np.arange(self.aligned.height)
+        return drawn_order(self.aligned, owner_key(self.prepared.key))
+
+    @cached_property
+    def frame(self) -> pl.DataFrame:
+        """What may leave."""
+        return self.aligned if self.prepared.keep_order else self.aligned[self._order]
+
+    @property
+    def rows(self) -> npt.NDArray[np.int64]:
+        """Which row of the input each row of *frame* is; for the owner alone."""
+        return np.flatnonzero(self.kept)[self._order]
+
+    def __repr__(self) -> str:
+        state = "; ".join(verdict.sentence() for verdict in self.verdicts) or "no guarantee, measured only"
+        return f"Release({self.aligned.height} rows by {self.method.name}; {state})"
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """One verdict per guarantee, found on the published values."""
+        return self.checked.verdicts
+
+    @property
+    def suppressed(self) -> int:
+        """How many rows of the input are not in the release."""
+        return int((~self.kept).sum())
+
+    @property
+    def losses(self) -> dict[str, float]:
+        """Mean normalized certainty penalty of each quasi-identifier, against the table the method saw.
+
+        Suppressed rows count 1. What column operations cost before is not in it; `measure` charges them too.
+        """
+        out: dict[str, float] = {}
+        for column, published in zip(self.data.columns, self.recoded.columns, strict=True):
+            losses = np.where(self.recoded.kept, published.losses(column), 1.0)
+            outside = self.kept.size - losses.size  # rows that left before the method saw them
+            out[column.name] = float((losses.sum() + outside) / self.kept.size)
+        return out
+
+    @property
+    def loss(self) -> float:
+        """Mean normalized certainty penalty over rows and quasi-identifiers."""
+        return float(np.mean(list(self.losses.values())))
+
+    @property
+    def public_losses(self) -> dict[str, float]:
+        """The loss of each quasi-identifier as far as the published table itself shows it, suppressed rows counting 1.
+
+        Where no bounds are declared a number's domain is the range of the rows that left. With that of all rows, loss
+        and widths would tell how far out the largest suppressed value lies.
+        """
+        out = {}
+        for column, published in zip(self.data.columns, self.recoded.columns, strict=True):
+            kept = self.recoded.kept
+            losses = published.losses(column)[kept]
+            declared = self.table.schema.columns[column.name].bounds is not None
+            if column.points is not None and not declared:
+                seen = column.points[column.codes[kept & (column.codes != column.missing)]]
+                span = float(seen.max() - seen.min()) if seen.size else 0.0
+                if span > 0:
+                    losses = np.minimum(losses * column.span / span, 1.0)
+            out[column.name] = float((losses.sum() + self.suppressed) / self.kept.size)
+        return out
+
+    def to_dict(self) -> dict[str, Any]:
+        """Result, promise, cost and how it was made, without any cell value."""
+        return {
+            "result": {
+                "rows": self.aligned.height,
+                "columns": self.aligned.columns,
+                "row_order": "input" if self.prepared.keep_order else "drawn",
+                "suppressed_rows": self.suppressed,
+            },
+            "promise": {
+                "type": self.promise,
+                "verdicts": [verdict.to_dict() for verdict in self.verdicts],
+                "readings_of_blanks": [reading.to_dict() for reading in self.checked.readings],
+                "side_doors": [door.to_dict() for door in self.side_doors],
+                "signed_columns": [one.to_dict() for one in self.signed],
+                "warnings": list(self.warnings),
+            },
+            "cost": {"ncp": self.loss, "ncp_by_column": self.losses},
+            "how": {
+                "method": describe(self.method),
+                "guarantees": [describe(guarantee) for guarantee in self.goal.guarantees],
+                "suppression_limit": self.goal.suppression,
+                "seed": self.seed,
+                "operations": [describe(operation) for operation in self.operations],
+                "notes": dict(self.notes),
+            },
+        }
+
+    def _repr_html_(self) -> str:
+        rows = "".join(f"<li>{html.escape(verdict.sentence())}</li>" for verdict in self.verdicts)
+        return (
+            f"<p><b>{html.escape(self.method.title)}</b>: {self.aligned.height} rows published, "
+            f"{self.suppressed} suppressed, information loss {self.loss:.1%}.</p><ul>{rows}</ul>"
+        )
+
+
+def describe(part: Any) -> dict[str, Any]:
+    """A registered dataclass as its name and its parameters."""
+    assert is_dataclass(part) and not isinstance(part, type)
+    return {"name": part.name, **asdict(part)}  # type: ignore[attr-defined]
+
+
+def release(prepared: Prepared, recoded: Recoded, goal: Goal, method: Method, seed: int) -> Release:
+    """Publish *recoded*: drop identifiers, regroup the published values, check, and raise if a promise fails.
+
+    Groups that fail are suppressed as long as the limit allows; what then still fails raises.
+    """
+    table = prepared.table
+    refuse_unrounded(prepared.data.columns, recoded)
+    limit = goal.suppressible(table.rows)
+    whole = prepared.data.population is None  # where it is known, ends may be anybody's of the population
+    recoded = of_kept_rows(prepared.data.columns, recoded) if whole else recoded
+    frame, checked = _check(prepared, recoded, goal)
+    if not checked.holds:
+        good = goal.holds_in(checked.counts)
+        failing = ~good[checked.partition.labels]
+        kept = recoded.kept.copy()
+        kept[np.flatnonzero(recoded.kept)[failing]] = False
+        needed = table.rows - int(kept.sum())
+        if needed > limit or not kept.any():
+            _raise_broken(checked, needed, goal.suppression, table.rows, bool(kept.any()))
+        refuse_means_of_suppressed(recoded, kept)
+        recoded = Recoded(recoded.columns, kept, recoded.partition, recoded.notes)
+        recoded = of_kept_rows(prepared.data.columns, recoded) if whole else recoded
+        frame, checked = _check(prepared, recoded, goal)
+        if not checked.holds:
+            _raise_broken(checked, needed, goal.suppression, table.rows, True)
+    dropped = table.rows - int(recoded.kept.sum())
+    if dropped > limit:
+        raise SuppressionLimitExceeded(
+            f"{dropped} of {table.rows} rows would have to be suppressed; the limit is {limit}.",
+            "Dropping more rows than agreed would bias what is published.",
+            f"Allow --suppression {np.ceil(1000 * dropped / table.rows) / 1000:g}, or lower k.",
+        )
+    if frame.height == 0:
+        raise GuaranteeNotMet(
+            "Every row was suppressed.", "There is nothing to publish.", "Lower k or widen a taxonomy."
+        )
+    _check_linked(prepared, recoded, goal, checked)
+    _check_doors(prepared, recoded, goal, frame)
+    kept_rows = prepared.present.copy()
+    kept_rows[np.flatnonzero(prepared.present)] = recoded.kept
+    promise: Promise = (
+        method.promise if goal.guarantees == () or method.promise == "as in the paper" else "guaranteed"
+    )
+    if promise == "guaranteed" and prepared.altered:
+        promise = (
+            "measured"  # the crowd is one of altered values: whoever knows the true ones is not left with it
+        )
+    return Release(
+        aligned=frame,
+        promise=promise,
+        checked=checked,
+        method=method,
+        goal=goal,
+        seed=seed,
+        prepared=prepared,
+        recoded=recoded,
+        kept=kept_rows,
+        notes=dict(recoded.notes),
+    )
+
+
+def _check(prepared: Prepared, recoded: Recoded, goal: Goal) -> tuple[pl.DataFrame, Checked]:
+    data, kept = prepared.data, recoded.kept
+    frame = published_frame(prepared.used, recoded)
+    people = None if data.people is None else data.people[kept]
+    sensitive = {name: (codes[kept], size) for name, (codes, size) in (data.sensitive or {}).items()}
+    names = [column.name for column in recoded.columns]
+    matching = None
+    if data.population is not None:
+
+        def matching(groups: Partition) -> tuple[npt.NDArray[np.int64], int]:
+            return match_published(data, recoded, groups)
+
+    return frame, check_published(
+        frame, names, goal.guarantees, people, sensitive, None, data.shapes, matching
+    )
+
+
+def _check_linked(prepared: Prepared, recoded: Recoded, goal: Goal, checked: Checked) -> None:
+    """Where the table shows whose row each is, every promise holds for who reads all rows of a person together."""
+    person, data, kept = prepared.table.schema.person, prepared.data, recoded.kept
+    if person is None or not person.published or data.people is None:
+        return
+    sensitive = {name: (codes[kept], size) for name, (codes, size) in (data.sensitive or {}).items()}
+    broken = broken_when_linked(goal.guarantees, checked.partition, data.people[kept], sensitive, data.shapes)
+    if broken is not None:
+        raise rows_linked(person.name, broken)
+
+
+def _check_doors(prepared: Prepared, recoded: Recoded, goal: Goal, frame: pl.DataFrame) -> None:
+    """No published column settles a quasi-identifier so far that a group falls below the k that is promised."""
+    promised = [guarantee for guarantee in goal.guarantees if isinstance(guarantee, KAnonymity)]
+    by_person = any(guarantee.unit == "person" for guarantee in promised)
+    people = prepared.data.people
+    refuse_doors(
+        prepared.side_doors,
+        frame,
+        [column.name for column in recoded.columns],
+        least=max((guarantee.k for guarantee in promised), default=2),
+        sensitive=[column.name for column in prepared.table.schema.sensitive],
+        people=people[recoded.kept] if by_person and people is not None else None,
+    )
+
+
+def published_frame(used: Table, recoded: Recoded) -> pl.DataFrame:
+    """All columns but identifiers and those the schema keeps back, in their own order, recoded where quasi.
+
+    A quasi-identifier whose every published text is its original one keeps its original cells and type.
+    """
+    columns = {column.name: column for column in recoded.columns}
+    kept = recoded.kept
+    base = used.frame if bool(kept.all()) else used.frame.filter(pl.Series(kept))
+    out = []
+    for name in used.frame.columns:
+        if not used.schema.columns[name].published:
+            continue
+        if name not in columns:
+            out.append(base.get_column(name))
+            continue
+        series = columns[name].series(kept)
+        original = base.get_column(name)
+        same = original.cast(pl.String).eq_missing(series.cast(pl.String)).all()
+        out.append(original if same else series)
+    # A column of listed categories carries the whole list along, values of rows that do not leave among them.
+    listed = [n.name for n in out if isinstance(n.dtype, pl.Categorical | pl.Enum)]
+    return pl.DataFrame(out).with_columns(pl.col(listed).cast(pl.String)) if listed else pl.DataFrame(out)
+
+
+def _raise_broken(checked: Checked, needed: int, suppression: float, rows: int, any_left: bool) -> None:
+    broken = next(verdict for verdict in checked.verdicts if not verdict.holds)
+    what = (
+        f"{broken.failing_groups} group(s) with {broken.failing_rows} row(s) do not keep {broken.guarantee}: "
+        f"needed {broken.needed:g} {broken.unit}, the weakest has {broken.achieved:g}."
+    )
+    if not any_left:
+        raise GuaranteeNotMet(
+            what,
+            "Every row would have to be suppressed.",
+            "Lower the parameter, or use a method that merges groups.",
+        )
+    kind = SuppressionLimitExceeded if suppression else GuaranteeNotMet
+    share = float(np.ceil(1000 * needed / rows) / 1000)
+    raise kind(
+        what,
+        "People in them could be picked out of the published table, so nothing was published.",
+        f"Allow --suppression {share:g} ({needed} rows), lower the parameter, or use a method that merges groups.",
+    )

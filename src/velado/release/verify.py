@@ -1,0 +1,297 @@
+"""verify(): check someone else's release, trusting nothing but the file and the schema."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from velado.data.encode import encode, sensitive_values
+from velado.data.identifiers import Identifying
+from velado.data.normal import value_codes
+from velado.data.partition import Partition
+from velado.data.published_text import read_texts
+from velado.data.schema import Schema
+from velado.data.table import Table, Undeclared
+from velado.errors import GuaranteeNotMet, ParameterError, SchemaError, SideDoorOpen, TableError
+from velado.release.gate import Signed, broken_when_linked, identifier_open, open_identifiers, rows_linked
+from velado.release.goal import Checked, Matching, check_published
+from velado.release.guarantees._guarantee import Guarantee, Verdict
+from velado.release.guarantees.delta_presence import DeltaPresence
+from velado.release.guarantees.k_anonymity import KAnonymity
+from velado.release.guarantees.k_map import KMap
+from velado.release.originals import find_originals
+from velado.release.population import population_table, read_plain
+from velado.release.side_doors import SideDoor, find_side_doors, smallest_with_doors
+from velado.release.side_doors.compatible import find_compatible, unread
+from velado.release.side_doors.door import quoted, telling_columns, unique_columns
+from velado.release.side_doors.row_order import find_row_order
+
+
+@dataclass(frozen=True, repr=False)
+class Verification:
+    """What a released file was found to keep.
+
+    *exposed* are columns that must not be in a release (identifiers, columns the schema keeps back); each one
+    breaks the promise whatever the groups look like. *people_unseen* is True when the schema knows people but the
+    file does not show who is who, so that only rows could be counted. *smallest_behind* is the smallest group
+    for an attacker who also reads *read_behind*, the columns that settle or narrow a quasi-identifier; None where
+    there are none. *open_doors* are those of them that nobody accepted and with which a promise no longer holds;
+    each one breaks it. *unchecked* are sensitive columns a promise speaks of but the file does not hold. *identifying*
+    are columns that identify people although the schema calls them something else and nobody signed for them;
+    *linked* is the promise that fails for who reads all rows of a person together, where the file shows whose they are.
+    *unread* are numeric quasi-identifiers whose texts are no numbers or intervals, so that what other columns give away
+    of them was not fully checked.
+    """
+
+    table: Table
+    checked: Checked
+    exposed: tuple[str, ...]
+    side_doors: tuple[SideDoor, ...]
+    people_unseen: bool
+    smallest_behind: int | None
+    open_doors: tuple[SideDoor, ...] = ()
+    unchecked: tuple[str, ...] = ()
+    read_behind: tuple[str, ...] = ()
+    identifying: tuple[Identifying, ...] = ()
+    signed: tuple[Signed, ...] = ()
+    linked: Verdict | None = None
+    unread: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Verification({self.table.rows} rows, {'holds' if self.holds else 'broken'})"
+
+    @property
+    def holds(self) -> bool:
+        """Whether every guarantee holds, nothing is exposed and no side door undoes it."""
+        whole = self.checked.holds and self.linked is None
+        return whole and not (self.exposed or self.open_doors or self.identifying)
+
+    @property
+    def smallest(self) -> int:
+        """The smallest group of the published values alone, in rows."""
+        sizes = self.checked.partition.sizes
+        return int(sizes.min()) if sizes.size else 0
+
+    @property
+    def broken(self) -> GuaranteeNotMet | None:
+        """The first broken promise as an error to raise; None where all hold."""
+        for name in self.exposed:
+            identifier = self.table.schema.columns[name].role == "identifier"
+            kept_back = "which the schema keeps back (publish = false)"
+            return GuaranteeNotMet(
+                f"The file holds the column '{name}', {'an identifier' if identifier else kept_back}.",
+                "Whoever reads it knows whose row it is, so no crowd hides anybody."
+                if identifier
+                else "What the steward decided not to publish stands in the file.",
+                "Do not publish this file; make the release again without the column.",
+            )
+        if self.identifying:
+            return identifier_open(self.identifying, self.table.schema)
+        person = self.table.schema.person
+        if self.linked is not None and self.checked.holds and person is not None:
+            return rows_linked(person.name, self.linked)
+        for verdict in self.checked.verdicts:
+            if not verdict.holds:
+                return GuaranteeNotMet(
+                    f"{verdict.failing_groups} group(s) with {verdict.failing_rows} row(s) do not keep "
+                    f"{verdict.guarantee}: needed {verdict.needed:g} {verdict.unit}, "
+                    f"the weakest has {verdict.achieved:g}.",
+                    "People in them could be picked out of this file.",
+                    "Do not publish it; make the release again, or ask for less.",
+                )
+        for door in self.open_doors:
+            one = len(door.columns) == 1
+            free = [n for n in door.columns if self.table.schema.columns[n].role != "quasi"] or door.columns
+            return SideDoorOpen(
+                f"Column{'' if one else 's'} {quoted(door.columns)} give{'s' if one else ''} the quasi-identifier "
+                f"'{door.reveals}' away: read with {'it' if one else 'them'}, the smallest class has "
+                f"{self.smallest_behind}.",
+                f"Whoever reads {'it' if one else 'them'} undoes the generalization, and the promise does not hold "
+                "against him.",
+                f"Do not publish this file; leave '{free[0]}' out, "
+                f"{'' if free[0] in unique_columns(self.side_doors) else 'make it a quasi-identifier, '}"
+                'or accept the risk with side_door = "accept" in the schema.',
+            )
+        return None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values, without any cell."""
+        return {
+            "holds": self.holds,
+            "rows": self.table.rows,
+            "sha256": self.table.fingerprint,
+            "quasi_identifiers": [column.name for column in self.table.schema.quasi],
+            "groups": self.checked.partition.count,
+            "verdicts": [verdict.to_dict() for verdict in self.checked.verdicts],
+            "readings_of_blanks": [reading.to_dict() for reading in self.checked.readings],
+            "exposed_columns": list(self.exposed),
+            "identifying_columns": [one.column for one in self.identifying],
+            "signed_columns": [one.to_dict() for one in self.signed],
+            "broken_when_rows_are_linked": None if self.linked is None else self.linked.to_dict(),
+            "side_doors": [door.to_dict() for door in self.side_doors],
+            "smallest_class": self.smallest,
+            "smallest_class_with_side_doors": self.smallest_behind,
+            "columns_behind": list(self.read_behind),
+            "open_side_doors": list(dict.fromkeys(door.column for door in self.open_doors)),
+            "unchecked_columns": list(self.unchecked),
+            "unread_columns": list(self.unread),
+            "people_unseen": self.people_unseen,
+        }
+
+
+def verify(
+    source: Any,
+    schema: Schema,
+    guarantees: Sequence[Guarantee],
+    *,
+    population: Any = None,
+    undeclared: Undeclared = "refuse",
+    encoding: str | None = None,
+) -> Verification:
+    """The verdict on a released file: regroup its visible values, count, and let the guarantees read.
+
+    Columns a release leaves out (identifiers, unpublished ones) may be absent; quasi-identifiers may not, nor
+    may sensitive columns when a guarantee reads them. k is counted per person where the file shows people.
+    *population* is a table of everyone the released people were drawn from, for k-map and delta-presence.
+    """
+    raw = _read(source, schema, encoding)
+    present = raw.frame.columns
+    _all_there(schema, present, guarantees)
+    known = schema.with_columns(column for column in schema.columns.values() if column.name in present)
+    table = Table.of(raw.frame, known, raw.source, raw.fingerprint, undeclared, raw.separator)
+    person = known.person
+    people = None if person is None else value_codes(table, person)[0]
+    sensitive, shapes = sensitive_values(table)
+    quasi = [column.name for column in known.quasi]
+    counted = tuple(
+        KAnonymity(g.k, "person" if people is not None else "row") if isinstance(g, KAnonymity) else g
+        for g in guarantees
+    )
+    matching = None if population is None else _matching(table, population_table(population, known))
+    checked = check_published(table.frame, quasi, counted, people, sensitive, None, shapes, matching)
+    doors = _doors(table)
+    kept = tuple(
+        guarantee
+        for guarantee, verdict in zip(counted, checked.verdicts, strict=True)
+        if verdict.holds and not isinstance(guarantee, KMap | DeltaPresence)  # these count outside the file
+    )
+
+    def undone(columns: Sequence[str]) -> bool:
+        names = [*quasi, *columns]
+        return not check_published(table.frame, names, kept, people, sensitive, None, shapes).holds
+
+    identifying, signed = open_identifiers(table)
+    linked = None
+    if people is not None and person is not None and person.published:
+        linked = broken_when_linked(counted, checked.partition, people, sensitive, shapes)
+    return Verification(
+        table=table,
+        checked=checked,
+        exposed=tuple(column.name for column in known.columns.values() if not column.published),
+        side_doors=doors,
+        people_unseen=schema.person is not None and person is None,
+        smallest_behind=smallest_with_doors(table.frame, quasi, doors),
+        open_doors=_open_doors(doors, table.schema, undone),
+        unchecked=_unchecked(schema, present, guarantees),
+        read_behind=tuple(telling_columns(doors, quasi)),
+        identifying=identifying,
+        signed=signed,
+        linked=linked,
+        unread=unread(table),
+    )
+
+
+def _doors(table: Table) -> tuple[SideDoor, ...]:
+    """What the file alone shows: originals left in, columns in step with what is published, and the rows' order."""
+    found = find_side_doors(table, published=True)
+    copies = {(door.column, door.reveals) for door in found if door.kind == "copy"}
+    originals = [d for d in find_originals(table) if (d.column, d.reveals) not in copies]
+    in_step = find_compatible(table, copies | {(door.column, door.reveals) for door in originals})
+    finer = {(frozenset(door.columns), door.reveals) for door in (*originals, *in_step)}
+    rest = (door for door in found if (frozenset(door.columns), door.reveals) not in finer)
+    return (*originals, *in_step, *rest, *find_row_order(table))
+
+
+def _read(source: Any, schema: Schema, encoding: str | None) -> Table:
+    if encoding is not None or not isinstance(source, str | Path):
+        return read_plain(source, schema, encoding)
+    try:
+        # velado writes UTF-8, whatever the encoding of the original; somebody else may have kept that one.
+        return read_plain(source, schema, "utf-8")
+    except TableError:
+        return read_plain(source, schema)
+
+
+def _open_doors(
+    doors: Sequence[SideDoor], schema: Schema, undone: Callable[[Sequence[str]], bool]
+) -> tuple[SideDoor, ...]:
+    """The doors that break a promise: each that does so alone, or else all that do so together.
+
+    A door counts if it settles or narrows a quasi-identifier (`SideDoor.tells`), as for `anonymize`. A sensitive
+    column is what an attacker wants to learn, not what he starts from: it is named, and the promises about
+    sensitive values speak of it. The order of the rows is named only: a file does not show what it was sorted by.
+    """
+    telling = [
+        door
+        for door in doors
+        if door.tells
+        and not door.accepted
+        and all(schema.columns[name].role != "sensitive" for name in door.columns)
+    ]
+    names = list(dict.fromkeys(name for door in telling for name in door.columns))
+    if not names or not undone(names):
+        return ()
+    alone = {door.columns for door in telling if undone(door.columns)}
+    return tuple(door for door in telling if not alone or door.columns in alone)
+
+
+def _unchecked(schema: Schema, present: Sequence[str], guarantees: Sequence[Guarantee]) -> tuple[str, ...]:
+    # Promises about sensitive values have a field `column`: one of them, or None for all.
+    read = [guarantee.column for guarantee in guarantees if hasattr(guarantee, "column")]
+    absent = [column.name for column in schema.sensitive if column.name not in present]
+    return tuple(name for name in absent if None in read or name in read)
+
+
+def _matching(table: Table, population: Table) -> Matching:
+    """Counts the people of *population* that each group of published texts could be."""
+    everyone = encode(population)
+    read = [
+        read_texts(column, table.frame.get_column(column.name), table.schema.missing_values)
+        for column in everyone.columns
+    ]
+
+    def matching(groups: Partition) -> tuple[npt.NDArray[np.int64], int]:
+        low = [groups.least_and_greatest(r.low[r.codes])[0] for r in read]
+        high = [groups.least_and_greatest(r.high[r.codes])[1] for r in read]
+        return replace(everyone, population=everyone.matrix).matching(low, high)
+
+    return matching
+
+
+def _all_there(schema: Schema, present: Sequence[str], guarantees: Sequence[Guarantee]) -> None:
+    if not schema.quasi:
+        raise SchemaError(
+            "The schema names no published quasi-identifier.",
+            "There is nothing to group by, so no promise can be checked.",
+            'Give role = "quasi" to the columns an attacker may know.',
+        )
+    absent = [column.name for column in schema.quasi if column.name not in present]
+    if absent:
+        more = f" and {len(absent) - 1} more" if len(absent) > 1 else ""
+        raise SchemaError(
+            f"The file lacks the quasi-identifier '{absent[0]}'{more}.",
+            "A promise about columns that are not there cannot be checked.",
+            "Give the file that was published, or the schema it was published with.",
+        )
+    unread = [column.name for column in schema.sensitive if column.published and column.name not in present]
+    if unread and any(hasattr(guarantee, "column") for guarantee in guarantees):
+        raise ParameterError(
+            f"A promise about sensitive values was asked for, but the column '{unread[0]}' is not in the file.",
+            "What is not there cannot be counted.",
+            "Ask for k-anonymity alone, or give the file that holds the column.",
+        )

@@ -1,0 +1,95 @@
+"""The recipe of a federation: misspelt keys and names are answered with the nearest, and it comes back from its own text."""
+
+import pytest
+
+from velado.errors import ParameterError, SchemaError
+from velado.learning.flower.agreement import Recipe, agree, read_agreement, read_recipe
+
+GOOD = {
+    "data": {"schema": "schema.toml", "target": "outcome", "table": "people.csv"},
+    "anonymization": {
+        "method": "mondrian",
+        "k": 5,
+        "seed": 2,
+        "guarantees": [{"name": "l-diversity", "l": 2}],
+    },
+    "models": {"taxonomy": "ordinal"},
+    "federation": {"clients": 3, "rounds": 2},
+}
+
+
+def changed(section: str, **values) -> dict:
+    return {**GOOD, section: {**GOOD[section], **values}}
+
+
+def test_a_recipe_is_read_and_comes_back_without_its_table() -> None:
+    recipe = Recipe.from_dict(GOOD)
+    assert recipe.locally.method.k == 5 and recipe.encoding.taxonomy == "ordinal"
+    document = recipe.to_dict()
+    assert "table" not in document["data"]
+    again = Recipe.from_dict(document)
+    assert (again.locally, again.federation, again.encoding) == (
+        recipe.locally,
+        recipe.federation,
+        recipe.encoding,
+    )
+
+
+@pytest.mark.parametrize(
+    ("document", "hint"),
+    [
+        ({**GOOD, "federations": {}}, "Did you mean 'federation'"),
+        (changed("data", targt="x"), "Did you mean 'target'"),
+        (changed("anonymization", methd="x"), "Did you mean 'method'"),
+        (changed("anonymization", method="mondrain"), "Did you mean 'mondrian'"),
+        (changed("anonymization", method={"name": "mondrian", "kk": 3}), "Did you mean 'k'"),
+        (changed("anonymization", guarantees=["l-diversty"]), "Did you mean 'l-diversity'"),
+        (changed("models", interval="midpoints"), "Did you mean 'midpoint'"),
+        (changed("federation", round=3), "Did you mean 'rounds'"),
+        (changed("anonymization", k=1), "at least 2"),
+        (changed("anonymization", method="original"), "'k' is given, but no method"),
+        (changed("anonymization", seed=-1), "no whole number"),
+        (changed("anonymization", suppression=2), "not a share"),
+        (changed("data", target=""), "has no 'target'"),
+        (changed("data", features="age"), "not a list of texts"),
+        ({**GOOD, "data": 3}, "is not a table"),
+        (changed("data", features=[]), "or it is empty"),
+        (changed("data", table=3), "'table' in .data. is no text"),
+        (changed("anonymization", guarantees=3), "an entry without a name"),
+        (changed("anonymization", guarantees=[{"name": ["a"]}]), "an entry without a name"),
+        (changed("anonymization", guarantees="l-diversty"), "Did you mean 'l-diversity'"),
+        (changed("anonymization", seed=2**70), "no whole number"),
+        (changed("models", widest="a"), "'widest' in .models. has the wrong type"),
+        (changed("models", widest=-1), "at least 2"),
+        (changed("federation", penalty=float("inf")), "not a finite number"),
+        (changed("federation", alpha=float("inf")), "not a finite number"),
+        (changed("federation", test_share="a"), "'test_share' of the federation is not a number"),
+    ],
+)
+def test_a_mistake_is_one_clear_error(document, hint: str) -> None:
+    with pytest.raises((SchemaError, ParameterError), match=hint):
+        Recipe.from_dict(document)
+
+
+def test_one_guarantee_may_be_named_without_a_list() -> None:
+    made = Recipe.from_dict(changed("anonymization", guarantees="l-diversity"))
+    assert [one.name for one in made.locally.guarantees] == ["l-diversity"]
+
+
+def test_a_target_that_is_not_in_the_schema_is_named(people) -> None:
+    with pytest.raises(SchemaError, match="Did you mean 'outcome'"):
+        agree(Recipe.from_dict(changed("data", target="outcme")), people.schema)
+
+
+def test_an_agreement_in_a_folder_has_the_digest_of_its_recipe(people, tmp_path) -> None:
+    import tomli_w
+
+    (people.folder / "recipe.toml").write_text(tomli_w.dumps(GOOD), "utf-8")
+    recipe, schema = read_recipe(people.folder / "recipe.toml")
+    from velado.learning.flower.deployment import write_deployment
+
+    written = write_deployment(people.folder / "recipe.toml", tmp_path / "machines", "hub.example:9443")
+    assert (
+        read_agreement(tmp_path / "machines" / "agreement").terms.digest == agree(recipe, schema).terms.digest
+    )
+    assert written.terms.digest == agree(recipe, schema).terms.digest

@@ -1,0 +1,122 @@
+"""What a run says of itself is true of its protocol, in both languages, and the result's form lets nothing odd through."""
+
+import json
+from fractions import Fraction
+
+import pytest
+
+from velado.errors import ProtocolError, SchemaError
+from velado.learning.protocols.parts import fit_of, result_bytes, result_in
+from velado.learning.protocols.who_learns_what import learned, promise, promise_lines
+from velado.learning.regression.fit import Fit
+from velado.learning.regression.job import Bounded, Job, Party
+
+PROTOCOLS = ("masked", "delegated", "secure-sum", "paper-masked")
+
+
+def a_job(protocol="delegated", **more) -> Job:
+    parties = [Party("eva", "evaluator"), *(Party(f"c{i}", "client") for i in range(3))]
+    if protocol != "secure-sum":
+        parties.append(Party("pro", "provider"))
+    x, y = Bounded("x", Fraction(0), Fraction(1)), Bounded("y", Fraction(0), Fraction(1))
+    return Job("t", protocol, (x,), y, tuple(parties), **more)
+
+
+def test_masked_does_not_promise_to_hide_the_pooled_sums_from_its_evaluator() -> None:
+    said = promise(a_job("masked"))
+    assert said["hides"].endswith("the pooled sums, from the provider and the clients")
+    assert "to the evaluator" in said["reveals"]
+    facts = learned(a_job("masked"))
+    assert "pooled X'X and X'y" in facts["parties"]["evaluator"]["infers"]
+    assert "lattice reduction" in facts["parties"]["evaluator"]["infers"]
+    assert any("evaluator and all clients but one" in text for text in facts["coalitions"])
+    assert "reticulados" in learned(a_job("masked"), "pt")["parties"]["evaluator"]["infers"]
+
+
+@pytest.mark.parametrize("protocol", ["delegated", "secure-sum"])
+def test_the_number_of_rows_and_standard_errors_are_said_to_be_told(protocol) -> None:
+    plain, errors, noise = (
+        a_job(protocol),
+        a_job(protocol, moments=True),
+        a_job(protocol, epsilon=Fraction(1)),
+    )
+    for job in (plain, errors, noise):
+        told = promise(job)["reveals"]
+        assert "the pooled number of rows" in told
+        assert ("standard errors" in told) == job.moments
+        assert ("rows with noise" in told) == (job.epsilon is not None)
+        seen = learned(job)["parties"]
+        assert "the pooled number of rows" in seen["client"]["saw"]
+        assert "the pooled number of rows" in seen["evaluator"]["saw"] or protocol == "secure-sum"
+        assert "número de linhas" in promise(job, "pt")["reveals"]
+    assert "number of rows" not in learned(a_job("masked"))["parties"]["client"]["saw"]
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("language", ["en", "pt"])
+def test_the_promise_is_spoken_in_sentences(protocol, language) -> None:
+    noise = {"epsilon": Fraction(1, 2)} if protocol in ("delegated", "secure-sum") else {}
+    for job in (a_job(protocol), a_job(protocol, **noise)):
+        lines = promise_lines(job, language)
+        assert lines
+        for text in (*lines, json.dumps(learned(job, language), ensure_ascii=False)):
+            assert "{told}" not in text
+        assert all(line[0].isupper() and line.endswith(".") and "{" not in line for line in lines)
+        if language == "pt":
+            assert not set(lines) & set(promise_lines(job, "en"))
+    assert ("1/2" in " ".join(promise_lines(a_job(protocol, **noise), language))) == bool(noise)
+
+
+def test_a_short_key_is_warned_of_wherever_the_promise_is_told() -> None:
+    short = a_job("paper-masked", key_bits=1024)
+    assert "1024 bits" in promise(short)["key_warning"]
+    assert "1024 bits" in learned(short)["assumptions"]
+    assert any("1024 bits" in line for line in promise_lines(short, "pt"))
+    fit = fit_of(short, (1.0, 2.0), None, None)
+    assert "1024 bits" in json.dumps(fit.to_dict())
+    assert "key_warning" not in promise(a_job("paper-masked", key_bits=2048))
+
+
+def result(**more) -> bytes:
+    document = json.loads(result_bytes([Fraction(1), Fraction(2)], [0.5, 0.25], 40))
+    return json.dumps({**document, **more}).encode()
+
+
+def test_a_result_reads_back() -> None:
+    assert result_in(result(), a_job(moments=True)) == ((1.0, 2.0), (0.5, 0.25), 40)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"standard_errors": ["nan", "0x1p0"]},
+        {"standard_errors": ["inf", "0x1p0"]},
+        {"standard_errors": ["-0x1p0", "0x1p0"]},
+        {"standard_errors": ["0x1p0"]},
+        {"standard_errors": True},
+        {"coefficients": ["nan", "0x1p0"]},
+        {"coefficients": [True, False]},
+        {"coefficients": ["0x1p99999", "0x1p0"]},
+        {"rows": True},
+        {"rows": 1.5},
+        {"rows": -1},
+        {"rows": 10**9},
+    ],
+)
+def test_an_odd_result_is_refused(more) -> None:
+    with pytest.raises(ProtocolError, match="no result"):
+        result_in(result(**more), a_job(moments=True))
+
+
+def test_standard_errors_nobody_asked_for_are_refused() -> None:
+    with pytest.raises(ProtocolError, match="no result"):
+        result_in(result(), a_job())
+
+
+@pytest.mark.parametrize("value", [True, "1.5", None, float("nan"), float("inf"), 10**400, [1]])
+@pytest.mark.parametrize("key", ["coefficients", "standard_errors"])
+def test_a_model_with_anything_but_finite_numbers_is_refused(key, value) -> None:
+    document = fit_of(a_job(moments=True), (1.0, 2.0), (0.1, 0.2), 40).to_dict()
+    assert Fit.from_dict(document).standard_errors == (0.1, 0.2)
+    with pytest.raises(SchemaError, match="not a model"):
+        Fit.from_dict({**document, key: {"(intercept)": 1, "x": value}})

@@ -1,0 +1,212 @@
+"""The shared encoder: every published text becomes the numbers it states, releases and true rows alike."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from velado.data.schema import Column, Schema, TaxonomySpec
+from velado.data.table import Table
+from velado.errors import ParameterError, SchemaError, TableError
+from velado.measures.models.encoder import EncoderSettings, fit_encoder
+from velado.release.anonymize import anonymize
+from velado.release.methods import METHODS
+from velado.release.recoders import RECODERS
+
+TREE = TaxonomySpec("levels", paths=(("a", "AB"), ("b", "AB"), ("c", "C"), ("d", "D")))
+
+
+def people(count: int = 120, blanks: bool = False) -> Table:
+    """Ages 20..59, a city from a taxonomy, a declared sex, a published score, and a target that follows the age."""
+    rng = np.random.default_rng(3)
+    age = rng.integers(20, 60, count)
+    city = rng.choice(list("abc"), count)
+    frame = pl.DataFrame(
+        {
+            "id": [f"p{n}" for n in range(count)],
+            "age": [None if blanks and n % 10 == 0 else str(value) for n, value in enumerate(age)],
+            "city": city,
+            "sex": rng.choice(["F", "M"], count),
+            "score": np.round(rng.normal(size=count), 2),
+            "ill": np.where(age + rng.integers(-5, 5, count) > 40, "yes", "no"),
+        }
+    )
+    schema = Schema(
+        {
+            "id": Column("id", "identifier", "text"),
+            "age": Column("age", "quasi", "numeric", bounds=(0, 100)),
+            "city": Column("city", "quasi", "categorical", taxonomy=TREE),
+            "sex": Column("sex", "quasi", "categorical", values=("F", "M", "X")),
+            "score": Column("score", "other", "numeric"),
+            "ill": Column("ill", "sensitive", "categorical"),
+        }
+    )
+    return Table.of(frame, schema)
+
+
+def rows(**columns: object) -> pl.DataFrame:
+    given = {"age": ["30"], "city": ["a"], "sex": ["F"], "score": ["0.5"], "ill": ["no"]}
+    return pl.DataFrame({**given, **columns}, strict=False)
+
+
+def of(encoder, frame: pl.DataFrame, prefix: str, **options) -> list[list[float]]:
+    matrix = encoder.features(frame, **options)
+    at = [n for n, name in enumerate(encoder.names) if name.startswith(prefix)]
+    return np.round(matrix[:, at].astype(float), 4).tolist()
+
+
+def test_an_interval_becomes_its_midpoint_or_its_bounds() -> None:
+    middle = fit_encoder(people(), "ill")
+    bounds = fit_encoder(people(), "ill", EncoderSettings(interval="bounds"))
+    for text, value, ends in [("[20..30]", 25, [20, 30]), ("[20..30)", 25, [20, 30]), ("44", 44, [44, 44])]:
+        assert of(middle, rows(age=[text]), "age") == [[value]]
+        assert of(bounds, rows(age=[text]), "age") == [ends]
+
+
+def test_a_number_no_training_row_has_and_a_mean_keep_their_place() -> None:
+    assert of(fit_encoder(people(), "ill"), rows(age=["33.25"]), "age") == [[33.25]]
+    assert of(fit_encoder(people(), "ill"), rows(age=["99"]), "age") == [[99]]
+
+
+def test_a_suppressed_cell_is_the_whole_domain() -> None:
+    table = people()
+    encoder = fit_encoder(table, "ill", EncoderSettings(interval="bounds"))
+    ((low, high),) = of(encoder, rows(age=["*"]), "age")
+    assert high - low == 100
+    shares = fit_encoder(table, "ill")
+    assert of(shares, rows(city=["*"]), "city") == [[0.25] * 4]
+    assert of(shares, rows(city=[None]), "city") == [[0.25] * 4]
+
+
+@pytest.mark.parametrize(
+    ("style", "label", "leaf"),
+    [
+        ("shares", [[0.5, 0.5, 0, 0]], [[0, 0, 1, 0]]),
+        ("multi-hot", [[1, 1, 0, 0]], [[0, 0, 1, 0]]),
+        ("ordinal", [[0.5]], [[2]]),
+    ],
+)
+def test_a_taxonomy_label_is_its_leaves_or_its_place(style: str, label: list, leaf: list) -> None:
+    encoder = fit_encoder(people(), "ill", EncoderSettings(taxonomy=style))
+    assert of(encoder, rows(city=["AB"]), "city") == label
+    assert of(encoder, rows(city=["c"]), "city") == leaf
+
+
+def test_ordinal_labels_have_bounds_too_and_wide_trees_are_ordinal() -> None:
+    bounds = fit_encoder(people(), "ill", EncoderSettings("bounds", "ordinal"))
+    assert of(bounds, rows(city=["AB"]), "city") == [[0, 1]]
+    narrow = fit_encoder(people(), "ill", EncoderSettings(widest=3))
+    assert of(narrow, rows(city=["AB"]), "city") == [[0.5]]
+    assert len(of(narrow, rows(), "sex")[0]) == 3
+
+
+def test_public_leaves_and_declared_values_have_a_place_though_no_row_has_them() -> None:
+    encoder = fit_encoder(people(), "ill")
+    assert of(encoder, rows(city=["d"]), "city") == [[0, 0, 0, 1]]
+    assert of(encoder, rows(sex=["X"]), "sex") == [[0, 0, 1]]
+
+
+def test_an_unknown_category_is_refused_in_a_release_and_says_nothing_in_a_true_row() -> None:
+    encoder = fit_encoder(people(), "ill")
+    with pytest.raises(TableError) as caught:
+        encoder.features(rows(sex=["secretvalue"]))
+    assert "secretvalue" not in str(caught.value)
+    third = round(1 / 3, 4)
+    assert of(encoder, rows(sex=["secretvalue"]), "sex", unknown="whole") == [[third] * 3]
+
+
+def test_blanks_are_a_value_of_their_own_where_the_training_part_has_them() -> None:
+    encoder = fit_encoder(people(blanks=True), "ill")
+    blank, known = of(
+        encoder,
+        rows(age=[None, "30"], city=["a", "a"], sex=["F", "F"], score=["0", "0"], ill=["no", "no"]),
+        "age",
+    )
+    assert blank[1] == 1 and known == [30, 0]
+
+
+def test_names_and_repr_hold_no_cell_value() -> None:
+    encoder = fit_encoder(people(), "ill")
+    assert all("AB" not in name for name in encoder.names)
+    assert repr(encoder) == f"Encoder(4 columns, {len(encoder.names)} features, 2 classes)"
+
+
+@pytest.mark.parametrize("kind", METHODS, ids=lambda kind: kind.name)
+def test_a_release_of_every_method_can_be_read(kind) -> None:
+    table = people()
+    release = anonymize(table, table.schema, kind())
+    encoder = fit_encoder(table, "ill")
+    matrix = encoder.features(release.aligned)
+    assert matrix.shape == (release.aligned.height, len(encoder.names))
+    assert np.isfinite(matrix).all()
+    assert encoder.labels(release.aligned).size == release.aligned.height
+
+
+@pytest.mark.parametrize("recoder", [recoder.name for recoder in RECODERS])
+@pytest.mark.parametrize("interval", ["midpoint", "bounds"])
+def test_a_release_by_every_recoder_can_be_read(recoder: str, interval: str) -> None:
+    from velado.release.methods import MDAV, Mondrian
+
+    table = people()
+    for kind in (Mondrian, MDAV):
+        choices = {f.name: f.metadata.get("choices") for f in kind.__dataclass_fields__.values()}["recoder"]
+        if recoder in choices:
+            frame = anonymize(table, table.schema, kind(k=4, recoder=recoder)).aligned
+            assert np.isfinite(fit_encoder(table, "ill", EncoderSettings(interval)).features(frame)).all()
+
+
+def test_untouched_rows_encode_the_same_as_a_release_that_changed_nothing() -> None:
+    table = people()
+    twice = table.with_frame(pl.concat([table.frame] * 5))
+    from velado.release.methods import Mondrian
+
+    release = anonymize(twice, twice.schema, Mondrian(k=5), per="row")
+    encoder = fit_encoder(twice, "ill")
+    same = release.loss == 0
+    assert same == bool((encoder.features(release.aligned) == encoder.features(twice.frame)).all())
+
+
+@pytest.mark.parametrize(
+    ("target", "error", "words"),
+    [
+        ("il", SchemaError, "Did you mean 'ill'"),
+        ("city", SchemaError, "is a quasi-identifier"),
+        ("id", SchemaError, "is not published"),
+        ("score", ParameterError, "distinct values"),
+    ],
+)
+def test_a_target_that_cannot_be_learned_is_refused(target: str, error: type, words: str) -> None:
+    with pytest.raises(error, match=words):
+        fit_encoder(people(), target)
+
+
+def test_a_constant_target_is_refused() -> None:
+    table = people()
+    with pytest.raises(TableError, match="has 1 class"):
+        fit_encoder(table.with_frame(table.frame.with_columns(ill=pl.lit("no"))), "ill")
+
+
+def test_features_are_those_named_and_nothing_that_is_not_published() -> None:
+    encoder = fit_encoder(people(), "ill", features=["score", "age"])
+    assert [column.name for column in encoder.columns] == ["score", "age"]
+    with pytest.raises(SchemaError, match="'id' cannot be a feature"):
+        fit_encoder(people(), "ill", features=["id"])
+    with pytest.raises(TableError, match="lack 1 column"):
+        encoder.features(rows().drop("age"))
+
+
+@pytest.mark.parametrize("taxonomy", ["shares", "multi-hot", "ordinal"])
+@pytest.mark.parametrize("interval", ["midpoint", "bounds"])
+def test_ranges_bring_every_feature_to_one_size_whatever_a_release_says(taxonomy: str, interval: str) -> None:
+    table = people(blanks=True)
+    encoder = fit_encoder(table, "ill", EncoderSettings(interval=interval, taxonomy=taxonomy))
+    ranges = encoder.ranges
+    assert ranges.low.size == ranges.reach.size == len(encoder.names) and ranges.columns == 4
+    true = ranges.unit(encoder.features(table.frame))
+    assert (
+        true.min() >= -0.5 and true.max() <= 1.5
+    )  # bounds may lie to one side of the values, by half at most
+    assert (true.max(axis=0) - true.min(axis=0)).max() <= 1 + 1e-6
+    wide = encoder.features(rows(age=["[0..100]"], city=["*"], sex=["*"]))
+    assert np.abs(ranges.unit(wide)).max() <= 1.5
+    age = [at for at, name in enumerate(encoder.names) if name.startswith("age") and "blank" not in name]
+    assert np.allclose(ranges.reach[age], 100)  # the declared bounds, not what these rows happen to span

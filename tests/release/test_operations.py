@@ -1,0 +1,262 @@
+"""Each column operation changes its own column only, as it says, and leaves a table that still encodes."""
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from velado.data.encode import encode
+from velado.data.keys import Key
+from velado.data.schema import Column, Schema, TaxonomySpec
+from velado.data.table import Table
+from velado.errors import ParameterError, SchemaError
+from velado.randomness import seeded
+from velado.release.operations import (
+    OPERATIONS,
+    Generalize,
+    Mask,
+    Permute,
+    Perturb,
+    Suppress,
+    apply_operations,
+    operation_from_dict,
+)
+
+CITIES = (("Viçosa", "MG"), ("Ubá", "MG"), ("Niterói", "RJ"))
+ROWS = 40
+
+KEY = Key(bytes(range(32)))
+
+
+@pytest.fixture
+def table() -> Table:
+    frame = pl.DataFrame(
+        {
+            "cpf": [f"p{i}" for i in range(ROWS)],
+            "age": [str(20 + i) if i else "" for i in range(ROWS)],
+            "city": [CITIES[i % 3][0] if i != 1 else None for i in range(ROWS)],
+            "zip": [f"365{i:02d}-000" if i != 2 else None for i in range(ROWS)],
+            "born": [f"{1990 + i % 3}-0{1 + i % 9}-15" for i in range(ROWS)],
+            "cost": [f"{i}.5" if i % 2 else f"{i}.25" for i in range(ROWS)],
+        },
+        schema_overrides={"city": pl.String},
+    )
+    columns = [
+        Column("cpf", "identifier", "text", person=True),
+        Column("age", "quasi", "numeric", bounds=(0, 110)),
+        Column("city", "quasi", taxonomy=TaxonomySpec("levels", paths=CITIES)),
+        Column("zip", "quasi"),
+        Column("born", "quasi", "date"),
+        Column("cost", "other", "numeric"),
+    ]
+    return Table.of(frame, Schema({column.name: column for column in columns}))
+
+
+ALL = [
+    Generalize("age", width=10),
+    Generalize("city", level=1),
+    Generalize("born", level=2),
+    Generalize("zip", level=3),
+    Perturb("age", scale=3.0),
+    Perturb("cost", scale=2.0, noise="uniform"),
+    Permute("city"),
+    Suppress("city"),
+    Suppress("city", rare=14),
+    Mask("zip", keep=5),
+    Mask("zip", keep=3, side="right"),
+    Mask("age", keep=1),
+]
+
+
+def cells(table: Table, name: str) -> list[Any]:
+    return table.frame.get_column(name).to_list()
+
+
+@pytest.mark.parametrize("operation", ALL, ids=repr)
+def test_only_its_column_changes_and_the_table_still_encodes(table: Table, operation: Any) -> None:
+    done = apply_operations(table, [operation], KEY)
+    assert done.frame.drop(operation.column).equals(table.frame.drop(operation.column))
+    assert done.frame.columns == table.frame.columns and done.rows == ROWS
+    assert not done.frame.get_column(operation.column).equals(table.frame.get_column(operation.column))
+    assert done.frame.get_column(operation.column).dtype == pl.String
+    encoded = encode(done)
+    for column in encoded.columns:
+        if column.name == operation.column:
+            texts = column.label(column.codes, column.codes)
+            assert texts == done.text(operation.column).to_list()
+
+
+@pytest.mark.parametrize("operation", ALL, ids=repr)
+def test_the_same_table_and_key_give_the_same_cells(table: Table, operation: Any) -> None:
+    first, again = (apply_operations(table, [operation], KEY).frame for _ in range(2))
+    assert first.equals(again)
+
+
+@pytest.mark.parametrize("operation", [o for o in ALL if not isinstance(o, Permute | Suppress)], ids=repr)
+def test_a_blank_stays_as_it_came(table: Table, operation: Any) -> None:
+    done = apply_operations(table, [operation], KEY)
+    for row, name in ((0, "age"), (1, "city"), (2, "zip")):
+        assert cells(done, name)[row] == cells(table, name)[row]
+
+
+@pytest.mark.parametrize("operation", [o for o in OPERATIONS], ids=lambda o: o.name)
+def test_the_person_column_is_never_touched(table: Table, operation: Any) -> None:
+    settings = {"level": 1} if operation is Generalize else {}
+    with pytest.raises(ParameterError, match="person column"):
+        operation("cpf", **settings).apply(table, seeded(0))
+
+
+def test_numbers_are_generalized_to_intervals_that_hold_them(table: Table) -> None:
+    done = Generalize("age", width=10).apply(table, seeded(0))
+    assert cells(done, "age")[1] == "[20..29]" and cells(done, "age")[10] == "[30..39]"
+    column = next(c for c in encode(done).columns if c.name == "age")
+    assert column.tree is not None
+    wider = {column.tree.labels[node] for node in column.tree.levels[:, 1].tolist()} - {""}
+    assert wider == {"[20..39]", "[40..59]"}
+
+
+def test_numbers_with_decimals_and_below_zero_lie_in_half_open_intervals() -> None:
+    frame = pl.DataFrame({"x": ["-3.5", "-0.1", "0", "4.9", "5"]})
+    table = Table.of(frame, Schema({"x": Column("x", "quasi", "numeric")}))
+    done = Generalize("x", width=5).apply(table, seeded(0))
+    assert cells(done, "x") == ["[-5..0)", "[-5..0)", "[0..5)", "[0..5)", "[5..10)"]
+    assert encode(done).columns[0].codes.tolist() == [0, 0, 1, 1, 2]
+
+
+def test_values_are_generalized_to_their_ancestors(table: Table) -> None:
+    done = Generalize("city", level=1).apply(table, seeded(0))
+    assert cells(done, "city")[2:5] == ["RJ", "MG", "MG"]
+    assert cells(Generalize("born", level=2).apply(table, seeded(0)), "born")[:3] == ["1990", "1991", "1992"]
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [Generalize("city", level=2), Generalize("city", width=5), Generalize("age", level=1)],
+    ids=repr,
+)
+def test_a_breadth_that_does_not_fit_the_column_is_refused(table: Table, operation: Generalize) -> None:
+    with pytest.raises(ParameterError):
+        operation.apply(table, seeded(0))
+
+
+def test_noise_has_the_shape_and_size_it_says_and_keeps_decimals_and_bounds() -> None:
+    n = 40_000
+    schema = Schema({"x": Column("x", "other", "numeric"), "y": Column("y", "other", "numeric", (0.0, 1.0))})
+    table = Table.of(pl.DataFrame({"x": ["100.0001"] * n, "y": ["0.5"] * n}), schema)
+
+    def noise(operation: Perturb) -> Any:
+        return (
+            operation.apply(table, seeded(5)).frame.get_column(operation.column).cast(pl.Float64).to_numpy()
+        )
+
+    laplace = noise(Perturb("x", scale=2.0)) - 100.0001
+    assert np.mean(np.abs(laplace)) == pytest.approx(2.0, rel=0.03)  # the mean of |Laplace(b)| is b
+    assert np.mean(laplace**2) == pytest.approx(8.0, rel=0.06)
+    uniform = noise(Perturb("x", scale=2.0, noise="uniform")) - 100.0001
+    assert np.abs(uniform).max() <= 2.0001 and np.std(uniform) == pytest.approx(2 / np.sqrt(3), rel=0.03)
+    bounded = noise(Perturb("y", scale=2.0))
+    assert bounded.min() == 0.0 and bounded.max() == 1.0
+    assert np.allclose(bounded * 10, np.round(bounded * 10))
+
+
+def test_whole_numbers_stay_whole_and_a_decimal_comma_stays(table: Table) -> None:
+    ages = cells(Perturb("age", scale=3.0).apply(table, seeded(1)), "age")[1:]
+    assert all(age.isdigit() for age in ages)
+    frame = pl.DataFrame({"x": ["1,50", "2,25"]})
+    comma = Table.of(frame, Schema({"x": Column("x", "other", "numeric")}, decimal=","))
+    assert all("." not in cell for cell in cells(Perturb("x", scale=0.3).apply(comma, seeded(1)), "x"))
+
+
+def test_noise_on_words_is_refused(table: Table) -> None:
+    with pytest.raises(ParameterError, match="not numeric"):
+        Perturb("city").apply(table, seeded(0))
+
+
+def test_a_permuted_column_has_the_same_values_as_often(table: Table) -> None:
+    done = Permute("zip").apply(table, seeded(0))
+    assert sorted(map(str, cells(done, "zip"))) == sorted(map(str, cells(table, "zip")))
+
+
+def test_a_suppressed_column_is_all_stars_and_no_quasi_identifier_any_more(table: Table) -> None:
+    done = Suppress("city").apply(table, seeded(0))
+    assert set(cells(done, "city")) == {"*"}
+    assert "city" not in [column.name for column in done.schema.quasi]
+
+
+def test_the_last_quasi_identifier_is_not_suppressed() -> None:
+    table = Table.of(pl.DataFrame({"q": ["a", "b"]}), Schema({"q": Column("q", "quasi")}))
+    with pytest.raises(ParameterError, match="no quasi-identifier"):
+        Suppress("q").apply(table, seeded(0))
+
+
+def test_only_values_rarer_than_asked_are_blanked() -> None:
+    schema = Schema({"q": Column("q", "quasi")}, missing="refuse")
+    table = Table.of(pl.DataFrame({"q": ["a", "a", "a", "b", "b", "c"]}), schema)
+    done = Suppress("q", rare=3).apply(table, seeded(0))
+    assert cells(done, "q") == ["a", "a", "a", None, None, None]
+    assert encode(done).columns[0].missing >= 0
+
+
+def test_a_mask_keeps_the_asked_end_and_the_length(table: Table) -> None:
+    assert cells(Mask("zip", keep=5).apply(table, seeded(0)), "zip")[7] == "36507****"
+    assert cells(Mask("zip", keep=3, side="right").apply(table, seeded(0)), "zip")[7] == "******000"
+    assert cells(Mask("zip", keep=5, fill="$").apply(table, seeded(0)), "zip")[7] == "36507$$$$"
+    assert cells(Mask("zip", keep=20).apply(table, seeded(0)), "zip")[7] == "36507-000"
+    accents = Mask("city", keep=2).apply(table, seeded(0))
+    assert cells(accents, "city")[2:4] == ["Ni*****", "Vi****"]
+
+
+def test_a_masked_code_is_generalized_by_what_is_left_of_its_prefix(table: Table) -> None:
+    column = next(c for c in encode(Mask("zip", keep=5).apply(table, seeded(0))).columns if c.name == "zip")
+    assert column.tree is not None and {"3650*", "3651*", "365*"} <= set(column.tree.labels)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Generalize("x"),
+        lambda: Generalize("x", level=1, width=2),
+        lambda: Generalize("x", level=0),
+        lambda: Generalize("x", width=float("nan")),
+        lambda: Perturb("x", scale=0),
+        lambda: Perturb("x", noise="gauss"),
+        lambda: Suppress("x", rare=-1),
+        lambda: Mask("x", keep=0),
+        lambda: Mask("x", side="middle"),
+        lambda: Mask("x", fill=""),
+    ],
+)
+def test_settings_outside_their_limits_are_refused(make: Any) -> None:
+    with pytest.raises(ParameterError):
+        make()
+
+
+def test_a_recipe_entry_becomes_its_operation() -> None:
+    assert operation_from_dict({"name": "mask", "column": "zip", "keep": 5}) == Mask("zip", keep=5)
+    assert operation_from_dict({"name": "generalize", "column": "age", "width": 10}) == Generalize(
+        "age", width=10
+    )
+    assert operation_from_dict({"name": "generalize", "column": "c", "level": 1, "width": None}).column == "c"
+
+
+@pytest.mark.parametrize(
+    ("entry", "hint"),
+    [
+        ({"name": "maks", "column": "zip"}, "'mask'"),
+        ({"column": "zip"}, "Choose one of"),
+        ({"name": "mask", "column": "zip", "kep": 5}, "'keep'"),
+        ({"name": "mask"}, "column"),
+        ({"name": "mask", "column": "zip", "keep": "5"}, "int"),
+        ({"name": "mask", "column": "zip", "keep": True}, "int"),
+    ],
+)
+def test_a_recipe_entry_with_a_mistake_is_refused_with_a_hint(entry: dict[str, Any], hint: str) -> None:
+    with pytest.raises(ParameterError) as error:
+        operation_from_dict(entry)
+    assert hint in error.value.fix
+
+
+def test_an_operation_on_a_column_that_is_not_there_is_refused(table: Table) -> None:
+    with pytest.raises(SchemaError, match="names a column"):
+        apply_operations(table, [Permute("zipp")], KEY)
