@@ -18,6 +18,7 @@ LAYERS = {
     "errors": 0,
     "rooms": 0,
     "randomness": 1,
+    "text": 1,
     "data": 2,
     "anonymize": 3,
     "query": 3,
@@ -33,6 +34,7 @@ TOP = LAYERS["apps"]
 
 # The only places that may touch files or a network; everything else is a function of its arguments.
 EDGES = (
+    "text/catalogue.py",  # the Portuguese catalogue, a file of the package
     "data/io.py",
     "data/binary_files.py",  # Parquet, Arrow, spreadsheets, archives: bytes that `io` has read
     "data/foreign_files.py",  # a program of its own around the readers of spreadsheets and statistics files
