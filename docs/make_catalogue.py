@@ -1,12 +1,13 @@
 """Brings src/velado/text/locale/pt_BR.po up to date with the sentences of the package, or checks that it is.
 
-`python docs/make_catalogue.py` drops what the package no longer says and sorts the rest; `--missing` prints what waits
-for a translation as a PO file, and `--take FILE` puts such a file, filled in, into the catalogue. `--check` fails on
-sentences that are missing, stale, fuzzy, or whose translation names other parts. The catalogue holds no empty entries.
-Needs Babel, which the package itself does not.
+`python docs/make_catalogue.py` drops what the package no longer says and sorts the rest; `--missing` prints
+what waits for a translation as a PO file, and `--take FILE` puts such a file, filled in, into the catalogue.
+`--check` fails on sentences that are missing, stale, fuzzy, or whose translation names other parts. The
+catalogue holds no empty entries. Needs Babel, which the package itself does not.
 
-Sentences are the literal templates of `say` and `say_n` (in Python and in page templates), the literal sentences of
-errors, and the help of the command line: `help=`, `description=`, `"help":`, and the docstrings of commands.
+Sentences are the literal templates of `say` and `say_n` (in Python and in page templates), the literal
+sentences of errors, and the help of the command line: `help=`, `description=`, `"help":`, and the docstrings
+of commands.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ def error_names(trees: Sequence[ast.Module]) -> set[str]:
 
 
 def in_module(tree: ast.Module, errors: set[str]) -> Iterator[Key]:
-    """The sentences of one module; `say` counts under the name by which the module imports it from velado.text."""
+    """The sentences of one module; `say` counts under the name that the module gives velado.text's."""
     ours: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("velado.text"):
@@ -187,7 +188,7 @@ def translations(text: str) -> dict[Key, Key]:
 
 
 def as_file(entries: Mapping[Key, Key]) -> str:
-    """A PO file of *entries*, sorted; one line for each text and no dates, so that changes of two people do not meet."""
+    """A PO file of *entries*, sorted, a line for each text and no dates: two people's changes seldom meet."""
     made = Catalog(locale="pt_BR")
     for key, told in entries.items():
         made.add(key, told)

@@ -118,12 +118,12 @@ def test_sentences_are_found_in_python(maker: ModuleType) -> None:
 
 
 def test_sentences_are_found_in_pages(maker: ModuleType) -> None:
-    page = b"""<p>{{ say("{rows} rows", rows=rows) }} {{ say_n("{n} row", "{n} rows", 2) }} {{ other("no") }}</p>"""
+    page = b"""{{ say("{rows} rows", rows=rows) }} {{ say_n("{n} row", "{n} rows", 2) }} {{ other("no") }}"""
     assert set(maker.in_page(page)) == {"{rows} rows", ("{n} row", "{n} rows")}
 
 
 def misfits(tree: ast.Module) -> list[str]:
-    """Calls of velado.text's say whose parts are not those of its template, or whose template is no literal."""
+    """Calls of velado.text's say whose parts are not its template's, or whose template is no literal."""
     names = {
         alias.asname or alias.name: alias.name
         for node in ast.walk(tree)
@@ -182,16 +182,21 @@ def test_three_thousand_entries_are_read_quickly() -> None:
         begin = time.perf_counter()
         assert len(read(text).single) == 3000
         times.append(time.perf_counter() - begin)
-    # Alone it takes 7 ms; the bound leaves room for a busy machine, and not for a reader that goes line by line.
+    # Alone it takes 7 ms; the bound leaves room for a busy machine, not for a reader that goes line by line.
     assert min(times) < 0.03
 
 
 def test_nothing_is_read_and_no_babel_imported_before_portuguese_is_spoken() -> None:
-    script = (
-        "import sys; from velado.text import say, told; from velado.text.catalogue import catalogue; told(say('a'), 'en');"
-        "assert catalogue.cache_info().currsize == 0; told(say('a'), 'pt'); assert catalogue.cache_info().currsize == 1;"
-        "assert not [name for name in sys.modules if name.split('.')[0] == 'babel']"
-    )
+    script = """
+import sys
+from velado.text import say, told
+from velado.text.catalogue import catalogue
+told(say("a"), "en")
+assert catalogue.cache_info().currsize == 0
+told(say("a"), "pt")
+assert catalogue.cache_info().currsize == 1
+assert not [name for name in sys.modules if name.split(".")[0] == "babel"]
+"""
     subprocess.run([sys.executable, "-c", script], check=True)
     assert catalogue("en").single == {}
 

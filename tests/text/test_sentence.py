@@ -25,7 +25,7 @@ WORDS = Catalogue(
         "The {a} before the {b}.": "O {b} depois do {a}.",
         "empty": "vazia",
         "Braces { stay }.": "Chaves { ficam }.",
-        "Rate {rate:.1%}, step {step:g}, width {x:.{digits}f}": "Taxa {rate:.1%}, passo {step:g}, {x:.{digits}f}",
+        "Rate {rate:.1%}, {step:g}, {x:.{digits}f}": "Taxa {rate:.1%}, {step:g}, {x:.{digits}f}",
         "; ": " | ",
     },
     {"{n:,} row of {table}": ("{n:,} linha de {table}", "{n:,} linhas de {table}")},
@@ -66,11 +66,9 @@ def test_a_plain_text_is_its_own_key_and_an_unknown_one_stays_english() -> None:
 
 @pytest.mark.usefixtures("portuguese")
 def test_format_specs_hold_in_both_languages() -> None:
-    made = say(
-        "Rate {rate:.1%}, step {step:g}, width {x:.{digits}f}", rate=0.1234, step=0.25, x=1.0, digits=2
-    )
-    assert made == "Rate 12.3%, step 0.25, width 1.00"
-    assert told(made, "pt") == "Taxa 12,3%, passo 0,25, 1,00"
+    made = say("Rate {rate:.1%}, {step:g}, {x:.{digits}f}", rate=0.1234, step=0.25, x=1.0, digits=2)
+    assert made == "Rate 12.3%, 0.25, 1.00"
+    assert told(made, "pt") == "Taxa 12,3%, 0,25, 1,00"
 
 
 @pytest.mark.parametrize(

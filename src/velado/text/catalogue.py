@@ -1,8 +1,8 @@
 """The Portuguese catalogue, read from its PO file the first time something is told in Portuguese.
 
-The file is what translators edit, and it is read as it is: a compiled copy would be a second truth that can lag behind
-(`docs/decisions/0012-the-catalogue-is-read-as-text.md`). Only what our own `docs/make_catalogue.py` writes is
-understood: msgid, msgid_plural, msgstr, and comments; contexts are not.
+The file is what translators edit, and it is read as it is: a compiled copy would be a second truth that can
+lag behind (`docs/decisions/0012-the-catalogue-is-read-as-text.md`). Only what our own
+`docs/make_catalogue.py` writes is understood: msgid, msgid_plural, msgstr, and comments; contexts are not.
 """
 
 from __future__ import annotations

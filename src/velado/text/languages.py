@@ -30,7 +30,7 @@ def language() -> Language:
 
 @contextmanager
 def speaking(chosen: Language) -> Iterator[None]:
-    """Within it, sentences and numbers are told in the language *chosen*; threads started inside begin in English.
+    """Within it, sentences and numbers are told in the language *chosen*; threads begin in English.
 
     >>> with speaking("pt"):
     ...     language()
@@ -46,13 +46,13 @@ def speaking(chosen: Language) -> Iterator[None]:
 def choose(
     flag: str | None = None, environment: Mapping[str, str] | None = None, accept_language: str | None = None
 ) -> Language:
-    """The first known language of: the flag, VELADO_LANG in the environment, the browser's list; else English.
+    """The first known language of the flag, VELADO_LANG and the browser's list, else English.
 
-    LANG and LC_ALL are not asked: a release folder holds a report, and its bytes must follow from the recipe and not
-    from the machine it was made on. A service passes no environment, for its readers have languages of their own.
-    A flag that is no language is for the caller to refuse, who knows how it was given.
+    LANG and LC_ALL are not asked: a release folder holds a report, and its bytes must follow from the recipe
+    and not from the machine it was made on. A service passes no environment, for its readers have languages
+    of their own. A flag that is no language is for the caller to refuse, who knows how it was given.
 
-    >>> choose("pt"), choose(None, {"VELADO_LANG": "pt_BR.UTF-8"}), choose(None, {}, "fr, pt-BR;q=0.8, en;q=0.5")
+    >>> choose("pt"), choose(None, {"VELADO_LANG": "pt_BR.UTF-8"}), choose(None, {}, "fr, pt-BR;q=0.8, en;q=0")
     ('pt', 'pt', 'pt')
     >>> choose(None, {"LANG": "pt_BR.UTF-8"})
     'en'

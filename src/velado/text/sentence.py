@@ -1,4 +1,4 @@
-"""Sentences that are finished English and still know how they were made, so that they can be told in Portuguese."""
+"""Sentences that are finished English and still know their parts, to be told in another language."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ _NO_PARTS: Mapping[str, object] = MappingProxyType({})
 class Sentence(str):
     """The finished English sentence, with the *template* and the *parts* it was made of.
 
-    It is a str in every way: it compares, prints and is written to JSON as one. What str's own methods make of it is a
-    plain str, which no longer knows its parts. A sentence about an *amount* also has the template for *many*.
+    It is a str in every way: it compares, prints and is written to JSON as one. What str's own methods make
+    of it is a plain str, which no longer knows its parts. A sentence about an *amount* also has the template
+    for *many*.
 
     >>> rows = say("Column '{column}' has {rows:,} rows.", column="age", rows=1234)
     >>> rows, rows.template, dict(rows.parts)
@@ -56,9 +57,10 @@ class Sentence(str):
 def say(template: str, /, **parts: object) -> Sentence:
     """The English sentence of a *template*, which stays translatable.
 
-    A template is a literal, for it is the key of the catalogue; its places are those of `str.format`, by name only.
-    Without parts, braces are plain letters. A part that is a Sentence or an error of ours is translated too, numbers
-    and dates are written as the language writes them, and any other part (a column's name) is never translated.
+    A template is a literal, for it is the key of the catalogue; its places are those of `str.format`, by name
+    only. Without parts, braces are plain letters. A part that is a Sentence or an error of ours is translated
+    too, numbers and dates are written as the language writes them, and any other part (a column's name) is
+    never translated.
 
     >>> say("{share:.1%} of {rows:,} rows.", share=0.5, rows=1000)
     '50.0% of 1,000 rows.'
@@ -107,7 +109,7 @@ def told(sentence: str, tongue: Language | None = None) -> str:
 
     A plain str is a template without parts.
 
-    >>> told(say("{first} or {last}", first=1234.5, last=say("{first} and {last}", first="a", last="b")), "pt")
+    >>> told(say("{first} or {last}", first=1234.5, last=listed(["a", "b"])), "pt")
     '1234,5 ou a e b'
     """
     tongue = tongue or language()
@@ -165,7 +167,8 @@ class _Told:
 def _kept(part: object) -> object:
     """What a sentence keeps of a part: what it can write again in another language, else the part's text.
 
-    A path, an exception or a list is kept as its text, so that a sentence holds on to nothing and can be pickled.
+    A path, an exception or a list is kept as its text, so that a sentence holds on to nothing and can be
+    pickled.
     """
     if isinstance(part, VeladoError):
         three = join(
