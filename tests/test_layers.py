@@ -18,6 +18,8 @@ LAYERS = {
     "errors": 0,
     "rooms": 0,
     "randomness": 1,
+    "text": 1,
+    "settings": 1.5,
     "data": 2,
     "anonymize": 3,
     "query": 3,
@@ -33,6 +35,7 @@ TOP = LAYERS["apps"]
 
 # The only places that may touch files or a network; everything else is a function of its arguments.
 EDGES = (
+    "settings/toml.py",  # every settings file is read there
     "data/io.py",
     "data/binary_files.py",  # Parquet, Arrow, spreadsheets, archives: bytes that `io` has read
     "data/foreign_files.py",  # a program of its own around the readers of spreadsheets and statistics files

@@ -80,7 +80,9 @@ class Document:
     url: Annotated[str | None, Setting("where", secret=True, test=lambda url: url.startswith("x:"))] = None
     bounds: Annotated[
         tuple[float, float] | None,
-        Setting("domain", test=lambda ends: ends[0] < ends[1], takes="two rising numbers", example="[0, 120]"),
+        Setting(
+            "domain", test=lambda ends: ends[0] < ends[1], takes="two rising numbers", example="[0, 120]"
+        ),
     ] = None
 
 
@@ -191,7 +193,9 @@ def test_a_text_is_no_number_where_texts_have_quotes() -> None:
 
 def test_a_number_is_no_text() -> None:
     for door in (_python, _file):
-        with pytest.raises(ParameterError, match=r"cannot be 5\. It takes a text, or none\. Put it in quotes\."):
+        with pytest.raises(
+            ParameterError, match=r"cannot be 5\. It takes a text, or none\. Put it in quotes\."
+        ):
             door(Diverse, "column", 5)
     assert from_flags(Diverse, {"--column": "5"}).column == "5"
 
@@ -276,7 +280,11 @@ def test_files_that_cannot_be_read_are_schema_errors(tmp_path: Path) -> None:
     marked.write_bytes("\ufefftitle = 'é'".encode())
     assert read_toml(marked, Document).title == "é"
     (tmp_path / "latin.toml").write_bytes("title = 'é'".encode("latin-1"))
-    for name, told in (("none.toml", "is not there"), ("latin.toml", "is not UTF-8"), (".", "cannot be read")):
+    for name, told in (
+        ("none.toml", "is not there"),
+        ("latin.toml", "is not UTF-8"),
+        (".", "cannot be read"),
+    ):
         with pytest.raises(SchemaError, match=told):
             parse_toml(tmp_path / name, "the job")
 
@@ -319,5 +327,5 @@ def test_flags_forms_and_reference_are_read_off_the_fields() -> None:
 
 
 def test_a_place_of_its_own_is_named() -> None:
-    with pytest.raises(ParameterError, match="^'l' in --guarantee diverse cannot be 1"):
+    with pytest.raises(ParameterError, match=r"^'l' in --guarantee diverse cannot be 1"):
         from_flags(Diverse, {"l": "1"}, Where("flag", "--guarantee diverse"))

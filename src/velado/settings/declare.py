@@ -9,6 +9,7 @@ import inspect
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import KW_ONLY, MISSING, dataclass, fields, is_dataclass
+from functools import cached_property
 from typing import (
     Annotated,
     Any,
@@ -124,6 +125,16 @@ class Spec:
         """The name on the command line."""
         named = self.setting.flag or self.key.replace("_", "-")
         return named if named.startswith("-") else f"--{named}"
+
+    @cached_property
+    def simple(self) -> type | None:
+        """The type where it is a plain one, as most are: such a value needs no look at its structure."""
+        members, _ = members_of(peeled(self.hint)[0])
+        base = peeled(members[0])[0]
+        if origin_of(base) is Literal and all(isinstance(word, str) for word in get_args(base)):
+            base = str
+        plain = len(members) == 1 and base in (int, float, str, bool) and self.setting.parts is None
+        return base if plain else None
 
     @property
     def required(self) -> bool:
@@ -252,4 +263,3 @@ def settings(kind: type[T] | None = None, /, *, section: str = "", kw_only: bool
         return made
 
     return decorate if kind is None else decorate(kind)
-

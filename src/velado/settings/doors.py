@@ -163,7 +163,9 @@ def parsed(text: object, hint: Hint) -> Any:
     if origin_of(base) is tuple:
         several = text.split(",") if isinstance(text, str) else text
         if isinstance(several, Sequence):
-            return [parsed(one.strip() if isinstance(one, str) else one, get_args(base)[0]) for one in several]
+            return [
+                parsed(one.strip() if isinstance(one, str) else one, get_args(base)[0]) for one in several
+            ]
     if not isinstance(text, str):
         return text
     if optional and text.strip().lower() == "none":
@@ -203,11 +205,8 @@ def form(kind: type[Any]) -> dict[str, Any]:
 
     properties: dict[str, Any] = {}
     for spec in specs(kind).values():
-        base = members_of(peeled(spec.hint)[0])[0][0]
-        if is_settings(peeled(base)[0]):
-            schema = form(peeled(base)[0])
-        else:
-            schema = _schema(spec)
+        base = peeled(members_of(peeled(spec.hint)[0])[0][0])[0]
+        schema = form(base) if is_settings(base) and spec.setting.parts is None else _schema(spec)
         if spec.setting.help:
             schema["description"] = str(spec.setting.help)
         if not spec.required:
@@ -244,7 +243,7 @@ def reference(kind: type[Any]) -> tuple[Row, ...]:
     rows: list[Row] = []
     for spec in specs(kind).values():
         base = peeled(members_of(peeled(spec.hint)[0])[0][0])[0]
-        if is_settings(base):
+        if is_settings(base) and spec.setting.parts is None:
             rows += [
                 Row(one.name, one.type, one.default, one.limits, one.help, one.section or spec.key)
                 for one in reference(base)

@@ -104,9 +104,12 @@ def _set(new: Any, values: Mapping[str, Any], where: Where) -> None:
 
 def checked(value: Any, spec: Spec, where: Where) -> Any:
     """*value* as the setting holds it, or the error that tells why it cannot."""
-    from pydantic import ValidationError
+    from pydantic_core import ValidationError
 
-    plain = _structured(value, spec.hint, spec, where)
+    if spec.simple is not None:
+        plain = _plain(value, spec.simple, spec, where)
+    else:
+        plain = _structured(value, spec.hint, spec, where)
     try:
         return validator(spec).validate_python(plain)
     except ValidationError as problem:
@@ -166,14 +169,12 @@ def _structured(value: Any, hint: Hint, spec: Spec, where: Where, path: str = ""
     base = peeled(members[0])[0] if len(members) == 1 else None
     origin, inner = origin_of(base), get_args(base)
     key = path or spec.key
-    if is_settings(base):
+    if spec.setting.parts is None and is_settings(base):
         return value if isinstance(value, base) else _section(base, value, spec, where, key)
     if origin is tuple and inner:
         return _list(value, inner, spec, where, key)
     if origin in (dict, Mapping) and isinstance(value, Mapping):
-        return {
-            name: _structured(one, inner[1], spec, where, f"{key}.{name}") for name, one in value.items()
-        }
+        return {name: _structured(one, inner[1], spec, where, f"{key}.{name}") for name, one in value.items()}
     if spec.setting.parts is not None:
         return _part(value, spec, where, key)
     return _plain(value, base, spec, where, entry=bool(path))
@@ -216,11 +217,11 @@ def _part(value: Any, spec: Spec, where: Where, key: str) -> Any:
     raise wrong_value(spec, value, "type", where)
 
 
-def _plain(value: Any, base: Hint, spec: Spec, where: Where, *, entry: bool) -> Any:
+def _plain(value: Any, base: Hint, spec: Spec, where: Where, *, entry: bool = False) -> Any:
     """numpy's numbers as Python's, texts as paths or fractions; a number no file can hold is refused here."""
-    if isinstance(value, bool):
+    if isinstance(value, bool) or (type(value) is str and base is str):
         return value
-    if isinstance(value, Integral):
+    if type(value) is int or isinstance(value, Integral):
         value = operator.index(value)
         if abs(value) > LARGEST:
             raise wrong_value(spec, value, "large", where, entry=entry)
@@ -283,4 +284,3 @@ def named(registry: Iterable[type[T]], name: str, kind: str = "part") -> type[T]
         say("It is one of {names}.", names=", ".join(known)),
         nearest(name, known) or say("Choose one of them."),
     )
-

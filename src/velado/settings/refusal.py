@@ -108,7 +108,7 @@ def shown(value: Any) -> str:
 
 
 def nearest(word: object, known: Iterable[str]) -> str | None:
-    """"Did you mean", with the known word that is nearest; None where none is near.
+    """ "Did you mean", with the known word that is nearest; None where none is near.
 
     >>> nearest("relaxd", ["strict", "relaxed"]), nearest("acc", ["auc", "accuracy"]), nearest("xyz", ["auc"])
     ("Did you mean 'relaxed'?", "Did you mean 'accuracy'?", None)
