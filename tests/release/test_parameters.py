@@ -15,19 +15,19 @@ def test_a_number_that_is_not_finite_is_refused(number: float) -> None:
 
 
 def test_a_method_built_by_hand_is_held_to_the_same_limit() -> None:
-    kind = method_named("mondrian")
-    with pytest.raises(ParameterError, match="'k' of mondrian is too large"):
-        check_parameters(kind(k=LARGEST + 1))  # type: ignore[call-arg]
-    check_parameters(kind(k=LARGEST))  # type: ignore[call-arg]
+    kind = method_named("mdav")
+    with pytest.raises(ParameterError, match="'block' of mdav is too large"):
+        check_parameters(kind(block=LARGEST + 1))  # type: ignore[call-arg]
+    check_parameters(kind(block=LARGEST))  # type: ignore[call-arg]
 
 
 @pytest.mark.parametrize("number", [2**63, 10**400])
 def test_a_whole_number_beyond_every_kernel_is_refused(number: int) -> None:
     for kind, key in (
-        (method_named("mondrian"), "k"),
+        (method_named("mdav"), "block"),
         (RecursiveLDiversity, "c"),
         (RecursiveLDiversity, "l"),
     ):
         with pytest.raises(ParameterError, match=f"'{key}' in here is too large"):
-            part_from(kind, {"c": 2.0, "l": 2, key: number} if key != "k" else {"k": number}, "here")
-    assert part_from(method_named("mondrian"), {"k": LARGEST}, "here").k == LARGEST
+            part_from(kind, {"c": 2.0, "l": 2, key: number} if key != "block" else {"block": number}, "here")
+    assert part_from(method_named("mdav"), {"block": LARGEST}, "here").block == LARGEST

@@ -33,7 +33,7 @@ from velado.data.table import Table
 from velado.data.visible import visible_groups
 from velado.errors import GuaranteeNotMet, ParameterError, SchemaError
 from velado.release.gate import Signed, refuse_identifiers
-from velado.release.goal import Checked, Goal, Progress, Promise, check_published, silent
+from velado.release.goal import Checked, Goal, Progress, Promise, check_published, default_k, silent
 from velado.release.guarantees._guarantee import Guarantee, Verdict
 from velado.release.guarantees.k_anonymity import KAnonymity
 from velado.release.joined_people import Member, classes_of, gather, side_doors
@@ -293,6 +293,7 @@ def anonymize_joined(
     method: Method,
     guarantees: Sequence[Guarantee] = (),
     *,
+    k: int | None = None,
     suppression: float = 0.0,
     seed: int = 0,
     key: Key | None = None,
@@ -302,14 +303,14 @@ def anonymize_joined(
     """The *tables* published so that their join keeps k per person and every further guarantee, or an error.
 
     Every schema marks its person column (`person = true`, role "identifier"); people are matched by its text.
-    k is the method's own or that of a KAnonymity among *guarantees*, and always counts people. Guarantees about
+    *k* (or that of a KAnonymity among *guarantees*; 5 where none is given) always counts people. Guarantees about
     sensitive values hold for each table within the joined groups and alone; a sensitive column that two tables
     share is called "table.column". *suppression* is the share of people who may be left out. With a *key* every
     row also gets the person's pseudonym, so that the published tables can be joined row by row. The same
     input, settings and *seed* give the same release.
     """
     check_parameters(method)
-    goal = Goal(_counted_in_people(method, guarantees), suppression)
+    goal = Goal(_counted_in_people(method, k, guarantees), suppression)
     _check_tables(tables, key)
     signed = {name: refuse_identifiers(table) for name, table in tables.items()}
     doors = side_doors(tables)
@@ -355,15 +356,9 @@ def anonymize_joined(
     )
 
 
-def _counted_in_people(method: Method, guarantees: Sequence[Guarantee]) -> tuple[Guarantee, ...]:
-    own = getattr(method, "k", None) if method.promise != "measured" else None
-    asked = [g.k for g in guarantees if isinstance(g, KAnonymity)] + ([own] if own is not None else [])
-    if not asked:
-        raise ParameterError(
-            "No k was given.",
-            "Without it there is nothing the joined tables could be checked for.",
-            "Use a method with a k, or add KAnonymity(5).",
-        )
+def _counted_in_people(
+    method: Method, k: int | None, guarantees: Sequence[Guarantee]
+) -> tuple[Guarantee, ...]:
     for guarantee in guarantees:
         if guarantee.name in ("k-map", "delta-presence"):
             raise ParameterError(
@@ -371,6 +366,14 @@ def _counted_in_people(method: Method, guarantees: Sequence[Guarantee]) -> tuple
                 "It compares one table with one population.",
                 "Publish the tables one by one for it, or ask for k-anonymity.",
             )
+    k = default_k(method.promise, guarantees) if k is None else k
+    asked = [g.k for g in guarantees if isinstance(g, KAnonymity)] + ([k] if k is not None else [])
+    if not asked:
+        raise ParameterError(
+            "No k was given.",
+            "Without it there is nothing the joined tables could be checked for.",
+            "Use a method that promises a k, or give k=5.",
+        )
     others = tuple(g for g in guarantees if not isinstance(g, KAnonymity))
     return (KAnonymity(max(asked), "person"), *others)
 

@@ -157,21 +157,18 @@ def check_shape(table: Table, release: Release) -> None:
     assert release.suppressed <= release.goal.suppressible(table.rows)
 
 
-def check_repeatable(method: Method, guarantees: tuple[Guarantee, ...], release: Release) -> None:
+def check_repeatable(method: Method, release: Release) -> None:
     """The same seed and key give the same frame."""
-    again = carry_out(
-        release.prepared, method, guarantees, suppression=release.goal.suppression, seed=release.seed
-    )
+    again = carry_out(release.prepared, method, release.goal, seed=release.seed)
     assert again.frame.equals(release.frame)
 
 
-def check_row_order(
-    table: Table, method: Method, guarantees: tuple[Guarantee, ...], release: Release, order: list[int]
-) -> None:
+def check_row_order(table: Table, method: Method, release: Release, order: list[int]) -> None:
     """Rows in another order change no promise."""
     shuffled = table.with_frame(table.frame[order])
+    goal = release.goal
     other = anonymize(
-        shuffled, table.schema, method, guarantees, suppression=release.goal.suppression, seed=release.seed
+        shuffled, table.schema, method, goal.guarantees, suppression=goal.suppression, seed=release.seed
     )
     check_promise(other)
     check_cover(other)

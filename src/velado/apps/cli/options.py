@@ -357,17 +357,8 @@ class MethodFlag:
         }
 
 
-def promises_k(method: type[Any]) -> bool:
-    """Whether the method's own k is the k of k-anonymity; a measured method may mean something else by k."""
-    return method.promise != "measured" and any(entry.name == "k" for entry in fields(method))
-
-
 def flags_of(method: type[Any]) -> tuple[MethodFlag, ...]:
-    """The flags of a method: one for each field whose type a command line can carry.
-
-    On the command line `-k` always is the promise. The k of a method that promises nothing (DAS: the number
-    of bins) is `--k`, or what its field's metadata calls "flag", so that nobody takes bins for crowds.
-    """
+    """The flags of a method: one for each field whose type a command line can carry."""
     hints = get_type_hints(method)
     out = []
     for entry in fields(method):
@@ -379,7 +370,7 @@ def flags_of(method: type[Any]) -> tuple[MethodFlag, ...]:
         out.append(
             MethodFlag(
                 entry.name,
-                _flag_name(method, entry.name, meta),
+                _flag_name(entry.name, meta),
                 kind,
                 default,
                 str(meta.get("help", "")),
@@ -392,10 +383,8 @@ def flags_of(method: type[Any]) -> tuple[MethodFlag, ...]:
     return tuple(out)
 
 
-def _flag_name(method: type[Any], field: str, meta: Mapping[str, Any]) -> str:
-    if "flag" in meta:
-        return "--" + str(meta["flag"]).removeprefix("--")
-    return "-k" if field == "k" and promises_k(method) else "--" + field.replace("_", "-")
+def _flag_name(field: str, meta: Mapping[str, Any]) -> str:
+    return "--" + str(meta.get("flag", field.replace("_", "-"))).removeprefix("--")
 
 
 def _plain_type(hint: Any) -> tuple[type | None, tuple[str, ...], bool]:
@@ -414,14 +403,6 @@ def _plain_type(hint: Any) -> tuple[type | None, tuple[str, ...], bool]:
         values = get_args(hint)
         return (str, values, False) if all(isinstance(v, str) for v in values) else (None, (), False)
     return (hint, (), False) if hint in _PLAIN else (None, (), False)
-
-
-def build_method(method: type[Any], k: int | None, values: Mapping[str, Any]) -> Any:
-    """The method with *values*, and with *k* where its k is the promise."""
-    settings = dict(values)
-    if k is not None and promises_k(method):
-        settings["k"] = k
-    return method(**settings)
 
 
 def split_flags(
@@ -493,7 +474,7 @@ def _field(
     name: str, known: Mapping[str, MethodFlag], method: str, options: Mapping[str, bool]
 ) -> tuple[str, bool]:
     for flag in known.values():
-        if name == flag.flag or (flag.flag == "-k" and name == "--k"):
+        if name == flag.flag:
             return flag.field, False
         if flag.kind is bool and name == flag.flag.replace("--", "--no-", 1):
             return flag.field, True

@@ -45,6 +45,8 @@ class Guarantee(Protocol):
     """
 
     name: ClassVar[str]
+    is_crowd: ClassVar[bool]
+    """Whether it hides people in a crowd, of the table or of a population; others speak of sensitive values."""
 
     @property
     def least_rows(self) -> int:

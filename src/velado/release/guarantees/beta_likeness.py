@@ -26,6 +26,7 @@ class BetaLikeness:
     """
 
     name: ClassVar[str] = "beta-likeness"
+    is_crowd: ClassVar[bool] = False
     beta: float = field(
         default=2.0, metadata={"help": "largest relative gain in the likelihood of a value", "min": 0}
     )

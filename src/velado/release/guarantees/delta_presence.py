@@ -27,6 +27,7 @@ class DeltaPresence:
     """
 
     name: ClassVar[str] = "delta-presence"
+    is_crowd: ClassVar[bool] = True
     least: float = field(
         default=0.0, metadata={"help": "smallest likelihood of presence", "min": 0, "max": 1}
     )

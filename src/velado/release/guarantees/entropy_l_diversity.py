@@ -26,6 +26,7 @@ class EntropyLDiversity:
     """
 
     name: ClassVar[str] = "entropy-l-diversity"
+    is_crowd: ClassVar[bool] = False
     l: float = field(
         default=2.0, metadata={"help": "effective number of sensitive values in each group", "min": 1}
     )

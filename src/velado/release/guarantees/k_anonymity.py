@@ -24,6 +24,7 @@ class KAnonymity:
     """
 
     name: ClassVar[str] = "k-anonymity"
+    is_crowd: ClassVar[bool] = True
     k: int = field(default=5, metadata={"help": "rows or people in each group", "min": 2})
     unit: Literal["row", "person"] = field(default="row", metadata={"help": "what is counted"})
 

@@ -25,6 +25,7 @@ class KMap:
     """
 
     name: ClassVar[str] = "k-map"
+    is_crowd: ClassVar[bool] = True
     k: int = field(default=5, metadata={"help": "people of the population that match each group", "min": 2})
 
     def __post_init__(self) -> None:

@@ -24,6 +24,7 @@ class LDiversity:
     """
 
     name: ClassVar[str] = "l-diversity"
+    is_crowd: ClassVar[bool] = False
     l: int = field(default=2, metadata={"help": "distinct sensitive values in each group", "min": 2})
     column: str | None = field(default=None, metadata={"help": "one sensitive column instead of all"})
 

@@ -24,6 +24,7 @@ class RecursiveLDiversity:
     """
 
     name: ClassVar[str] = "recursive-l-diversity"
+    is_crowd: ClassVar[bool] = False
     c: float = field(
         default=3.0, metadata={"help": "how many times the rarer values the commonest may be", "min": 0}
     )

@@ -30,6 +30,7 @@ class TCloseness:
     """
 
     name: ClassVar[str] = "t-closeness"
+    is_crowd: ClassVar[bool] = False
     t: float = field(
         default=0.2,
         metadata={"help": "largest distance from the whole table's distribution", "min": 0, "max": 1},

@@ -56,9 +56,8 @@ def _blocks(data: EncodedTable, size: int, least: int) -> Partition:
     from velado.release.methods.mondrian.mondrian import Mondrian
 
     smallest = max(size // 2, least, 2)
-    method = Mondrian(k=smallest)
     # Mondrian draws nothing; any source will do.
-    recoded = method.anonymize(data, Goal((KAnonymity(smallest),)), seeded(0, "blocks"), silent)
+    recoded = Mondrian().anonymize(data, Goal((KAnonymity(smallest),)), seeded(0, "blocks"), silent)
     assert recoded.partition is not None
     if int(recoded.partition.sizes.max()) <= 2 * size:
         return recoded.partition

@@ -262,7 +262,6 @@ class GOK:
     promise: ClassVar[Promise] = "guaranteed"
     cost: ClassVar[str] = "O(iterations x troop x n log(n / k) d)"
     source: ClassVar[str] = "GOK-Privacy; optimizer of Abdollahzadeh, Gharehchopogh, Mirjalili 2021"
-    k: int = field(default=5, metadata={"help": "rows or people in each class", "min": 2})
     troop: int = field(
         default=6, metadata={"help": "gorillas (candidate sets of centres)", "min": 3, "max": 200}
     )
@@ -320,9 +319,8 @@ class GOK:
     def _starts(
         data: EncodedTable, goal: Goal, random: np.random.Generator, progress: Progress
     ) -> list[Partition]:
-        k = max(goal.least_rows, 2)
         out = []
-        for method in (Mondrian(k=k), Mondrian(k=k, cut="relaxed"), Mondrian(k=k, categories="ordered")):
+        for method in (Mondrian(), Mondrian(cut="relaxed"), Mondrian(categories="ordered")):
             made = method.anonymize(data, goal, random, progress).partition
             assert made is not None
             out.append(made)

@@ -209,7 +209,6 @@ class KMember:
     promise: ClassVar[Promise] = "guaranteed"
     cost: ClassVar[str] = "O(n^2 d), quadratic; O(n b d) in blocks of b rows"
     source: ClassVar[str] = "Byun, Kamra, Bertino, Li 2007"
-    k: int = field(default=5, metadata={"help": "rows or people in each class", "min": 2})
     block: int = field(
         default=50_000, metadata={"help": "split larger tables into blocks of about so many rows", "min": 100}
     )
@@ -239,7 +238,6 @@ class NearestNeighbours:
     promise: ClassVar[Promise] = "guaranteed"
     cost: ClassVar[str] = "O(n^2 d / k), quadratic; O(n b d / k) in blocks of b rows"
     source: ClassVar[str] = "CB of k-AnonML, Slijepcevic et al. 2021"
-    k: int = field(default=5, metadata={"help": "rows or people in each class", "min": 2})
     block: int = field(
         default=100_000,
         metadata={"help": "split larger tables into blocks of about so many rows", "min": 100},

@@ -151,7 +151,6 @@ class MDAV:
     promise: ClassVar[Promise] = "guaranteed"
     cost: ClassVar[str] = "O(n^2 d / k), quadratic; O(n b d / k) in blocks of b rows"
     source: ClassVar[str] = "Domingo-Ferrer, Mateo-Sanz 2002"
-    k: int = field(default=5, metadata={"help": "rows or people in each class", "min": 2})
     block: int = field(
         default=50_000, metadata={"help": "split larger tables into blocks of about so many rows", "min": 100}
     )

@@ -141,7 +141,6 @@ class TopDownGreedy:
     promise: ClassVar[Promise] = "guaranteed"
     cost: ClassVar[str] = "O(n d log n) for balanced splits"
     source: ClassVar[str] = "Xu, Wang, Pei, Wang, Shi, Fu 2006"
-    k: int = field(default=5, metadata={"help": "rows or people in each class", "min": 2})
     recoder: str = field(
         default="cover", metadata={"help": "how a class is published", "choices": RECODER_NAMES}
     )

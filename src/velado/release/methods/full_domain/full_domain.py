@@ -428,7 +428,6 @@ class FullDomain:
     cost: ClassVar[str] = "distinct tuples x visited nodes"
     source: ClassVar[str] = "El Emam et al. 2009; Kohlmayer et al. 2012; losses as in ARX 3.9"
 
-    k: int = field(default=5, metadata={"help": "rows or people in each group", "min": 2})
     loss: LossName = field(default="ncp", metadata={"help": "what is minimised", "choices": LOSSES})
     search: Literal["exact", "anytime"] = field(
         default="exact",

@@ -274,7 +274,6 @@ class GFKMC:
     )
     source: ClassVar[str] = "Coelho, GFKMC thesis, sections 2.5 and 4; Coelho et al. 2024 for the bins"
 
-    k: int = field(default=5, metadata={"help": "rows in each class", "min": 2})
     profile: Literal["default", "paper"] = field(
         default="default",
         metadata={"help": "paper: the choices of the authors' code", "choices": ("default", "paper")},
@@ -301,12 +300,6 @@ class GFKMC:
 
     def __post_init__(self) -> None:
         check_types(self)
-        if self.k < 2:
-            raise ParameterError(
-                f"k = {self.k} hides nobody.",
-                "Each person needs at least one other to be confused with.",
-                "Use k = 2 or more.",
-            )
         if not 0 <= self.beta <= 1:
             raise ParameterError(
                 f"beta = {self.beta:g} is not a share.",

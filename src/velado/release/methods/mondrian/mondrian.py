@@ -271,7 +271,6 @@ class Mondrian:
     cost: ClassVar[str] = "O(n d log(n / k))"
     source: ClassVar[str] = "LeFevre, DeWitt, Ramakrishnan 2006"
 
-    k: int = field(default=5, metadata={"help": "rows in each group at least", "min": 2})
     cut: Literal["strict", "relaxed"] = field(
         default="strict",
         metadata={"help": "keep rows equal in the cut column together, or share them out", "choices": _CUTS},
@@ -284,10 +283,6 @@ class Mondrian:
 
     def __post_init__(self) -> None:
         check_types(self)
-        if self.k < 2:
-            raise ParameterError(
-                f"k = {self.k} hides nobody.", "A group of one is a person.", "Use k = 2 or more."
-            )
         for what, value, choices in (
             ("cut", self.cut, _CUTS),
             ("categories", self.categories, _CATEGORIES),
@@ -303,7 +298,7 @@ class Mondrian:
     def partition(self, data: EncodedTable, goal: Goal, progress: Progress) -> Partition:
         """The groups alone, every one keeping the goal, numbered from left to right in the tree of cuts."""
         plan = CutPlan.of(data, self.categories == "ordered")
-        least = max(self.k, goal.least_rows)
+        least = goal.least_rows
         relaxed = self.cut == "relaxed"
         if goal.rows_only:
             labels, count = _compiled(plan, least, relaxed)

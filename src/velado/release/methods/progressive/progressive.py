@@ -385,7 +385,6 @@ class Progressive:
     cost: ClassVar[str] = "O(n log n) plus the boxes listed, limited work"
     source: ClassVar[str] = "velado; boxes as in full-domain generalization, chosen per record"
 
-    k: int = field(default=5, metadata={"help": "rows (or people) in every group", "min": 2})
     effort: Literal["fast", "default", "high"] = field(
         default="default",
         metadata={"help": "how long to search for a better release", "choices": ("fast", "default", "high")},
@@ -428,7 +427,7 @@ def _cut_the_rest(data: EncodedTable, space: Lattice, goal: Goal, peeled: Peeled
     if rows.size < max(2 * goal.least_rows, 2):
         return 0
     try:
-        part = Mondrian(k=max(goal.least_rows, 2)).partition(data.subset(rows), goal, silent)
+        part = Mondrian().partition(data.subset(rows), goal, silent)
     except GuaranteeNotMet:
         return 0
     # All rows of a tuple go where its first row went, so that a class is a set of whole tuples.
