@@ -24,13 +24,13 @@ SCHEMA = Schema.from_dict(
 
 
 def document(**changes: object) -> dict:
-    return {**tomllib.loads(Recipe(SCHEMA, Mondrian(k=4)).to_toml()), **changes}
+    return {**tomllib.loads(Recipe(SCHEMA, Mondrian(), k=4).to_toml()), **changes}
 
 
 def test_a_recipe_written_and_read_back_is_the_same() -> None:
     recipe = Recipe(
         SCHEMA,
-        Mondrian(k=7, cut="relaxed"),
+        Mondrian(cut="relaxed"),
         (LDiversity(3, "illness"),),
         suppression=0.05,
         seed=11,
@@ -43,6 +43,7 @@ def test_a_recipe_written_and_read_back_is_the_same() -> None:
         input_name="people.csv",
         input_digest="ab" * 32,
         key_fingerprint="0123abcd",
+        k=7,
     )
     assert Recipe.from_dict(tomllib.loads(recipe.to_toml())) == recipe
 
@@ -51,7 +52,7 @@ def test_operations_are_written_and_read_back() -> None:
     from velado.release.operations import operation_from_dict
 
     operation = operation_from_dict({"name": "permute", "column": "illness"})
-    recipe = Recipe(SCHEMA, Mondrian(k=2), operations=(operation,))
+    recipe = Recipe(SCHEMA, Mondrian(), operations=(operation,), k=2)
     assert Recipe.from_dict(tomllib.loads(recipe.to_toml())) == recipe
 
 
@@ -122,7 +123,7 @@ CITY = TaxonomySpec(
 
 def with_taxonomy(spec: TaxonomySpec) -> Recipe:
     city = Column("city", "quasi", taxonomy=spec)
-    return Recipe(Schema({**SCHEMA.columns, "city": city}), Mondrian(k=4))
+    return Recipe(Schema({**SCHEMA.columns, "city": city}), Mondrian(), k=4)
 
 
 @pytest.mark.parametrize(

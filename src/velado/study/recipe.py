@@ -43,6 +43,7 @@ _CHOICES: Mapping[str, tuple[str, ...]] = {
 _KEYS = (
     "version",
     "seed",
+    "k",
     "suppression",
     *_CHOICES,
     "reports",
@@ -60,7 +61,7 @@ _KEYS = (
 class Recipe:
     """One run without its rows: input fingerprint, schema, method, promises, limits, seed and output.
 
-    *guarantees* are those beyond the method's own k. *operations* are column operations done first. What
+    *k* is that of k-anonymity, *guarantees* are those beyond it. *operations* are column operations done first. What
     the taxonomy files said stands in the file too: a recipe repeats its run wherever it lies and whatever became of
     them. *input_digest* is the input's fingerprint under the owner's key, *key_fingerprint* says which key.
     """
@@ -81,6 +82,7 @@ class Recipe:
     keep_order: bool = False
     input_digest: str = ""
     key_fingerprint: str = ""
+    k: int | None = None
 
     def __post_init__(self) -> None:
         for name, choices in _CHOICES.items():
@@ -93,6 +95,8 @@ class Recipe:
     def to_dict(self) -> dict[str, Any]:
         """As the TOML file has it."""
         out: dict[str, Any] = {"version": VERSION, "seed": self.seed, "suppression": self.suppression}
+        if self.k is not None:
+            out["k"] = self.k
         for name in _CHOICES:
             if getattr(self, name) is not None:
                 out[name] = getattr(self, name)
@@ -161,7 +165,7 @@ class Recipe:
 
 def _numbers(document: Mapping[str, Any]) -> dict[str, Any]:
     out: dict[str, Any] = {}
-    for name, kinds in (("seed", (int,)), ("suppression", (int, float))):
+    for name, kinds in (("seed", (int,)), ("k", (int,)), ("suppression", (int, float))):
         if name in document:
             value = document[name]
             if isinstance(value, bool) or not isinstance(value, kinds) or value < 0:
@@ -170,7 +174,7 @@ def _numbers(document: Mapping[str, Any]) -> dict[str, Any]:
                     "The run could not be repeated with it.",
                     f"Write for example {name} = 0.",
                 )
-            out[name] = value if name == "seed" else float(value)
+            out[name] = float(value) if name == "suppression" else value
     return out
 
 

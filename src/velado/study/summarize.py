@@ -269,7 +269,7 @@ def _why(release: Release, others: WhatIfs) -> dict[str, Any]:
         "carried_by_1": losses.carried_by(0.01),
         "carried_by_5": losses.carried_by(0.05),
         "now": {
-            "k": getattr(release.method, "k", None),
+            "k": release.goal.k,
             "suppression": release.goal.suppression,
             "loss": release.loss,
             "suppressed": release.suppressed,

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 from velado.errors import VeladoError
 from velado.release.anonymize import carry_out
 from velado.release.goal import Progress, silent
-from velado.release.guarantees._guarantee import Guarantee
-from velado.release.guarantees.k_anonymity import KAnonymity
-from velado.release.methods._method import Method
 from velado.release.methods.progressive.lower_bound import lower_bound
 from velado.release.release import Release
 
@@ -29,8 +25,8 @@ WORK = 60_000_000
 
 def best_possible(release: Release) -> dict[str, Any]:
     """The least loss any release with the same k could have, and how far above it this one is at most."""
-    ks = [guarantee.k for guarantee in release.goal.guarantees if isinstance(guarantee, KAnonymity)]
-    if not ks:
+    k = release.goal.k
+    if k is None:
         return {}
     if release.data.rows > LARGEST_BOUNDED:
         return {
@@ -39,7 +35,7 @@ def best_possible(release: Release) -> dict[str, Any]:
         }
     # Rows that left before the method saw them lost everything; the bound speaks of the others.
     share = release.data.rows / release.table.rows
-    bound = share * lower_bound(release.data, max(ks), WORK) + (1 - share)
+    bound = share * lower_bound(release.data, k, WORK) + (1 - share)
     reached = release.loss
     above = reached / bound - 1 if bound > 0 else (0.0 if reached <= 0 else None)
     return {"lower_bound": bound, "above_best_possible_at_most": above}
@@ -79,15 +75,13 @@ class WhatIfs:
     skipped: Skipped = ""
 
 
-def what_ifs(release: Release, guarantees: Sequence[Guarantee], progress: Progress = silent) -> WhatIfs:
+def what_ifs(release: Release, progress: Progress = silent) -> WhatIfs:
     """The release's method on the same table at k/2 and 2k, and with 1 % and 5 % suppression if none is allowed.
 
-    *guarantees* are those beyond the method's own k. Costs up to four runs of the method alone: the table is
-    neither read nor judged nor encoded again.
+    Costs up to four runs of the method alone: the table is neither read nor judged nor encoded again.
     """
-    promised = next((g for g in release.goal.guarantees if isinstance(g, KAnonymity)), None)
-    k = getattr(release.method, "k", None)
-    if promised is None or not isinstance(k, int):
+    k = release.goal.k
+    if k is None or release.method.promise == "measured":
         return WhatIfs(skipped="no-k")
     if release.data.rows * len(release.data.columns) > LARGEST_RERUN:
         return WhatIfs(skipped="large")
@@ -98,20 +92,14 @@ def what_ifs(release: Release, guarantees: Sequence[Guarantee], progress: Progre
     runs = []
     for number, (changed, other, suppression) in enumerate(asked):
         progress(number / len(asked), "what if")
-        runs.append(_rerun(release, guarantees, other, suppression, changed))
+        runs.append(_rerun(release, other, suppression, changed))
     return WhatIfs(tuple(runs))
 
 
-def _rerun(
-    release: Release,
-    guarantees: Sequence[Guarantee],
-    k: int,
-    suppression: float,
-    changed: Literal["k", "suppression"],
-) -> WhatIf:
-    method: Method = replace(release.method, k=k)  # type: ignore[type-var]
+def _rerun(release: Release, k: int, suppression: float, changed: Literal["k", "suppression"]) -> WhatIf:
+    goal = replace(release.goal.at(k), suppression=suppression)
     try:
-        other = carry_out(release.prepared, method, guarantees, suppression=suppression, seed=release.seed)
+        other = carry_out(release.prepared, release.method, goal, seed=release.seed)
     except VeladoError as error:
         return WhatIf(k, suppression, changed, failed=error.what)
     sizes = other.checked.partition.sizes

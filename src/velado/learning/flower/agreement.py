@@ -22,7 +22,7 @@ from velado.learning.flower.federation import Federation
 from velado.learning.flower.local_rows import Locally
 from velado.learning.flower.terms import Terms, make_terms
 from velado.measures.models.encoder import EncoderSettings
-from velado.release.guarantees import GUARANTEES
+from velado.release.guarantees import GUARANTEES, KAnonymity
 from velado.release.guarantees._guarantee import Guarantee
 from velado.release.methods import method_named
 from velado.release.methods._method import Method
@@ -109,6 +109,8 @@ class Recipe:
         how: dict[str, Any] = {"seed": local.seed, "suppression": local.suppression}
         if local.method is not None:
             how["method"] = _entry(local.method)
+        if local.promised_k is not None:
+            how["k"] = local.promised_k
         if local.guarantees:
             how["guarantees"] = [_entry(one) for one in local.guarantees]
         encoding = {part.name: getattr(self.encoding, part.name) for part in fields(EncoderSettings)}
@@ -129,6 +131,7 @@ def local_entry(locally: Locally) -> dict[str, Any]:
     """How clients hold out and anonymize, in plain values, as it stands in the digest."""
     return {
         "method": None if locally.method is None else describe(locally.method),
+        "k": locally.promised_k,
         "guarantees": [describe(one) for one in locally.guarantees],
         "suppression": locally.suppression,
         "seed": locally.seed,
@@ -191,8 +194,7 @@ def _locally(entry: Mapping[str, Any]) -> Locally:
     if not isinstance(values, Mapping) or not isinstance(values.get("name"), str):
         raise SchemaError("'method' in [anonymization] has no name.", "It is not known.", 'Write "NAME".')
     if values["name"] != ORIGINAL:
-        given = {**values, **({"k": entry["k"]} if "k" in entry else {})}
-        method = part_from(method_named(values["name"]), given, f"method '{values['name']}'")
+        method = part_from(method_named(values["name"]), values, f"method '{values['name']}'")
     elif "k" in entry:
         raise ParameterError(
             "'k' is given, but no method.", "Original rows keep no k.", 'Add method = "...", or remove k.'
@@ -208,7 +210,8 @@ def _locally(entry: Mapping[str, Any]) -> Locally:
     suppression = entry.get("suppression", 0.0)
     if isinstance(suppression, bool) or not isinstance(suppression, int | float) or not 0 <= suppression <= 1:
         raise ParameterError("'suppression' is not a share.", "It is a number from 0 to 1.", "Correct it.")
-    return Locally(method, guarantees, float(suppression), seed)
+    k = part_from(KAnonymity, {"k": entry["k"]}, "[anonymization]").k if "k" in entry else None
+    return Locally(method, guarantees, float(suppression), seed, k)
 
 
 def _guarantees(entry: Any) -> tuple[Guarantee, ...]:

@@ -218,6 +218,7 @@ def simulate(
     encoding: EncoderSettings | None = None,
     seed: int = 0,
     features: Sequence[str] | None = None,
+    k: int | None = None,
     guarantees: Sequence[Guarantee] = (),
     suppression: float = 0.0,
     undeclared: Any = "refuse",
@@ -238,6 +239,7 @@ def simulate(
         encoding=encoding,
         seed=seed,
         features=features,
+        k=k,
         guarantees=guarantees,
         suppression=suppression,
         undeclared=undeclared,
@@ -255,6 +257,7 @@ def make_ready(
     encoding: EncoderSettings | None = None,
     seed: int = 0,
     features: Sequence[str] | None = None,
+    k: int | None = None,
     guarantees: Sequence[Guarantee] = (),
     suppression: float = 0.0,
     undeclared: Any = "refuse",
@@ -281,7 +284,7 @@ def make_ready(
     full, read_off = complete(source.schema, source, target, features)
     if declared is None:
         read_off = (*read_off, target)
-    locally = Locally(method, tuple(guarantees), suppression, seed)
+    locally = Locally(method, tuple(guarantees), suppression, seed, k)
     terms = make_terms(
         full,
         target,

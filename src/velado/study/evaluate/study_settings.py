@@ -380,10 +380,9 @@ class StudyRecipe:
     most_risk: float | None = _key("analyses", "the most risk a recommended setting may leave", None)
     federated: FederatedPart | None = None
 
-    def method(self, entry: Mapping[str, Any], k: int | None) -> Method:
-        """The method of *entry* at *k*, its parameters checked."""
-        values = dict(entry) if k is None else {**entry, "k": k}
-        method: Method = part_from(method_named(str(entry["name"])), values, f"method '{entry['name']}'")
+    def method(self, entry: Mapping[str, Any]) -> Method:
+        """The method of *entry*, its parameters checked."""
+        method: Method = part_from(method_named(str(entry["name"])), entry, f"method '{entry['name']}'")
         check_parameters(method)
         return method
 
@@ -499,7 +498,7 @@ def _anonymization(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 def has_k(name: str) -> bool:
     """Whether the method of this name promises a class size, so that k is an axis for it."""
-    return "k" in {part.name for part in fields(method_named(name))}  # type: ignore[arg-type]
+    return method_named(name).promise != "measured"
 
 
 def _guarantee(entry: Any) -> Guarantee:
