@@ -86,13 +86,12 @@ class Goal:
     @property
     def rows_only(self) -> bool:
         """True when group sizes in rows decide everything, so that fast paths need not count more."""
-        return all(isinstance(g, KAnonymity) and g.unit == "row" for g in self.guarantees)
+        return all(guarantee.rows_decide for guarantee in self.guarantees)
 
     @property
     def reads_sensitive(self) -> bool:
         """True when a guarantee speaks of sensitive values, so that groups are chosen with them in view."""
-        # Promises about sensitive values have a field `column`: one of them, or None for all.
-        return any(hasattr(guarantee, "column") for guarantee in self.guarantees)
+        return any(guarantee.reads == "values" for guarantee in self.guarantees)
 
     def suppressible(self, rows: int) -> int:
         """How many of *rows* rows may be dropped."""
