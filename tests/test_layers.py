@@ -35,7 +35,8 @@ TOP = LAYERS["apps"]
 # The only places that may touch files or a network; everything else is a function of its arguments.
 EDGES = (
     "data/io.py",
-    "data/binary_files.py",  # Parquet, Arrow, archives; foreign formats in a program of their own
+    "data/formats/**",  # Parquet, Arrow, archives; foreign formats in a program of their own
+    "data/identifiers/lexicon.py",  # the words that come with the package
     "data/taxonomy_files.py",  # the files a schema names, from its own folder only
     "data/keys.py",  # the owner's key, in a folder that only this user can read
     "data/staging.py",  # output folders, private until they are whole

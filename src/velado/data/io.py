@@ -15,7 +15,6 @@ from typing import Any
 
 import polars as pl
 
-from velado.data.binary_files import read_binary, unpacked_gzip, unpacked_zip
 from velado.data.csv_reading import (
     SEPARATORS,
     Ragged,
@@ -28,7 +27,7 @@ from velado.data.csv_reading import (
     ragged_rows,
     wide_encoding,
 )
-from velado.data.formats import damaged, expected_format, format_of, unreadable
+from velado.data.formats import Wanted, damaged, expected_format, format_of, read_as
 from velado.data.schema import Schema, check_separator
 from velado.data.table import Table, Undeclared
 from velado.data.taxonomy_files import attach_taxonomies
@@ -61,7 +60,7 @@ def read_table(
         declared = None if schema is None or is_utf8_name(schema.encoding) else schema.encoding
         names = (*known, *(schema.columns if schema else ()))
         separator = schema.separator if schema else None
-        found = _read_file(Path(source), _Wanted(encoding or declared, separator, names, sheet))
+        found = _read_file(Path(source), Wanted(encoding or declared, separator, names, sheet))
         name = Path(source).name
     else:
         found = _Found(from_frame(source), "")
@@ -133,17 +132,7 @@ class _Found:
     encoding: str = "utf-8"
 
 
-@dataclass(frozen=True)
-class _Wanted:
-    """What is known of a file before it is read: declared encoding and separator, names it may have, its sheet."""
-
-    encoding: str | None
-    separator: str | None
-    known: Collection[str]
-    sheet: str | None
-
-
-def _read_file(path: Path, wanted: _Wanted) -> _Found:
+def _read_file(path: Path, wanted: Wanted) -> _Found:
     try:
         if path.is_dir():
             raise TableError(
@@ -163,7 +152,7 @@ def _read_file(path: Path, wanted: _Wanted) -> _Found:
     return replace(_parse(data, path.name, wanted), digest=hashlib.sha256(data).hexdigest())
 
 
-def _parse(data: bytes, name: str, wanted: _Wanted, unpacked: bool = False) -> _Found:
+def _parse(data: bytes, name: str, wanted: Wanted, unpacked: bool = False) -> _Found:
     """The bytes read as what they show to be, else as what the name's ending says, else as CSV."""
     if not data.strip(b" \t\r\n\0\xef\xbb\xbf"):
         raise TableError(
@@ -179,25 +168,22 @@ def _parse(data: bytes, name: str, wanted: _Wanted, unpacked: bool = False) -> _
         encoding = wanted.encoding or found_encoding(data, name)
         frame, separator = parse_csv(data, name, encoding, wanted.separator, wanted.known)
         return _Found(frame, "", separator, encoding)
-    if wanted.sheet is not None and format.reader not in ("spreadsheet", "gzip", "zip"):
+    if wanted.sheet is not None and not format.sheets and format.unpack is None:
         raise TableError(
             f"'{name}' is {format.call} and has no sheets.",
             "A sheet was asked for.",
             "Leave the sheet out.",
         )
-    if format.reader in ("gzip", "zip"):
-        if unpacked:
-            raise TableError(
-                f"'{name}' is packed twice.",
-                "velado unpacks one layer.",
-                "Unpack it, and give the file inside.",
-            )
-        # The name of a file inside may be a person's: the archive's own stands in every message.
-        unpack = unpacked_gzip if format.reader == "gzip" else unpacked_zip
-        return _parse(unpack(data, format, name), name, wanted, unpacked=True)
-    if format.reader == "none":
-        raise unreadable(format, name)
-    return _Found(read_binary(data, format, name, wanted.sheet, wanted.known), "")
+    if format.unpack is None:
+        return _Found(read_as(format, data, name, wanted), "")
+    if unpacked:
+        raise TableError(
+            f"'{name}' is packed twice.",
+            "velado unpacks one layer.",
+            "Unpack it, and give the file inside.",
+        )
+    # The name of a file inside may be a person's: the archive's own stands in every message.
+    return _parse(format.unpack(format, data, name), name, wanted, unpacked=True)
 
 
 def parse_csv(
