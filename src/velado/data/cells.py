@@ -22,6 +22,7 @@ import polars as pl
 
 from velado.data.staging import locked, parquet_bytes, write_file
 from velado.errors import OutputError
+from velado.text import say
 
 CELLS = "cells"
 LOCK = ".lock"
@@ -62,7 +63,11 @@ class CellStore:
                 odd = [path.name for path in self.folder.iterdir() if not _belongs(path.name)]
                 if odd:
                     raise OutputError(
-                        f"The folder '{_name(self.folder)}' holds {len(odd)} file(s) that are not of a study.",
+                        say(
+                            "The folder '{folder}' holds {odd} file(s) that are not of a study.",
+                            folder=_name(self.folder),
+                            odd=len(odd),
+                        ),
                         "A study keeps its results in a folder of its own.",
                         "Choose another folder, or an empty one.",
                     )
@@ -87,7 +92,7 @@ class CellStore:
         try:
             if not locked(handle):
                 raise OutputError(
-                    f"Another process works on the study in '{_name(self.folder)}'.",
+                    say("Another process works on the study in '{folder}'.", folder=_name(self.folder)),
                     "Both would compute the same cells.",
                     "Wait until it has finished, or choose another folder.",
                 )
@@ -172,7 +177,11 @@ def _belongs(name: str) -> bool:
 
 def _unwritable(folder: Path, error: OSError) -> OutputError:
     return OutputError(
-        f"The folder '{_name(folder)}' cannot be used ({error.strerror or 'system error'}).",
+        say(
+            "The folder '{folder}' cannot be used ({strerror}).",
+            folder=_name(folder),
+            strerror=error.strerror or "system error",
+        ),
         "A study writes each result as soon as it is known.",
         "Check the path, the permissions and the space left.",
     )

@@ -17,6 +17,7 @@ import polars as pl
 
 from velado.data.normal import UNSEEN_MEMBERS
 from velado.errors import OutputError
+from velado.text import say
 
 Formulas = Literal["keep", "escape", "refuse"]
 
@@ -44,7 +45,7 @@ def refuse_formulas(frame: pl.DataFrame) -> None:
     count = count_formulas(frame)
     if count:
         raise OutputError(
-            f"{count} cell(s) or column name(s) begin like a spreadsheet formula.",
+            say("{count} cell(s) or column name(s) begin like a spreadsheet formula.", count=count),
             "A spreadsheet program would run them when the file is opened.",
             "Use --formulas escape to put an apostrophe before them, or --formulas keep.",
         )

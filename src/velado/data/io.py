@@ -32,6 +32,7 @@ from velado.data.schema import Schema, check_separator
 from velado.data.table import Table, Undeclared
 from velado.data.taxonomy_files import attach_taxonomies
 from velado.errors import InputError, SchemaError, TableError
+from velado.text import say
 
 
 def read_table(
@@ -87,7 +88,7 @@ def from_frame(native: Any) -> pl.DataFrame:
         names = list(frame.columns)
     except TypeError:
         raise TableError(
-            f"An object of type {type(native).__name__} is neither a path nor a data frame.",
+            say("An object of type {kind} is neither a path nor a data frame.", kind=type(native).__name__),
             "velado cannot read a table from it.",
             "Pass a file name, or a pandas, Polars, Arrow or DuckDB frame.",
         ) from None
@@ -100,7 +101,11 @@ def from_frame(native: Any) -> pl.DataFrame:
         polars = frame.to_polars()
     except Exception as error:  # the libraries below raise a dozen types, and their messages hold cells
         raise TableError(
-            f"The {type(native).__module__.split('.')[0]} frame cannot be converted ({type(error).__name__}).",
+            say(
+                "The {split} frame cannot be converted ({kind}).",
+                split=type(native).__module__.split(".")[0],
+                kind=type(error).__name__,
+            ),
             "A column of it seems to mix values of several types.",
             "Give every column one type, for example text.",
         ) from None
@@ -118,7 +123,9 @@ def to_frame(frame: pl.DataFrame, like: str = "polars") -> Any:
     if like == "arrow":
         return frame.to_arrow()
     raise TableError(
-        f"'{like}' is no known kind of frame.", "velado gives polars, pandas or arrow.", "Name one of them."
+        say("'{like}' is no known kind of frame.", like=like),
+        "velado gives polars, pandas or arrow.",
+        "Name one of them.",
     )
 
 
@@ -136,16 +143,24 @@ def _read_file(path: Path, wanted: Wanted) -> _Found:
     try:
         if path.is_dir():
             raise TableError(
-                f"'{path.name}' is a folder.", "A table is one file.", "Name the file inside it."
+                say("'{path}' is a folder.", path=path.name),
+                "A table is one file.",
+                "Name the file inside it.",
             )
         data = path.read_bytes()
     except FileNotFoundError:
         raise TableError(
-            f"There is no file '{path.name}'.", "Nothing was read.", "Check the path and the spelling."
+            say("There is no file '{path}'.", path=path.name),
+            "Nothing was read.",
+            "Check the path and the spelling.",
         ) from None
     except (OSError, ValueError) as error:  # a name with a zero byte is a ValueError
         raise TableError(
-            f"'{path.name}' cannot be read ({getattr(error, 'strerror', None) or 'system error'}).",
+            say(
+                "'{path}' cannot be read ({getattr}).",
+                path=path.name,
+                getattr=getattr(error, "strerror", None) or "system error",
+            ),
             "Nothing was read.",
             "Check the path and the permissions.",
         ) from None
@@ -156,7 +171,7 @@ def _parse(data: bytes, name: str, wanted: Wanted, unpacked: bool = False) -> _F
     """The bytes read as what they show to be, else as what the name's ending says, else as CSV."""
     if not data.strip(b" \t\r\n\0\xef\xbb\xbf"):
         raise TableError(
-            f"'{name}' is empty.",
+            say("'{name}' is empty.", name=name),
             "It has no header and no rows.",
             "Check that the right file was given.",
         )
@@ -170,7 +185,7 @@ def _parse(data: bytes, name: str, wanted: Wanted, unpacked: bool = False) -> _F
         return _Found(frame, "", separator, encoding)
     if wanted.sheet is not None and not format.sheets and format.unpack is None:
         raise TableError(
-            f"'{name}' is {format.call} and has no sheets.",
+            say("'{name}' is {call} and has no sheets.", name=name, call=format.call),
             "A sheet was asked for.",
             "Leave the sheet out.",
         )
@@ -178,7 +193,7 @@ def _parse(data: bytes, name: str, wanted: Wanted, unpacked: bool = False) -> _F
         return _Found(read_as(format, data, name, wanted), "")
     if unpacked:
         raise TableError(
-            f"'{name}' is packed twice.",
+            say("'{name}' is packed twice.", name=name),
             "velado unpacks one layer.",
             "Unpack it, and give the file inside.",
         )
@@ -205,7 +220,7 @@ def parse_csv(
         data = data[3:]
     if b"\x00" in data[:65536]:
         raise TableError(
-            f"'{name}' holds zero bytes.",
+            say("'{name}' holds zero bytes.", name=name),
             "It is a binary file, not CSV.",
             "Give the file the ending of its true format.",
         )
@@ -216,8 +231,13 @@ def parse_csv(
         found = ragged_rows(data, separator, len(header))
         if found.short or found.blank:
             raise TableError(
-                f"{found.short + found.blank} row(s) of '{name}' have fewer fields than the header, or are blank lines "
-                f"({found}).",
+                say(
+                    "{short} row(s) of '{name}' have fewer fields than the header, or are blank lines "
+                    "({found}).",
+                    short=found.short + found.blank,
+                    name=name,
+                    found=found,
+                ),
                 "Their values may stand in the wrong columns, and blank lines would be published as people.",
                 "Complete or remove those rows, or set `separator` in [table] of the schema.",
             )
@@ -231,7 +251,9 @@ def parse_csv(
         ).collect()
     except pl.exceptions.NoDataError:
         raise TableError(
-            f"'{name}' has no rows.", "There is nobody to protect.", "Check that the right file was given."
+            say("'{name}' has no rows.", name=name),
+            "There is nobody to protect.",
+            "Check that the right file was given.",
         ) from None
     except pl.exceptions.PolarsError:
         raise _irregular(name, ragged_rows(data.rstrip(b"\r\n") + b"\n", separator, len(header))) from None
@@ -249,7 +271,7 @@ def _irregular(name: str, found: Ragged) -> TableError:
     else:
         what = "some rows have more fields than the header, or a quote is never closed"
     return TableError(
-        f"'{name}' is not a regular CSV file: {what}.",
+        say("'{name}' is not a regular CSV file: {what}.", name=name, what=what),
         "Fields would land in the wrong columns.",
         "Correct the file, or set `separator` in [table] of the schema.",
     )

@@ -19,6 +19,7 @@ from velado.data.numbers import with_point
 from velado.data.partition import BoolArray, FloatArray
 from velado.data.taxonomy import ROOT_LABEL
 from velado.errors import TableError
+from velado.text import say
 
 _NUMBER = r"[+-]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?"
 _SINGLE = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
@@ -177,7 +178,12 @@ def read_texts(
     unreadable = sum(entry is None for entry in found)
     if unreadable:
         raise TableError(
-            f"Column '{column.name}' publishes {unreadable} distinct text(s) that are no value, interval or label of it.",
+            say(
+                "Column '{column}' publishes {unreadable} distinct text(s) that are no value, interval or "
+                "label of it.",
+                column=column.name,
+                unreadable=unreadable,
+            ),
             "What such a text covers cannot be known.",
             "Give the schema and taxonomies the release was made with, or name the texts in a taxonomy.",
         )

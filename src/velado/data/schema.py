@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from velado.errors import SchemaError
+from velado.text import say
 
 Role = Literal["identifier", "quasi", "sensitive", "other"]
 Kind = Literal["numeric", "categorical", "date", "text"]
@@ -90,13 +91,13 @@ class Column:
             rising_bounds(list(self.bounds), f"'bounds' in {where}")
         if self.clamp and self.taxonomy is not None:
             raise SchemaError(
-                f"{where} has both clamp = true and a taxonomy.",
+                say("{where} has both clamp = true and a taxonomy.", where=where),
                 "A taxonomy has a place for every value; moving some onto a bound first would publish falsehoods.",
                 "Remove clamp, or the taxonomy.",
             )
         if self.identifier == "accept" and not self.reason.strip():
             raise SchemaError(
-                f'{where} has identifier = "accept" without a reason.',
+                say('{where} has identifier = "accept" without a reason.', where=where),
                 "Publishing a column that looks like an identifier is a decision that somebody must answer for.",
                 'Add for example reason = "numbers of rooms, not of people".',
             )
@@ -104,7 +105,7 @@ class Column:
             a_rounding_step(self.round, f"'round' in {where}")
             if self.role != "quasi" or self.kind != "numeric" or self.taxonomy is not None:
                 raise SchemaError(
-                    f"{where} has round, but is no plain numeric quasi-identifier.",
+                    say("{where} has round, but is no plain numeric quasi-identifier.", where=where),
                     "Only the intervals of such a column have ends that can be rounded; its values would leave as they are.",
                     "Remove round, or declare the column as quasi and numeric, without a taxonomy or an operation that "
                     "makes categories of it.",
@@ -218,14 +219,22 @@ class Schema:
         people = [name for name, column in columns.items() if column.person]
         if len(people) > 1:
             raise SchemaError(
-                f"The schema marks {len(people)} columns with person = true: {', '.join(people)}.",
+                say(
+                    "The schema marks {people} columns with person = true: {people_2}.",
+                    people=len(people),
+                    people_2=", ".join(people),
+                ),
                 "Which rows are one person must have one answer.",
                 "Keep person = true on a single column.",
             )
         groups = [name for name, column in columns.items() if column.group]
         if len(groups) > 1:
             raise SchemaError(
-                f"The schema marks {len(groups)} columns with group = true: {', '.join(groups)}.",
+                say(
+                    "The schema marks {groups} columns with group = true: {groups_2}.",
+                    groups=len(groups),
+                    groups_2=", ".join(groups),
+                ),
                 "Which rows move together must have one answer.",
                 "Keep group = true on a single column.",
             )
@@ -286,7 +295,9 @@ def _setting(name: str, value: Any) -> Any:
         of_type(value, list, what, 'missing_values = ["", "NA"]')
         if not all(isinstance(item, str) for item in value):
             raise SchemaError(
-                f"{what} holds something that is not text.", "Cells are compared as text.", "Quote each item."
+                say("{what} holds something that is not text.", what=what),
+                "Cells are compared as text.",
+                "Quote each item.",
             )
         return tuple(value)
     if name == "max_cell_bytes":
@@ -303,7 +314,7 @@ def _column(name: str, entry: Any) -> Column:
     values: dict[str, Any] = {"name": name}
     if "role" not in entry:
         raise SchemaError(
-            f"{where} has no role.",
+            say("{where} has no role.", where=where),
             "Each column is an identifier, quasi, sensitive or other.",
             'Add for example role = "quasi".',
         )
@@ -364,8 +375,8 @@ def taxonomy_spec(value: Any, column: str) -> TaxonomySpec:
     builder = value.get("builder")
     if builder not in BUILDERS:
         raise SchemaError(
-            f"{where} has no known builder.",
-            f"Builders are {', '.join(BUILDERS)}.",
+            say("{where} has no known builder.", where=where),
+            say("Builders are {builders}.", builders=", ".join(BUILDERS)),
             'Write for example { builder = "prefix", keep = [5, 3] }.',
         )
     options = {key: item for key, item in value.items() if key != "builder"}
@@ -373,11 +384,13 @@ def taxonomy_spec(value: Any, column: str) -> TaxonomySpec:
     required = {"levels": "file", "intervals": "widths", "prefix": "keep"}.get(builder)
     if required and required not in options:
         raise SchemaError(
-            f"{where} lacks '{required}'.", f"The builder {builder} needs it.", f"Add {required}."
+            say("{where} lacks '{required}'.", where=where, required=required),
+            say("The builder {builder} needs it.", builder=builder),
+            say("Add {required}.", required=required),
         )
     if builder == "tree" and ("file" in options) == ("nodes" in options):
         raise SchemaError(
-            f"{where} needs either 'file' or 'nodes'.",
+            say("{where} needs either 'file' or 'nodes'.", where=where),
             "The tree must come from one place.",
             "Keep one of the two.",
         )
@@ -399,7 +412,9 @@ def refuse_unknown(entry: Mapping[str, Any], keys: Iterable[str], where: str) ->
             near = difflib.get_close_matches(str(key), keys, n=1)
             hint = f"Did you mean '{near[0]}'?" if near else f"Known keys: {', '.join(keys)}."
             raise SchemaError(
-                f"Unknown key '{key}' in {where}.", "A misspelt key would be passed over.", hint
+                say("Unknown key '{key}' in {where}.", key=key, where=where),
+                "A misspelt key would be passed over.",
+                hint,
             )
 
 
@@ -407,7 +422,9 @@ def refuse_non_table(entry: Any, where: str) -> None:
     """The entry is a table of keys."""
     if not isinstance(entry, Mapping):
         raise SchemaError(
-            f"{where} is not a table.", "Its keys cannot be read.", f"Write it as {where} with keys below."
+            say("{where} is not a table.", where=where),
+            "Its keys cannot be read.",
+            say("Write it as {where} with keys below.", where=where),
         )
 
 
@@ -415,8 +432,8 @@ def one_of(value: Any, choices: tuple[str, ...], what: str) -> Any:
     """The value is one of the choices."""
     if value not in choices:
         raise SchemaError(
-            f"{what} has a value that is not known.",
-            f"It must be one of {', '.join(choices)}.",
+            say("{what} has a value that is not known.", what=what),
+            say("It must be one of {choices}.", choices=", ".join(choices)),
             "Correct it.",
         )
     return value
@@ -426,7 +443,9 @@ def of_type(value: Any, kind: type, what: str, example: str) -> Any:
     """The value has the type; true and false are no numbers."""
     if not isinstance(value, kind) or (kind is not bool and isinstance(value, bool)):
         raise SchemaError(
-            f"{what} has the wrong type.", f"A {kind.__name__} is expected.", f"Write for example {example}."
+            say("{what} has the wrong type.", what=what),
+            say("A {kind} is expected.", kind=kind.__name__),
+            say("Write for example {example}.", example=example),
         )
     return value
 
@@ -436,7 +455,7 @@ def a_weight(value: Any, what: str) -> float:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not number or not 0 < value < 1e6:
         raise SchemaError(
-            f"{what} must be a number above 0.",
+            say("{what} must be a number above 0.", what=what),
             "It says how much a loss in this column counts.",
             "Write for example weight = 2.",
         )
@@ -447,7 +466,7 @@ def a_row_limit(value: Any, what: str) -> int:
     """A whole number of rows, 1 to 1,000,000."""
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= 1_000_000:
         raise SchemaError(
-            f"{what} must be a whole number from 1 to 1,000,000.",
+            say("{what} must be a whole number from 1 to 1,000,000.", what=what),
             "It says with how many rows one person or group may count in an answer.",
             "Write for example max_rows = 4.",
         )
@@ -459,7 +478,7 @@ def a_value_list(value: Any, what: str) -> tuple[str, ...]:
     texts = isinstance(value, list) and bool(value) and all(isinstance(item, str) for item in value)
     if not texts or len(set(value)) != len(value):
         raise SchemaError(
-            f"{what} must be a list of different texts.",
+            say("{what} must be a list of different texts.", what=what),
             "It is the public list of the values the column may have.",
             'Write for example values = ["F", "M"].',
         )
@@ -471,7 +490,7 @@ def a_step(value: Any, what: str) -> float:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not number or not math.isfinite(value) or not value > 0:
         raise SchemaError(
-            f"{what} must be a finite number above 0.",
+            say("{what} must be a finite number above 0.", what=what),
             "It is the grid on which the column is summed.",
             "Write for example step = 1.",
         )
@@ -483,7 +502,7 @@ def a_rounding_step(value: Any, what: str) -> float:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not number or not 1e-6 <= value <= 1e12 or float(value) != round(float(value), 6):
         raise SchemaError(
-            f"{what} must be a number above 0 with at most six decimals.",
+            say("{what} must be a number above 0 with at most six decimals.", what=what),
             "Published interval ends are its multiples.",
             "Write for example round = 5.",
         )
@@ -499,7 +518,7 @@ def rising_bounds(value: Any, what: str) -> tuple[float, float]:
     )
     if not good or not value[0] < value[1] or not all(math.isfinite(item) for item in value):
         raise SchemaError(
-            f"{what} must be two rising finite numbers.",
+            say("{what} must be two rising finite numbers.", what=what),
             "They are the domain of the column.",
             "Write for example bounds = [0, 120].",
         )
@@ -510,7 +529,7 @@ def check_separator(value: Any, what: str) -> None:
     """A separator is one character that CSV can have between fields, or an error says so."""
     if not isinstance(value, str) or len(value) != 1 or not value.isascii() or value in '"\r\n\0':
         raise SchemaError(
-            f"{what} is not a single plain character.",
+            say("{what} is not a single plain character.", what=what),
             "A separator of fields is one ASCII character, and neither a quote nor a line break.",
             'Write for example separator = ";".',
         )

@@ -17,6 +17,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from velado.data.schema import Column, Schema, TaxonomySpec
 from velado.errors import SchemaError, TaxonomyError
+from velado.text import say
 
 
 def attach_taxonomies(schema: Schema, folder: Path) -> Schema:
@@ -42,7 +43,7 @@ def contained(file: object, folder: Path, column: str) -> Path:
     """The true place of *file* below *folder*, or a SchemaError where it leads out of it."""
     if not isinstance(file, str) or not file.strip() or any(ord(c) < 32 or ord(c) == 127 for c in file):
         raise SchemaError(
-            f"The taxonomy of column '{column}' is no name of a file.",
+            say("The taxonomy of column '{column}' is no name of a file.", column=column),
             "It is empty, no text, or has characters that no file name has.",
             "Write the path of the taxonomy file, relative to the schema file.",
         )
@@ -62,7 +63,7 @@ def contained(file: object, folder: Path, column: str) -> Path:
 
 def _leads_out(column: str) -> SchemaError:
     return SchemaError(
-        f"The taxonomy file of column '{column}' lies outside the folder of the schema.",
+        say("The taxonomy file of column '{column}' lies outside the folder of the schema.", column=column),
         "A schema from elsewhere could have any file of this machine copied into the release's papers.",
         "Put the file beside the schema or in a folder below, and name it without '..', a leading slash or a link that leads out.",
     )
@@ -70,7 +71,7 @@ def _leads_out(column: str) -> SchemaError:
 
 def _unreadable(column: str) -> TaxonomyError:
     return TaxonomyError(
-        f"The taxonomy file of column '{column}' cannot be read.",
+        say("The taxonomy file of column '{column}' cannot be read.", column=column),
         "The column cannot be generalized without it.",
         "Check that the path names a file, and the permissions.",
     )
@@ -87,7 +88,11 @@ def _bytes_of(path: Path, column: str) -> bytes:
             return stream.read()
     except (FileNotFoundError, NotADirectoryError):
         raise TaxonomyError(
-            f"The taxonomy file of column '{column}' is not there ('{path.name}').",
+            say(
+                "The taxonomy file of column '{column}' is not there ('{path}').",
+                column=column,
+                path=path.name,
+            ),
             "The column cannot be generalized without it.",
             "Paths are relative to the schema file; correct the path or add the file.",
         ) from None
@@ -102,7 +107,7 @@ def _read(spec: TaxonomySpec, path: Path, column: str) -> TaxonomySpec:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise TaxonomyError(
-            f"The taxonomy file of column '{column}' is not UTF-8 text.",
+            say("The taxonomy file of column '{column}' is not UTF-8 text.", column=column),
             "Its labels would not match the table.",
             "Save it as UTF-8.",
         ) from None
@@ -111,7 +116,11 @@ def _read(spec: TaxonomySpec, path: Path, column: str) -> TaxonomySpec:
             return replace(spec, tree=tomllib.loads(text), digest=digest)
         except tomllib.TOMLDecodeError as problem:
             raise TaxonomyError(
-                f"The taxonomy file of column '{column}' is not valid TOML: {problem}.",
+                say(
+                    "The taxonomy file of column '{column}' is not valid TOML: {problem}.",
+                    column=column,
+                    problem=problem,
+                ),
                 "Nothing was read.",
                 "Correct that place.",
             ) from None
@@ -129,7 +138,7 @@ def _paths(text: str, spec: TaxonomySpec, column: str) -> tuple[tuple[str, ...],
         rows = list(csv.reader(lines, delimiter=separator or ";"))
     except csv.Error:
         raise TaxonomyError(
-            f"The taxonomy file of column '{column}' is not a regular CSV file.",
+            say("The taxonomy file of column '{column}' is not a regular CSV file.", column=column),
             "A label in it is too long or a quote is never closed.",
             "Correct the file: one value per line, narrowest label first.",
         ) from None

@@ -11,6 +11,7 @@ from functools import cached_property
 import polars as pl
 
 from velado.errors import TableError
+from velado.text import say
 
 
 @dataclass(frozen=True)
@@ -100,13 +101,20 @@ class FileFormat:
 
 def unreadable(format: FileFormat, name: str) -> TableError:
     """The error for a format that velado names but does not read."""
-    return TableError(f"'{name}' is {format.call}.", "velado does not read tables from it.", format.out)
+    return TableError(
+        say("'{name}' is {call}.", name=name, call=format.call),
+        "velado does not read tables from it.",
+        format.out,
+    )
 
 
 def damaged(format: FileFormat, name: str) -> TableError:
     """The error for a file that begins as *format* does and cannot be read to its end."""
     return TableError(
-        f"'{name}' is not a readable {format.name} file.",
-        f"It begins or is named as {format.call}, but its content is damaged, cut short or of another format.",
+        say("'{name}' is not a readable {format} file.", name=name, format=format.name),
+        say(
+            "It begins or is named as {call}, but its content is damaged, cut short or of another format.",
+            call=format.call,
+        ),
         "Copy or export it anew; if it is CSV text, give it the ending .csv.",
     )

@@ -7,6 +7,7 @@ import polars as pl
 from velado.data.csv_reading import duplicate_names
 from velado.data.formats._format import FileBytes, FileFormat, Wanted
 from velado.errors import TableError
+from velado.text import say
 
 
 def read_columns(format: FileFormat, data: bytes, name: str, wanted: Wanted) -> pl.DataFrame:
@@ -50,7 +51,11 @@ def refuse_far_dates(frame: pl.DataFrame, name: str) -> None:
             continue
         if not bool(days.is_between(_FIRST_DAY, _LAST_DAY).all()):
             raise TableError(
-                f"Column '{series.name}' of '{name}' has a date outside the years 1 to 9999.",
+                say(
+                    "Column '{series}' of '{name}' has a date outside the years 1 to 9999.",
+                    series=series.name,
+                    name=name,
+                ),
                 "It is no date of a person, and may mean a damaged file.",
                 "Correct the column, or export the file anew.",
             )

@@ -21,6 +21,7 @@ from velado.data.formats._format import OLE, FileBytes, FileFormat, Wanted, dama
 from velado.data.formats.columnar import STREAM, read_columns
 from velado.data.formats.packed import check_members
 from velado.errors import MissingExtra, TableError
+from velado.text import say
 
 _PROGRAM = Path(__file__).with_name("_foreign_reader.py")
 
@@ -40,7 +41,9 @@ def _read_apart(
         check_members(format, data, name)
     if find_spec(library) is None:
         raise MissingExtra(
-            f"The library '{library}' is not installed.", why, 'Install it with pip install "velado[files]".'
+            say("The library '{library}' is not installed.", library=library),
+            why,
+            'Install it with pip install "velado[files]".',
         )
     # -P: nothing that lies in the current folder is imported.
     command = [sys.executable, "-P", str(_PROGRAM), format.name]
@@ -49,7 +52,11 @@ def _read_apart(
         done = subprocess.run(command, input=data, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     except (OSError, ValueError):
         raise TableError(
-            f"'{name}' is {format.call}, and no second Python process could be started to read it.",
+            say(
+                "'{name}' is {call}, and no second Python process could be started to read it.",
+                name=name,
+                call=format.call,
+            ),
             "Such files are read apart, because damaged ones can end the process that reads them.",
             format.out,
         ) from None
@@ -69,19 +76,23 @@ def _problem(answer: _Answer, format: FileFormat, name: str) -> TableError:
     shown = ", ".join("(a number or date)" if is_value(one) else f"'{one}'" for one in sheets[:10])
     if answer["problem"] == "no such sheet":
         return TableError(
-            f"'{name}' has no sheet of that name.",
-            f"It has {shown}.",
+            say("'{name}' has no sheet of that name.", name=name),
+            say("It has {shown}.", shown=shown),
             "Name one of them, as it is spelt there.",
         )
     if answer["problem"] == "several sheets":
         return TableError(
-            f"'{name}' has {len(sheets)} sheets with rows: {shown}.",
+            say(
+                "'{name}' has {sheets} sheets with rows: {shown}.", name=name, sheets=len(sheets), shown=shown
+            ),
             "A table is one sheet, and velado does not guess which.",
             "Save the sheet you mean as a file of its own, or in Python pass sheet=... to velado.read_table.",
         )
     if answer["problem"] == "no rows":
         return TableError(
-            f"'{name}' has no rows.", "There is nobody to protect.", "Check that the right file was given."
+            say("'{name}' has no rows.", name=name),
+            "There is nobody to protect.",
+            "Check that the right file was given.",
         )
     return damaged(format, name)
 

@@ -8,6 +8,7 @@ import zlib
 
 from velado.data.formats._format import FileFormat, damaged
 from velado.errors import TableError
+from velado.text import say
 
 MOST_BYTES = 4 << 30
 """The most bytes that a compressed file may unpack to."""
@@ -48,7 +49,7 @@ def unpack_zip(format: FileFormat, data: bytes, name: str) -> bytes:
         raise damaged(format, name) from None
     if len(members) != 1:
         raise TableError(
-            f"'{name}' holds {len(members)} files.",
+            say("'{name}' holds {members} files.", name=name, members=len(members)),
             "A table is one file, and velado does not guess which.",
             "Unpack it, and give the file with the table.",
         )
@@ -77,7 +78,7 @@ def _member(
 ) -> bytes:
     if member.flag_bits & 1:
         raise TableError(
-            f"'{name}' is protected by a password.",
+            say("'{name}' is protected by a password.", name=name),
             "velado asks for none.",
             "Unpack it, and give the file inside.",
         )
@@ -95,7 +96,11 @@ def _member(
 
 def _too_large(name: str) -> TableError:
     return TableError(
-        f"'{name}' unpacks to more than {_MOST_RATIO} times its size, or to more than 4 GiB.",
+        say(
+            "'{name}' unpacks to more than {most_ratio} times its size, or to more than 4 GiB.",
+            name=name,
+            most_ratio=_MOST_RATIO,
+        ),
         "Such a file fills the memory, and may have been made to do so.",
         "Unpack it yourself if you trust it, and give the file inside.",
     )

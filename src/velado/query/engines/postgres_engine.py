@@ -13,7 +13,7 @@ import polars as pl
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
-from velado.data.normal import case_of, normal_texts
+from velado.data.normal import UNSEEN_POINTS, case_of, normal_texts
 from velado.data.numbers import THOUSANDS
 from velado.data.schema import Schema
 from velado.errors import EngineError, SchemaError
