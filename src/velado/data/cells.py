@@ -34,7 +34,7 @@ _CELL = re.compile(rf"[0-9a-f]{{24}}{re.escape(SUFFIX)}")
 
 
 @dataclass(frozen=True, repr=False)
-class Found:
+class KnownCells:
     """What a folder holds of the cells it was asked for; *damaged* ones have a file that is not what was written."""
 
     frame: pl.DataFrame
@@ -126,13 +126,13 @@ class CellStore:
         """Those cells of *ids* that are there, in that order. A damaged file counts as not there."""
         return self.look(ids).frame
 
-    def look(self, ids: Collection[str]) -> Found:
+    def look(self, ids: Collection[str]) -> KnownCells:
         """Those cells of *ids* that are there, in that order, and how many have a damaged file instead."""
         known = self.known()
         frames = [self._one(name) for name in ids if name in known]
         whole = [frame for frame in frames if frame is not None]
         frame = pl.concat(whole) if whole else pl.DataFrame(schema=self.schema)
-        return Found(frame, len(frames) - len(whole))
+        return KnownCells(frame, len(frames) - len(whole))
 
     def settled(self, ids: Collection[str]) -> set[str]:
         """Those cells of *ids* that are there and need not be tried again."""

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from velado.data.partition import FloatArray
-from velado.data.schema import Schema, a_rounding_step
+from velado.data.schema import Schema
 from velado.errors import ParameterError, SchemaError
 from velado.text import say
 
@@ -104,5 +104,5 @@ def with_rounding(schema: Schema, steps: Mapping[str, float]) -> Schema:
                 "The schema does not name it.",
                 "Name a numeric quasi-identifier, for example --round-intervals age=5.",
             )
-        columns[name] = replace(columns[name], round=a_rounding_step(step, f"The step of '{name}'"))
+        columns[name] = replace(columns[name], round=step)
     return schema.with_columns(columns.values())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import polars as pl
 
 from velado.data.identifiers.lexicon import COMMON_WORDS, GIVEN, SURNAMES
@@ -23,13 +25,22 @@ def plain_texts(texts: pl.Series) -> pl.Series:
     return plain.str.replace(r"^([^,]+),\s*([^,]+)$", "$2 $1")
 
 
-def name_shares(texts: pl.Series) -> tuple[float, float, float, float]:
-    """Shares of texts that are full names by both lists, by one of them, a given name alone, a surname alone.
+class NameShares(NamedTuple):
+    """Shares of texts that are full names by both lists, by one of them, a given name alone, a surname alone."""
+
+    both: float = 0.0
+    one: float = 0.0
+    given: float = 0.0
+    family: float = 0.0
+
+
+def name_shares(texts: pl.Series) -> NameShares:
+    """How many of *texts* are names, as shares.
 
     A full name has two to seven words of letters. The texts should be distinct, so that one that repeats counts once.
     """
     if not texts.len():
-        return 0.0, 0.0, 0.0, 0.0
+        return NameShares()
     plain = plain_texts(texts)
     wordy = plain.str.contains(r"^[a-z'’-]+(?: [a-z'’-]+){0,6}$")
     several = wordy & plain.str.contains(" ", literal=True)
@@ -45,7 +56,7 @@ def name_shares(texts: pl.Series) -> tuple[float, float, float, float]:
     single = wordy & ~several
     common = starts.is_in(list(COMMON_WORDS)).fill_null(False)
     counts = (both, one, single & first, single & begun & ~first & ~common)
-    return tuple(int(found.sum()) / texts.len() for found in counts)
+    return NameShares(*(int(found.sum()) / texts.len() for found in counts))
 
 
 def like_names(texts: pl.Series) -> bool:
