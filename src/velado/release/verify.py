@@ -14,7 +14,7 @@ from velado.data.encode import encode, sensitive_values
 from velado.data.identifiers import Identifying
 from velado.data.normal import value_codes
 from velado.data.partition import Partition
-from velado.data.published_text import read_texts
+from velado.data.published_column import read_texts
 from velado.data.schema import Schema
 from velado.data.table import Table, Undeclared
 from velado.errors import GuaranteeNotMet, ParameterError, SchemaError, SideDoorOpen, TableError
