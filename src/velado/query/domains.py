@@ -16,12 +16,12 @@ from velado.data.numbers import with_point
 from velado.data.schema import Column, Schema, TaxonomySpec
 from velado.data.taxonomy import ROOT_LABEL
 from velado.errors import QueryRefused
-from velado.query.needs import Grid, Key
+from velado.query.needs import Grid, GroupKey
 
 MOST_VALUES = 10_000
 
 
-def key_of(schema: Schema, column: str, limit: int = MOST_VALUES) -> Key:
+def key_of(schema: Schema, column: str, limit: int = MOST_VALUES) -> GroupKey:
     """The declared domain of *column*: its `values`, else the leaves of its taxonomy, else the numbers of its grid.
 
     Texts that mean "no value" are left out, since their cells are missing. A number's texts are the exact decimals of
@@ -50,7 +50,7 @@ def key_of(schema: Schema, column: str, limit: int = MOST_VALUES) -> Key:
             f"At least 1 and at most {limit:,} keys can be answered, because every one of them is.",
             "Group by a coarser column.",
         )
-    return Key(column, domain)
+    return GroupKey(column, domain)
 
 
 def _checked(column: Column, values: tuple[str, ...], decimal: str) -> tuple[str, ...]:

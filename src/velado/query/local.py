@@ -14,14 +14,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from statistics import NormalDist
-from typing import Any
 
 import numpy as np
 
 from velado.errors import ParameterError
 from velado.query import noise
-from velado.query.accuracy import standard_deviation
-from velado.query.budget import exact
+from velado.query.budget import Facts, exact
+from velado.query.noise import standard_deviation
 
 ENOUGH = 30
 """Reports from which a normal approximation is usual at 95 %; with fewer its interval holds the value less often."""
@@ -46,7 +45,7 @@ class Estimate:
         """Whether there are too few reports to rely on the interval."""
         return self.reports < ENOUGH
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Facts:
         """The five numbers, what the interval is, and whether the reports are too few for it."""
         return {**vars(self), "interval": "normal approximation", "few_reports": self.few}
 
@@ -109,7 +108,7 @@ class RandomizedResponse:
             out[category] = _estimate(share, math.sqrt(variance), n, confidence, 0.0, 1.0)
         return out
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Facts:
         """The mechanism and its promise."""
         return {
             "mechanism": "randomised response",
@@ -177,7 +176,7 @@ class LocalLaplace:
         error = standard_deviation("laplace", self.scale) * float(self.step) / math.sqrt(n)
         return _estimate(float(numbers.mean()), error, n, confidence, float(self.low), float(self.high))
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Facts:
         """The mechanism and its promise."""
         return {
             "mechanism": "discrete Laplace",
@@ -201,7 +200,7 @@ def _epsilon(value: Fraction | float | str) -> Fraction:
     return epsilon
 
 
-def _guarantee(charge: Fraction) -> dict[str, Any]:
+def _guarantee(charge: Fraction) -> Facts:
     return {
         "type": "guaranteed",
         "model": "local",

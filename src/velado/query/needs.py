@@ -117,7 +117,7 @@ Counts = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Key:
+class GroupKey:
     """A column to group by and its public domain; one more cell, the last, holds missing and undeclared values."""
 
     column: str
@@ -150,7 +150,7 @@ class GridCells:
 Need = Rows | GridSum | GridCells
 
 
-def cells_of(keys: tuple[Key, ...]) -> int:
+def cells_of(keys: tuple[GroupKey, ...]) -> int:
     """How many cells the keys make together: the product of (domain + 1), row-major, the last key fastest."""
     return prod(len(key.domain) + 1 for key in keys)
 
@@ -169,7 +169,7 @@ class Engine(Protocol):
     def tally(
         self,
         where: Predicate | None,
-        keys: tuple[Key, ...],
+        keys: tuple[GroupKey, ...],
         needs: tuple[Need, ...],
         seconds: float | None = None,
     ) -> tuple[Counts, ...]:

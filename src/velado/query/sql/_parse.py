@@ -19,8 +19,8 @@ from velado.data.schema import Column, Schema
 from velado.errors import QueryRefused
 from velado.query.domains import decimal_text, key_of
 from velado.query.needs import Grid, cells_of
-from velado.query.sql.refusals import BY_NODE, Words, read, refused, too_large
-from velado.query.sql.tree import (
+from velado.query.sql._refusals import BY_NODE, Tokens, read, refused, too_large
+from velado.query.sql._tree import (
     Reader,
     check_table,
     named,
@@ -472,7 +472,7 @@ def parse(text: str, schema: Schema, table: str) -> Query:
     return query
 
 
-def _query(text: str, words: Words, schema: Schema, table: str) -> tuple[Query, Reader]:
+def _query(text: str, words: Tokens, schema: Schema, table: str) -> tuple[Query, Reader]:
     tree = tree_of(text, words)
     if named(tree) != "Select":
         raise refuse_node(tree)

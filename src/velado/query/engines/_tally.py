@@ -13,8 +13,8 @@ import polars as pl
 
 from velado.data.schema import Schema
 from velado.errors import EngineError, QueryRefused
-from velado.query.engines.compile import DUCKDB, Dialect, Layout, Statement, cells, strip_of, sums
-from velado.query.needs import Counts, GridCells, GridSum, Key, Need, Rows, cells_of
+from velado.query.engines._compile import DUCKDB, Dialect, Layout, Statement, cells, strip_of, sums
+from velado.query.needs import Counts, GridCells, GridSum, GroupKey, Need, Rows, cells_of
 from velado.query.unit import Unit
 from velado.query.values import Predicate
 
@@ -76,7 +76,7 @@ def tally(
     layout: Layout,
     dialect: Dialect,
     where: Predicate | None,
-    keys: tuple[Key, ...],
+    keys: tuple[GroupKey, ...],
     needs: tuple[Need, ...],
     run: Run,
     run_arrays: RunArrays,
@@ -92,7 +92,9 @@ def tally(
     return tuple(next(bins) if isinstance(need, GridCells) else next(totals) for need in needs)
 
 
-def check(layout: Layout, where: Predicate | None, keys: tuple[Key, ...], needs: tuple[Need, ...]) -> None:
+def check(
+    layout: Layout, where: Predicate | None, keys: tuple[GroupKey, ...], needs: tuple[Need, ...]
+) -> None:
     """Nothing, where an engine with this layout would not refuse; else its QueryRefused, before anything is paid.
 
     What is refused depends on the layout and the question alone and is the same for every engine.
@@ -101,7 +103,11 @@ def check(layout: Layout, where: Predicate | None, keys: tuple[Key, ...], needs:
 
 
 def _compiled(
-    layout: Layout, dialect: Dialect, where: Predicate | None, keys: tuple[Key, ...], needs: tuple[Need, ...]
+    layout: Layout,
+    dialect: Dialect,
+    where: Predicate | None,
+    keys: tuple[GroupKey, ...],
+    needs: tuple[Need, ...],
 ) -> tuple[list[Rows | GridSum], Statement, str, list[tuple[GridCells, Statement, str]]]:
     """Counts and sums with their one statement, and every set of bins with its own."""
     size = cells_of(keys)

@@ -42,14 +42,14 @@ _WORDS = COUNTED | _NAMES | _CLAUSES | _MARKS
 
 
 @dataclass(frozen=True)
-class Words:
+class Tokens:
     """A query's tokens in order, and how often each that carries meaning occurs."""
 
     tokens: tuple[Any, ...]
     counts: Counter[str]
 
 
-def read(text: str, names: Iterable[str]) -> Words:
+def read(text: str, names: Iterable[str]) -> Tokens:
     """The tokens of *text*, every one of them known; *names* are declared and may be words of SQL."""
     _check_characters(text)
     sqlglot = parser()
@@ -74,7 +74,7 @@ def read(text: str, names: Iterable[str]) -> Words:
     _check_depth(kinds)
     _check_words(tokens, kinds, frozenset(name.casefold() for name in names))
     counted = map(_counted_as, kinds)
-    return Words(tokens, Counter(word for word in counted if word is not None))
+    return Tokens(tokens, Counter(word for word in counted if word is not None))
 
 
 def kind(token: Any) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
+import time
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,9 +18,10 @@ from urllib.parse import urlsplit
 
 from velado.data.keys import state_folder
 from velado.errors import LedgerError, ParameterError, TableError
-from velado.query.store.seal import sync_folder
-
-_CHUNK = 1 << 20
+from velado.query.budget import Budget
+from velado.query.store._chain import interrupted
+from velado.query.store._ledger import ChainedLedger, address_of, create_ledger, ledger_exists, open_ledger
+from velado.query.store._seal import appear
 
 
 @dataclass(frozen=True)
@@ -32,11 +33,9 @@ class TableIdentity:
     @classmethod
     def of_file(cls, path: Path) -> TableIdentity:
         """A file by its real path and by the SHA-256 of its bytes."""
-        digest = hashlib.sha256()
         try:
             with open(path, "rb") as file:
-                while chunk := file.read(_CHUNK):
-                    digest.update(chunk)
+                digest = hashlib.file_digest(file, "sha256")
         except OSError as error:
             raise TableError(
                 f"The file '{path.name}' cannot be read ({error.strerror}).",
@@ -121,20 +120,82 @@ def _write(place: Path, ledger: str) -> None:
     """A whole note appears at *place*, or somebody else's stays there."""
     try:
         place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        handle, draft = tempfile.mkstemp(prefix=".table-", dir=place.parent)
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                json.dump({"ledger": ledger}, file)
-                file.flush()
-                os.fsync(file.fileno())
-            with suppress(FileExistsError):
-                os.link(draft, place)
-        finally:
-            os.unlink(draft)
-        sync_folder(place.parent)
+        with suppress(FileExistsError):
+            appear(place, json.dumps({"ledger": ledger}).encode())
     except OSError as error:
         raise LedgerError(
             f"The note of which ledger a table has cannot be written ({error.strerror}).",
             "Without it a second budget could be opened for the same table.",
             "Make the state folder writable, or set VELADO_STATE to one that is.",
         ) from None
+
+
+# The ledger that goes with a file, so that asking from the command line is accounted for like any other asking.
+#
+# It lies beside the file as `<file>.ledger`, is made with the first question, and is found again by the next one. Without a budget
+# of its own it holds exactly what the first question asks for: then nothing is left, and the owner must raise it on purpose.
+
+ENDING = ".ledger"
+
+
+@dataclass(frozen=True)
+class FileLedger:
+    """An open ledger, where it is, whether this call made it, and whether its budget is the first question's alone."""
+
+    ledger: ChainedLedger
+    where: str
+    made: bool
+    only_this: bool
+
+
+def ledger_path(file: str | Path) -> Path:
+    """Where the ledger of a file lies unless another place is named: beside it."""
+    path = Path(file)
+    return path.with_name(path.name + ENDING)
+
+
+def has_ledger(file: str | Path) -> bool:
+    """Whether questions about this file, or one with its content, are or ever were accounted for, in whatever ledger."""
+    return ledger_exists(ledger_path(file)) or ledger_known(TableIdentity.of_file(Path(file))) is not None
+
+
+def account_of(
+    file: str | Path,
+    asked: Budget,
+    *,
+    where: str | Path | None = None,
+    seal: Path | None = None,
+    budget: Budget | None = None,
+    table: TableIdentity | None = None,
+) -> FileLedger:
+    """The file's ledger, opened, or made with *budget* (else with exactly what is *asked*).
+
+    *where* is another path or a PostgreSQL address. *table* tells the rows apart where they are not in *file*; a table that
+    is accounted for in another ledger is refused. A budget given for a ledger that exists is not applied: its total
+    changes only by `velado ledger raise`, which leaves an entry in the chain.
+    """
+    place = str(ledger_path(file) if where is None else where)
+    # Where only the seal is left, opening says that the ledger is gone; a new one would be a second budget.
+    claim(table or TableIdentity.of_file(Path(file)), address_of(place))
+    if ledger_exists(place, seal):
+        return FileLedger(_opened(place, seal), place, made=False, only_this=False)
+    try:
+        ledger = create_ledger(place, Path(file).name or "table", budget or asked, seal)
+    except LedgerError:
+        # Two first questions at once: one makes the ledger, the other finds it.
+        if not ledger_exists(place, seal):
+            raise
+        return FileLedger(_opened(place, seal), place, made=False, only_this=False)
+    return FileLedger(ledger, place, made=True, only_this=budget is None)
+
+
+def _opened(place: str, seal: Path | None) -> ChainedLedger:
+    """The ledger, waiting a little for somebody who is just making it."""
+    for _ in range(20):
+        try:
+            return open_ledger(place, seal)
+        except LedgerError as error:
+            if error.what != interrupted().what:
+                raise
+            time.sleep(0.1)
+    return open_ledger(place, seal)

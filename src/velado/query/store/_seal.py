@@ -19,14 +19,13 @@ import struct
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from velado.data.keys import state_folder
 from velado.errors import LedgerError
-from velado.query.store.chain import START
+from velado.query.store._chain import START
 from velado.randomness import secure
 
 MAGIC = b"velado seal 1\n\0\0"
@@ -45,20 +44,25 @@ class Mark:
     hash: str
 
 
-class Keeper(Protocol):
-    """Who holds the key of a ledger and remembers its newest sealed entry."""
+class Keeper:
+    """Who holds the key of a ledger and remembers its newest sealed entry; this one is gone with its process."""
 
-    key: bytes
-    ledger: str
+    def __init__(self) -> None:
+        self.key, self.ledger = secure().randbytes(32), secure().randbytes(16).hex()
+        self._mark = Mark(0, START)
 
-    def held(self) -> AbstractContextManager[None]:
+    @contextmanager
+    def held(self) -> Iterator[None]:
         """Nobody else writes the ledger meanwhile."""
+        yield
 
     def read(self) -> Mark:
         """The newest mark."""
+        return self._mark
 
     def write(self, mark: Mark) -> None:
-        """The mark is durable afterwards."""
+        """The mark is as durable afterwards as the keeper is."""
+        self._mark = mark
 
     def close(self) -> None:
         """Give back what is open."""
@@ -70,32 +74,7 @@ def default_seal(identity: str) -> Path:
     return state_folder() / "seals" / (name + ".seal")
 
 
-class MemoryKeeper:
-    """A key and a mark that nobody else shares; gone with the process."""
-
-    def __init__(self) -> None:
-        self.key = secure().randbytes(32)
-        self.ledger = secure().randbytes(16).hex()
-        self._mark = Mark(0, START)
-
-    @contextmanager
-    def held(self) -> Iterator[None]:
-        """Nothing to lock: one process, one ledger."""
-        yield
-
-    def read(self) -> Mark:
-        """The newest mark."""
-        return self._mark
-
-    def write(self, mark: Mark) -> None:
-        """Remembered until the process ends."""
-        self._mark = mark
-
-    def close(self) -> None:
-        """Nothing is open."""
-
-
-class Seal:
+class Seal(Keeper):
     """An open seal file. One object belongs to one process; its lock keeps processes apart, not threads."""
 
     def __init__(self, path: Path) -> None:
@@ -122,23 +101,12 @@ class Seal:
     @classmethod
     def create(cls, path: Path) -> Seal:
         """A new seal with a new key stands at *path*, whole and durable; an existing one is an error."""
+        key, name = secure().randbytes(32), secure().randbytes(16)
+        head = _HEADER.pack(MAGIC, key, name, hashlib.sha256(MAGIC + key + name).digest())
+        slot = _slot(key, Mark(0, START))
         try:
             _private_folder(path.parent)
-            handle, draft = tempfile.mkstemp(prefix=".seal-", dir=path.parent)
-            try:
-                key, name = secure().randbytes(32), secure().randbytes(16)
-                os.pwrite(
-                    handle, _HEADER.pack(MAGIC, key, name, hashlib.sha256(MAGIC + key + name).digest()), 0
-                )
-                for slot in (1, 2):
-                    os.pwrite(handle, _slot(key, Mark(0, START)), slot * SECTOR)
-                os.fsync(handle)
-                # A link fails where a file is, a rename would replace it.
-                os.link(draft, path)
-            finally:
-                os.close(handle)
-                os.unlink(draft)
-            sync_folder(path.parent)
+            appear(path, head.ljust(SECTOR, b"\0") + slot.ljust(SECTOR, b"\0") + slot)
         except FileExistsError:
             raise _unusable(path, "a seal is there already") from None
         except OSError as error:
@@ -193,7 +161,6 @@ class Seal:
             raise _unusable(self.path, str(error.strerror)) from None
 
     def close(self) -> None:
-        """Give the file back."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
@@ -226,6 +193,21 @@ def _private_folder(folder: Path) -> None:
     for part in (*reversed(folder.parents), folder):
         if not part.is_dir():
             part.mkdir(mode=0o700, exist_ok=True)
+
+
+def appear(path: Path, content: bytes) -> None:
+    """A whole and durable file stands at *path*; FileExistsError where one stood before, which is left as it is."""
+    handle, draft = tempfile.mkstemp(prefix=".draft-", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        # A link fails where a file is, a rename would replace it.
+        os.link(draft, path)
+    finally:
+        os.unlink(draft)
+    sync_folder(path.parent)
 
 
 def sync_folder(folder: Path) -> None:

@@ -17,19 +17,19 @@ from velado.data.normal import case_of, normal_texts
 from velado.data.numbers import THOUSANDS
 from velado.data.schema import Schema
 from velado.errors import EngineError, SchemaError
-from velado.query.engines import exact_answers as fingerprint
-from velado.query.engines.compile import (
+from velado.query.engines import _tally as fingerprint
+from velado.query.engines._compile import (
     BLANKS,
     POSTGRES,
+    ColumnPlace,
     Layout,
-    Place,
     Statement,
     exact_sql,
     index_sql,
     missing_numbers,
 )
-from velado.query.engines.exact_answers import tally, too_slow
-from velado.query.needs import Counts, Key, Need
+from velado.query.engines._tally import tally, too_slow
+from velado.query.needs import Counts, GroupKey, Need
 from velado.query.unit import Unit
 from velado.query.values import Predicate
 
@@ -234,7 +234,7 @@ class Source:
         # Else the server's own equality: 1.0 and 1.00 are one numeric value, and one group.
         return f"CASE WHEN {gone} THEN NULL ELSE {name} END"
 
-    def _cell(self, place: Place, missing: str) -> str:
+    def _cell(self, place: ColumnPlace, missing: str) -> str:
         name, kind = quoted(place.column.name), self.types[place.column.name]
         if place.sort == "number":
             if kind in _WHOLE:
@@ -328,7 +328,7 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _suits(place: Place, kind: str) -> bool:
+def _suits(place: ColumnPlace, kind: str) -> bool:
     if place.sort == "number":
         return kind in (*_WHOLE, *_FLOATS, "numeric")
     if place.sort == "day":
@@ -401,7 +401,7 @@ class PostgresEngine:
     def tally(
         self,
         where: Predicate | None,
-        keys: tuple[Key, ...],
+        keys: tuple[GroupKey, ...],
         needs: tuple[Need, ...],
         seconds: float | None = None,
     ) -> tuple[Counts, ...]:

@@ -1,67 +1,129 @@
-"""A ledger's entries in one SQLite file: a write-ahead log, synced at every commit, one writer at a time.
+"""Where a ledger's entries are kept: what every store of them does, and the SQLite file that is the usual one.
 
-Not for network file systems: SQLite's locks and its shared memory need a local disk.
+The file has a write-ahead log, synced at every commit, and one writer at a time. Not for network file systems: SQLite's
+locks and its shared memory need a local disk.
 """
 
 from __future__ import annotations
 
 import os
 import sqlite3
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
+from typing import Any, Protocol
 
 from velado.errors import LedgerError
-from velado.query.store.chain import Entry, entry_of
-from velado.query.store.seal import sync_folder
+from velado.query.store._chain import Entry, entry_of
+from velado.query.store._seal import sync_folder
+
+_COLUMNS = "number, kind, payload, previous, hash"
+
+
+class EntryStore(ABC):
+    """An open place that keeps entries in order, for one thread at a time. Every failure of it is a LedgerError."""
+
+    table: str
+    mark: str  # how a statement names a value that travels beside it
+
+    @abstractmethod
+    def writing(self) -> AbstractContextManager[None]:
+        """Nobody else appends meanwhile; what was appended is durable afterwards, or nothing of it is there."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Give the place back."""
+
+    @abstractmethod
+    def _rows(self, sql: str, values: tuple[int, ...]) -> list[Any]: ...
+
+    @abstractmethod
+    def _many(self, sql: str, rows: list[tuple[Any, ...]]) -> None: ...
+
+    def at(self, number: int) -> Entry | None:
+        """The entry with this number."""
+        found = self._read(f"WHERE number = {self.mark}", number)
+        return found[0] if found else None
+
+    def after(self, number: int, limit: int) -> list[Entry]:
+        """Up to *limit* entries above *number*, in order."""
+        return self._read(f"WHERE number > {self.mark} ORDER BY number LIMIT {self.mark}", number, limit)
+
+    def append(self, entries: Sequence[Entry]) -> None:
+        """Add entries, inside `writing`."""
+        marks = ", ".join([self.mark] * 5)
+        rows = [(e.number, e.kind, e.payload, e.previous, e.hash) for e in entries]
+        self._many(f"INSERT INTO {self.table} ({_COLUMNS}) VALUES ({marks})", rows)
+
+    def _read(self, where: str, *values: int) -> list[Entry]:
+        return [entry_of(row) for row in self._rows(f"SELECT {_COLUMNS} FROM {self.table} {where}", values)]
+
+
+class LedgerAddress(Protocol):
+    """Where a ledger is or may be made; *identity* is one text per ledger, however spelled, and no secret."""
+
+    identity: str
+    name: str  # as a person may read it
+
+    def present(self) -> bool:
+        """Whether anything is there."""
+
+    def open(self) -> EntryStore:
+        """The ledger that is there."""
+
+    def create(self) -> EntryStore:
+        """A new empty ledger, or the empty one whose making was interrupted."""
+
+
+def unusable(name: str, reason: str, fix: str) -> LedgerError:
+    """The error for a store that does not do what it must."""
+    return LedgerError(
+        f"The ledger cannot be used: {name}: {reason}.",
+        "Every answer must be paid for durably before it is drawn, so nothing is answered.",
+        fix,
+    )
+
 
 APPLICATION = 0x56454C4C  # "VELL", SQLite's application_id
 _TABLE = (
     "CREATE TABLE IF NOT EXISTS entries (number INTEGER PRIMARY KEY, kind TEXT NOT NULL, "
     "payload TEXT NOT NULL, previous TEXT NOT NULL, hash TEXT NOT NULL)"
 )
-_COLUMNS = "number, kind, payload, previous, hash"
 MEMORY = ":memory:"
 
 
-class SQLitePlace:
-    """The address of a ledger file."""
+class LedgerFile:
+    """The address of a ledger in a file."""
 
     def __init__(self, path: Path) -> None:
         # One file has one seal, by whichever link it is reached.
         self.path = Path(os.path.realpath(path))
-
-    @property
-    def identity(self) -> str:
-        """The file's real absolute path."""
-        return f"file:{self.path}"
-
-    @property
-    def name(self) -> str:
-        """The path."""
-        return str(self.path)
+        self.identity, self.name = f"file:{self.path}", str(self.path)
 
     def present(self) -> bool:
         """Whether anything has that name; its log without it is a deleted ledger."""
         return os.path.lexists(self.path) or os.path.lexists(f"{self.path}-wal")
 
-    def open(self) -> SQLiteShelf:
+    def open(self) -> SQLiteEntries:
         """The ledger in the file."""
-        return SQLiteShelf(self.path)
+        return SQLiteEntries(self.path)
 
-    def create(self) -> SQLiteShelf:
+    def create(self) -> SQLiteEntries:
         """A new file that the user alone may read."""
         try:
             os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-            shelf = SQLiteShelf(self.path, new=True)
+            shelf = SQLiteEntries(self.path, new=True)
             sync_folder(self.path.parent)
         except OSError as error:
             raise _unusable(self.name, str(error.strerror)) from None
         return shelf
 
 
-class SQLiteShelf:
-    """An open ledger file, or with *path* None a ledger in memory. Callers see to it that one thread uses it at a time."""
+class SQLiteEntries(EntryStore):
+    """An open ledger file, or with *path* None a ledger in memory."""
+
+    table, mark = "entries", "?"
 
     def __init__(self, path: Path | None, new: bool = False) -> None:
         self._path = path
@@ -114,32 +176,17 @@ class SQLiteShelf:
                     self._base.execute("ROLLBACK")
                 raise
 
-    def at(self, number: int) -> Entry | None:
-        """The entry with this number."""
-        found = self._read("WHERE number = ?", (number,))
-        return found[0] if found else None
-
-    def after(self, number: int, limit: int) -> list[Entry]:
-        """Up to *limit* entries above *number*, in order."""
-        return self._read("WHERE number > ? ORDER BY number LIMIT ?", (number, limit))
-
-    def append(self, entries: Sequence[Entry]) -> None:
-        """Add entries, inside `writing`."""
-        with _told(self._name):
-            self._base.executemany(
-                f"INSERT INTO entries ({_COLUMNS}) VALUES (?, ?, ?, ?, ?)",
-                [(e.number, e.kind, e.payload, e.previous, e.hash) for e in entries],
-            )
-
     def close(self) -> None:
-        """Give the file back."""
         with suppress(sqlite3.Error):
             self._base.close()
 
-    def _read(self, where: str, values: tuple[int, ...]) -> list[Entry]:
-        with _told(self._name), closing(self._base.cursor()) as cursor:
-            rows = cursor.execute(f"SELECT {_COLUMNS} FROM entries {where}", values).fetchall()
-        return [entry_of(row) for row in rows]
+    def _rows(self, sql: str, values: tuple[int, ...]) -> list[Any]:
+        with _told(self._name):
+            return self._base.execute(sql, values).fetchall()
+
+    def _many(self, sql: str, rows: list[tuple[Any, ...]]) -> None:
+        with _told(self._name):
+            self._base.executemany(sql, rows)
 
 
 def _which(path: Path) -> tuple[int, int]:
@@ -176,8 +223,5 @@ _REASONS = {
 
 
 def _unusable(name: str, reason: str) -> LedgerError:
-    return LedgerError(
-        f"The ledger cannot be used: {name}: {reason}.",
-        "Every answer must be paid for durably before it is drawn, so nothing is answered.",
-        "Mend the file's place, space and permissions, or put its newest copy back; never delete it.",
-    )
+    fix = "Mend the file's place, space and permissions, or put its newest copy back; never delete it."
+    return unusable(name, reason, fix)

@@ -17,9 +17,9 @@ from typing import get_args
 from velado.data.schema import Schema
 from velado.errors import QueryRefused
 from velado.query.domains import decimal_text
-from velado.query.sql.parse import MOST_BINS, all_of, any_of, negated, one_of, parse
-from velado.query.sql.refusals import MOST_CHARACTERS, MOST_TOKENS, refused, too_large, unknown
-from velado.query.sql.tree import MOST_DIGITS, MOST_EXPONENT, wrong_type
+from velado.query.sql._parse import MOST_BINS, all_of, any_of, negated, one_of, parse
+from velado.query.sql._refusals import MOST_CHARACTERS, MOST_TOKENS, refused, too_large, unknown
+from velado.query.sql._tree import MOST_DIGITS, MOST_EXPONENT, wrong_type
 from velado.query.values import (
     Aggregate,
     AggregateKind,
