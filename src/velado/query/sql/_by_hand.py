@@ -16,39 +16,28 @@ from typing import get_args
 
 from velado.data.schema import Schema
 from velado.errors import QueryRefused
+from velado.query import values as asked
 from velado.query.domains import decimal_text
 from velado.query.sql._parse import MOST_BINS, all_of, any_of, negated, one_of, parse
 from velado.query.sql._refusals import MOST_CHARACTERS, MOST_TOKENS, refused, too_large, unknown
 from velado.query.sql._tree import MOST_DIGITS, MOST_EXPONENT, wrong_type
-from velado.query.values import (
-    Aggregate,
-    AggregateKind,
-    And,
-    Compare,
-    Comparison,
-    In,
-    IsNull,
-    Like,
-    Not,
-    Or,
-    Predicate,
-    Query,
-    Value,
-    leaves,
-)
 
 # Above this a whole number has more digits than two sides and the exponent can write, and counting them would be slow.
 _MOST_BITS = 4 * (2 * MOST_DIGITS + MOST_EXPONENT)
 
 
-def checked(query: object, schema: Schema, table: str) -> Query:
+def checked(query: object, schema: Schema, table: str) -> asked.Query:
     """The question that the SQL of *query* asks, in normal form and with its results named, or QueryRefused."""
     try:
         plain = _Walk().query(query)
-        for leaf in leaves(plain.where):
+        for leaf in asked.leaves(plain.where):
             column = schema.columns.get(leaf.column)
             values = (
-                (leaf.value,) if isinstance(leaf, Compare) else leaf.values if isinstance(leaf, In) else ()
+                (leaf.value,)
+                if isinstance(leaf, asked.Compare)
+                else leaf.values
+                if isinstance(leaf, asked.In)
+                else ()
             )
             # In SQL a text is read in the column's format; a value has a type of its own for days.
             if column is not None and column.kind == "date" and any(isinstance(v, str) for v in values):
@@ -62,7 +51,7 @@ def checked(query: object, schema: Schema, table: str) -> Query:
     return found
 
 
-def to_sql(query: Query) -> str:
+def to_sql(query: asked.Query) -> str:
     """The SQL that asks *query*: names quoted, no bracket more than needed, numbers exact."""
     items = ", ".join(_item(aggregate) for aggregate in query.aggregates)
     where = "" if query.where is None else f" WHERE {_condition(query.where)}"
@@ -70,7 +59,7 @@ def to_sql(query: Query) -> str:
     return f"SELECT {items} FROM {_name(query.table)}{where}{keys}"
 
 
-def _item(aggregate: Aggregate) -> str:
+def _item(aggregate: asked.Aggregate) -> str:
     inside = ["*" if aggregate.column is None else _name(aggregate.column)]
     inside += [] if aggregate.at is None else [number_text(aggregate.at)]
     inside += [] if aggregate.bins is None else [str(aggregate.bins)]
@@ -78,24 +67,26 @@ def _item(aggregate: Aggregate) -> str:
     return f"{aggregate.kind.upper()}({', '.join(inside)}){alias}"
 
 
-def _condition(part: Predicate) -> str:
+def _condition(part: asked.Predicate) -> str:
     match part:
-        case Compare(column, operator, value):
+        case asked.Compare(column, operator, value):
             return f"{_name(column)} {operator} {_literal(value)}"
-        case In(column, values):
+        case asked.In(column, values):
             return f"{_name(column)} IN ({', '.join(_literal(value) for value in values)})"
-        case Like(column, pattern):
+        case asked.Like(column, pattern):
             return f"{_name(column)} LIKE {_literal(pattern)}"
-        case IsNull(column):
+        case asked.IsNull(column):
             return f"{_name(column)} IS NULL"
-        case Not(inner):
+        case asked.Not(inner):
             text = _condition(inner)
-            return f"NOT ({text})" if isinstance(inner, And | Or) else f"NOT {text}"
-        case And(parts):
+            return f"NOT ({text})" if isinstance(inner, asked.And | asked.Or) else f"NOT {text}"
+        case asked.And(parts):
             # OR binds less than AND, so it alone needs brackets inside one.
             written = ((inner, _condition(inner)) for inner in parts)
-            return " AND ".join(f"({text})" if isinstance(inner, Or) else text for inner, text in written)
-        case Or(parts):
+            return " AND ".join(
+                f"({text})" if isinstance(inner, asked.Or) else text for inner, text in written
+            )
+        case asked.Or(parts):
             return " OR ".join(_condition(inner) for inner in parts)
 
 
@@ -103,7 +94,7 @@ def _name(text: str) -> str:
     return '"' + text.replace('"', '""') + '"'
 
 
-def _literal(value: Value) -> str:
+def _literal(value: asked.Value) -> str:
     if isinstance(value, str):
         return "'" + value.replace("'", "''") + "'"
     return f"DATE '{value.isoformat()}'" if isinstance(value, date) else number_text(value)
@@ -162,9 +153,9 @@ class _Walk:
 
     left: int = MOST_TOKENS
 
-    def query(self, query: object) -> Query:
+    def query(self, query: object) -> asked.Query:
         """A plain Query of plain values in normal form."""
-        if not isinstance(query, Query):
+        if not isinstance(query, asked.Query):
             raise _of_another_type("What is asked", "SQL as text, or a Query")
         aggregates = tuple(self._aggregate(one) for one in self._parts(query.aggregates, "The aggregates"))
         if not aggregates:
@@ -175,7 +166,7 @@ class _Walk:
             )
         keys = tuple(self._text(key, "A key") for key in self._parts(query.keys, "The keys"))
         where = None if query.where is None else self._predicate(query.where)
-        return Query(self._text(query.table, "The table's name"), aggregates, where, keys)
+        return asked.Query(self._text(query.table, "The table's name"), aggregates, where, keys)
 
     def _parts(self, parts: object, what: str) -> tuple[object, ...]:
         if not isinstance(parts, tuple):
@@ -202,11 +193,13 @@ class _Walk:
             raise _of_another_type(what, "a Fraction, for example Fraction('0.1')")
         return Fraction(int(number.numerator), int(number.denominator))
 
-    def _aggregate(self, given: object) -> Aggregate:
-        if not isinstance(given, Aggregate):
+    def _aggregate(self, given: object) -> asked.Aggregate:
+        if not isinstance(given, asked.Aggregate):
             raise _of_another_type("An aggregate", "an Aggregate")
-        if given.kind not in get_args(AggregateKind):
-            raise _of_another_type("The kind of an aggregate", f"one of {', '.join(get_args(AggregateKind))}")
+        if given.kind not in get_args(asked.AggregateKind):
+            raise _of_another_type(
+                "The kind of an aggregate", f"one of {', '.join(get_args(asked.AggregateKind))}"
+            )
         column = None if given.column is None else self._text(given.column, "The column of an aggregate")
         if column is None and given.kind != "count":
             raise QueryRefused(
@@ -227,34 +220,34 @@ class _Walk:
                 "Choose for example 10.",
             )
         alias = self._text(given.alias, "An alias")
-        return Aggregate(given.kind, column, at, None if bins is None else int(bins), alias)
+        return asked.Aggregate(given.kind, column, at, None if bins is None else int(bins), alias)
 
-    def _predicate(self, given: object) -> Predicate:
+    def _predicate(self, given: object) -> asked.Predicate:
         self._count(1)
         match given:
-            case Compare(column, operator, value):
-                if operator not in get_args(Comparison):
-                    raise _of_another_type("A comparison", f"one of {' '.join(get_args(Comparison))}")
-                return Compare(self._text(column, "A column"), operator, self._value(value))
-            case In(column, values):
+            case asked.Compare(column, operator, value):
+                if operator not in get_args(asked.Comparison):
+                    raise _of_another_type("A comparison", f"one of {' '.join(get_args(asked.Comparison))}")
+                return asked.Compare(self._text(column, "A column"), operator, self._value(value))
+            case asked.In(column, values):
                 inside = [self._value(value) for value in self._parts(values, "The values of IN")]
                 if not inside:
-                    raise refused(("IN without a list of values", "It tests nothing.", "Name the values."))
+                    raise refused("IN without a list of values", "It tests nothing.", "Name the values.")
                 return one_of(self._text(column, "A column"), inside)
-            case Like(column, pattern):
-                return Like(self._text(column, "A column"), self._text(pattern, "A pattern"))
-            case IsNull(column):
-                return IsNull(self._text(column, "A column"))
-            case Not(part):
+            case asked.Like(column, pattern):
+                return asked.Like(self._text(column, "A column"), self._text(pattern, "A pattern"))
+            case asked.IsNull(column):
+                return asked.IsNull(self._text(column, "A column"))
+            case asked.Not(part):
                 return negated(self._predicate(part))
-            case And(parts) | Or(parts):
+            case asked.And(parts) | asked.Or(parts):
                 tests = [self._predicate(part) for part in self._parts(parts, "The parts of AND or OR")]
                 if not tests:
-                    raise refused(("AND or OR of nothing", "It tests nothing.", "Leave it out."))
-                return all_of(tests) if isinstance(given, And) else any_of(tests)
+                    raise refused("AND or OR of nothing", "It tests nothing.", "Leave it out.")
+                return all_of(tests) if isinstance(given, asked.And) else any_of(tests)
         raise _of_another_type("A condition", "Compare, In, Like, IsNull, Not, And or Or")
 
-    def _value(self, value: object) -> Value:
+    def _value(self, value: object) -> asked.Value:
         self._count(1)
         if isinstance(value, str):
             return self._text(value, "A value")

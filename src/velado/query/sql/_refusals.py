@@ -64,7 +64,7 @@ def read(text: str, names: Iterable[str]) -> Tokens:
         tokens = tokens[:-1]
         kinds.pop()
     if kinds and kinds[0] != "SELECT" and kinds[0] in BY_TOKEN:
-        raise refused(BY_TOKEN[kinds[0]])
+        raise refused(*BY_TOKEN[kinds[0]])
     if not kinds or kinds[0] != "SELECT":
         raise QueryRefused(
             "The query does not begin with SELECT.",
@@ -152,28 +152,30 @@ def _check_words(tokens: tuple[Any, ...], kinds: Sequence[str], names: frozenset
         after = kinds[at + 1] if at + 1 < len(kinds) else ""
         if word == "SEMICOLON":
             raise refused(
-                ("A second statement", "One query is one question.", "Ask one SELECT at a time."), start
+                "A second statement", "One query is one question.", "Ask one SELECT at a time.", at=start
             )
         if any(comment.startswith("+") for comment in token.comments or ()):
-            raise refused(BY_TOKEN["HINT"])
+            raise refused(*BY_TOKEN["HINT"])
         if word in ("EQ", "NEQ") and token.text not in ("=", "<>", "!="):
             raise unknown("A comparison", start)
         if word == "SELECT" and at:
-            raise refused(SUBQUERY, start)
+            raise refused(*_SUBQUERY, at=start)
         if word == "FROM":
             selecting = False
         # A declared name or an alias may be a word of SQL; the tree then says whether it was used as a name.
         named = str(token.text).casefold() in names or before in ("ALIAS", "DOT")
         if word not in _WORDS and not named:
-            raise refused(BY_TOKEN[word], start) if word in BY_TOKEN else unknown("A word", start)
+            raise refused(*BY_TOKEN[word], at=start) if word in BY_TOKEN else unknown("A word", start)
         if word == "ORDER_BY" and not (before == "L_PAREN" and _closes_within(tokens, at)):
-            raise refused(BY_TOKEN["ORDER_BY"], start)
+            raise refused(*BY_TOKEN["ORDER_BY"], at=start)
         if word == "STAR" and not (before == "L_PAREN" and after == "R_PAREN"):
-            raise refused(BY_TOKEN["SLASH" if before in _OPERANDS else "STAR"], start)
+            raise refused(*BY_TOKEN["SLASH" if before in _OPERANDS else "STAR"], at=start)
         name = word in _NAMES or word not in _WORDS
         if name and after == "L_PAREN" and (depth or not selecting):
             # Functions inside functions or in WHERE make the parser try many readings, and none is accepted.
-            raise refused(CAST if str(token.text).upper() in ("CAST", "TRY_CAST") else FUNCTION, start)
+            raise refused(
+                *(_CAST if str(token.text).upper() in ("CAST", "TRY_CAST") else _FUNCTION), at=start
+            )
         depth += (word == "L_PAREN") - (word == "R_PAREN")
 
 
@@ -183,88 +185,62 @@ def _closes_within(tokens: tuple[Any, ...], at: int) -> bool:
     return texts == ["WITHIN", "GROUP", "("]
 
 
+# fmt: off
 _ONE = "Ask about the one table, and put what is related into it beforehand."
 _LEAVE = "Leave it out."
 _LITERAL = "Compare a column with a number, a text or a DATE."
 _SPLIT = "Ask one plain SELECT at a time."
 _AFTER = "Leave it out and work on the answer; what is done with an answer costs nothing."
 
-_JOIN = (
-    "A join",
+_JOIN = ("A join",
     "One row of the other table may meet many of this one, so the noise would no longer cover a unit.",
-    _ONE,
-)
-_SUBQUERY = (
-    "A sub-query",
+    _ONE)
+_SUBQUERY = ("A sub-query",
     "Its inner result would enter the outer one without noise or with unbounded effect.",
-    _SPLIT,
-)
+    _SPLIT)
 _CTE = ("A common table expression (WITH)", "It is a sub-query with a name.", _SPLIT)
-_SET = (
-    "A set operation (UNION, INTERSECT, EXCEPT)",
+_SET = ("A set operation (UNION, INTERSECT, EXCEPT)",
     "Each part is a query of its own with its own cost.",
-    _SPLIT,
-)
-_WINDOW = (
-    "A window (OVER)",
+    _SPLIT)
+_WINDOW = ("A window (OVER)",
     "It answers for single rows, and we answer for all matching rows together.",
-    _LEAVE,
-)
+    _LEAVE)
 _GROUPING = ("GROUPING SETS, CUBE or ROLLUP", "It is several queries in one, each with its own cost.", _SPLIT)
-_FUNCTION = (
-    "A function or expression",
+_FUNCTION = ("A function or expression",
     "What it does to a bounded column is not known from public metadata, so no noise could be fixed for it.",
     "Aggregates are COUNT, SUM, AVG, MIN, MAX, MEDIAN, QUANTILE, PERCENTILE_CONT, PERCENTILE_DISC and HISTOGRAM;"
-    " elsewhere use columns and literals as they are.",
-)
+    " elsewhere use columns and literals as they are.")
 _CAST = ("A CAST", "A cast can fail on a single row, and whether it does tells about that row.", _LITERAL)
-_ARITHMETIC = (
-    "Arithmetic",
+_ARITHMETIC = ("Arithmetic",
     "An expression can fail or grow without bound on a single row, and whether it does tells about that row.",
-    "Use columns and literals as they are; work on the answer afterwards.",
-)
-_ORDER = (
-    "ORDER BY outside WITHIN GROUP",
+    "Use columns and literals as they are; work on the answer afterwards.")
+_ORDER = ("ORDER BY outside WITHIN GROUP",
     "The order of the answer is fixed by the declared domains.",
-    _AFTER,
-)
-_LIMIT = (
-    "LIMIT, OFFSET or FETCH",
+    _AFTER)
+_LIMIT = ("LIMIT, OFFSET or FETCH",
     "Every declared key is returned, zeros too, so that a missing key tells nothing.",
-    _AFTER,
-)
-_PATTERN = (
-    "A pattern other than LIKE",
+    _AFTER)
+_PATTERN = ("A pattern other than LIKE",
     "Engines differ in regular expressions and in what upper and lower case are.",
-    "Use LIKE with % and _.",
-)
-_LOCK = (
-    "A locking or sampling clause",
+    "Use LIKE with % and _.")
+_LOCK = ("A locking or sampling clause",
     "Which rows count is decided by WHERE and by the declared unit alone.",
-    _LEAVE,
-)
-_WRITE = (
-    "A statement other than SELECT",
+    _LEAVE)
+_WRITE = ("A statement other than SELECT",
     "Rows are never changed or shown here.",
-    "Ask SELECT ... FROM ... .",
-)
-_BOOLEAN = (
-    "A literal TRUE or FALSE",
+    "Ask SELECT ... FROM ... .")
+_BOOLEAN = ("A literal TRUE or FALSE",
     "It tests no column.",
-    "Leave it out, or compare the column with a text.",
-)
-_STRING = (
-    "A special string literal",
+    "Leave it out, or compare the column with a text.")
+_STRING = ("A special string literal",
     "Its escapes are read differently by different engines.",
-    "Write plain text in single quotes.",
-)
+    "Write plain text in single quotes.")
 _PLACEHOLDER = ("A placeholder or parameter", "A query is complete in itself.", "Write the value itself.")
 _TIME = ("A time of day", "Dates are compared as days.", "Write DATE 'YYYY-MM-DD'.")
-_CASE = (
-    "CASE",
+_CASE = ("CASE",
     "It is a function of rows, not a test of declared columns.",
-    "Ask one query per case with WHERE.",
-)
+    "Ask one query per case with WHERE.")
+# fmt: on
 
 # By the name of the token type as sqlglot calls it; a construct that is not listed is refused in general words.
 BY_TOKEN: dict[str, tuple[str, str, str]] = {
@@ -290,18 +266,14 @@ BY_TOKEN: dict[str, tuple[str, str, str]] = {
     "DCOLON": _CAST,
     "WITH": _CTE,
     "ORDER_BY": _ORDER,
-    "HAVING": (
-        "HAVING",
+    "HAVING": ("HAVING",
         "Whether a group is shown would depend on its rows without noise.",
-        "Leave HAVING out; every declared group is answered, and you may filter the noisy answer for free.",
-    ),
+        "Leave HAVING out; every declared group is answered, and you may filter the noisy answer for free."),
     "QUALIFY": _WINDOW,
     "FILTER": ("FILTER", "One WHERE decides for all aggregates which rows count.", "Ask two queries, each with its own WHERE."),
-    "DISTINCT": (
-        "DISTINCT",
+    "DISTINCT": ("DISTINCT",
         "How many different values a column has is not an aggregate with a declared bound.",
-        "Group by a column with a declared domain, or count rows.",
-    ),
+        "Group by a column with a declared domain, or count rows."),
     "ESCAPE": ("LIKE with ESCAPE", "Patterns have no escape here, so that every engine reads them alike.", "Leave ESCAPE out."),
     "HINT": ("A hint", "How the engine runs is not the analyst's to say.", _LEAVE),
     "ALL": ("ALL", "It is either the default or belongs to a sub-query or to GROUP BY ALL.", _LEAVE),
@@ -327,11 +299,9 @@ BY_NODE: dict[str, tuple[str, str, str]] = {
     "Window": _WINDOW,
     "Star": BY_TOKEN["STAR"],
     "Tuple": ("A list of several columns or values", "Columns are tested one at a time.", "Test each column on its own, with AND."),
-    "Null": (
-        "A comparison with NULL",
+    "Null": ("A comparison with NULL",
         "Nothing equals a missing value, so it would never be true.",
-        "Write IS NULL or IS NOT NULL.",
-    ),
+        "Write IS NULL or IS NOT NULL."),
     "TableAlias": ("A second name for the table", "There is one table, and it has one name.", _LEAVE),
 }  # fmt: skip
 
@@ -365,16 +335,12 @@ BY_PART: dict[str, tuple[str, str, str]] = {
     "symmetric": ("BETWEEN SYMMETRIC", "The lower end comes first.", "Write BETWEEN with the lower end first."),
 }  # fmt: skip
 
-FUNCTION = _FUNCTION
-CAST = _CAST
-SUBQUERY = _SUBQUERY
 SYNTAX = "The subset is described in docs/reference/sql.md."
 
 
-def refused(reason: tuple[str, str, str], position: int | None = None) -> QueryRefused:
+def refused(construct: str, why: str, fix: str, at: int | None = None) -> QueryRefused:
     """The refusal of a listed construct, with the character it starts at where that is known."""
-    construct, why, fix = reason
-    place = "" if position is None else f" at character {position + 1}"
+    place = "" if at is None else f" at character {at + 1}"
     return QueryRefused(f"{construct} is not accepted{place}.", why, fix)
 
 

@@ -41,7 +41,7 @@ def tree_of(text: str, words: Tokens) -> Any:
         # The parser's own slips on nonsense are refusals as well: it saw a text, and no row.
         raise unreadable() from None
     if len(statements) != 1:
-        raise refused(("A second statement", "One query is one question.", "Ask one SELECT at a time."))
+        raise refused("A second statement", "One query is one question.", "Ask one SELECT at a time.")
     return statements[0]
 
 
@@ -54,9 +54,9 @@ def refuse_node(node: Any) -> QueryRefused:
     """The refusal of a node, by its construct."""
     name = named(node)
     if name in BY_NODE:
-        return refused(BY_NODE[name])
+        return refused(*BY_NODE[name])
     function = any(base.__name__ == "Func" for base in type(node).__mro__) and name not in ("And", "Or")
-    return refused(BY_NODE["Func"]) if function else unknown("An expression")
+    return refused(*BY_NODE["Func"]) if function else unknown("An expression")
 
 
 def opened(node: Any, name: str, *parts: str, flags: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -66,7 +66,7 @@ def opened(node: Any, name: str, *parts: str, flags: tuple[str, ...] = ()) -> di
     for part, value in node.args.items():
         if value is None or value is False or value == [] or part in parts or part in flags:
             continue
-        raise refused(BY_PART[part]) if part in BY_PART else unknown("A clause or option")
+        raise refused(*BY_PART[part]) if part in BY_PART else unknown("A clause or option")
     return {part: node.args.get(part) for part in parts}
 
 
