@@ -30,6 +30,7 @@ from velado.query.noise import half_width
 from velado.query.plan import Draw, Part, QueryPlan, name_of
 from velado.query.unit import Promise
 from velado.query.values import Aggregate
+from velado.text import Sentence, say, told
 
 FORMAT = 1
 """The layout of `Answer.to_dict`; a reader refuses any other."""
@@ -113,7 +114,11 @@ class Answer:
         names = [name for name in self.how.values if name in self.frame.columns]
         if self.frame.height != 1 or len(names) != 1:
             raise ParameterError(
-                f"The answer has {self.frame.height} row(s) and {len(names)} value(s) in each.",
+                say(
+                    "The answer has {height} row(s) and {names} value(s) in each.",
+                    height=self.frame.height,
+                    names=len(names),
+                ),
                 "Only an answer of one row and one value is a single number.",
                 "Read its frame instead.",
             )
@@ -166,30 +171,30 @@ class Answer:
                 "Read a file that `velado query --json` or `Answer.to_json` wrote.",
             ) from None
 
-    def sentences(self) -> list[str]:
+    def sentences(self) -> list[Sentence]:
         """How the numbers are to be read, the promise, the cost and what is left, as a person reads them."""
-        cost, promise = self.cost, self.guarantee
-        measure = cost.measure
+        cost, promise, measure = self.cost, self.guarantee, self.cost.measure
         out = readings(self.how, promise)
-        out.append(f"Promise ({promise.type}): {promise.definition} for {promise.unit}.")
+        kind, about = say(promise.type), {"definition": say(promise.definition or ""), "unit": promise.unit}
+        out.append(say("Promise ({kind}): {definition} for {unit}.", kind=kind, **about))
         if promise.implies is not None:
-            told = promise.implies
-            out.append(
-                f"At delta {told['delta']:g} this answer alone implies an epsilon of {short(told['epsilon'])}."
-            )
+            said = {"delta": promise.implies["delta"], "epsilon": short(promise.implies["epsilon"])}
+            out.append(say("At delta {delta:g} this answer alone implies an epsilon of {epsilon}.", **said))
+        left = {"measure": measure, "left": short(cost.left)}
         if self.stored:
             out.append(
-                f"Cost: nothing; asked before, these are the same numbers. Left: {measure} {short(cost.left)}."
+                say(
+                    "Cost: nothing; asked before, these are the same numbers. Left: {measure} {left}.", **left
+                )
             )
         else:
-            out.append(
-                f"Cost: {measure} {short(cost.spent)}. Left: {measure} {short(cost.left)} of {short(cost.budget)}."
-            )
-        out.append(f"Covers {promise.covers}.")
-        return out + [f"Warning: {text}" for text in promise.warnings or ()]
+            left |= {"spent": short(cost.spent), "budget": short(cost.budget)}
+            out.append(say("Cost: {measure} {spent}. Left: {measure} {left} of {budget}.", **left))
+        out.append(say("Covers {covers}.", covers=say(promise.covers or "")))
+        return out + [say("Warning: {text}", text=text) for text in promise.warnings or ()]
 
     def __str__(self) -> str:
-        return "\n".join([table_text(self.frame), *self.sentences()])
+        return "\n".join([table_text(self.frame), *map(told, self.sentences())])
 
     def _repr_html_(self) -> str:
         head = "".join(f"<th>{html.escape(name)}</th>" for name in self.frame.columns)
@@ -197,48 +202,70 @@ class Answer:
             "<tr>" + "".join(f"<td>{html.escape(cell_text(cell))}</td>" for cell in row) + "</tr>"
             for row in self.frame.iter_rows()
         )
-        notes = "".join(f"<li>{html.escape(text)}</li>" for text in self.sentences())
+        notes = "".join(f"<li>{html.escape(told(text))}</li>" for text in self.sentences())
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><ul>{notes}</ul>"
 
 
-def readings(how: Making, promise: Promise) -> list[str]:
+def readings(how: Making, promise: Promise) -> list[Sentence]:
     """What each value of an answer is, and what its interval or its rank says; nothing is said that is not so."""
     values = how.plan.get("values", ())
     out = []
     for value in values:
+        name, column, asked = value["name"], value["column"], value["asked"]
         if value["answered_as"] == "bound":
             out.append(
-                f"{value['name']} is the declared bound of '{value['column']}'; no rows were looked at."
+                say(
+                    "{name} is the declared bound of '{column}'; no rows were looked at.",
+                    name=name,
+                    column=column,
+                )
             )
         elif value["answered_as"] == "quantile":
-            level = level_text(value["level"])
-            extreme = value["asked"].upper() if value["asked"] in ("min", "max") else ""
-            named = f"{extreme} is answered as the {level} quantile" if extreme else f"the {level} quantile"
-            out.append(f"{value['name']}: {named}; {rank_text(value)}.")
+            said = {"name": name, "level": level_text(value["level"]), "rank": rank_text(value)}
+            if asked in ("min", "max"):
+                said["extreme"] = asked.upper()
+                out.append(say("{name}: {extreme} is answered as the {level} quantile; {rank}.", **said))
+            else:
+                out.append(say("{name}: the {level} quantile; {rank}.", **said))
     if any(value["answered_as"] == "number" for value in values):
-        kept = "every row" if promise.mode == "strict" else "the rows that count"
-        most = "" if promise.most_rows is None else f" (at most {promise.most_rows} per unit)"
+        kept = say("every row") if promise.mode == "strict" else say("the rows that count")
+        if promise.most_rows is not None:
+            kept = say("{kept} (at most {rows} per unit)", kept=kept, rows=promise.most_rows)
         out.append(
-            f"Each interval holds the exact value over {kept}{most}, with numbers moved to their declared bounds and "
-            f"steps, with a chance of at least {level_text(how.confidence)}. It is about the noise alone."
+            say(
+                "Each interval holds the exact value over {kept}, with numbers moved to their declared bounds and "
+                "steps, with a chance of at least {chance}. It is about the noise alone.",
+                kept=kept,
+                chance=level_text(how.confidence),
+            )
         )
     return out
 
 
-def rank_text(value: Facts) -> str:
+def rank_text(value: Facts) -> Sentence:
     """By how many rows a quantile may miss its rank."""
-    told = value["rank_error"]
-    best = f" more than the best of {value['candidates']:,} candidates does"
-    beyond = "" if told["beyond"] == "the asked rank" else best
-    return (
-        f"it may miss the asked rank by {math.ceil(told['rows']):,} rows{beyond}, "
-        f"by no more with a chance of at least {level_text(told['confidence'])}"
+    off = value["rank_error"]
+    said = {"rows": math.ceil(off["rows"]), "chance": level_text(off["confidence"])}
+    if off["beyond"] == "the asked rank":
+        return say(
+            "it may miss the asked rank by {rows:,} rows, by no more with a chance of at least {chance}",
+            **said,
+        )
+    return say(
+        "it may miss the asked rank by {rows:,} rows more than the best of {candidates:,} candidates does, "
+        "by no more with a chance of at least {chance}",
+        **said,
+        candidates=value["candidates"],
     )
 
 
-def level_text(level: str | float) -> str:
-    """A level or a confidence in percent, with the digits it has."""
-    return f"{float(100 * Fraction(str(level))):.6g} %"
+def level_text(level: str | float) -> Sentence:
+    """A level or a confidence in percent, with the digits it has.
+
+    >>> level_text("1/2"), level_text(0.9999)
+    ('50 %', '99.99 %')
+    """
+    return say("{percent:.6g} %", percent=float(100 * Fraction(str(level))))
 
 
 def cell_text(cell: Any) -> str:

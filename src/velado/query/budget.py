@@ -9,10 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Literal, TypeAlias
 
 from velado.errors import ParameterError
+from velado.text import Sentence, say
 
 Measure = Literal["epsilon", "rho"]
 Amount = Fraction | int | float | str
@@ -37,7 +39,7 @@ class Budget:
     def __post_init__(self) -> None:
         if not 0 < self.total <= 1000:
             raise ParameterError(
-                f"A budget must be above 0 and at most 1000 ({self.measure}).",
+                say("A budget must be above 0 and at most 1000 ({measure}).", measure=self.measure),
                 "Nothing can be answered for nothing, and beyond that nothing is protected.",
                 "Choose for example a total epsilon of 1.",
             )
@@ -125,7 +127,11 @@ def exact(value: Amount) -> Fraction:
     except (ValueError, ZeroDivisionError):
         raise ParameterError(
             "A budget or cost is not a finite number of ordinary size.",
-            f"It is added up exactly, so it must be a decimal number or a fraction, with an exponent within {MOST_EXPONENT}.",
+            say(
+                "It is added up exactly, so it must be a decimal number or a fraction, with an exponent "
+                "within {most_exponent}.",
+                most_exponent=MOST_EXPONENT,
+            ),
             "Write for example 0.5 or 1/3.",
         ) from None
 
@@ -145,12 +151,18 @@ def rounded(amount: Amount) -> str:
     return "0" if text == "-0" else text
 
 
-def short(amount: Amount) -> str:
-    """An exact amount as a person reads it: its decimals where they end soon, else about as many as matter."""
+def short(amount: Amount) -> Sentence:
+    """An exact amount as a person reads it: its decimals where they end soon, else about as many as matter.
+
+    >>> short("1/2"), short("1/3"), short("1e-9")
+    ('0.5', 'about 0.333333', 'less than 0.000001')
+    """
     if tiny(amount):
-        return "less than 0.000001"
-    text = rounded(amount)
-    return text if Fraction(text) == Fraction(amount) else f"about {text}"
+        return say("less than 0.000001")
+    number = Decimal(rounded(amount))
+    if Fraction(number) == Fraction(amount):
+        return Sentence("{amount}", {"amount": number})
+    return say("about {amount}", amount=number)
 
 
 def epsilon_of(rho: Fraction, delta: Fraction) -> float:

@@ -19,6 +19,7 @@ from velado.data.table import Table
 from velado.errors import MissingExtra, ParameterError
 from velado.query.budget import Facts
 from velado.query.unit import Unit
+from velado.text import say
 
 Made = Literal["public", "other"]
 Clustering = Literal["dbscan", "gmm"]
@@ -154,7 +155,7 @@ def _points(table: Table, columns: Sequence[str] | None) -> NDArray[np.float64]:
     absent = [name for name in named if name not in table.frame.columns]
     if absent or not named:
         raise ParameterError(
-            f"{len(absent)} of the columns to cluster by are not in the table.",
+            say("{absent} of the columns to cluster by are not in the table.", absent=len(absent)),
             "Rows are compared by these columns.",
             "Name columns of the table.",
         )

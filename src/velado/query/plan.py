@@ -27,6 +27,7 @@ from velado.query.needs import Counts, Grid, GridCells, GridSum, GroupKey, Need,
 from velado.query.noise import Mechanism
 from velado.query.unit import Unit
 from velado.query.values import Aggregate, Query
+from velado.text import say
 
 # Private quantiles: one candidate chosen by noisy scores that come from exact counts per bin.
 #
@@ -74,7 +75,12 @@ def candidates(grid: Grid, cells: int) -> tuple[int, ...]:
     if most < LEAST_CANDIDATES:
         raise QueryRefused(
             "The keys of this query make too many cells for a quantile.",
-            f"Each cell chooses among at least {LEAST_CANDIDATES} candidates, and one answer draws at most {MOST_SCORES:,} scores.",
+            say(
+                "Each cell chooses among at least {least_candidates} candidates, and one answer draws at "
+                "most {most_scores:,} scores.",
+                least_candidates=LEAST_CANDIDATES,
+                most_scores=MOST_SCORES,
+            ),
             "Group by fewer keys, or ask for averages.",
         )
     return tuple(grid.low + (grid.high - grid.low) * i // (most - 1) for i in range(most))
@@ -137,13 +143,20 @@ def _check_size(query: Query, schema: Schema, keys: tuple[GroupKey, ...], draws:
     if max(numbers, cells * len(query.aggregates)) > MOST_NUMBERS:
         raise QueryRefused(
             "The keys, bins and aggregates of this query make too many numbers together.",
-            f"One answer draws and keeps at most {MOST_NUMBERS:,}; an average needs two for every cell.",
+            say(
+                "One answer draws and keeps at most {most_numbers:,}; an average needs two for every cell.",
+                most_numbers=MOST_NUMBERS,
+            ),
             "Ask for fewer things at once, or group by fewer keys.",
         )
     if scores > MOST_SCORES:
         raise QueryRefused(
             "The quantiles of this query, MIN and MAX among them, choose among too many candidates together.",
-            f"One answer draws at most {MOST_SCORES:,} scores, one for every quantile, cell and candidate.",
+            say(
+                "One answer draws at most {most_scores:,} scores, one for every quantile, cell and "
+                "candidate.",
+                most_scores=MOST_SCORES,
+            ),
             "Ask for fewer quantiles at once, or group by fewer keys.",
         )
     needs = tuple(dict.fromkeys(draw.need for draw in draws))
@@ -397,9 +410,9 @@ def histogram_edges(grid: Grid, bins: int) -> tuple[int, ...]:
         return tuple(range(grid.low, grid.high + 2))
     if not 1 <= bins <= max(1, span):
         raise QueryRefused(
-            f"A histogram of '{grid.column}' cannot have that many bins.",
+            say("A histogram of '{column}' cannot have that many bins.", column=grid.column),
             "A bin holds at least one step of the column's declared grid.",
-            f"Ask for at most {span + 1} bins, or declare a finer step.",
+            say("Ask for at most {span} bins, or declare a finer step.", span=span + 1),
         )
     return (*(grid.low - (-span * i // bins) for i in range(bins)), grid.high + 1)
 
@@ -408,7 +421,7 @@ def _grid(aggregate: Aggregate, schema: Schema) -> Grid:
     column = schema.columns.get(aggregate.column or "")
     if column is None:
         raise QueryRefused(
-            f"The aggregate {aggregate.kind.upper()} names no column of the schema.",
+            say("The aggregate {upper} names no column of the schema.", upper=aggregate.kind.upper()),
             "Its bounds and step are read from there.",
             "Name a declared column.",
         )
@@ -431,7 +444,10 @@ def _asked(
             if cells * (len(edges) - 1) > MOST_HISTOGRAM_CELLS:
                 raise QueryRefused(
                     "The keys and bins of this histogram make too many cells.",
-                    f"One answer draws at most {MOST_HISTOGRAM_CELLS:,} numbers.",
+                    say(
+                        "One answer draws at most {most_histogram_cells:,} numbers.",
+                        most_histogram_cells=MOST_HISTOGRAM_CELLS,
+                    ),
                     "Ask for fewer bins, or group by fewer keys.",
                 )
             return [(GridCells(grid, edges), None, ())]

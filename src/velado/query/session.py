@@ -37,6 +37,7 @@ from velado.query.sql import checked, parse
 from velado.query.store import ChainedLedger, UnitOfAccount, memory_ledger
 from velado.query.unit import Promise, Unit
 from velado.query.values import Query
+from velado.text import say
 
 # What a session is given, checked before it is made: names, units, budgets and levels of confidence.
 
@@ -69,7 +70,7 @@ def check_unit_column(unit: Unit, schema: Schema) -> None:
     """The column that tells units apart is declared."""
     if unit.column is not None and unit.column not in schema.columns:
         raise ParameterError(
-            f"The unit's column '{unit.column}' is not in the schema.",
+            say("The unit's column '{column}' is not in the schema.", column=unit.column),
             "Rows that move together are found by it.",
             "Name a column of the table.",
         )
@@ -213,11 +214,11 @@ KEPT_PLANS = 256
 SHARE = 10
 """Without a spend of its own, a question takes one tenth of the whole budget."""
 
-IN_MEMORY = "this session only; its account is kept in memory and forgotten when it ends"
-IN_PROCESS = (
+IN_MEMORY = say("this session only; its account is kept in memory and forgotten when it ends")
+IN_PROCESS = say(
     "the sessions of this process that share the account; it is kept in memory and forgotten when they end"
 )
-IN_LEDGER = "every answer recorded in this ledger, by any analyst, before and after restarts"
+IN_LEDGER = say("every answer recorded in this ledger, by any analyst, before and after restarts")
 
 
 class Session:
@@ -353,7 +354,9 @@ class Session:
         except EngineError as error:
             raise EngineError(
                 error.what,
-                f"{error.why} The question was paid before the engine was asked, and stays paid.",
+                say(
+                    "{why} The question was paid before the engine was asked, and stays paid.", why=error.why
+                ),
                 error.fix,
             ) from None
         return drawn, self._ledger.record(reservation, question, write_draws(drawn, analyst))
@@ -409,15 +412,21 @@ class Session:
         declared = self.schema.group or self.schema.person
         warnings = None
         if declared is not None and self.unit.column != declared.name:
-            kind = "group" if declared.group else "person"
+            kind = say("group") if declared.group else say("person")
             warnings = (
-                f"The schema names '{declared.name}' as the {kind} column, but this promise is about {promise.unit}: "
-                f"all rows of one {kind} together are not covered.",
+                say(
+                    "The schema names '{column}' as the {kind} column, but this promise is about {unit}: all rows of one "
+                    "{kind} together are not covered.",
+                    column=declared.name,
+                    kind=kind,
+                    unit=promise.unit,
+                ),
             )
         return replace(
             promise,
-            definition="epsilon-differential privacy" if pure else "rho-zCDP",
-            **({} if charge is None else {budget.measure: charge}),
+            definition=say("epsilon-differential privacy") if pure else say("rho-zCDP"),
+            epsilon=charge if pure else None,
+            rho=None if pure else charge,
             implies=None if charge is None or budget.delta is None else implied(charge, budget.delta),
             budget=budget.to_dict(),
             covers=IN_LEDGER if self._lasting else IN_MEMORY if self._own_ledger else IN_PROCESS,

@@ -10,6 +10,7 @@ from typing import Literal
 from velado.data.schema import Schema
 from velado.errors import ParameterError
 from velado.query.budget import Facts, plain
+from velado.text import say
 
 Mode = Literal["strict", "groups"]
 
@@ -24,7 +25,7 @@ class Promise:
     "all rows with one value of 'household'"
     """
 
-    type: str = "guaranteed"
+    type: str = say("guaranteed")
     mode: Mode
     unit: str
     column: str | None = None
@@ -48,10 +49,9 @@ class Promise:
     @classmethod
     def from_dict(cls, facts: Facts) -> Promise:
         """The promise that `to_dict` wrote."""
-        exact = {name: Fraction(facts[name]) for name in ("dependence", "epsilon", "rho") if name in facts}
-        return cls(
-            **{**facts, **exact, "warnings": tuple(facts["warnings"]) if "warnings" in facts else None}
-        )
+        told: Facts = {**facts, "warnings": tuple(facts["warnings"]) if "warnings" in facts else None}
+        told |= {name: Fraction(facts[name]) for name in ("dependence", "epsilon", "rho") if name in facts}
+        return cls(**told)
 
 
 @dataclass(frozen=True)
@@ -104,20 +104,24 @@ class Unit:
             )
         whole = Promise(
             mode="groups",
-            unit=f"all rows with one value of '{self.column}'",
+            unit=say("all rows with one value of '{column}'", column=self.column),
             column=self.column,
             most_rows=self.rows,
-            enforced="rows beyond the most, and rows without a value of the column, are left out of every answer",
-            holds_for="any correlation inside a group, none across groups",
+            enforced=say(
+                "rows beyond the most, and rows without a value of the column, are left out of every answer"
+            ),
+            holds_for=say("any correlation inside a group, none across groups"),
         )
         if self.dependence is None:
             return whole
         return replace(
             whole,
-            type="guaranteed-if",
-            unit="one record together with its group",
+            type=say("guaranteed-if"),
+            unit=say("one record together with its group"),
             dependence=self.dependence,
-            holds_for="correlation inside a group up to the declared dependence, in groups of at most the declared rows",
+            holds_for=say(
+                "correlation inside a group up to the declared dependence, in groups of at most the declared rows"
+            ),
         )
 
     @classmethod
@@ -128,8 +132,11 @@ class Unit:
             return cls()
         if column.max_rows is None:
             raise ParameterError(
-                f"The schema groups rows by '{column.name}' but does not say how many of a group's rows count.",
+                say(
+                    "The schema groups rows by '{column}' but does not say how many of a group's rows count.",
+                    column=column.name,
+                ),
                 "Without a declared most one group could move an answer without limit.",
-                f"Add for example max_rows = 4 to [columns.{column.name}].",
+                say("Add for example max_rows = 4 to [columns.{column}].", column=column.name),
             )
         return cls(column.name, column.max_rows)

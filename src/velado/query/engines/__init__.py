@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 from velado.errors import MissingExtra, TableError
 from velado.query.engines import _tally as fingerprint
 from velado.query.engines._compile import Layout
+from velado.text import say
 
 if TYPE_CHECKING:
     from velado.data.schema import Schema
@@ -89,7 +90,7 @@ def engine_for_file(
         load(connection, source, types, _unit_cell(layout, types), layout, schema, unit)
         if _stamp(Path(path)) != before:
             raise TableError(
-                f"'{Path(path).name}' changed while it was read.",
+                say("'{path}' changed while it was read.", path=Path(path).name),
                 "The rows that were counted and the ones an answer would be known by could differ.",
                 "Try again when nobody writes to the file, or query a copy.",
             )

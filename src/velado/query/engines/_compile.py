@@ -20,6 +20,7 @@ from velado.errors import QueryRefused, SchemaError
 from velado.query.needs import Grid, GridCells, GridSum, GroupKey, Rows
 from velado.query.unit import Unit
 from velado.query.values import And, Compare, In, IsNull, Like, Not, Or, Predicate, Value
+from velado.text import say
 
 # How an engine names a schema's columns: by their place, so that no name of the owner's needs to be trusted or quoted.
 #
@@ -66,7 +67,10 @@ class Layout:
         """Every declared column has a place, in the schema's order; the unit's column must be among them."""
         if unit.column is not None and unit.column not in schema.columns:
             raise SchemaError(
-                f"The unit is all rows with one value of '{unit.column}', which the schema does not name.",
+                say(
+                    "The unit is all rows with one value of '{column}', which the schema does not name.",
+                    column=unit.column,
+                ),
                 "Whose rows belong together could not be told.",
                 "Add the column to the schema, or name another one.",
             )
@@ -81,7 +85,7 @@ class Layout:
         found = self.places.get(name)
         if found is None:
             raise QueryRefused(
-                f"There is no column '{name}' in the schema.",
+                say("There is no column '{name}' in the schema.", name=name),
                 "Only declared columns can be asked about.",
                 "Use a name the schema declares.",
             )
@@ -92,7 +96,7 @@ class Layout:
         place = self.place(grid.column)
         if place.grid != grid:
             raise QueryRefused(
-                f"Column '{grid.column}' is not summed on that grid.",
+                say("Column '{column}' is not summed on that grid.", column=grid.column),
                 "The rows stand on the grid the schema declares.",
                 "Build the grid with Grid.of from the table's own schema.",
             )
@@ -410,7 +414,7 @@ def _sendable(text: str) -> str:
 
 def _mismatch(column: str) -> QueryRefused:
     return QueryRefused(
-        f"Column '{column}' is compared with a value of another kind.",
+        say("Column '{column}' is compared with a value of another kind.", column=column),
         "Numbers compare with numbers, dates with dates, and texts with texts; LIKE is for texts.",
         "Write the value as the column's kind asks.",
     )

@@ -26,6 +26,7 @@ from velado.data.table import Table
 from velado.errors import EngineError, SchemaError, TableError
 from velado.query.engines._compile import ColumnPlace, Layout, index_sql, indices_of, missing_numbers
 from velado.query.unit import Unit
+from velado.text import say
 
 # CSV and Parquet files as DuckDB scans them: header read by us, cells as text, names by place, nothing guessed.
 
@@ -45,14 +46,16 @@ def scan(path: Path, schema: Schema, folder: Path) -> Scan:
     """How DuckDB reads the file; *folder* is private and may receive a copy in UTF-8."""
     if not path.is_file():
         raise TableError(
-            f"There is no file '{path.name}'.", "Nothing was read.", "Check the path and the spelling."
+            say("There is no file '{path}'.", path=path.name),
+            "Nothing was read.",
+            "Check the path and the spelling.",
         )
     suffix = path.suffix.lower()
     if suffix in (".parquet", ".pq"):
         return _parquet(_plain(path, folder))
     if suffix not in (".csv", ".tsv", ".txt"):
         raise TableError(
-            f"'{path.name}' is neither a CSV nor a Parquet file by its ending.",
+            say("'{path}' is neither a CSV nor a Parquet file by its ending.", path=path.name),
             "DuckDB is asked to scan those two.",
             "Rename it, or read it with velado.read_table and query the table.",
         )
@@ -64,7 +67,11 @@ def pick(found: Scan, schema: Schema, connection: Any) -> tuple[str, Sequence[st
     absent = [name for name in schema.columns if name not in found.names]
     if absent:
         raise SchemaError(
-            f"The schema names {len(absent)} column(s) the file does not have: {', '.join(absent[:5])}.",
+            say(
+                "The schema names {absent} column(s) the file does not have: {absent_2}.",
+                absent=len(absent),
+                absent_2=", ".join(absent[:5]),
+            ),
             "A question about a column that is not there has no answer.",
             "Correct the name in the schema or the header of the file.",
         )
@@ -89,7 +96,7 @@ def _csv(path: Path, schema: Schema, folder: Path) -> Scan:
         head = file.read(_HEAD)
     if not head.strip():
         raise TableError(
-            f"'{path.name}' is empty.",
+            say("'{path}' is empty.", path=path.name),
             "It has no header and no rows.",
             "Check that the right file was given.",
         )
@@ -112,7 +119,7 @@ def _parquet(path: Path) -> Scan:
         names = tuple(pq.read_schema(path).names)
     except (pa.ArrowException, OSError):
         raise TableError(
-            f"'{path.name}' is not a readable Parquet file.",
+            say("'{path}' is not a readable Parquet file.", path=path.name),
             "Its content does not have that format.",
             "Check the file, or give it the ending of its true format.",
         ) from None
@@ -132,7 +139,7 @@ def _recoded(path: Path, encoding: str, folder: Path) -> Path:
                 copy.write(block)
     except (UnicodeError, LookupError, ValueError):
         raise TableError(
-            f"'{path.name}' is not {encoding} text.",
+            say("'{path}' is not {encoding} text.", path=path.name, encoding=encoding),
             "Accented letters would be garbled or lost.",
             "Save it as UTF-8, or name its true encoding in [table] of the schema.",
         ) from None
@@ -322,7 +329,9 @@ def _without(raw: str, missing: str) -> str:
 def wrong_type(name: str, kind: str) -> SchemaError:
     """The error for a column whose stored type cannot be read as its declared kind."""
     return SchemaError(
-        f"Column '{name}' is declared {kind}, but its stored type cannot be read so.",
+        say(
+            "Column '{name}' is declared {kind}, but its stored type cannot be read so.", name=name, kind=kind
+        ),
         "What is asked about it would have no meaning.",
         "Correct its kind in the schema.",
     )

@@ -32,6 +32,7 @@ from velado.query.engines._tally import tally, too_slow
 from velado.query.needs import Counts, GroupKey, Need
 from velado.query.unit import Unit
 from velado.query.values import Predicate
+from velado.text import say
 
 # Whose row is whose in PostgreSQL: the normal form of a unit's text, as far as the server can compute it.
 #
@@ -125,7 +126,11 @@ def refuse_split_units(
         split = bool(list(ask(f"{distinct} {listed} LIMIT 1", [*parameters, changed])))
     if split:
         raise EngineError(
-            f"Values of '{column}' that are spelled differently mean one unit, and this server cannot tell that they do.",
+            say(
+                "Values of '{column}' that are spelled differently mean one unit, and this server cannot "
+                "tell that they do.",
+                column=column,
+            ),
             "One person would count as two, and move an answer further than the noise hides.",
             "Write each unit one way, use a UTF-8 database of PostgreSQL 13 or later, or query the table from a file.",
         )
@@ -259,7 +264,7 @@ def find(ask: Ask, relation: str, schema: Schema, unit: Unit) -> Source:
     rows = list(ask(_RELATIONS, [relation]))
     if not rows:
         raise SchemaError(
-            f"There is no table or view '{relation}' in the database.",
+            say("There is no table or view '{relation}' in the database.", relation=relation),
             "Nothing can be asked of it.",
             "Write its name as it is stored, with its schema before a point if it is not on the search path.",
         )
@@ -269,7 +274,11 @@ def find(ask: Ask, relation: str, schema: Schema, unit: Unit) -> Source:
     absent = [column for column in schema.columns if column not in stored]
     if absent:
         raise SchemaError(
-            f"The schema names {len(absent)} column(s) the relation does not have: {_list(absent)}.",
+            say(
+                "The schema names {absent} column(s) the relation does not have: {absent_2}.",
+                absent=len(absent),
+                absent_2=_list(absent),
+            ),
             "A question about a column that is not there has no answer.",
             "Correct the names in the schema.",
         )
@@ -277,7 +286,12 @@ def find(ask: Ask, relation: str, schema: Schema, unit: Unit) -> Source:
     unfit = [name for name, place in layout.places.items() if not _suits(place, stored[name])]
     if unfit:
         raise SchemaError(
-            f"{len(unfit)} column(s) of the relation do not have a type that suits their declared kind: {_list(unfit)}.",
+            say(
+                "{unfit} column(s) of the relation do not have a type that suits their declared kind: "
+                "{unfit_2}.",
+                unfit=len(unfit),
+                unfit_2=_list(unfit),
+            ),
             "Numbers need a numeric type, dates a date type, and everything else one that is read as text.",
             "Correct their kind in the schema, or query a view that casts them.",
         )

@@ -20,7 +20,7 @@ from velado.errors import QueryRefused
 from velado.query import values as asked
 from velado.query.domains import decimal_text, key_of
 from velado.query.needs import Grid, cells_of
-from velado.query.sql._refusals import BY_NODE, Tokens, read, refused, too_large
+from velado.query.sql._refusals import REFUSED, Tokens, read, refused, too_large
 from velado.query.sql._tree import (
     Reader,
     check_table,
@@ -31,6 +31,7 @@ from velado.query.sql._tree import (
     value_of,
     wrong_type,
 )
+from velado.text import say
 
 # WHERE as a frozen predicate in one normal form, so that equal questions have equal canonical texts.
 #
@@ -55,7 +56,7 @@ def predicate_of(reader: Reader, node: Any) -> asked.Predicate:
     """The tree below WHERE in normal form."""
     predicate = _read(reader, node)
     if sum(1 for _ in asked.leaves(predicate)) > MOST_TESTS:
-        raise too_large(f"WHERE holds more than {MOST_TESTS} tests.")
+        raise too_large(say("WHERE holds more than {most} tests.", most=MOST_TESTS))
     return predicate
 
 
@@ -112,7 +113,9 @@ def _read(reader: Reader, node: Any) -> asked.Predicate:
         return _is_null(reader, node)
     if name in ("Column", "Literal"):
         raise refused(
-            "A value without a comparison", "WHERE needs a test that is true or not.", "Compare it."
+            say("A value without a comparison"),
+            say("WHERE needs a test that is true or not."),
+            say("Compare it."),
         )
     raise refuse_node(node)
 
@@ -126,7 +129,7 @@ def _operands(reader: Reader, node: Any, name: str) -> list[Any]:
         operands.append(parts["expression"])
         node = parts["this"]
         if len(operands) > MOST_TESTS:
-            raise too_large(f"WHERE holds more than {MOST_TESTS} tests.")
+            raise too_large(say("WHERE holds more than {most} tests.", most=MOST_TESTS))
     return [node, *reversed(operands)]
 
 
@@ -149,9 +152,9 @@ def _comparison(reader: Reader, node: Any, name: str) -> asked.Predicate:
     left, right = _bare(parts["this"]), _bare(parts["expression"])
     if named(left) == "Column" and named(right) == "Column":
         raise refused(
-            "A comparison of two columns",
-            "Text in double quotes is a column, and a column is compared with a literal.",
-            "Compare it with a number, a text in single quotes, or a DATE.",
+            say("A comparison of two columns"),
+            say("Text in double quotes is a column, and a column is compared with a literal."),
+            say("Compare it with a number, a text in single quotes, or a DATE."),
         )
     if named(left) != "Column" and named(right) == "Column":
         left, right, operator = right, left, flipped
@@ -160,7 +163,7 @@ def _comparison(reader: Reader, node: Any, name: str) -> asked.Predicate:
     value = value_of(reader, column, right)
     if isinstance(value, str) and operator not in ("=", "<>"):
         raise QueryRefused(
-            f"Column '{column.name}' holds text, which has no order here.",
+            say("Column '{column}' holds text, which has no order here.", column=column.name),
             "Engines sort text differently, so that < and > would mean different rows.",
             "Use =, <>, IN or LIKE.",
         )
@@ -173,9 +176,11 @@ def _membership(reader: Reader, node: Any) -> asked.Predicate:
     column = _tested(reader, parts["this"])
     items = parts["expressions"] or []
     if len(items) > MOST_VALUES:
-        raise too_large(f"IN holds more than {MOST_VALUES:,} values.")
+        raise too_large(say("IN holds more than {most:,} values.", most=MOST_VALUES))
     if not items:
-        raise refused("IN without a list of values", "It tests nothing.", "Write IN ('a', 'b').")
+        raise refused(
+            say("IN without a list of values"), say("It tests nothing."), say("Write IN ('a', 'b').")
+        )
     found = one_of(column.name, [value_of(reader, column, _bare(item)) for item in items])
     return _perhaps_negated(reader, found, parts["negate"])
 
@@ -188,7 +193,10 @@ def _between(reader: Reader, node: Any) -> asked.Predicate:
     low, high = (value_of(reader, column, _bare(parts[end])) for end in ("low", "high"))
     if isinstance(low, str) or isinstance(high, str):
         raise QueryRefused(
-            f"Column '{column.name}' holds text, which has no order here, so BETWEEN cannot test it.",
+            say(
+                "Column '{column}' holds text, which has no order here, so BETWEEN cannot test it.",
+                column=column.name,
+            ),
             "Engines sort text differently, so that it would mean different rows.",
             "Use =, <>, IN or LIKE.",
         )
@@ -203,7 +211,11 @@ def _like(reader: Reader, node: Any) -> asked.Predicate:
     pattern = _bare(parts["expression"])
     if column.kind not in ("categorical", "text"):
         raise QueryRefused(
-            f"Column '{column.name}' is declared {column.kind}, and LIKE tests text alone.",
+            say(
+                "Column '{column}' is declared {kind}, and LIKE tests text alone.",
+                column=column.name,
+                kind=column.kind,
+            ),
             "How a number or a date is written differs between engines.",
             "Use comparisons or BETWEEN.",
         )
@@ -220,7 +232,11 @@ def _is_null(reader: Reader, node: Any) -> asked.Predicate:
     reader.use("IS")
     column = _tested(reader, parts["this"])
     if named(parts["expression"]) != "Null":
-        raise refused("IS with anything but NULL", "It tests for a missing value alone.", "Write IS NULL.")
+        raise refused(
+            say("IS with anything but NULL"),
+            say("It tests for a missing value alone."),
+            say("Write IS NULL."),
+        )
     opened(parts["expression"], "Null")
     reader.use("NULL")
     return _perhaps_negated(reader, asked.IsNull(column.name), parts["negate"])
@@ -252,16 +268,22 @@ def aggregate_of(reader: Reader, node: Any) -> asked.Aggregate:
         return _bare_column(reader, node)
     parts = opened(node, "Alias", "this", "alias")
     if named(parts["this"]) == "Column":
-        raise refused("A key with an alias", "A key keeps its column's name.", "Leave the alias out.")
+        raise refused(
+            say("A key with an alias"), say("A key keeps its column's name."), say("Leave the alias out.")
+        )
     alias, _ = reader.identifier(parts["alias"])
     found = _bare_column(reader, parts["this"])
     if len(alias) > LONGEST_ALIAS or not alias.isprintable():
-        raise refused("An alias that is long or not printable", "It heads a column.", "Choose a short name.")
+        raise refused(
+            say("An alias that is long or not printable"),
+            say("It heads a column."),
+            say("Choose a short name."),
+        )
     if any(name.casefold() == alias.casefold() for name in reader.schema.columns):
         raise refused(
-            "An alias that is also a column",
-            "One name would mean two things.",
-            "Choose another name, for example with the aggregate's before it.",
+            say("An alias that is also a column"),
+            say("One name would mean two things."),
+            say("Choose another name, for example with the aggregate's before it."),
         )
     return replace(found, alias=alias)
 
@@ -273,23 +295,25 @@ def with_names(
     wanted = [(a.kind, a.column, a.at, a.bins) for a in aggregates]
     if len(set(wanted)) != len(wanted):
         raise refused(
-            "The same aggregate twice in one query",
-            "Each would get a share of the budget, and both would be noisier than one.",
-            "Ask for it once.",
+            say("The same aggregate twice in one query"),
+            say("Each would get a share of the budget, and both would be noisier than one."),
+            say("Ask for it once."),
         )
     if len(wanted) > 1 and any(aggregate.bins is not None for aggregate in aggregates):
         raise refused(
-            "HISTOGRAM together with another aggregate",
-            "Its answer has one line per bin, the others one line per key.",
-            "Ask for the histogram in a query of its own.",
+            say("HISTOGRAM together with another aggregate"),
+            say("Its answer has one line per bin, the others one line per key."),
+            say("Ask for the histogram in a query of its own."),
         )
     taken = {name.casefold() for name in (*keys, *schema.columns)}
     for aggregate in aggregates:
         if aggregate.alias and not _take(aggregate.alias, taken):
             raise refused(
-                "One name for two results",
-                "Beside each result its interval stands as name_low and name_high, and all names must differ.",
-                "Choose different aliases.",
+                say("One name for two results"),
+                say(
+                    "Beside each result its interval stands as name_low and name_high, and all names must differ."
+                ),
+                say("Choose different aliases."),
             )
     named_all = []
     for aggregate in aggregates:
@@ -332,7 +356,9 @@ def _bare_column(reader: Reader, node: Any) -> asked.Aggregate:
     if reading is None:
         if name in ("Literal", "Paren", "Neg"):
             raise refused(
-                "A SELECT item that is no aggregate", "There is nothing to answer.", "Leave it out."
+                say("A SELECT item that is no aggregate"),
+                say("There is nothing to answer."),
+                say("Leave it out."),
             )
         raise refuse_node(node)
     reader.use("NAME")
@@ -345,7 +371,9 @@ def _count(reader: Reader, node: Any) -> asked.Aggregate:
         opened(inner, "Star")
         return asked.Aggregate("count")
     if named(inner) == "Literal":
-        raise refused("COUNT of a literal", "It counts rows in a roundabout way.", "Write COUNT(*).")
+        raise refused(
+            say("COUNT of a literal"), say("It counts rows in a roundabout way."), say("Write COUNT(*).")
+        )
     return asked.Aggregate("count", reader.column(inner).name)
 
 
@@ -371,11 +399,13 @@ def _within(reader: Reader, node: Any) -> asked.Aggregate:
     reader.use("NAME", 2)
     function = named(parts["this"])
     if function not in ("PercentileCont", "PercentileDisc"):
-        raise refused(*BY_NODE["Func"])
+        raise refused(*REFUSED["Func"])
     at = _level(reader, opened(parts["this"], function, "this")["this"])
     ordered = opened(parts["expression"], "Order", "expressions")["expressions"] or []
     if len(ordered) != 1:
-        raise refused("WITHIN GROUP with several columns", "A quantile is of one column.", "Name one.")
+        raise refused(
+            say("WITHIN GROUP with several columns"), say("A quantile is of one column."), say("Name one.")
+        )
     # Missing values are left out, so where they would be sorted does not matter.
     column = _gridded(reader, opened(ordered[0], "Ordered", "this", flags=("nulls_first",))["this"])
     return asked.Aggregate("quantile", column.name, at=at)
@@ -385,12 +415,12 @@ def _histogram(reader: Reader, node: Any) -> asked.Aggregate:
     parts = opened(node, "Anonymous", "this", "expressions")
     arguments = parts["expressions"] or []
     if not isinstance(parts["this"], str) or parts["this"].upper() != "HISTOGRAM":
-        raise refused(*BY_NODE["Func"])
+        raise refused(*REFUSED["Func"])
     if len(arguments) != 2:
         raise refused(
-            "HISTOGRAM without a column and a number of bins",
-            "Both are needed.",
-            "Write HISTOGRAM(column, 10).",
+            say("HISTOGRAM without a column and a number of bins"),
+            say("Both are needed."),
+            say("Write HISTOGRAM(column, 10)."),
         )
     column = _gridded(reader, arguments[0])
     grid = Grid.of(column)
@@ -398,7 +428,11 @@ def _histogram(reader: Reader, node: Any) -> asked.Aggregate:
     bins = reader.literal(arguments[1])
     if not isinstance(bins, Fraction) or bins.denominator != 1 or not 1 <= bins <= most:
         raise QueryRefused(
-            f"The bins of HISTOGRAM must be a whole number from 1 to {most:,} for column '{column.name}'.",
+            say(
+                "The bins of HISTOGRAM must be a whole number from 1 to {most:,} for column '{column}'.",
+                most=most,
+                column=column.name,
+            ),
             "Bins are equal parts of the declared bounds, each at least one step wide.",
             "Choose for example 10.",
         )
@@ -438,7 +472,7 @@ def parse(text: str, schema: Schema, table: str) -> asked.Query:
     try:
         query, reader = _query(text, words, schema, table)
     except RecursionError:
-        raise too_large("The query is nested too deeply.") from None
+        raise too_large(say("The query is nested too deeply.")) from None
     reader.check_complete(words)
     return query
 
@@ -463,7 +497,9 @@ def _query(text: str, words: Tokens, schema: Schema, table: str) -> tuple[asked.
 def _check_from(reader: Reader, node: Any) -> None:
     if node is None:
         raise QueryRefused(
-            "The query has no FROM.", "It must say which table it asks.", f'Add FROM "{reader.table}".'
+            "The query has no FROM.",
+            "It must say which table it asks.",
+            say('Add FROM "{table}".', table=reader.table),
         )
     source = opened(node, "From", "this")["this"]
     name = opened(source, "Table", "this")["this"]
@@ -479,12 +515,16 @@ def _keys(reader: Reader, group: Any) -> tuple[str, ...]:
     for node in opened(group, "Group", "expressions")["expressions"] or []:
         if named(node) != "Column":
             raise refused(
-                "GROUP BY anything but a column", "Keys are declared for columns alone.", "Name a column."
+                say("GROUP BY anything but a column"),
+                say("Keys are declared for columns alone."),
+                say("Name a column."),
             )
         keys.append(reader.column(node).name)
     if not keys or len(set(keys)) != len(keys):
         raise refused(
-            "GROUP BY without a column, or with one twice", "Each key is answered once.", "Name each once."
+            say("GROUP BY without a column, or with one twice"),
+            say("Each key is answered once."),
+            say("Name each once."),
         )
     return tuple(keys)
 
@@ -497,17 +537,19 @@ def _selected(reader: Reader, nodes: list[Any], keys: tuple[str, ...]) -> tuple[
             name = reader.column(node).name
             if name not in keys:
                 raise QueryRefused(
-                    f"Column '{name}' is selected but not grouped by.",
+                    say("Column '{name}' is selected but not grouped by.", name=name),
                     "Rows are never shown; a column is selected as a key or inside an aggregate.",
-                    f'Add GROUP BY "{name}", or write for example COUNT("{name}").',
+                    say('Add GROUP BY "{name}", or write for example COUNT("{name}").', name=name),
                 )
             if name in shown:
-                raise refused("A key selected twice", "Each key is answered once.", "Name each once.")
+                raise refused(
+                    say("A key selected twice"), say("Each key is answered once."), say("Name each once.")
+                )
             shown.add(name)
             continue
         aggregates.append(aggregate_of(reader, node))
         if len(aggregates) > MOST_AGGREGATES:
-            raise too_large(f"The query asks for more than {MOST_AGGREGATES} aggregates.")
+            raise too_large(say("The query asks for more than {most} aggregates.", most=MOST_AGGREGATES))
     if not aggregates:
         raise QueryRefused(
             "The query asks for no aggregate.",
@@ -522,7 +564,7 @@ def _check_cells(schema: Schema, keys: tuple[str, ...], aggregates: tuple[asked.
     bins = max((aggregate.bins or 1 for aggregate in aggregates), default=1)
     if cells * bins > MOST_CELLS:
         raise QueryRefused(
-            f"The declared keys make {cells * bins:,} cells together.",
-            f"Every cell is answered, and at most {MOST_CELLS:,} are.",
+            say("The declared keys make {cells:,} cells together.", cells=cells * bins),
+            say("Every cell is answered, and at most {most_cells:,} are.", most_cells=MOST_CELLS),
             "Group by fewer or coarser columns, or ask for fewer bins.",
         )

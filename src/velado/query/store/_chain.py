@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from velado.errors import BudgetExceeded, LedgerError, ParameterError
 from velado.query.budget import Budget, Charge, LedgerState, Reservation, short
+from velado.text import say
 
 Kind = Literal["open", "reserve", "answer", "cap", "raise"]
 Payload = Mapping[str, Any]  # what an entry says, as JSON has it
@@ -44,9 +45,9 @@ class Entry:
         try:
             found = json.loads(self.payload)
         except (ValueError, RecursionError):
-            raise broken(self.number, "its text cannot be read") from None
+            raise broken(self.number, say("its text cannot be read")) from None
         if not isinstance(found, dict):
-            raise broken(self.number, "its text cannot be read")
+            raise broken(self.number, say("its text cannot be read"))
         return found
 
 
@@ -65,13 +66,13 @@ def make_entry(key: bytes, number: int, previous: str, kind: Kind, payload: Payl
 def check_link(key: bytes, entry: Entry, number: int, previous: str) -> None:
     """The entry stands at its place, follows the one before it, and was made with the key."""
     if entry.number != number:
-        raise broken(number, "it is missing, or stands at another place")
+        raise broken(number, say("it is missing, or stands at another place"))
     if entry.previous != previous:
         raise broken(
-            number, "it does not follow the entry before it: entries were removed, moved or replaced"
+            number, say("it does not follow the entry before it: entries were removed, moved or replaced")
         )
     if not holds(key, entry):
-        raise broken(number, "its text is not the one that was signed")
+        raise broken(number, say("its text is not the one that was signed"))
 
 
 def holds(key: bytes, entry: Entry) -> bool:
@@ -84,14 +85,14 @@ def entry_of(row: Sequence[Any]) -> Entry:
     """An entry from a row of a store, whose types nobody vouches for."""
     number = row[0] if type(row[0]) is int else 0
     if not all(isinstance(cell, str) for cell in row[1:]):
-        raise broken(number, "a part of it has the wrong type")
+        raise broken(number, say("a part of it has the wrong type"))
     return Entry(number, *row[1:])
 
 
 def broken(number: int, reason: str) -> LedgerError:
     """The error for an entry that does not hold."""
     return LedgerError(
-        f"Entry {number} of the ledger does not hold: {reason}.",
+        say("Entry {number} of the ledger does not hold: {reason}.", number=number, reason=reason),
         "What was spent can no longer be proven, so nothing is answered.",
         "Put back the newest untouched copy of the ledger, or treat the whole budget as spent.",
     )
@@ -100,14 +101,14 @@ def broken(number: int, reason: str) -> LedgerError:
 def fraction(text: Any, number: int) -> Fraction:
     """A fraction from its one spelling, n or n/d in lowest terms, never negative."""
     if not isinstance(text, str) or not text.isascii() or not text.replace("/", "", 1).isdigit():
-        raise broken(number, "an amount in it is not a fraction")
+        raise broken(number, say("an amount in it is not a fraction"))
     try:
         over, _, under = text.partition("/")
         value = Fraction(int(over), int(under or 1))
     except (ValueError, ZeroDivisionError):
-        raise broken(number, "an amount in it is not a fraction") from None
+        raise broken(number, say("an amount in it is not a fraction")) from None
     if str(value) != text:
-        raise broken(number, "an amount in it is not in lowest terms")
+        raise broken(number, say("an amount in it is not in lowest terms"))
     return value
 
 
@@ -154,16 +155,16 @@ class Account:
     def _fold(self, entry: Entry, said: Payload) -> None:
         number = self.number + 1
         if (entry.kind == "open") != (number == 1):
-            raise broken(number, "a ledger is opened once, by its first entry")
+            raise broken(number, say("a ledger is opened once, by its first entry"))
         rule = _RULES.get(entry.kind)
         if rule is None:
-            raise broken(number, "it is of an unknown kind")
+            raise broken(number, say("it is of an unknown kind"))
         try:
             rule(self, entry, said)
             if fraction(said["spent"], number) != self.spent:
-                raise broken(number, "its running total is not the sum of the costs")
+                raise broken(number, say("its running total is not the sum of the costs"))
         except (KeyError, TypeError, ParameterError):
-            raise broken(number, "a part of it is missing or has the wrong type") from None
+            raise broken(number, say("a part of it is missing or has the wrong type")) from None
         self.number, self.head = entry.number, entry.hash
 
     def _budget(self) -> Budget:
@@ -205,16 +206,27 @@ class Account:
         cap = self.caps.get(charge.analyst)
         if spent > budget.total:
             raise BudgetExceeded(
-                f"The answer would cost {short(charge.cost)} of {budget.measure}; "
-                f"{short(budget.total - self.spent)} of {short(budget.total)} is left.",
+                say(
+                    "The answer would cost {cost} of {measure}; {total} of {total_2} is left.",
+                    cost=short(charge.cost),
+                    measure=budget.measure,
+                    total=short(budget.total - self.spent),
+                    total_2=short(budget.total),
+                ),
                 "All answers together would tell more than the owner of the data allowed.",
                 "Ask with a smaller cost, or ask the owner to raise the budget (velado ledger raise).",
             )
         if cap is not None and own > cap:
             left = max(cap - own + charge.cost, Fraction(0))
             raise BudgetExceeded(
-                f"The answer would cost {short(charge.cost)} of {budget.measure}; "
-                f"{short(left)} of this analyst's share of {short(cap)} is left.",
+                say(
+                    "The answer would cost {cost} of {measure}; {left} of this analyst's share of {cap} is "
+                    "left.",
+                    cost=short(charge.cost),
+                    measure=budget.measure,
+                    left=short(left),
+                    cap=short(cap),
+                ),
                 "The owner of the data set a most for each analyst.",
                 "Ask with a smaller cost, or ask the owner for a larger share (velado ledger cap).",
             )
@@ -233,7 +245,10 @@ class Account:
         """The answer of a reservation that waits for it."""
         if self.waiting.get(reservation.number) != (question, reservation.head):
             raise LedgerError(
-                f"Entry {reservation.number} is not a reservation that waits for an answer to this question.",
+                say(
+                    "Entry {number} is not a reservation that waits for an answer to this question.",
+                    number=reservation.number,
+                ),
                 "An answer without its debit would be unpaid, and a second one would be noise to average away.",
                 "Reserve first, and record each answer once.",
             )
@@ -256,7 +271,7 @@ class Account:
         budget = self._budget()
         if total <= budget.total:
             raise ParameterError(
-                f"The new total is not above the present one of {short(budget.total)}.",
+                say("The new total is not above the present one of {total}.", total=short(budget.total)),
                 "A budget only ever grows, so that what was promised when an answer was given stays true.",
                 "Name a larger total, or cap the analysts (velado ledger cap).",
             )
@@ -289,13 +304,13 @@ def interrupted() -> LedgerError:
 
 def _open(account: Account, entry: Entry, said: Payload) -> None:
     if said["version"] != VERSION:
-        raise broken(entry.number, "it was written by another version of velado")
+        raise broken(entry.number, say("it was written by another version of velado"))
     if said["ledger"] != account.ledger:
-        raise broken(entry.number, "it opens another ledger")
+        raise broken(entry.number, say("it opens another ledger"))
     held = said["budget"]
     delta = None if held["delta"] is None else fraction(held["delta"], entry.number)
     if held["measure"] not in ("epsilon", "rho"):
-        raise broken(entry.number, "its measure is unknown")
+        raise broken(entry.number, say("its measure is unknown"))
     account.budget = Budget(held["measure"], fraction(held["total"], entry.number), delta)
     account.dataset = _text(said["dataset"])
 
@@ -305,13 +320,13 @@ def _reserve(account: Account, entry: Entry, said: Payload) -> None:
     spent = account.spent + cost
     own = account.by_analyst.get(analyst, Fraction(0)) + cost
     if spent > account._budget().total:
-        raise broken(entry.number, "it spends more than the budget")
+        raise broken(entry.number, say("it spends more than the budget"))
     if own > account.caps.get(analyst, own):
-        raise broken(entry.number, "it spends more than the analyst's cap")
+        raise broken(entry.number, say("it spends more than the analyst's cap"))
     if fraction(said["analyst_spent"], entry.number) != own:
-        raise broken(entry.number, "its running total of the analyst is not the sum of the costs")
+        raise broken(entry.number, say("its running total of the analyst is not the sum of the costs"))
     if fraction(said["spent"], entry.number) != spent:
-        raise broken(entry.number, "its running total is not the sum of the costs")
+        raise broken(entry.number, say("its running total is not the sum of the costs"))
     question = _text(said["question"])
     account.spent = spent
     account.by_analyst[analyst] = own
@@ -322,7 +337,7 @@ def _answer(account: Account, entry: Entry, said: Payload) -> None:
     question = _text(said["question"])
     _text(said["answer"])
     if account.waiting.get(said["reservation"], (None,))[0] != question:
-        raise broken(entry.number, "it answers no reservation that waits")
+        raise broken(entry.number, say("it answers no reservation that waits"))
     del account.waiting[said["reservation"]]
     # Two people may ask the same at once and both pay; from then on everybody is given the first answer.
     account.answered.setdefault(question, entry.number)
@@ -336,7 +351,7 @@ def _cap(account: Account, entry: Entry, said: Payload) -> None:
 def _raise(account: Account, entry: Entry, said: Payload) -> None:
     budget, total = account._budget(), fraction(said["total"], entry.number)
     if total <= budget.total:
-        raise broken(entry.number, "it lowers the budget")
+        raise broken(entry.number, say("it lowers the budget"))
     account.budget = replace(budget, total=total)
 
 
@@ -352,7 +367,7 @@ def _text(value: Any) -> str:
 def _check_name(analyst: str) -> None:
     if not analyst or len(analyst) > LONGEST_NAME:
         raise ParameterError(
-            f"An analyst's name must have 1 to {LONGEST_NAME} characters.",
+            say("An analyst's name must have 1 to {longest_name} characters.", longest_name=LONGEST_NAME),
             "What each analyst spent is kept under that name.",
             "Name who asks, for example --analyst maria.",
         )

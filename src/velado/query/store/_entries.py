@@ -17,6 +17,7 @@ from typing import Any, Protocol
 from velado.errors import LedgerError
 from velado.query.store._chain import Entry, entry_of
 from velado.query.store._seal import sync_folder
+from velado.text import say
 
 _COLUMNS = "number, kind, payload, previous, hash"
 
@@ -79,7 +80,7 @@ class LedgerAddress(Protocol):
 def unusable(name: str, reason: str, fix: str) -> LedgerError:
     """The error for a store that does not do what it must."""
     return LedgerError(
-        f"The ledger cannot be used: {name}: {reason}.",
+        say("The ledger cannot be used: {name}: {reason}.", name=name, reason=reason),
         "Every answer must be paid for durably before it is drawn, so nothing is answered.",
         fix,
     )
@@ -129,7 +130,9 @@ class SQLiteEntries(EntryStore):
         self._path = path
         self._name = MEMORY if path is None else str(path)
         if path is not None and not path.is_file():
-            raise _unusable(self._name, "it is not a file" if os.path.lexists(path) else "it is not there")
+            raise _unusable(
+                self._name, say("it is not a file") if os.path.lexists(path) else say("it is not there")
+            )
         address = MEMORY if path is None else f"{path.as_uri()}?mode=rw"
         with _told(self._name):
             self._base = sqlite3.connect(
@@ -150,9 +153,9 @@ class SQLiteEntries(EntryStore):
             mark = run("PRAGMA application_id").fetchone()[0]
             tables = run("SELECT count(*) FROM sqlite_master").fetchone()[0]
             if mark != APPLICATION and not (new and mark == 0 and tables == 0):
-                raise _unusable(self._name, "it is not a ledger")
+                raise _unusable(self._name, say("it is not a ledger"))
             if self._path is not None and run("PRAGMA journal_mode = WAL").fetchone()[0] != "wal":
-                raise _unusable(self._name, "its disk does not allow a write-ahead log")
+                raise _unusable(self._name, say("its disk does not allow a write-ahead log"))
             run("PRAGMA synchronous = FULL")
             # Elsewhere the system's sync is enough; on macOS only this one reaches the disk.
             run("PRAGMA fullfsync = ON")
@@ -166,7 +169,7 @@ class SQLiteEntries(EntryStore):
         """The write lock from here to the commit, so that reading, checking and appending are one step."""
         with _told(self._name):
             if self._path is not None and self._file != _which(self._path):
-                raise _unusable(self._name, "it was moved, replaced or deleted while in use")
+                raise _unusable(self._name, say("it was moved, replaced or deleted while in use"))
             self._base.execute("BEGIN IMMEDIATE")
             try:
                 yield
@@ -209,19 +212,17 @@ def _told(name: str) -> Iterator[None]:
 
 
 _REASONS = {
-    "NOTADB": "it is not a ledger, or was damaged",
-    "CORRUPT": "it is damaged",
-    "READONLY": "it is read-only",
-    "CANTOPEN": "it cannot be opened",
-    "PERM": "its permissions do not allow it",
-    "FULL": "the disk is full",
-    "IOERR": "the disk does not write or read",
-    "BUSY": "another program holds it",
-    "LOCKED": "another program holds it",
-    "ERROR": "it is not a ledger, or was damaged",
+    **dict.fromkeys(("NOTADB", "ERROR"), say("it is not a ledger, or was damaged")),
+    **dict.fromkeys(("BUSY", "LOCKED"), say("another program holds it")),
+    "CORRUPT": say("it is damaged"),
+    "READONLY": say("it is read-only"),
+    "CANTOPEN": say("it cannot be opened"),
+    "PERM": say("its permissions do not allow it"),
+    "FULL": say("the disk is full"),
+    "IOERR": say("the disk does not write or read"),
 }
 
 
 def _unusable(name: str, reason: str) -> LedgerError:
-    fix = "Mend the file's place, space and permissions, or put its newest copy back; never delete it."
+    fix = say("Mend the file's place, space and permissions, or put its newest copy back; never delete it.")
     return unusable(name, reason, fix)

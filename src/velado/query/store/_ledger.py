@@ -26,6 +26,7 @@ from velado.query.store._chain import LONGEST_NAME, Account, Entry, broken, fold
 from velado.query.store._entries import EntryStore, LedgerAddress, LedgerFile, SQLiteEntries
 from velado.query.store._seal import Keeper, Mark, Seal, default_seal, missing_seal
 from velado.query.unit import Unit
+from velado.text import say
 
 PAGE = 1000
 """Entries read at a time; a verification lets others write between pages."""
@@ -86,7 +87,7 @@ class ChainedLedger:
                 return None
             entry = self._here()[0].at(number)
         if entry is None or not holds(account.key, entry):
-            raise broken(number, "it was changed while the ledger was in use")
+            raise broken(number, say("it was changed while the ledger was in use"))
         return entry.fields()["answer"], entry.hash
 
     def reserve(self, charge: Charge) -> Reservation:
@@ -297,7 +298,11 @@ def _after_in_child() -> None:
 
 def _rolled_back(number: int) -> LedgerError:
     return LedgerError(
-        f"The ledger was rolled back, edited or replaced: entry {number}, which its seal knows, is not there.",
+        say(
+            "The ledger was rolled back, edited or replaced: entry {number}, which its seal knows, is not "
+            "there.",
+            number=number,
+        ),
         "Budget that was spent would be spent again, so nothing is answered.",
         "Put the newest copy of the ledger back; if it is lost, treat the whole budget as spent.",
     )
@@ -308,7 +313,7 @@ def _copy(error: BaseException) -> VeladoError:
     if isinstance(error, VeladoError):
         return type(error)(error.what, error.why, error.fix)
     return LedgerError(
-        f"Writing the ledger was stopped by {type(error).__name__}.",
+        say("Writing the ledger was stopped by {kind}.", kind=type(error).__name__),
         "It is unknown whether the debit was made, so nothing is answered for it.",
         "Ask again.",
     )
@@ -327,7 +332,7 @@ def open_ledger(where: str | Path, seal: Path | None = None) -> ChainedLedger:
         there, known = place.present(), os.path.lexists(sealed)
         if not there and not known:
             raise LedgerError(
-                f"There is no ledger at {place.name}.",
+                say("There is no ledger at {place}.", place=place.name),
                 "Without one nothing is counted, so nothing is answered.",
                 "Make one first: velado ledger open.",
             )
@@ -357,7 +362,7 @@ def create_ledger(where: str | Path, dataset: str, budget: Budget, seal: Path | 
     """
     if not dataset or len(dataset) > LONGEST_NAME:
         raise ParameterError(
-            f"A data set's name must have 1 to {LONGEST_NAME} characters.",
+            say("A data set's name must have 1 to {longest_name} characters.", longest_name=LONGEST_NAME),
             "The budget belongs to the data set of that name.",
             "Name it, for example patients-2024.",
         )
@@ -445,7 +450,7 @@ def _now() -> str:
 
 def _exists(place: LedgerAddress) -> LedgerError:
     return LedgerError(
-        f"There is a ledger, or another file, at {place.name} already.",
+        say("There is a ledger, or another file, at {place} already.", place=place.name),
         "A second ledger for the same data would be a second budget.",
         "Open the one that is there, or raise its budget (velado ledger raise).",
     )
@@ -453,7 +458,7 @@ def _exists(place: LedgerAddress) -> LedgerError:
 
 def _deleted(place: LedgerAddress) -> LedgerError:
     return LedgerError(
-        f"The ledger at {place.name} is gone, though its seal says that one was kept there.",
+        say("The ledger at {place} is gone, though its seal says that one was kept there.", place=place.name),
         "What was spent would be forgotten, and a new ledger would spend it again.",
         "Put the newest copy of the ledger back; if it is lost, treat the whole budget as spent.",
     )

@@ -15,6 +15,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from velado.errors import LedgerError, MissingExtra, ParameterError
 from velado.query.store._entries import EntryStore, unusable
+from velado.text import say
 
 try:
     import psycopg
@@ -40,7 +41,7 @@ class LedgerServer:
         try:
             parts = conninfo.conninfo_to_dict(self._url)
         except psycopg.Error:
-            raise _unusable("postgresql://...", "the address cannot be understood") from None
+            raise _unusable("postgresql://...", say("the address cannot be understood")) from None
         host = parts.get("host") or parts.get("hostaddr") or ""
         # Who connects and with which password changes; whose ledger it is does not.
         base = f"{host}:{parts.get('port') or 5432}/{parts.get('dbname') or ''}"
@@ -78,7 +79,7 @@ class PostgresEntries(EntryStore):
                 fsync = run("SHOW fsync").fetchone()
                 if fsync is None or fsync[0] != "on":
                     raise _unusable(
-                        name, "the server runs with fsync = off and may forget what it has committed"
+                        name, say("the server runs with fsync = off and may forget what it has committed")
                     )
                 run("SET synchronous_commit = on")
                 run("SET lock_timeout = '30s'")
@@ -94,7 +95,7 @@ class PostgresEntries(EntryStore):
                             "payload text NOT NULL, previous text NOT NULL, hash text NOT NULL)"
                         )
                 elif not _has_table(self._base, schema):
-                    raise _unusable(name, "the table is not there")
+                    raise _unusable(name, say("the table is not there"))
         except BaseException:
             self._base.close()
             raise
@@ -155,7 +156,10 @@ def _told(name: str) -> Iterator[None]:
 
 
 def _unusable(name: str, reason: str) -> LedgerError:
-    fix = (
-        "See that the server runs, that the user may use the ledger's schema, and that nothing was restored."
+    return unusable(
+        name,
+        reason,
+        say(
+            "See that the server runs, that the user may use the ledger's schema, and that nothing was restored."
+        ),
     )
-    return unusable(name, reason, fix)

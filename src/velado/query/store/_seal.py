@@ -27,6 +27,7 @@ from velado.data.keys import state_folder
 from velado.errors import LedgerError
 from velado.query.store._chain import START
 from velado.randomness import secure
+from velado.text import say
 
 MAGIC = b"velado seal 1\n\0\0"
 SECTOR = 4096
@@ -90,10 +91,10 @@ class Seal(Keeper):
             magic, self.key, name, check = _HEADER.unpack(os.pread(self._file, _HEADER.size, 0))
         except (struct.error, OSError):
             self.close()
-            raise _unusable(path, "it is cut short or a folder") from None
+            raise _unusable(path, say("it is cut short or a folder")) from None
         if magic != MAGIC or not hmac.compare_digest(check, hashlib.sha256(magic + self.key + name).digest()):
             self.close()
-            raise _unusable(path, "it is not a seal, or was damaged")
+            raise _unusable(path, say("it is not a seal, or was damaged"))
         self.ledger = name.hex()
         self._raw = b""
         self._marks: tuple[Mark | None, Mark | None] = (None, None)
@@ -108,7 +109,7 @@ class Seal(Keeper):
             _private_folder(path.parent)
             appear(path, head.ljust(SECTOR, b"\0") + slot.ljust(SECTOR, b"\0") + slot)
         except FileExistsError:
-            raise _unusable(path, "a seal is there already") from None
+            raise _unusable(path, say("a seal is there already")) from None
         except OSError as error:
             raise _unusable(path, str(error.strerror)) from None
         return cls(path)
@@ -147,7 +148,7 @@ class Seal(Keeper):
         marks = self._slots()
         found = [mark for mark in marks if mark is not None]
         if not found:
-            raise _unusable(self.path, "both of its marks are damaged")
+            raise _unusable(self.path, say("both of its marks are damaged"))
         return max(found, key=lambda mark: mark.number)
 
     def write(self, mark: Mark) -> None:
@@ -185,7 +186,7 @@ class Seal(Keeper):
         except OSError:
             raise missing_seal(self.path) from None
         if (there.st_dev, there.st_ino) != self._opened:
-            raise _unusable(self.path, "it was replaced while in use")
+            raise _unusable(self.path, say("it was replaced while in use"))
 
 
 def _private_folder(folder: Path) -> None:
@@ -237,7 +238,7 @@ def _mark(key: bytes, raw: bytes) -> Mark | None:
 def missing_seal(path: Path) -> LedgerError:
     """The error for a ledger whose seal is not there."""
     return LedgerError(
-        f"The seal of the ledger is missing: {path}.",
+        say("The seal of the ledger is missing: {path}.", path=path),
         "Without it nobody can tell whether this ledger is the newest, so nothing is answered.",
         "Put the seal back, or name where it is (--seal); if it is lost, treat the whole budget as spent.",
     )
@@ -245,7 +246,7 @@ def missing_seal(path: Path) -> LedgerError:
 
 def _unusable(path: Path, reason: str) -> LedgerError:
     return LedgerError(
-        f"The seal of the ledger cannot be used: {path}: {reason}.",
+        say("The seal of the ledger cannot be used: {path}: {reason}.", path=path, reason=reason),
         "The seal proves that the ledger is the newest one, so nothing is answered without it.",
         "Mend the file's place and permissions, or put its newest copy back.",
     )

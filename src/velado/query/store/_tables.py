@@ -22,6 +22,7 @@ from velado.query.budget import Budget
 from velado.query.store._chain import interrupted
 from velado.query.store._ledger import ChainedLedger, address_of, create_ledger, ledger_exists, open_ledger
 from velado.query.store._seal import appear
+from velado.text import say
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,9 @@ class TableIdentity:
                 digest = hashlib.file_digest(file, "sha256")
         except OSError as error:
             raise TableError(
-                f"The file '{path.name}' cannot be read ({error.strerror}).",
+                say(
+                    "The file '{path}' cannot be read ({strerror}).", path=path.name, strerror=error.strerror
+                ),
                 "Which ledger it belongs to is found by its content.",
                 "Check its name and permissions.",
             ) from None
@@ -82,7 +85,10 @@ def agree_version(ledger: str, version: str, content: str) -> None:
     _write(place, content)
     if _read(place) != content:
         raise ParameterError(
-            f"The table, its schema or its unit has changed since version '{version}' was declared.",
+            say(
+                "The table, its schema or its unit has changed since version '{version}' was declared.",
+                version=version,
+            ),
             "Stored answers would be given for rows they are not about, or their absence would tell that a row changed.",
             'Declare a new version in the service file, for example version = "2".',
         )
@@ -92,9 +98,15 @@ def _refuse_other(place: Path, ledger: str) -> None:
     found = _read(place)
     if found is not None and found != ledger:
         raise LedgerError(
-            f"This table is accounted for in another ledger: {found.removeprefix('file:')}.",
+            say(
+                "This table is accounted for in another ledger: {removeprefix}.",
+                removeprefix=found.removeprefix("file:"),
+            ),
             "Two ledgers for one table are two budgets, and nobody would see their sum.",
-            f"Use that ledger (--ledger). If it was moved on purpose, remove {place} and ask again.",
+            say(
+                "Use that ledger (--ledger). If it was moved on purpose, remove {place} and ask again.",
+                place=place,
+            ),
         )
 
 
@@ -110,7 +122,7 @@ def _read(place: Path) -> str | None:
         return None
     except (OSError, ValueError, KeyError, TypeError):
         raise LedgerError(
-            f"The note {place} of which ledger a table has cannot be read.",
+            say("The note {place} of which ledger a table has cannot be read.", place=place),
             "Without it a second budget could be opened for the same table.",
             "Put it back from a copy; if it is lost, name the ledger in a new note.",
         ) from None
@@ -124,7 +136,10 @@ def _write(place: Path, ledger: str) -> None:
             appear(place, json.dumps({"ledger": ledger}).encode())
     except OSError as error:
         raise LedgerError(
-            f"The note of which ledger a table has cannot be written ({error.strerror}).",
+            say(
+                "The note of which ledger a table has cannot be written ({strerror}).",
+                strerror=error.strerror,
+            ),
             "Without it a second budget could be opened for the same table.",
             "Make the state folder writable, or set VELADO_STATE to one that is.",
         ) from None
