@@ -36,9 +36,10 @@ def make_job():
 
     def build(protocol="delegated", width=1, bits=8, low=-8, high=8, clients=3, **more) -> Job:
         features = tuple(Bounded(f"x{i}", Fraction(low), Fraction(high)) for i in range(width))
+        keyed = WITH_PAPER[protocol].provider is not None
         parties = (
             Party("eva", "evaluator"),
-            Party("pro", "provider"),
+            *([Party("pro", "provider")] if keyed else []),
             *(Party(f"c{i}", "client") for i in range(clients)),
         )
         settings = {"minimum_rows": 2, "most_rows": 200, "key_bits": 2048, "bits": bits, **more}
