@@ -1,0 +1,209 @@
+"""The catalogue fits the sentences of the package, and the checks see what does not fit."""
+
+import ast
+import doctest
+import importlib.util
+import re
+import string
+import subprocess
+import sys
+import time
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from velado.text.catalogue import PLACES, catalogue, read
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "src" / "velado"
+
+# Sentences that still wait for a translation. This number may only fall.
+WAITING = 1671
+
+
+def loaded(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
+    assert spec and spec.loader
+    made = importlib.util.module_from_spec(spec)
+    sys.modules[name] = made
+    spec.loader.exec_module(made)
+    return made
+
+
+@pytest.fixture(scope="module")
+def maker() -> ModuleType:
+    pytest.importorskip("babel")
+    return loaded("make_catalogue")
+
+
+def test_the_catalogue_fits_the_package(maker: ModuleType) -> None:
+    wrong = maker.faults(PLACES["pt"].read_text("utf-8"), maker.sentences())
+    assert len(wrong.missing) <= WAITING
+    assert (wrong.stale, wrong.fuzzy, wrong.mismatched, wrong.unread) == ([], [], [], [])
+
+
+def test_the_committed_file_is_in_the_form_the_script_writes(maker: ModuleType) -> None:
+    text = PLACES["pt"].read_text("utf-8")
+    assert maker.as_file(maker.translations(text)) == text
+
+
+def po(*entries: str) -> str:
+    return 'msgid ""\nmsgstr "Content-Type: text/plain; charset=utf-8\\n"\n\n' + "\n".join(entries)
+
+
+@pytest.mark.parametrize(
+    ("entry", "fault"),
+    [
+        ('msgid "a {x:,}"\nmsgstr ""\n', "missing"),
+        ('msgid "a {x:,}"\nmsgstr "um {x:,}"\n\nmsgid "gone"\nmsgstr "foi"\n', "stale"),
+        ('#, fuzzy\nmsgid "a {x:,}"\nmsgstr "um {x:,}"\n', "fuzzy"),
+        ('msgid "a {x:,}"\nmsgstr "um {y:,}"\n', "mismatched"),
+        ('msgid "a {x:,}"\nmsgstr "um {x}"\n', "mismatched"),
+        ('msgid "a {x:,}"\nmsgstr "um"\n', "mismatched"),
+        ('msgid   "a {x:,}"\nmsgstr "um {x:,}"\n', "unread"),
+    ],
+)
+def test_each_fault_is_seen(maker: ModuleType, entry: str, fault: str) -> None:
+    wrong = vars(maker.faults(po(entry), {"a {x:,}"}))
+    assert [kind for kind, texts in wrong.items() if texts] == [fault]
+
+
+def test_translations_survive_an_update_and_stale_ones_do_not(maker: ModuleType) -> None:
+    entries = {'say "a"\n\\ {x}': 'diga "a"\n\\ {x}', ("{n} row", "{n} rows"): ("{n} linha", "{n} linhas")}
+    text = maker.as_file(entries)
+    assert maker.translations(text) == entries
+    ours = read(text)
+    assert dict(ours.single) == {'say "a"\n\\ {x}': 'diga "a"\n\\ {x}'}
+    assert dict(ours.plural) == {"{n} row": ("{n} linha", "{n} linhas")}
+    assert vars(maker.faults(text, set(entries))) == {
+        "missing": [], "stale": [], "fuzzy": [], "mismatched": [], "unread": [],
+    }  # fmt: skip
+
+
+def test_wrapped_lines_of_other_editors_are_read() -> None:
+    assert read(po('msgid ""\n"a "\n"b"\nmsgstr ""\n"c "\n"d"\n')).single == {"a b": "c d"}
+
+
+SOURCE = '''
+from velado.text import say, say_n as counted
+from velado.errors import TableError
+class Odd(TableError): ...
+def one(rows):
+    raise TableError("What.", "Why." if rows else "Or.", fix="Fix.")
+    raise Odd(say("{rows} rows", rows=rows), f"not {rows}", "Odd" " fix.", "no fourth")
+    counted("{n} row", "{n} rows", rows)
+    unknown("not this")
+    Option("--x", help="Help.")
+    field(metadata={"help": "Field."})
+@app.command("x")
+def two():
+    """Does it.
+
+    Well.
+    """
+'''
+
+
+def test_sentences_are_found_in_python(maker: ModuleType) -> None:
+    tree = ast.parse(SOURCE)
+    errors = maker.error_names([tree, ast.parse("class TableError(VeladoError): ...")])
+    assert set(maker.in_module(tree, errors)) == {
+        "What.", "Why.", "Or.", "Fix.", "{rows} rows", "Odd fix.", ("{n} row", "{n} rows"),
+        "Help.", "Field.", "Does it.\n\nWell.",
+    }  # fmt: skip
+    # A `say` that is not ours says nothing.
+    assert not set(maker.in_module(ast.parse("from x import say\nsay('a', 'b')"), errors))
+
+
+def test_sentences_are_found_in_pages(maker: ModuleType) -> None:
+    page = b"""{{ say("{rows} rows", rows=rows) }} {{ say_n("{n} row", "{n} rows", 2) }} {{ other("no") }}"""
+    assert set(maker.in_page(page)) == {"{rows} rows", ("{n} row", "{n} rows")}
+
+
+def misfits(tree: ast.Module) -> list[str]:
+    """Calls of velado.text's say whose parts are not its template's, or whose template is no literal."""
+    names = {
+        alias.asname or alias.name: alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("velado.text")
+        for alias in node.names
+        if alias.name in {"say", "say_n"}
+    }
+    found = []
+    for node in ast.walk(tree):
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names):
+            continue
+        counted = names[node.func.id] == "say_n"
+        templates = [
+            part.value for part in node.args[: 2 if counted else 1] if isinstance(part, ast.Constant)
+        ]
+        if len(templates) != (2 if counted else 1):
+            found.append(f"{node.lineno}: no literal")
+            continue
+        given = {str(word.arg) for word in node.keywords} | ({"n"} if counted else set())
+        used: set[str] = set()
+        for template in templates if given else ():
+            for _, name, spec, _ in string.Formatter().parse(template):
+                used |= {name} if name is not None else set()
+                used |= set(re.findall(r"{(\w+)}", spec or ""))
+        if used - {"n"} != given - {"n"} or not used <= given:
+            found.append(f"{node.lineno}: {sorted(used ^ given)}")
+    return found
+
+
+def test_every_call_gives_its_template_the_parts_it_names() -> None:
+    found = {
+        path.relative_to(PACKAGE).as_posix(): wrong
+        for path in PACKAGE.rglob("*.py")
+        if (wrong := misfits(ast.parse(path.read_text("utf-8"))))
+    }
+    assert not found
+
+
+@pytest.mark.parametrize(
+    "call",
+    ["say('{a}', b=1)", "say('{a}', a=1, b=1)", "say(text)", "say('{a:{b}}', a=1)", "say_n('{m}', '{n}', 2)"],
+)
+def test_a_call_that_does_not_fit_is_seen(call: str) -> None:
+    assert misfits(ast.parse(f"from velado.text import say, say_n\n{call}"))
+
+
+def test_three_thousand_entries_are_read_quickly() -> None:
+    text = po(
+        *(
+            f'msgid "The {{x}} of {i}: \\"a\\" {"word " * 15}"\nmsgstr "O {{x}} {"fala " * 20}"\n'
+            for i in range(3000)
+        )
+    )
+    times = []
+    for _ in range(5):
+        begin = time.perf_counter()
+        assert len(read(text).single) == 3000
+        times.append(time.perf_counter() - begin)
+    # Alone it takes 7 ms; the bound leaves room for a busy machine, not for a reader that goes line by line.
+    assert min(times) < 0.03
+
+
+def test_nothing_is_read_and_no_babel_imported_before_portuguese_is_spoken() -> None:
+    script = """
+import sys
+from velado.text import say, told
+from velado.text.catalogue import catalogue
+told(say("a"), "en")
+assert catalogue.cache_info().currsize == 0
+told(say("a"), "pt")
+assert catalogue.cache_info().currsize == 1
+assert not [name for name in sys.modules if name.split(".")[0] == "babel"]
+"""
+    subprocess.run([sys.executable, "-c", script], check=True)
+    assert catalogue("en").single == {}
+
+
+@pytest.mark.parametrize(
+    "name", ["errors", "text.catalogue", "text.languages", "text.sentence", "text.writing"]
+)
+def test_the_examples_run(name: str) -> None:
+    result = doctest.testmod(import_module(f"velado.{name}"))
+    assert result.attempted and not result.failed
