@@ -35,6 +35,7 @@ TOP = LAYERS["apps"]
 # The only places that may touch files or a network; everything else is a function of its arguments.
 EDGES = (
     "text/catalogue.py",  # the Portuguese catalogue, a file of the package
+    "settings/toml.py",  # every settings file is read there
     "data/io.py",
     "data/binary_files.py",  # Parquet, Arrow, archives; foreign formats in a program of their own
     "data/taxonomy_files.py",  # the files a schema names, from its own folder only

@@ -1,0 +1,40 @@
+"""A setting is said once: type, default, limits, choices and help stand in a frozen dataclass, and all else follows.
+
+`@settings` declares (`declare`), `read` and `part_of` make one from a table (`reading`), `read_toml` and `to_toml`
+from and to a file (`toml`), `flags`, `form` and `reference` are its other doors (`doors`). A wrong value is told in
+the same sentence through each of them (`refusal`). pydantic does the checking, and is imported when it first must.
+"""
+
+from velado.settings.declare import Setting, Spec, settings, specs
+from velado.settings.doors import Flag, Row, flags, form, from_flags, from_form, reference
+from velado.settings.reading import named, part_of, read
+from velado.settings.refusal import LARGEST, Where, nearest, takes, unknown_key
+from velado.settings.toml import describe, entry_of, parse_toml, read_toml, table_of, to_toml
+
+__all__ = [
+    "LARGEST",
+    "Flag",
+    "Row",
+    "Setting",
+    "Spec",
+    "Where",
+    "describe",
+    "entry_of",
+    "flags",
+    "form",
+    "from_flags",
+    "from_form",
+    "named",
+    "nearest",
+    "parse_toml",
+    "part_of",
+    "read",
+    "read_toml",
+    "reference",
+    "settings",
+    "specs",
+    "table_of",
+    "takes",
+    "to_toml",
+    "unknown_key",
+]

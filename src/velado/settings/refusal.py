@@ -1,0 +1,338 @@
+"""The one place where a wrong setting becomes three sentences, whichever door it came through.
+
+A wrong *value* or *type* is a ParameterError through every door. What is wrong with a file as such (an unknown or
+missing key, a table that is none, no TOML) is a SchemaError, since the file must be edited; the same mistake in
+Python, on the command line or in a form is a ParameterError. The sentences are the same but for the place they name.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from numbers import Real
+from pathlib import PurePath
+from typing import Any, Literal, get_args
+
+from velado.errors import ParameterError, SchemaError, VeladoError
+from velado.settings.declare import Hint, Setting, Spec, is_settings, members_of, origin_of, peeled
+from velado.text import say
+
+LARGEST = 2**53 - 1
+"""The largest whole number a setting takes: every file format and kernel holds it, and twice it, exactly."""
+
+HUGE = 10**300
+"""From here on a number is not written out: Python refuses to, and nobody would read it."""
+
+LONGEST = 40
+"""So many characters of a wrong value are shown."""
+
+Door = Literal["python", "file", "flag", "form"]
+
+
+@dataclass(frozen=True)
+class Where:
+    """Where settings were written: the *door*, the *owner* (a document, or what they are settings of) and a table.
+
+    >>> Where("file", "the recipe").inside("anonymization").of("k")
+    "'k' in [anonymization] of the recipe"
+    >>> Where("flag").of("max_rows"), Where("python", "l-diversity").of("l")
+    ('--max-rows', "'l' of l-diversity")
+    """
+
+    door: Door
+    owner: str = ""
+    path: str = ""
+    number: int | None = None
+
+    def of(self, spec: Spec | str) -> str:
+        """How the setting is named there."""
+        key = spec if isinstance(spec, str) else spec.key
+        if self.door == "flag" and not self.owner:
+            if isinstance(spec, str):
+                return spec if spec.startswith("-") else "--" + spec.replace("_", "-")
+            return spec.flag
+        key = cut(key)
+        if self.door in ("python", "form"):
+            return say("'{key}' of {owner}", key=key, owner=self.here)
+        return say("'{key}' in {place}", key=key, place=self.here)
+
+    @property
+    def here(self) -> str:
+        """How the place itself is named."""
+        if not self.path:
+            return self.owner or say("the command line")
+        table = f"[{self.path}]" if self.number is None else f"[[{self.path}]] {self.number}"
+        if self.door == "file" and self.owner:
+            return say("{table} of {document}", table=table, document=self.owner)
+        return table
+
+    def inside(self, key: str, number: int | None = None) -> Where:
+        """The table *key* in this one, or the entry of that *number* in a list of tables."""
+        path = f"{self.path}.{cut(key)}" if self.path else cut(key)
+        return replace(self, path=path, number=number)
+
+    def refused(self, what: str, why: str, fix: str) -> VeladoError:
+        """The error for a document that is wrong as such."""
+        return (SchemaError if self.door == "file" else ParameterError)(what, why, fix)
+
+
+def cut(text: str) -> str:
+    """Its first characters, without any that would not print."""
+    text = "".join(one if one.isprintable() else "?" for one in text[: LONGEST + 1])
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+
+
+def shown(value: Any) -> str:
+    """A setting's own value as an error may show it: as TOML writes it, and not all of it.
+
+    >>> shown(True), shown("ten"), shown([1]), shown(float("nan")), shown(10**400)
+    ('true', "'ten'", 'a list', 'nan', 'a number of over 300 digits')
+    """
+    if value is None:
+        return say("none")
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int) and abs(value) >= HUGE:
+        return say("a number of over 300 digits")
+    if isinstance(value, str):
+        return f"'{cut(value)}'"
+    if isinstance(value, Real | PurePath):
+        return cut(str(value))
+    if isinstance(value, list | tuple | set | frozenset):
+        return say("a list") if value else say("an empty list")
+    if isinstance(value, Mapping):
+        return say("a table")
+    return say("a value of type {type}", type=cut(type(value).__name__))
+
+
+def nearest(word: object, known: Iterable[str]) -> str | None:
+    """ "Did you mean", with the known word that is nearest; None where none is near.
+
+    >>> nearest("relaxd", ["strict", "relaxed"]), nearest("acc", ["auc", "accuracy"]), nearest("xyz", ["auc"])
+    ("Did you mean 'relaxed'?", "Did you mean 'accuracy'?", None)
+    """
+    from difflib import get_close_matches
+
+    said, words = str(word)[:200], list(known)
+    by_case = {one.lower(): one for one in reversed(words)}
+    # The beginning of one word alone is that word, whatever else looks like it: "acc" is no "auc".
+    begun = [one for one in words if said and one.lower().startswith(said.lower())]
+    near = begun if len(begun) == 1 else get_close_matches(said.lower(), by_case, n=1, cutoff=0.5)
+    if not near:
+        return None
+    return say("Did you mean '{word}'?", word=by_case.get(near[0].lower(), near[0]))
+
+
+def choices_of(hint: Hint) -> tuple[str, ...]:
+    """The words a setting takes, from its Literal or its choices; none where it is free.
+
+    >>> choices_of(Literal["row", "person"] | None)
+    ('row', 'person')
+    """
+    base, setting = peeled(hint)
+    if setting.choices:
+        return setting.words
+    members, _ = members_of(base)
+    if members and all(origin_of(peeled(one)[0]) is Literal for one in members):
+        return tuple(str(word) for one in members for word in get_args(peeled(one)[0]))
+    return ()
+
+
+def takes(hint: Hint) -> str:
+    """What may stand there, in words.
+
+    >>> from typing import Annotated
+    >>> takes(Annotated[int | None, Setting(ge=2)]), takes(tuple[Annotated[float, Setting(gt=0, lt=1)], ...])
+    ('a whole number, at least 2, or none', 'a list, each entry a number above 0 and below 1')
+    """
+    base, setting = peeled(hint)
+    members, optional = members_of(base)
+    words = choices_of(hint)
+    if setting.takes:
+        said = setting.takes
+    elif words:
+        said = say("one of {words}", words=", ".join(words))
+    else:
+        said = _kind(members[0], setting)
+        for member in members[1:]:
+            said = say("{one} or {other}", one=said, other=_kind(member, setting))
+        said = _limited(said, setting)
+    if setting.unit:
+        said = say("{value}, in {unit}", value=said, unit=setting.unit)
+    return say("{value}, or none", value=said) if optional else said
+
+
+def _kind(hint: Hint, setting: Setting) -> str:
+    base = peeled(hint)[0]
+    origin, inner = origin_of(base), get_args(base)
+    if origin is tuple:
+        if len(inner) == 2 and inner[1] is Ellipsis:
+            if setting.parts is not None:
+                return say("a list of names, or of tables with a name")
+            return say("a list, each entry {entry}", entry=takes(inner[0]))
+        return say("a list of {count} entries", count=len(inner))
+    if setting.parts is not None:
+        return say("a name, or a table with a name")
+    if origin is Literal:
+        return say("one of {words}", words=", ".join(map(str, inner)))
+    if is_settings(base) or base is dict or origin in (dict, Mapping):
+        return say("a table")
+    said = {
+        int: say("a whole number"),
+        float: say("a number"),
+        str: say("a text"),
+        bool: say("true or false"),
+        Fraction: say("a number, or a text such as '1/3'"),
+    }.get(base)
+    if said is not None:
+        return said
+    if isinstance(base, type) and issubclass(base, PurePath):
+        return say("a path")
+    return say("a value of type {type}", type=getattr(base, "__name__", str(base)))
+
+
+def _limited(said: str, setting: Setting) -> str:
+    low = setting.ge if setting.ge is not None else setting.gt
+    high = setting.le if setting.le is not None else setting.lt
+    parts = {"value": said, "low": written(low), "high": written(high)}
+    if setting.items:
+        said = say("{value}, not empty", value=said) if setting.items == 1 else _many(said, setting)
+    if low is None and high is None:
+        return said
+    if high is None:
+        one_sided = say("{value}, at least {low}", **parts) if setting.gt is None else None
+        return one_sided or say("{value} above {low}", **parts)
+    if low is None:
+        one_sided = say("{value}, at most {high}", **parts) if setting.lt is None else None
+        return one_sided or say("{value} below {high}", **parts)
+    if setting.gt is None and setting.lt is None:
+        return say("{value} from {low} to {high}", **parts)
+    if setting.gt is None:
+        return say("{value} from {low}, below {high}", **parts)
+    if setting.lt is None:
+        return say("{value} above {low}, at most {high}", **parts)
+    return say("{value} above {low} and below {high}", **parts)
+
+
+def _many(said: str, setting: Setting) -> str:
+    return say("{value}, at least {items} of them", value=said, items=setting.items)
+
+
+def written(number: float | None) -> str:
+    """A limit as a person would type it: 1e-06, 0.5, 100000.
+
+    >>> written(100_000), written(1.0), written(1e-6)
+    ('100000', '1', '1e-06')
+    """
+    if number is None:
+        return ""
+    whole = isinstance(number, int) or (number.is_integer() and abs(number) <= LARGEST)
+    return str(int(number)) if whole else repr(number)
+
+
+def unknown_key(key: str, known: Iterable[str], where: Where) -> VeladoError:
+    """The error for a key that nothing reads."""
+    names = [where.of(one) if where.door == "flag" and not where.owner else one for one in known]
+    said = where.of(key)
+    return where.refused(
+        say("Unknown key {field}.", field=said),
+        "A misspelt key would be passed over.",
+        nearest(said if where.door == "flag" and not where.owner else key, names)
+        or (say("Known keys: {keys}.", keys=", ".join(names)) if names else say("It takes no keys.")),
+    )
+
+
+def missing_key(spec: Spec, where: Where) -> VeladoError:
+    """The error for a setting that has no default and was not given."""
+    return where.refused(
+        say("{field} is missing.", field=where.of(spec)),
+        say("It has no default. It takes {what}.", what=takes(spec.hint)),
+        say("Add it, for example {example}.", example=spec.setting.example)
+        if spec.setting.example
+        else "Add it.",
+    )
+
+
+def not_a_table(value: Any, where: Where) -> VeladoError:
+    """The error for something that is no table where one must be."""
+    return where.refused(
+        say("No table was found: {place} is {value}.", place=where.here, value=shown(value)),
+        "It takes a table.",
+        "Write its keys and their values.",
+    )
+
+
+Wrong = Literal["ge", "gt", "le", "lt", "choice", "finite", "large", "items", "test", "type"]
+
+WRONG: Mapping[str, Wrong] = {
+    "greater_than_equal": "ge",
+    "greater_than": "gt",
+    "less_than_equal": "le",
+    "less_than": "lt",
+    "literal_error": "choice",
+    "finite_number": "finite",
+    "too_short": "items",
+    "string_too_short": "items",
+    "predicate_failed": "test",
+}
+"""What pydantic's error types mean to us; any other is a wrong type."""
+
+
+def wrong_value(spec: Spec, value: Any, wrong: Wrong, where: Where, *, entry: bool = False) -> ParameterError:
+    """The error for a value that a setting does not take; *entry* says that it is one of its entries."""
+    field = where.of(spec)
+    seen = say("what was given") if spec.setting.secret else shown(value)
+    if entry:
+        what = say("{field} cannot hold {value}.", field=field, value=seen)
+    else:
+        what = say("{field} cannot be {value}.", field=field, value=seen)
+    why = say("It takes {what}.", what=takes(spec.hint))
+    if wrong == "large":
+        why = say("{takes} Whole numbers go up to {largest}.", takes=why, largest=str(LARGEST))
+    elif spec.setting.why:
+        why = say("{takes} {reason}", takes=why, reason=spec.setting.why)
+    return ParameterError(what, why, _fix(spec, value, wrong, entry))
+
+
+def _fix(spec: Spec, value: Any, wrong: Wrong, entry: bool) -> str:
+    hint = _entry_hint(spec.hint) if entry else spec.hint
+    base, setting = peeled(hint)
+    members, _ = members_of(base)
+    words = choices_of(hint)
+    if words:
+        return (nearest(value, words) if isinstance(value, str) else None) or say("Choose one of them.")
+    if wrong == "ge":
+        return say("Give {limit} or more.", limit=written(setting.ge))
+    if wrong == "gt":
+        return say("Give more than {limit}.", limit=written(setting.gt))
+    if wrong == "le":
+        return say("Give {limit} or less.", limit=written(setting.le))
+    if wrong == "lt":
+        return say("Give less than {limit}.", limit=written(setting.lt))
+    if wrong == "large":
+        return say("Give a smaller number.")
+    if wrong == "finite" or (isinstance(value, float) and not math.isfinite(value)):
+        return say("Give a finite number.")
+    if setting.example:
+        return say("Write for example {example}.", example=setting.example)
+    if wrong == "items":
+        return say("Give at least {items} of them.", items=setting.items)
+    if wrong == "type" and members[0] in (int, float):
+        return say("Give a number, without quotes.")
+    if wrong == "type" and members[0] is str:
+        return say("Put it in quotes.")
+    if wrong == "type" and origin_of(members[0]) is tuple:
+        return say("Write it as a list, [a, b].")
+    return say("Correct it.")
+
+
+def _entry_hint(hint: Hint) -> Hint:
+    """What the entries of a list are, or the values of a table."""
+    members, _ = members_of(peeled(hint)[0])
+    base = peeled(members[0])[0]
+    inner = get_args(base)
+    if origin_of(base) is tuple and inner:
+        return inner[0]
+    return inner[1] if origin_of(base) in (dict, Mapping) and len(inner) == 2 else hint

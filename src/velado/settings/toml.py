@@ -1,0 +1,162 @@
+"""Settings as TOML, in and out; a registered part stands there as its name and its settings."""
+
+from collections.abc import Mapping
+from dataclasses import fields
+from fractions import Fraction
+from pathlib import Path, PurePath
+from typing import Any, TypeVar
+
+from velado.errors import ParameterError, SchemaError
+from velado.settings.declare import is_settings, specs
+from velado.settings.reading import read
+from velado.settings.refusal import Where
+from velado.text import say
+
+T = TypeVar("T")
+
+
+def read_toml(source: Path | str, kind: type[T], document: str = "the file") -> T:
+    """*kind* from a TOML file (a Path) or its text (a str); *document* is what errors call it.
+
+    >>> from typing import Annotated
+    >>> from velado.settings import Setting, settings
+    >>> @settings
+    ... class Crowd:
+    ...     k: Annotated[int, Setting("rows in each group", ge=2)] = 5
+    >>> read_toml("k = 7", Crowd)
+    Crowd(k=7)
+    """
+    return read(kind, parse_toml(source, document), Where("file", document))
+
+
+def parse_toml(source: Path | str, document: str = "the file") -> Mapping[str, Any]:
+    """The tables of a TOML file (a Path) or text (a str), or one clear error.
+
+    >>> parse_toml("k = ", "the recipe")
+    Traceback (most recent call last):
+    velado.errors.SchemaError: The TOML of the recipe is not valid: Invalid value (at end of document). Nothing was read. Correct that place.
+    """
+    import tomllib
+
+    called, file = document, ""
+    try:
+        if isinstance(source, Path):
+            file = source.name
+            called = f"'{file}'"
+            # Some editors put a byte order mark first, which TOML does not know.
+            source = source.read_text(encoding="utf-8-sig")
+        return tomllib.loads(source)
+    except FileNotFoundError:
+        problem = say("There is no file '{file}'.", file=file), "Check the path and the spelling."
+    except UnicodeDecodeError:
+        problem = say("The file '{file}' is not UTF-8 text.", file=file), "Save it as UTF-8."
+    except OSError:
+        problem = (
+            say("The file '{file}' cannot be read.", file=file),
+            "Check that it is a file and its permissions.",
+        )
+    except tomllib.TOMLDecodeError as error:
+        problem = (
+            say("The TOML of {document} is not valid: {reason}.", document=called, reason=str(error)),
+            "Correct that place.",
+        )
+    except (ValueError, RecursionError):  # a number of thousands of digits, a thousand brackets
+        problem = say("A number or a nesting in {document} is too long.", document=called), "Shorten it."
+    raise SchemaError(problem[0], "Nothing was read.", problem[1])
+
+
+def to_toml(made: Any, *, defaults: bool = True, multiline: bool = False) -> str:
+    """The text of a TOML file that `read_toml` makes the same settings of, keys in the order of the fields.
+
+    >>> from velado.settings import settings
+    >>> @settings
+    ... class Run:
+    ...     seed: int = 0
+    ...     columns: tuple[str, ...] = ()
+    >>> print(to_toml(Run(3)), end="")
+    seed = 3
+    columns = []
+    """
+    import tomli_w
+
+    return tomli_w.dumps(table_of(made, defaults=defaults), multiline_strings=multiline)
+
+
+def table_of(made: Any, *, defaults: bool = True) -> dict[str, Any]:
+    """Settings as the plain table a file holds; without *defaults* only what differs from them.
+
+    TOML has no word for "none", so a setting may be none only where that is its default.
+
+    >>> from velado.settings import settings
+    >>> @settings
+    ... class Run:
+    ...     seed: int = 0
+    ...     per: str | None = None
+    >>> table_of(Run(3)), table_of(Run(), defaults=False)
+    ({'seed': 3}, {})
+    """
+    out: dict[str, Any] = {}
+    for name, spec in specs(type(made)).items():
+        value = getattr(made, name)
+        usual = not spec.required and value == spec.usual()
+        if value is None and not usual:
+            raise ParameterError(
+                say("{field} is none.", field=Where("python", _called(made)).of(spec)),
+                "A file cannot say that, so the run could not be repeated.",
+                "Give it a value.",
+            )
+        if value is not None and (defaults or not usual):
+            out[spec.key] = _plain(value, spec.setting.parts is not None, defaults)
+    return out
+
+
+def entry_of(part: Any) -> dict[str, Any]:
+    """A registered part as it stands in a file: its name and every setting that is not "none".
+
+    >>> from typing import ClassVar
+    >>> from velado.settings import settings
+    >>> @settings
+    ... class Cuts:
+    ...     name: ClassVar[str] = "cuts"
+    ...     depth: int = 3
+    >>> entry_of(Cuts(2))
+    {'name': 'cuts', 'depth': 2}
+    """
+    return {"name": part.name, **table_of(part)}
+
+
+def describe(value: Any) -> Any:
+    """Settings in plain values, "none" among them: what a manifest or a digest says of a part.
+
+    >>> from typing import ClassVar
+    >>> from velado.settings import settings
+    >>> @settings
+    ... class Cuts:
+    ...     name: ClassVar[str] = "cuts"
+    ...     depth: int | None = None
+    >>> describe(Cuts())
+    {'name': 'cuts', 'depth': None}
+    """
+    if is_settings(type(value)):
+        name = {"name": value.name} if isinstance(getattr(type(value), "name", None), str) else {}
+        return name | {one.name: describe(getattr(value, one.name)) for one in fields(value)}
+    if isinstance(value, Mapping):
+        return {key: describe(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [describe(one) for one in value]
+    return str(value) if isinstance(value, PurePath | Fraction) else value
+
+
+def _plain(value: Any, named: bool, defaults: bool) -> Any:
+    if is_settings(type(value)):
+        name = {"name": value.name} if named else {}
+        return name | table_of(value, defaults=defaults)
+    if isinstance(value, Mapping):
+        return {key: _plain(one, named, defaults) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one, named, defaults) for one in value]
+    return str(value) if isinstance(value, PurePath | Fraction) else value
+
+
+def _called(made: Any) -> str:
+    return str(getattr(made, "name", type(made).__name__))
