@@ -409,8 +409,8 @@ def answer_as_in_the_paper(
         from velado.data.io import read_schema, read_table
         from velado.papers.correlated.approaches import approach_named
         from velado.papers.correlated.correlated_answer import paper_answer
-        from velado.query.sql import parse
         from velado.query.session import table_name
+        from velado.query.sql import parse
         from velado.query.store import has_ledger
         from velado.randomness import seeded
 
