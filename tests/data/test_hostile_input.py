@@ -157,7 +157,7 @@ def test_clamping_a_column_with_a_taxonomy_is_refused():
 def test_bounds_are_finite(bounds):
     with pytest.raises(SchemaError, match="bounds"):
         one_column(["1"], bounds=bounds)
-    with pytest.raises(SchemaError, match="bounds"):
+    with pytest.raises(ParameterError, match="bounds"):
         Column("x", "quasi", "numeric", bounds=tuple(bounds))
 
 
@@ -404,7 +404,7 @@ def test_a_short_row_is_found_among_a_million():
 
 @pytest.mark.parametrize("separator", ["||", "", "é", '"', "\n"])
 def test_a_separator_is_one_plain_character(separator):
-    with pytest.raises(SchemaError, match="separator"):
+    with pytest.raises(ParameterError, match="separator"):
         Schema({"a": Column("a")}, separator=separator)
     with pytest.raises(SchemaError, match="separator"):
         parse_csv(b"a,b\n1,2\n", "t.csv", separator=separator)

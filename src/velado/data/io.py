@@ -53,6 +53,10 @@ def read_table(
     file say what it is, whatever its ending. A text that is not UTF-8 is read in the *encoding* that was named here
     or in the schema, else in the one its bytes show, which the table's `encoding` tells. *sheet* is the one to read
     of a spreadsheet with several.
+
+    >>> from velado.data.samples import hospital_csv, hospital_schema
+    >>> read_table(hospital_csv(), read_schema(hospital_schema()))
+    Table(2000 rows; 3 identifier, 6 quasi, 2 sensitive, 5 other)
     """
     if isinstance(source, Table):
         if schema is None:
@@ -67,7 +71,7 @@ def read_table(
         found = _read_file(Path(source), Wanted(encoding or declared, separator, names, sheet))
         name = Path(source).name
     else:
-        found = _Found(from_frame(source), "")
+        found = _Found(_from_frame(source), "")
         name = type(source).__module__.split(".")[0]
     if schema is None:
         columns = {column: Column(column, "other", "text") for column in found.frame.columns}
@@ -76,7 +80,7 @@ def read_table(
     return Table.of(found.frame, schema, name, found.digest, undeclared, found.separator, found.encoding)
 
 
-def from_frame(native: Any) -> pl.DataFrame:
+def _from_frame(native: Any) -> pl.DataFrame:
     """Any eager or lazy data frame (pandas, Polars, Arrow, DuckDB, Modin, ...) as Polars, through narwhals."""
     if isinstance(native, pl.DataFrame):
         return native
@@ -114,7 +118,11 @@ def from_frame(native: Any) -> pl.DataFrame:
 
 
 def to_frame(frame: pl.DataFrame, like: str = "polars") -> Any:
-    """The frame as "polars", "pandas" or "arrow"."""
+    """The frame as "polars", "pandas" or "arrow".
+
+    >>> to_frame(pl.DataFrame({"age": [31]}), "arrow").num_rows
+    1
+    """
     if like == "polars":
         return frame
     if like == "pandas":
@@ -213,6 +221,9 @@ def parse_csv(
 
     *known* are the column names the schema has: they are names whatever they look like, and a header that holds
     all of them is one whatever else it holds.
+
+    >>> parse_csv(b"nome;idade\\nAna;031\\n", "t.csv")[0].rows()
+    [('Ana', '031')]
     """
     if separator is not None:
         check_separator(separator, "The separator")
@@ -297,26 +308,33 @@ def read_schema(path: str | Path) -> Schema:
 
 
 def attach_taxonomies(schema: Schema, folder: Path) -> Schema:
-    """The schema with the taxonomy files of its used columns read from *folder*; no path may lead out of it."""
+    """The schema with the taxonomy files of its used columns read from *folder*; no path may lead out of it.
+
+    >>> attach_taxonomies(Schema({"age": Column("age", "quasi", "numeric")}), Path()).columns["age"].taxonomy
+    """
     columns = []
     for column in schema.columns.values():
         spec = column.taxonomy
         if spec is not None and spec.file is not None and spec.paths is None and spec.tree is None:
             # A path that leads out is refused even where it would not be followed: nobody meant well with it.
             place = contained(spec.file, folder, column.name)
-            if is_used(column):
+            if _is_used(column):
                 column = replace(column, taxonomy=_read(spec, place, column.name))
         columns.append(column)
     return schema.with_columns(columns)
 
 
-def is_used(column: Column) -> bool:
+def _is_used(column: Column) -> bool:
     """Whether any step reads the column's taxonomy: an identifier's or a held-back column's is never looked at."""
     return column.published or column.role == "sensitive"
 
 
 def contained(file: object, folder: Path, column: str) -> Path:
-    """The true place of *file* below *folder*, or a SchemaError where it leads out of it."""
+    """The true place of *file* below *folder*, or a SchemaError where it leads out of it.
+
+    >>> contained("city.csv", Path("schemas"), "city").name
+    'city.csv'
+    """
     if not isinstance(file, str) or not file.strip() or any(ord(c) < 32 or ord(c) == 127 for c in file):
         raise SchemaError(
             say("The taxonomy of column '{column}' is no name of a file.", column=column),

@@ -31,7 +31,7 @@ _DRAW = b"velado draw 1\0"
 _DIGEST = b"velado digest 1\0"
 
 
-class RandomBytes(Protocol):
+class _RandomBytes(Protocol):
     """A source of bytes nobody can predict, such as `velado.randomness.secure()`."""
 
     def randbytes(self, n: int, /) -> bytes: ...
@@ -43,6 +43,10 @@ class Key:
 
     The *fingerprint* (8 hexadecimal digits) tells whether two runs used the same key and nothing else: it is
     no help in finding a random key.
+
+    >>> key = Key(bytes(range(32)))
+    >>> key.fingerprint, key.digest(b"table")[:8]
+    ('d8fb58ca', '2d92c436')
     """
 
     secret: bytes
@@ -104,18 +108,30 @@ class Key:
         return hmac.digest(self.secret, _DIGEST + content, "sha256").hex()
 
 
-def new_key(source: RandomBytes) -> bytes:
-    """The content of a key file: 256 random bits as 64 hexadecimal digits and a line end."""
+def new_key(source: _RandomBytes) -> bytes:
+    """The content of a key file: 256 random bits as 64 hexadecimal digits and a line end.
+
+    >>> len(Key.of(new_key(secure())).secret)
+    64
+    """
     return source.randbytes(32).hex().encode() + b"\n"
 
 
 def content_of(frame: pl.DataFrame) -> bytes:
-    """A digest of the cells of *frame*, as they would be written; to be used under a key only."""
+    """A digest of the cells of *frame*, as they would be written; to be used under a key only.
+
+    >>> content_of(pl.DataFrame({"age": [31]})).hex()[:8]
+    '30990973'
+    """
     return hashlib.sha256(csv_bytes(frame)).digest()
 
 
 def state_folder() -> Path:
-    """Where velado keeps this user's key, seals and notes: $VELADO_STATE, else the user's state folder."""
+    """Where velado keeps this user's key, seals and notes: $VELADO_STATE, else the user's state folder.
+
+    >>> state_folder().name
+    'velado'
+    """
     named = os.environ.get("VELADO_STATE")
     if named:
         return Path(named)
@@ -124,7 +140,14 @@ def state_folder() -> Path:
 
 
 def read_key(path: str | Path) -> Key:
-    """The key in the file *path*."""
+    """The key in the file *path*.
+
+    >>> import tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> _ = (Path(folder.name) / "owner.key").write_bytes(bytes(range(32)))
+    >>> read_key(Path(folder.name) / "owner.key"), folder.cleanup()
+    (Key(fingerprint=d8fb58ca), None)
+    """
     path = Path(path)
     try:
         with path.open("rb") as stream:
@@ -156,6 +179,9 @@ def owner_key(given: Key | str | Path | None = None) -> Key:
     """The owner's key: the one *given*, itself or as a file, else that of this user, made now if there is none.
 
     The user's own key lies in `state_folder()`; others cannot read it, and a file that they can is refused.
+
+    >>> owner_key(Key(bytes(range(32))))
+    Key(fingerprint=d8fb58ca)
     """
     if isinstance(given, Key):
         return given

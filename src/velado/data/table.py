@@ -21,6 +21,11 @@ class Table:
     *fingerprint* is the SHA-256 of the bytes it came from, for the owner alone: whoever has it can test guesses of
     them. *source* is a name for messages; *encoding* what a text file was found or declared to be in. *dropped* are
     the columns that `undeclared="drop"` left out: they are never published, but may still tell who is a person.
+
+    >>> frame = pl.DataFrame({"age": ["31", "NA"]})
+    >>> table = Table.of(frame, Schema({"age": Column("age", "quasi", "numeric")}, missing_values=("NA",)))
+    >>> table, table.is_missing("age").to_list()
+    (Table(2 rows; 1 quasi), [False, True])
     """
 
     frame: pl.DataFrame

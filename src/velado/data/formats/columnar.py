@@ -11,7 +11,13 @@ from velado.text import say
 
 
 def read_columns(format: FileFormat, data: bytes, name: str, wanted: Wanted) -> pl.DataFrame:
-    """The frame in a Parquet or Arrow file; its names are all different, its dates within the calendar."""
+    """The frame in a Parquet or Arrow file; its names are all different, its dates within the calendar.
+
+    >>> import io
+    >>> pl.DataFrame({"age": [31]}).write_parquet(file := io.BytesIO())
+    >>> read_columns(FORMATS[0], file.getvalue(), "t.parquet", Wanted()).rows()
+    [(31,)]
+    """
     import pyarrow as pa
     import pyarrow.ipc
     import pyarrow.parquet
