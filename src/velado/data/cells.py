@@ -186,9 +186,9 @@ def _belongs(name: str) -> bool:
 def _unwritable(folder: Path, error: OSError) -> OutputError:
     return OutputError(
         say(
-            "The folder '{folder}' cannot be used ({strerror}).",
+            "The folder '{folder}' cannot be used ({reason}).",
             folder=_name(folder),
-            strerror=error.strerror or "system error",
+            reason=error.strerror or say("system error"),
         ),
         "A study writes each result as soon as it is known.",
         "Check the path, the permissions and the space left.",

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from velado.errors import TableError
-from velado.text import say
+from velado.text import join, say, say_n
 
 SEPARATORS = (",", ";", "\t", "|")
 _LONGEST_NAME = 131_072  # the csv module reads no longer field
@@ -177,17 +177,18 @@ def duplicate_names(names: list[str]) -> TableError:
         places.setdefault(name, []).append(place)
     twice = {name: at for name, at in places.items() if len(at) > 1}
     sure = not any(is_value(name.strip()) for name in names)
-    shown = "; ".join(
-        (f"'{name}' " if sure and _PLAIN_NAME.fullmatch(name) else "") + "in columns " + _listed(at, len(at))
-        for name, at in list(twice.items())[:3]
-    )
-    more = f"; and {len(twice) - 3} more" if len(twice) > 3 else ""
+    shown: list[str] = []
+    for name, at in list(twice.items())[:3]:
+        called = f"'{name}' " if sure and _PLAIN_NAME.fullmatch(name) else ""
+        shown.append(say("{called}in columns {places}", called=called, places=_listed(at, len(at))))
+    if len(twice) > 3:
+        shown.append(say("and {count} more", count=len(twice) - 3))
+    names_twice = join(shown, "; ")
     return TableError(
         say(
-            "{twice} column name(s) occur more than once in the header: {shown}{more}.",
+            "{twice} column name(s) occur more than once in the header: {shown}.",
             twice=len(twice),
-            shown=shown,
-            more=more,
+            shown=names_twice,
         ),
         "It would not be clear which column a role belongs to.",
         "Give every column its own name.",
@@ -195,15 +196,24 @@ def duplicate_names(names: list[str]) -> TableError:
 
 
 def _listed(numbers: Sequence[int], count: int) -> str:
-    more = f" and {count - 3} more" if count > 3 else ""
-    return ", ".join(map(str, numbers[:3])) + more
+    shown = ", ".join(map(str, numbers[:3]))
+    return say("{first} and {count} more", first=shown, count=count - 3) if count > 3 else shown
+
+
+def lines_of(numbers: Sequence[int], count: int) -> str:
+    """The numbers of the first of *count* lines.
+
+    >>> lines_of((3, 7, 9), 5)
+    'lines 3, 7, 9 and 2 more'
+    """
+    return say_n("line {numbers}", "lines {numbers}", count, numbers=_listed(numbers, count))
 
 
 @dataclass(frozen=True)
 class Ragged:
     """Records with too few or too many fields and blank ones: how many, and the line numbers of the first three.
 
-    >>> str(Ragged(short=2, short_lines=(3, 7)))
+    >>> Ragged(short=2, short_lines=(3, 7)).told()
     'fewer fields: lines 3, 7'
     """
 
@@ -214,18 +224,14 @@ class Ragged:
     long_lines: tuple[int, ...] = ()
     blank_lines: tuple[int, ...] = ()
 
-    def __str__(self) -> str:
+    def told(self) -> str:
         """`fewer fields: lines 3, 7; blank: line 9`."""
         parts = (
-            ("fewer fields", self.short, self.short_lines),
-            ("more fields", self.long, self.long_lines),
-            ("blank", self.blank, self.blank_lines),
+            (say("fewer fields"), self.short, self.short_lines),
+            (say("more fields"), self.long, self.long_lines),
+            (say("blank"), self.blank, self.blank_lines),
         )
-        return "; ".join(
-            f"{what}: line{'s' if count > 1 else ''} {_listed(lines, count)}"
-            for what, count, lines in parts
-            if count
-        )
+        return join((join((what, lines_of(at, count)), ": ") for what, count, at in parts if count), "; ")
 
 
 def ragged_rows(data: bytes, separator: str, width: int) -> Ragged:
@@ -353,14 +359,14 @@ def found_encoding(data: bytes, name: str) -> str:
     values = np.frombuffer(data, dtype=np.uint8)
     unused = np.isin(values, _UNUSED)
     if _UTF8_ACCENT.search(data):
-        raise _in_doubt(data, name, bad, "mixes UTF-8 with another encoding, first")
+        raise _in_doubt(data, name, bad, say("mixes UTF-8 with another encoding, first"))
     if unused.any():
-        raise _in_doubt(data, name, int(unused.argmax()), "has a byte that no usual encoding has")
+        raise _in_doubt(data, name, int(unused.argmax()), say("has a byte that no usual encoding has"))
     at = np.flatnonzero(values >= 128)
     typical = _typical(values, at)
     if typical.mean() < _ENOUGH or _foreign_runs(at) > 0.05:
         raise _in_doubt(
-            data, name, int(at[typical.argmin()]), "is neither UTF-8 nor surely Windows-1252; look"
+            data, name, int(at[typical.argmin()]), say("is neither UTF-8 nor surely Windows-1252; look")
         )
     return "cp1252"
 

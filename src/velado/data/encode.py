@@ -162,9 +162,9 @@ def encode_column(table: Table, column: Column) -> EncodedColumn:
     if blank.any() and table.schema.missing_policy(column) == "refuse":
         raise TableError(
             say(
-                "Quasi-identifier '{column}' is blank in {sum} row(s).",
+                "Quasi-identifier '{column}' is blank in {rows} row(s).",
                 column=column.name,
-                sum=int(blank.sum()),
+                rows=int(blank.sum()),
             ),
             "The schema says that blanks in it are refused.",
             'Fill them, or set missing = "value" or missing = "suppress".',

@@ -27,6 +27,7 @@ from velado.data.csv_reading import (
     found_encoding,
     header_of,
     is_utf8_name,
+    lines_of,
     ragged_rows,
     wide_encoding,
 )
@@ -107,8 +108,8 @@ def _from_frame(native: Any) -> pl.DataFrame:
     except Exception as error:  # the libraries below raise a dozen types, and their messages hold cells
         raise TableError(
             say(
-                "The {split} frame cannot be converted ({kind}).",
-                split=type(native).__module__.split(".")[0],
+                "The {library} frame cannot be converted ({kind}).",
+                library=type(native).__module__.split(".")[0],
                 kind=type(error).__name__,
             ),
             "A column of it seems to mix values of several types.",
@@ -166,9 +167,9 @@ def _read_file(path: Path, wanted: Wanted) -> _Found:
     except (OSError, ValueError) as error:  # a name with a zero byte is a ValueError
         raise TableError(
             say(
-                "'{path}' cannot be read ({getattr}).",
+                "'{path}' cannot be read ({reason}).",
                 path=path.name,
-                getattr=getattr(error, "strerror", None) or "system error",
+                reason=getattr(error, "strerror", None) or say("system error"),
             ),
             "Nothing was read.",
             "Check the path and the permissions.",
@@ -248,7 +249,7 @@ def parse_csv(
                     "({found}).",
                     short=found.short + found.blank,
                     name=name,
-                    found=found,
+                    found=found.told(),
                 ),
                 "Their values may stand in the wrong columns, and blank lines would be published as people.",
                 "Complete or remove those rows, or set `separator` in [table] of the schema.",
@@ -278,10 +279,13 @@ def parse_csv(
 
 def _irregular(name: str, found: Ragged) -> TableError:
     if found.long:
-        what = f"{found.long} row(s) have more fields than the header (line{'s' if found.long > 1 else ''} "
-        what += ", ".join(map(str, found.long_lines)) + (" and further ones)" if found.long > 3 else ")")
+        what = say(
+            "{rows} row(s) have more fields than the header ({lines})",
+            rows=found.long,
+            lines=lines_of(found.long_lines, found.long),
+        )
     else:
-        what = "some rows have more fields than the header, or a quote is never closed"
+        what = say("some rows have more fields than the header, or a quote is never closed")
     return TableError(
         say("'{name}' is not a regular CSV file: {what}.", name=name, what=what),
         "Fields would land in the wrong columns.",

@@ -55,8 +55,8 @@ class Key:
         if len(self.secret) < LEAST_BYTES:
             raise ParameterError(
                 say(
-                    "The key has {secret} bytes; at least {least_bytes} are needed.",
-                    secret=len(self.secret),
+                    "The key has {bytes} bytes; at least {least_bytes} are needed.",
+                    bytes=len(self.secret),
                     least_bytes=LEAST_BYTES,
                 ),
                 "A short key can be guessed, and then everything made with it can be undone.",
@@ -155,9 +155,9 @@ def read_key(path: str | Path) -> Key:
     except (OSError, ValueError) as error:
         raise ParameterError(
             say(
-                "The key file '{path}' cannot be read ({getattr}).",
+                "The key file '{path}' cannot be read ({reason}).",
                 path=path.name,
-                getattr=getattr(error, "strerror", None) or "no such name",
+                reason=getattr(error, "strerror", None) or say("no such name"),
             ),
             "Without the key nothing that depends on it can be made.",
             "Check the path and the permissions, or make a key with `velado pseudonymize --new-key --key-file FILE`.",
@@ -215,9 +215,9 @@ def _make(path: Path) -> None:
     except OSError as error:
         raise OutputError(
             say(
-                "The owner's key cannot be written to '{path}' ({strerror}).",
+                "The owner's key cannot be written to '{path}' ({reason}).",
                 path=path,
-                strerror=error.strerror or "system error",
+                reason=error.strerror or say("system error"),
             ),
             "Without it the order of the published rows could not be kept secret and repeated.",
             "Name a key file with --key FILE, or set XDG_STATE_HOME to a folder of yours.",

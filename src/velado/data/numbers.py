@@ -114,8 +114,8 @@ def _refuse_text(sample: pl.Series, bad: int, total: int, name: str) -> None:
 
 def _refuse_odd_numbers(values: npt.NDArray[np.float64], name: str) -> None:
     for count, what in (
-        (int(np.isnan(values).sum()), "NaN (not a number)"),
-        (int(np.isinf(values).sum()), "infinity"),
+        (int(np.isnan(values).sum()), say("NaN (not a number)")),
+        (int(np.isinf(values).sum()), say("infinity")),
     ):
         if count:
             raise TableError(

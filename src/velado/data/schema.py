@@ -1,6 +1,6 @@
 """Schema: what each column means. Read from and written to TOML; unknown keys are errors.
 
-Every key is a field of `Dataset`, `Schema` or `Column` and stands nowhere else. This module is pure: it turns parsed
+Every key is a field of `AboutDataset`, `Schema` or `Column` and stands nowhere else. This module is pure: it turns parsed
 TOML into values and back. Files are read by `velado.data.io`.
 
     >>> schema = Schema.from_dict({"columns": {"age": {"role": "quasi", "kind": "numeric", "bounds": [0, 120]}}})
@@ -238,10 +238,10 @@ class Column:
 
 
 @settings(section="dataset")
-class Dataset:
+class AboutDataset:
     """What the table is called in public, which version it is, and the files that belong to it.
 
-    >>> Dataset(name="admissions", version="2024-05").version
+    >>> AboutDataset(name="admissions", version="2024-05").version
     '2024-05'
     """
 
@@ -281,7 +281,7 @@ class Schema:
     ] = None
     constant: Annotated[Literal["refuse", "allow"], Setting("a quasi-identifier with one value")] = "refuse"
     max_cell_bytes: Annotated[int, Setting("the longest cell")] = 1_000_000
-    dataset: Dataset = Dataset()
+    dataset: AboutDataset = AboutDataset()
 
     @property
     def quasi(self) -> tuple[Column, ...]:
@@ -343,10 +343,10 @@ def _schema(document: Mapping[str, Any]) -> Schema:
             "Add a [columns.NAME] table for each column, or let `velado inspect` write a first version.",
         )
     columns = {name: _column(name, entry) for name, entry in entries.items()}
-    _at_most_one(columns, "person", "Which rows are one person must have one answer.")
-    _at_most_one(columns, "group", "Which rows move together must have one answer.")
+    _at_most_one(columns, "person", say("Which rows are one person must have one answer."))
+    _at_most_one(columns, "group", say("Which rows move together must have one answer."))
     whole = _own_keys(document.get("table", {}), ("columns", "dataset"), Schema, Where("file", "[table]"))
-    about = read(Dataset, document.get("dataset", {}), Where("file", "[dataset]"))
+    about = read(AboutDataset, document.get("dataset", {}), Where("file", "[dataset]"))
     return read(Schema, {**whole, "columns": columns, "dataset": about}, Where("file", "[table]"))
 
 

@@ -314,9 +314,9 @@ def write_folder(
     except OSError as error:
         raise OutputError(
             say(
-                "The folder '{folder}' cannot be written ({strerror}).",
+                "The folder '{folder}' cannot be written ({reason}).",
                 folder=folder.name,
-                strerror=error.strerror or "system error",
+                reason=error.strerror or say("system error"),
             ),
             "Nothing was written.",
             "Check the path, the permissions and the space left.",
@@ -343,9 +343,9 @@ def _settle(target: Path) -> None:
     except OSError as error:
         raise OutputError(
             say(
-                "'{target}' was written, but the disk did not confirm it ({strerror}).",
+                "'{target}' was written, but the disk did not confirm it ({reason}).",
                 target=target.name,
-                strerror=error.strerror or "system error",
+                reason=error.strerror or say("system error"),
             ),
             "It may be gone after a loss of power.",
             "Check the disk, and write it again with --force.",
@@ -398,9 +398,9 @@ def refuse_folder(folder: Path, force: bool = False, reads: Iterable[Path] = ())
     except OSError as error:
         raise OutputError(
             say(
-                "The output folder '{name}' cannot be looked into ({strerror}).",
+                "The output folder '{name}' cannot be looked into ({reason}).",
                 name=name,
-                strerror=error.strerror or "system error",
+                reason=error.strerror or say("system error"),
             ),
             "What it holds may not be a release.",
             "Choose another folder, or check its permissions.",
@@ -471,9 +471,9 @@ def write_file(path: Path, data: bytes, force: bool = False, private: bool = Fal
     except OSError as error:
         raise OutputError(
             say(
-                "'{path}' cannot be written ({strerror}).",
+                "'{path}' cannot be written ({reason}).",
                 path=path.name,
-                strerror=error.strerror or "system error",
+                reason=error.strerror or say("system error"),
             ),
             "Nothing was written.",
             "Check the path, the permissions and the space left.",

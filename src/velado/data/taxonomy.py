@@ -162,7 +162,7 @@ def from_paths(paths: Sequence[Sequence[str]], column: str = "") -> Taxonomy:
     >>> from_paths([("Viçosa", "MG"), ("Santos", "SP")])
     Taxonomy(leaves=2, nodes=5, height=2)
     """
-    name = f" of column '{column}'" if column else ""
+    name = say(" of column '{column}'", column=column) if column else ""
     seen: dict[str, tuple[str, ...]] = {}
     for line, raw in enumerate(paths, start=1):
         path = tuple(raw)
@@ -477,7 +477,7 @@ def dates(
                 column=column,
                 unknown=len(unknown),
             ),
-            "Levels are " + ", ".join(DATE_LEVELS) + ".",
+            say("Levels are {levels}.", levels=", ".join(DATE_LEVELS)),
             'Write for example levels = ["month", "year"].',
         )
     wanted = [level for level in DATE_LEVELS if level in levels]

@@ -71,11 +71,11 @@ def _is_stream(file: FileBytes) -> bool:
     return file.data[:4] == b"\xff" * 4 and 0 < int.from_bytes(file.data[4:8], "little") < 1 << 28
 
 
-STREAM = FileFormat(name="arrow stream", call="an Arrow stream", looks=_is_stream, read=read_columns)
+STREAM = FileFormat(name="arrow stream", call=say("an Arrow stream"), looks=_is_stream, read=read_columns)
 FORMATS = (
     FileFormat(
         name="parquet",
-        call="a Parquet file",
+        call=say("a Parquet file"),
         begins=(b"PAR1",),
         wordy=True,
         endings=("parquet", "pq"),
@@ -83,7 +83,7 @@ FORMATS = (
     ),
     FileFormat(
         name="arrow",
-        call="an Arrow file",
+        call=say("an Arrow file"),
         begins=(b"ARROW1\x00\x00",),
         endings=("arrow", "ipc", "feather"),
         read=read_columns,

@@ -84,7 +84,7 @@ def _member(
         raise TableError(
             say("'{name}' is protected by a password.", name=name),
             "velado asks for none.",
-            "Unpack it, and give the file inside.",
+            say("Unpack it, and give the file inside."),
         )
     try:
         with archive.open(member) as stream:
@@ -111,10 +111,12 @@ def _too_large(name: str) -> TableError:
 
 
 FORMATS = (
-    FileFormat(name="gzip", call="a gzip file", begins=(b"\x1f\x8b",), endings=("gz",), unpack=_unpack_gzip),
+    FileFormat(
+        name="gzip", call=say("a gzip file"), begins=(b"\x1f\x8b",), endings=("gz",), unpack=_unpack_gzip
+    ),
     FileFormat(
         name="zip",
-        call="a zip archive",
+        call=say("a zip archive"),
         begins=(b"PK\x03\x04", b"PK\x05\x06"),
         endings=("zip",),
         unpack=_unpack_zip,
