@@ -39,7 +39,6 @@ from velado.release.methods import (
 )
 from velado.release.release import Release
 from velado.release.verify import verify
-from velado.report.render import render_markdown
 from velado.study.run import publish
 from velado.testing.contracts import check_cover, check_population, check_promise
 
@@ -415,7 +414,7 @@ def reported(source: Table, schema: Schema, out, language: str = "en", asked=(),
         language=language,
         reports=("html", "md"),
     )
-    return render_markdown(made.summary)
+    return (made.private / "report.md").read_text("utf-8")
 
 
 @pytest.mark.parametrize(

@@ -258,7 +258,7 @@ def missing_key(spec: Spec, where: Where) -> VeladoError:
 def not_a_table(value: Any, where: Where) -> VeladoError:
     """The error for something that is no table where one must be."""
     return where.refused(
-        say("{place} cannot be {value}.", place=where.here, value=shown(value)),
+        say("No table was found: {place} is {value}.", place=where.here, value=shown(value)),
         "It takes a table.",
         "Write its keys and their values.",
     )

@@ -17,21 +17,22 @@ from velado.data.normal import UNSEEN_POINTS, case_of, normal_texts
 from velado.data.numbers import THOUSANDS
 from velado.data.schema import Schema
 from velado.errors import EngineError, SchemaError
-from velado.query.engines import exact_answers as fingerprint
-from velado.query.engines.compile import (
+from velado.query.engines import _tally as fingerprint
+from velado.query.engines._compile import (
     BLANKS,
     POSTGRES,
+    ColumnPlace,
     Layout,
-    Place,
     Statement,
     exact_sql,
     index_sql,
     missing_numbers,
 )
-from velado.query.engines.exact_answers import tally, too_slow
-from velado.query.needs import Counts, Key, Need
+from velado.query.engines._tally import tally, too_slow
+from velado.query.needs import Counts, GroupKey, Need
 from velado.query.unit import Unit
 from velado.query.values import Predicate
+from velado.text import say
 
 # Whose row is whose in PostgreSQL: the normal form of a unit's text, as far as the server can compute it.
 #
@@ -122,7 +123,11 @@ def refuse_split_units(
         split = bool(list(ask(f"{distinct} {listed} LIMIT 1", [*parameters, changed])))
     if split:
         raise EngineError(
-            f"Values of '{column}' that are spelled differently mean one unit, and this server cannot tell that they do.",
+            say(
+                "Values of '{column}' that are spelled differently mean one unit, and this server cannot "
+                "tell that they do.",
+                column=column,
+            ),
             "One person would count as two, and move an answer further than the noise hides.",
             "Write each unit one way, use a UTF-8 database of PostgreSQL 13 or later, or query the table from a file.",
         )
@@ -231,7 +236,7 @@ class Source:
         # Else the server's own equality: 1.0 and 1.00 are one numeric value, and one group.
         return f"CASE WHEN {gone} THEN NULL ELSE {name} END"
 
-    def _cell(self, place: Place, missing: str) -> str:
+    def _cell(self, place: ColumnPlace, missing: str) -> str:
         name, kind = quoted(place.column.name), self.types[place.column.name]
         if place.sort == "number":
             if kind in _WHOLE:
@@ -256,7 +261,7 @@ def find(ask: Ask, relation: str, schema: Schema, unit: Unit) -> Source:
     rows = list(ask(_RELATIONS, [relation]))
     if not rows:
         raise SchemaError(
-            f"There is no table or view '{relation}' in the database.",
+            say("There is no table or view '{relation}' in the database.", relation=relation),
             "Nothing can be asked of it.",
             "Write its name as it is stored, with its schema before a point if it is not on the search path.",
         )
@@ -266,7 +271,11 @@ def find(ask: Ask, relation: str, schema: Schema, unit: Unit) -> Source:
     absent = [column for column in schema.columns if column not in stored]
     if absent:
         raise SchemaError(
-            f"The schema names {len(absent)} column(s) the relation does not have: {_list(absent)}.",
+            say(
+                "The schema names {absent} column(s) the relation does not have: {absent_2}.",
+                absent=len(absent),
+                absent_2=_list(absent),
+            ),
             "A question about a column that is not there has no answer.",
             "Correct the names in the schema.",
         )
@@ -274,7 +283,12 @@ def find(ask: Ask, relation: str, schema: Schema, unit: Unit) -> Source:
     unfit = [name for name, place in layout.places.items() if not _suits(place, stored[name])]
     if unfit:
         raise SchemaError(
-            f"{len(unfit)} column(s) of the relation do not have a type that suits their declared kind: {_list(unfit)}.",
+            say(
+                "{unfit} column(s) of the relation do not have a type that suits their declared kind: "
+                "{unfit_2}.",
+                unfit=len(unfit),
+                unfit_2=_list(unfit),
+            ),
             "Numbers need a numeric type, dates a date type, and everything else one that is read as text.",
             "Correct their kind in the schema, or query a view that casts them.",
         )
@@ -325,7 +339,7 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _suits(place: Place, kind: str) -> bool:
+def _suits(place: ColumnPlace, kind: str) -> bool:
     if place.sort == "number":
         return kind in (*_WHOLE, *_FLOATS, "numeric")
     if place.sort == "day":
@@ -398,7 +412,7 @@ class PostgresEngine:
     def tally(
         self,
         where: Predicate | None,
-        keys: tuple[Key, ...],
+        keys: tuple[GroupKey, ...],
         needs: tuple[Need, ...],
         seconds: float | None = None,
     ) -> tuple[Counts, ...]:
