@@ -86,6 +86,9 @@ def in_module(tree: ast.Module, errors: set[str]) -> Iterator[Key]:
                 yield from _texts(
                     [*node.args[:3], *(word.value for word in node.keywords if word.arg in _THREE)]
                 )
+            elif name == "Setting":
+                said = [word.value for word in node.keywords if word.arg in ("help", "takes", "why")]
+                yield from _texts([*node.args[:1], *said])
             else:
                 yield from _texts(node.args[:1] if name == "Setting" else [])
                 yield from _texts([word.value for word in node.keywords if word.arg in _HELP])
