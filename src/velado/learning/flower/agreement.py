@@ -28,6 +28,7 @@ from velado.release.methods import method_named
 from velado.release.methods._method import Method
 from velado.release.parameters import LARGEST, known_keys, part_from
 from velado.release.release import describe
+from velado.text import say
 
 SECTIONS = ("data", "anonymization", "models", "federation")
 ORIGINAL = "original"
@@ -53,15 +54,19 @@ class Recipe:
         parts = {name: document.get(name, {}) for name in SECTIONS}
         for name, part in parts.items():
             if not isinstance(part, Mapping):
-                raise SchemaError(f"[{name}] is not a table.", "Its keys cannot be read.", f"Write [{name}].")
+                raise SchemaError(
+                    say("[{name}] is not a table.", name=name),
+                    "Its keys cannot be read.",
+                    say("Write [{name}].", name=name),
+                )
         data = parts["data"]
         known_keys(data, ("table", "schema", "target", "features", "undeclared"), "[data]")
         for key in ("schema", "target"):
             if not isinstance(data.get(key), str) or not data[key]:
                 raise SchemaError(
-                    f"[data] has no '{key}', or it is no text.",
+                    say("[data] has no '{key}', or it is no text.", key=key),
                     "The run cannot be set up without it.",
-                    f'Add {key} = "...".',
+                    say('Add {key} = "...".', key=key),
                 )
         undeclared = data.get("undeclared", "refuse")
         if undeclared not in get_args(Undeclared):
@@ -168,9 +173,9 @@ def agree(recipe: Recipe, schema: Schema) -> Agreement:
     if recipe.target not in schema.columns:
         near = difflib.get_close_matches(recipe.target, list(schema.columns), n=1)
         raise SchemaError(
-            f"The schema has no target column '{recipe.target}'.",
+            say("The schema has no target column '{target}'.", target=recipe.target),
             "Without it there is nothing to learn.",
-            f"Did you mean '{near[0]}'?" if near else "Name one of its columns.",
+            say("Did you mean '{near}'?", near=near[0]) if near else "Name one of its columns.",
         )
     terms = make_terms(
         schema,
@@ -201,7 +206,7 @@ def _locally(entry: Mapping[str, Any]) -> Locally:
     seed = entry.get("seed", 0)
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= LARGEST:
         raise ParameterError(
-            f"'seed' in [anonymization] is no whole number from 0 to {LARGEST}.",
+            say("'seed' in [anonymization] is no whole number from 0 to {largest}.", largest=LARGEST),
             "It numbers a run.",
             "Correct it.",
         )
@@ -234,7 +239,7 @@ def _unknown(what: str, name: str, choices: Iterable[str]) -> ParameterError:
     choices = list(choices)
     near = difflib.get_close_matches(name, choices, n=1, cutoff=0.4)
     return ParameterError(
-        f"'{name}' is not known ({what}).",
-        f"It is one of {', '.join(choices)}.",
-        f"Did you mean '{near[0]}'?" if near else "Choose one of them.",
+        say("'{name}' is not known ({what}).", name=name, what=what),
+        say("It is one of {choices}.", choices=", ".join(choices)),
+        say("Did you mean '{near}'?", near=near[0]) if near else "Choose one of them.",
     )

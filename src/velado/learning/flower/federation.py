@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from velado.errors import ParameterError
 from velado.release.parameters import check_parameters
+from velado.text import say
 
 MODELS = ("logistic", "xgboost")
 SPLITS = ("iid", "dirichlet")
@@ -78,28 +79,32 @@ class Federation:
             if isinstance(given, str) and given not in choices:
                 near = difflib.get_close_matches(given, choices, n=1, cutoff=0.4)
                 raise ParameterError(
-                    f"There is no {part} '{given}' to federate.",
-                    f"It is one of {', '.join(choices)}.",
-                    f"Did you mean '{near[0]}'?" if near else "Choose one of them.",
+                    say("There is no {part} '{given}' to federate.", part=part, given=given),
+                    say("It is one of {choices}.", choices=", ".join(choices)),
+                    say("Did you mean '{near}'?", near=near[0]) if near else "Choose one of them.",
                 )
         check_parameters(self)
         for part in ("participation", "fraction", "test_share"):
             given = getattr(self, part)
             if isinstance(given, bool) or not isinstance(given, int | float):
                 raise ParameterError(
-                    f"'{part}' of the federation is not a number.",
+                    say("'{part}' of the federation is not a number.", part=part),
                     "It is a share above 0.",
                     "Give a number, without quotes.",
                 )
             if not 0 < given <= 1 or (part == "test_share" and self.test_share >= 1):
                 raise ParameterError(
-                    f"'{part}' of the federation is {given:g}.",
+                    say("'{part}' of the federation is {given:g}.", part=part, given=given),
                     "It is a share above 0, and rows to learn from must be left.",
                     "Choose a number between 0 and 1.",
                 )
         if self.fraction < self.participation:
             raise ParameterError(
-                f"'fraction' is {self.fraction:g}, below 'participation' {self.participation:g}.",
+                say(
+                    "'fraction' is {fraction:g}, below 'participation' {participation:g}.",
+                    fraction=self.fraction,
+                    participation=self.participation,
+                ),
                 "Fewer clients would be asked than must answer, so that no round could be applied.",
                 "Raise 'fraction', or lower 'participation'.",
             )
@@ -126,9 +131,11 @@ class Federation:
             if key not in known:
                 near = difflib.get_close_matches(str(key), known, n=1)
                 raise ParameterError(
-                    f"Unknown key '{key}' in [federation].",
+                    say("Unknown key '{key}' in [federation].", key=key),
                     "A misspelt key would be passed over.",
-                    f"Did you mean '{near[0]}'?" if near else f"Known keys: {', '.join(known)}.",
+                    say("Did you mean '{near}'?", near=near[0])
+                    if near
+                    else say("Known keys: {known}.", known=", ".join(known)),
                 )
         values = dict(entry)
         for key, value in values.items():

@@ -23,6 +23,7 @@ from velado.randomness import seeded
 from velado.release.anonymize import anonymize
 from velado.release.guarantees._guarantee import Guarantee
 from velado.release.methods._method import Method
+from velado.text import say
 
 # Rows dealt out to the clients of a simulation, and each client's held-out rows. Every row goes to exactly one client.
 
@@ -44,7 +45,11 @@ def split_rows(
     _, first = np.unique(unit, return_index=True)
     if first.size < federation.clients:
         raise TableError(
-            f"{first.size} person(s) cannot be dealt out to {federation.clients} clients.",
+            say(
+                "{size} person(s) cannot be dealt out to {clients} clients.",
+                size=first.size,
+                clients=federation.clients,
+            ),
             "A client would be empty.",
             "Use more rows, or fewer clients.",
         )

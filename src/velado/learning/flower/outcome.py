@@ -26,6 +26,7 @@ from velado.learning.flower.flower_server import PORTUGUESE
 from velado.learning.flower.local_rows import Locally
 from velado.learning.flower.terms import Terms
 from velado.release.release import describe
+from velado.text import say
 
 # The sentences of records in Portuguese: a record is written once, in English, and read in either language.
 #
@@ -391,7 +392,11 @@ def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
             scratch.replace(folder / name)
     except OSError as error:
         raise OutputError(
-            f"The folder '{folder.name}' cannot be written ({error.strerror or 'system error'}).",
+            say(
+                "The folder '{folder}' cannot be written ({strerror}).",
+                folder=folder.name,
+                strerror=error.strerror or "system error",
+            ),
             "The fit is not kept.",
             "Check the path, the permissions and the space left.",
         ) from None

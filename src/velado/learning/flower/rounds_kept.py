@@ -19,6 +19,7 @@ from velado.learning.flower.flower_records import ClientRecord
 from velado.learning.flower.local_rows import Prepared, prepare
 from velado.learning.flower.logistic import Scaling
 from velado.learning.flower.terms import Agreed
+from velado.text import say
 
 
 def write_client(folder: Path, number: int, agreed: Agreed, prepared: Prepared) -> None:
@@ -57,7 +58,7 @@ def read_own(node: Mapping[str, Any], number: int) -> Client:
     for key in ("agreement", "table", "work"):
         if not isinstance(node.get(key), str) or not node[key]:
             raise SchemaError(
-                f"--node-config of this SuperNode has no '{key}'.",
+                say("--node-config of this SuperNode has no '{key}'.", key=key),
                 "The client app does not know where its rows are.",
                 'Start it with --node-config \'client=1 agreement="..." table="..." work="..."\'.',
             )
@@ -67,7 +68,7 @@ def read_own(node: Mapping[str, Any], number: int) -> Client:
         raise SchemaError(
             "--node-config of this SuperNode has no 'client', or one beyond the federation's clients.",
             "Which of the clients it is cannot be known.",
-            f"Write client=1 ... client={agreement.terms.federation.clients}.",
+            say("Write client=1 ... client={clients}.", clients=agreement.terms.federation.clients),
         )
     table = Path(str(node["table"]))
     own = work / f"{agreement.terms.digest[:16]}-{_stamp(table)}"
@@ -101,7 +102,7 @@ def private_folder(folder: Path) -> Path:
         folder.chmod(0o700)
     except OSError:
         raise OutputError(
-            f"The folder '{folder.name}' for prepared rows cannot be made.",
+            say("The folder '{folder}' for prepared rows cannot be made.", folder=folder.name),
             "The rows have to be kept between rounds.",
             "Give a folder that may be written to.",
         ) from None

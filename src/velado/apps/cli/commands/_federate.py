@@ -16,6 +16,7 @@ from velado.apps.cli.show import waiting
 from velado.apps.cli.words import number
 from velado.apps.cli.words_federate import say
 from velado.errors import OutputError, ParameterError, SchemaError
+from velado.text import say as say_sentence
 
 if TYPE_CHECKING:
     from velado.learning.flower.agreement import Recipe
@@ -165,7 +166,7 @@ def _refuse_output(folder: Path) -> None:
     """Nothing, if a fit can be written to *folder*; else an error, before anything is trained."""
     if folder.exists() or folder.is_symlink():
         raise OutputError(
-            f"The output '{folder.name or folder}' exists already.",
+            say_sentence("The output '{folder}' exists already.", folder=folder.name or folder),
             "A fit is written to a folder of its own, so that two are never mixed.",
             "Name another folder with --output, or remove this one first.",
         )
@@ -175,7 +176,11 @@ def _refuse_output(folder: Path) -> None:
             pass
     except OSError as error:
         raise OutputError(
-            f"The output folder '{folder.name}' cannot be made ({error.strerror or 'system error'}).",
+            say_sentence(
+                "The output folder '{folder}' cannot be made ({strerror}).",
+                folder=folder.name,
+                strerror=error.strerror or "system error",
+            ),
             "The fit would be lost after the training.",
             "Check the path, the permissions and the space left.",
         ) from None
