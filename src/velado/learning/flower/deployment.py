@@ -427,10 +427,7 @@ def _project() -> Mapping[str, object]:
 def _connection(folder: Path, address: str) -> Mapping[str, object]:
     authority = str(folder.absolute() / "certificates" / "ca.crt")
     return {
-        "superlink": {
-            "default": CONNECTION,
-            CONNECTION: {"address": address, "root-certificates": authority},
-        }
+        "superlink": {"default": CONNECTION, CONNECTION: {"address": address, "root-certificates": authority}}
     }
 
 

@@ -53,10 +53,7 @@ _PATTERNS = tuple(
         (r"\(greeted, no answer yet\)", "(chamado, ainda sem resposta)"),
         (r"\(not there\)", "(ausente)"),
         (r"\(its model does not fit\)", "(o seu modelo não serve)"),
-        (
-            r"has no rows with a target; it sits out\.",
-            "não tem linhas com a classe a prever; fica de fora.",
-        ),
+        (r"has no rows with a target; it sits out\.", "não tem linhas com a classe a prever; fica de fora."),
         (
             r"has (\d+) training row\(s\), fewer than k = (\d+); it sits out\.",
             r"tem \1 linha(s) de treino, menos que k = \2; fica de fora.",
@@ -86,10 +83,7 @@ _PATTERNS = tuple(
             "Traga os clientes de volta, baixe 'participation' ou dê mais linhas aos clientes.",
         ),
         (r"The run was ended from outside\.", "A execução foi encerrada de fora."),
-        (
-            r"The rounds that were over by then are kept\.",
-            "As rodadas terminadas até ali foram guardadas.",
-        ),
+        (r"The rounds that were over by then are kept\.", "As rodadas terminadas até ali foram guardadas."),
         (r"Start it again for the rest\.", "Inicie-a de novo para o resto."),
         (r"\bclient (\d+)", r"cliente \1"),
     )

@@ -88,11 +88,7 @@ class MaskedEvaluator(Collector):
 
     def takes(self) -> Mapping[str, Take]:
         """The key, every client's entries, then the provider's solution."""
-        return {
-            "key": self._take_key,
-            "entries": self._take_ciphertexts,
-            "solution": self._take_solution,
-        }
+        return {"key": self._take_key, "entries": self._take_ciphertexts, "solution": self._take_solution}
 
     def _expected(self, key: PublicKey) -> int:
         return entries(self.job)

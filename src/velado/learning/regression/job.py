@@ -111,8 +111,7 @@ class Job:
         int, Setting("how finely values are encoded: to about 2^-q of their column's span", ge=0, le=128)
     ] = 20
     key_bits: Annotated[
-        int,
-        Setting("size of the Paillier key", ge=1024, le=8192, why="Above 8192 bits a run takes hours."),
+        int, Setting("size of the Paillier key", ge=1024, le=8192, why="Above 8192 bits a run takes hours.")
     ] = 3072
     intercept: Annotated[bool, Setting("whether a constant is fitted too")] = True
     minimum_rows: Annotated[
