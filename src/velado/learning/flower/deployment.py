@@ -254,7 +254,7 @@ def write_deployment(recipe_file: Path, folder: Path, address: str) -> Agreement
             "Choose another folder.",
         )
     plain, trees = _schema_files(schema)
-    written = replace(recipe, schema="schema.toml", table=None)
+    written = replace(recipe, data=replace(recipe.data, schema="schema.toml"))
     files = {
         "agreement/federation.toml": tomli_w.dumps(written.to_dict()),
         "agreement/schema.toml": tomli_w.dumps(plain.to_dict()),

@@ -1,4 +1,4 @@
-"""Prepared rows on a client's own disk: arrays without code in them, readable by their owner alone."""
+"""LocalRows rows on a client's own disk: arrays without code in them, readable by their owner alone."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from velado.errors import OutputError, SchemaError
 from velado.learning.flower.federation import Federation
 from velado.learning.flower.flower_client import Client
 from velado.learning.flower.flower_records import ClientRecord
-from velado.learning.flower.local_rows import Prepared, prepare
+from velado.learning.flower.local_rows import LocalRows, prepare
 from velado.learning.flower.logistic import Scaling
 from velado.learning.flower.terms import Agreed
 from velado.text import say
 
 
-def write_client(folder: Path, number: int, agreed: Agreed, prepared: Prepared) -> None:
+def write_client(folder: Path, number: int, agreed: Agreed, prepared: LocalRows) -> None:
     """Client *number* can be read from *folder* again, by this user only."""
     said = {
         "digest": agreed.digest,
@@ -44,7 +44,7 @@ def read_client(folder: Path, number: int) -> Client:
         arrays = {name: held[name] for name in held.files}
     scaling = Scaling(arrays.pop("shift"), arrays.pop("scale"))
     agreed = Agreed(said["digest"], Federation.from_dict(said["federation"]), said["classes"], scaling)
-    return Client(agreed, Prepared(**arrays, record=ClientRecord(**said["record"])))
+    return Client(agreed, LocalRows(**arrays, record=ClientRecord(**said["record"])))
 
 
 def read_own(node: Mapping[str, Any], number: int) -> Client:

@@ -42,7 +42,7 @@ from velado.learning.flower.deployment import (
 )
 from velado.learning.flower.federation import Federation
 from velado.learning.flower.flower_records import FederatedFit, FederationStopped, RoundRecord
-from velado.learning.flower.local_rows import Locally, Prepared, prepare, refuse_no_test, split_rows, trains
+from velado.learning.flower.local_rows import Locally, LocalRows, prepare, refuse_no_test, split_rows, trains
 from velado.learning.flower.outcome import make_fit
 from velado.learning.flower.rounds_kept import private_folder, write_client
 from velado.learning.flower.terms import Terms, complete, make_terms
@@ -205,7 +205,7 @@ class Ready:
 
     terms: Terms
     locally: Locally
-    parts: tuple[Prepared, ...]
+    parts: tuple[LocalRows, ...]
     notes: tuple[str, ...]
 
 
@@ -330,7 +330,7 @@ def _refuse_other_classes(texts: pl.Series, target: str, declared: Sequence[str]
         )
 
 
-def _prepared(source: Table, terms: Terms, locally: Locally, seed: int) -> Iterator[Prepared]:
+def _prepared(source: Table, terms: Terms, locally: Locally, seed: int) -> Iterator[LocalRows]:
     labels = terms.encoder.labels(source.frame)
     person = source.schema.person
     people = None if person is None else value_codes(source, person)[0].astype(np.int64)
