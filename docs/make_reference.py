@@ -22,6 +22,7 @@ from velado.learning.flower.federation import Federation
 from velado.papers.regression.paper_masked import WITH_PAPER
 from velado.measures.models.encoder import EncoderSettings, Intervals, Nodes
 from velado.measures.models.model_registry import MODELS
+from velado.settings import reference
 from velado.study.evaluate.study_settings import SETTINGS, FederatedPart
 from velado.study.evaluate.protocols import PROTOCOLS
 from velado.study.evaluate.study_settings import StudyRecipe
@@ -155,7 +156,13 @@ def study_page() -> str:
         "",
     ]
     axes = [one for one in fields(FederatedPart) if one.name != "settings"]
-    lines += _keys([*axes, *(one for one in fields(Federation) if one.name in SETTINGS)])
+    lines += _keys(axes)[:-1]
+    lines += [
+        f"| `{row.name}` | {row.default} | {row.limits} | {row.help} |"
+        for row in reference(Federation)
+        if row.name in SETTINGS
+    ]
+    lines.append("")
     lines += ["## Models", ""]
     for model in MODELS:
         lines += [f"### `{model.name}`", "", first_line(model), "", *parameters(model)]
