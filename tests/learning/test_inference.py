@@ -39,7 +39,7 @@ ROWS = {"a": [-10.0, 0.1, 9.75], "b": [0.0, 333.3, 1000.0]}
 
 @pytest.fixture(scope="module")
 def private() -> PrivateKey:
-    return keygen(2048, Tape(b"inference key for these tests...")).private
+    return keygen(2048, Tape(b"inference key for these tests..."))
 
 
 def test_an_encrypted_score_is_the_plain_prediction(private: PrivateKey) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from velado.errors import ParameterError, SchemaError, VeladoError
 from velado.learning.regression.job import Job
+from velado.papers.regression.paper_masked import WITH_PAPER
 
 DOCUMENT = {
     "format": 1,
@@ -44,9 +45,9 @@ def with_party(index: int, **more) -> dict:
 
 
 def test_a_job_reads_back_as_it_was_written_with_numbers_exact() -> None:
-    job = Job.from_dict(DOCUMENT)
-    assert Job.from_dict(job.to_dict()) == job
-    assert Job.from_dict(job.to_dict()).digest() == job.digest()
+    job = Job.from_dict(DOCUMENT, WITH_PAPER)
+    assert Job.from_dict(job.to_dict(), WITH_PAPER) == job
+    assert Job.from_dict(job.to_dict(), WITH_PAPER).digest() == job.digest()
     assert job.ridge == Fraction(1, 10)
     assert job.target.high == Fraction(1, 2)
     assert job.unknowns == ("(intercept)", "age", "weight")
@@ -54,7 +55,7 @@ def test_a_job_reads_back_as_it_was_written_with_numbers_exact() -> None:
 
 
 def test_every_change_of_the_job_changes_its_digest() -> None:
-    first = Job.from_dict(DOCUMENT).digest()
+    first = Job.from_dict(DOCUMENT, WITH_PAPER).digest()
     for document in (
         changed(bits=21),
         changed(name="other"),
@@ -65,7 +66,7 @@ def test_every_change_of_the_job_changes_its_digest() -> None:
         with_party(2, certificate="ab"),
         with_party(3, address="h9:1"),
     ):
-        assert Job.from_dict(document).digest() != first
+        assert Job.from_dict(document, WITH_PAPER).digest() != first
 
 
 @pytest.mark.parametrize(
@@ -119,15 +120,15 @@ def test_every_change_of_the_job_changes_its_digest() -> None:
 )
 def test_a_mistake_in_the_job_is_named(document, error, said) -> None:
     with pytest.raises(error) as caught:
-        Job.from_dict(document)
+        Job.from_dict(document, WITH_PAPER)
     assert said in str(caught.value)
 
 
 def test_a_short_key_is_for_the_paper_s_protocol_alone() -> None:
-    job = Job.from_dict(changed(protocol="paper-masked", key_bits=1024))
+    job = Job.from_dict(changed(protocol="paper-masked", key_bits=1024), WITH_PAPER)
     assert job.key_bits == 1024
     with pytest.raises(ParameterError):
-        Job.from_dict(changed(protocol="paper-masked", key_bits=512))
+        Job.from_dict(changed(protocol="paper-masked", key_bits=512), WITH_PAPER)
 
 
 def test_nothing_but_a_named_error_comes_of_any_wrong_value() -> None:
@@ -135,16 +136,16 @@ def test_nothing_but_a_named_error_comes_of_any_wrong_value() -> None:
     for key in DOCUMENT:
         for value in odd:
             try:
-                Job.from_dict(changed(**{key: value}))
+                Job.from_dict(changed(**{key: value}), WITH_PAPER)
             except VeladoError:
                 continue
     for value in odd[1:]:
         with pytest.raises(VeladoError):
-            Job.from_dict(value)  # type: ignore[arg-type]
+            Job.from_dict(value, WITH_PAPER)  # type: ignore[arg-type]
 
 
 def test_only_named_parties_are_found() -> None:
-    job = Job.from_dict(DOCUMENT)
+    job = Job.from_dict(DOCUMENT, WITH_PAPER)
     assert job.party("c1").role == "client"
     with pytest.raises(ParameterError, match="no party"):
         job.party("stranger")

@@ -5,6 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from velado.learning.protocols.masked_regression import MASKED
 from velado.learning.regression.design_matrix import moments_of
 from velado.learning.regression.fit import scaling_of, solve
 from velado.learning.regression.job import Bounded, Job, Party
@@ -24,7 +25,7 @@ BOUNDS = {"age": (0, 120), "sex": (0, 1), "marker": (-10, 10), "stay": (0, 60), 
 
 def job_of(*names: str, **more) -> Job:
     *features, target = (Bounded(name, *map(Fraction, BOUNDS[name])) for name in names)
-    return Job("t", "masked", tuple(features), target, PARTIES, **{"bits": 16, "most_rows": 1000, **more})
+    return Job("t", MASKED, tuple(features), target, PARTIES, **{"bits": 16, "most_rows": 1000, **more})
 
 
 @pytest.fixture(scope="module")

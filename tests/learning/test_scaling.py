@@ -24,6 +24,7 @@ from velado.learning.regression.fit import (
 )
 from velado.learning.regression.job import Bounded, Job, Party
 from velado.learning.regression.simulate import simulate
+from velado.papers.regression.paper_masked import WITH_PAPER
 from velado.papers.regression.regression_tables import DATA_SETS, job_for, relative_error
 
 DATA = os.environ.get("VELADO_DATA")
@@ -40,7 +41,7 @@ def job_of(bounds, protocol="secure-sum", **more) -> Job:
     if protocol != "secure-sum":
         parties.append(Party("p", "provider"))
     settings_ = {"minimum_rows": 1, "most_rows": 300, "bits": 20, "key_bits": 2048, **more}
-    return Job("s", protocol, tuple(features), target, tuple(parties), **settings_)
+    return Job("s", WITH_PAPER[protocol], tuple(features), target, tuple(parties), **settings_)
 
 
 def rows_within(job: Job, count: int, seed: int) -> dict[str, np.ndarray]:
@@ -201,13 +202,13 @@ def test_coefficients_are_those_of_the_raw_rows_to_within_2_to_the_minus_q(data_
     columns = data_set.read(Path(DATA))
     if moved:
         columns = {name: values - np.round(values.mean(), 1) for name, values in columns.items()}
-    job = job_for(data_set, columns, "delegated", 20, 3072)
+    job = job_for(data_set, columns, WITH_PAPER["delegated"], 20, 3072)
     assert moved == any(column.low < 0 for column in (job.target, *job.features[:1]))
     true = on_the_doubles(columns, job)
     design = np.column_stack([np.ones(len(columns[data_set.target])), *list(columns.values())[:-1]])
     floats = np.linalg.lstsq(design, columns[data_set.target], rcond=None)[0]
     for bits in (10, 20, 30, 50):
-        job = job_for(data_set, columns, "delegated", bits, 3072)
+        job = job_for(data_set, columns, WITH_PAPER["delegated"], bits, 3072)
         found = solve(moments_of(columns, job), job)
         error = float(relative_error(found, true))
         each = max(float(abs(a - b) / abs(b)) for a, b in zip(found, true, strict=True))

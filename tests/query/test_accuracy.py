@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from velado.errors import ParameterError
-from velado.query.accuracy import better_measure, half_width, standard_deviation, wins_from
 from velado.query.budget import Budget
+from velado.query.noise import better_measure, half_width, standard_deviation, wins_from
 
 CONFIDENCES = st.sampled_from(
     [Fraction(1, 2), Fraction(9, 10), Fraction(19, 20), Fraction(999_999, 1_000_000)]

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from velado.errors import TableError
+from velado.text import say
 
 SEPARATORS = (",", ";", "\t", "|")
 _LONGEST_NAME = 131_072  # the csv module reads no longer field
@@ -30,7 +31,11 @@ def as_utf8(data: bytes, name: str, encoding: str) -> bytes:
             return data
         if _is_utf8_with_accents(data):
             raise TableError(
-                f"'{name}' is declared as {encoding} but is written in UTF-8.",
+                say(
+                    "'{name}' is declared as {encoding} but is written in UTF-8.",
+                    name=name,
+                    encoding=encoding,
+                ),
                 "Read as declared, every accented letter would be garbled.",
                 'Pass --encoding utf-8, or set encoding = "utf-8" in [table] of the schema.',
             )
@@ -38,13 +43,18 @@ def as_utf8(data: bytes, name: str, encoding: str) -> bytes:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise TableError(
-            f"'{name}' is not {encoding} text (first bad byte on line {line}).",
+            say(
+                "'{name}' is not {encoding} text (first bad byte on line {line}).",
+                name=name,
+                encoding=encoding,
+                line=line,
+            ),
             "Accented letters would be garbled or lost.",
             "Save it as UTF-8, or name its encoding with --encoding latin-1 (or cp1252).",
         ) from None
     except (LookupError, UnicodeError, ValueError):
         raise TableError(
-            f"'{encoding}' is no encoding a table can be read with.",
+            say("'{encoding}' is no encoding a table can be read with.", encoding=encoding),
             "The file cannot be read with it.",
             "Use for example utf-8, latin-1 or cp1252.",
         ) from None
@@ -71,12 +81,17 @@ def header_of(data: bytes, name: str, separator: str | None) -> tuple[list[str],
     except csv.Error:
         if re.search(r"\r(?!\n)", text):
             raise TableError(
-                f"The lines of '{name}' end in a carriage return alone.",
+                say("The lines of '{name}' end in a carriage return alone.", name=name),
                 "The whole file would be read as its first line.",
                 "Save it with ordinary line ends (LF or CR LF).",
             ) from None
         raise TableError(
-            f"The first line of '{name}' is no header: a name in it is longer than {_LONGEST_NAME:,} characters.",
+            say(
+                "The first line of '{name}' is no header: a name in it is longer than {longest_name:,} "
+                "characters.",
+                name=name,
+                longest_name=_LONGEST_NAME,
+            ),
             "Such a name usually means a broken quote or a file in another format.",
             "Correct the first line, or give the file the ending of its true format.",
         ) from None
@@ -98,7 +113,7 @@ def _first_record(data: bytes, name: str) -> str:
             return data[:end].decode("utf-8").rstrip("\r\n")
         if end == len(data):
             raise TableError(
-                f"A quote in the first line of '{name}' is never closed.",
+                say("A quote in the first line of '{name}' is never closed.", name=name),
                 "The whole file would be read as one name.",
                 "Close or remove the quote.",
             )
@@ -113,7 +128,7 @@ def check_header(header: list[str], name: str, known: Collection[str] = ()) -> N
     values = 0 if fits else sum(is_value(cell.strip()) for cell in header if cell not in known)
     if values or not header or any(not cell.strip() for cell in header):
         raise TableError(
-            f"The first line of '{name}' does not look like a header.",
+            say("The first line of '{name}' does not look like a header.", name=name),
             "Without column names roles cannot be given, and the first person would be taken for the names.",
             "Add a first line with one name per column, neither blank nor a number, a date or an e-mail address; "
             "where numbers are the true names, name all columns of the schema as they stand in the file.",
@@ -149,7 +164,12 @@ def duplicate_names(names: list[str]) -> TableError:
     )
     more = f"; and {len(twice) - 3} more" if len(twice) > 3 else ""
     return TableError(
-        f"{len(twice)} column name(s) occur more than once in the header: {shown}{more}.",
+        say(
+            "{twice} column name(s) occur more than once in the header: {shown}{more}.",
+            twice=len(twice),
+            shown=shown,
+            more=more,
+        ),
         "It would not be clear which column a role belongs to.",
         "Give every column its own name.",
     )
@@ -339,7 +359,7 @@ def _foreign_runs(at: npt.NDArray[np.intp]) -> float:
 def _in_doubt(data: bytes, name: str, place: int, what: str) -> TableError:
     line = data.count(b"\n", 0, place) + 1
     return TableError(
-        f"'{name}' is not UTF-8 text and {what} on line {line}.",
+        say("'{name}' is not UTF-8 text and {what} on line {line}.", name=name, what=what, line=line),
         "Read with the wrong encoding, accented letters would be garbled or lost.",
         "Save it as UTF-8, or name its encoding with --encoding latin-1 (or cp1252, cp850, mac-roman).",
     )

@@ -18,6 +18,7 @@ from velado.data.schema import Column
 from velado.data.table import Table
 from velado.data.taxonomy import ROOT_LABEL, Taxonomy, from_paths
 from velado.errors import TableError, TaxonomyError
+from velado.text import say
 
 
 def encode(table: Table, population: Table | None = None) -> EncodedTable:
@@ -134,14 +135,18 @@ def encode_column(table: Table, column: Column) -> EncodedColumn:
     missing = table.is_missing(column.name)
     if bool(missing.all()):
         raise TableError(
-            f"Quasi-identifier '{column.name}' has no value in any row.",
+            say("Quasi-identifier '{column}' has no value in any row.", column=column.name),
             "A column without values can neither identify nor be generalized.",
             'Set publish = false for it, give it role = "other", or check the file.',
         )
     blank = missing.to_numpy()
     if blank.any() and table.schema.missing_policy(column) == "refuse":
         raise TableError(
-            f"Quasi-identifier '{column.name}' is blank in {int(blank.sum())} row(s).",
+            say(
+                "Quasi-identifier '{column}' is blank in {sum} row(s).",
+                column=column.name,
+                sum=int(blank.sum()),
+            ),
             "The schema says that blanks in it are refused.",
             'Fill them, or set missing = "value" or missing = "suppress".',
         )
@@ -187,9 +192,21 @@ def _encode_tree(table: Table, column: Column, blank: npt.NDArray[np.bool_]) -> 
     stars = int(texts.str.strip_chars().eq(ROOT_LABEL).sum()) if _has_star(found) else 0
     if stars:
         raise TableError(
-            f"Column '{column.name}' holds '{ROOT_LABEL}' in {stars} row(s).",
-            f"'{ROOT_LABEL}' is reserved for suppressed cells, so nobody could tell it from one.",
-            f'Write another text, or list "{ROOT_LABEL}" in missing_values of [table] if it means no value.',
+            say(
+                "Column '{column}' holds '{root_label}' in {stars} row(s).",
+                column=column.name,
+                root_label=ROOT_LABEL,
+                stars=stars,
+            ),
+            say(
+                "'{root_label}' is reserved for suppressed cells, so nobody could tell it from one.",
+                root_label=ROOT_LABEL,
+            ),
+            say(
+                'Write another text, or list "{root_label}" in missing_values of [table] if it means no '
+                "value.",
+                root_label=ROOT_LABEL,
+            ),
         )
     tree, codes = _placed(table, column, found)
     missing = -1
@@ -270,7 +287,12 @@ def _is_category(column: Column) -> bool:
 
 def _uncovered(column: Column, values: list[str], codes: list[int]) -> TaxonomyError:
     return TaxonomyError(
-        f"The taxonomy of '{column.name}' does not cover {codes.count(-1)} of the column's {len(codes)} distinct values.",
+        say(
+            "The taxonomy of '{column}' does not cover {count} of the column's {codes} distinct values.",
+            column=column.name,
+            count=codes.count(-1),
+            codes=len(codes),
+        ),
         "A value without a place in the tree cannot be generalized.",
         "Add the missing values to the taxonomy, or correct them in the table (spelling, accents, spaces); "
         "--show-values FILE writes them to a private file.",
@@ -331,7 +353,7 @@ def _taxonomy(table: Table, column: Column, values: list[str]) -> Taxonomy:
     if spec.builder == "auto":
         return builders.automatic(values, column.name)
     raise TaxonomyError(
-        f"The taxonomy file of '{column.name}' was not read.",
+        say("The taxonomy file of '{column}' was not read.", column=column.name),
         "The schema names a file but was made without reading it.",
         "Read the schema with velado.read_schema so that its files are read too.",
     )

@@ -153,6 +153,12 @@ class EncodedColumn:
         """True for a numeric column, False for one with a taxonomy."""
         return self.tree is None
 
+    @property
+    def numbers(self) -> npt.NDArray[np.float64]:
+        """The number of each code of a numeric column that is a value, rising; "no value" is left out."""
+        assert self.points is not None
+        return self.points[: self.missing] if self.missing >= 0 else self.points
+
     @cached_property
     def positions(self) -> npt.NDArray[np.float64]:
         """Where each code lies on a line of length 1 (its domain), for distances and widths.
@@ -226,9 +232,8 @@ class EncodedColumn:
         if self.rounding is None or self.points is None:
             return least, most
         lower, upper = self.stated_ends(least, most)
-        known = self.points[: self.missing] if self.missing >= 0 else self.points
-        first = np.searchsorted(known, lower, "left").astype(np.int32)
-        last = (np.searchsorted(known, upper, "right") - 1).astype(np.int32)
+        first = np.searchsorted(self.numbers, lower, "left").astype(np.int32)
+        last = (np.searchsorted(self.numbers, upper, "right") - 1).astype(np.int32)
         if self.missing >= 0:
             # `*` states every code, a blank only itself.
             gone = most == self.missing
@@ -322,8 +327,6 @@ class EncodedTable:
         A taxonomy cover is the node that is published for it, so it may match more than low..high. O(G N d) at
         worst, most pairs differing in the first column.
         """
-        pass
-
         assert self.population is not None
         lows, highs = [], []
         for column, least, most in zip(self.columns, low, high, strict=True):

@@ -15,17 +15,15 @@ from typing import Literal
 
 import polars as pl
 
+from velado.data.normal import UNSEEN_MEMBERS
 from velado.errors import OutputError
+from velado.text import say
 
 Formulas = Literal["keep", "escape", "refuse"]
 
 _SIGN = r"[=+\-@\x{2212}\x{FE62}\x{FE63}\x{FE66}\x{FE6B}\x{FF0B}\x{FF0D}\x{FF1D}\x{FF20}]"
-# White space, control and format characters (zero-width ones and the byte order mark), and those letters, marks and
-# symbols that Unicode has programs not show.
-_UNSEEN = (
-    r"\s\p{Cc}\p{Cf}\x{34F}\x{115F}\x{1160}\x{17B4}\x{17B5}\x{180B}-\x{180F}\x{2800}\x{3164}"
-    r"\x{FE00}-\x{FE0F}\x{FFA0}"
-)
+# White space, control and braille blanks, and what nobody sees.
+_UNSEEN = rf"\s\p{{Cc}}\x{{2800}}{UNSEEN_MEMBERS}"
 # A leading tab, return or line feed is itself dropped by some programs, and what follows it is read afresh.
 _OPENS = rf"^(?:[\t\r\n]|[{_UNSEEN}]*{_SIGN})"
 # A quote does not protect here: to a reader with another separator it stands in the middle of a cell.
@@ -47,7 +45,7 @@ def refuse_formulas(frame: pl.DataFrame) -> None:
     count = count_formulas(frame)
     if count:
         raise OutputError(
-            f"{count} cell(s) or column name(s) begin like a spreadsheet formula.",
+            say("{count} cell(s) or column name(s) begin like a spreadsheet formula.", count=count),
             "A spreadsheet program would run them when the file is opened.",
             "Use --formulas escape to put an apostrophe before them, or --formulas keep.",
         )

@@ -35,11 +35,12 @@ from velado.data.normal import value_codes
 from velado.data.partition import GroupCounts, Partition
 from velado.data.schema import Column, Kind, Role, Schema
 from velado.data.table import Table
+from velado.text import say
 
-HELD_BACK = "in doubt, so held back: read it, then sign for it or leave it out"
+HELD_BACK = say("in doubt, so held back: read it, then sign for it or leave it out")
 _YEARS = frozenset({"year", "years", "yr", "ano", "anio", "yyyy"})
-_CONSTANT = "every row has the same value, so it tells nobody apart"
-_NEARLY_UNIQUE = "most rows have a value that no other row has: read it before it is published"
+_CONSTANT = say("every row has the same value, so it tells nobody apart")
+_NEARLY_UNIQUE = say("most rows have a value that no other row has: read it before it is published")
 
 
 @dataclass(frozen=True)
@@ -65,10 +66,6 @@ class ColumnFinding:
     publish: bool = True
     format: str = "%Y-%m-%d"
     suspected: IdentifierKind | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """All fields."""
-        return asdict(self) | {"why": list(self.why)}
 
 
 @dataclass(frozen=True)
@@ -102,18 +99,9 @@ class Inspection:
 
     def to_dict(self) -> dict[str, Any]:
         """The inspection as plain values, without any cell."""
-        return {
-            "source": self.source,
-            "rows": self.rows,
-            "columns": [column.to_dict() for column in self.columns],
-            "person": self.person,
-            "ranking": list(self.ranking),
-            "sets": [best.to_dict() for best in self.sets],
-            "exposure": None if self.exposure is None else self.exposure.to_dict(),
-            "missing_codes": [code.to_dict() for code in self.missing_codes],
-            "rows_per_person": self.rows_per_person,
-            "schema": self.schema.to_dict(),
-        }
+        found = asdict(replace(self, schema=Schema({})))
+        del found["people"]
+        return found | {"rows_per_person": self.rows_per_person, "schema": self.schema.to_dict()}
 
 
 def inspect(table: Any) -> Inspection:
@@ -142,7 +130,9 @@ def inspect(table: Any) -> Inspection:
     coded = sample_codes(table, [finding.name for finding in open_columns])
     sets = best_sets(coded)
     if sets and not any(finding.role == "quasi" for finding in found):
-        why = "no header names a quasi-identifier; this one is among the columns that tell rows apart best"
+        why = say(
+            "no header names a quasi-identifier; this one is among the columns that tell rows apart best"
+        )
         found = [
             replace(f, role="quasi", why=(*f.why[:-1], why)) if f.name in sets[-1].columns else f
             for f in found
@@ -224,7 +214,7 @@ def _role(
         return "identifier", (identifying.why,), True
     role, why = _open_role(name, inferred)
     if inferred.kind == "text" and inferred.why.startswith("free text"):
-        hidden = "names and places hide in free text: read it before it is published"
+        hidden = say("names and places hide in free text: read it before it is published")
         return role, (inferred.why, hidden), False
     if identifying is not None:
         return role, (identifying.why, HELD_BACK), False
@@ -235,14 +225,14 @@ def _open_role(name: str, inferred: Inferred) -> tuple[Role, tuple[str, ...]]:
     if inferred.kind == "text":
         return "other", (inferred.why,)
     if inferred.kind == "date" or inferred.why == LOOKS_LIKE_DATES:
-        return "quasi", (inferred.why, "outsiders often know the day of an event in somebody's life")
+        return "quasi", (inferred.why, say("outsiders often know the day of an event in somebody's life"))
     if _is_year(name, inferred):
-        return "quasi", (inferred.why, "outsiders often know the year of an event in somebody's life")
+        return "quasi", (inferred.why, say("outsiders often know the year of an event in somebody's life"))
     if header_says(name, "sensitive"):
-        return "sensitive", (inferred.why, "the header names something private")
+        return "sensitive", (inferred.why, say("the header names something private"))
     if header_says(name, "quasi"):
-        return "quasi", (inferred.why, "the header names something outsiders may know")
-    return "other", (inferred.why, 'if outsiders may know it, set role = "quasi"')
+        return "quasi", (inferred.why, say("the header names something outsiders may know"))
+    return "other", (inferred.why, say('if outsiders may know it, set role = "quasi"'))
 
 
 def _is_year(name: str, inferred: Inferred) -> bool:
@@ -263,7 +253,7 @@ def _with_person(
     chosen = next(iter(repeated), None) or next((finding.name for finding in once), None)
     if chosen is None:
         return found
-    why = "rows that share it are taken for one person"
+    why = say("rows that share it are taken for one person")
     return [replace(f, person=True, why=(*f.why, why)) if f.name == chosen else f for f in found]
 
 
@@ -289,7 +279,9 @@ def _without_copies(found: list[ColumnFinding], coded: Mapping[str, Codes]) -> l
         rivals = kept if finding.role == "quasi" else quasi
         twin = next((other for other in rivals if _are_copies(finding, other, coded)), None)
         if twin is not None:
-            why = f"it repeats {_quoted(twin.name)} one to one, so it would undo its generalization"
+            why = say(
+                "it repeats {twin} one to one, so it would undo its generalization", twin=_written(twin.name)
+            )
             finding = replace(finding, publish=False, why=(*finding.why, why))
         elif finding.role == "quasi":
             kept.append(finding)
@@ -327,7 +319,7 @@ def schema_toml(inspection: Inspection) -> str:
     ]
     document = inspection.schema.to_dict()
     if "table" in document:
-        lines += ["[table]", *(f"{key} = {_value(value)}" for key, value in document["table"].items()), ""]
+        lines += [*_table("table", document["table"]), ""]
     for finding in inspection.columns:
         share = f"{finding.distinct} different values"
         blank = f", {finding.missing} blank" if finding.missing else ""
@@ -336,7 +328,7 @@ def schema_toml(inspection: Inspection) -> str:
             lines.append(f"# Check digits are right in {finding.valid:.0%} of the values looked at.")
         lines += _asking(finding)
         lines += [
-            f"# {_quoted(code.code)} in {code.rows} rows may mean no value"
+            f"# {_written(code.code)} in {code.rows} rows may mean no value"
             + (
                 " (it stands in missing_values)."
                 if code.applied
@@ -345,9 +337,9 @@ def schema_toml(inspection: Inspection) -> str:
             for code in inspection.missing_codes
             if code.column == finding.name
         ]
-        lines.append(f"[columns.{_key(finding.name)}]")
-        entry = document["columns"][finding.name]
-        lines += [f"{key} = {_value(value)}" for key, value in entry.items()]
+        bare = re.fullmatch(r"[A-Za-z0-9_-]+", finding.name)
+        key = finding.name if bare else _written(finding.name)
+        lines += _table(f"columns.{key}", document["columns"][finding.name])
         if finding.role == "quasi" and finding.kind == "numeric":
             lines.append(
                 "# bounds = [LEAST, GREATEST]  # public limits of the column, by which loss is measured"
@@ -370,23 +362,13 @@ def _asking(finding: ColumnFinding) -> list[str]:
     ]
 
 
-def _key(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _quoted(name)
+def _written(value: object) -> str:
+    # JSON's texts, numbers, truth values and lists are TOML's, except that TOML also wants DEL escaped.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _value(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return _quoted(value)
-    if isinstance(value, list):
-        return "[" + ", ".join(_value(item) for item in value) + "]"
-    return str(value)
-
-
-def _quoted(text: str) -> str:
-    # JSON strings are TOML basic strings, except that TOML also wants DEL escaped.
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+def _table(name: str, entry: Mapping[str, object]) -> list[str]:
+    return [f"[{name}]", *(f"{key} = {_written(value)}" for key, value in entry.items())]
 
 
 # How well columns tell rows apart: distinction, separation, and who is unique on a set of columns.
@@ -408,10 +390,6 @@ class ColumnSet:
     distinction: float
     separation: float
 
-    def to_dict(self) -> dict[str, Any]:
-        """All fields."""
-        return asdict(self) | {"columns": list(self.columns)}
-
 
 @dataclass(frozen=True)
 class Exposure:
@@ -428,10 +406,6 @@ class Exposure:
     people: int
     unique_people: int
     smallest: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """All fields."""
-        return asdict(self) | {"columns": list(self.columns)}
 
 
 def exposure(table: Table, columns: Sequence[str], person: str | None) -> Exposure:

@@ -19,6 +19,7 @@ import polars as pl
 from velado.data.staging import csv_bytes, write_file
 from velado.errors import OutputError, ParameterError
 from velado.randomness import KeyedDraws, secure
+from velado.text import say
 
 LEAST_BYTES = 32
 LEAST_VARIETY = 8
@@ -49,13 +50,20 @@ class Key:
     def __post_init__(self) -> None:
         if len(self.secret) < LEAST_BYTES:
             raise ParameterError(
-                f"The key has {len(self.secret)} bytes; at least {LEAST_BYTES} are needed.",
+                say(
+                    "The key has {secret} bytes; at least {least_bytes} are needed.",
+                    secret=len(self.secret),
+                    least_bytes=LEAST_BYTES,
+                ),
                 "A short key can be guessed, and then everything made with it can be undone.",
                 "Let velado make one: `velado pseudonymize --new-key --key-file FILE`.",
             )
         if len(set(self.secret)) < LEAST_VARIETY:
             raise ParameterError(
-                f"The key repeats fewer than {LEAST_VARIETY} different characters.",
+                say(
+                    "The key repeats fewer than {least_variety} different characters.",
+                    least_variety=LEAST_VARIETY,
+                ),
                 "It was not made at random and can be guessed.",
                 "Let velado make one: `velado pseudonymize --new-key --key-file FILE`.",
             )
@@ -123,13 +131,21 @@ def read_key(path: str | Path) -> Key:
             data = stream.read(LARGEST_FILE + 1)
     except (OSError, ValueError) as error:
         raise ParameterError(
-            f"The key file '{path.name}' cannot be read ({getattr(error, 'strerror', None) or 'no such name'}).",
+            say(
+                "The key file '{path}' cannot be read ({getattr}).",
+                path=path.name,
+                getattr=getattr(error, "strerror", None) or "no such name",
+            ),
             "Without the key nothing that depends on it can be made.",
             "Check the path and the permissions, or make a key with `velado pseudonymize --new-key --key-file FILE`.",
         ) from None
     if len(data) > LARGEST_FILE:
         raise ParameterError(
-            f"The key file '{path.name}' is larger than {LARGEST_FILE:,} bytes.",
+            say(
+                "The key file '{path}' is larger than {largest_file:,} bytes.",
+                path=path.name,
+                largest_file=LARGEST_FILE,
+            ),
             "It is some other file.",
             "Name the file that holds the key.",
         )
@@ -147,7 +163,7 @@ def owner_key(given: Key | str | Path | None = None) -> Key:
         return read_key(given)
     if given is not None:
         raise ParameterError(
-            f"A key cannot be a {type(given).__name__}.",
+            say("A key cannot be a {kind}.", kind=type(given).__name__),
             "Row order and random operations are drawn under it.",
             "Pass the path of a key file, velado.Key(...), or leave it out.",
         )
@@ -156,9 +172,12 @@ def owner_key(given: Key | str | Path | None = None) -> Key:
         _make(path)
     if os.name == "posix" and stat.S_IMODE(path.stat().st_mode) & 0o077:
         raise ParameterError(
-            f"The owner's key '{path}' can be read by others.",
+            say("The owner's key '{path}' can be read by others.", path=path),
             "Whoever has it can undo the order of rows and the random operations of every release made with it.",
-            f"Run `chmod 600 {path}`; if others may have read it, move it away so that a new one is made.",
+            say(
+                "Run `chmod 600 {path}`; if others may have read it, move it away so that a new one is made.",
+                path=path,
+            ),
         )
     return read_key(path)
 
@@ -169,7 +188,11 @@ def _make(path: Path) -> None:
         write_file(path, new_key(secure()), private=True)
     except OSError as error:
         raise OutputError(
-            f"The owner's key cannot be written to '{path}' ({error.strerror or 'system error'}).",
+            say(
+                "The owner's key cannot be written to '{path}' ({strerror}).",
+                path=path,
+                strerror=error.strerror or "system error",
+            ),
             "Without it the order of the published rows could not be kept secret and repeated.",
             "Name a key file with --key FILE, or set XDG_STATE_HOME to a folder of yours.",
         ) from None

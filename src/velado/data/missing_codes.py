@@ -6,7 +6,7 @@ an age. Only codes of the lists below are ever named, so a suggestion shows nobo
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -34,10 +34,6 @@ class MissingCode:
     code: str
     rows: int
     applied: bool = False
-
-    def to_dict(self) -> dict[str, Any]:
-        """All fields."""
-        return asdict(self)
 
 
 def find_missing_codes(

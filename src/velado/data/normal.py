@@ -30,8 +30,14 @@ from velado.data.numbers import THOUSANDS
 from velado.data.schema import Column
 from velado.data.table import Table
 
-UNSEEN = r"[\p{Cf}\p{Default_Ignorable_Code_Point}]"
-"""What nobody sees (a regular expression of Polars)."""
+UNSEEN_POINTS = (
+    "AD 34F 600-605 61C 6DD 70F 890-891 8E2 115F-1160 17B4-17B5 180B-180F 200B-200F 202A-202E 2060-206F 3164 "
+    "FE00-FE0F FEFF FFA0 FFF0-FFFB 110BD 110CD 13430-1343F 1BCA0-1BCA3 1D173-1D17A E0000-E0FFF"
+)
+"""What nobody sees, by code points: Unicode's format characters, and what it has programs not show."""
+UNSEEN_MEMBERS = "".join("-".join(rf"\x{{{end}}}" for end in run.split("-")) for run in UNSEEN_POINTS.split())
+"""The same as the inside of a bracket in a regular expression of Polars."""
+UNSEEN = f"[{UNSEEN_MEMBERS}]"
 _BLANKS = r"[\s\p{Z}\p{Cc}\x{2800}]+"
 _PLAIN = r"[^!-~]"
 _WIDE = r"[^\x00-\x7F]"

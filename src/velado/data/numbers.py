@@ -11,6 +11,7 @@ import polars as pl
 from velado.data.schema import Column
 from velado.data.table import Table
 from velado.errors import TableError
+from velado.text import say
 
 _EXACT_LIMIT = 2.0**53  # beyond this, neighbouring whole numbers share one double
 
@@ -46,7 +47,7 @@ def parse_and_clamp(
         array = series.cast(pl.Float64).to_numpy()
     else:
         raise TableError(
-            f"Column '{name}' is declared numeric but holds {series.dtype}.",
+            say("Column '{name}' is declared numeric but holds {dtype}.", name=name, dtype=series.dtype),
             "Its values cannot be ordered as numbers.",
             'Set kind = "date" or kind = "categorical" for it in the schema.',
         )
@@ -67,7 +68,12 @@ def _with_points(text: pl.Series, blank: npt.NDArray[np.bool_], name: str) -> pl
     odd = int((pointed & ~thousands).sum())
     if odd:
         raise TableError(
-            f"Column '{name}' holds {odd} number(s) with a point that marks no thousands, in a table with decimal commas.",
+            say(
+                "Column '{name}' holds {odd} number(s) with a point that marks no thousands, in a table "
+                "with decimal commas.",
+                name=name,
+                odd=odd,
+            ),
             "Whether the point is a decimal or a thousands mark cannot be known, and the number would be a thousandfold off.",
             'Write those numbers with a comma, or set decimal = "." in [table] of the schema.',
         )
@@ -79,12 +85,17 @@ def _refuse_text(sample: pl.Series, bad: int, total: int, name: str) -> None:
     commas = int(sample.str.contains(r"^[+-]?\d{1,3}(\.\d{3})*,\d+$|^[+-]?\d+,\d+$").sum())
     if commas == bad:
         raise TableError(
-            f"Column '{name}' writes {bad} number(s) with a decimal comma.",
+            say("Column '{name}' writes {bad} number(s) with a decimal comma.", name=name, bad=bad),
             "Read with a decimal point they would not be numbers at all.",
             'Set decimal = "," in [table] of the schema.',
         )
     raise TableError(
-        f"Column '{name}' is declared numeric but {bad} of its {total} values are no numbers.",
+        say(
+            "Column '{name}' is declared numeric but {bad} of its {total} values are no numbers.",
+            name=name,
+            bad=bad,
+            total=total,
+        ),
         "Mixed types cannot be ordered or averaged.",
         'List texts that mean "no value" in missing_values of [table], correct the cells, or set kind = "categorical".',
     )
@@ -97,14 +108,14 @@ def _refuse_odd_numbers(values: npt.NDArray[np.float64], name: str) -> None:
     ):
         if count:
             raise TableError(
-                f"Column '{name}' holds {what} in {count} row(s).",
+                say("Column '{name}' holds {what} in {count} row(s).", name=name, what=what, count=count),
                 "It has no place on the number line, so no interval covers it.",
                 'Leave those cells blank, or list the text in missing_values of [table], e.g. missing_values = ["", "NaN"].',
             )
     large = int((np.abs(values) > _EXACT_LIMIT).sum())
     if large:
         raise TableError(
-            f"Column '{name}' holds {large} number(s) beyond 2^53.",
+            say("Column '{name}' holds {large} number(s) beyond 2^53.", name=name, large=large),
             "Such numbers cannot be told apart exactly; they look like identifiers rather than quantities.",
             'Give the column role = "identifier", or kind = "categorical".',
         )
@@ -119,7 +130,11 @@ def _within_bounds(
     outside = int(moved.sum())
     if outside and not column.clamp:
         raise TableError(
-            f"Column '{column.name}' has {outside} value(s) outside its declared bounds.",
+            say(
+                "Column '{column}' has {outside} value(s) outside its declared bounds.",
+                column=column.name,
+                outside=outside,
+            ),
             "The bounds are the public domain by which loss is measured.",
             "Widen the bounds, correct the values, or set clamp = true to publish them as the nearest bound.",
         )

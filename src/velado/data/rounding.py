@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from velado.data.partition import FloatArray
-from velado.data.schema import Schema, a_rounding_step
+from velado.data.schema import Schema
 from velado.errors import ParameterError, SchemaError
+from velado.text import say
 
 _EXACT = 2.0**52
 """Whole numbers up to here, and one step beyond, are exact in double precision."""
@@ -47,7 +48,10 @@ class Rounding:
         largest = float(np.abs(points).max(initial=0.0))
         if (largest + self.step) * power >= _EXACT or whole >= _EXACT:
             raise SchemaError(
-                f"'round' in [columns.{column}] is too fine for numbers as large as the column's.",
+                say(
+                    "'round' in [columns.{column}] is too fine for numbers as large as the column's.",
+                    column=column,
+                ),
                 "Its multiples could not be told apart in double precision.",
                 "Declare a coarser step.",
             )
@@ -96,9 +100,9 @@ def with_rounding(schema: Schema, steps: Mapping[str, float]) -> Schema:
     for name, step in steps.items():
         if name not in columns:
             raise ParameterError(
-                f"There is no column '{name}' whose intervals could be rounded.",
+                say("There is no column '{name}' whose intervals could be rounded.", name=name),
                 "The schema does not name it.",
                 "Name a numeric quasi-identifier, for example --round-intervals age=5.",
             )
-        columns[name] = replace(columns[name], round=a_rounding_step(step, f"The step of '{name}'"))
+        columns[name] = replace(columns[name], round=step)
     return schema.with_columns(columns.values())

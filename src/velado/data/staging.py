@@ -26,6 +26,7 @@ from velado.data.formulas import Formulas as Formulas
 from velado.data.formulas import count_formulas as count_formulas
 from velado.data.formulas import escape_formulas, refuse_formulas
 from velado.errors import OutputError
+from velado.text import say
 
 PRIVATE = "private"
 """The sub-folder that only its owner may read."""
@@ -295,7 +296,11 @@ def write_folder(
             _settle(target)
     except OSError as error:
         raise OutputError(
-            f"The folder '{folder.name}' cannot be written ({error.strerror or 'system error'}).",
+            say(
+                "The folder '{folder}' cannot be written ({strerror}).",
+                folder=folder.name,
+                strerror=error.strerror or "system error",
+            ),
             "Nothing was written.",
             "Check the path, the permissions and the space left.",
         ) from None
@@ -308,7 +313,7 @@ def _refuse_names(names: Iterable[str]) -> None:
         odd = any(part in ("", ".", "..") or "\\" in part or "\0" in part for part in parts)
         if odd or len(parts) > 2:
             raise OutputError(
-                f"{name!r} is no name for a file of a release.",
+                say("{name} is no name for a file of a release.", name=repr(name)),
                 "A file stands in the release folder or in one sub-folder of it.",
                 "Give a plain name, or one like 'release/table.csv'.",
             )
@@ -320,7 +325,11 @@ def _settle(target: Path) -> None:
         sync_folder(target.parent)
     except OSError as error:
         raise OutputError(
-            f"'{target.name}' was written, but the disk did not confirm it ({error.strerror or 'system error'}).",
+            say(
+                "'{target}' was written, but the disk did not confirm it ({strerror}).",
+                target=target.name,
+                strerror=error.strerror or "system error",
+            ),
             "It may be gone after a loss of power.",
             "Check the disk, and write it again with --force.",
         ) from None
@@ -338,24 +347,30 @@ def refuse_folder(folder: Path, force: bool = False, reads: Iterable[Path] = ())
     if not os.path.exists(folder):
         return
     if not os.path.isdir(folder):
-        raise OutputError(f"'{name}' is a file.", "A release is a folder.", "Choose another name.")
+        raise OutputError(
+            say("'{name}' is a file.", name=name), "A release is a folder.", "Choose another name."
+        )
     if not force:
         raise OutputError(
-            f"The output folder '{name}' exists already.",
+            say("The output folder '{name}' exists already.", name=name),
             "Writing into it would mix two releases.",
             "Choose another folder, or pass --force to replace it.",
         )
     target = Path(os.path.realpath(folder))
     if Path(os.path.realpath(os.curdir)).is_relative_to(target):
         raise OutputError(
-            f"The output folder '{name}' is the one the command runs in, or holds it.",
+            say("The output folder '{name}' is the one the command runs in, or holds it.", name=name),
             "It cannot be replaced from inside.",
             "Choose another folder, or run the command from elsewhere.",
         )
     for path in reads:
         if Path(os.path.realpath(path)).is_relative_to(target):
             raise OutputError(
-                f"The output folder '{name}' holds '{Path(path).name}', which this run reads.",
+                say(
+                    "The output folder '{name}' holds '{path}', which this run reads.",
+                    name=name,
+                    path=Path(path).name,
+                ),
                 "Replacing the folder would delete it.",
                 "Choose another folder, or keep that file elsewhere.",
             )
@@ -363,13 +378,17 @@ def refuse_folder(folder: Path, force: bool = False, reads: Iterable[Path] = ())
         replaceable = not any(target.iterdir()) or _is_release(target)
     except OSError as error:
         raise OutputError(
-            f"The output folder '{name}' cannot be looked into ({error.strerror or 'system error'}).",
+            say(
+                "The output folder '{name}' cannot be looked into ({strerror}).",
+                name=name,
+                strerror=error.strerror or "system error",
+            ),
             "What it holds may not be a release.",
             "Choose another folder, or check its permissions.",
         ) from None
     if not replaceable:
         raise OutputError(
-            f"'{name}' holds other files than a release.",
+            say("'{name}' holds other files than a release.", name=name),
             "Replacing it would delete them.",
             "Choose another folder, or empty this one first.",
         )
@@ -416,7 +435,7 @@ def write_file(path: Path, data: bytes, force: bool = False, private: bool = Fal
     path = Path(path)
     if path.exists() and not force:
         raise OutputError(
-            f"'{path.name}' exists already.",
+            say("'{path}' exists already.", path=path.name),
             "It would be overwritten.",
             "Choose another name, or pass --force.",
         )
@@ -428,7 +447,11 @@ def write_file(path: Path, data: bytes, force: bool = False, private: bool = Fal
         _settle(path)
     except OSError as error:
         raise OutputError(
-            f"'{path.name}' cannot be written ({error.strerror or 'system error'}).",
+            say(
+                "'{path}' cannot be written ({strerror}).",
+                path=path.name,
+                strerror=error.strerror or "system error",
+            ),
             "Nothing was written.",
             "Check the path, the permissions and the space left.",
         ) from None

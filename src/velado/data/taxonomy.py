@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from velado.errors import SchemaError, TaxonomyError
+from velado.text import say
 
 ROOT_LABEL = "*"
 """What the root of every taxonomy, and every suppressed cell, is published as."""
@@ -162,26 +163,37 @@ def from_paths(paths: Sequence[Sequence[str]], column: str = "") -> Taxonomy:
             path = path[:-1]
         if raw and ROOT_LABEL in (path or (ROOT_LABEL,)):
             raise TaxonomyError(
-                f"Line {line} of the taxonomy{name} uses '{ROOT_LABEL}' for something narrower than everything.",
-                f"'{ROOT_LABEL}' is reserved for suppressed cells.",
+                say(
+                    "Line {line} of the taxonomy{name} uses '{root_label}' for something narrower than "
+                    "everything.",
+                    line=line,
+                    name=name,
+                    root_label=ROOT_LABEL,
+                ),
+                say("'{root_label}' is reserved for suppressed cells.", root_label=ROOT_LABEL),
                 "Give the value another name.",
             )
         if not path or any(label == "" for label in path):
             raise TaxonomyError(
-                f"Line {line} of the taxonomy{name} has an empty label.",
+                say("Line {line} of the taxonomy{name} has an empty label.", line=line, name=name),
                 "Every value needs a name at each level it takes part in.",
                 "Fill the empty field, or repeat the narrower label where a level does not apply.",
             )
         if path[0] in seen and seen[path[0]] != path:
             raise TaxonomyError(
-                f"Line {line} of the taxonomy{name} lists a value that an earlier line lists with another path.",
+                say(
+                    "Line {line} of the taxonomy{name} lists a value that an earlier line lists with "
+                    "another path.",
+                    line=line,
+                    name=name,
+                ),
                 "A value with two broader values has no single generalization.",
                 "Keep one of the two lines.",
             )
         seen.setdefault(path[0], path)
     if not seen:
         raise TaxonomyError(
-            f"The taxonomy{name} has no values.",
+            say("The taxonomy{name} has no values.", name=name),
             "Without leaves nothing can be generalized.",
             "List one value per line, narrowest first.",
         )
@@ -198,7 +210,13 @@ def _build(paths: list[tuple[str, ...]], name: str) -> Taxonomy:
             above = tuple(path[level:])
             if parent_at.setdefault((level, path[level]), above) != above:
                 raise TaxonomyError(
-                    f"The taxonomy{name} gives one label two different broader labels (seen at value {line}, level {level + 1}).",
+                    say(
+                        "The taxonomy{name} gives one label two different broader labels (seen at value "
+                        "{line}, level {level}).",
+                        name=name,
+                        line=line,
+                        level=level + 1,
+                    ),
                     "A tree needs exactly one broader label for each.",
                     "Rename one of the two labels.",
                 )
@@ -249,7 +267,12 @@ def _refuse_two_meanings(leaves: list[tuple[str, ...]], inner: list[tuple[str, .
         twice += owner is not None and owner != path[:-1]
     if twice:
         raise TaxonomyError(
-            f"The taxonomy{name} uses {twice} label(s) with two meanings: for a group, and for a value or group outside it or above it.",
+            say(
+                "The taxonomy{name} uses {twice} label(s) with two meanings: for a group, and for a value "
+                "or group outside it or above it.",
+                name=name,
+                twice=twice,
+            ),
             "Whoever reads the published label could not tell which is meant, and one of the two would be false.",
             "Rename one of the two labels.",
         )
@@ -296,7 +319,11 @@ def prefix(values: Sequence[str], keep: Sequence[int], mask: str = "*", column: 
         or lengths != sorted(set(lengths), reverse=True)
     ):
         raise SchemaError(
-            f"The prefix taxonomy of column '{column}' needs `keep` as a list of falling lengths of at least 1.",
+            say(
+                "The prefix taxonomy of column '{column}' needs `keep` as a list of falling lengths of at "
+                "least 1.",
+                column=column,
+            ),
             "Each level must be broader than the one before.",
             "Write for example keep = [5, 3, 2].",
         )
@@ -326,14 +353,21 @@ def intervals(
     """
     if not _listed(widths) or not all(_is_finite(item) for item in (*widths, origin)):
         raise SchemaError(
-            f"The interval taxonomy of column '{column}' needs `widths` as a list of numbers and `origin` as a number.",
+            say(
+                "The interval taxonomy of column '{column}' needs `widths` as a list of numbers and "
+                "`origin` as a number.",
+                column=column,
+            ),
             "Intervals begin at the origin and are as wide as the widths say.",
             "Write for example widths = [5, 10, 20].",
         )
     steps, _ = _in_units([float(width) for width in widths])
     if steps[0] <= 0 or any(wide % narrow or wide <= narrow for narrow, wide in pairwise(steps)):
         raise SchemaError(
-            f"The interval widths of column '{column}' must be positive, rise, and each divide the next.",
+            say(
+                "The interval widths of column '{column}' must be positive, rise, and each divide the next.",
+                column=column,
+            ),
             "Otherwise a narrow interval would straddle two wide ones.",
             "Write for example widths = [5, 10, 20].",
         )
@@ -409,7 +443,11 @@ def dates(
     unknown = [level for level in levels if level not in DATE_LEVELS]
     if unknown:
         raise SchemaError(
-            f"The date taxonomy of column '{column}' names {len(unknown)} unknown level(s).",
+            say(
+                "The date taxonomy of column '{column}' names {unknown} unknown level(s).",
+                column=column,
+                unknown=len(unknown),
+            ),
             "Levels are " + ", ".join(DATE_LEVELS) + ".",
             'Write for example levels = ["month", "year"].',
         )
@@ -431,7 +469,12 @@ def parse_dates(values: Sequence[str], form: str, column: str) -> list[date]:
             bad += 1
     if bad:
         raise TaxonomyError(
-            f"Column '{column}' has {bad} distinct value(s) that are no date of the form {form}.",
+            say(
+                "Column '{column}' has {bad} distinct value(s) that are no date of the form {form}.",
+                column=column,
+                bad=bad,
+                form=form,
+            ),
             "A value without a place in the calendar cannot be generalized.",
             'Set the column\'s `format`, for example format = "%d/%m/%Y", or correct the values.',
         )

@@ -19,6 +19,7 @@ from velado.data.schema import Schema
 from velado.errors import ParameterError, TableError
 from velado.papers.public_data import data_set_of
 from velado.release.goal import Progress
+from velado.text import say
 
 # What the tables of every paper share: the names of their columns, how the sources print numbers, quick tables.
 #
@@ -153,7 +154,12 @@ class Reproduction:
             how = "Put it there, or name another folder by --data or VELADO_DATA."
         several = f" and {len(missing) - 1} more file(s)" if len(missing) > 1 else ""
         raise TableError(
-            f"'{self.name}' needs '{missing[0]}'{several} below the data folder, which does not hold it.",
+            say(
+                "'{name}' needs '{missing}'{several} below the data folder, which does not hold it.",
+                name=self.name,
+                missing=missing[0],
+                several=several,
+            ),
             "The papers' data is not part of velado.",
             how,
         )
@@ -168,7 +174,7 @@ def reproductions() -> tuple[Reproduction, ...]:
     if len(set(names)) < len(names):
         twice = sorted({name for name in names if names.count(name) > 1})
         raise ParameterError(
-            f"Two reproductions are called {', '.join(twice)}.",
+            say("Two reproductions are called {twice}.", twice=", ".join(twice)),
             "A name must say which one is meant.",
             "Rename one of them.",
         )
@@ -183,9 +189,9 @@ def reproduction_named(name: str) -> Reproduction:
             return one
     near = difflib.get_close_matches(name, [one.name for one in known], n=1, cutoff=0.4)
     raise ParameterError(
-        f"There is no reproduction '{name}'.",
-        f"{len(known)} are known.",
-        f"Did you mean '{near[0]}'?" if near else "See `velado reproduce --list`.",
+        say("There is no reproduction '{name}'.", name=name),
+        say("{known} are known.", known=len(known)),
+        say("Did you mean '{near}'?", near=near[0]) if near else "See `velado reproduce --list`.",
     )
 
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from velado.errors import ParameterError, TableError
+from velado.text import say
 
 # Published files turned into the ones the experiments read: pure functions from bytes to bytes.
 #
@@ -410,9 +411,9 @@ def data_set_named(name: str) -> DataSet:
     names = [one.name for one in DATA_SETS]
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.4)
     raise ParameterError(
-        f"There is no data set '{name}'.",
+        say("There is no data set '{name}'.", name=name),
         "Only those whose source is known can be fetched.",
-        f"Did you mean '{near[0]}'?" if near else "See `velado data list`.",
+        say("Did you mean '{near}'?", near=near[0]) if near else "See `velado data list`.",
     )
 
 

@@ -20,6 +20,7 @@ from velado.data.schema import Column
 from velado.errors import QueryRefused
 from velado.query.unit import Unit
 from velado.query.values import Predicate
+from velado.text import say
 
 # Where sums live: a declared number's cells, so that noise is drawn on whole numbers and no bit of a float leaks.
 #
@@ -69,15 +70,18 @@ class Grid:
         """The grid the schema declares, or the reason why there is none. The rows are never asked."""
         if column.kind != "numeric":
             raise QueryRefused(
-                f"Column '{column.name}' is not declared numeric.",
+                say("Column '{column}' is not declared numeric.", column=column.name),
                 "Sums, averages and quantiles are defined for numbers alone.",
-                f'Ask COUNT, or declare kind = "numeric" in [columns.{column.name}].',
+                say('Ask COUNT, or declare kind = "numeric" in [columns.{column}].', column=column.name),
             )
         if column.bounds is None:
             raise QueryRefused(
-                f"Column '{column.name}' has no declared bounds.",
+                say("Column '{column}' has no declared bounds.", column=column.name),
                 "Without public bounds one row could move the answer without limit, and bounds read off the rows would tell of them.",
-                f"Declare bounds = [low, high] in [columns.{column.name}] from what is publicly known.",
+                say(
+                    "Declare bounds = [low, high] in [columns.{column}] from what is publicly known.",
+                    column=column.name,
+                ),
             )
         return _declared(column.name, (column.bounds[0], column.bounds[1]), column.step)
 
@@ -98,18 +102,22 @@ def _declared(name: str, bounds: tuple[float, float], declared: float | None) ->
     first, last = math.ceil(low / step), math.floor(high / step)
     if last < first or max(abs(first), abs(last)) > MOST_INDEX:
         raise QueryRefused(
-            f"The step declared for column '{name}' does not fit its bounds.",
+            say("The step declared for column '{name}' does not fit its bounds.", name=name),
             "The bounds must hold at least one step and at most 2^40 of them.",
-            f"Change step or bounds in [columns.{name}].",
+            say("Change step or bounds in [columns.{name}].", name=name),
         )
     return Grid(name, step, first, last)
 
 
 def _beyond(name: str) -> QueryRefused:
     return QueryRefused(
-        f"The bounds or the step of column '{name}' are too large or too small to be summed.",
+        say("The bounds or the step of column '{name}' are too large or too small to be summed.", name=name),
         "Sums and their noise must fit a floating-point number, so a step lies between 1e-290 and 1e288.",
-        f"Declare the column in another unit of measurement, with bounds and step in [columns.{name}] to match.",
+        say(
+            "Declare the column in another unit of measurement, with bounds and step in [columns.{name}] to "
+            "match.",
+            name=name,
+        ),
     )
 
 
@@ -117,7 +125,7 @@ Counts = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Key:
+class GroupKey:
     """A column to group by and its public domain; one more cell, the last, holds missing and undeclared values."""
 
     column: str
@@ -150,7 +158,7 @@ class GridCells:
 Need = Rows | GridSum | GridCells
 
 
-def cells_of(keys: tuple[Key, ...]) -> int:
+def cells_of(keys: tuple[GroupKey, ...]) -> int:
     """How many cells the keys make together: the product of (domain + 1), row-major, the last key fastest."""
     return prod(len(key.domain) + 1 for key in keys)
 
@@ -169,7 +177,7 @@ class Engine(Protocol):
     def tally(
         self,
         where: Predicate | None,
-        keys: tuple[Key, ...],
+        keys: tuple[GroupKey, ...],
         needs: tuple[Need, ...],
         seconds: float | None = None,
     ) -> tuple[Counts, ...]:

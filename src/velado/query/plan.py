@@ -12,22 +12,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from velado.data.schema import Schema
-from velado.errors import ParameterError, QueryRefused
-from velado.query import plan as limits
-from velado.query import plan as quantiles
-from velado.query.budget import Measure
+from velado.errors import EngineError, ParameterError, QueryRefused
+from velado.query import noise
+from velado.query.budget import Facts, Measure
 from velado.query.domains import key_of
-from velado.query.engines.compile import Layout
-from velado.query.engines.exact_answers import check as check_engines
-from velado.query.needs import Counts, Grid, GridCells, GridSum, Key, Need, Rows, cells_of
-from velado.query.noise import Mechanism, calibrate
+from velado.query.engines._compile import Layout
+from velado.query.engines._tally import check as check_engines
+from velado.query.needs import Counts, Grid, GridCells, GridSum, GroupKey, Need, Rows, cells_of
+from velado.query.noise import Mechanism
 from velado.query.unit import Unit
 from velado.query.values import Aggregate, Query
+from velado.text import say
 
 # Private quantiles: one candidate chosen by noisy scores that come from exact counts per bin.
 #
@@ -75,7 +75,12 @@ def candidates(grid: Grid, cells: int) -> tuple[int, ...]:
     if most < LEAST_CANDIDATES:
         raise QueryRefused(
             "The keys of this query make too many cells for a quantile.",
-            f"Each cell chooses among at least {LEAST_CANDIDATES} candidates, and one answer draws at most {MOST_SCORES:,} scores.",
+            say(
+                "Each cell chooses among at least {least_candidates} candidates, and one answer draws at "
+                "most {most_scores:,} scores.",
+                least_candidates=LEAST_CANDIDATES,
+                most_scores=MOST_SCORES,
+            ),
             "Group by fewer keys, or ask for averages.",
         )
     return tuple(grid.low + (grid.high - grid.low) * i // (most - 1) for i in range(most))
@@ -93,7 +98,7 @@ def places(need: GridCells, chosen: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(np.searchsorted(np.array(need.edges, dtype=np.int64), np.array(chosen)).tolist())
 
 
-def scores(tally: Counts, bins: tuple[int, ...], at: Fraction) -> Counts:
+def scores_of(tally: Counts, bins: tuple[int, ...], at: Fraction) -> Counts:
     """The score of every candidate, shape (cells, candidates), from the exact counts per bin. O(cells x bins).
 
     Counts are clipped far above any table's size: clipping moves nothing further, and nothing overflows.
@@ -126,7 +131,7 @@ def rank_error(scale: float, count: int, at: Fraction, confidence: Fraction) -> 
 MOST_NUMBERS = 100_000
 
 
-def check(query: Query, schema: Schema, keys: tuple[Key, ...], draws: Sequence[Draw]) -> None:
+def _check_size(query: Query, schema: Schema, keys: tuple[GroupKey, ...], draws: Sequence[Draw]) -> None:
     """Nothing, where the answer is small enough and no engine will refuse it; else QueryRefused. Linear in the question."""
     cells = cells_of(keys)
     scores = sum(cells * len(draw.candidates) for draw in draws if draw.at is not None)
@@ -138,13 +143,20 @@ def check(query: Query, schema: Schema, keys: tuple[Key, ...], draws: Sequence[D
     if max(numbers, cells * len(query.aggregates)) > MOST_NUMBERS:
         raise QueryRefused(
             "The keys, bins and aggregates of this query make too many numbers together.",
-            f"One answer draws and keeps at most {MOST_NUMBERS:,}; an average needs two for every cell.",
+            say(
+                "One answer draws and keeps at most {most_numbers:,}; an average needs two for every cell.",
+                most_numbers=MOST_NUMBERS,
+            ),
             "Ask for fewer things at once, or group by fewer keys.",
         )
     if scores > MOST_SCORES:
         raise QueryRefused(
             "The quantiles of this query, MIN and MAX among them, choose among too many candidates together.",
-            f"One answer draws at most {MOST_SCORES:,} scores, one for every quantile, cell and candidate.",
+            say(
+                "One answer draws at most {most_scores:,} scores, one for every quantile, cell and "
+                "candidate.",
+                most_scores=MOST_SCORES,
+            ),
             "Ask for fewer quantiles at once, or group by fewer keys.",
         )
     needs = tuple(dict.fromkeys(draw.need for draw in draws))
@@ -186,7 +198,7 @@ def sensitivity(need: Need, unit: Unit, cells: int) -> int:
 def score_sensitivity(numerator: int, denominator: int, unit: Unit, cells: int) -> int:
     """The most one unit moves any quantile score of level numerator/denominator, added up over the keys.
 
-    A row changes both terms of `quantiles.scores` by at most max(a, b - a), and a maximum moves no more than its terms.
+    A row changes both terms of `scores_of` by at most max(a, b - a), and a maximum moves no more than its terms.
     A unit with g_k rows in key k moves that key's scores by g_k max(a, b - a) in the largest norm, and sum g_k <= g.
     """
     reach = max(numerator, denominator - numerator)
@@ -227,12 +239,12 @@ class Draw:
         """What a noisy maximum chooses by: one score per key and candidate."""
         if self.at is None or not isinstance(self.need, GridCells):
             raise ValueError("only a quantile has scores")
-        return quantiles.scores(tally, quantiles.places(self.need, self.candidates), self.at)
+        return scores_of(tally, places(self.need, self.candidates), self.at)
 
-    def to_dict(self, confidence: Fraction = Fraction(19, 20)) -> dict[str, Any]:
+    def to_dict(self, confidence: Fraction = Fraction(19, 20)) -> Facts:
         """Mechanism, scale, sensitivity and charge; for a quantile also its level and the rank it may miss by."""
         word, column = self.subject
-        out: dict[str, Any] = {
+        out: Facts = {
             "need": word if column is None else f"{word} '{column}'",
             "what": word,
             "column": column,
@@ -265,7 +277,7 @@ class Draw:
             case GridCells(grid, _):
                 return "histogram of" if self.at is None else "quantile of", grid.column
 
-    def rank_error(self, confidence: Fraction) -> dict[str, Any]:
+    def rank_error(self, confidence: Fraction) -> Facts:
         """By how many rows a quantile may miss the rank that was asked for, with that chance, in each cell.
 
         Where the candidates are fewer than the grid's points, the miss is counted from the best candidate's.
@@ -275,7 +287,7 @@ class Draw:
         grid = self.need.grid
         every = len(self.candidates) == grid.high - grid.low + 1
         return {
-            "rows": quantiles.rank_error(self.scale, len(self.candidates), self.at, confidence),
+            "rows": rank_error(self.scale, len(self.candidates), self.at, confidence),
             "confidence": float(confidence),
             "beyond": "the asked rank" if every else "the best candidate",
         }
@@ -291,11 +303,11 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Plan:
+class QueryPlan:
     """The draws of a query and their exact cost; *parts* stand in the order of the query's aggregates."""
 
     query: Query
-    keys: tuple[Key, ...]
+    keys: tuple[GroupKey, ...]
     measure: Measure
     unit: Unit
     draws: tuple[Draw, ...]
@@ -308,7 +320,7 @@ class Plan:
         """What the engine is asked, each thing once; two quantiles of a column share one."""
         return tuple(dict.fromkeys(draw.need for draw in self.draws))
 
-    def to_dict(self, confidence: Fraction = Fraction(19, 20)) -> dict[str, Any]:
+    def to_dict(self, confidence: Fraction = Fraction(19, 20)) -> Facts:
         """What is charged, how it is drawn and how each value is to be read, for the answer and for a price beforehand."""
         return {
             "measure": self.measure,
@@ -323,9 +335,9 @@ class Plan:
             ],
         }
 
-    def _reading(self, aggregate: Aggregate, part: Part, confidence: Fraction) -> dict[str, Any]:
+    def _reading(self, aggregate: Aggregate, part: Part, confidence: Fraction) -> Facts:
         """What one value is: a number with an interval, a quantile with a level and a rank error, or a declared bound."""
-        out: dict[str, Any] = {
+        out: Facts = {
             "name": name_of(aggregate),
             "asked": aggregate.kind,
             "column": aggregate.column,
@@ -352,7 +364,7 @@ def plan(
     measure: Measure,
     spend: Fraction,
     extremes: Extremes = "quantile",
-) -> Plan:
+) -> QueryPlan:
     """Mechanisms, scales and charges whose sum is at most *spend*; QueryRefused where the schema does not allow it."""
     if not spend > 0:
         raise ParameterError(
@@ -381,9 +393,9 @@ def plan(
         parts.append(Part(tuple(wanted.setdefault(one, len(wanted)) for one in asked), grid))
     share = spend / max(1, len(wanted))
     draws = tuple(_draw(need, at, chosen, unit, measure, share, cells) for need, at, chosen in wanted)
-    limits.check(query, schema, keys, draws)
+    _check_size(query, schema, keys, draws)
     charge = sum((draw.charge for draw in draws), Fraction(0))
-    return Plan(query, keys, measure, unit, draws, tuple(parts), charge, extremes)
+    return QueryPlan(query, keys, measure, unit, draws, tuple(parts), charge, extremes)
 
 
 def name_of(aggregate: Aggregate) -> str:
@@ -398,9 +410,9 @@ def histogram_edges(grid: Grid, bins: int) -> tuple[int, ...]:
         return tuple(range(grid.low, grid.high + 2))
     if not 1 <= bins <= max(1, span):
         raise QueryRefused(
-            f"A histogram of '{grid.column}' cannot have that many bins.",
+            say("A histogram of '{column}' cannot have that many bins.", column=grid.column),
             "A bin holds at least one step of the column's declared grid.",
-            f"Ask for at most {span + 1} bins, or declare a finer step.",
+            say("Ask for at most {span} bins, or declare a finer step.", span=span + 1),
         )
     return (*(grid.low - (-span * i // bins) for i in range(bins)), grid.high + 1)
 
@@ -409,7 +421,7 @@ def _grid(aggregate: Aggregate, schema: Schema) -> Grid:
     column = schema.columns.get(aggregate.column or "")
     if column is None:
         raise QueryRefused(
-            f"The aggregate {aggregate.kind.upper()} names no column of the schema.",
+            say("The aggregate {upper} names no column of the schema.", upper=aggregate.kind.upper()),
             "Its bounds and step are read from there.",
             "Name a declared column.",
         )
@@ -432,7 +444,10 @@ def _asked(
             if cells * (len(edges) - 1) > MOST_HISTOGRAM_CELLS:
                 raise QueryRefused(
                     "The keys and bins of this histogram make too many cells.",
-                    f"One answer draws at most {MOST_HISTOGRAM_CELLS:,} numbers.",
+                    say(
+                        "One answer draws at most {most_histogram_cells:,} numbers.",
+                        most_histogram_cells=MOST_HISTOGRAM_CELLS,
+                    ),
                     "Ask for fewer bins, or group by fewer keys.",
                 )
             return [(GridCells(grid, edges), None, ())]
@@ -444,8 +459,8 @@ def _asked(
                     "It is the share of rows that lie below the answer.",
                     "Ask for example QUANTILE(column, 0.9).",
                 )
-            chosen = quantiles.candidates(grid, cells)
-            return [(quantiles.cells_between(grid, chosen), quantiles.level(at), chosen)]
+            chosen = candidates(grid, cells)
+            return [(cells_between(grid, chosen), level(at), chosen)]
 
 
 def _draw(
@@ -463,5 +478,39 @@ def _draw(
         mechanism, most = "noisy-max", score_sensitivity(at.numerator, at.denominator, unit, cells)
     else:
         mechanism, most = ("laplace" if measure == "epsilon" else "gaussian"), sensitivity(need, unit, cells)
-    scale, charge = calibrate(mechanism, measure, most, share)
+    scale, charge = noise.calibrate(mechanism, measure, most, share)
     return Draw(need, mechanism, most, scale, charge, at, chosen)
+
+
+def carry_out(
+    plan: QueryPlan, tallies: tuple[Counts, ...], deadline: float | None = None
+) -> tuple[Counts, ...]:
+    """One noisy array per draw of *plan*, from one exact array per need: whole numbers, or chosen candidates' places.
+
+    The shape of what an engine returned is checked before anything is drawn; its numbers are not looked at. Between two
+    draws, and between two cells of a quantile, a *deadline* that `time.monotonic` has passed is an EngineError.
+    """
+    cells = cells_of(plan.keys)
+    if len(tallies) != len(plan.needs):
+        raise _wrong_shape()
+    for need, tally in zip(plan.needs, tallies, strict=True):
+        expected = (cells, len(need.edges) - 1) if isinstance(need, GridCells) else (cells,)
+        if tally.shape != expected or tally.dtype != np.int64:
+            raise _wrong_shape()
+    exact = dict(zip(plan.needs, tallies, strict=True))
+    return tuple(_drawn(draw, plan.measure, exact[draw.need], deadline) for draw in plan.draws)
+
+
+def _drawn(draw: Draw, measure: Measure, tally: Counts, deadline: float | None) -> Counts:
+    noise.check_time(deadline)
+    if draw.mechanism == "noisy-max":
+        return noise.choose_smallest(measure, draw.scale, draw.scores(tally).tolist(), deadline)
+    return noise.add(draw.mechanism, measure, draw.scale, tally)
+
+
+def _wrong_shape() -> EngineError:
+    return EngineError(
+        "The engine returned arrays of another shape or type than it was asked for.",
+        "Noise is drawn on 64-bit whole numbers, one array per need and one number per cell.",
+        "Report this as a fault of the engine.",
+    )

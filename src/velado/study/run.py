@@ -16,7 +16,7 @@ from typing import Any
 import polars as pl
 
 from velado.data.formulas import escaped_names
-from velado.data.io import attach_taxonomies, read_schema, read_table, read_toml
+from velado.data.io import attach_taxonomies, read_schema, read_table
 from velado.data.keys import OWNER_FILE, Key, owner_key
 from velado.data.schema import Schema
 from velado.data.staging import (
@@ -30,7 +30,7 @@ from velado.data.staging import (
     write_folder,
 )
 from velado.data.table import Table, Undeclared
-from velado.errors import ParameterError, SchemaError
+from velado.errors import ParameterError
 from velado.measures.measured import Scores, measure
 from velado.release.anonymize import DEFAULT_METHOD, carry_out, method_from
 from velado.release.goal import Progress, silent
@@ -45,9 +45,10 @@ from velado.report.facts import OutputFacts, ReleaseFacts, SourceFacts
 from velado.report.manifest import input_digest, manifest, manifest_json
 from velado.report.release_page import public_page, release_page
 from velado.report.render import render_html, render_markdown, to_json
+from velado.settings import parse_toml
 from velado.study.recipe import Format, Language, Per, Recipe, Report, without_folders
 from velado.study.what_if import best_possible, what_ifs
-from velado.text import language, speaking
+from velado.text import language, say, speaking
 
 RENDERERS: Mapping[Report, Callable[[ReleaseFacts, Page], str]] = {
     "html": lambda facts, page: render_html(page),
@@ -184,7 +185,7 @@ def apply_recipe(
 def read_recipe(path: str | Path) -> Recipe:
     """A Recipe from its file. Taxonomy files it names but does not hold are read from its folder."""
     path = Path(path)
-    return _with_files(Recipe.from_dict(read_toml(path, SchemaError, "recipe")), path.parent)
+    return _with_files(Recipe.from_dict(parse_toml(path, say("The recipe file"))), path.parent)
 
 
 def _with_files(recipe: Recipe, folder: Path) -> Recipe:

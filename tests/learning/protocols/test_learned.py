@@ -10,6 +10,7 @@ from velado.learning.protocols.parts import fit_of, result_bytes, result_in
 from velado.learning.protocols.who_learns_what import learned, promise, promise_lines
 from velado.learning.regression.fit import Fit
 from velado.learning.regression.job import Bounded, Job, Party
+from velado.papers.regression.paper_masked import WITH_PAPER
 
 PROTOCOLS = ("masked", "delegated", "secure-sum", "paper-masked")
 
@@ -19,7 +20,7 @@ def a_job(protocol="delegated", **more) -> Job:
     if protocol != "secure-sum":
         parties.append(Party("pro", "provider"))
     x, y = Bounded("x", Fraction(0), Fraction(1)), Bounded("y", Fraction(0), Fraction(1))
-    return Job("t", protocol, (x,), y, tuple(parties), **more)
+    return Job("t", WITH_PAPER[protocol], (x,), y, tuple(parties), **more)
 
 
 def test_masked_does_not_promise_to_hide_the_pooled_sums_from_its_evaluator() -> None:

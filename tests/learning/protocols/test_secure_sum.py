@@ -14,12 +14,20 @@ import pytest
 from scipy.stats import chisquare
 
 from velado.errors import ProtocolError
-from velado.learning.protocols.role import Message
-from velado.learning.protocols.secure_sum import Client, Evaluator, number_bytes, threshold_of
+from velado.learning.protocols.delegated_regression import DELEGATED
+from velado.learning.protocols.protocol import Message
+from velado.learning.protocols.role import make_role
+from velado.learning.protocols.secure_sum import (
+    SECURE_SUM,
+    SumClient,
+    SumEvaluator,
+    number_bytes,
+    threshold_of,
+)
 from velado.learning.regression.design_matrix import moments_of, total
 from velado.learning.regression.fit import solve
 from velado.learning.regression.job import Bounded, Job, Party
-from velado.learning.regression.simulate import make_role, simulate
+from velado.learning.regression.simulate import simulate
 from velado.randomness import Tape, seeded
 
 STAGES = ("hello", "shares", "masked", "opened")
@@ -32,7 +40,7 @@ def a_job(clients: int = 5, **more: Any) -> Job:
     )
     features = (Bounded("a", Fraction(-10), Fraction(10)), Bounded("b", Fraction(-3), Fraction(3)))
     return Job(
-        "sum", "secure-sum", features, Bounded("y", Fraction(-100), Fraction(100)), parties, bits=16, most_rows=1000, **more
+        "sum", SECURE_SUM, features, Bounded("y", Fraction(-100), Fraction(100)), parties, bits=16, most_rows=1000, **more
     )  # fmt: skip
 
 
@@ -94,7 +102,7 @@ def test_the_sum_gives_the_same_coefficients_as_the_pooled_rows() -> None:
 def test_the_result_is_that_of_the_delegated_protocol() -> None:
     job = a_job(3, moments=True)
     tables = tables_of(job)
-    other = replace(job, protocol="delegated", key_bits=2048, parties=(*job.parties, Party("p", "provider")))
+    other = replace(job, protocol=DELEGATED, key_bits=2048, parties=(*job.parties, Party("p", "provider")))
     fit, _ = simulate(job, tables)
     same, _ = simulate(other, tables)
     assert fit.coefficients == same.coefficients
@@ -345,4 +353,4 @@ def test_words_in_any_order_give_the_same_result() -> None:
 
 def test_the_roles_are_of_the_kinds_their_module_names() -> None:
     roles = roles_of(a_job(3), tables_of(a_job(3)))
-    assert isinstance(roles["e"], Evaluator) and isinstance(roles["c0"], Client)
+    assert isinstance(roles["e"], SumEvaluator) and isinstance(roles["c0"], SumClient)

@@ -6,8 +6,14 @@ something else: a doctor, a contact, a ward.
 
 from __future__ import annotations
 
-from velado.data.identifiers.headers import IdentifierKind, header_of_others, header_tokens, read_header
-from velado.data.identifiers.judgement import PROBE, Identifying, constant_share, counts, identifying_columns
+from velado.data.identifiers.headers import (
+    IdentifierKind,
+    Identifying,
+    header_of_others,
+    header_tokens,
+    read_header,
+)
+from velado.data.identifiers.judgement import PROBE, constant_share, counts, identifying_columns
 from velado.data.identifiers.lexicon import TAGS, words
 from velado.data.normal import value_codes
 from velado.data.table import Table

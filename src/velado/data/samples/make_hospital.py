@@ -10,15 +10,16 @@ Nobody is protected here because nobody is real; the numbers describe no hospita
 import argparse
 import csv
 import shutil
+import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from velado.data.samples import SAMPLE_FOLDER, hospital_schema
-from velado.data.samples import hospital_lists as lists
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -32,6 +33,38 @@ DAYS_COVERED = 731
 # Admissions of one patient lie at least 58 days apart (see `admission_days`), so stays never overlap.
 LONGEST_STAY = 56
 OLDEST_AGE_IN_TAXONOMY = 110
+
+
+class Municipality(NamedTuple):
+    """A municipality, how often it is drawn, and the first and last five-digit CEP prefix it is given."""
+
+    name: str
+    state: str
+    weight: float
+    first_prefix: int
+    last_prefix: int
+
+
+class Diagnosis(NamedTuple):
+    """An ICD-10 category: who gets it (weights by sex; youngest, typical, oldest age) and what it costs.
+
+    `days` is the median stay, `day_cost` the cost of a day in reais, `fatality` the share who die at the age
+    of 60. `once` marks what does not bring the same patient back within two years.
+    """
+
+    code: str
+    women: float
+    men: float
+    ages: tuple[int, int, int]
+    days: float
+    day_cost: float
+    fatality: float
+    once: bool = False
+
+
+LISTS = tomllib.loads((SAMPLE_FOLDER / "hospital_lists.toml").read_text("utf-8"))
+PLACES = tuple(Municipality(*entry) for entry in LISTS["places"])
+DIAGNOSES = tuple(Diagnosis(*entry) for entry in LISTS["diagnoses"])
 
 
 @dataclass(frozen=True)
@@ -109,7 +142,7 @@ def draw_names(rng: np.random.Generator, sex: Strings) -> Strings:
     """A given name, for some a second one, and two different surnames for each patient."""
     size = len(sex)
     given = np.empty(size, dtype=object)
-    for letter, text in lists.GIVEN_NAMES.items():
+    for letter, text in LISTS["given_names"].items():
         pool = text.split()
         chosen = np.flatnonzero(sex == letter)
         names = np.array(pool, dtype=object)
@@ -118,7 +151,7 @@ def draw_names(rng: np.random.Generator, sex: Strings) -> Strings:
         # Moving on by 1 to len - 1 places never returns to the name itself.
         second = (first + draw_whole(rng, 1, len(pool) - 1, len(chosen))) % len(pool)
         given[chosen] = names[first] + np.where(rng.random(len(chosen)) < 0.3, " " + names[second], "")
-    surnames = np.array(lists.SURNAMES.split(), dtype=object)
+    surnames = np.array(LISTS["surnames"].split(), dtype=object)
     mother = draw(rng, 1.0 / (np.arange(len(surnames)) + 6.0), size)
     father = (mother + draw_whole(rng, 1, len(surnames) - 1, size)) % len(surnames)
     particle = np.where(rng.random(size) < 0.06, " de ", " ")
@@ -145,22 +178,22 @@ def draw_patients(rng: np.random.Generator) -> Patients:
     sex = np.array(["F", "M"])[draw(rng, (55, 45), size)]
     uniform = rng.random(size)
     age = np.empty(size, dtype=np.int64)
-    for letter, weights in lists.AGE_WEIGHTS.items():
+    for letter, weights in LISTS["age_weights"].items():
         share = np.cumsum([0.0, *weights]) / sum(weights)
         here = sex == letter
-        age[here] = np.floor(np.interp(uniform[here], share, lists.AGE_EDGES))
+        age[here] = np.floor(np.interp(uniform[here], share, LISTS["age_edges"]))
 
-    town = draw(rng, [place.weight for place in lists.PLACES], size)
-    regions = list(lists.RACE_WEIGHTS)
-    region_of_place = np.array([regions.index(lists.STATES[place.state][1]) for place in lists.PLACES])
-    race_weights = np.array(list(lists.RACE_WEIGHTS.values()), dtype=np.float64)
-    race = np.array(lists.RACES)[draw_each(rng, race_weights[region_of_place[town]])]
-    first_prefix = np.array([place.first_prefix for place in lists.PLACES])[town]
-    last_prefix = np.array([place.last_prefix for place in lists.PLACES])[town]
+    town = draw(rng, [place.weight for place in PLACES], size)
+    regions = list(LISTS["race_weights"])
+    region_of_place = np.array([regions.index(LISTS["states"][place.state][1]) for place in PLACES])
+    race_weights = np.array(list(LISTS["race_weights"].values()), dtype=np.float64)
+    race = np.array(LISTS["races"])[draw_each(rng, race_weights[region_of_place[town]])]
+    first_prefix = np.array([place.first_prefix for place in PLACES])[town]
+    last_prefix = np.array([place.last_prefix for place in PLACES])[town]
     prefix = draw_whole(rng, first_prefix, last_prefix, size)
     suffix = 5 * draw_whole(rng, 0, 179, size)
 
-    schooling = draw_by_age(rng, age, lists.SCHOOLING_LEVELS, lists.SCHOOLING_WEIGHTS)
+    schooling = draw_by_age(rng, age, LISTS["schooling_levels"], LISTS["schooling_weights"])
     # Waiting times that shrink with age put the patients in order: the old come back more often.
     waiting = -np.log1p(-rng.random(size)) / (0.5 + age / 50.0)
     admissions = np.empty(size, dtype=np.int64)
@@ -173,9 +206,9 @@ def draw_patients(rng: np.random.Generator) -> Patients:
         sex=sex,
         age=age,
         race=race,
-        town=np.array([place.name for place in lists.PLACES])[town],
+        town=np.array([place.name for place in PLACES])[town],
         cep=np.char.add(np.char.mod("%05d-", prefix), np.char.mod("%03d", suffix)),
-        marital=draw_by_age(rng, age, lists.MARITAL_LEVELS, lists.MARITAL_WEIGHTS),
+        marital=draw_by_age(rng, age, LISTS["marital_levels"], LISTS["marital_weights"]),
         schooling=np.where(rng.random(size) < 0.025, "", schooling),
         admissions=admissions,
     )
@@ -203,17 +236,17 @@ def draw_diagnoses(
     About half of the readmissions repeat the diagnosis of the admission before, where that one can recur.
     """
     position = np.full(len(who), -1, dtype=np.int64)
-    once = np.array([diagnosis.once for diagnosis in lists.DIAGNOSES])
+    once = np.array([diagnosis.once for diagnosis in DIAGNOSES])
     for_sex = {
-        "F": np.array([diagnosis.women for diagnosis in lists.DIAGNOSES]),
-        "M": np.array([diagnosis.men for diagnosis in lists.DIAGNOSES]),
+        "F": np.array([diagnosis.women for diagnosis in DIAGNOSES]),
+        "M": np.array([diagnosis.men for diagnosis in DIAGNOSES]),
     }
     # age_weight[a, d] is highest at the typical age and zero outside the youngest and oldest.
     ages = np.arange(100)
     age_weight = np.column_stack(
         [
             np.interp(ages, [low - 0.5, peak, high + 0.5], [0.08, 1.0, 0.08], left=0.0, right=0.0)
-            for low, peak, high in (diagnosis.ages for diagnosis in lists.DIAGNOSES)
+            for low, peak, high in (diagnosis.ages for diagnosis in DIAGNOSES)
         ]
     )
     weights = age_weight[age] * np.where((sex == "F")[:, None], for_sex["F"], for_sex["M"])
@@ -246,19 +279,19 @@ def make_columns(rng: np.random.Generator) -> dict[str, Strings]:
     sex = patients.sex[who]
     diagnosis = draw_diagnoses(rng, who, turn, sex, age)
 
-    median_days = np.array([each.days for each in lists.DIAGNOSES])[diagnosis]
+    median_days = np.array([each.days for each in DIAGNOSES])[diagnosis]
     stay = np.rint(median_days * np.exp(0.6 * draw_normal(rng, size))).astype(np.int64)
     stay = np.minimum(stay, LONGEST_STAY)
     # Risk of death doubles each 18 years of age; newborns run the risk of their diagnosis as listed.
-    fatality = np.array([each.fatality for each in lists.DIAGNOSES])[diagnosis]
+    fatality = np.array([each.fatality for each in DIAGNOSES])[diagnosis]
     risk = np.minimum(np.where(age == 0, fatality, fatality * 2.0 ** ((age - 60) / 18.0)), 0.8)
     dies = (rng.random(size) < risk) & (turn == patients.admissions[who] - 1)
     moves = rng.random(size) < 0.02 + 0.3 * np.minimum(fatality, 0.2)
     outcome = np.where(dies, "obito", np.where(moves, "transferencia", "alta"))
-    day_cost = np.array([each.day_cost for each in lists.DIAGNOSES])[diagnosis]
+    day_cost = np.array([each.day_cost for each in DIAGNOSES])[diagnosis]
     # Entry costs as much as one and a half days: theatre, tests, the first hours.
     cost = day_cost * (stay + 1.5) * np.exp(0.25 * draw_normal(rng, size))
-    note = np.array(lists.NOTES)[draw_whole(rng, 0, len(lists.NOTES) - 1, size)]
+    note = np.array(LISTS["notes"])[draw_whole(rng, 0, len(LISTS["notes"]) - 1, size)]
     note = np.where(rng.random(size) < 0.06, note, "")
 
     order = np.lexsort((who, day))
@@ -275,7 +308,7 @@ def make_columns(rng: np.random.Generator) -> dict[str, Strings]:
         "escolaridade": patients.schooling[who],
         "data_internacao": (FIRST_DAY + day).astype(np.str_),
         "dias_internado": stay.astype(np.str_),
-        "cid10": np.array([each.code for each in lists.DIAGNOSES])[diagnosis],
+        "cid10": np.array([each.code for each in DIAGNOSES])[diagnosis],
         "desfecho": outcome,
         "custo_reais": np.char.mod("%.2f", cost),
         "observacao": note,
@@ -285,7 +318,7 @@ def make_columns(rng: np.random.Generator) -> dict[str, Strings]:
 
 def chapter_of(code: str) -> str:
     """The label of the ICD-10 chapter that holds the category `code`."""
-    return next(label for first, last, label in lists.CHAPTERS if first <= code <= last)
+    return next(label for first, last, label in LISTS["chapters"] if first <= code <= last)
 
 
 def band(age: int, width: int) -> str:
@@ -298,12 +331,12 @@ def make_taxonomies() -> dict[str, list[tuple[str, ...]]]:
     """The lines of each level file, from the exact value to `*`."""
     ages = range(OLDEST_AGE_IN_TAXONOMY + 1)
     return {
-        "municipio": [(place.name, *lists.STATES[place.state], "*") for place in lists.PLACES],
-        "cid10": [(each.code, chapter_of(each.code), "*") for each in lists.DIAGNOSES],
+        "municipio": [(place.name, *LISTS["states"][place.state], "*") for place in PLACES],
+        "cid10": [(each.code, chapter_of(each.code), "*") for each in DIAGNOSES],
         "idade": [(str(age), *(band(age, width) for width in (5, 10, 20)), "*") for age in ages],
-        "escolaridade": [(value, *broader, "*") for value, broader in lists.SCHOOLING_LEVELS.items()],
-        "estado_civil": [(value, broader, "*") for value, broader in lists.MARITAL_LEVELS.items()],
-        "raca_cor": [(value, broader, "*") for value, broader in lists.RACE_LEVELS.items()],
+        "escolaridade": [(value, *broader, "*") for value, broader in LISTS["schooling_levels"].items()],
+        "estado_civil": [(value, broader, "*") for value, broader in LISTS["marital_levels"].items()],
+        "raca_cor": [(value, broader, "*") for value, broader in LISTS["race_levels"].items()],
     }
 
 

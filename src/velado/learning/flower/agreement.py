@@ -14,7 +14,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, get_args
 
-from velado.data.io import read_schema, read_table, read_toml
+from velado.data.io import read_schema, read_table
 from velado.data.schema import Schema
 from velado.data.table import Table, Undeclared
 from velado.errors import ParameterError, SchemaError
@@ -28,6 +28,8 @@ from velado.release.methods import method_named
 from velado.release.methods._method import Method
 from velado.release.parameters import LARGEST, known_keys, part_from
 from velado.release.release import describe
+from velado.settings import parse_toml
+from velado.text import say
 
 SECTIONS = ("data", "anonymization", "models", "federation")
 ORIGINAL = "original"
@@ -154,7 +156,7 @@ class Agreement:
 
 def read_recipe(path: Path) -> tuple[Recipe, Schema]:
     """The recipe of a file and the schema it names."""
-    recipe = Recipe.from_dict(read_toml(path, SchemaError, "recipe"))
+    recipe = Recipe.from_dict(parse_toml(path, say("The recipe file")))
     return recipe, read_schema(path.parent / recipe.schema)
 
 

@@ -14,6 +14,7 @@ import os
 import stat
 import tomllib
 import unicodedata
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -28,6 +29,8 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from velado.errors import InputError, KeyRefused, OutputError, ParameterError, SchemaError
 from velado.learning.crypto import paillier_keys as keyfile
+from velado.learning.protocols.protocol import Protocol
+from velado.learning.protocols.protocol_registry import PROTOCOLS
 from velado.learning.regression.job import Job, Party
 from velado.randomness import Tape
 
@@ -106,8 +109,8 @@ def read_passphrase(path: Path) -> str:
     return text
 
 
-def read_job(path: Path) -> Job:
-    """The job a TOML file describes."""
+def read_job(path: Path, protocols: Mapping[str, Protocol] = PROTOCOLS) -> Job:
+    """The job a TOML file describes, with one of *protocols*."""
     try:
         with path.open("rb") as stream:
             data = stream.read(LARGEST_JOB + 1)
@@ -127,7 +130,7 @@ def read_job(path: Path) -> Job:
             "It cannot be read.",
             "Start from the example in docs/how-to/regress-with-three-hospitals.md.",
         ) from None
-    return Job.from_dict(document)
+    return Job.from_dict(document, protocols)
 
 
 def _unwritten(path: Path, error: OSError) -> OutputError:
@@ -233,8 +236,8 @@ def make_identity(
     if paillier_bits:
         from velado.learning.crypto.paillier_keys import keygen
 
-        pair = keygen(paillier_bits, Tape(Tape.fresh_seed(), "paillier"))
-        write_private(folder / PAILLIER, keyfile.seal(pair.private, passphrase, log2_n=log2_n))
+        private = keygen(paillier_bits, Tape(Tape.fresh_seed(), "paillier"))
+        write_private(folder / PAILLIER, keyfile.seal(private, passphrase, log2_n=log2_n))
     told = Party(party.name, party.role, party.address, fingerprint(der), _raw_public(signing).hex())
     write_private(folder / f"{party.name}.party.toml", party_toml(told).encode())
     return told

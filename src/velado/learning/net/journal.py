@@ -30,7 +30,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from velado.errors import OutputError, ProtocolError
 from velado.learning.net.mutual_tls import Pins
 from velado.learning.net.wire import OVERHEAD, Cursor, largest_message, open_envelope
-from velado.learning.protocols.role import Message
+from velado.learning.protocols.protocol import Message
 from velado.learning.regression.job import Job
 from velado.randomness import Tape
 

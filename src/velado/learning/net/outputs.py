@@ -80,7 +80,7 @@ def report(job: Job, name: str, ending: Ending, lang: Language) -> str:
     title = words["title"].format(target=job.target.name, clients=len(job.of("client")))
     role = job.party(name).role
     lines = [f"# {title}", ""]
-    lines += [words["job"].format(name=job.name, protocol=job.protocol, party=name, role=role), ""]
+    lines += [words["job"].format(name=job.name, protocol=job.protocol.name, party=name, role=role), ""]
     lines += [words["digest"].format(digest=job.digest()), ""]
     if promise(job)["type"] == "none":
         lines += [words["unsafe"].format(warning=facts["assumptions"]), ""]

@@ -16,7 +16,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from velado.errors import ProtocolError
-from velado.learning.protocols.role import Message
+from velado.learning.protocols.protocol import Message
 from velado.learning.regression.job import Job
 
 MAGIC = b"VLDM"

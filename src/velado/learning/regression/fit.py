@@ -41,7 +41,7 @@ from velado.learning.regression.job import Bounded, Job
 #
 # 0 <= q_j <= 512: a column too wide for more is encoded in whole numbers (never more coarsely) and reaches further, and one
 # too narrow has fewer bits. Only public figures enter: all parties find the same scaling, and it tells nobody anything.
-# The source's own method (`paper-masked`) has one scale for all: e_j = 0, M_j = 0.
+# A protocol that is not *scaled* has one scale for all: e_j = 0, M_j = 0.
 
 GUARD = 4
 MOST_BITS = 512
@@ -131,7 +131,7 @@ class Scaling:
 
 def scaling_of(job: Job) -> Scaling:
     """The scaling all parties of a job work out for themselves from its public bounds."""
-    if job.protocol == "paper-masked":
+    if not job.protocol.scaled:
         plain = Scale(job.bits, 0, 0)
         return Scaling(job.bits, job.intercept, (plain,) * len(job.features), plain)
     features = tuple(Scale.of(column, job.bits, job.intercept) for column in job.features)

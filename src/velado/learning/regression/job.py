@@ -13,22 +13,21 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 from velado.errors import ParameterError, SchemaError
+from velado.learning.protocols.protocol import Protocol, RoleName
 
 # The limits every job keeps to, whoever makes it: key, precision, columns, clients, rows, noise and parties.
 
 LEAST_CLIENTS = 3
 LEAST_ROWS = 10
 LEAST_KEY_BITS = 2048
-PAPER_KEY_BITS = 1024
 
 
 def check(job: Job) -> None:
     """Nothing, if the job can be run and keeps to every limit; else the error that names what is wrong."""
-    paper = job.protocol == "paper-masked"
-    least = PAPER_KEY_BITS if paper else LEAST_KEY_BITS
+    least = job.protocol.least_key_bits
     if not least <= job.key_bits <= 8192 or job.key_bits % 8:
         raise ParameterError(
             f"A key of {job.key_bits} bits is not accepted.",
@@ -80,7 +79,7 @@ def check(job: Job) -> None:
 
 
 def _check_limits(job: Job) -> None:
-    if job.minimum_clients < (1 if job.protocol == "paper-masked" else LEAST_CLIENTS):
+    if job.minimum_clients < job.protocol.least_clients:
         raise ParameterError(
             f"A job needs at least {LEAST_CLIENTS} clients.",
             "With two, each could subtract its own rows from the sum and see the other's.",
@@ -103,9 +102,9 @@ def _check_limits(job: Job) -> None:
 def _check_moments(job: Job) -> None:
     if not job.moments:
         return
-    if job.protocol not in ("delegated", "secure-sum"):
+    if job.protocol.pooled is None:
         raise ParameterError(
-            f"The protocol {job.protocol} gives no standard errors.",
+            f"The protocol {job.protocol.name} gives no standard errors.",
             "They follow from the pooled sums, and this protocol does not give them out.",
             "Leave moments out, or use delegated or secure-sum.",
         )
@@ -120,9 +119,9 @@ def _check_moments(job: Job) -> None:
 def _check_epsilon(job: Job) -> None:
     if job.epsilon is None:
         return
-    if job.protocol not in ("delegated", "secure-sum"):
+    if job.protocol.pooled is None:
         raise ParameterError(
-            f"The protocol {job.protocol} cannot add noise.",
+            f"The protocol {job.protocol.name} cannot add noise.",
             "Noise is added to the pooled sums, and this protocol does not give them out.",
             "Leave epsilon out, or use delegated or secure-sum.",
         )
@@ -146,10 +145,10 @@ def _check_parties(job: Job) -> None:
         raise ParameterError(
             "Two parties have the same name.", "Messages are told apart by it.", "Give each its own name."
         )
-    needed = 0 if job.protocol == "secure-sum" else 1
+    needed = 0 if job.protocol.provider is None else 1
     if len(job.of("evaluator")) != 1 or len(job.of("provider")) != needed:
         raise ParameterError(
-            f"The protocol {job.protocol} needs one evaluator and {needed} provider(s).",
+            f"The protocol {job.protocol.name} needs one evaluator and {needed} provider(s).",
             "Who holds the key and who holds the encrypted sums must be different parties.",
             "Correct the [[parties]] of the job.",
         )
@@ -160,9 +159,6 @@ def _check_parties(job: Job) -> None:
             "Add clients.",
         )
 
-
-Protocol = Literal["masked", "delegated", "secure-sum", "paper-masked"]
-RoleName = Literal["provider", "evaluator", "client"]
 
 FORMAT = 1
 
@@ -250,7 +246,7 @@ class Job:
         return {
             "format": FORMAT,
             "name": self.name,
-            "protocol": self.protocol,
+            "protocol": self.protocol.name,
             "target": {"name": self.target.name, "bounds": [str(self.target.low), str(self.target.high)]},
             "features": [{"name": f.name, "bounds": [str(f.low), str(f.high)]} for f in self.features],
             "lambda": str(self.ridge),
@@ -274,8 +270,8 @@ class Job:
         return hashlib.sha256(text.encode()).hexdigest()
 
     @classmethod
-    def from_dict(cls, document: Mapping[str, Any]) -> Job:
-        """From parsed TOML; every mistake is named with its place and nothing unknown is passed over."""
+    def from_dict(cls, document: Mapping[str, Any], protocols: Mapping[str, Protocol]) -> Job:
+        """From parsed TOML, with one of *protocols*; every mistake is named with its place and nothing unknown is passed over."""
         _known(document, _JOB_KEYS, "the job")
         if document.get("format", FORMAT) != FORMAT:
             raise SchemaError(
@@ -288,10 +284,10 @@ class Job:
                 raise SchemaError(
                     f"The job lacks '{key}'.", "All parties must agree on it beforehand.", f"Add {key}."
                 )
-        if document["protocol"] not in get_args(Protocol):
+        if not isinstance(document["protocol"], str) or document["protocol"] not in protocols:
             raise SchemaError(
                 "The job's protocol is not known.",
-                f"Protocols are {', '.join(get_args(Protocol))}.",
+                f"Protocols are {', '.join(protocols)}.",
                 'Write for example protocol = "masked".',
             )
         plain = {
@@ -320,7 +316,7 @@ class Job:
                 )
         return cls(
             name=_text(document["name"], "'name' of the job"),
-            protocol=document["protocol"],
+            protocol=protocols[document["protocol"]],
             features=tuple(
                 _bounded(entry, "[[features]]") for entry in _list(document["features"], "features")
             ),
@@ -336,12 +332,9 @@ __all__ = [
     "LEAST_CLIENTS",
     "LEAST_KEY_BITS",
     "LEAST_ROWS",
-    "PAPER_KEY_BITS",
     "Bounded",
     "Job",
     "Party",
-    "Protocol",
-    "RoleName",
 ]
 
 _JOB_KEYS = (

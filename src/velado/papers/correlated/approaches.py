@@ -23,6 +23,7 @@ from velado.papers.correlated.rank_correlation import (
     spread_over,
     summed,
 )
+from velado.text import say
 
 # Approach 1: only records of one DBSCAN cluster are correlated, by |rho|; a noise point only with itself (algorithm 3).
 #
@@ -254,7 +255,7 @@ class RankedMemberships:
 
 def fit(values: Floats, components: int, rng: np.random.Generator) -> Any:
     """A Gaussian mixture of scikit-learn: full covariances, one start by k-means, variances regularised by 1e-6."""
-    scikit_learn("A Gaussian mixture")
+    scikit_learn(say("A Gaussian mixture"))
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.mixture import GaussianMixture
 
@@ -405,7 +406,7 @@ def approach_named(name: str) -> type[Approach]:
         if approach.name == name:
             return approach
     raise ParameterError(
-        f"There is no approach '{name}'.",
-        f"The source's are {', '.join(approach.name for approach in APPROACHES)}.",
+        say("There is no approach '{name}'.", name=name),
+        say("The source's are {approaches}.", approaches=", ".join(approach.name for approach in APPROACHES)),
         "Choose one of them.",
     )

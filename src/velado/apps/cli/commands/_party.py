@@ -17,7 +17,8 @@ from velado.errors import MissingExtra, ParameterError, ProtocolError
 
 if TYPE_CHECKING:
     from velado.learning.net.runner import Ending
-    from velado.learning.regression.job import Job, RoleName
+    from velado.learning.protocols.protocol import RoleName
+    from velado.learning.regression.job import Job
 
 STOPPED = 143
 ROLES = ("client", "evaluator", "provider")
@@ -187,8 +188,9 @@ def show(
     _need_libraries()
     from velado.learning.net.identity import read_job
     from velado.learning.protocols.who_learns_what import learned, promise_lines
+    from velado.papers.regression.paper_masked import WITH_PAPER
 
-    found = read_job(job)
+    found = read_job(job, WITH_PAPER)
     spoken: Any = "pt" if tongue == "pt" else "en"
     facts = learned(found, spoken)
     if as_json:
@@ -197,7 +199,7 @@ def show(
     if quiet:
         return
     parts = {"features": len(found.features), "bits": found.bits, "key_bits": found.key_bits}
-    described = {"name": found.name, "target": found.target.name, "protocol": found.protocol}
+    described = {"name": found.name, "target": found.target.name, "protocol": found.protocol.name}
     out.line(tell(tongue, "party_job", **described, ridge=found.ridge, **parts))
     out.line(tell(tongue, "party_digest", digest=found.digest()))
     head = [tell(tongue, f"party_{key}") for key in ("name", "role", "address", "certificate")]
@@ -227,8 +229,9 @@ def _run(
     from velado.learning.net import outputs
     from velado.learning.net.identity import open_identity, read_job
     from velado.learning.net.runner import Runner, read_columns, read_paillier
+    from velado.papers.regression.paper_masked import WITH_PAPER
 
-    job = read_job(job_file)
+    job = read_job(job_file, WITH_PAPER)
     passphrase = _passphrase(passphrase_file, tongue)
     identity = open_identity(folder, passphrase)
     columns = None if table is None else read_columns(table, job)

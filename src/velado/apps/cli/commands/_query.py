@@ -188,7 +188,7 @@ def query(
         from velado.data.io import read_schema
         from velado.query.plan import Extremes, plan
         from velado.query.session import analyst_name, check_unit_column, confidence_level, table_name
-        from velado.query.sql.parse import parse
+        from velado.query.sql import parse
 
         declared = read_schema(schema)
         how: Any = flags.one_of(extremes, get_args(Extremes), "--extremes")
@@ -339,8 +339,8 @@ def _ask(
     """The answer, and what is to be said about its ledger."""
     from velado.data.io import read_table
     from velado.query.engines import engine_for_file, engine_for_postgres, engine_for_table
-    from velado.query.session import Session, account_of
-    from velado.query.store import TableIdentity
+    from velado.query.session import Session
+    from velado.query.store import TableIdentity, account_of
 
     if address != "duckdb":
         engine = engine_for_postgres(address, name, schema, unit)
@@ -409,8 +409,9 @@ def answer_as_in_the_paper(
         from velado.data.io import read_schema, read_table
         from velado.papers.correlated.approaches import approach_named
         from velado.papers.correlated.correlated_answer import paper_answer
-        from velado.query.session import has_ledger, table_name
-        from velado.query.sql.parse import parse
+        from velado.query.session import table_name
+        from velado.query.sql import parse
+        from velado.query.store import has_ledger
         from velado.randomness import seeded
 
         declared = read_schema(schema)

@@ -6,7 +6,7 @@ import json
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,6 +17,7 @@ from velado.apps.cli.words import say
 from velado.errors import MissingExtra, ParameterError
 
 if TYPE_CHECKING:
+    from velado.learning.protocols.protocol import Protocol
     from velado.learning.regression.fit import Fit
     from velado.learning.regression.job import Job
 
@@ -111,10 +112,11 @@ def regress(
     need_libraries()
     from velado.apps.cli import regression_rows as rows
     from velado.data.staging import refuse_folder, write_folder
-    from velado.learning.regression.job import Protocol
+    from velado.papers.regression.paper_masked import WITH_PAPER
 
-    flags.one_of(protocol, get_args(Protocol), "--protocol")
-    if standard_errors and protocol not in ("delegated", "secure-sum"):
+    flags.one_of(protocol, tuple(WITH_PAPER), "--protocol")
+    chosen = WITH_PAPER[protocol]
+    if standard_errors and chosen.pooled is None:
         raise ParameterError(
             f"The protocol {protocol} gives no standard errors.",
             "They follow from the pooled sums, and this protocol does not give them out.",
@@ -144,7 +146,7 @@ def regress(
     settings["most_rows"] = rows.public_most(
         len(columns[target]), simulate * minimum_rows, noise=epsilon is not None
     )
-    job = _job(file.stem, protocol, target, limits, simulate, settings)
+    job = _job(file.stem, chosen, target, limits, simulate, settings)
     with waiting(tongue, quiet or as_json):
         fit = _run(job, rows.shared_out(columns, simulate))
     language: Any = "pt" if tongue == "pt" else "en"
@@ -155,11 +157,13 @@ def regress(
         _show(job, fit, output, language, bounds_from_data)
 
 
-def _job(name: str, protocol: Any, target: str, limits: Any, clients: int, settings: dict[str, Any]) -> Job:
+def _job(
+    name: str, protocol: Protocol, target: str, limits: Any, clients: int, settings: dict[str, Any]
+) -> Job:
     from velado.learning.regression.job import Job, Party
 
     parties = [Party("evaluator", "evaluator")]
-    if protocol != "secure-sum":
+    if protocol.provider is not None:
         parties.append(Party("provider", "provider"))
     parties += [Party(f"client-{place + 1}", "client") for place in range(clients)]
     features = tuple(bounded for column, bounded in limits.items() if column != target)
@@ -216,7 +220,11 @@ def _show(job: Job, fit: Fit, output: Path, language: Any, from_data: bool) -> N
         for place, (name, value) in enumerate(zip(fit.names, fit.coefficients, strict=True))
     ]
     title = say(
-        language, "regress_title", target=fit.target, clients=len(job.of("client")), protocol=job.protocol
+        language,
+        "regress_title",
+        target=fit.target,
+        clients=len(job.of("client")),
+        protocol=job.protocol.name,
     )
     show.table(title, head, body)
     show.line(f"{say(language, 'regress_promise')}:")

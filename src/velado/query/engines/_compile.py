@@ -17,9 +17,10 @@ from typing import Any, Literal
 from velado.data.numbers import with_point
 from velado.data.schema import Column, Schema
 from velado.errors import QueryRefused, SchemaError
-from velado.query.needs import Grid, GridCells, GridSum, Key, Rows
+from velado.query.needs import Grid, GridCells, GridSum, GroupKey, Rows
 from velado.query.unit import Unit
 from velado.query.values import And, Compare, In, IsNull, Like, Not, Or, Predicate, Value
+from velado.text import say
 
 # How an engine names a schema's columns: by their place, so that no name of the owner's needs to be trusted or quoted.
 #
@@ -34,7 +35,7 @@ BLANKS = " \t\n\r\v\f"
 
 
 @dataclass(frozen=True)
-class Place:
+class ColumnPlace:
     """One column: its declaration, its number, how it is compared, and its grid if it has one."""
 
     column: Column
@@ -57,7 +58,7 @@ class Place:
 class Layout:
     """The places of all columns a schema declares, and how its numbers are written."""
 
-    places: Mapping[str, Place]
+    places: Mapping[str, ColumnPlace]
     decimal: str = "."
     unit: Unit = field(default_factory=Unit)
 
@@ -66,33 +67,36 @@ class Layout:
         """Every declared column has a place, in the schema's order; the unit's column must be among them."""
         if unit.column is not None and unit.column not in schema.columns:
             raise SchemaError(
-                f"The unit is all rows with one value of '{unit.column}', which the schema does not name.",
+                say(
+                    "The unit is all rows with one value of '{column}', which the schema does not name.",
+                    column=unit.column,
+                ),
                 "Whose rows belong together could not be told.",
                 "Add the column to the schema, or name another one.",
             )
         places = {}
         for number, column in enumerate(schema.columns.values()):
             sort: Sort = {"numeric": "number", "date": "day"}.get(column.kind, "text")  # type: ignore[assignment]
-            places[column.name] = Place(column, number, sort, _grid(column))
+            places[column.name] = ColumnPlace(column, number, sort, _grid(column))
         return cls(places, schema.decimal, unit)
 
-    def place(self, name: str) -> Place:
+    def place(self, name: str) -> ColumnPlace:
         """The place of a declared column, or QueryRefused."""
         found = self.places.get(name)
         if found is None:
             raise QueryRefused(
-                f"There is no column '{name}' in the schema.",
+                say("There is no column '{name}' in the schema.", name=name),
                 "Only declared columns can be asked about.",
                 "Use a name the schema declares.",
             )
         return found
 
-    def on_grid(self, grid: Grid) -> Place:
+    def on_grid(self, grid: Grid) -> ColumnPlace:
         """The place whose declared grid this is; any other grid was not prepared and is refused."""
         place = self.place(grid.column)
         if place.grid != grid:
             raise QueryRefused(
-                f"Column '{grid.column}' is not summed on that grid.",
+                say("Column '{column}' is not summed on that grid.", column=grid.column),
                 "The rows stand on the grid the schema declares.",
                 "Build the grid with Grid.of from the table's own schema.",
             )
@@ -239,12 +243,12 @@ class Statement:
         self.parameters.append(value)
         return f"${len(self.parameters)}::{kind}"
 
-    def name(self, place: Place) -> str:
+    def name(self, place: ColumnPlace) -> str:
         """A column by its place, remembered as used."""
         self.used[place.name] = None
         return place.name
 
-    def index(self, place: Place) -> str:
+    def index(self, place: ColumnPlace) -> str:
         """A column's grid index by its place, remembered as used."""
         self.used[place.index] = None
         return place.index
@@ -282,7 +286,7 @@ class Statement:
             case Or(parts):
                 return "(" + " OR ".join(self.predicate(inner) for inner in parts) + ")"
 
-    def cell(self, keys: Sequence[Key]) -> tuple[str, str]:
+    def cell(self, keys: Sequence[GroupKey]) -> tuple[str, str]:
         """The number of a row's cell, row-major, and the joins to the declared domains it needs."""
         code, joins = "0::INT8", ""
         for number, key in enumerate(keys):
@@ -306,7 +310,7 @@ class Statement:
             code = f"({code} * {size + 1} + coalesce(d{number}.i, {size}))"
         return code, joins
 
-    def _literal(self, place: Place, value: Value) -> str:
+    def _literal(self, place: ColumnPlace, value: Value) -> str:
         if place.sort == "number" and isinstance(value, Fraction):
             return self.bind(nearest_double(value), "FLOAT8")
         if place.sort == "day" and isinstance(value, date):
@@ -317,7 +321,7 @@ class Statement:
 
 
 def sums(
-    statement: Statement, where: Predicate | None, keys: Sequence[Key], needs: Sequence[Rows | GridSum]
+    statement: Statement, where: Predicate | None, keys: Sequence[GroupKey], needs: Sequence[Rows | GridSum]
 ) -> str:
     """One statement for any number of counts and sums: a row per cell that has rows, the cell first.
 
@@ -340,7 +344,7 @@ def sums(
     return f"SELECT {', '.join([code + ' AS k', *columns])} FROM kept{joins}{condition} GROUP BY 1"
 
 
-def cells(statement: Statement, where: Predicate | None, keys: Sequence[Key], need: GridCells) -> str:
+def cells(statement: Statement, where: Predicate | None, keys: Sequence[GroupKey], need: GridCells) -> str:
     """Rows per cell and per strip of indices: a row (cell, strip, count); strips are `strip_of(need)` wide.
 
     Every edge lies on the border of a strip, so strips add up to bins; for bins of one width they are the bins.
@@ -372,7 +376,7 @@ def nearest_double(value: Fraction) -> float:
         return float("inf") if value > 0 else float("-inf")
 
 
-def _domain(place: Place, key: Key, decimal: str) -> dict[Any, int]:
+def _domain(place: ColumnPlace, key: GroupKey, decimal: str) -> dict[Any, int]:
     # Two texts of one number must not count a row twice: the first one has the rows.
     listed: dict[Any, int] = {}
     for number, text in enumerate(key.domain):
@@ -382,7 +386,7 @@ def _domain(place: Place, key: Key, decimal: str) -> dict[Any, int]:
     return listed
 
 
-def _value_of(place: Place, text: str, decimal: str) -> str | float | None:
+def _value_of(place: ColumnPlace, text: str, decimal: str) -> str | float | None:
     # A text that is no number or day of the column's kind can stand in no row.
     try:
         if place.sort == "number":
@@ -410,7 +414,7 @@ def _sendable(text: str) -> str:
 
 def _mismatch(column: str) -> QueryRefused:
     return QueryRefused(
-        f"Column '{column}' is compared with a value of another kind.",
+        say("Column '{column}' is compared with a value of another kind.", column=column),
         "Numbers compare with numbers, dates with dates, and texts with texts; LIKE is for texts.",
         "Write the value as the column's kind asks.",
     )

@@ -13,10 +13,11 @@ import polars as pl
 
 from velado.data.schema import Schema
 from velado.errors import EngineError, QueryRefused
-from velado.query.engines.compile import DUCKDB, Dialect, Layout, Statement, cells, strip_of, sums
-from velado.query.needs import Counts, GridCells, GridSum, Key, Need, Rows, cells_of
+from velado.query.engines._compile import DUCKDB, Dialect, Layout, Statement, cells, strip_of, sums
+from velado.query.needs import Counts, GridCells, GridSum, GroupKey, Need, Rows, cells_of
 from velado.query.unit import Unit
 from velado.query.values import Predicate
+from velado.text import say
 
 # Which content an answer was computed from: SHA-256 over cells or bytes, with the schema and unit they are read by.
 
@@ -76,7 +77,7 @@ def tally(
     layout: Layout,
     dialect: Dialect,
     where: Predicate | None,
-    keys: tuple[Key, ...],
+    keys: tuple[GroupKey, ...],
     needs: tuple[Need, ...],
     run: Run,
     run_arrays: RunArrays,
@@ -92,7 +93,9 @@ def tally(
     return tuple(next(bins) if isinstance(need, GridCells) else next(totals) for need in needs)
 
 
-def check(layout: Layout, where: Predicate | None, keys: tuple[Key, ...], needs: tuple[Need, ...]) -> None:
+def check(
+    layout: Layout, where: Predicate | None, keys: tuple[GroupKey, ...], needs: tuple[Need, ...]
+) -> None:
     """Nothing, where an engine with this layout would not refuse; else its QueryRefused, before anything is paid.
 
     What is refused depends on the layout and the question alone and is the same for every engine.
@@ -101,7 +104,11 @@ def check(layout: Layout, where: Predicate | None, keys: tuple[Key, ...], needs:
 
 
 def _compiled(
-    layout: Layout, dialect: Dialect, where: Predicate | None, keys: tuple[Key, ...], needs: tuple[Need, ...]
+    layout: Layout,
+    dialect: Dialect,
+    where: Predicate | None,
+    keys: tuple[GroupKey, ...],
+    needs: tuple[Need, ...],
 ) -> tuple[list[Rows | GridSum], Statement, str, list[tuple[GridCells, Statement, str]]]:
     """Counts and sums with their one statement, and every set of bins with its own."""
     size = cells_of(keys)
@@ -109,7 +116,7 @@ def _compiled(
     if size * max(widest, 1) > MOST_CELLS:
         raise QueryRefused(
             "The keys and bins make too many cells together.",
-            f"At most {MOST_CELLS:,} counters are kept for one answer.",
+            say("At most {most_cells:,} counters are kept for one answer.", most_cells=MOST_CELLS),
             "Group by fewer columns, or use fewer bins.",
         )
     scalar = [need for need in needs if not isinstance(need, GridCells)]
@@ -125,7 +132,7 @@ def _compiled(
     ):
         raise QueryRefused(
             "The query compares with too many values.",
-            f"At most {MOST_VALUES:,} travel to an engine beside one statement.",
+            say("At most {most_values:,} travel to an engine beside one statement.", most_values=MOST_VALUES),
             "Use fewer tests in WHERE, or shorter lists.",
         )
     return scalar, plain, plain_sql, binned
@@ -157,9 +164,13 @@ def _bins(found: tuple[Counts, Counts, Counts], size: int, need: GridCells) -> C
 
 def too_slow(seconds: float | None) -> EngineError:
     """The error for an answer that took too long; the limit is public, how far the engine came is not told."""
-    limit = "the time allowed" if seconds is None else f"the {seconds:g} seconds allowed"
+    limit = (
+        say("the time allowed")
+        if seconds is None
+        else say("the {seconds:g} seconds allowed", seconds=seconds)
+    )
     return EngineError(
-        f"The query took longer than {limit}.",
+        say("The query took longer than {limit}.", limit=limit),
         "It was stopped, and what it computed was thrown away.",
         "Ask for fewer keys or bins, or let the owner allow more time.",
     )

@@ -1,97 +1,32 @@
-"""DuckDB over rows in memory: loaded once, locked, and asked by compiled statements alone."""
+"""Rows become DuckDB's table `kept`: from a frame or a file, cells as the layout says, units cut to their most rows.
+
+To count one person as two would let them move an answer twice as far as the noise hides. DuckDB knows no NFKC and only
+simple case, so what is not plain goes through velado's own normal form: each distinct text once, joined back by its
+spelling. Plain texts (ASCII without blanks, and surely no number but one without a leading zero) DuckDB settles itself.
+"""
 
 from __future__ import annotations
 
 import codecs
-import threading
-import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import duckdb
-import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from velado.data.csv_reading import as_utf8, check_header, header_of
+from velado.data.normal import case_of, normal_texts, tidy_texts
+from velado.data.numbers import THOUSANDS
 from velado.data.schema import Schema
 from velado.data.table import Table
 from velado.errors import EngineError, SchemaError, TableError
-from velado.query.engines.compile import DUCKDB, Layout, Place, Statement, index_sql, indices_of
-from velado.query.engines.duckdb_units import SPELLED, number_text_sql, quoted, units_of
-from velado.query.engines.exact_answers import tally, too_slow
-from velado.query.needs import Counts, Key, Need
+from velado.query.engines._compile import ColumnPlace, Layout, index_sql, indices_of, missing_numbers
 from velado.query.unit import Unit
-from velado.query.values import Predicate
-
-# Time limits for calls that only another thread can stop: one thread watches all of them, however many run at once.
-
-# An interrupt that falls between two statements is lost, so it is repeated until the call ends.
-REPEAT = 0.01
-
-
-class Watch:
-    """One call that must end by *deadline* (monotonic); *late* is true from the first interrupt on."""
-
-    def __init__(self, deadline: float, interrupt: Callable[[], None]) -> None:
-        self.deadline = deadline
-        self.interrupt = interrupt
-        self.late = False
-
-
-class Watchdog:
-    """Interrupts each watched call from its deadline on, and never after it has ended.
-
-    The thread is a daemon that sleeps until the earliest deadline it knows of, so a call that ends in time costs two looks at a
-    set and wakes nobody. It ends when it wakes and nothing is watched, and the next call starts it again.
-    """
-
-    def __init__(self) -> None:
-        self._changed = threading.Condition()
-        self._watched: set[Watch] = set()
-        self._wakes: float | None = None
-
-    def watch(self, seconds: float, interrupt: Callable[[], None]) -> Watch:
-        """From here on *interrupt* is called once *seconds* have passed, and again until `end`."""
-        watch = Watch(time.monotonic() + seconds, interrupt)
-        with self._changed:
-            self._watched.add(watch)
-            if self._wakes is None:
-                self._wakes = watch.deadline
-                threading.Thread(target=self._work, name="velado-watchdog", daemon=True).start()
-            elif watch.deadline < self._wakes:
-                self._wakes = watch.deadline
-                self._changed.notify()
-        return watch
-
-    def end(self, watch: Watch) -> None:
-        """From here on the call is not interrupted."""
-        with self._changed:
-            self._watched.discard(watch)
-
-    def _work(self) -> None:
-        with self._changed:
-            try:
-                while self._watched:
-                    self._wakes = self._interrupt_late()
-                    self._changed.wait(max(0.0, self._wakes - time.monotonic()))
-            finally:
-                # Whatever ended this thread, the next call must find that there is none.
-                self._wakes = None
-
-    def _interrupt_late(self) -> float:
-        """When to look again. A function of its own, so that a sleeping thread holds on to no call that has ended."""
-        now = time.monotonic()
-        for watch in self._watched:
-            if watch.deadline <= now:
-                watch.late = True
-                watch.interrupt()
-        return min(max(watch.deadline, now + REPEAT) for watch in self._watched)
-
+from velado.text import say
 
 # CSV and Parquet files as DuckDB scans them: header read by us, cells as text, names by place, nothing guessed.
 
@@ -111,14 +46,16 @@ def scan(path: Path, schema: Schema, folder: Path) -> Scan:
     """How DuckDB reads the file; *folder* is private and may receive a copy in UTF-8."""
     if not path.is_file():
         raise TableError(
-            f"There is no file '{path.name}'.", "Nothing was read.", "Check the path and the spelling."
+            say("There is no file '{path}'.", path=path.name),
+            "Nothing was read.",
+            "Check the path and the spelling.",
         )
     suffix = path.suffix.lower()
     if suffix in (".parquet", ".pq"):
         return _parquet(_plain(path, folder))
     if suffix not in (".csv", ".tsv", ".txt"):
         raise TableError(
-            f"'{path.name}' is neither a CSV nor a Parquet file by its ending.",
+            say("'{path}' is neither a CSV nor a Parquet file by its ending.", path=path.name),
             "DuckDB is asked to scan those two.",
             "Rename it, or read it with velado.read_table and query the table.",
         )
@@ -130,7 +67,11 @@ def pick(found: Scan, schema: Schema, connection: Any) -> tuple[str, Sequence[st
     absent = [name for name in schema.columns if name not in found.names]
     if absent:
         raise SchemaError(
-            f"The schema names {len(absent)} column(s) the file does not have: {', '.join(absent[:5])}.",
+            say(
+                "The schema names {absent} column(s) the file does not have: {absent_2}.",
+                absent=len(absent),
+                absent_2=", ".join(absent[:5]),
+            ),
             "A question about a column that is not there has no answer.",
             "Correct the name in the schema or the header of the file.",
         )
@@ -155,7 +96,7 @@ def _csv(path: Path, schema: Schema, folder: Path) -> Scan:
         head = file.read(_HEAD)
     if not head.strip():
         raise TableError(
-            f"'{path.name}' is empty.",
+            say("'{path}' is empty.", path=path.name),
             "It has no header and no rows.",
             "Check that the right file was given.",
         )
@@ -178,7 +119,7 @@ def _parquet(path: Path) -> Scan:
         names = tuple(pq.read_schema(path).names)
     except (pa.ArrowException, OSError):
         raise TableError(
-            f"'{path.name}' is not a readable Parquet file.",
+            say("'{path}' is not a readable Parquet file.", path=path.name),
             "Its content does not have that format.",
             "Check the file, or give it the ending of its true format.",
         ) from None
@@ -198,7 +139,7 @@ def _recoded(path: Path, encoding: str, folder: Path) -> Path:
                 copy.write(block)
     except (UnicodeError, LookupError, ValueError):
         raise TableError(
-            f"'{path.name}' is not {encoding} text.",
+            say("'{path}' is not {encoding} text.", path=path.name, encoding=encoding),
             "Accented letters would be garbled or lost.",
             "Save it as UTF-8, or name its true encoding in [table] of the schema.",
         ) from None
@@ -338,7 +279,7 @@ def load(
         _settle_ties(connection, place)
 
 
-def _settle_ties(connection: Any, place: Place) -> None:
+def _settle_ties(connection: Any, place: ColumnPlace) -> None:
     # Numbers on or within a hair of a tie were left open; their distinct values are few and settled in rationals.
     if place.grid is None:
         return
@@ -359,7 +300,7 @@ def _settle_ties(connection: Any, place: Place) -> None:
     connection.unregister("ties")
 
 
-def _cell(place: Place, type_: str, missing: str, schema: Schema) -> str:
+def _cell(place: ColumnPlace, type_: str, missing: str, schema: Schema) -> str:
     raw, column = f"r{place.number}", place.column
     if place.sort == "number":
         if type_ != "VARCHAR":
@@ -388,132 +329,111 @@ def _without(raw: str, missing: str) -> str:
 def wrong_type(name: str, kind: str) -> SchemaError:
     """The error for a column whose stored type cannot be read as its declared kind."""
     return SchemaError(
-        f"Column '{name}' is declared {kind}, but its stored type cannot be read so.",
+        say(
+            "Column '{name}' is declared {kind}, but its stored type cannot be read so.", name=name, kind=kind
+        ),
         "What is asked about it would have no meaning.",
         "Correct its kind in the schema.",
     )
 
 
-# What the engine may do after loading: compute. No file, no network, no extension, and no way to change that.
-_LOCK = (
-    "SET autoinstall_known_extensions = false",
-    "SET autoload_known_extensions = false",
-    "SET allow_community_extensions = false",
-    "SET enable_external_access = false",
-    "SET lock_configuration = true",
-)
+# Whose row is whose in DuckDB: rows of one unit are those whose cells have one normal form.
 
-ROW_GROUP = 122_880
-"""The rows DuckDB keeps and scans together."""
-
-# DuckDB takes half a millisecond to read a statement's text; so many that were read are kept, if they are short.
-KEPT_STATEMENTS = 256
-LONGEST_KEPT = 4_000
+SPELLED = "spelled"
+"""The name under which the texts that are not plain stand with their normal form, while rows are loaded."""
+# Without a blank, and with a character that no number has; or a whole number as everybody writes it.
+_PLAIN = "regexp_full_match(u, '[!-~]*[!-*/:-DF-df-~][!-~]*|[1-9][0-9]*')"
 
 
-class DuckDBEngine:
-    """Counts and sums over the table `kept`, whose rows are the ones the unit allows. Safe among threads.
+def units_of(connection: Any, place: ColumnPlace, type_: str, schema: Schema) -> str:
+    """A query over the table `read`, whose column u holds the unit's cell: a row's number r and what tells units apart.
 
-    *folder*, if any, holds what DuckDB wrote to disk and is removed with the engine.
+    Rows of one unit have u0 and u1 in common: the number or day the cell reads as, or else its normal form; both are
+    NULL in a row without a unit.
     """
-
-    def __init__(
-        self,
-        connection: duckdb.DuckDBPyConnection,
-        layout: Layout,
-        version: str,
-        folder: TemporaryDirectory[str] | None = None,
-    ) -> None:
-        self._connection: duckdb.DuckDBPyConnection | None = connection
-        self._layout = layout
-        self._version = version
-        self._folder = folder
-        self._watchdog = Watchdog()
-        self._statements: dict[str, duckdb.Statement] = {}
-        (rows,) = connection.execute("SELECT count(*) FROM kept").fetchall()[0]
-        if rows <= ROW_GROUP:
-            # One thread scans a row group; the others would be woken at every question to find nothing to do.
-            connection.execute("SET threads = 1")
-        for setting in _LOCK:
-            connection.execute(setting)
-
-    def __repr__(self) -> str:
-        return f"DuckDBEngine({len(self._layout.places)} columns)"
-
-    @property
-    def version(self) -> str:
-        """SHA-256 over content, schema and unit."""
-        return self._version
-
-    @property
-    def unit(self) -> Unit:
-        """Whose rows were cut to their most."""
-        return self._layout.unit
-
-    def tally(
-        self,
-        where: Predicate | None,
-        keys: tuple[Key, ...],
-        needs: tuple[Need, ...],
-        seconds: float | None = None,
-    ) -> tuple[Counts, ...]:
-        """One array per need; EngineError after *seconds*, with a text that says nothing of the rows."""
-        if self._connection is None:
-            raise _failed()
-        try:
-            cursor = self._connection.cursor()
-        except duckdb.Error:
-            raise _failed() from None
-        watch = None if seconds is None else self._watchdog.watch(seconds, cursor.interrupt)
-
-        def checked(statement: Statement, sql: str) -> duckdb.DuckDBPyConnection:
-            if watch is not None and watch.late:
-                raise too_slow(seconds)
-            return cursor.execute(self._parsed(cursor, sql), statement.parameters)
-
-        def run(statement: Statement, sql: str) -> Iterable[Sequence[Any]]:
-            return checked(statement, sql).fetchall()
-
-        def run_arrays(statement: Statement, sql: str) -> tuple[Counts, Counts, Counts]:
-            found = checked(statement, sql).fetchnumpy()
-            k, s, n = (np.asarray(found[name], dtype=np.int64) for name in ("k", "s", "n"))
-            return k, s, n
-
-        try:
-            return tally(self._layout, DUCKDB, where, keys, needs, run, run_arrays)
-        except duckdb.InterruptException:
-            raise too_slow(seconds) from None
-        except duckdb.Error:
-            # DuckDB's own messages may quote values.
-            raise _failed() from None
-        finally:
-            if watch is not None:
-                self._watchdog.end(watch)
-            cursor.close()
-
-    def close(self) -> None:
-        """Give back memory and what was written to disk; a later tally is an EngineError."""
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.close()
-        if self._folder is not None:
-            self._folder.cleanup()
-
-    def _parsed(self, cursor: duckdb.DuckDBPyConnection, sql: str) -> duckdb.Statement | str:
-        """The statement without its values, read once: questions of one shape differ in what is bound alone."""
-        found = self._statements.get(sql)
-        if found is None:
-            if len(sql) > LONGEST_KEPT:
-                return sql
-            if len(self._statements) >= KEPT_STATEMENTS:
-                self._statements.clear()
-            found = self._statements[sql] = cursor.extract_statements(sql)[0]
-        return found
-
-
-def _failed() -> EngineError:
-    return EngineError(
-        "The engine could not compute the answer.",
-        "It was closed, or ran out of memory.",
-        "Open the table again, or ask for fewer keys.",
+    missing = _list(schema.missing_values)
+    if type_ != "VARCHAR" and not type_.startswith("ENUM"):
+        return f"SELECT rowid AS r, {_typed(place, type_, missing, schema)} AS u0, NULL AS u1 FROM read"
+    _spell_out(connection, place, schema)
+    none = _list(_normal(pl.Series([*schema.missing_values, ""]), place, schema).unique().to_list())
+    plain = "u" if case_of(place.column) == "distinct" else "upper(u)"
+    texts = (
+        f"SELECT read.rowid AS r, u, coalesce(tidy, u) AS tidy, coalesce(normal, {plain}) AS normal"
+        f" FROM (SELECT rowid, u::VARCHAR AS u FROM read) AS read LEFT JOIN {SPELLED} ON u = raw"
     )
+    gone = (
+        f"u IN ({missing}) OR tidy IN ({missing}) OR normal IN ({none})" if missing else f"normal IN ({none})"
+    )
+    value = _value("tidy", place, missing, schema)
+    read = f"CASE WHEN {gone} THEN NULL ELSE {value} END"
+    left = f"CASE WHEN {gone} OR {_reads('tidy', place, schema)} THEN NULL ELSE normal END"
+    return f"SELECT r, {read} AS u0, {left} AS u1 FROM ({texts})"
+
+
+def _spell_out(connection: Any, place: ColumnPlace, schema: Schema) -> None:
+    found = connection.sql(
+        f"SELECT DISTINCT u FROM (SELECT u::VARCHAR AS u FROM read) WHERE u IS NOT NULL AND NOT {_PLAIN}"
+    )
+    raw = pl.Series("raw", found.to_arrow_table().column(0).to_pylist(), dtype=pl.String)
+    spelled = pl.DataFrame([raw, tidy_texts(raw).alias("tidy"), _normal(raw, place, schema).alias("normal")])
+    connection.register(SPELLED, spelled.to_arrow())
+
+
+def _normal(texts: pl.Series, place: ColumnPlace, schema: Schema) -> pl.Series:
+    number = place.sort == "number"
+    return normal_texts(texts, case=case_of(place.column), decimal=schema.decimal, exponents=number)
+
+
+def _value(text: str, place: ColumnPlace, missing: str, schema: Schema) -> str:
+    if place.sort == "number":
+        return _number(f"TRY_CAST({number_text_sql(text, schema.decimal)} AS DOUBLE)", schema)
+    if place.sort == "day":
+        return _day(f"CAST(TRY_STRPTIME({text}, '{quoted(place.column.format)}') AS DATE)", missing)
+    return "NULL"
+
+
+def _reads(text: str, place: ColumnPlace, schema: Schema) -> str:
+    """Whether a text is known by the number or day it reads as."""
+    if place.sort == "number":
+        return f"TRY_CAST({number_text_sql(text, schema.decimal)} AS DOUBLE) IS NOT NULL"
+    if place.sort == "day":
+        return f"TRY_STRPTIME({text}, '{quoted(place.column.format)}') IS NOT NULL"
+    return "FALSE"
+
+
+def _typed(place: ColumnPlace, type_: str, missing: str, schema: Schema) -> str:
+    if place.sort == "number" or type_ in ("FLOAT", "DOUBLE"):
+        return _number("CAST(u AS DOUBLE)", schema)
+    if place.sort == "day":
+        return _day("CAST(u AS DATE)", missing)
+    text = "CAST(u AS VARCHAR)"
+    return f"CASE WHEN {text} IN ({missing}) THEN NULL ELSE {text} END" if missing else text
+
+
+def _number(number: str, schema: Schema) -> str:
+    none = "".join(f" OR {number} = '{value!r}'::DOUBLE" for value in missing_numbers(schema))
+    return f"CASE WHEN isnan({number}){none} THEN NULL WHEN {number} = 0 THEN 0::DOUBLE ELSE {number} END"
+
+
+def _day(day: str, missing: str) -> str:
+    return f"CASE WHEN CAST({day} AS VARCHAR) IN ({missing}) THEN NULL ELSE {day} END" if missing else day
+
+
+def number_text_sql(text: str, decimal: str) -> str:
+    """An expression for the number in a text as DuckDB casts it, NULL for what only DuckDB takes for one."""
+    # An underscore between digits is a number to DuckDB, but not to anyone who writes tables.
+    text = f"CASE WHEN contains({text}, '_') THEN NULL ELSE {text} END"
+    if decimal == ".":
+        return text
+    trimmed = f"trim({text})"
+    plain = f"CASE WHEN regexp_matches({trimmed}, '{THOUSANDS}') THEN replace({trimmed}, '.', '') ELSE {trimmed} END"
+    return f"CASE WHEN contains({plain}, '.') THEN NULL ELSE replace({plain}, ',', '.') END"
+
+
+def quoted(text: str) -> str:
+    """The inside of a SQL text literal."""
+    return text.replace("'", "''")
+
+
+def _list(texts: Any) -> str:
+    return ", ".join(f"'{quoted(text)}'" for text in texts)

@@ -13,25 +13,26 @@ import polars as pl
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
-from velado.data.normal import case_of, normal_texts
+from velado.data.normal import UNSEEN_POINTS, case_of, normal_texts
 from velado.data.numbers import THOUSANDS
 from velado.data.schema import Schema
 from velado.errors import EngineError, SchemaError
-from velado.query.engines import exact_answers as fingerprint
-from velado.query.engines.compile import (
+from velado.query.engines import _tally as fingerprint
+from velado.query.engines._compile import (
     BLANKS,
     POSTGRES,
+    ColumnPlace,
     Layout,
-    Place,
     Statement,
     exact_sql,
     index_sql,
     missing_numbers,
 )
-from velado.query.engines.exact_answers import tally, too_slow
-from velado.query.needs import Counts, Key, Need
+from velado.query.engines._tally import tally, too_slow
+from velado.query.needs import Counts, GroupKey, Need
 from velado.query.unit import Unit
 from velado.query.values import Predicate
+from velado.text import say
 
 # Whose row is whose in PostgreSQL: the normal form of a unit's text, as far as the server can compute it.
 #
@@ -39,12 +40,9 @@ from velado.query.values import Predicate
 # know (a C locale knows the ASCII ones only). What it cannot do is looked at once, when the table is opened: where two of
 # its units are one under velado's own normal form, the table is refused, for one person would count as two.
 
-# Format and other unseen characters by their code points, as the server's regular expressions name them.
-_UNSEEN = (
-    r"[\u00AD\u034F\u0600-\u0605\u061C\u06DD\u070F\u0890\u0891\u08E2\u115F\u1160\u17B4\u17B5\u180B-\u180F"
-    r"\u200B-\u200F\u202A-\u202E\u2060-\u206F\u3164\uFE00-\uFE0F\uFEFF\uFFA0\uFFF0-\uFFFB\U000110BD\U000110CD"
-    r"\U00013430-\U0001343F\U0001BCA0-\U0001BCA3\U0001D173-\U0001D17A\U000E0000-\U000E0FFF]+"
-)
+# What nobody sees, as the server's regular expressions name code points.
+_UNSEEN = "".join("-".join(rf"\U{end:0>8}" for end in run.split("-")) for run in UNSEEN_POINTS.split())
+_UNSEEN = f"[{_UNSEEN}]+"
 _BLANK = r"[\u0001-\u0020\u007F-\u00A0\u1680\u2000-\u200A\u2028\u2029\u202F\u205F\u2800\u3000]+"
 _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)$"
 _COMMA = r"^[+-]?([0-9]+,?[0-9]*|,[0-9]+)$"
@@ -125,7 +123,11 @@ def refuse_split_units(
         split = bool(list(ask(f"{distinct} {listed} LIMIT 1", [*parameters, changed])))
     if split:
         raise EngineError(
-            f"Values of '{column}' that are spelled differently mean one unit, and this server cannot tell that they do.",
+            say(
+                "Values of '{column}' that are spelled differently mean one unit, and this server cannot "
+                "tell that they do.",
+                column=column,
+            ),
             "One person would count as two, and move an answer further than the noise hides.",
             "Write each unit one way, use a UTF-8 database of PostgreSQL 13 or later, or query the table from a file.",
         )
@@ -234,7 +236,7 @@ class Source:
         # Else the server's own equality: 1.0 and 1.00 are one numeric value, and one group.
         return f"CASE WHEN {gone} THEN NULL ELSE {name} END"
 
-    def _cell(self, place: Place, missing: str) -> str:
+    def _cell(self, place: ColumnPlace, missing: str) -> str:
         name, kind = quoted(place.column.name), self.types[place.column.name]
         if place.sort == "number":
             if kind in _WHOLE:
@@ -259,7 +261,7 @@ def find(ask: Ask, relation: str, schema: Schema, unit: Unit) -> Source:
     rows = list(ask(_RELATIONS, [relation]))
     if not rows:
         raise SchemaError(
-            f"There is no table or view '{relation}' in the database.",
+            say("There is no table or view '{relation}' in the database.", relation=relation),
             "Nothing can be asked of it.",
             "Write its name as it is stored, with its schema before a point if it is not on the search path.",
         )
@@ -269,7 +271,11 @@ def find(ask: Ask, relation: str, schema: Schema, unit: Unit) -> Source:
     absent = [column for column in schema.columns if column not in stored]
     if absent:
         raise SchemaError(
-            f"The schema names {len(absent)} column(s) the relation does not have: {_list(absent)}.",
+            say(
+                "The schema names {absent} column(s) the relation does not have: {absent_2}.",
+                absent=len(absent),
+                absent_2=_list(absent),
+            ),
             "A question about a column that is not there has no answer.",
             "Correct the names in the schema.",
         )
@@ -277,7 +283,12 @@ def find(ask: Ask, relation: str, schema: Schema, unit: Unit) -> Source:
     unfit = [name for name, place in layout.places.items() if not _suits(place, stored[name])]
     if unfit:
         raise SchemaError(
-            f"{len(unfit)} column(s) of the relation do not have a type that suits their declared kind: {_list(unfit)}.",
+            say(
+                "{unfit} column(s) of the relation do not have a type that suits their declared kind: "
+                "{unfit_2}.",
+                unfit=len(unfit),
+                unfit_2=_list(unfit),
+            ),
             "Numbers need a numeric type, dates a date type, and everything else one that is read as text.",
             "Correct their kind in the schema, or query a view that casts them.",
         )
@@ -328,7 +339,7 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _suits(place: Place, kind: str) -> bool:
+def _suits(place: ColumnPlace, kind: str) -> bool:
     if place.sort == "number":
         return kind in (*_WHOLE, *_FLOATS, "numeric")
     if place.sort == "day":
@@ -401,7 +412,7 @@ class PostgresEngine:
     def tally(
         self,
         where: Predicate | None,
-        keys: tuple[Key, ...],
+        keys: tuple[GroupKey, ...],
         needs: tuple[Need, ...],
         seconds: float | None = None,
     ) -> tuple[Counts, ...]:

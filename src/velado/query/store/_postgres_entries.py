@@ -8,13 +8,14 @@ A standby that took over without the newest commits shows as a ledger that was r
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from velado.errors import LedgerError, MissingExtra, ParameterError
-from velado.query.store.chain import Entry, entry_of
+from velado.query.store._entries import EntryStore, unusable
+from velado.text import say
 
 try:
     import psycopg
@@ -22,12 +23,11 @@ try:
 except ImportError:  # pragma: no cover - the error below says which extra holds it
     psycopg = None  # type: ignore[assignment]
 
-_COLUMNS = "number, kind, payload, previous, hash"
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
 
-class PostgresPlace:
-    """The address of a ledger on a server."""
+class LedgerServer:
+    """The address of a ledger on a server: host, port, base and schema, without user and password."""
 
     def __init__(self, url: str) -> None:
         if psycopg is None:
@@ -41,46 +41,37 @@ class PostgresPlace:
         try:
             parts = conninfo.conninfo_to_dict(self._url)
         except psycopg.Error:
-            raise _unusable("postgresql://...", "the address cannot be understood") from None
+            raise _unusable("postgresql://...", say("the address cannot be understood")) from None
         host = parts.get("host") or parts.get("hostaddr") or ""
         # Who connects and with which password changes; whose ledger it is does not.
-        self._name = (
-            f"postgresql://{host}:{parts.get('port') or 5432}/{parts.get('dbname') or ''}#{self._schema}"
-        )
-
-    @property
-    def identity(self) -> str:
-        """Host, port, base and schema."""
-        return self._name
-
-    @property
-    def name(self) -> str:
-        """The address without user and password."""
-        return self._name
+        base = f"{host}:{parts.get('port') or 5432}/{parts.get('dbname') or ''}"
+        self.identity = self.name = f"postgresql://{base}#{self._schema}"
 
     def present(self) -> bool:
         """Whether the ledger's table is there."""
-        base = _connect(self._url, self._name)
+        base = _connect(self._url, self.name)
         try:
-            with _told(self._name):
+            with _told(self.name):
                 return _has_table(base, self._schema)
         finally:
             base.close()
 
-    def open(self) -> PostgresShelf:
+    def open(self) -> PostgresEntries:
         """The ledger in the table."""
-        return PostgresShelf(self._url, self._name, self._schema, new=False)
+        return PostgresEntries(self._url, self.name, self._schema, new=False)
 
-    def create(self) -> PostgresShelf:
+    def create(self) -> PostgresEntries:
         """A new table in its own schema."""
-        return PostgresShelf(self._url, self._name, self._schema, new=True)
+        return PostgresEntries(self._url, self.name, self._schema, new=True)
 
 
-class PostgresShelf:
-    """A connection to the ledger's table. Callers see to it that one thread uses it at a time."""
+class PostgresEntries(EntryStore):
+    """A connection to the ledger's table."""
+
+    mark = "%s"
 
     def __init__(self, url: str, name: str, schema: str, new: bool) -> None:
-        self._name, self._table = name, f'"{schema}".entries'
+        self._name, self.table = name, f'"{schema}".entries'
         self._base = _connect(url, name)
         try:
             with _told(name):
@@ -88,7 +79,7 @@ class PostgresShelf:
                 fsync = run("SHOW fsync").fetchone()
                 if fsync is None or fsync[0] != "on":
                     raise _unusable(
-                        name, "the server runs with fsync = off and may forget what it has committed"
+                        name, say("the server runs with fsync = off and may forget what it has committed")
                     )
                 run("SET synchronous_commit = on")
                 run("SET lock_timeout = '30s'")
@@ -97,14 +88,14 @@ class PostgresShelf:
                 if new:
                     with self._base.transaction():
                         # Two makers at once would both find nothing there; the lock ends with the transaction.
-                        run("SELECT pg_advisory_xact_lock(hashtext(%s))", (self._table,))
+                        run("SELECT pg_advisory_xact_lock(hashtext(%s))", (self.table,))
                         run(f'CREATE SCHEMA IF NOT EXISTS "{schema}"')
                         run(
-                            f"CREATE TABLE IF NOT EXISTS {self._table} (number bigint PRIMARY KEY, kind text NOT NULL, "
+                            f"CREATE TABLE IF NOT EXISTS {self.table} (number bigint PRIMARY KEY, kind text NOT NULL, "
                             "payload text NOT NULL, previous text NOT NULL, hash text NOT NULL)"
                         )
                 elif not _has_table(self._base, schema):
-                    raise _unusable(name, "the table is not there")
+                    raise _unusable(name, say("the table is not there"))
         except BaseException:
             self._base.close()
             raise
@@ -113,35 +104,21 @@ class PostgresShelf:
     def writing(self) -> Iterator[None]:
         """The table's write lock from here to the commit; readers go on."""
         with _told(self._name), self._base.transaction():
-            self._base.execute(f"LOCK TABLE {self._table} IN EXCLUSIVE MODE")
+            self._base.execute(f"LOCK TABLE {self.table} IN EXCLUSIVE MODE")
             yield
 
-    def at(self, number: int) -> Entry | None:
-        """The entry with this number."""
-        found = self._read("WHERE number = %s", (number,))
-        return found[0] if found else None
-
-    def after(self, number: int, limit: int) -> list[Entry]:
-        """Up to *limit* entries above *number*, in order."""
-        return self._read("WHERE number > %s ORDER BY number LIMIT %s", (number, limit))
-
-    def append(self, entries: Sequence[Entry]) -> None:
-        """Add entries, inside `writing`."""
-        with _told(self._name), self._base.cursor() as cursor:
-            cursor.executemany(
-                f"INSERT INTO {self._table} ({_COLUMNS}) VALUES (%s, %s, %s, %s, %s)",
-                [(e.number, e.kind, e.payload, e.previous, e.hash) for e in entries],
-            )
-
     def close(self) -> None:
-        """Give the connection back."""
         with suppress(psycopg.Error):
             self._base.close()
 
-    def _read(self, where: str, values: tuple[int, ...]) -> list[Entry]:
+    def _rows(self, sql: str, values: tuple[int, ...]) -> list[Any]:
         with _told(self._name):
-            rows = self._base.execute(f"SELECT {_COLUMNS} FROM {self._table} {where}", values).fetchall()
-        return [entry_of(row) for row in rows]
+            found: list[Any] = self._base.execute(sql, values).fetchall()
+            return found
+
+    def _many(self, sql: str, rows: list[tuple[Any, ...]]) -> None:
+        with _told(self._name), self._base.cursor() as cursor:
+            cursor.executemany(sql, rows)
 
 
 def _split(url: str) -> tuple[str, str]:
@@ -160,14 +137,9 @@ def _split(url: str) -> tuple[str, str]:
 
 
 def _connect(url: str, name: str) -> Any:
+    settings: dict[str, Any] = {"connect_timeout": 10, "client_encoding": "utf8"}
     with _told(name):
-        return psycopg.connect(
-            url,
-            autocommit=True,
-            connect_timeout=10,
-            client_encoding="utf8",
-            application_name="velado ledger",
-        )
+        return psycopg.connect(url, autocommit=True, application_name="velado ledger", **settings)
 
 
 def _has_table(base: Any, schema: str) -> bool:
@@ -184,8 +156,10 @@ def _told(name: str) -> Iterator[None]:
 
 
 def _unusable(name: str, reason: str) -> LedgerError:
-    return LedgerError(
-        f"The ledger cannot be used: {name}: {reason}.",
-        "Every answer must be paid for durably before it is drawn, so nothing is answered.",
-        "See that the server runs, that the user may use the ledger's schema, and that nothing was restored.",
+    return unusable(
+        name,
+        reason,
+        say(
+            "See that the server runs, that the user may use the ledger's schema, and that nothing was restored."
+        ),
     )

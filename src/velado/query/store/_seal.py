@@ -19,15 +19,15 @@ import struct
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from velado.data.keys import state_folder
 from velado.errors import LedgerError
-from velado.query.store.chain import START
+from velado.query.store._chain import START
 from velado.randomness import secure
+from velado.text import say
 
 MAGIC = b"velado seal 1\n\0\0"
 SECTOR = 4096
@@ -45,20 +45,25 @@ class Mark:
     hash: str
 
 
-class Keeper(Protocol):
-    """Who holds the key of a ledger and remembers its newest sealed entry."""
+class Keeper:
+    """Who holds the key of a ledger and remembers its newest sealed entry; this one is gone with its process."""
 
-    key: bytes
-    ledger: str
+    def __init__(self) -> None:
+        self.key, self.ledger = secure().randbytes(32), secure().randbytes(16).hex()
+        self._mark = Mark(0, START)
 
-    def held(self) -> AbstractContextManager[None]:
+    @contextmanager
+    def held(self) -> Iterator[None]:
         """Nobody else writes the ledger meanwhile."""
+        yield
 
     def read(self) -> Mark:
         """The newest mark."""
+        return self._mark
 
     def write(self, mark: Mark) -> None:
-        """The mark is durable afterwards."""
+        """The mark is as durable afterwards as the keeper is."""
+        self._mark = mark
 
     def close(self) -> None:
         """Give back what is open."""
@@ -70,32 +75,7 @@ def default_seal(identity: str) -> Path:
     return state_folder() / "seals" / (name + ".seal")
 
 
-class MemoryKeeper:
-    """A key and a mark that nobody else shares; gone with the process."""
-
-    def __init__(self) -> None:
-        self.key = secure().randbytes(32)
-        self.ledger = secure().randbytes(16).hex()
-        self._mark = Mark(0, START)
-
-    @contextmanager
-    def held(self) -> Iterator[None]:
-        """Nothing to lock: one process, one ledger."""
-        yield
-
-    def read(self) -> Mark:
-        """The newest mark."""
-        return self._mark
-
-    def write(self, mark: Mark) -> None:
-        """Remembered until the process ends."""
-        self._mark = mark
-
-    def close(self) -> None:
-        """Nothing is open."""
-
-
-class Seal:
+class Seal(Keeper):
     """An open seal file. One object belongs to one process; its lock keeps processes apart, not threads."""
 
     def __init__(self, path: Path) -> None:
@@ -111,10 +91,10 @@ class Seal:
             magic, self.key, name, check = _HEADER.unpack(os.pread(self._file, _HEADER.size, 0))
         except (struct.error, OSError):
             self.close()
-            raise _unusable(path, "it is cut short or a folder") from None
+            raise _unusable(path, say("it is cut short or a folder")) from None
         if magic != MAGIC or not hmac.compare_digest(check, hashlib.sha256(magic + self.key + name).digest()):
             self.close()
-            raise _unusable(path, "it is not a seal, or was damaged")
+            raise _unusable(path, say("it is not a seal, or was damaged"))
         self.ledger = name.hex()
         self._raw = b""
         self._marks: tuple[Mark | None, Mark | None] = (None, None)
@@ -122,25 +102,14 @@ class Seal:
     @classmethod
     def create(cls, path: Path) -> Seal:
         """A new seal with a new key stands at *path*, whole and durable; an existing one is an error."""
+        key, name = secure().randbytes(32), secure().randbytes(16)
+        head = _HEADER.pack(MAGIC, key, name, hashlib.sha256(MAGIC + key + name).digest())
+        slot = _slot(key, Mark(0, START))
         try:
             _private_folder(path.parent)
-            handle, draft = tempfile.mkstemp(prefix=".seal-", dir=path.parent)
-            try:
-                key, name = secure().randbytes(32), secure().randbytes(16)
-                os.pwrite(
-                    handle, _HEADER.pack(MAGIC, key, name, hashlib.sha256(MAGIC + key + name).digest()), 0
-                )
-                for slot in (1, 2):
-                    os.pwrite(handle, _slot(key, Mark(0, START)), slot * SECTOR)
-                os.fsync(handle)
-                # A link fails where a file is, a rename would replace it.
-                os.link(draft, path)
-            finally:
-                os.close(handle)
-                os.unlink(draft)
-            sync_folder(path.parent)
+            appear(path, head.ljust(SECTOR, b"\0") + slot.ljust(SECTOR, b"\0") + slot)
         except FileExistsError:
-            raise _unusable(path, "a seal is there already") from None
+            raise _unusable(path, say("a seal is there already")) from None
         except OSError as error:
             raise _unusable(path, str(error.strerror)) from None
         return cls(path)
@@ -179,7 +148,7 @@ class Seal:
         marks = self._slots()
         found = [mark for mark in marks if mark is not None]
         if not found:
-            raise _unusable(self.path, "both of its marks are damaged")
+            raise _unusable(self.path, say("both of its marks are damaged"))
         return max(found, key=lambda mark: mark.number)
 
     def write(self, mark: Mark) -> None:
@@ -193,7 +162,6 @@ class Seal:
             raise _unusable(self.path, str(error.strerror)) from None
 
     def close(self) -> None:
-        """Give the file back."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
@@ -218,7 +186,7 @@ class Seal:
         except OSError:
             raise missing_seal(self.path) from None
         if (there.st_dev, there.st_ino) != self._opened:
-            raise _unusable(self.path, "it was replaced while in use")
+            raise _unusable(self.path, say("it was replaced while in use"))
 
 
 def _private_folder(folder: Path) -> None:
@@ -226,6 +194,21 @@ def _private_folder(folder: Path) -> None:
     for part in (*reversed(folder.parents), folder):
         if not part.is_dir():
             part.mkdir(mode=0o700, exist_ok=True)
+
+
+def appear(path: Path, content: bytes) -> None:
+    """A whole and durable file stands at *path*; FileExistsError where one stood before, which is left as it is."""
+    handle, draft = tempfile.mkstemp(prefix=".draft-", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        # A link fails where a file is, a rename would replace it.
+        os.link(draft, path)
+    finally:
+        os.unlink(draft)
+    sync_folder(path.parent)
 
 
 def sync_folder(folder: Path) -> None:
@@ -255,7 +238,7 @@ def _mark(key: bytes, raw: bytes) -> Mark | None:
 def missing_seal(path: Path) -> LedgerError:
     """The error for a ledger whose seal is not there."""
     return LedgerError(
-        f"The seal of the ledger is missing: {path}.",
+        say("The seal of the ledger is missing: {path}.", path=path),
         "Without it nobody can tell whether this ledger is the newest, so nothing is answered.",
         "Put the seal back, or name where it is (--seal); if it is lost, treat the whole budget as spent.",
     )
@@ -263,7 +246,7 @@ def missing_seal(path: Path) -> LedgerError:
 
 def _unusable(path: Path, reason: str) -> LedgerError:
     return LedgerError(
-        f"The seal of the ledger cannot be used: {path}: {reason}.",
+        say("The seal of the ledger cannot be used: {path}: {reason}.", path=path, reason=reason),
         "The seal proves that the ledger is the newest one, so nothing is answered without it.",
         "Mend the file's place and permissions, or put its newest copy back.",
     )

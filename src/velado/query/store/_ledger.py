@@ -1,72 +1,32 @@
-"""A ledger on any shelf: the same account, the same chain and the same seal, whether a file or a server keeps it.
+"""A ledger on any store of entries, opened and made: one account, one chain, one seal, wherever the entries are kept.
 
 Threads that write at the same time are carried out together: whoever gets the turn takes all that wait, in one commit
 and with one write of the seal, so the disk is waited for once for all of them. Processes take turns by the seal's lock
-and the shelf's write lock. The account is held in memory and only ever advanced by entries whose hash holds, so what
+and the store's write lock. The account is held in memory and only ever advanced by entries whose hash holds, so what
 is decided never rests on a row that was edited.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from functools import cache
-from typing import Protocol
+from pathlib import Path
 
 from velado.errors import BudgetExceeded, LedgerError, ParameterError, VeladoError
-from velado.query.budget import Charge, Reservation, State
-from velado.query.store.account import Account, fold
-from velado.query.store.chain import Entry, broken, holds
-from velado.query.store.seal import Keeper, Mark
-
-# What a place for entries must do; a file and a server do it in their own ways.
-
-
-class Shelf(Protocol):
-    """An open place that keeps entries in order. Every failure of the place is a LedgerError."""
-
-    def writing(self) -> AbstractContextManager[None]:
-        """Nobody else appends meanwhile; what was appended is durable afterwards, or nothing of it is there."""
-
-    def at(self, number: int) -> Entry | None:
-        """The entry with this number."""
-
-    def after(self, number: int, limit: int) -> list[Entry]:
-        """Up to *limit* entries above *number*, in order."""
-
-    def append(self, entries: Sequence[Entry]) -> None:
-        """Add entries, inside `writing`."""
-
-    def close(self) -> None:
-        """Give the place back."""
-
-
-class Place(Protocol):
-    """An address where a ledger is or may be made."""
-
-    @property
-    def identity(self) -> str:
-        """One text per ledger, whatever way its address was spelled; never a password."""
-
-    @property
-    def name(self) -> str:
-        """The address as a person may read it."""
-
-    def present(self) -> bool:
-        """Whether anything is there."""
-
-    def open(self) -> Shelf:
-        """The ledger that is there."""
-
-    def create(self) -> Shelf:
-        """A new empty ledger, or the empty one whose making was interrupted."""
-
+from velado.query.budget import Budget, Charge, LedgerState, Reservation
+from velado.query.store._chain import LONGEST_NAME, Account, Entry, broken, fold, holds, interrupted
+from velado.query.store._entries import EntryStore, LedgerAddress, LedgerFile, SQLiteEntries
+from velado.query.store._seal import Keeper, Mark, Seal, default_seal, missing_seal
+from velado.query.unit import Unit
+from velado.text import say
 
 PAGE = 1000
 """Entries read at a time; a verification lets others write between pages."""
@@ -74,7 +34,7 @@ PAGE = 1000
 NEAR = 16
 """The seal is behind by the answers since the last debit; up to so many entries are read again rather than looked up."""
 
-Connect = Callable[[], tuple[Shelf, Keeper]]
+Connect = Callable[[], tuple[EntryStore, Keeper]]
 Write = Callable[[Account, str], Entry]
 
 
@@ -88,13 +48,24 @@ class _Step:
 
 
 class ChainedLedger:
-    """A `Ledger` on a shelf. Safe among threads; safe among processes, forks included, when *lasting*."""
+    """A durable, append-only, hash-chained account of one data set's budget. Safe among threads.
+
+    Safe among processes, forks included, when *lasting*: the account then outlives this process.
+
+    >>> from fractions import Fraction
+    >>> from velado.query.budget import Budget, Charge
+    >>> ledger = memory_ledger("patients", Budget.epsilon(1))
+    >>> held = ledger.reserve(Charge("ana", "q1", "SELECT COUNT(*) FROM patients", Fraction(1, 4)))
+    >>> receipt = ledger.record(held, "q1", "[17]")
+    >>> ledger.stored("q1") == ("[17]", receipt), ledger.verify().left
+    (True, Fraction(3, 4))
+    """
 
     def __init__(self, connect: Connect, lasting: bool = True) -> None:
-        self._connect, self._lasting = connect, lasting
+        self._connect, self.lasting = connect, lasting
         self._turn = threading.Lock()
         self._waiting: deque[_Step] = deque()
-        self._open: tuple[Shelf, Keeper] | None = None
+        self._open: tuple[EntryStore, Keeper] | None = None
         self._account: Account | None = None
         self._closed = False
         _watch_forks()
@@ -107,11 +78,6 @@ class ChainedLedger:
             self.close()
             raise
 
-    @property
-    def lasting(self) -> bool:
-        """Whether the account outlives this process."""
-        return self._lasting
-
     def stored(self, question: str) -> tuple[str, str] | None:
         """The first answer recorded for this question as (JSON text, head of its entry), or None."""
         with self._turn:
@@ -121,7 +87,7 @@ class ChainedLedger:
                 return None
             entry = self._here()[0].at(number)
         if entry is None or not holds(account.key, entry):
-            raise broken(number, "it was changed while the ledger was in use")
+            raise broken(number, say("it was changed while the ledger was in use"))
         return entry.fields()["answer"], entry.hash
 
     def reserve(self, charge: Charge) -> Reservation:
@@ -141,18 +107,18 @@ class ChainedLedger:
         """A larger total, signed by the owner's reason; a smaller one is refused."""
         self._append(lambda account, at: account.raise_budget(total, reason, at), sealed=True)
 
-    def state(self) -> State:
+    def state(self) -> LedgerState:
         """The account as it stands, other processes' entries included."""
         with self._turn:
             return self._current().state()
 
-    def last_state(self) -> State:
+    def last_state(self) -> LedgerState:
         """The account as it was last seen here, own entries included; the store is asked only where nothing was seen yet."""
         with self._turn:
             self._here()
             return (self._account or self._current()).state()
 
-    def verify(self) -> State:
+    def verify(self) -> LedgerState:
         """Recompute the whole chain and the totals from the shelf; LedgerError names the first entry that does not hold."""
         with self._turn:
             known = self._current()
@@ -212,7 +178,7 @@ class ChainedLedger:
             with keeper.held():
                 with shelf.writing():
                     account = self._current()
-                    at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+                    at = _now()
                     for step in batch:
                         try:
                             made.append((step, step.write(account, at)))
@@ -273,7 +239,7 @@ class ChainedLedger:
             if keeper.read().number < account.number:
                 keeper.write(Mark(account.number, account.head))
 
-    def _here(self) -> tuple[Shelf, Keeper]:
+    def _here(self) -> tuple[EntryStore, Keeper]:
         if self._closed:
             raise LedgerError(
                 "The ledger was closed, or its process was forked from the one that holds it in memory.",
@@ -286,7 +252,7 @@ class ChainedLedger:
 
     def _let_go(self) -> None:
         """Connections are closed and made anew at the next use. A ledger in memory lives in its connection."""
-        if self._open is not None and (self._lasting or self._closed):
+        if self._open is not None and (self.lasting or self._closed):
             for part in self._open:
                 part.close()
             self._open = None
@@ -326,13 +292,17 @@ def _after_in_child() -> None:
         ledger = _STOPPED.pop()
         ledger._turn, ledger._waiting = threading.Lock(), deque()
         # A copy of a budget in memory would be a second budget.
-        ledger._closed = ledger._closed or not ledger._lasting
+        ledger._closed = ledger._closed or not ledger.lasting
     _FORKING = threading.Lock()
 
 
 def _rolled_back(number: int) -> LedgerError:
     return LedgerError(
-        f"The ledger was rolled back, edited or replaced: entry {number}, which its seal knows, is not there.",
+        say(
+            "The ledger was rolled back, edited or replaced: entry {number}, which its seal knows, is not "
+            "there.",
+            number=number,
+        ),
         "Budget that was spent would be spent again, so nothing is answered.",
         "Put the newest copy of the ledger back; if it is lost, treat the whole budget as spent.",
     )
@@ -343,7 +313,204 @@ def _copy(error: BaseException) -> VeladoError:
     if isinstance(error, VeladoError):
         return type(error)(error.what, error.why, error.fix)
     return LedgerError(
-        f"Writing the ledger was stopped by {type(error).__name__}.",
+        say("Writing the ledger was stopped by {kind}.", kind=type(error).__name__),
         "It is unknown whether the debit was made, so nothing is answered for it.",
         "Ask again.",
     )
+
+
+# Ledgers are opened and made here, and refused where ledger and seal do not belong together.
+
+SERVERS = ("postgresql://", "postgres://")
+
+
+def open_ledger(where: str | Path, seal: Path | None = None) -> ChainedLedger:
+    """The ledger at *where* (a path, or postgresql://...), its whole chain checked against the seal. O(entries)."""
+    place, sealed = _addresses(where, seal)
+
+    def connect() -> tuple[EntryStore, Keeper]:
+        there, known = place.present(), os.path.lexists(sealed)
+        if not there and not known:
+            raise LedgerError(
+                say("There is no ledger at {place}.", place=place.name),
+                "Without one nothing is counted, so nothing is answered.",
+                "Make one first: velado ledger open.",
+            )
+        if not known:
+            raise missing_seal(sealed)
+        keeper = Seal(sealed)
+        try:
+            if not keeper.read().number:
+                # Somebody may be making the ledger at this moment, and holds its seal until it is whole.
+                with keeper.held():
+                    if not keeper.read().number:
+                        raise interrupted()
+            if not there and not place.present():
+                raise _deleted(place)
+            return place.open(), keeper
+        except BaseException:
+            keeper.close()
+            raise
+
+    return ChainedLedger(connect)
+
+
+def create_ledger(where: str | Path, dataset: str, budget: Budget, seal: Path | None = None) -> ChainedLedger:
+    """A new ledger with *budget* for *dataset*, and its seal. Refused where either exists: a budget starts once.
+
+    The seal comes first, so that a ledger is never without one; a making that was interrupted may be made again.
+    """
+    if not dataset or len(dataset) > LONGEST_NAME:
+        raise ParameterError(
+            say("A data set's name must have 1 to {longest_name} characters.", longest_name=LONGEST_NAME),
+            "The budget belongs to the data set of that name.",
+            "Name it, for example patients-2024.",
+        )
+    place, sealed = _addresses(where, seal)
+    known = os.path.lexists(sealed)
+    if place.present() and not known:
+        raise _exists(place)
+    if not known:
+        try:
+            keeper = Seal.create(sealed)
+        except LedgerError:
+            # Somebody else began at the same moment: who comes second finds what the first one made.
+            if not os.path.lexists(sealed):
+                raise
+            known, keeper = True, Seal(sealed)
+    else:
+        keeper = Seal(sealed)
+    made = False
+    try:
+        with keeper.held():
+            if keeper.read().number:
+                known = True  # somebody else's seal vouches for a ledger: it stays
+                raise _exists(place) if place.present() else _deleted(place)
+            shelf = place.create()
+            try:
+                with shelf.writing():
+                    if shelf.after(0, 1):
+                        raise _exists(place)
+                    account = Account(keeper.key, keeper.ledger)
+                    shelf.append([account.open(dataset, budget, _now())])
+                made = True
+                keeper.write(Mark(account.number, account.head))
+            finally:
+                shelf.close()
+            # A seal that vouches for nothing would only forbid the next attempt.
+    except LedgerError:
+        if not known and not made:
+            sealed.unlink(missing_ok=True)
+        raise
+    finally:
+        keeper.close()
+    return open_ledger(where, seal)
+
+
+def memory_ledger(dataset: str, budget: Budget) -> ChainedLedger:
+    """A ledger that ends with this process; a fork of it is refused, for its copy would be a second budget."""
+    shelf, keeper = SQLiteEntries(None), Keeper()
+    account = Account(keeper.key, keeper.ledger)
+    with shelf.writing():
+        shelf.append([account.open(dataset, budget, _now())])
+    keeper.write(Mark(account.number, account.head))
+    return ChainedLedger(lambda: (shelf, keeper), lasting=False)
+
+
+def ledger_exists(where: str | Path, seal: Path | None = None) -> bool:
+    """Whether a ledger is there, or was: its seal is enough."""
+    place, sealed = _addresses(where, seal)
+    return place.present() or os.path.lexists(sealed)
+
+
+def address_of(where: str | Path) -> str:
+    """The ledger's own name for where it is: a real path, or a server's address without who connects."""
+    return _addresses(where, None)[0].identity
+
+
+def seal_of(where: str | Path, seal: Path | None = None) -> Path:
+    """Where the seal of the ledger at *where* lies."""
+    return _addresses(where, seal)[1]
+
+
+def _addresses(where: str | Path, seal: Path | None) -> tuple[LedgerAddress, Path]:
+    place: LedgerAddress
+    if isinstance(where, str) and where.startswith(SERVERS):
+        from velado.query.store._postgres_entries import LedgerServer
+
+        place = LedgerServer(where)
+    else:
+        place = LedgerFile(Path(where))
+    return place, Path(os.path.abspath(seal)) if seal is not None else default_seal(place.identity)
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _exists(place: LedgerAddress) -> LedgerError:
+    return LedgerError(
+        say("There is a ledger, or another file, at {place} already.", place=place.name),
+        "A second ledger for the same data would be a second budget.",
+        "Open the one that is there, or raise its budget (velado ledger raise).",
+    )
+
+
+def _deleted(place: LedgerAddress) -> LedgerError:
+    return LedgerError(
+        say("The ledger at {place} is gone, though its seal says that one was kept there.", place=place.name),
+        "What was spent would be forgotten, and a new ledger would spend it again.",
+        "Put the newest copy of the ledger back; if it is lost, treat the whole budget as spent.",
+    )
+
+
+# One ledger adds up costs about one unit; costs about different units have no sum.
+#
+# An epsilon for one record says little of a household of ten, so a ledger that mixed both would show a total that protects
+# nobody it names. The first session that pays writes down its unit, as an entry that costs nothing, and every later one must
+# be about the same. The most rows of a group may change: neighbouring tables still differ by that one whole group.
+
+QUESTION = "unit"
+
+
+def people_state(ledger: ChainedLedger, state: LedgerState) -> LedgerState:
+    """The account as people made it: the entry about the unit is no answer, and no analyst asked for it."""
+    if ledger.stored(QUESTION) is None:
+        return state
+    spent = {name: cost for name, cost in state.by_analyst.items() if cost > 0}
+    return replace(state, by_analyst=spent, answers=state.answers - 1)
+
+
+class UnitOfAccount:
+    """The unit a ledger's costs are about, written once and compared ever after. Safe among threads and processes."""
+
+    def __init__(self, ledger: ChainedLedger, unit: Unit, analyst: str) -> None:
+        dependence = None if unit.dependence is None else str(unit.dependence)
+        self._text = json.dumps({"column": unit.column, "dependence": dependence}, sort_keys=True)
+        self._ledger = ledger
+        self._analyst = analyst
+        self._held = False
+        self._lock = threading.Lock()
+
+    def check(self) -> bool:
+        """Whether the ledger has its unit already; refuses when it is another one."""
+        found = self._ledger.stored(QUESTION)
+        if found is not None and found[0] != self._text:
+            raise ParameterError(
+                "This ledger accounts for another unit than the session's.",
+                "Costs about different units cannot be added up to one promise.",
+                "Use the unit the ledger was begun with, or a ledger of its own (whose promise stands apart).",
+            )
+        return found is not None
+
+    def hold(self) -> None:
+        """The ledger's costs are about this unit from here on."""
+        if self._held:
+            return
+        with self._lock:
+            if not self.check():
+                charge = Charge(self._analyst, QUESTION, self._text, Fraction(0))
+                self._ledger.record(self._ledger.reserve(charge), QUESTION, self._text)
+                # Where two processes came at once, the entry that stands first is the one that counts.
+                self.check()
+            self._held = True

@@ -13,8 +13,9 @@ from typing import Any
 
 from velado.data.schema import Column, Schema
 from velado.errors import QueryRefused
-from velado.query.sql.refusals import BY_NODE, BY_PART, Words, dialect, parser, refused, unknown, unreadable
+from velado.query.sql._refusals import REFUSED, Tokens, dialect, parser, refused, unknown, unreadable
 from velado.query.values import Value
+from velado.text import say
 
 # The parsed tree, opened only where every part of a node is known.
 #
@@ -28,7 +29,7 @@ _SIDE = rf"([0-9]{{0,{MOST_DIGITS}}})"
 _NUMBER = re.compile(rf"{_SIDE}(?:\.{_SIDE})?(?:[eE]([+-]?[0-9]{{1,3}}))?", re.ASCII)
 
 
-def tree_of(text: str, words: Words) -> Any:
+def tree_of(text: str, words: Tokens) -> Any:
     """The one statement of *text* as sqlglot's tree, made from the very words that were checked; its errors are refusals."""
     sqlglot = parser()
     try:
@@ -41,7 +42,9 @@ def tree_of(text: str, words: Words) -> Any:
         # The parser's own slips on nonsense are refusals as well: it saw a text, and no row.
         raise unreadable() from None
     if len(statements) != 1:
-        raise refused(("A second statement", "One query is one question.", "Ask one SELECT at a time."))
+        raise refused(
+            say("A second statement"), say("One query is one question."), say("Ask one SELECT at a time.")
+        )
     return statements[0]
 
 
@@ -53,10 +56,10 @@ def named(node: Any) -> str:
 def refuse_node(node: Any) -> QueryRefused:
     """The refusal of a node, by its construct."""
     name = named(node)
-    if name in BY_NODE:
-        return refused(BY_NODE[name])
+    if name in REFUSED:
+        return refused(*REFUSED[name])
     function = any(base.__name__ == "Func" for base in type(node).__mro__) and name not in ("And", "Or")
-    return refused(BY_NODE["Func"]) if function else unknown("An expression")
+    return refused(*REFUSED["Func"]) if function else unknown(say("An expression"))
 
 
 def opened(node: Any, name: str, *parts: str, flags: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -66,7 +69,7 @@ def opened(node: Any, name: str, *parts: str, flags: tuple[str, ...] = ()) -> di
     for part, value in node.args.items():
         if value is None or value is False or value == [] or part in parts or part in flags:
             continue
-        raise refused(BY_PART[part]) if part in BY_PART else unknown("A clause or option")
+        raise refused(*REFUSED[part]) if part in REFUSED else unknown(say("A clause or option"))
     return {part: node.args.get(part) for part in parts}
 
 
@@ -86,7 +89,7 @@ class Reader:
         """A name and whether it is quoted."""
         parts = opened(node, "Identifier", "this", "quoted")
         if not isinstance(parts["this"], str) or not parts["this"]:
-            raise unknown("An empty name")
+            raise unknown(say("An empty name"))
         self.use("NAME")
         return parts["this"], bool(parts["quoted"])
 
@@ -115,10 +118,10 @@ class Reader:
         self.use("NUMBER")
         return number(str(parts["this"]))
 
-    def check_complete(self, words: Words) -> None:
+    def check_complete(self, words: Tokens) -> None:
         """Nothing, where every word that carries meaning was read as often as it was written."""
         if +self.read != +words.counts:
-            raise unknown("A part of the query")
+            raise unknown(say("A part of the query"))
 
 
 def number(text: str) -> Fraction:
@@ -127,7 +130,12 @@ def number(text: str) -> Fraction:
     if found is None or not (found[1] or found[2]) or abs(int(found[3] or 0)) > MOST_EXPONENT:
         raise QueryRefused(
             "A number of the query is not a plain decimal of moderate size.",
-            f"Numbers are compared exactly; they may have {MOST_DIGITS} digits on each side and an exponent up to {MOST_EXPONENT}.",
+            say(
+                "Numbers are compared exactly; they may have {most_digits} digits on each side and an "
+                "exponent up to {most_exponent}.",
+                most_digits=MOST_DIGITS,
+                most_exponent=MOST_EXPONENT,
+            ),
             "Write for example 12, 0.5 or 1.5e6.",
         )
     return Fraction(text if found[1] else "0" + text)
@@ -160,20 +168,16 @@ def queryable(schema: Schema) -> tuple[str, ...]:
 def why_closed(column: Column) -> tuple[str, str] | None:
     """Why a column may not be named in a query, as (what it is, why), or None where it may."""
     if column.person or column.group:
-        return (
-            "says which rows belong together",
-            "It is what the promise protects, and a question about one value of it is a question about one unit.",
+        return say("says which rows belong together"), say(
+            "It is what the promise protects, and a question about one value of it is a question about one unit."
         )
     if column.role == "identifier":
-        return (
-            "is declared an identifier",
-            "It has no use in an aggregate, and a test of it would ask about one person: noise would drown the answer.",
+        return say("is declared an identifier"), say(
+            "It has no use in an aggregate, and a test of it would ask about one person: noise would drown the answer."
         )
     if not column.publish:
-        return (
-            "is declared publish = false",
-            "Its owner keeps it out of everything that leaves, and an answer leaves.",
-        )
+        kept = say("Its owner keeps it out of everything that leaves, and an answer leaves.")
+        return say("is declared publish = false"), kept
     return None
 
 
@@ -187,7 +191,7 @@ def column_of(schema: Schema, name: str, quoted: bool) -> Column:
     if closed is not None:
         what, why = closed
         raise QueryRefused(
-            f"Column '{found}' {what}, so it cannot be asked about.",
+            say("Column '{found}' {what}, so it cannot be asked about.", found=found, what=what),
             why,
             "Ask about other columns.",
         )
@@ -200,7 +204,7 @@ def check_table(table: str, name: str, quoted: bool) -> None:
         raise QueryRefused(
             "The query names another table than the one that is served.",
             "There is one table, and nothing else can be reached.",
-            f'Write FROM "{table}".',
+            say('Write FROM "{table}".', table=table),
         )
 
 
@@ -212,14 +216,15 @@ def _undeclared(schema: Schema, name: str) -> QueryRefused:
         near = difflib.get_close_matches(name, open_names, n=1)
     same = sum(candidate.casefold() == name.casefold() for candidate in schema.columns)
     if same > 1:
-        hint = "Several columns differ from it in upper and lower case alone; put the exact name in double quotes."
+        hint = say(
+            "Several columns differ from it in upper and lower case alone; put the exact name in double quotes."
+        )
     elif near:
-        hint = f'Did you mean "{near[0]}"? Text goes in single quotes, names in double quotes.'
+        hint = say('Did you mean "{near}"? Text goes in single quotes, names in double quotes.', near=near[0])
     else:
         listed = ", ".join(f'"{candidate}"' for candidate in open_names[:20])
-        hint = (
-            f"Columns are {listed}{' and more' if len(open_names) > 20 else ''}; text goes in single quotes."
-        )
+        more = say(" and more") if len(open_names) > 20 else ""
+        hint = say("Columns are {listed}{more}; text goes in single quotes.", listed=listed, more=more)
     return QueryRefused(
         "The query names a column that is not declared.",
         "Only columns of the schema can be asked about, as they are written there.",
@@ -270,7 +275,10 @@ def _day(text: str, column: Column) -> date:
     day = _parsed(text, column.format)
     if day is None:
         raise QueryRefused(
-            f"A text compared with column '{column.name}' is not a day in the declared format.",
+            say(
+                "A text compared with column '{column}' is not a day in the declared format.",
+                column=column.name,
+            ),
             "Dates are compared as days, and text is read in the schema's format alone.",
             "Write DATE 'YYYY-MM-DD'.",
         )
@@ -288,9 +296,14 @@ def _parsed(text: str, form: str) -> date | None:
 
 def wrong_type(column: Column) -> QueryRefused:
     """The refusal of a literal that is not of the column's kind."""
-    wanted = {"numeric": "numbers", "date": "dates"}.get(column.kind, "text in single quotes")
+    kinds = {"numeric": say("numbers"), "date": say("dates")}
+    wanted = kinds.get(column.kind, say("text in single quotes"))
     return QueryRefused(
-        f"Column '{column.name}' is declared {column.kind} and is compared with something else.",
+        say(
+            "Column '{column}' is declared {kind} and is compared with something else.",
+            column=column.name,
+            kind=column.kind,
+        ),
         "A comparison across types is read differently by different engines.",
-        f"Compare it with {wanted}.",
+        say("Compare it with {kind}.", kind=wanted),
     )
