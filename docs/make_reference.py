@@ -14,18 +14,17 @@ from pathlib import Path
 from typing import Any, get_args
 
 import velado
+from velado.learning.flower.federation import Federation
+from velado.measures.models.encoder import EncoderSettings, Intervals, Nodes
+from velado.measures.models.model_registry import MODELS
+from velado.papers.regression.paper_masked import WITH_PAPER
 from velado.release.guarantees import GUARANTEES
 from velado.release.methods import METHODS
 from velado.release.operations import OPERATIONS
 from velado.release.recoders import RECODERS
-from velado.learning.flower.federation import Federation
-from velado.papers.regression.paper_masked import WITH_PAPER
-from velado.measures.models.encoder import EncoderSettings, Intervals, Nodes
-from velado.measures.models.model_registry import MODELS
 from velado.settings import reference
-from velado.study.evaluate.study_settings import SETTINGS, FederatedPart
 from velado.study.evaluate.protocols import PROTOCOLS
-from velado.study.evaluate.study_settings import StudyRecipe
+from velado.study.evaluate.study_settings import SETTINGS, FederatedPart, StudyRecipe
 
 FOLDER = Path(__file__).parent / "reference"
 
