@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -29,6 +29,8 @@ from velado.release.guarantees import (
 )
 from velado.release.methods import GFKMC, METHODS, Mondrian
 from velado.release.verify import verify
+from velado.settings import specs
+from velado.settings.refusal import choices_of
 from velado.testing import contracts
 from velado.testing.strategies import tables
 
@@ -41,15 +43,13 @@ def variants(method):
     Recoders are shared, so only two methods (with and without a generalized view) try them all. A search is
     cut short: what it promises does not depend on how long it looks.
     """
-    short = {"iterations": 1} if "iterations" in {field.name for field in fields(method)} else {}
+    short = {"iterations": 1} if "iterations" in specs(method) else {}
     out = [method(**short)]
-    for field in fields(method):
-        if field.name == "recoder" and method not in (GFKMC, Mondrian):
+    for name, spec in specs(method).items():
+        if name == "recoder" and method not in (GFKMC, Mondrian):
             continue
-        if field.name == "effort":  # the method's own tests try every effort
-            continue
-        for choice in field.metadata.get("choices", ()):
-            out.append(replace(out[0], **{field.name: choice}))
+        if name != "effort":  # the method's own tests try every effort
+            out += [replace(out[0], **{name: choice}) for choice in choices_of(spec.hint)]
     return list(dict.fromkeys(out))
 
 

@@ -9,6 +9,7 @@ from velado.data.schema import Column, Schema, TaxonomySpec
 from velado.errors import InputError, ParameterError, VeladoError
 from velado.release.guarantees import LDiversity
 from velado.release.methods import DAS, Mondrian
+from velado.release.operations import Permute
 from velado.study.recipe import Recipe
 
 SCHEMA = Schema.from_dict(
@@ -49,9 +50,7 @@ def test_a_recipe_written_and_read_back_is_the_same() -> None:
 
 
 def test_operations_are_written_and_read_back() -> None:
-    from velado.release.operations import operation_from_dict
-
-    operation = operation_from_dict({"name": "permute", "column": "illness"})
+    operation = Permute("illness")
     recipe = Recipe(SCHEMA, Mondrian(), operations=(operation,), k=2)
     assert Recipe.from_dict(tomllib.loads(recipe.to_toml())) == recipe
 

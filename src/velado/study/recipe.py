@@ -10,7 +10,7 @@ import io
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import PurePath
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, get_args
 
 import tomli_w
 
@@ -24,6 +24,7 @@ from velado.release.methods import method_named
 from velado.release.methods._method import Method
 from velado.release.operations._operation import Operation
 from velado.release.parameters import entry_of, known_keys, part_from
+from velado.settings import part_of
 
 Format = Literal["csv", "parquet"]
 Language = Literal["en", "pt"]
@@ -224,12 +225,11 @@ def _guarantee(entry: Any, number: int) -> Guarantee:
 def _operations(entries: list[Any]) -> tuple[Operation, ...]:
     if not entries:
         return ()
-    from velado.release.operations import operation_from_dict
+    from velado.release.operations import OPERATIONS
 
-    for number, entry in enumerate(entries, 1):
-        _named(entry, f"operation {number}")
-    # A frozen dataclass is an Operation, though its fields cannot be set as the protocol would allow.
-    return tuple(cast(Operation, operation_from_dict(entry)) for entry in entries)
+    return tuple(
+        part_of(OPERATIONS, entry, f"operation {number}", "operation") for number, entry in enumerate(entries, 1)
+    )
 
 
 def _not_one_of(name: str, choices: tuple[str, ...]) -> ParameterError:

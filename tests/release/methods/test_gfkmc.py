@@ -304,7 +304,7 @@ def test_the_same_seed_gives_the_same_classes():
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"k": 1}, {"beta": 2.0}, {"recoder": "mean"}, {"profile": "x"}, {"numbers": "x"}]
+    "wrong", [{"k": 2}, {"beta": 2.0}, {"recoder": "mean"}, {"profile": "x"}, {"numbers": "x"}]
 )
 def test_settings_outside_their_limits_are_refused(wrong):
     with pytest.raises(ParameterError):

@@ -203,7 +203,7 @@ def test_people_are_counted_where_the_goal_counts_people():
 
 
 def test_wrong_settings_are_refused():
-    for wrong in ({"k": 1}, {"cut": "diagonal"}, {"categories": "none"}, {"recoder": "none"}):
+    for wrong in ({"k": 2}, {"cut": "diagonal"}, {"categories": "none"}, {"recoder": "none"}):
         with pytest.raises(ParameterError):
             Mondrian(**wrong)
 

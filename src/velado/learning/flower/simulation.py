@@ -49,7 +49,6 @@ from velado.learning.flower.terms import Terms, complete, make_terms
 from velado.measures.models.encoder import EncoderSettings, check_target
 from velado.release.guarantees._guarantee import Guarantee
 from velado.release.methods._method import Method
-from velado.release.parameters import check_parameters
 from velado.text import say
 
 # The folder of one simulation: private, gone when the run ends, and swept by the next run if the process was killed.
@@ -264,8 +263,6 @@ def make_ready(
     undeclared: Any = "refuse",
 ) -> Ready:
     """Everything but the rounds: rows dealt out, held out, anonymized and encoded, or one clear error."""
-    if method is not None:
-        check_parameters(method)
     source = read_table(table, schema, undeclared)
     check_target(source, target)
     notes = []

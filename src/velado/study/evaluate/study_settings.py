@@ -26,7 +26,7 @@ from velado.release.guarantees import GUARANTEES
 from velado.release.guarantees._guarantee import Guarantee
 from velado.release.methods import method_named
 from velado.release.methods._method import Method
-from velado.release.parameters import LARGEST, check_number, check_parameters, entry_of, known_keys, part_from
+from velado.release.parameters import LARGEST, check_number, entry_of, known_keys, part_from
 from velado.settings import read
 from velado.study.evaluate.protocols import DEFAULT_PROTOCOL, PROTOCOLS, protocol_named
 from velado.study.recipe import Per
@@ -104,7 +104,7 @@ def _method(entry: Any, where: str) -> dict[str, Any]:
             "k is an axis of the grid, the same for all methods.",
             f"Remove it there and list it in k = [...] of {where}.",
         )
-    check_parameters(part_from(kind, values, f"method '{kind.name}'"))
+    part_from(kind, values, f"method '{kind.name}'")
     return values
 
 
@@ -381,7 +381,6 @@ class StudyRecipe:
     def method(self, entry: Mapping[str, Any]) -> Method:
         """The method of *entry*, its parameters checked."""
         method: Method = part_from(method_named(str(entry["name"])), entry, f"method '{entry['name']}'")
-        check_parameters(method)
         return method
 
     def to_dict(self) -> dict[str, Any]:
