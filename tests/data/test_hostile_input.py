@@ -23,7 +23,7 @@ from velado.errors import ParameterError, SchemaError, TableError, TaxonomyError
 from velado.measures.recoded_columns import read_published
 from velado.measures.utility.false_cells import false_cells
 from velado.release.anonymize import anonymize
-from velado.release.methods.mondrian.mondrian import Mondrian
+from velado.release.methods.mondrian import Mondrian
 from velado.release.recoders.substitution import Mean
 
 

@@ -16,7 +16,7 @@ from velado.release.anonymize import anonymize
 from velado.release.goal import Goal, Progress
 from velado.release.guarantees import KMap
 from velado.release.methods.das import DAS
-from velado.release.methods.mondrian.mondrian import Mondrian
+from velado.release.methods.mondrian import Mondrian
 from velado.release.recoded import Recoded
 from velado.release.recoders import Centroid, Cover
 from velado.release.release import Release

@@ -15,7 +15,7 @@ from velado.measures.risk.record_linkage import ReleasedColumn, record_linkage
 from velado.randomness import seeded
 from velado.release.goal import Goal, silent
 from velado.release.guarantees import KAnonymity
-from velado.release.methods.mondrian.mondrian import Mondrian
+from velado.release.methods.mondrian import Mondrian
 from velado.release.recoded import PublishedColumn, Recoded
 
 TREE = from_tree({"ab": ["a", "b"], "cd": ["c", "d", "e"], "f": ["f"]})

@@ -31,6 +31,15 @@ def silent(share: float, doing: str = "") -> None:
     """A Progress that says nothing."""
 
 
+def within(progress: Progress, begin: float, end: float) -> Progress:
+    """The same progress bar, seen from one stage of a run."""
+
+    def report(share: float, doing: str = "") -> None:
+        progress(begin + (end - begin) * min(max(share, 0.0), 1.0), doing)
+
+    return report
+
+
 DEFAULT_K = 5
 """The crowd that is promised where nobody asked for another one."""
 

@@ -33,7 +33,7 @@ from velado.data.table import Table, Undeclared
 from velado.errors import ParameterError
 from velado.measures.measured import Scores, measure
 from velado.release.anonymize import DEFAULT_METHOD, carry_out, goal_for, method_from
-from velado.release.goal import Progress, default_k, silent
+from velado.release.goal import Progress, default_k, silent, within
 from velado.release.guarantees._guarantee import Guarantee
 from velado.release.methods._method import Method
 from velado.release.operations._operation import Operation
@@ -227,13 +227,13 @@ def _run(
         recipe.method,
         goal_for(prepared, recipe.method, recipe.k, recipe.guarantees, recipe.suppression),
         seed=recipe.seed,
-        progress=_part(progress, 0.0, 0.45),
+        progress=within(progress, 0.0, 0.45),
     )
     progress(0.45, "bounding what is possible")
     release = replace(release, notes={**release.notes, **best_possible(release)})
     progress(0.5, "measuring")
     scores = measure(release)
-    others = what_ifs(release, _part(progress, 0.7, 0.9))
+    others = what_ifs(release, within(progress, 0.7, 0.9))
     progress(0.9, "writing")
     recipe = replace(
         recipe,
@@ -291,12 +291,3 @@ def _table_file(release: Release, recipe: Recipe, table: Table) -> tuple[str, by
     if recipe.format == "parquet":
         return "table.parquet", parquet_bytes(release.frame)
     return "table.csv", csv_bytes(release.frame, table.separator, recipe.formulas)
-
-
-def _part(progress: Progress, start: float, end: float) -> Progress:
-    """The same progress bar, seen from one part of the run."""
-
-    def within(share: float, doing: str = "") -> None:
-        progress(start + (end - start) * share, doing)
-
-    return within

@@ -24,9 +24,8 @@ from velado.randomness import seeded
 from velado.release.anonymize import anonymize
 from velado.release.goal import Goal, silent
 from velado.release.guarantees import KAnonymity, LDiversity
-from velado.release.methods.gfkmc.gfkmc import GFKMC, outliers, weights
-from velado.release.methods.gfkmc.gfkmc_kernels import cluster_groups
-from velado.release.methods.gfkmc.gfkmc_view import generalize, one_step_up
+from velado.release.methods.gfkmc._gfkmc_kernels import cluster_groups
+from velado.release.methods.gfkmc.gfkmc import GFKMC, generalize, one_step_up, outliers, weights
 
 VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "gfkmc.json").read_text())
 QUASI = ["sex", "age", "race", "marital_status", "education", "native_country", "workclass", "occupation"]

@@ -15,7 +15,7 @@ from velado.randomness import seeded
 from velado.release.anonymize import anonymize
 from velado.release.goal import Goal, silent
 from velado.release.guarantees import KAnonymity, LDiversity
-from velado.release.methods.mondrian.mondrian import CutPlan, Mondrian, partition_levels
+from velado.release.methods.mondrian import CutPlan, Mondrian, partition_levels
 
 NUMBER = {"role": "quasi", "kind": "numeric"}
 

@@ -14,7 +14,7 @@ from velado.release.methods.gfkmc.gfkmc import GFKMC
 from velado.release.methods.gok import GOK
 from velado.release.methods.k_member import KMember, NearestNeighbours
 from velado.release.methods.mdav import MDAV
-from velado.release.methods.mondrian.mondrian import Mondrian
+from velado.release.methods.mondrian import Mondrian
 from velado.release.methods.progressive.progressive import Progressive
 from velado.release.methods.top_down_greedy import TopDownGreedy
 from velado.settings import named

@@ -19,7 +19,7 @@ from velado.data.partition import Partition
 from velado.randomness import seeded
 from velado.release.goal import Goal, Progress, silent
 from velado.release.guarantees.k_anonymity import KAnonymity
-from velado.release.methods.mondrian.mondrian import Mondrian
+from velado.release.methods.mondrian import Mondrian
 
 # Block processing: a quadratic method on a large table, block by block, with the promise intact.
 #

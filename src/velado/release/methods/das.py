@@ -151,7 +151,7 @@ def cut(values: npt.ArrayLike, k: int) -> npt.NDArray[np.int64]:
     """The last code of each of at most *k* bins, cut at the percentiles 100 i / k of *values*.
 
     The percentile is the closest observation over all rows (Hyndman and Fan 1996, type 3, numpy's
-    `closest_observation`, computed in whole numbers), and all rows equal to it stay in the lower bin. Bins
+    `closest_observation`, computed in whole numbers), and all rows equal to it stay in the lower bin. ColumnBins
     that would be empty because ties span several percentiles do not exist, so every bin holds a value and
     every value is in one bin. O(n log n).
 
@@ -176,7 +176,7 @@ def cut_counted(counts: IntArray, k: int) -> npt.NDArray[np.int64]:
 
 
 def nested(values: npt.ArrayLike, k: int) -> list[npt.NDArray[np.int64]]:
-    """Bins that nest: the bins of `cut`, then unions of two neighbours, and so on up to everything.
+    """ColumnBins that nest: the bins of `cut`, then unions of two neighbours, and so on up to everything.
 
     >>> [level.tolist() for level in nested(range(1, 11), 5)]
     [[1, 3, 5, 7, 9], [3, 7, 9], [7, 9], [9]]
@@ -199,7 +199,7 @@ _DIGITS = 6
 
 
 @dataclass(frozen=True, repr=False)
-class Bins:
+class ColumnBins:
     """One numeric column in bins: the bin of each code, and each bin's mean and range of codes.
 
     A missing number is a bin of its own, the last one, whose mean is NaN. *chosen* is the number of bins
@@ -218,7 +218,7 @@ class Bins:
         return int(self.means.size)
 
 
-def bin_column(column: EncodedColumn, k: int | None = None) -> Bins:
+def bin_column(column: EncodedColumn, k: int | None = None) -> ColumnBins:
     """The *k* separatrix bins of a numeric column (None: as many as its elbow says). O(n + k U log U)."""
 
     def separatrices(points: FloatArray, rows: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], int]:
@@ -228,7 +228,7 @@ def bin_column(column: EncodedColumn, k: int | None = None) -> Bins:
     return bins_by(column, separatrices)
 
 
-def bins_by(column: EncodedColumn, cutter: Cutter) -> Bins:
+def bins_by(column: EncodedColumn, cutter: Cutter) -> ColumnBins:
     """The bins *cutter* makes: given the distinct numbers and their rows, the last number of each bin. O(n)."""
     assert column.points is not None
     counts = np.bincount(column.codes, minlength=column.size)
@@ -239,7 +239,7 @@ def bins_by(column: EncodedColumn, cutter: Cutter) -> Bins:
     of_code = np.zeros(column.size, dtype=np.int32)
     if not present.size:
         blank = np.full(1, column.missing, dtype=np.int32)
-        return Bins(of_code, np.full(1, np.nan), blank, blank, 0)
+        return ColumnBins(of_code, np.full(1, np.nan), blank, blank, 0)
     points = column.points[present]
     ends, chosen = cutter(points, numbers[present])
     bins = bin_of(ends, present.size)
@@ -257,11 +257,11 @@ def bins_by(column: EncodedColumn, cutter: Cutter) -> Bins:
             means = np.append(means, np.nan)
             low = np.append(low, column.missing).astype(np.int32)
             high = np.append(high, column.missing).astype(np.int32)
-    return Bins(of_code, means, low, high, chosen)
+    return ColumnBins(of_code, means, low, high, chosen)
 
 
 def mean_cells(
-    column: EncodedColumn, bins: Bins, rounding: Rounding, exact: bool = False
+    column: EncodedColumn, bins: ColumnBins, rounding: Rounding, exact: bool = False
 ) -> tuple[Cell, ...]:
     """What each bin is published as: its mean, rounded as asked; None for the bin of missing values.
 

@@ -10,12 +10,12 @@ import numpy.typing as npt
 from velado.data.encode import EncodedColumn, EncodedTable
 from velado.data.partition import FloatArray
 from velado.release.goal import Goal, Progress, Promise
-from velado.release.methods.das import Bins, bins_by, mean_cells
+from velado.release.methods.das import ColumnBins, bins_by, mean_cells
 from velado.release.recoded import Cell, PublishedColumn, Recoded, true_codes
 from velado.settings import Setting, settings
 
 
-def _interval_bins(column: EncodedColumn, k: int, paper: bool) -> Bins:
+def _interval_bins(column: EncodedColumn, k: int, paper: bool) -> ColumnBins:
     def equal_widths(points: FloatArray, rows: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], int]:
         low, span = float(points[0]), float(points[-1] - points[0])
         if paper:

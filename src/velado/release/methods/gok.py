@@ -15,7 +15,7 @@ from velado.data.partition import Partition
 from velado.release.goal import Goal, Progress, Promise
 from velado.release.methods._method import RecoderName, repair
 from velado.release.methods.cover_tables import CoverTables
-from velado.release.methods.mondrian.mondrian import Mondrian
+from velado.release.methods.mondrian import Mondrian
 from velado.release.recoded import Recoded
 from velado.release.recoders import recoder_named
 from velado.settings import Setting, settings

@@ -233,7 +233,7 @@ _Key = tuple[Value, int, int, Node]
 
 
 @dataclass(frozen=True)
-class Found:
+class BestNode:
     """The best node, its loss, and whether it is proven that there is no better one."""
 
     node: Node
@@ -272,7 +272,7 @@ class Search:
         self._ruled_out: npt.NDArray[np.bool_] | None = None
         self._dead: list[Node] = []
 
-    def run(self) -> Found | None:
+    def run(self) -> BestNode | None:
         """The best allowed node, or None when no visited node is allowed."""
         listed = self.lattice.nodes <= MOST_NODES
         if listed:
@@ -287,7 +287,7 @@ class Search:
         if self._best is None:
             return None
         _, suppressed, _, node = self._best
-        return Found(node, self.loss.of(node), suppressed, proven, len(self._seen))
+        return BestNode(node, self.loss.of(node), suppressed, proven, len(self._seen))
 
     def _visit(self, node: Node) -> _Key | None:
         if node in self._seen:
@@ -470,7 +470,7 @@ class FullDomain:
             raise self._nothing_allowed(lattice, search.limit)
         return self._publish(data, lattice, found)
 
-    def _publish(self, data: EncodedTable, lattice: Lattice, found: Found) -> Recoded:
+    def _publish(self, data: EncodedTable, lattice: Lattice, found: BestNode) -> Recoded:
         kept, group = lattice.kept(lattice.count(found.node))
         published = []
         for column, levels, level in zip(data.columns, lattice.levels, found.node, strict=True):
