@@ -24,6 +24,7 @@ from velado.release.methods._method import Method
 from velado.release.operations._operation import Operation
 from velado.release.prepare import Prepared, prepare
 from velado.release.release import Release, release
+from velado.text import say
 
 DEFAULT_METHOD = "progressive"
 INFERRED = (
@@ -111,7 +112,11 @@ def carry_out(
     _refuse_blanks(prepared, goal)
     if data.rows < goal.least_rows:
         raise ParameterError(
-            f"A group of {goal.least_rows} cannot be made from {data.rows} row(s).",
+            say(
+                "A group of {least_rows} cannot be made from {rows} row(s).",
+                least_rows=goal.least_rows,
+                rows=data.rows,
+            ),
             "The table is smaller than one group.",
             "Lower k (or l), or gather more rows.",
         )
@@ -143,7 +148,7 @@ def table_from(source: Any, schema: Schema | str | Path | None, undeclared: Unde
         schema = read_schema(schema)
     if schema is not None and not isinstance(schema, Schema):
         raise ParameterError(
-            f"A schema cannot be a {type(schema).__name__}.",
+            say("A schema cannot be a {kind}.", kind=type(schema).__name__),
             "It says which columns identify and what each means.",
             "Pass the path of a schema file, velado.read_schema(path), or leave it out to have it inferred.",
         )
@@ -160,7 +165,7 @@ def method_from(method: Method | type[Method] | str) -> Method:
         kind = kind()  # every field of a method has a default
     if not callable(getattr(kind, "anonymize", None)):
         raise ParameterError(
-            f"A method cannot be a {type(method).__name__}.",
+            say("A method cannot be a {kind}.", kind=type(method).__name__),
             "It chooses who is hidden among whom.",
             'Pass a name such as "mondrian" or velado.Mondrian(); `velado methods` lists them.',
         )
@@ -179,9 +184,9 @@ def _sequence(given: Any, what: str, verb: str) -> tuple[Any, ...]:
     fits = isinstance(given, Sequence) and all(callable(getattr(one, verb, None)) for one in given)
     if not fits or isinstance(given, str):
         raise ParameterError(
-            f"'{what}' is not a list of {what}.",
+            say("'{what}' is not a list of {what}.", what=what),
             "Each entry is one of them, already made.",
-            f"Write for example {what}=[...] with velado's own classes, or leave it out.",
+            say("Write for example {what}=[...] with velado's own classes, or leave it out.", what=what),
         )
     return tuple(given)
 
@@ -191,7 +196,16 @@ def _refuse_blanks(prepared: Prepared, goal: Goal) -> None:
     dropped, limit = int((~prepared.present).sum()), goal.suppressible(table.rows)
     if dropped > limit:
         raise SuppressionLimitExceeded(
-            f"{dropped} of {table.rows} rows are blank in a quasi-identifier and would be suppressed; the limit is {limit}.",
+            say(
+                "{dropped} of {rows} rows are blank in a quasi-identifier and would be suppressed; the "
+                "limit is {limit}.",
+                dropped=dropped,
+                rows=table.rows,
+                limit=limit,
+            ),
             'The schema says missing = "suppress".',
-            f'Allow --suppression {np.ceil(1000 * dropped / table.rows) / 1000:g}, or set missing = "value".',
+            say(
+                'Allow --suppression {dropped:g}, or set missing = "value".',
+                dropped=np.ceil(1000 * dropped / table.rows) / 1000,
+            ),
         )

@@ -13,6 +13,7 @@ from typing import Annotated, Any, ClassVar, Protocol, runtime_checkable
 
 from velado.errors import MissingExtra
 from velado.settings import Setting, named, settings
+from velado.text import say
 
 
 @runtime_checkable
@@ -260,7 +261,11 @@ def require(model: Model | type[Model]) -> None:
     if find_spec(model.needs) is None:
         library = {"sklearn": "scikit-learn"}.get(model.needs, model.needs)
         raise MissingExtra(
-            f"The model '{model.name}' needs {library}, which is not installed.",
+            say(
+                "The model '{model}' needs {library}, which is not installed.",
+                model=model.name,
+                library=library,
+            ),
             "Models are an extra, so that publishing tables stays light.",
             'Install it with pip install "velado[ml]", or leave the model out.',
         )
@@ -275,7 +280,7 @@ def _of(module: str, name: str, **settings: Any) -> Any:
     library = module.split(".")[0]
     if find_spec(library) is None:
         raise MissingExtra(
-            f"{ {'sklearn': 'scikit-learn'}.get(library, library) } is not installed.",
+            say("{get} is not installed.", get={"sklearn": "scikit-learn"}.get(library, library)),
             "The model is made by it.",
             'Install it with pip install "velado[ml]".',
         )

@@ -14,6 +14,7 @@ from velado.release.goal import Goal, Progress, Promise
 from velado.release.recoded import Recoded
 from velado.release.recoders import RECODERS, recoder_named
 from velado.settings import Setting
+from velado.text import say
 
 
 @runtime_checkable
@@ -82,7 +83,14 @@ def repair(data: EncodedTable, partition: Partition, goal: Goal, progress: Progr
             ]
             broken = next(v for v in verdicts if not v.holds)
             raise GuaranteeNotMet(
-                f"Even all rows in one group do not keep {broken.guarantee} (needed {broken.needed:g} {broken.unit}, found {broken.achieved:g}).",
+                say(
+                    "Even all rows in one group do not keep {guarantee} (needed {needed:g} {unit}, found "
+                    "{achieved:g}).",
+                    guarantee=broken.guarantee,
+                    needed=broken.needed,
+                    unit=broken.unit,
+                    achieved=broken.achieved,
+                ),
                 "No grouping of this table can keep the promise."
                 if data.population is None
                 else "The cover of all rows does not reach the whole population.",

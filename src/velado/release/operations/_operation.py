@@ -14,6 +14,7 @@ from velado.data.table import Table
 from velado.errors import ParameterError, SchemaError
 from velado.randomness import Draws
 from velado.settings import Setting
+from velado.text import say
 
 # What a column operation is: one elementary technique on one column, before a method runs.
 
@@ -50,7 +51,13 @@ def apply_operations(table: Table, operations: Sequence[Operation], key: Key) ->
     for number, operation in enumerate(operations):
         if operation.column not in table.schema.columns:
             raise SchemaError(
-                f"Operation {number + 1} ({operation.name}) names a column '{operation.column}' that the table does not have.",
+                say(
+                    "Operation {number} ({operation}) names a column '{column}' that the table does not "
+                    "have.",
+                    number=number + 1,
+                    operation=operation.name,
+                    column=operation.column,
+                ),
                 "It would do nothing.",
                 "Correct the column name in the recipe.",
             )
@@ -63,7 +70,11 @@ def changeable(table: Table, operation: str, name: str) -> Column:
     column = table.schema.columns[name]
     if column.person:
         raise ParameterError(
-            f"The operation '{operation}' would change the person column '{name}'.",
+            say(
+                "The operation '{operation}' would change the person column '{name}'.",
+                operation=operation,
+                name=name,
+            ),
             "Rows of one person could no longer be told to be one, and a promise per person would be wrong.",
             "Leave it out of the operations; as an identifier it is not published anyway.",
         )

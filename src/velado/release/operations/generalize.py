@@ -16,6 +16,7 @@ from velado.errors import ParameterError
 from velado.randomness import Draws
 from velado.release.operations._operation import ColumnName, changeable, keep_missing, with_cells
 from velado.settings import Setting, settings
+from velado.text import say
 
 
 @settings
@@ -37,7 +38,7 @@ class Generalize:
     def __post_init__(self) -> None:
         if (self.level is None) == (self.width is None):
             raise ParameterError(
-                f"Generalizing '{self.column}' needs either a level or a width.",
+                say("Generalizing '{column}' needs either a level or a width.", column=self.column),
                 "The one is for taxonomies, the other for numbers.",
                 "Give level = 1 for a column with a taxonomy, or width = 10 for a numeric one.",
             )
@@ -49,9 +50,14 @@ class Generalize:
         if numeric == (self.width is None):
             wanted, given = ("width", "level") if numeric else ("level", "width")
             raise ParameterError(
-                f"Column '{self.column}' is {'numeric' if numeric else 'not numeric'} and cannot be generalized by {given}.",
-                f"Such a column is generalized by {wanted}.",
-                f"Give {wanted} instead of {given}.",
+                say(
+                    "Column '{column}' is {numeric} and cannot be generalized by {given}.",
+                    column=self.column,
+                    numeric="numeric" if numeric else say("not numeric"),
+                    given=given,
+                ),
+                say("Such a column is generalized by {wanted}.", wanted=wanted),
+                say("Give {wanted} instead of {given}.", wanted=wanted, given=given),
             )
         if bool(table.is_missing(self.column).all()):
             return table
@@ -67,8 +73,12 @@ class Generalize:
         assert tree is not None and level is not None
         if level >= tree.height:
             raise ParameterError(
-                f"The taxonomy of '{self.column}' has {tree.height - 1} level(s) between its values and its root.",
-                f"Level {level} would leave nothing of the column.",
+                say(
+                    "The taxonomy of '{column}' has {height} level(s) between its values and its root.",
+                    column=self.column,
+                    height=tree.height - 1,
+                ),
+                say("Level {level} would leave nothing of the column.", level=level),
                 "Use a lower level, or the operation suppress.",
             )
         paths = [tuple(tree.labels[node] for node in nodes) for nodes in tree.levels[:, level:-1].tolist()]

@@ -15,6 +15,7 @@ from velado.errors import ParameterError
 from velado.randomness import Draws
 from velado.release.operations._operation import ColumnName, changeable, keep_missing, with_cells
 from velado.settings import Setting, settings
+from velado.text import say
 
 
 @settings
@@ -39,7 +40,7 @@ class Perturb:
         column = changeable(table, self.name, self.column)
         if column.kind != "numeric":
             raise ParameterError(
-                f"Column '{self.column}' is not numeric and cannot be perturbed.",
+                say("Column '{column}' is not numeric and cannot be perturbed.", column=self.column),
                 "Noise can only be added to numbers.",
                 'Set kind = "numeric" in the schema if it holds numbers, or use another operation.',
             )

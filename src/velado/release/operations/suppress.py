@@ -15,6 +15,7 @@ from velado.errors import ParameterError
 from velado.randomness import Draws
 from velado.release.operations._operation import ColumnName, changeable, with_cells
 from velado.settings import Setting, settings
+from velado.text import say
 
 
 @settings
@@ -44,7 +45,7 @@ class Suppress:
             return with_cells(table, column, cells)
         if [quasi.name for quasi in table.schema.quasi] == [self.column]:
             raise ParameterError(
-                f"Suppressing '{self.column}' would leave no quasi-identifier.",
+                say("Suppressing '{column}' would leave no quasi-identifier.", column=self.column),
                 "There would be nothing to make a promise about.",
                 "Leave the operation out, or suppress only rare values with rare = 5.",
             )

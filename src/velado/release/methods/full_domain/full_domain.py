@@ -24,6 +24,7 @@ from velado.release.methods.full_domain.generalization_lattice import (
 )
 from velado.release.recoded import PublishedColumn, Recoded
 from velado.settings import Setting, settings
+from velado.text import say
 
 # Losses of a node of the lattice: what is minimised, and a bound on it that needs no grouping.
 #
@@ -435,13 +436,13 @@ class FullDomain:
     def __post_init__(self) -> None:
         if self.balance != 0.5 and self.loss not in PENALTIES:
             raise ParameterError(
-                f"The loss '{self.loss}' has no balance.",
+                say("The loss '{loss}' has no balance.", loss=self.loss),
                 "It does not charge generalization and suppression apart.",
-                f"Use one of {', '.join(PENALTIES)}, or leave the balance at 0.5.",
+                say("Use one of {penalties}, or leave the balance at 0.5.", penalties=", ".join(PENALTIES)),
             )
         if self.weights and self.loss in ("discernibility", "class-size", "height"):
             raise ParameterError(
-                f"The loss '{self.loss}' has no weights.",
+                say("The loss '{loss}' has no weights.", loss=self.loss),
                 "It is not made of one term per column.",
                 "Use ncp, geometric, rank, entropy or precision, or leave the weights out.",
             )
@@ -459,8 +460,10 @@ class FullDomain:
         )
         if self.search == "exact" and lattice.nodes > MOST_NODES:
             raise ParameterError(
-                f"{lattice.nodes} level combinations are too many to search exactly.",
-                f"An exact search lists them all; up to {MOST_NODES} can be listed.",
+                say("{nodes} level combinations are too many to search exactly.", nodes=lattice.nodes),
+                say(
+                    "An exact search lists them all; up to {most_nodes} can be listed.", most_nodes=MOST_NODES
+                ),
                 "Use --search anytime, or taxonomies with fewer levels.",
             )
         loss = Loss(self.loss, lattice, self.suppressed, self.balance, self._weights(data))
