@@ -205,7 +205,7 @@ def _refuse_blanks(prepared: Prepared, goal: Goal) -> None:
             ),
             'The schema says missing = "suppress".',
             say(
-                'Allow --suppression {dropped:g}, or set missing = "value".',
-                dropped=np.ceil(1000 * dropped / table.rows) / 1000,
+                'Allow --suppression {share:g}, or set missing = "value".',
+                share=np.ceil(1000 * dropped / table.rows) / 1000,
             ),
         )

@@ -280,7 +280,7 @@ def _of(module: str, name: str, **settings: Any) -> Any:
     library = module.split(".")[0]
     if find_spec(library) is None:
         raise MissingExtra(
-            say("{get} is not installed.", get={"sklearn": "scikit-learn"}.get(library, library)),
+            say("{library} is not installed.", library={"sklearn": "scikit-learn"}.get(library, library)),
             "The model is made by it.",
             'Install it with pip install "velado[ml]".',
         )

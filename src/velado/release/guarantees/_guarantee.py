@@ -63,7 +63,7 @@ class Verdict:
             "{guarantee}: needs {needed:g} {unit}, the weakest group has {achieved:g}",
             guarantee=self.guarantee,
             needed=self.needed,
-            unit=say(self.unit),
+            unit=self.unit,
             achieved=self.achieved,
         )
         if self.holds:

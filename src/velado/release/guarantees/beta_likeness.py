@@ -37,7 +37,7 @@ class BetaLikeness(ValueGuarantee):
     name: ClassVar[str] = "beta-likeness"
     direction: ClassVar[Direction] = "at most"
     union_holds_with: ClassVar[Union] = "all"
-    measured_in: ClassVar[str] = "of the allowed gain (or less)"
+    measured_in: ClassVar[str] = say("of the allowed gain (or less)")
     beta: Annotated[
         float,
         Setting(

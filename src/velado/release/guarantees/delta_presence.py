@@ -30,7 +30,7 @@ class DeltaPresence(PopulationGuarantee):
     name: ClassVar[str] = "delta-presence"
     direction: ClassVar[Direction] = "at most"
     union_holds_with: ClassVar[Union] = "all"
-    measured_in: ClassVar[str] = "likelihood of presence (or less)"
+    measured_in: ClassVar[str] = say("likelihood of presence (or less)")
     least: Annotated[float, Setting("smallest likelihood of presence", ge=0, le=1)] = 0.0
     most: Annotated[float, Setting("largest likelihood of presence", ge=0, le=1)] = 0.5
     unmatched: Annotated[
@@ -69,5 +69,5 @@ class DeltaPresence(PopulationGuarantee):
         low = float(numbers.min(initial=np.inf)) if numbers.size and not self._someone_absent(groups) else 0.0
         high = float(numbers.max()) if numbers.size else 0.0
         if high <= self.most + ROUNDING and low < self.least - ROUNDING:
-            return self.least, low, "likelihood of presence (or more)"
+            return self.least, low, say("likelihood of presence (or more)")
         return self.most, high, self.measured_in

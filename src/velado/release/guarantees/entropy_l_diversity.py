@@ -29,7 +29,7 @@ class EntropyLDiversity(ValueGuarantee):
 
     name: ClassVar[str] = "entropy-l-diversity"
     union_holds_with: ClassVar[Union] = "all"
-    measured_in: ClassVar[str] = "effective values"
+    measured_in: ClassVar[str] = say("effective values")
     l: Annotated[
         float,
         Setting(

@@ -30,7 +30,7 @@ class KAnonymity(Guarantee):
     name: ClassVar[str] = "k-anonymity"
     reads: ClassVar[Reads] = "crowd"
     union_holds_with: ClassVar[Union] = "one"
-    measured_in: ClassVar[str] = "rows"
+    measured_in: ClassVar[str] = say("rows")
     k: Annotated[int, CROWD, Setting("rows or people in each group")] = 5
     unit: Annotated[Literal["row", "person"], Setting("what is counted")] = "row"
 
@@ -60,4 +60,4 @@ class KAnonymity(Guarantee):
     def worst(self, numbers: Numbers, groups: GroupCounts) -> tuple[float, float, str]:
         """The smallest group, in rows or people."""
         needed, achieved, _ = super().worst(numbers, groups)
-        return needed, achieved, "people" if self.unit == "person" else self.measured_in
+        return needed, achieved, say("people") if self.unit == "person" else self.measured_in

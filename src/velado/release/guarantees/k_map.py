@@ -8,6 +8,7 @@ from velado.data.partition import GroupCounts
 from velado.release.guarantees._guarantee import Numbers, PopulationGuarantee, Union
 from velado.release.guarantees.k_anonymity import CROWD
 from velado.settings import Setting, settings
+from velado.text import say
 
 
 @settings
@@ -24,7 +25,7 @@ class KMap(PopulationGuarantee):
 
     name: ClassVar[str] = "k-map"
     union_holds_with: ClassVar[Union] = "one"
-    measured_in: ClassVar[str] = "people of the population"
+    measured_in: ClassVar[str] = say("people of the population")
     k: Annotated[int, CROWD, Setting("people of the population that match each group")] = 5
 
     @property

@@ -24,7 +24,7 @@ class LDiversity(ValueGuarantee):
 
     name: ClassVar[str] = "l-diversity"
     union_holds_with: ClassVar[Union] = "one"
-    measured_in: ClassVar[str] = "distinct values"
+    measured_in: ClassVar[str] = say("distinct values")
     l: Annotated[
         int,
         Setting(

@@ -10,6 +10,7 @@ from velado.data.partition import BoolArray, GroupCounts, ValueCounts
 from velado.release.guarantees._guarantee import Direction, Numbers, OneColumn, Union, ValueGuarantee
 from velado.release.guarantees._known_values import KnownValues
 from velado.settings import Setting, settings
+from velado.text import say
 
 
 @settings
@@ -27,7 +28,7 @@ class RecursiveLDiversity(ValueGuarantee):
     name: ClassVar[str] = "recursive-l-diversity"
     direction: ClassVar[Direction] = "at most"
     union_holds_with: ClassVar[Union] = "all"
-    measured_in: ClassVar[str] = "times the rarer values (or less)"
+    measured_in: ClassVar[str] = say("times the rarer values (or less)")
     c: Annotated[float, Setting("how many times the rarer values the commonest may be", gt=0)] = 3.0
     l: Annotated[int, Setting("from which rank on values count as the rarer ones", ge=2)] = 2
     column: OneColumn = None

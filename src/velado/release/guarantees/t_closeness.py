@@ -32,7 +32,7 @@ class TCloseness(ValueGuarantee):
     name: ClassVar[str] = "t-closeness"
     direction: ClassVar[Direction] = "at most"
     union_holds_with: ClassVar[Union] = "all"
-    measured_in: ClassVar[str] = "earth mover's distance (or less)"
+    measured_in: ClassVar[str] = say("earth mover's distance (or less)")
     t: Annotated[float, Setting("largest distance from the whole table's distribution", ge=0, le=1)] = 0.2
     distance: Annotated[
         Literal["equal", "ordered", "hierarchical"], Setting("how far apart two values are")

@@ -48,16 +48,14 @@ class Generalize:
         column = changeable(table, self.name, self.column)
         numeric = column.kind == "numeric" and column.taxonomy is None
         if numeric == (self.width is None):
-            wanted, given = ("width", "level") if numeric else ("level", "width")
             raise ParameterError(
-                say(
-                    "Column '{column}' is {numeric} and cannot be generalized by {given}.",
-                    column=self.column,
-                    numeric="numeric" if numeric else say("not numeric"),
-                    given=given,
+                say("Column '{column}' is numeric and cannot be generalized by level.", column=self.column)
+                if numeric
+                else say(
+                    "Column '{column}' is not numeric and cannot be generalized by width.", column=self.column
                 ),
-                say("Such a column is generalized by {wanted}.", wanted=wanted),
-                say("Give {wanted} instead of {given}.", wanted=wanted, given=given),
+                "Intervals of a width are for numbers, levels for taxonomies and dates.",
+                "Give width instead of level." if numeric else "Give level instead of width.",
             )
         if bool(table.is_missing(self.column).all()):
             return table
