@@ -29,7 +29,7 @@ from velado.release.methods import (
     NearestNeighbours,
     TopDownGreedy,
 )
-from velado.release.methods.cover_tables import CoverTables, fill_costs, in_blocks
+from velado.release.methods._cover_tables import CoverTables, fill_costs, in_blocks
 from velado.release.methods.gok import assign, memberships, search
 from velado.release.methods.mdav import mdav_labels, standardized
 

@@ -24,8 +24,8 @@ from velado.release.guarantees.k_anonymity import KAnonymity
 from velado.release.guarantees.l_diversity import LDiversity
 from velado.release.guarantees.recursive_l_diversity import RecursiveLDiversity
 from velado.release.guarantees.t_closeness import TCloseness
+from velado.release.methods.full_domain._generalization_lattice import Lattice, column_levels
 from velado.release.methods.full_domain.full_domain import LOSSES, FullDomain, Loss, Search, rounded
-from velado.release.methods.full_domain.generalization_lattice import Lattice, column_levels
 from velado.testing.strategies import tables
 
 VECTORS = Path(__file__).resolve().parents[2] / "vectors"

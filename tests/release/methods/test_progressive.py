@@ -15,7 +15,7 @@ from velado.errors import GuaranteeNotMet
 from velado.release.anonymize import anonymize
 from velado.release.goal import Goal, silent
 from velado.release.guarantees import KAnonymity, LDiversity
-from velado.release.methods.progressive.cover_lattice import bound_lattice, lattice
+from velado.release.methods.progressive._cover_lattice import bound_lattice, lattice
 from velado.release.methods.progressive.lower_bound import lower_bound
 from velado.release.methods.progressive.progressive import Progressive
 from velado.testing import contracts

@@ -13,8 +13,8 @@ from numba import njit
 from velado.data.encode import EncodedTable
 from velado.data.partition import Partition
 from velado.release.goal import Goal, Progress, Promise
+from velado.release.methods._cover_tables import CoverTables
 from velado.release.methods._method import RecoderName, repair
-from velado.release.methods.cover_tables import CoverTables
 from velado.release.methods.mondrian import Mondrian
 from velado.release.recoded import Recoded
 from velado.release.recoders import recoder_named

@@ -11,8 +11,8 @@ from numba import njit
 from velado.data.encode import EncodedTable
 from velado.data.partition import Partition
 from velado.release.goal import Goal, Progress, Promise
+from velado.release.methods._cover_tables import CoverTables, Tables, fill_costs
 from velado.release.methods._method import RecoderName, published
-from velado.release.methods.cover_tables import CoverTables, Tables, fill_costs
 from velado.release.recoded import Recoded
 from velado.settings import settings
 

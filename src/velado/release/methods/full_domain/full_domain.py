@@ -14,8 +14,8 @@ from velado.data.encode import EncodedTable
 from velado.data.partition import FloatArray, Partition
 from velado.errors import GuaranteeNotMet, ParameterError, SuppressionLimitExceeded
 from velado.release.goal import Goal, Progress, Promise
-from velado.release.methods.full_domain import generalization_lattice as kernel
-from velado.release.methods.full_domain.generalization_lattice import (
+from velado.release.methods.full_domain import _generalization_lattice as kernel
+from velado.release.methods.full_domain._generalization_lattice import (
     Counted,
     Lattice,
     Node,

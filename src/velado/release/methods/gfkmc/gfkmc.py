@@ -12,8 +12,8 @@ from velado.data.encode import EncodedColumn, EncodedTable
 from velado.data.partition import BoolArray, FloatArray, IntArray, Partition, group_by_codes
 from velado.data.taxonomy import Taxonomy
 from velado.release.goal import Goal, Progress, Promise, silent
+from velado.release.methods._cover_tables import in_blocks
 from velado.release.methods._method import BlockRows, repair
-from velado.release.methods.cover_tables import in_blocks
 from velado.release.methods.das import ColumnBins, bin_column, mean_cells
 from velado.release.methods.gfkmc._gfkmc_kernels import Int64Array, Trees, cluster_groups, place_groups
 from velado.release.recoded import Recoded, true_codes

@@ -14,9 +14,9 @@ import numba
 import numpy as np
 
 from velado.data.encode import EncodedTable
-from velado.release.methods.progressive.cover_lattice import CoverLattice, bound_lattice
-from velado.release.methods.progressive.peel import BoxList
-from velado.release.methods.progressive.progressive_kernel import Floats, Ints, Longs
+from velado.release.methods.progressive._cover_lattice import CoverLattice, bound_lattice
+from velado.release.methods.progressive._peel import BoxList
+from velado.release.methods.progressive._progressive_kernel import Floats, Ints, Longs
 
 _STAGES = (1 / 24, 1 / 12, 1 / 6, 1 / 4, 1 / 3, 0.45, 0.6, 0.8, 1.0)
 """How far prices rise in each stage, as shares of the cost of the box that covers everything."""

@@ -13,9 +13,9 @@ from velado.errors import GuaranteeNotMet
 from velado.release.goal import Goal, Progress, Promise, silent, within
 from velado.release.methods._method import RecoderName, published
 from velado.release.methods.mondrian import Mondrian
-from velado.release.methods.progressive.cover_lattice import CoverLattice, Space, lattice
-from velado.release.methods.progressive.peel import BoxList, Peeled, peel
-from velado.release.methods.progressive.progressive_kernel import (
+from velado.release.methods.progressive._cover_lattice import CoverLattice, Space, lattice
+from velado.release.methods.progressive._peel import BoxList, Peeled, peel
+from velado.release.methods.progressive._progressive_kernel import (
     Floats,
     Ints,
     Longs,

@@ -24,7 +24,7 @@ from velado.data.partition import (
 )
 from velado.release.goal import Goal
 from velado.release.methods.das import cut_counted, elbow
-from velado.release.methods.full_domain import generalization_lattice as kernel
+from velado.release.methods.full_domain import _generalization_lattice as kernel
 
 # Levels: for each column and level of generalization, which group of values each code falls into.
 

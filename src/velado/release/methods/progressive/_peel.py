@@ -16,8 +16,8 @@ import numpy.typing as npt
 from velado.data.encode import EncodedTable
 from velado.data.partition import GroupCounts, IntArray, Partition
 from velado.release.goal import Goal, Progress
-from velado.release.methods.progressive.cover_lattice import CoverLattice
-from velado.release.methods.progressive.progressive_kernel import (
+from velado.release.methods.progressive._cover_lattice import CoverLattice
+from velado.release.methods.progressive._progressive_kernel import (
     Floats,
     Ints,
     Longs,

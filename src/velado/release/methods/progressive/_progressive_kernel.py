@@ -6,7 +6,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from velado.release.methods.progressive.cover_lattice import Space
+from velado.release.methods.progressive._cover_lattice import Space
 
 Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
