@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from velado.apps.web.history import sql_of
+from velado.apps.web.hosted_datasets import sql_of
 from velado.data.schema import Schema
 from velado.query.sql import parse
 

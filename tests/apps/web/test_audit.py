@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from velado.apps.web.audit import Audit, coarse
+from velado.apps.web.analyst_service import AuditFile, AuditLine, coarse
 from velado.errors import OutputError
 
 from .running import running, write_service
@@ -26,29 +26,29 @@ def test_durations_are_told_coarsely_and_the_audit_file_only_grows(tmp_path: Pat
     ]
     file = tmp_path / "audit.jsonl"
     file.write_text("before\n")
-    audit = Audit(file)
-    audit.write("answer", "answered", analyst="ana\nmallory", seconds=0.2)
+    audit = AuditFile(file)
+    audit.write(AuditLine("answer", "answered", analyst="ana\nmallory", duration=coarse(0.2)))
     audit.close()
     with pytest.raises(OutputError, match="closed"):
-        audit.write("answer", "late")
+        audit.write(AuditLine("answer", "late"))
     lines = file.read_text().splitlines()
     assert lines[0] == "before" and len(lines) == 2 and "ana\\nmallory" in lines[1]
     with pytest.raises(OutputError):
-        Audit(tmp_path / "nowhere" / "audit.jsonl")
+        AuditFile(tmp_path / "nowhere" / "audit.jsonl")
 
 
 def test_a_line_that_is_cut_off_is_an_error_and_spoils_no_other(tmp_path: Path) -> None:
     file = tmp_path / "audit.jsonl"
-    audit = Audit(file)
-    audit.write("answer", "first")
+    audit = AuditFile(file)
+    audit.write(AuditLine("answer", "first"))
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (file.stat().st_size + 10, hard))
     try:
         with pytest.raises(OutputError, match="could not be written"):
-            audit.write("answer", "second")
+            audit.write(AuditLine("answer", "second"))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    audit.write("answer", "third")
+    audit.write(AuditLine("answer", "third"))
     audit.close()
     lines = file.read_text().splitlines()
     assert len(lines) == 3 and len(lines[1]) == 10

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from velado.apps.web.limits import Buckets
+from velado.apps.web.analyst_service import RateLimiter
 from velado.apps.web.tokens import Token, Tokens, add_token, read_tokens, revoke_token
 from velado.errors import InputError, ParameterError
 
@@ -134,14 +134,18 @@ def test_an_address_that_guesses_tokens_is_slowed_down(tmp_path: Path) -> None:
 
 def test_a_bucket_refills_with_time_and_never_beyond_its_burst() -> None:
     now = [0.0]
-    buckets = Buckets(60, 2, lambda: now[0])
-    assert [buckets.take("a") for _ in range(3)] == [0, 0, 1]
-    assert buckets.take("b") == 0
+    limiter = RateLimiter(60, 2, lambda: now[0])
+    assert [limiter.take("a") for _ in range(3)] == [0, 0, 1]
+    assert limiter.take("b") == 0
+    now[0] = 0.5
+    assert limiter.take("a") == 0.5
+    now[0] = 1.0
+    assert [limiter.take("a") for _ in range(2)] == [0, 1]
     now[0] = 100.0
-    assert [buckets.take("a") for _ in range(3)] == [0, 0, 1]
+    assert [limiter.take("a") for _ in range(3)] == [0, 0, 1]
     for number in range(20_000):
-        buckets.take(str(number))
-    assert len(buckets._buckets) <= 10_000
+        limiter.take(str(number))
+    assert len(limiter._full) <= 10_000
 
 
 def test_the_tokens_file_holds_no_token_and_is_private(tmp_path: Path) -> None:

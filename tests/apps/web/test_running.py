@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from velado.apps.web.server import check_transport
-from velado.apps.web.settings import read_settings
+from velado.apps.web.service_settings import read_settings
+from velado.apps.web.web_server import Listening
 from velado.errors import ParameterError
 
 from .running import SECRET, command, running, token, write_service
@@ -228,14 +228,14 @@ def test_tls_serves_modern_clients_and_refuses_old_ones(tmp_path: Path) -> None:
 
 
 def test_plain_http_stays_on_this_machine_unless_told() -> None:
-    assert not check_transport("127.0.0.1", None, None, False)
-    assert not check_transport("0.0.0.0", None, None, True)
-    assert check_transport("0.0.0.0", Path("a"), Path("b"), False)
+    assert not Listening("127.0.0.1").secured
+    assert not Listening("0.0.0.0", plain_http=True).secured
+    assert Listening("0.0.0.0", certificate=Path("a"), key=Path("b")).secured
     for host in ("0.0.0.0", "::", "192.0.2.1", "example.org"):
         with pytest.raises(ParameterError, match="without TLS"):
-            check_transport(host, None, None, False)
+            _ = Listening(host).secured
     with pytest.raises(ParameterError, match="belong together"):
-        check_transport("127.0.0.1", Path("a"), None, False)
+        _ = Listening(certificate=Path("a")).secured
 
 
 def test_the_openapi_document_tells_every_route_and_every_error(tmp_path: Path) -> None:
@@ -293,7 +293,7 @@ def test_without_its_libraries_the_service_names_the_extra_to_install(tmp_path: 
     script = (
         "import sys; sys.modules['uvicorn'] = None\n"
         "from pathlib import Path\n"
-        "from velado.apps.web.server import Listening, run\n"
+        "from velado.apps.web.web_server import Listening, run\n"
         "from velado.errors import MissingExtra\n"
         "try:\n    run(Path('service.toml'), Listening(port=0), print)\n"
         "except MissingExtra as error:\n    print(error.fix)\n"
@@ -327,7 +327,7 @@ def test_several_workers_share_budget_limits_and_counts(tmp_path: Path) -> None:
 
 def test_the_limits_of_several_workers_add_up_to_those_of_the_file(tmp_path: Path) -> None:
     settings = read_settings(write_service(tmp_path, limits="concurrent_queries = 5"))
-    part = settings.part(2).limits
+    part = settings.limits.part(2)
     assert part.requests_per_minute * 2 == settings.limits.requests_per_minute
     assert part.concurrent_queries == 3 and part.query_seconds == settings.limits.query_seconds
 

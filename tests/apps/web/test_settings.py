@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from velado.apps.web.settings import read_settings, settings_from
+from velado.apps.web.service_settings import read_settings, settings_from
 from velado.errors import SchemaError, VeladoError
 from velado.query.budget import Budget
 from velado.query.unit import Unit
@@ -100,7 +100,7 @@ def test_a_mistake_is_named_with_its_place(old: str, new: str, told: str) -> Non
 def test_half_open_connections_are_shared_out_among_workers() -> None:
     settings = read("[limits]\nhalf_open_connections = 9\n" + GOOD)
     assert read(GOOD).limits.half_open_connections == 32
-    assert [settings.part(n).limits.half_open_connections for n in (1, 2, 4)] == [9, 5, 3]
+    assert [settings.limits.part(n).half_open_connections for n in (1, 2, 4)] == [9, 5, 3]
 
 
 def test_a_file_without_data_sets_or_none_at_all_is_an_error(tmp_path: Path) -> None:

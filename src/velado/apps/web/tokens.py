@@ -21,6 +21,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 from velado.errors import InputError, ParameterError
@@ -33,7 +34,12 @@ _BYTES = 32
 
 @dataclass(frozen=True)
 class Token:
-    """What is kept of a token: never the token. *datasets* empty means every data set."""
+    """What is kept of a token: never the token. *datasets* empty means every data set.
+
+    >>> token = Token("1f", "0" * 64, "analyst", "ana", "2026-01-01T00:00:00+00:00", datasets=("people",))
+    >>> token.state(datetime.now(UTC)), token.may_ask("people"), token.may_ask("wards")
+    ('valid', True, False)
+    """
 
     id: str
     hash: str
@@ -59,7 +65,11 @@ class Token:
 
 @dataclass(frozen=True)
 class TokenFile:
-    """The tokens, and the key under which questions are named to analysts."""
+    """The tokens, and the key under which questions are named to analysts.
+
+    >>> TokenFile("secret", ())
+    TokenFile(tokens=())
+    """
 
     key: str = field(repr=False)
     tokens: tuple[Token, ...]
@@ -72,7 +82,13 @@ def add_token(
     days: float | None = None,
     datasets: tuple[str, ...] = (),
 ) -> tuple[str, Token]:
-    """A new token stands in the file; its text is returned, here and never again."""
+    """A new token stands in the file; its text is returned, here and never again.
+
+    >>> with TemporaryDirectory() as folder:
+    ...     text, token = add_token(Path(folder) / "tokens.json", "ana", days=90)
+    ...     text in (Path(folder) / "tokens.json").read_text()
+    False
+    """
     if not analyst or len(analyst) > 100 or not analyst.isprintable():
         raise ParameterError(
             "The name of the analyst must be 1 to 100 printable characters.",
@@ -104,7 +120,13 @@ def add_token(
 
 
 def revoke_token(path: Path, name: str) -> list[Token]:
-    """Every valid token with this id or analyst name ends now; none found is an error."""
+    """Every valid token with this id or analyst name ends now; none found is an error.
+
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = add_token(Path(folder) / "tokens.json", "ana")
+    ...     [token.analyst for token in revoke_token(Path(folder) / "tokens.json", "ana")]
+    ['ana']
+    """
     now = datetime.now(UTC)
     with _locked(path):
         held = read_tokens(path)
@@ -121,7 +143,13 @@ def revoke_token(path: Path, name: str) -> list[Token]:
 
 
 def read_tokens(path: Path) -> TokenFile:
-    """What the file holds, or an error when it is missing, open to others, or not ours."""
+    """What the file holds, or an error when it is missing, open to others, or not ours.
+
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = add_token(Path(folder) / "tokens.json", "ana", "owner")
+    ...     read_tokens(Path(folder) / "tokens.json").tokens[0].role
+    'owner'
+    """
     try:
         with path.open("rb") as file:
             if stat.S_IMODE(os.fstat(file.fileno()).st_mode) & 0o077:
@@ -149,7 +177,13 @@ def read_tokens(path: Path) -> TokenFile:
 
 
 class Tokens:
-    """The tokens in force, read again when the file changes."""
+    """The tokens in force, read again when the file changes.
+
+    >>> with TemporaryDirectory() as folder:
+    ...     text, token = add_token(Path(folder) / "tokens.json", "ana")
+    ...     Tokens(Path(folder) / "tokens.json").find(text) == token
+    True
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -10,58 +10,60 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeGuard
 
 from velado.data.io import read_toml
 from velado.errors import ParameterError, SchemaError
 from velado.query.budget import Budget, exact
 from velado.query.unit import Unit
 
+Table = Mapping[str, object]
+"""One parsed table of TOML, of which nothing is believed yet."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}\Z")
 
 
-@dataclass(frozen=True)
-class Limits:
-    """How much one token, one address and all together may ask of the service."""
-
-    requests_per_minute: float = field(
-        default=120.0, metadata={"min": 0.1, "max": 1e9, "help": "requests of one token, on average"}
-    )
-    burst: int = field(default=30, metadata={"min": 1, "max": 10**6, "help": "requests of one token at once"})
-    failed_tokens_per_minute: float = field(
-        default=10.0, metadata={"min": 0.1, "max": 1e6, "help": "wrong tokens tried from one address"}
-    )
-    max_body_bytes: int = field(
-        default=65_536, metadata={"min": 256, "max": 1 << 24, "help": "size of a request's body"}
-    )
-    body_seconds: float = field(
-        default=10.0, metadata={"min": 0.1, "max": 600, "help": "time a client has to send its request"}
-    )
-    max_query_characters: int = field(
-        default=10_000, metadata={"min": 16, "max": 1 << 20, "help": "length of a query"}
-    )
-    query_seconds: float = field(
-        default=30.0, metadata={"min": 0.1, "max": 3600, "help": "time one query may take"}
-    )
-    concurrent_queries: int = field(
-        default=4, metadata={"min": 1, "max": 256, "help": "queries at work at once"}
-    )
-    waiting_queries: int = field(
-        default=64, metadata={"min": 0, "max": 10**5, "help": "queries that may wait; more are turned away"}
-    )
-    connections: int = field(default=512, metadata={"min": 1, "max": 10**5, "help": "open connections"})
-    half_open_connections: int = field(
-        default=32,
-        metadata={"min": 1, "max": 10**5, "help": "connections of one address without a whole request"},
-    )
+def _limit(default: float, least: float, most: float, text: str) -> Any:
+    return field(default=default, metadata={"min": least, "max": most, "help": text})
 
 
 @dataclass(frozen=True)
-class Dataset:
+class ServiceLimits:
+    """How much one token, one address and all together may ask of the service.
+
+    >>> ServiceLimits(burst=9).part(2).burst
+    5
+    """
+
+    requests_per_minute: float = _limit(120.0, 0.1, 1e9, "requests of one token, on average")
+    burst: int = _limit(30, 1, 10**6, "requests of one token at once")
+    failed_tokens_per_minute: float = _limit(10.0, 0.1, 1e6, "wrong tokens tried from one address")
+    max_body_bytes: int = _limit(65_536, 256, 1 << 24, "size of a request's body")
+    body_seconds: float = _limit(10.0, 0.1, 600, "time a client has to send its request")
+    max_query_characters: int = _limit(10_000, 16, 1 << 20, "length of a query")
+    query_seconds: float = _limit(30.0, 0.1, 3600, "time one query may take")
+    concurrent_queries: int = _limit(4, 1, 256, "queries at work at once")
+    waiting_queries: int = _limit(64, 0, 10**5, "queries that may wait; more are turned away")
+    connections: int = _limit(512, 1, 10**5, "open connections")
+    half_open_connections: int = _limit(32, 1, 10**5, "connections of one address without a whole request")
+
+    def part(self, workers: int) -> ServiceLimits:
+        """The limits of one of *workers* processes, which add up to these."""
+        rates = ("requests_per_minute", "failed_tokens_per_minute")
+        counts = ("burst", "concurrent_queries", "waiting_queries", "connections", "half_open_connections")
+        shares: dict[str, Any] = {name: getattr(self, name) / workers for name in rates}
+        return replace(self, **shares, **{name: -(-getattr(self, name) // workers) for name in counts})
+
+
+@dataclass(frozen=True)
+class DatasetSettings:
     """One table that may be asked: where its rows and its ledger are, and what the owner declared.
 
     Either *file*, or *url* and *relation* of PostgreSQL. *unit* None is the unit the schema declares. *version* is the public
     name of the table's content: a changed table must be given a new one.
+
+    >>> people = DatasetSettings("people", Path("schema.toml"), "people.ledger", Budget.epsilon(1), file=Path("p.csv"))
+    >>> people.extremes, people.caps
+    ('quantile', {})
     """
 
     name: str
@@ -81,51 +83,47 @@ class Dataset:
 
 
 @dataclass(frozen=True)
-class Settings:
+class ServiceSettings:
     """The whole service: data sets by name, limits, and the files of tokens and audit.
 
     *shared* is a folder in which several processes of one service tell one another their counts.
+
+    >>> ServiceSettings({}, Path("tokens.json"), Path("audit.jsonl")).limits.concurrent_queries
+    4
     """
 
-    datasets: Mapping[str, Dataset]
+    datasets: Mapping[str, DatasetSettings]
     tokens: Path
     audit: Path
-    limits: Limits = field(default_factory=Limits)
+    limits: ServiceLimits = field(default_factory=ServiceLimits)
     title: str = "velado"
     secure_transport: bool = False
     shared: Path | None = None
 
-    def part(self, workers: int) -> Settings:
-        """The settings of one of *workers* processes, whose limits add up to these."""
-        limits = self.limits
-        return replace(
-            self,
-            limits=replace(
-                limits,
-                requests_per_minute=limits.requests_per_minute / workers,
-                burst=-(-limits.burst // workers),
-                failed_tokens_per_minute=limits.failed_tokens_per_minute / workers,
-                concurrent_queries=-(-limits.concurrent_queries // workers),
-                waiting_queries=-(-limits.waiting_queries // workers),
-                connections=-(-limits.connections // workers),
-                half_open_connections=-(-limits.half_open_connections // workers),
-            ),
-        )
 
+def read_settings(path: str | Path) -> ServiceSettings:
+    """The settings of a service.toml; paths in it are relative to the file.
 
-def read_settings(path: str | Path) -> Settings:
-    """The settings of a service.toml; paths in it are relative to the file."""
+    >>> read_settings("missing.toml")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    velado.errors.SchemaError: There is no service file file 'missing.toml'...
+    """
     path = Path(path)
     return settings_from(read_toml(path, SchemaError, "service file"), path.parent)
 
 
-def settings_from(document: Mapping[str, Any], folder: Path) -> Settings:
-    """From parsed TOML. Every mistake is named with its place."""
+def settings_from(document: Table, folder: Path) -> ServiceSettings:
+    """From parsed TOML. Every mistake is named with its place.
+
+    >>> settings_from({"titel": "x"}, Path())  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    velado.errors.SchemaError: Unknown key 'titel' in the service file. ... Did you mean 'title'?
+    """
     _known(document, ("title", "tokens", "audit", "limits", "datasets"), "the service file")
     entries = document.get("datasets")
     if not isinstance(entries, Mapping) or not entries:
         raise _wrong("The service file names no data set.", "Add a [datasets.NAME] table for each.")
-    return Settings(
+    return ServiceSettings(
         datasets={name: _dataset(name, entry, folder) for name, entry in entries.items()},
         tokens=folder / _text(document, "tokens", "the service file", "tokens.json"),
         audit=folder / _text(document, "audit", "the service file", "audit.jsonl"),
@@ -134,9 +132,9 @@ def settings_from(document: Mapping[str, Any], folder: Path) -> Settings:
     )
 
 
-def _limits(entry: Any) -> Limits:
-    _mapping(entry, "[limits]")
-    known = {item.name: item for item in fields(Limits)}
+def _limits(said: object) -> ServiceLimits:
+    entry: Mapping[str, Any] = _table(said, "[limits]")
+    known = {item.name: item for item in fields(ServiceLimits)}
     _known(entry, known, "[limits]")
     for key, value in entry.items():
         low, high = known[key].metadata["min"], known[key].metadata["max"]
@@ -146,29 +144,15 @@ def _limits(entry: Any) -> Limits:
                 f"'{key}' in [limits] must be a {'whole ' if whole else ''}number from {low:g} to {high:g}.",
                 f"Write for example {key} = {known[key].default}.",
             )
-    return Limits(**entry)
+    return ServiceLimits(**entry)
 
 
-_DATASET_KEYS = (
-    "file",
-    "url",
-    "relation",
-    "schema",
-    "ledger",
-    "seal",
-    "budget",
-    "unit",
-    "each",
-    "extremes",
-    "caps",
-    "title",
-    "version",
-)
+_DATASET_KEYS = tuple(item.name for item in fields(DatasetSettings) if item.name != "name")
 
 
-def _dataset(name: str, entry: Any, folder: Path) -> Dataset:
+def _dataset(name: str, said: object, folder: Path) -> DatasetSettings:
     where = f"[datasets.{name}]"
-    _mapping(entry, where)
+    entry = _table(said, where)
     _known(entry, _DATASET_KEYS, where)
     if not _NAME.match(name):
         raise _wrong(
@@ -185,7 +169,7 @@ def _dataset(name: str, entry: Any, folder: Path) -> Dataset:
     extremes = _text(entry, "extremes", where, "quantile")
     if extremes not in ("quantile", "bound"):
         raise _wrong(f"'extremes' in {where} must be quantile or bound.", 'Write extremes = "quantile".')
-    return Dataset(
+    return DatasetSettings(
         name=name,
         schema=folder / _text(entry, "schema", where),
         ledger=_place(_text(entry, "ledger", where), folder, f"'ledger' in {where}"),
@@ -203,9 +187,9 @@ def _dataset(name: str, entry: Any, folder: Path) -> Dataset:
     )
 
 
-def _budget(entry: Any, where: str) -> Budget:
+def _budget(said: object, where: str) -> Budget:
     what = f"'budget' in {where}"
-    _mapping(entry, what)
+    entry = _table(said, what)
     _known(entry, ("epsilon", "rho", "delta"), what)
     values = {key: _positive(value, f"'{key}' of {what}") for key, value in entry.items()}
     if ("epsilon" in values) == ("rho" in values):
@@ -217,7 +201,7 @@ def _budget(entry: Any, where: str) -> Budget:
     return Budget.epsilon(values["epsilon"])
 
 
-def _unit(entry: Any, where: str) -> Unit:
+def _unit(entry: object, where: str) -> Unit:
     what = f"'unit' in {where}"
     if entry == "record":
         return Unit()
@@ -230,15 +214,18 @@ def _unit(entry: Any, where: str) -> Unit:
     if not isinstance(column, str) or not isinstance(rows, int) or isinstance(rows, bool):
         raise _wrong(f"{what} needs a column and its most rows.", 'Write { column = "ward", rows = 4 }.')
     dependence = entry.get("dependence")
-    if dependence is not None and not _is_number(dependence):
+    if dependence is None:
+        return Unit(column, rows)
+    if not _is_number(dependence):
         raise _wrong(f"'dependence' of {what} must be a number from 0 to 1.", "Leave it out if in doubt.")
-    return Unit(column, rows, None if dependence is None else exact(dependence))
+    return Unit(column, rows, exact(dependence))
 
 
-def _caps(entry: Any, where: str) -> Mapping[str, Fraction]:
+def _caps(said: object, where: str) -> Mapping[str, Fraction]:
     what = f"'caps' in {where}"
-    _mapping(entry, what)
-    return {name: _positive(value, f"the cap of '{name}' of {what}") for name, value in entry.items()}
+    return {
+        name: _positive(value, f"the cap of '{name}' of {what}") for name, value in _table(said, what).items()
+    }
 
 
 def _place(text: str, folder: Path, what: str) -> str:
@@ -256,14 +243,14 @@ def _secret(text: str, what: str) -> str:
     return value
 
 
-def _text(entry: Mapping[str, Any], key: str, where: str, default: str | None = None) -> str:
+def _text(entry: Table, key: str, where: str, default: str | None = None) -> str:
     value = entry.get(key, default)
     if not isinstance(value, str) or (not value and default is None):
         raise _wrong(f"'{key}' in {where} must be a text.", f'Write {key} = "...".')
     return value
 
 
-def _positive(value: Any, what: str) -> Fraction:
+def _positive(value: object, what: str) -> Fraction:
     if isinstance(value, str) or _is_number(value):
         try:
             number = exact(value)
@@ -274,16 +261,17 @@ def _positive(value: Any, what: str) -> Fraction:
     raise _wrong(f"{what} must be a number above 0.", 'Write for example 0.5, or "1/3".')
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> TypeGuard[int | float]:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def _mapping(entry: Any, where: str) -> None:
+def _table(entry: object, where: str) -> Table:
     if not isinstance(entry, Mapping):
         raise _wrong(f"{where} is not a table.", f"Write {where} with its keys.")
+    return entry
 
 
-def _known(entry: Mapping[str, Any], keys: Iterable[str], where: str) -> None:
+def _known(entry: Table, keys: Iterable[str], where: str) -> None:
     keys = tuple(keys)
     for key in entry:
         if key not in keys:

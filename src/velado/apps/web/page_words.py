@@ -252,7 +252,11 @@ WORDS: Mapping[str, Mapping[str, str]] = {"en": _EN, "pt": _PT}
 
 
 def language(asked: str | None, accepted: str | None) -> str:
-    """The language of ?lang=, else the first of Accept-Language that is known, else English."""
+    """The language of ?lang=, else the first of Accept-Language that is known, else English.
+
+    >>> language("pt", None), language(None, "fr, pt-BR;q=0.8, en;q=0.5"), language("xx", None)
+    ('pt', 'pt', 'en')
+    """
     if asked in LANGUAGES:
         return str(asked)
     ranked = []

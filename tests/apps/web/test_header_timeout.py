@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from velado.apps.web.gate import HEADER_BYTES
-from velado.apps.web.patience import FRAMING_BYTES
+from velado.apps.web.connection_guard import FRAMING_BYTES, HEADER_BYTES
 
 from .running import Running, raw, running, write_service
 

@@ -1,19 +1,20 @@
 """Time limits: what waits too long or for nobody is never begun and never paid, and a stop ends in time."""
 
+import asyncio
 import contextlib
 import json
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from velado.apps.web.failures import Problem
-from velado.apps.web.service import CLOSING, GRACE
-from velado.apps.web.turns import Turns
+from velado.apps.web.analyst_service import CLOSING, GRACE, BoundedExecutor
+from velado.apps.web.problems import Problem
 
 from .running import BOUND, Reply, Running, running, write_service
 
@@ -122,38 +123,84 @@ def test_a_question_whose_client_left_before_its_turn_is_not_paid(tmp_path: Path
         assert Fraction(service.call("GET", "/v1/budget").json["budgets"][0]["spent"]) <= Fraction(1, 5)
 
 
+async def begun(job: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+    """The job waits for its turn, or has begun if there was a thread for it."""
+    task = asyncio.create_task(job)
+    await asyncio.sleep(0.05)
+    return task
+
+
 def test_turns_come_in_order_and_room_is_given_back() -> None:
-    turns = Turns(1, 2)
-    gate, seen = threading.Event(), []
-    later = time.monotonic() + BOUND
-    running_job = turns.take(gate.wait, later)
-    until(running_job.running)
-    waiting = [turns.take(lambda n=n: seen.append(n), later) for n in (1, 2)]  # type: ignore[misc]
-    with pytest.raises(Problem, match="busy"):
-        turns.take(lambda: seen.append(3), later)
-    assert waiting[0].cancel()
-    late = turns.take(lambda: seen.append(4), time.monotonic() - 1)
-    gate.set()
-    with pytest.raises(Problem, match="busy"):
-        late.result(BOUND)
-    assert waiting[1].result(BOUND) is None and seen == [2]
-    broken = turns.take(lambda: 1 // 0, later)
-    with pytest.raises(ZeroDivisionError):
-        broken.result(BOUND)
-    assert turns.take(lambda: 5, later).result(BOUND) == 5
+    async def play() -> None:
+        executor = BoundedExecutor(1, 2)
+        gate, seen = threading.Event(), []
+        running_job = await begun(executor.run(gate.wait, BOUND))
+        waiting = [await begun(executor.run(lambda n=n: seen.append(n), BOUND)) for n in (1, 2)]  # type: ignore[misc]
+        with pytest.raises(Problem, match="busy"):
+            await executor.run(lambda: seen.append(3), BOUND)
+        waiting[0].cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting[0]
+        # Its room is free at once, and whose time is up before its turn never begins.
+        with pytest.raises(Problem, match="busy"):
+            await executor.run(lambda: seen.append(4), 0.1)
+        last = await begun(executor.run(lambda: seen.append(5), BOUND))
+        gate.set()
+        assert await running_job
+        await asyncio.gather(waiting[1], last)
+        assert seen == [2, 5]
+        with pytest.raises(ZeroDivisionError):
+            await executor.run(lambda: 1 // 0, BOUND)
+        assert await executor.run(lambda: 6, BOUND) == 6 and not executor.at_work
+
+    asyncio.run(play())
+
+
+def test_a_job_whose_request_has_gone_keeps_its_place_until_its_thread_ends() -> None:
+    """Otherwise hanging questions, each given up by its client, would pile up beyond any limit."""
+
+    async def play() -> None:
+        executor = BoundedExecutor(2, 0)
+        gate = threading.Event()
+        for _ in range(2):
+            (await begun(executor.run(gate.wait, BOUND))).cancel()
+        await asyncio.sleep(0.05)
+        with pytest.raises(Problem, match="busy"):
+            await executor.run(lambda: None, BOUND)
+        assert executor.at_work
+        gate.set()
+        while executor.at_work:
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.05)
+        assert await executor.run(lambda: 7, BOUND) == 7
+
+    asyncio.run(play())
 
 
 def test_a_close_drops_what_waits_and_says_what_did_not_end() -> None:
-    turns = Turns(1, 2)
-    gate, seen = threading.Event(), []
-    later = time.monotonic() + BOUND
-    stuck = turns.take(gate.wait, later)
-    until(stuck.running)
-    waiting = turns.take(lambda: seen.append(1), later)
-    started = time.monotonic()
-    assert not turns.close(started + 0.2) and 0.15 < time.monotonic() - started < 5
-    assert waiting.cancelled()
-    with pytest.raises(Problem):
-        turns.take(lambda: seen.append(2), later)
+    async def play() -> None:
+        executor = BoundedExecutor(1, 2)
+        gate, seen = threading.Event(), []
+        stuck = await begun(executor.run(gate.wait, BOUND))
+        waiting = await begun(executor.run(lambda: seen.append(1), BOUND))
+        started = time.monotonic()
+        assert not await executor.close(started + 0.2) and 0.15 < time.monotonic() - started < 5
+        for job in (waiting, executor.run(lambda: seen.append(2), BOUND)):
+            with pytest.raises(Problem, match="busy"):
+                await job
+        gate.set()
+        assert await executor.close(time.monotonic() + BOUND) and await stuck and seen == []
+
+    asyncio.run(play())
+
+
+def test_a_thread_that_outlives_the_event_loop_is_known() -> None:
+    executor, gate = BoundedExecutor(1, 0), threading.Event()
+
+    async def leave() -> None:
+        await begun(executor.run(gate.wait, BOUND))
+
+    asyncio.run(leave())
+    assert executor.at_work
     gate.set()
-    assert turns.close(time.monotonic() + BOUND) and seen == []
+    until(lambda: not executor.at_work)
