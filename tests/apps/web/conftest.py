@@ -7,7 +7,11 @@ import pytest
 
 from .running import Running, running, write_service
 
-MISSING = [name for name in ("fastapi", "uvicorn", "duckdb", "opendp", "sqlglot") if find_spec(name) is None]
+MISSING = [
+    name
+    for name in ("fastapi", "uvicorn", "prometheus_client", "duckdb", "opendp", "sqlglot")
+    if find_spec(name) is None
+]
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from velado.apps.web.words import WORDS, language
+from velado.apps.web.page_words import WORDS, language
 
 from .browser import Browser, chromium
 from .running import Running

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -30,9 +31,10 @@ _FORBID = ConfigDict(extra="forbid")
 Number = Annotated[float, Strict()]
 
 
+# In the docstrings below, \f ends what the OpenAPI document tells of them: an example in Python is for us.
 @dataclass
 class Question:
-    """One query. *spend* is the most it may cost: a number, or a text such as "1/3". Another spend is another question.
+    """One query. *spend* is the most it may cost: a number, or a text such as "1/3". Another spend is another question.\f
 
     >>> Question("people", "SELECT COUNT(*) FROM people").confidence
     0.95
@@ -47,7 +49,7 @@ class Question:
 
 @dataclass
 class Cap:
-    """The most one analyst may spend of a data set's budget, in all.
+    """The most one analyst may spend of a data set's budget, in all.\f
 
     >>> Cap("people", "ana", "1/3").analyst
     'ana'
@@ -61,7 +63,7 @@ class Cap:
 
 @dataclass
 class Raise:
-    """A larger total for a data set, with the owner's reason, which the ledger keeps.
+    """A larger total for a data set, with the owner's reason, which the ledger keeps.\f
 
     >>> Raise("people", 2, "second study").total
     2
@@ -75,7 +77,7 @@ class Raise:
 
 @dataclass
 class ProblemBody:
-    """Every error: what happened, why, what to do, and a code for programs.
+    """Every error: what happened, why, what to do, and a code for programs.\f
 
     >>> ProblemBody(**Refusal.NO_DATASET.problem().body()).code
     'dataset'
@@ -105,27 +107,31 @@ def amount(value: float | str) -> Fraction:
     raise Refusal.NO_AMOUNT.problem()
 
 
-def _replies(**more: str) -> dict[int | str, dict[str, Any]]:
-    """What every route may refuse with, and more of one; as FastAPI takes it."""
-    told = {
-        "400": "The body is not JSON.",
-        "401": "No token that is in force.",
-        "404": "No such data set for this token.",
-        "413": "Body or query too long.",
-        "422": "The query is refused, or a value does not fit.",
-        "429": "Asked too often.",
-        "503": "Busy, or the ledger or the engine does not answer.",
-        **{status.removeprefix("s"): text for status, text in more.items()},
-    }
-    return {int(status): {"model": ProblemBody, "description": text} for status, text in told.items()}
+_REFUSED = {
+    400: "The body is not JSON.",
+    401: "No token that is in force.",
+    404: "No such data set for this token.",
+    413: "Body or query too long.",
+    422: "The query is refused, or a value does not fit.",
+    429: "Asked too often.",
+    503: "Busy, or the ledger or the engine does not answer.",
+}
 
 
-_ERRORS = _replies()
+def _replies(more: Mapping[int, str]) -> dict[int | str, dict[str, Any]]:
+    """What any route may refuse with, and *more* of some, in FastAPI's shape."""
+    told = {**_REFUSED, **more}
+    return {status: {"model": ProblemBody, "description": text} for status, text in told.items()}
+
+
+_ERRORS = _replies({})
 _PAYING = _replies(
-    s402="The answer would cost more than what is left.",
-    s504="Not answered in time; it may have been paid.",
+    {
+        402: "The answer would cost more than what is left.",
+        504: "Not answered in time; it may have been paid.",
+    }
 )
-_OWNERS = _replies(s403="For owners alone.")
+_OWNERS = _replies({403: "For owners alone."})
 
 
 def _operation(route: APIRoute) -> str:

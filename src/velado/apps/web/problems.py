@@ -57,6 +57,7 @@ class Refusal(Enum):
     velado.apps.web.problems.Problem: (413, 'size', "The request's body is larger than 256 bytes.", ...
     """
 
+    # Each: status, code and what; why; fix.
     # The same words for a missing, wrong, expired and revoked token: a guesser learns nothing from them.
     NO_TOKEN = (
         *(401, "token", "The request carries no token that is in force."),

@@ -9,7 +9,6 @@ under which the service names questions to analysts: the ledger's own name of a 
 from __future__ import annotations
 
 import base64
-import fcntl
 import hashlib
 import hmac
 import json
@@ -21,9 +20,9 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
+from velado.data.staging import locked, put_file
 from velado.errors import InputError, ParameterError
 from velado.randomness import secure
 
@@ -84,7 +83,8 @@ def add_token(
 ) -> tuple[str, Token]:
     """A new token stands in the file; its text is returned, here and never again.
 
-    >>> with TemporaryDirectory() as folder:
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
     ...     text, token = add_token(Path(folder) / "tokens.json", "ana", days=90)
     ...     text in (Path(folder) / "tokens.json").read_text()
     False
@@ -113,7 +113,7 @@ def add_token(
         expires=expires,
         datasets=datasets,
     )
-    with _locked(path):
+    with _alone(path):
         held = read_tokens(path) if path.exists() else TokenFile(secure().randbytes(_BYTES).hex(), ())
         _write(path, replace(held, tokens=(*held.tokens, token)))
     return text, token
@@ -122,13 +122,14 @@ def add_token(
 def revoke_token(path: Path, name: str) -> list[Token]:
     """Every valid token with this id or analyst name ends now; none found is an error.
 
-    >>> with TemporaryDirectory() as folder:
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
     ...     _ = add_token(Path(folder) / "tokens.json", "ana")
     ...     [token.analyst for token in revoke_token(Path(folder) / "tokens.json", "ana")]
     ['ana']
     """
     now = datetime.now(UTC)
-    with _locked(path):
+    with _alone(path):
         held = read_tokens(path)
         ended = [t for t in held.tokens if name in (t.id, t.analyst) and t.revoked is None]
         if not ended:
@@ -145,7 +146,8 @@ def revoke_token(path: Path, name: str) -> list[Token]:
 def read_tokens(path: Path) -> TokenFile:
     """What the file holds, or an error when it is missing, open to others, or not ours.
 
-    >>> with TemporaryDirectory() as folder:
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
     ...     _ = add_token(Path(folder) / "tokens.json", "ana", "owner")
     ...     read_tokens(Path(folder) / "tokens.json").tokens[0].role
     'owner'
@@ -179,7 +181,8 @@ def read_tokens(path: Path) -> TokenFile:
 class Tokens:
     """The tokens in force, read again when the file changes.
 
-    >>> with TemporaryDirectory() as folder:
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
     ...     text, token = add_token(Path(folder) / "tokens.json", "ana")
     ...     Tokens(Path(folder) / "tokens.json").find(text) == token
     True
@@ -234,25 +237,16 @@ def _token(entry: dict[str, Any]) -> Token:
 
 
 def _write(path: Path, held: TokenFile) -> None:
-    """The file is replaced whole, mode 0600, and on disk before the call returns."""
-    scratch = path.with_name(path.name + ".new")
     document = {"version": 1, "key": held.key, "tokens": [asdict(token) for token in held.tokens]}
-    text = json.dumps(document, ensure_ascii=False, indent=1)
-    scratch.unlink(missing_ok=True)
-    handle = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        file.write(text + "\n")
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(scratch, path)
+    put_file(path, (json.dumps(document, ensure_ascii=False, indent=1) + "\n").encode(), private=True)
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def _alone(path: Path) -> Iterator[None]:
     """One writer at a time among processes."""
     handle = os.open(path.with_name(path.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+        locked(handle, wait=True)
         yield
     finally:
         os.close(handle)

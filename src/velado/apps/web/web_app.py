@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -205,7 +203,7 @@ async def _page(request: Request, lang: str | None = None) -> HTMLResponse:
 @_pages.get("/docs")
 async def _docs(request: Request, lang: str | None = None) -> HTMLResponse:
     """The API as a page, written from the same document as /openapi.json."""
-    return _rendered("docs.html", request, lang, operations=operations(request.app.openapi()))
+    return _rendered("docs.html", request, lang, document=request.app.openapi())
 
 
 @_pages.get("/static/{name}")
@@ -241,58 +239,3 @@ def _templates() -> Environment:
 def _rendered(template: str, request: Request, lang: str | None, **values: object) -> HTMLResponse:
     words = WORDS[language(lang, request.headers.get("accept-language"))]
     return HTMLResponse(_templates().get_template(template).render(w=words, **values))
-
-
-@dataclass(frozen=True)
-class ApiOperation:
-    """One operation of the API as its page tells it; *parameters* and *body* are (name, type, required).
-
-    >>> ApiOperation("GET", "/healthz", "Whether the service runs", "", [], [], [("200", "ok")]).path
-    '/healthz'
-    """
-
-    method: str
-    path: str
-    summary: str
-    text: str
-    parameters: list[tuple[str, str, bool]]
-    body: list[tuple[str, str, bool]]
-    replies: list[tuple[str, str]]
-
-
-def operations(document: Mapping[str, Any]) -> list[ApiOperation]:
-    """The operations of an OpenAPI document, flat.
-
-    >>> reply = {"responses": {"200": {"description": "ok"}}}
-    >>> [one.replies for one in operations({"paths": {"/healthz": {"get": reply}}})]
-    [[('200', 'ok')]]
-    """
-    schemas = document.get("components", {}).get("schemas", {})
-    out = []
-    for path, methods in document["paths"].items():
-        for method, entry in methods.items():
-            content = entry.get("requestBody", {}).get("content", {}).get("application/json", {})
-            schema = schemas.get(content.get("schema", {}).get("$ref", "").rsplit("/", 1)[-1], {})
-            needed = schema.get("required", [])
-            out.append(
-                ApiOperation(
-                    method=method.upper(),
-                    path=path,
-                    summary=entry.get("summary", ""),
-                    text=entry.get("description", ""),
-                    parameters=[
-                        (p["name"], _kind(p["schema"]), p.get("required", False))
-                        for p in entry.get("parameters", ())
-                    ],
-                    body=[
-                        (name, _kind(part), name in needed)
-                        for name, part in schema.get("properties", {}).items()
-                    ],
-                    replies=[(status, reply["description"]) for status, reply in entry["responses"].items()],
-                )
-            )
-    return out
-
-
-def _kind(schema: Mapping[str, Any]) -> str:
-    return schema.get("type") or " | ".join(part.get("type", "?") for part in schema.get("anyOf", ()))
