@@ -1,4 +1,4 @@
-"""The routes for programs: what a request may say, and who hands it to which thread and writes down how it ended."""
+"""The routes for programs: what a request may say, and who answers it and writes down how it ended."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ Number = Annotated[float, Strict()]
 # In the docstrings below, \f ends what the OpenAPI document tells of them: an example in Python is for us.
 @dataclass
 class Question:
-    """One query. *spend* is the most it may cost: a number, or a text such as "1/3". Another spend is another question.\f
+    """One query. *spend* is the most it may cost: a number, or a text such as "1/3".
+
+    Another spend is another question.\f
 
     >>> Question("people", "SELECT COUNT(*) FROM people").confidence
     0.95
@@ -160,7 +162,10 @@ Service = Annotated[AnalystService, Depends(_service_of)]
 
 @router.post("/v1/answers", responses=_PAYING, summary="Ask; the answer is paid from the budget")
 async def _ask(question: Question, token: Caller, service: Service, request: Request) -> JSONResponse:
-    """The noisy answer with its interval, its promise and its cost. The same question with the same spend again costs nothing."""
+    """The noisy answer with its interval, its promise and its cost.
+
+    The same question with the same spend again costs nothing.
+    """
     async with service.noted("answer", token, question.dataset) as line:
         hosted, spend = _checked(service, token, question)
 
@@ -183,7 +188,8 @@ async def _ask(question: Question, token: Caller, service: Service, request: Req
 async def _price(question: Question, token: Caller, service: Service) -> JSONResponse:
     """Mechanisms, scales and cost, from public metadata alone. Nothing is asked, spent or looked at.
 
-    Whether an answer is stored is not told: it depends on whether the table changed since, and nobody paid to know that.
+    Whether an answer is stored is not told: it depends on whether the table changed since, and nobody paid to
+    know that.
     """
     async with service.noted("price", token, question.dataset) as line:
         hosted, spend = _checked(service, token, question)
@@ -241,7 +247,10 @@ async def _budget(token: Caller, service: Service) -> JSONResponse:
 async def _asked(
     dataset: str, token: Caller, service: Service, most: Annotated[int, Query(ge=1, le=1000)] = 100
 ) -> JSONResponse:
-    """The questions you paid for, the newest first, as the ledger has them. Ask one again with its spend to see its answer, free."""
+    """The questions you paid for, the newest first, as the ledger has them.
+
+    Ask one again with its spend to see its answer, free.
+    """
     hosted = service.dataset(token, dataset)
     found = await service.work(lambda: hosted.history.of(token.analyst, most))
     named = [asdict(replace(one, question=service.tokens.name_of(one.question))) for one in found]
@@ -287,7 +296,10 @@ async def _verify(dataset: str, token: Caller, service: Service) -> JSONResponse
 
 @router.get("/metrics", responses=_OWNERS, summary="Counts for Prometheus; for owners")
 async def _metrics(token: Caller, service: Service) -> PlainTextResponse:
-    """Requests, refusals, answers, latency and budget, of the token's data sets. Needs an owner's token, on loopback too."""
+    """Requests, refusals, answers, latency and budget, of the token's data sets.
+
+    Needs an owner's token, on loopback too.
+    """
     if token.role != "owner":
         raise Refusal.OWNERS_ONLY.problem()
     states = {

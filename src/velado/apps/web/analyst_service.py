@@ -1,4 +1,4 @@
-"""The service at work: who is calling and how often, how many questions run at once, and what is written down of each."""
+"""The service at work: who calls and how often, how many questions run at once, what is noted of each."""
 
 from __future__ import annotations
 
@@ -75,8 +75,8 @@ class AnalystService:
     def give_back(self) -> bool:
         """Ledgers and files are closed; whether all questions had ended before.
 
-        If not, the process must be ended without waiting for its threads. Their questions are paid and their answers
-        lost: budget is lost, never privacy.
+        If not, the process must be ended without waiting for its threads. Their questions are paid and their
+        answers lost: budget is lost, never privacy.
         """
         if self._ended is None:
             ended = not self._executor.at_work
@@ -137,10 +137,10 @@ class AnalystService:
 
     @contextlib.asynccontextmanager
     async def noted(self, action: str, token: Token, dataset: str) -> AsyncIterator[AuditLine]:
-        """What happens inside is written to the audit file with its outcome; the line takes question and cost.
+        """What happens inside is written to the audit file with its outcome, question and cost.
 
-        What changes a ledger is also written before it begins, and refused where that fails: a file that cannot be
-        written must not cost anybody budget. Both lines carry the same id.
+        What changes a ledger is also written before it begins, and refused where that fails: a file that
+        cannot be written must not cost anybody budget. Both lines carry the same id.
         """
         started = time.monotonic()
         line = AuditLine(
@@ -180,8 +180,9 @@ class AnalystService:
 class BoundedExecutor:
     """At most *threads* jobs run at once and *waiting* more wait, in the order they came. Of one event loop.
 
-    One whose client left or whose time is up before its turn never begins, so it is never paid. anyio has the queue and
-    the threads; a job keeps its place until it has really ended, since a thread that draws noise cannot be stopped.
+    One whose client left or whose time is up before its turn never begins, so it is never paid. anyio has the
+    queue and the threads; a job keeps its place until it has really ended, since a thread that draws noise
+    cannot be stopped.
 
     >>> asyncio.run(BoundedExecutor(threads=2, waiting=8).run(lambda: 6 * 7, seconds=5))
     42
@@ -201,8 +202,8 @@ class BoundedExecutor:
     async def run(self, job: Callable[[], Result], seconds: float, receive: Receive | None = None) -> Result:
         """The job's result; too many waiting are turned away, and waiting counts as time.
 
-        A job that waited too long, or whose client left meanwhile (*receive* tells), is dropped before it begins. One
-        that has begun goes on: its answer is recorded and free later.
+        A job that waited too long, or whose client left meanwhile (*receive* tells), is dropped before it
+        begins. One that has begun goes on: its answer is recorded and free later.
         """
         if self._closed or len(self._held) >= self._most:
             raise Refusal.TOO_BUSY.problem(1)
@@ -285,9 +286,9 @@ async def _left(receive: Receive) -> None:
 class RateLimiter:
     """At most *burst* requests at once and *per_minute* on average for each key, in this process's memory.
 
-    The generic cell rate algorithm, which is a token bucket kept as one number: when the key's bucket will be full. At
-    most 10,000 keys are kept; beyond that full buckets, which say nothing, are dropped first and then the oldest. Why not
-    the library `limits`: docs/decisions/0013.
+    The generic cell rate algorithm, which is a token bucket kept as one number: when the key's bucket will be
+    full. At most 10,000 keys are kept; beyond that full buckets, which say nothing, are dropped first and
+    then the oldest. Why not the library `limits`: docs/decisions/0013.
 
     >>> limiter = RateLimiter(per_minute=60, burst=2, clock=lambda: 0.0)
     >>> [limiter.take("ana") for _ in range(3)], limiter.take("bia")
@@ -327,10 +328,12 @@ def coarse(seconds: float) -> str:
 
 @dataclass
 class AuditLine:
-    """Who asked what and how it ended. No value of a row, no answer and no query text: a query may hold values its author typed.
+    """Who asked what and how it ended.
 
-    A question is named by its fingerprint, under which the ledger has it. What changes a ledger has two lines with one
-    *request*: "asked" before it begins, and its outcome; an "asked" alone is one that was interrupted.
+    No value of a row, no answer and no query text: a query may hold values its author typed.
+
+    A question is named by its fingerprint, under which the ledger has it. What changes a ledger has two lines
+    with one *request*: "asked" before it begins, and its outcome; an "asked" alone was interrupted.
 
     >>> AuditLine("token", "refused").text("2026-01-01")
     '{"time": "2026-01-01", "action": "token", "outcome": "refused"}'
@@ -385,7 +388,7 @@ class AuditFile:
                 ) from None
 
     def _append(self, line: bytes) -> None:
-        """The line is one write; the rest of a short one follows, and what cannot follow does not spoil the next line."""
+        """One write; the rest of a short one follows, and what cannot follow does not spoil the next line."""
         if self._handle is None:
             raise OSError(errno.EBADF, "it is closed")
         if self._torn:

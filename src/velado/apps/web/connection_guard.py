@@ -1,7 +1,7 @@
-"""Header timeout, half-open limit and TLS of one connection: what holds before any route or gate sees a request.
+"""Header timeout, half-open limit and TLS of one connection: what holds before any route sees a request.
 
-Mixed into Uvicorn's HTTP protocol, because its own options do none of it (docs/decisions/0014): a silent connection stays
-open for ever, httptools reads headers without end, and one address may take every connection.
+Mixed into Uvicorn's HTTP protocol, because its own options do none of it (docs/decisions/0014): a silent
+connection stays open for ever, httptools reads headers without end, and one address may take all places.
 """
 
 from __future__ import annotations
@@ -19,15 +19,16 @@ HEADER_BYTES = 16_384
 FRAMING_BYTES = 1 << 20
 """The most that may stand around a body: the lengths of its chunks and what follows the last one."""
 GRACE_SECONDS = 0.05
-"""Many honest clients may connect in one moment, and their requests are read in the next. So a connection above the limit has
-this long, and of such there may be as many again as the limit; any more end at once."""
+"""Many honest clients may connect in one moment, and their requests are read in the next. So a connection
+above the limit has this long, and of such there may be as many again as the limit; any more end at once.
+"""
 
 
 class HeaderTimeout(asyncio.Protocol):
-    """Ends a connection whose request line and headers do not arrive within *seconds*; mixed into Uvicorn's protocol.
+    """Ends a connection whose request line and headers do not arrive within *seconds*.
 
-    A connection holds a place of its address from its beginning, and from the first piece of each later request, until
-    the request is whole with its body. Where the address has no place left in *half_open*, it ends too.
+    A connection holds a place of its address from its beginning, and from the first piece of each later
+    request, until the request is whole with its body. Without a place left for its address it ends too.
 
     >>> HeaderTimeout in guarded_protocol(10, 32, refused=lambda: None).__mro__
     True
@@ -55,7 +56,7 @@ class HeaderTimeout(asyncio.Protocol):
         self._take()
 
     def data_received(self, data: bytes) -> None:
-        """The time ends with a request whose headers are whole, and begins again with the first piece of the next."""
+        """The time ends with a request's headers, and begins again with the first piece of the next."""
         super().data_received(data)
         # There is no cycle before the first request.
         answering = not getattr(self.cycle, "response_complete", True)
@@ -84,7 +85,7 @@ class HeaderTimeout(asyncio.Protocol):
             self._timer = None
 
     def _take(self, last: bool = False) -> None:
-        """A place; else, unless it was the *last* chance, a moment to become whole; else the connection ends."""
+        """A place; else, unless this is the *last* chance, a moment to become whole; else the end."""
         if self._place is not None or self._ended:
             return
         if self.half_open.take(self._network):
@@ -111,10 +112,10 @@ class HeaderTimeout(asyncio.Protocol):
 
 
 class HeaderLimit(HeaderTimeout):
-    """Refuses a request whose headers, or whatever is around its body, grow beyond their limits while they arrive.
+    """Refuses a request whose headers, or what is around its body, grow beyond their limits as they arrive.
 
-    h11 limits by itself what it holds of an event that is not whole; llhttp inside httptools calls back with every
-    piece, so here those pieces are counted.
+    h11 limits by itself what it holds of an event that is not whole; llhttp inside httptools calls back with
+    every piece, so here those pieces are counted.
 
     >>> HeaderLimit()._most == HEADER_BYTES
     True
@@ -132,7 +133,7 @@ class HeaderLimit(HeaderTimeout):
             self.send_400_response("Invalid HTTP request received.")
 
     def on_message_begin(self) -> None:
-        """A new request. What came in one piece with its beginning is one read at the most, and the gate measures it."""
+        """A new request. What came in one piece with its beginning is one read, which the gate measures."""
         self._beside, self._most = 0, HEADER_BYTES
         super().on_message_begin()  # type: ignore[misc]
 
@@ -148,10 +149,10 @@ class HeaderLimit(HeaderTimeout):
 
 
 class SecuredTransport:
-    """A transport whose other end speaks TLS: what is written is encrypted, and `received` gives what came as plain bytes.
+    """A transport whose other end speaks TLS: `write` encrypts, `received` gives what came as plain bytes.
 
-    Left to the event loop, a connection reaches the protocol only after its handshake, and an address could hold any
-    number before it (docs/decisions/0011). The cryptography is OpenSSL's, through `ssl.MemoryBIO`; here bytes are carried.
+    Left to the event loop, a connection reaches the protocol only after its handshake, and an address could
+    hold any number before it (docs/decisions/0011). The cryptography is OpenSSL's; here bytes are carried.
 
     >>> class Outer:
     ...     def write(self, data): print("sent", len(data))
@@ -220,7 +221,7 @@ class SecuredTransport:
 
 
 class OverTls(asyncio.Protocol):
-    """Mixed in before an HTTP protocol, which then sees plain bytes and a transport that encrypts; without *tls*, nothing.
+    """Mixed in before an HTTP protocol, which then sees plain bytes; without *tls* it does nothing.
 
     >>> OverTls.tls is None
     True
@@ -241,9 +242,9 @@ class OverTls(asyncio.Protocol):
 
 
 def guarded_protocol(seconds: float, half_open: int, refused: Callable[[], None]) -> type[OverTls]:
-    """The fastest of Uvicorn's HTTP protocols that is installed, with these limits; its *tls* may be set before it is used.
+    """The fastest of Uvicorn's HTTP protocols that is installed, with these limits.
 
-    *refused* is called for each connection that ends because its address holds too many without a whole request.
+    Its *tls* may be set before it is used; *refused* is called for each connection beyond *half_open*.
 
     >>> guarded_protocol(10, 32, refused=lambda: None).__name__
     'Guarded'

@@ -1,7 +1,7 @@
-"""The data sets of a service, opened: each a session over its rows with its durable ledger and what was asked so far.
+"""The data sets of a service, opened: each a session over its rows, its durable ledger and what was asked.
 
-The ledger is made at the first start with the declared budget. Afterwards the ledger is what counts: a budget in the
-file that differs from it stops the start, because silently taking either one would surprise somebody.
+The ledger is made at the first start with the declared budget. Afterwards the ledger is what counts: a budget
+in the file that differs from it stops the start, because silently taking either one would surprise somebody.
 """
 
 from __future__ import annotations
@@ -65,7 +65,8 @@ class PublicColumn:
 class PublicFacts:
     """What anybody with a token may know of a data set.
 
-    >>> facts = PublicFacts("people", "People", (PublicColumn("sex", "text"),), {"epsilon": None}, "1/10", "bound", "strict")
+    >>> sex = PublicColumn("sex", "text")
+    >>> facts = PublicFacts("people", "People", (sex,), {"epsilon": None}, "1/10", "bound", "strict")
     >>> facts.to_dict()["columns"], facts.to_dict()["guarantee"]
     (({'name': 'sex', 'kind': 'text', 'group_by': False},), {'epsilon': None})
     """
@@ -204,7 +205,8 @@ def _agree(dataset: DatasetSettings, name: str, same_measure: bool, total: Fract
     if same_measure and total < dataset.budget.total:
         fix = f"Raise it with `velado ledger raise`, which writes the reason down, or write {held} again."
     else:
-        fix = f"Write what the ledger has: total {held}. A ledger's budget is never lowered, nor its measure changed."
+        fix = f"Write what the ledger has: total {held}. "
+        fix += "A ledger's budget is never lowered, nor its measure changed."
     raise ParameterError(
         f"The budget of {where} is not the one its ledger holds.",
         "The budget is a promise to the people in the table, and the ledger is where it was given.",
@@ -259,8 +261,8 @@ def _public(dataset: DatasetSettings, schema: Schema, session: Session) -> Publi
 class AskedQuestion:
     """One question an analyst paid for, its canonical query written as SQL again.
 
-    *spend* is what it was allowed to cost, as the ledger wrote it down (None where an older version of velado did not), so
-    that asking again names the same spend and is free, after a restart too.
+    *spend* is what it was allowed to cost, as the ledger wrote it down (None where an older version of velado
+    did not), so that asking again names the same spend and is free, after a restart too.
 
     >>> AskedQuestion(3, "2026-01-01", "9f", "SELECT COUNT(*) FROM t", "1/10", 0.1, "1/10").number
     3
@@ -321,8 +323,9 @@ def _asked(entry: Entry) -> AskedQuestion:
 def sql_of(canonical: str) -> str:
     """A canonical query, as the ledger has it, as SQL that means the same.
 
-    >>> sql_of('{"table": "t", "keys": [], "aggregates": [["count", null, null, null]], "where": [">", "age", ["number", "5"]]}')
-    'SELECT COUNT(*) FROM "t" WHERE "age" > 5'
+    >>> rows = '"aggregates": [["count", null, null, null]]'
+    >>> sql_of('{"table": "t", "keys": [], "where": ["null", "age"], %s}' % rows)
+    'SELECT COUNT(*) FROM "t" WHERE "age" IS NULL'
     """
     form = json.loads(canonical)
     parts = [_name(key) for key in form["keys"]] + [_aggregate(*item) for item in form["aggregates"]]

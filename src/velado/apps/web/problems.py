@@ -1,8 +1,8 @@
 """Errors as a client reads them: what, why, fix, a code and a status.
 
-Only sentences that velado wrote are repeated. Anything else may hold a value of the table, so the client gets a fixed
-sentence with an id, and the private log gets the same id with the error's class and where in the code it arose, without
-its message.
+Only sentences that velado wrote are repeated. Anything else may hold a value of the table, so the client gets
+a fixed sentence with an id, and the private log gets the same id with the error's class and where in the code
+it arose, without its message.
 """
 
 from __future__ import annotations
@@ -128,7 +128,8 @@ class Refusal(Enum):
     )
     TOO_LONG_AT_WORK = (
         *(504, "time", "The question was not answered in time."),
-        "It may have been paid already. If its answer is recorded, asking the same again, with the same spend, costs nothing.",
+        "It may have been paid already. "
+        "If its answer is recorded, asking the same again, with the same spend, costs nothing.",
         "Ask the same again later, or ask something smaller.",
     )
     # Never repeats what was sent.
@@ -171,7 +172,9 @@ _CODES: tuple[tuple[type[VeladoError], int, str], ...] = (
 
 
 def problem_of(error: BaseException) -> Problem:
-    """Any error as a Problem. Errors of velado that a query cannot cause on purpose are as unexpected as foreign ones.
+    """Any error as a Problem.
+
+    Errors of velado that a query cannot cause on purpose are as unexpected as foreign ones.
 
     >>> problem_of(QueryRefused("No.", "Because.", "Ask otherwise.")).status
     422

@@ -1,7 +1,8 @@
 """Counts of what was asked and how it ended, as Prometheus reads them. Nothing here comes from a row.
 
-Several processes of one service add up by prometheus-client's own way: the leader names a folder in the environment
-variable PROMETHEUS_MULTIPROC_DIR, each worker keeps its counts in a file of it, and whoever is asked reads them all.
+Several processes of one service add up by prometheus-client's own way: the leader names a folder in the
+environment variable PROMETHEUS_MULTIPROC_DIR, each worker keeps its counts in a file of it, and whoever is
+asked reads them all.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ BOUNDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 
 
 class ServiceMetrics:
-    """Counters that any thread may raise; with *shared*, the folder of all processes, `text` adds them all up.
+    """Counters that any thread may raise; with *shared*, the folder of all processes, `text` adds them up.
 
     >>> metrics = ServiceMetrics()
     >>> metrics.refusal("busy")

@@ -58,10 +58,10 @@ class ServiceLimits:
 class DatasetSettings:
     """One table that may be asked: where its rows and its ledger are, and what the owner declared.
 
-    Either *file*, or *url* and *relation* of PostgreSQL. *unit* None is the unit the schema declares. *version* is the public
-    name of the table's content: a changed table must be given a new one.
+    Either *file*, or *url* and *relation* of PostgreSQL. *unit* None is the unit the schema declares.
+    *version* is the public name of the table's content: a changed table must be given a new one.
 
-    >>> people = DatasetSettings("people", Path("schema.toml"), "people.ledger", Budget.epsilon(1), file=Path("p.csv"))
+    >>> people = DatasetSettings("people", Path("s.toml"), "people.ledger", Budget.epsilon(1), Path("p.csv"))
     >>> people.extremes, people.caps
     ('quantile', {})
     """

@@ -1,9 +1,10 @@
 """Who may ask: tokens that are shown once and kept as hashes, in a file only its owner can read.
 
-A token is 256 random bits from the operating system, so its plain SHA-256 is enough at rest: salts and slow hashes
-defend secrets that people choose and others can guess, and nobody tries 2^256. The file is read again when it changes,
-so that a revoked token ends without a restart; a file that cannot be read lets nobody in. It also holds a random key,
-under which the service names questions to analysts: the ledger's own name of a question depends on the table's content.
+A token is 256 random bits from the operating system, so its plain SHA-256 is enough at rest: salts and slow
+hashes defend secrets that people choose and others can guess, and nobody tries 2^256. The file is read again
+when it changes, so that a revoked token ends without a restart; a file that cannot be read lets nobody in. It
+also holds a random key, under which the service names questions to analysts: the ledger's own name of a
+question depends on the table's content.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The application: the gate every request passes, the pages for people, the routes for programs, the service behind them."""
+"""The application: the gate every request passes, pages for people, routes for programs."""
 
 from __future__ import annotations
 
@@ -45,7 +45,9 @@ STATIC = {"page.js": "text/javascript", "chart.js": "text/javascript", "page.css
 
 
 def create_app(settings: ServiceSettings) -> FastAPI:
-    """The application of these settings. Data sets and ledgers are open when it returns, so that a mistake stops the start.
+    """The application of these settings.
+
+    Data sets and ledgers are open when it returns, so that a mistake stops the start.
 
     >>> from pathlib import Path
     >>> create_app(ServiceSettings({}, Path("nowhere.json"), Path("audit.jsonl")))  # doctest: +ELLIPSIS
@@ -96,9 +98,9 @@ def create_app(settings: ServiceSettings) -> FastAPI:
 
 
 class RequestGate:
-    """Passes on a request whose body is whole and small enough; whatever goes wrong inside leaves as a Problem.
+    """Passes on a request whose body is whole and small enough; what goes wrong inside leaves as a Problem.
 
-    Written as plain ASGI, because it must hold for bodies that name no length and for errors that no route foresees.
+    Plain ASGI, because it must hold for bodies that name no length and for errors that no route foresees.
 
     >>> async def broken(scope, receive, send): raise Refusal.TOO_BUSY.problem(1)
     >>> async def receive(): return {"type": "http.request"}
@@ -134,7 +136,7 @@ class RequestGate:
             await send(message)
 
         try:
-            # The server limits headers that are still arriving; those that came in one piece are measured here.
+            # The server limits headers that are still arriving; what came in one piece is measured here.
             if sum(len(name) + len(value) for name, value in scope["headers"]) > HEADER_BYTES:
                 raise Refusal.TOO_LARGE_HEADERS.problem(most=HEADER_BYTES)
             body = await self._body(scope, receive)

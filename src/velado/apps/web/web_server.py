@@ -1,12 +1,12 @@
 """The service is run: a socket, TLS if asked, one process or several, and an orderly end.
 
-On SIGTERM or Ctrl+C no new connection is taken, running questions end, and only then are the ledgers closed. This takes at most a
-query's time limit and a few seconds; then the process ends whatever still runs. A question that is cut off has been paid and its
-answer is lost: budget is lost, never privacy.
+On SIGTERM or Ctrl+C no new connection is taken, running questions end, and only then are the ledgers closed.
+This takes at most a query's time limit and a few seconds; then the process ends whatever still runs. A
+question that is cut off has been paid and its answer is lost: budget is lost, never privacy.
 
-Several processes answer on one socket, for machines with several cores; the ledger is what they share. The leader starts the
-workers, passes signals on, and ends all when one ends: half a service is harder to notice than none. Each worker keeps its part
-of the limits, so that together they allow what the service file says.
+Several processes answer on one socket, for machines with several cores; the ledger is what they share. The
+leader starts the workers, passes signals on, and ends all when one ends: half a service is harder to notice
+than none. Each worker keeps its part of the limits, so that together they allow what the service file says.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Listening:
 
     @property
     def secured(self) -> bool:
-        """Whether TLS is on; tokens must not cross a network in the clear unless somebody says that a proxy sees to it."""
+        """Whether TLS is on; tokens cross a network in the clear only where a proxy is said to see to it."""
         if (self.certificate is None) != (self.key is None):
             raise ParameterError(
                 "A certificate and its key belong together.",
@@ -162,12 +162,12 @@ def _serve(
             service.stop()
             super().handle_exit(sig, frame)
 
-    # What is loaded by now stays to the end, so looking through it for garbage again and again would be for nothing.
+    # What is loaded by now stays to the end; looking through it for garbage again and again is for nothing.
     gc.collect()
     gc.freeze()
     ready()
     Server(config).run(sockets=[taken])
-    # At Python's own end everything is looked through once more; native libraries complain of what was left out.
+    # At Python's own end everything is looked through once more; native libraries complain of what is not.
     gc.unfreeze()
     # The application's own end has closed it; asked again, it says whether a thread is left behind.
     if not service.give_back():
@@ -202,7 +202,7 @@ def _lead(file: Path, taken: socket.socket, where: Listening, ready: Callable[[]
             )
         os.close(telling)
         try:
-            # A worker says one byte when it is ready; one that ends before says nothing, and then neither do we.
+            # A worker says one byte when it is ready; one that ends before says none, and then neither do we.
             if all(os.read(told, 1) == b"+" for _ in processes):
                 ready()
             _wait(processes)
@@ -217,7 +217,7 @@ def _wait(processes: list[subprocess.Popen[bytes]]) -> None:
     for process in processes:
         process.terminate()
     codes = [process.wait() for process in processes]
-    # A worker that hears the signal while Python is shutting down is ended by it, with everything closed already.
+    # A worker that hears the signal while Python shuts down is ended by it, with everything closed already.
     if any(code not in (0, -signal.SIGTERM) for code in codes):
         raise EngineError(
             "A worker of the service ended.",
@@ -274,7 +274,7 @@ def _socket(host: str, port: int) -> socket.socket:
 
 
 def _log_privately() -> None:
-    """Our own sentences go to standard error; other libraries' records, whose texts we do not know, only by their place."""
+    """Our own sentences go to standard error; of other libraries' records, unknown to us, only the place."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_WithoutValues("%(asctime)s %(levelname)s %(name)s %(message)s"))
     root = logging.getLogger()
