@@ -146,18 +146,21 @@ def _operation(route: APIRoute) -> str:
 router = APIRouter(generate_unique_id_function=_operation)
 
 
-def _service_of(request: Request) -> AnalystService:
+# Both are async although nothing waits in them: FastAPI sends plain functions through a thread, each time.
+async def _service_of(request: Request) -> AnalystService:
     service: AnalystService = request.app.state.service
     return service
 
 
-async def _caller(request: Request) -> Token:
+Service = Annotated[AnalystService, Depends(_service_of)]
+
+
+async def _caller(request: Request, service: Service) -> Token:
     address = request.client.host if request.client is not None else ""
-    return _service_of(request).caller(request.headers.get("authorization"), address)
+    return service.caller(request.headers.get("authorization"), address)
 
 
 Caller = Annotated[Token, Depends(_caller)]
-Service = Annotated[AnalystService, Depends(_service_of)]
 
 
 @router.post("/v1/answers", responses=_PAYING, summary="Ask; the answer is paid from the budget")
