@@ -123,6 +123,14 @@ def test_a_question_whose_client_left_before_its_turn_is_not_paid(tmp_path: Path
         assert Fraction(service.call("GET", "/v1/budget").json["budgets"][0]["spent"]) <= Fraction(1, 5)
 
 
+@pytest.fixture
+def gate() -> Iterator[threading.Event]:
+    """What jobs wait for; set at the end even where a test fails, or Python would wait for their threads."""
+    event = threading.Event()
+    yield event
+    event.set()
+
+
 async def begun(job: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
     """The job waits for its turn, or has begun if there was a thread for it."""
     task = asyncio.create_task(job)
@@ -130,10 +138,10 @@ async def begun(job: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
     return task
 
 
-def test_turns_come_in_order_and_room_is_given_back() -> None:
+def test_turns_come_in_order_and_room_is_given_back(gate: threading.Event) -> None:
     async def play() -> None:
         executor = BoundedExecutor(1, 2)
-        gate, seen = threading.Event(), []
+        seen: list[int] = []
         running_job = await begun(executor.run(gate.wait, BOUND))
         waiting = [await begun(executor.run(lambda n=n: seen.append(n), BOUND)) for n in (1, 2)]  # type: ignore[misc]
         with pytest.raises(Problem, match="busy"):
@@ -156,12 +164,11 @@ def test_turns_come_in_order_and_room_is_given_back() -> None:
     asyncio.run(play())
 
 
-def test_a_job_whose_request_has_gone_keeps_its_place_until_its_thread_ends() -> None:
+def test_a_job_whose_request_has_gone_keeps_its_place_until_its_thread_ends(gate: threading.Event) -> None:
     """Otherwise hanging questions, each given up by its client, would pile up beyond any limit."""
 
     async def play() -> None:
         executor = BoundedExecutor(2, 0)
-        gate = threading.Event()
         for _ in range(2):
             (await begun(executor.run(gate.wait, BOUND))).cancel()
         await asyncio.sleep(0.05)
@@ -177,10 +184,10 @@ def test_a_job_whose_request_has_gone_keeps_its_place_until_its_thread_ends() ->
     asyncio.run(play())
 
 
-def test_a_close_drops_what_waits_and_says_what_did_not_end() -> None:
+def test_a_close_drops_what_waits_and_says_what_did_not_end(gate: threading.Event) -> None:
     async def play() -> None:
         executor = BoundedExecutor(1, 2)
-        gate, seen = threading.Event(), []
+        seen: list[int] = []
         stuck = await begun(executor.run(gate.wait, BOUND))
         waiting = await begun(executor.run(lambda: seen.append(1), BOUND))
         started = time.monotonic()
@@ -194,8 +201,8 @@ def test_a_close_drops_what_waits_and_says_what_did_not_end() -> None:
     asyncio.run(play())
 
 
-def test_a_thread_that_outlives_the_event_loop_is_known() -> None:
-    executor, gate = BoundedExecutor(1, 0), threading.Event()
+def test_a_thread_that_outlives_the_event_loop_is_known(gate: threading.Event) -> None:
+    executor = BoundedExecutor(1, 0)
 
     async def leave() -> None:
         await begun(executor.run(gate.wait, BOUND))
