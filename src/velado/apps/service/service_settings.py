@@ -107,7 +107,7 @@ def read_settings(path: str | Path) -> ServiceSettings:
 
     >>> read_settings("missing.toml")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    velado.errors.SchemaError: There is no service file file 'missing.toml'...
+    velado.errors.SchemaError: There is no file 'missing.toml'...
     """
     path = Path(path)
     return settings_from(parse_toml(path, say("The service file")), path.parent)
