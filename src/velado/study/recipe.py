@@ -10,7 +10,7 @@ import io
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import PurePath
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, get_args
 
 import tomli_w
 
@@ -24,6 +24,7 @@ from velado.release.methods import method_named
 from velado.release.methods._method import Method
 from velado.release.operations._operation import Operation
 from velado.release.parameters import entry_of, known_keys, part_from
+from velado.settings import part_of
 
 Format = Literal["csv", "parquet"]
 Language = Literal["en", "pt"]
@@ -43,6 +44,7 @@ _CHOICES: Mapping[str, tuple[str, ...]] = {
 _KEYS = (
     "version",
     "seed",
+    "k",
     "suppression",
     *_CHOICES,
     "reports",
@@ -60,7 +62,7 @@ _KEYS = (
 class Recipe:
     """One run without its rows: input fingerprint, schema, method, promises, limits, seed and output.
 
-    *guarantees* are those beyond the method's own k. *operations* are column operations done first. What
+    *k* is that of k-anonymity, *guarantees* are those beyond it. *operations* are column operations done first. What
     the taxonomy files said stands in the file too: a recipe repeats its run wherever it lies and whatever became of
     them. *input_digest* is the input's fingerprint under the owner's key, *key_fingerprint* says which key.
     """
@@ -81,6 +83,7 @@ class Recipe:
     keep_order: bool = False
     input_digest: str = ""
     key_fingerprint: str = ""
+    k: int | None = None
 
     def __post_init__(self) -> None:
         for name, choices in _CHOICES.items():
@@ -93,6 +96,8 @@ class Recipe:
     def to_dict(self) -> dict[str, Any]:
         """As the TOML file has it."""
         out: dict[str, Any] = {"version": VERSION, "seed": self.seed, "suppression": self.suppression}
+        if self.k is not None:
+            out["k"] = self.k
         for name in _CHOICES:
             if getattr(self, name) is not None:
                 out[name] = getattr(self, name)
@@ -161,7 +166,7 @@ class Recipe:
 
 def _numbers(document: Mapping[str, Any]) -> dict[str, Any]:
     out: dict[str, Any] = {}
-    for name, kinds in (("seed", (int,)), ("suppression", (int, float))):
+    for name, kinds in (("seed", (int,)), ("k", (int,)), ("suppression", (int, float))):
         if name in document:
             value = document[name]
             if isinstance(value, bool) or not isinstance(value, kinds) or value < 0:
@@ -170,7 +175,7 @@ def _numbers(document: Mapping[str, Any]) -> dict[str, Any]:
                     "The run could not be repeated with it.",
                     f"Write for example {name} = 0.",
                 )
-            out[name] = value if name == "seed" else float(value)
+            out[name] = float(value) if name == "suppression" else value
     return out
 
 
@@ -220,12 +225,11 @@ def _guarantee(entry: Any, number: int) -> Guarantee:
 def _operations(entries: list[Any]) -> tuple[Operation, ...]:
     if not entries:
         return ()
-    from velado.release.operations import operation_from_dict
+    from velado.release.operations import OPERATIONS
 
-    for number, entry in enumerate(entries, 1):
-        _named(entry, f"operation {number}")
-    # A frozen dataclass is an Operation, though its fields cannot be set as the protocol would allow.
-    return tuple(cast(Operation, operation_from_dict(entry)) for entry in entries)
+    return tuple(
+        part_of(OPERATIONS, entry, f"operation {number}", "operation") for number, entry in enumerate(entries, 1)
+    )
 
 
 def _not_one_of(name: str, choices: tuple[str, ...]) -> ParameterError:

@@ -32,8 +32,8 @@ from velado.data.staging import (
 from velado.data.table import Table, Undeclared
 from velado.errors import ParameterError
 from velado.measures.measured import Scores, measure
-from velado.release.anonymize import DEFAULT_METHOD, carry_out, method_from
-from velado.release.goal import Progress, silent
+from velado.release.anonymize import DEFAULT_METHOD, carry_out, goal_for, method_from
+from velado.release.goal import Progress, default_k, silent
 from velado.release.guarantees._guarantee import Guarantee
 from velado.release.methods._method import Method
 from velado.release.operations._operation import Operation
@@ -131,9 +131,10 @@ def publish(
     if not isinstance(schema, Schema):
         reads.append(Path(schema))
         schema = read_schema(schema)
+    chosen = method_from(method)
     recipe = Recipe(
         schema,
-        method_from(method, k),
+        chosen,
         tuple(guarantees),
         float(suppression),
         seed,
@@ -145,6 +146,7 @@ def publish(
         tuple(reports),
         undeclared,
         keep_order=keep_order,
+        k=default_k(chosen.promise, guarantees) if k is None else k,
     )
     if schema_folder is not None:
         recipe = _with_files(recipe, Path(schema_folder))
@@ -223,8 +225,7 @@ def _run(
     release = carry_out(
         prepared,
         recipe.method,
-        recipe.guarantees,
-        suppression=recipe.suppression,
+        goal_for(prepared, recipe.method, recipe.k, recipe.guarantees, recipe.suppression),
         seed=recipe.seed,
         progress=_part(progress, 0.0, 0.45),
     )
@@ -232,7 +233,7 @@ def _run(
     release = replace(release, notes={**release.notes, **best_possible(release)})
     progress(0.5, "measuring")
     scores = measure(release)
-    others = what_ifs(release, recipe.guarantees, _part(progress, 0.7, 0.9))
+    others = what_ifs(release, _part(progress, 0.7, 0.9))
     progress(0.9, "writing")
     recipe = replace(
         recipe,

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Literal
 
 from velado.errors import VeladoError
 from velado.release.anonymize import carry_out
 from velado.release.goal import Progress, silent
-from velado.release.guarantees._guarantee import Guarantee
-from velado.release.guarantees.k_anonymity import KAnonymity
-from velado.release.methods._method import Method
 from velado.release.methods.progressive.lower_bound import lower_bound
 from velado.release.release import Release
 from velado.report.facts import WhatIf, WhatIfs
@@ -33,29 +30,27 @@ def best_possible(release: Release) -> Mapping[str, object]:
     each group. Further guarantees, k per person, substitutions and suppressed rows (each counted as wholly lost) can
     only cost more, so it holds for any release of the table.
     """
-    ks = [guarantee.k for guarantee in release.goal.guarantees if isinstance(guarantee, KAnonymity)]
-    if not ks:
+    k = release.goal.k
+    if k is None:
         return {}
     if release.data.rows > LARGEST_BOUNDED:
         reason = say("not computed for more than {rows:,} rows", rows=LARGEST_BOUNDED)
         return {"lower_bound": None, "lower_bound_reason": reason}
     # Rows that left before the method saw them lost everything; the bound speaks of the others.
     share = release.data.rows / release.table.rows
-    bound = share * lower_bound(release.data, max(ks), WORK) + (1 - share)
+    bound = share * lower_bound(release.data, k, WORK) + (1 - share)
     reached = release.loss
     above = reached / bound - 1 if bound > 0 else (0.0 if reached <= 0 else None)
     return {"lower_bound": bound, "above_best_possible_at_most": above}
 
 
-def what_ifs(release: Release, guarantees: Sequence[Guarantee], progress: Progress = silent) -> WhatIfs:
+def what_ifs(release: Release, progress: Progress = silent) -> WhatIfs:
     """The release's method on the same table at k/2 and 2k, and with 1 % and 5 % suppression if none is allowed.
 
-    *guarantees* are those beyond the method's own k. Costs up to four runs of the method alone: the table is
-    neither read nor judged nor encoded again.
+    Costs up to four runs of the method alone: the table is neither read nor judged nor encoded again.
     """
-    promised = next((g for g in release.goal.guarantees if isinstance(g, KAnonymity)), None)
-    k = getattr(release.method, "k", None)
-    if promised is None or not isinstance(k, int):
+    k = release.goal.k
+    if k is None or release.method.promise == "measured":
         return WhatIfs(skipped="no-k")
     if release.data.rows * len(release.data.columns) > LARGEST_RERUN:
         return WhatIfs(skipped="large")
@@ -66,11 +61,9 @@ def what_ifs(release: Release, guarantees: Sequence[Guarantee], progress: Progre
     runs = []
     for number, (changed, other, suppression) in enumerate(asked):
         progress(number / len(asked), "what if")
-        method: Method = replace(release.method, k=other)  # type: ignore[type-var]
+        goal = replace(release.goal.at(other), suppression=suppression)
         try:
-            again = carry_out(
-                release.prepared, method, guarantees, suppression=suppression, seed=release.seed
-            )
+            again = carry_out(release.prepared, release.method, goal, seed=release.seed)
             runs.append(WhatIf.of(again, other, suppression, changed))
         except VeladoError as error:
             runs.append(WhatIf(k=other, suppression=suppression, changed=changed, failed=error.what))
