@@ -49,7 +49,7 @@ class TaxonomySpec:
     options: Mapping[str, Any] = field(default_factory=dict)
     file: str | None = None
     paths: tuple[tuple[str, ...], ...] | None = None
-    tree: Mapping[str, Any] | None = None
+    tree: Mapping[str, object] | None = None
     digest: str | None = None
 
     def to_dict(self) -> str | dict[str, Any]:
@@ -322,7 +322,7 @@ class Schema:
         return out | {"columns": {name: column.to_dict() for name, column in self.columns.items()}}
 
     @classmethod
-    def from_dict(cls, document: Mapping[str, Any]) -> Schema:
+    def from_dict(cls, document: Mapping[str, object]) -> Schema:
         """From parsed TOML. Every mistake is named with its place; nothing unknown is passed over."""
         try:
             return _schema(document)
@@ -330,7 +330,7 @@ class Schema:
             raise SchemaError(wrong.what, wrong.why, wrong.fix) from None
 
 
-def _schema(document: Mapping[str, Any]) -> Schema:
+def _schema(document: Mapping[str, object]) -> Schema:
     file = Where("file", say("the schema"))
     for key in document:
         if key not in ("dataset", "table", "columns"):
@@ -364,7 +364,7 @@ def _column(name: str, entry: object) -> Column:
     return read(Column, {"name": name, **found}, where)
 
 
-def _own_keys(entry: object, others: tuple[str, ...], kind: type, where: Where) -> dict[str, Any]:
+def _own_keys(entry: object, others: tuple[str, ...], kind: type, where: Where) -> dict[str, object]:
     """A table of the file as a dictionary; the fields that stand elsewhere are no keys of it."""
     if not isinstance(entry, Mapping):
         raise SchemaError(

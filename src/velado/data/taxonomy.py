@@ -294,7 +294,7 @@ def _refuse_two_meanings(leaves: list[tuple[str, ...]], inner: list[tuple[str, .
 DATE_LEVELS = ("day", "month", "year", "decade")
 
 
-def from_tree(tree: Mapping[str, Any], column: str = "") -> Taxonomy:
+def from_tree(tree: Mapping[str, object], column: str = "") -> Taxonomy:
     """From nested tables: ``{Asia = ["Japan", "India"], Europe = {North = ["Norway"], ...}}``.
 
     >>> from_tree({"South": ["PR", "SC"], "North": ["PA"]}).code_of
