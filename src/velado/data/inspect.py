@@ -453,7 +453,9 @@ def exposure(table: Table, columns: Sequence[str], person: str | None) -> Presen
         counts = GroupCounts.of(partition, owner)
         assert counts.people is not None
         unique_people = np.count_nonzero(np.bincount(owner[(counts.people == 1)[partition.labels]]))
-    return PresentExposure(tuple(columns), table.rows, alone, people, unique_people, int(partition.sizes.min()))
+    return PresentExposure(
+        tuple(columns), table.rows, alone, people, unique_people, int(partition.sizes.min())
+    )
 
 
 def separation(counts: npt.NDArray[np.int64]) -> float:
