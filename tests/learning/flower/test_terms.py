@@ -91,7 +91,7 @@ def test_policies_paths_and_the_order_of_the_columns_are_in_the_digest(people) -
     digests = [terms_of(one).digest for one in (schema, *others)]
     assert len(set(digests)) == 6
     # The same tree from a file of another name is the same tree.
-    renamed = replace(columns["city"], taxonomy=replace(spec, file="places.csv", options={"separator": ";"}))
+    renamed = replace(columns["city"], taxonomy=replace(spec, file="places.csv", separator=";"))
     assert terms_of(replace(schema, columns={**columns, "city": renamed})).digest == digests[0]
 
 
