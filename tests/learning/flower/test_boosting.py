@@ -14,7 +14,7 @@ from velado.errors import ParameterError
 from velado.learning.flower import Federation
 from velado.learning.flower.boosting import Trees, groups_of, grow, joined, matrix_of
 from velado.learning.flower.flower_client import Client, State, answer
-from velado.learning.flower.flower_records import ClientRecord, Packet
+from velado.learning.flower.flower_records import Packet, client_record
 from velado.learning.flower.flower_server import Bagged
 from velado.learning.flower.local_rows import LocalRows
 from velado.learning.flower.logistic import Scaling
@@ -33,7 +33,7 @@ def rows(count: int, classes: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 def client(number: int, classes: int, agreed: Agreed) -> Client:
     features, labels = rows(120 + 40 * number, classes, number)
-    record = ClientRecord(f"client {number}", labels.size - 30, 30, classes)
+    record = client_record(number, rows=labels.size - 30, test_rows=30, classes=classes)
     return Client(agreed, LocalRows(features[30:], labels[30:], features[:30], labels[:30], record))
 
 

@@ -26,6 +26,7 @@ from velado.learning.flower.flower_client import (
 from velado.learning.flower.flower_records import Packet
 from velado.learning.flower.rounds_kept import read_client, read_own
 from velado.randomness import seeded
+from velado.text import say
 
 Source = Callable[[Context], Client]
 
@@ -37,7 +38,7 @@ def make_client_app(source: Source, dropout: float = 0.0, seed: int = 0) -> Clie
     def reply(message: Message, context: Context, kind: Kind) -> Message:
         packet, number = from_message(message), number_of(context)
         if kind == "train" and dropout and _misses(number, packet, dropout, seed):
-            out = Packet({"error": "it dropped out of the round"})
+            out = Packet({"error": say("it dropped out of the round")})
         else:
             out, state = answer(lambda: source(context), packet, state_in(context), kind)
             if kind != "greet":

@@ -27,9 +27,9 @@ class Federation:
 
     name: ClassVar[str] = "the federation"
 
-    model: Annotated[
-        Literal["logistic", "xgboost"], Setting("logistic (FedAvg) or xgboost (bagging)")
-    ] = "logistic"
+    model: Annotated[Literal["logistic", "xgboost"], Setting("logistic (FedAvg) or xgboost (bagging)")] = (
+        "logistic"
+    )
     clients: Annotated[int, Setting("clients", ge=1, le=1000)] = 10
     rounds: Annotated[int, Setting("rounds", ge=1, le=100_000)] = 100
     split: Annotated[Literal["iid", "dirichlet"], Setting("how a simulation deals out the rows")] = "iid"
@@ -38,9 +38,9 @@ class Federation:
     ] = 0.5
     participation: Annotated[Share, Setting("share of all clients a round needs answers of")] = 0.8
     fraction: Annotated[Share, Setting("share of all clients asked in a round")] = 1.0
-    test_share: Annotated[
-        float, Setting("true rows held out before anything is anonymized", gt=0, lt=1)
-    ] = 0.2
+    test_share: Annotated[float, Setting("true rows held out before anything is anonymized", gt=0, lt=1)] = (
+        0.2
+    )
     epochs: Annotated[int, Setting("logistic: L-BFGS steps of a client in a round", ge=1)] = 5
     penalty: Annotated[float, Setting("logistic: weight of the squared coefficients", ge=0)] = 1e-4
     rate: Annotated[float, Setting("xgboost: learning rate", ge=1e-4, le=1)] = 0.3
@@ -52,9 +52,7 @@ class Federation:
     ] = "mean"
     unmet: Annotated[int, Setting("rounds in a row that may fail before the run stops", ge=1)] = 3
     patience: Annotated[float, Setting("seconds a round waits for answers", ge=0.1, le=86_400)] = 600.0
-    dropout: Annotated[
-        float, Setting("simulation: chance that a client misses a round", ge=0, le=1)
-    ] = 0.0
+    dropout: Annotated[float, Setting("simulation: chance that a client misses a round", ge=0, le=1)] = 0.0
 
     def __post_init__(self) -> None:
         if self.fraction < self.participation:

@@ -18,6 +18,7 @@ from velado.learning.flower.local_rows import LocalRows, trains
 from velado.learning.flower.logistic import improved, scaled_probabilities
 from velado.learning.flower.terms import Agreed
 from velado.measures.models.quality import curve_area, log_loss
+from velado.text import say
 
 # What a client does with a packet, whoever carries it: packet and state in, packet and state out.
 #
@@ -161,7 +162,7 @@ def _scored(
     return scored, {"test_classes": counts}
 
 
-UNREADABLE = "its answer cannot be read"
+UNREADABLE = say("its answer cannot be read")
 FACTS, ARRAYS, STATE = "velado.facts", "velado.arrays", "velado.state"
 
 

@@ -16,7 +16,7 @@ from velado.data.normal import value_codes
 from velado.data.table import Table
 from velado.errors import TableError, VeladoError
 from velado.learning.flower.federation import Federation
-from velado.learning.flower.flower_records import ClientRecord, FloatMatrix
+from velado.learning.flower.flower_records import ClientRecord, FloatMatrix, client_record
 from velado.learning.flower.terms import Terms
 from velado.measures.measured import Settings, measure, measure_files
 from velado.randomness import seeded
@@ -26,7 +26,7 @@ from velado.release.guarantees._guarantee import Guarantee
 from velado.release.methods import METHODS
 from velado.release.methods._method import Method
 from velado.settings import Setting, settings
-from velado.text import say
+from velado.text import join, say
 
 # Rows dealt out to the clients of a simulation, and each client's held-out rows. Every row goes to exactly one client.
 
@@ -184,30 +184,37 @@ def prepare(table: Table, terms: Terms, locally: Locally, client: int) -> LocalR
 
     Each client draws from a stream of its own, so that a simulation and several machines prepare the same rows alike.
     """
-    name = f"client {client}"
+    name = say("client {number}", number=client)
     known = ~table.is_missing(terms.encoder.target)
     table = table.with_frame(table.frame.filter(known)).with_schema(terms.schema)
     if not table.rows:
-        return _without(
-            terms, ClientRecord(name, 0, 0, gap=f"{name} has no rows with a target; it sits out.")
-        )
+        gap = say("{client} has no rows with a target; it sits out.", client=name)
+        return _without(terms, client_record(client, gap=gap))
     labels = terms.encoder.labels(table.frame)
     person = table.schema.person
     people = None if person is None else value_codes(table, person)[0].astype(np.int64)
     random = seeded(locally.seed, "federated", "held out", str(client))
     train, test = hold_out(labels, terms.federation.test_share, random, people)
-    record = ClientRecord(name, int(train.size), int(test.size), int(np.unique(labels[train]).size))
+    record = client_record(
+        client, rows=int(train.size), test_rows=int(test.size), classes=int(np.unique(labels[train]).size)
+    )
     tested = table.frame[test]
     part = table.with_frame(table.frame[train])
     least = max([getattr(locally.method, "k", None) or 0, *(one.least_rows for one in locally.guarantees)])
     if train.size < least:
-        gap = f"{name} has {train.size} training row(s), fewer than k = {least}; it sits out."
+        gap = say(
+            "{client} has {rows} training row(s), fewer than k = {least}; it sits out.",
+            client=name,
+            rows=int(train.size),
+            least=least,
+        )
         return _without(terms, replace(record, gap=gap))
     try:
         frame, record = _released(part, locally, record)
     except VeladoError as error:
         # Our own sentences hold no value; others propagate to whoever called.
-        return _without(terms, replace(record, gap=f"{name} sits out: {error.what} {error.why}"))
+        gap = say("{client} sits out: {what} {why}", client=name, what=error.what, why=error.why)
+        return _without(terms, replace(record, gap=gap))
     return LocalRows(
         terms.encoder.features(frame),
         terms.encoder.labels(frame),
@@ -236,13 +243,14 @@ def _released(part: Table, locally: Locally, record: ClientRecord) -> tuple[Any,
         frame, scores = release.aligned, measure(release, _MEASURED)
         promised = "; ".join(verdict.sentence() for verdict in release.verdicts)
     if scores is None:
-        return frame, replace(
-            record, gap=f"{record.name}: no quasi-identifier, so loss and linkage are not measured."
+        silent = say(
+            "{client}: no quasi-identifier, so loss and linkage are not measured.", client=record.name
         )
+        return frame, replace(record, gap=silent)
     ncp = None if scores.ncp is None else scores.ncp.overall
     linkage = None if scores.linkage is None else scores.linkage.share
     reasons = [scores.not_measured.get(key, "") for key in ("ncp", "record linkage")]
-    gap = " ".join(text for text in reasons if text) or None
+    gap = join(text for text in reasons if text) or None
     rows = frame.height
     return frame, replace(record, rows=rows, ncp=ncp, linkage=linkage, promised=promised, gap=gap)
 
@@ -250,7 +258,7 @@ def _released(part: Table, locally: Locally, record: ClientRecord) -> tuple[Any,
 def _without(terms: Terms, record: ClientRecord) -> LocalRows:
     empty = np.zeros((0, len(terms.encoder.names)), dtype=np.float32)
     nothing = np.zeros(0, dtype=np.int64)
-    return LocalRows(empty, nothing, empty, nothing, replace(record, rows=record.rows))
+    return LocalRows(empty, nothing, empty, nothing, record)
 
 
 def trains(prepared: LocalRows) -> bool:

@@ -268,7 +268,7 @@ def make_ready(
     notes = []
     known = ~source.is_missing(target)
     if not bool(known.all()):
-        notes.append(f"{int((~known).sum())} row(s) without a target were left out.")
+        notes.append(say("{rows} row(s) without a target were left out.", rows=int((~known).sum())))
         source = source.with_frame(source.frame.filter(known))
     texts = source.text(target)
     declared = source.schema.columns[target].values
@@ -278,7 +278,12 @@ def make_ready(
     classes = declared or texts.unique().sort().to_list()
     alone = int((texts.value_counts().get_column("count") == 1).sum())
     if alone:
-        notes.append(f"{alone} class(es) of the target have one member: it is trained on, and never tested.")
+        notes.append(
+            say(
+                "{classes} class(es) of the target have one member: it is trained on, and never tested.",
+                classes=alone,
+            )
+        )
     full, read_off = complete(source.schema, source, target, features)
     if declared is None:
         read_off = (*read_off, target)
@@ -396,8 +401,6 @@ def _run(ready: Ready, engine: Engine, home: Path, on_round: OnRound | None, sto
         np.concatenate([part.test_labels for part in ready.parts]),
     )
     if engine == "loop":
-        pass
-
         grid = stop.guard(LoopGrid(cast(Any, stop.guarded(app)), clients))
         return serve(grid, agreed, seed, tested, on_round)
     return _through_flower(app, clients, home, lambda grid: serve(grid, agreed, seed, tested, on_round), stop)
