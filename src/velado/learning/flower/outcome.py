@@ -13,6 +13,8 @@ import polars as pl
 
 from velado.data.staging import csv_bytes, parquet_bytes
 from velado.errors import OutputError
+from velado.learning.flower._local_rows import Locally
+from velado.learning.flower._terms import FederationTerms
 from velado.learning.flower.federation import Federation
 from velado.learning.flower.flower_records import (
     ClientRecord,
@@ -22,14 +24,12 @@ from velado.learning.flower.flower_records import (
     FederationStopped,
     RoundRecord,
 )
-from velado.learning.flower.local_rows import Locally
-from velado.learning.flower.terms import Terms
 from velado.release.release import describe
 from velado.text import NOTHING, Language, number, say, told
 
 
 def make_fit(
-    terms: Terms,
+    terms: FederationTerms,
     locally: Locally,
     rounds: Sequence[RoundRecord],
     clients: Sequence[ClientRecord],

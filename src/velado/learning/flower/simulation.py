@@ -31,6 +31,9 @@ from velado.data.normal import value_codes
 from velado.data.schema import Schema
 from velado.data.table import Table
 from velado.errors import ParameterError, TableError
+from velado.learning.flower._local_rows import Locally, LocalRows, prepare, refuse_no_test, split_rows, trains
+from velado.learning.flower._rounds_kept import private_folder, write_client
+from velado.learning.flower._terms import FederationTerms, complete, make_terms
 from velado.learning.flower.agreement import local_entry
 from velado.learning.flower.deployment import (
     FederationInterrupted,
@@ -42,10 +45,7 @@ from velado.learning.flower.deployment import (
 )
 from velado.learning.flower.federation import Federation
 from velado.learning.flower.flower_records import FederatedFit, FederationStopped, RoundRecord
-from velado.learning.flower.local_rows import Locally, LocalRows, prepare, refuse_no_test, split_rows, trains
 from velado.learning.flower.outcome import make_fit
-from velado.learning.flower.rounds_kept import private_folder, write_client
-from velado.learning.flower.terms import Terms, complete, make_terms
 from velado.measures.models.encoder import EncoderSettings, check_target
 from velado.release.guarantees._guarantee import Guarantee
 from velado.release.methods._method import Method
@@ -203,7 +203,7 @@ LONGEST_PATH = 40  # Ray adds up to 66 bytes to it
 class Ready:
     """A simulation before its first round: terms, every client's prepared rows, and remarks about the table."""
 
-    terms: Terms
+    terms: FederationTerms
     locally: Locally
     parts: tuple[LocalRows, ...]
     notes: tuple[str, ...]
@@ -335,7 +335,7 @@ def _refuse_other_classes(texts: pl.Series, target: str, declared: Sequence[str]
         )
 
 
-def _prepared(source: Table, terms: Terms, locally: Locally, seed: int) -> Iterator[LocalRows]:
+def _prepared(source: Table, terms: FederationTerms, locally: Locally, seed: int) -> Iterator[LocalRows]:
     labels = terms.encoder.labels(source.frame)
     person = source.schema.person
     people = None if person is None else value_codes(source, person)[0].astype(np.int64)

@@ -15,7 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from velado.errors import ParameterError
-from velado.learning.flower.boosting import BoostedModel, Trees, groups_of, joined
+from velado.learning.flower._boosting import BoostedModel, Trees, groups_of, joined
+from velado.learning.flower._logistic import LogisticModel, average, first_weights, scaled_probabilities
+from velado.learning.flower._terms import Agreed
 from velado.learning.flower.federation import Federation
 from velado.learning.flower.flower_records import (
     ClientRecord,
@@ -25,8 +27,6 @@ from velado.learning.flower.flower_records import (
     Probabilities,
     softmax,
 )
-from velado.learning.flower.logistic import LogisticModel, average, first_weights, scaled_probabilities
-from velado.learning.flower.terms import Agreed
 from velado.text import Sentence, join, say
 
 # What a reply must be to count: readable, and with counts and scores that can be true. Whoever sends another is missing.

@@ -17,17 +17,8 @@ from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord
 from flwr.serverapp import Grid
 from flwr.serverapp.strategy import Strategy
 
-from velado.learning.flower.federation import Federation
-from velado.learning.flower.flower_client import read_reply, to_content
-from velado.learning.flower.flower_records import (
-    ClientRecord,
-    Fact,
-    FederationStopped,
-    Packet,
-    RoundRecord,
-    client_record,
-)
-from velado.learning.flower.flower_server import (
+from velado.learning.flower._client import read_reply, to_content
+from velado.learning.flower._server import (
     OTHER_CLIENT,
     OTHER_ROWS,
     Holder,
@@ -39,7 +30,16 @@ from velado.learning.flower.flower_server import (
     take_round,
     whole,
 )
-from velado.learning.flower.terms import Agreed
+from velado.learning.flower._terms import Agreed
+from velado.learning.flower.federation import Federation
+from velado.learning.flower.flower_records import (
+    ClientRecord,
+    Fact,
+    FederationStopped,
+    Packet,
+    RoundRecord,
+    client_record,
+)
 from velado.measures.models.quality import curve_area, log_loss
 from velado.randomness import seeded
 from velado.text import join, say

@@ -15,9 +15,9 @@ import numpy.typing as npt
 from velado.data.normal import value_codes
 from velado.data.table import Table
 from velado.errors import TableError, VeladoError
+from velado.learning.flower._terms import FederationTerms
 from velado.learning.flower.federation import Federation
 from velado.learning.flower.flower_records import ClientRecord, FloatMatrix, client_record
-from velado.learning.flower.terms import Terms
 from velado.measures.measured import Settings, measure, measure_files
 from velado.randomness import seeded
 from velado.release.anonymize import anonymize
@@ -100,34 +100,23 @@ def hold_out(
             continue
         tested[members[: min(max(round(share * members.size), 1), members.size - 1)]] = True
     if holder.size > units:  # only where somebody has several classes can one be missing on a side
-        _teach_all(tested, holder, held, classes.size, random)
-        _ask_all(tested, holder, held, classes.size, random)
+        _balance(tested, holder, held, classes.size, random)
     on_test = tested[unit]
     return np.flatnonzero(~on_test), np.flatnonzero(on_test)
 
 
-def _teach_all(
+def _balance(
     tested: npt.NDArray[np.bool_],
     holder: IntVector,
     held: IntVector,
     classes: int,
     random: np.random.Generator,
 ) -> None:
-    """Every class has somebody in the training part: where all who have it were drawn, one of them goes back."""
+    """Every class has somebody in the training part, and in the test part if all classes stay taught without them."""
     for one in range(classes):
         members = holder[held == one]
-        if tested[members].all():
+        if tested[members].all():  # all who have it were drawn: one of them goes back
             tested[random.permutation(members)[0]] = False
-
-
-def _ask_all(
-    tested: npt.NDArray[np.bool_],
-    holder: IntVector,
-    held: IntVector,
-    classes: int,
-    random: np.random.Generator,
-) -> None:
-    """A class that nobody in the test part has gets somebody there, if all classes stay taught without them."""
     for one in range(classes):
         members = holder[held == one]
         if tested[members].any():
@@ -179,7 +168,7 @@ class LocalRows:
         return {name: getattr(self, name) for name in ("features", "labels", "test_features", "test_labels")}
 
 
-def prepare(table: Table, terms: Terms, locally: Locally, client: int) -> LocalRows:
+def prepare(table: Table, terms: FederationTerms, locally: Locally, client: int) -> LocalRows:
     """The rows of client number *client* (from 1) made ready, or LocalRows without rows whose record has the gap.
 
     Each client draws from a stream of its own, so that a simulation and several machines prepare the same rows alike.
@@ -255,7 +244,7 @@ def _released(part: Table, locally: Locally, record: ClientRecord) -> tuple[Any,
     return frame, replace(record, rows=rows, ncp=ncp, linkage=linkage, promised=promised, gap=gap)
 
 
-def _without(terms: Terms, record: ClientRecord) -> LocalRows:
+def _without(terms: FederationTerms, record: ClientRecord) -> LocalRows:
     empty = np.zeros((0, len(terms.encoder.names)), dtype=np.float32)
     nothing = np.zeros(0, dtype=np.int64)
     return LocalRows(empty, nothing, empty, nothing, record)
