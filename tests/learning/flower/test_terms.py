@@ -10,7 +10,7 @@ from velado.data.schema import Schema
 from velado.data.table import Table
 from velado.errors import SchemaError
 from velado.learning.flower import Federation
-from velado.learning.flower.terms import complete, make_terms
+from velado.learning.flower._terms import complete, make_terms
 from velado.measures.models.encoder import EncoderSettings
 from velado.release.anonymize import anonymize
 from velado.release.methods import Mondrian
