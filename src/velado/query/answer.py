@@ -128,9 +128,9 @@ class Answer:
         if self.frame.height != 1 or len(names) != 1:
             raise ParameterError(
                 say(
-                    "The answer has {height} row(s) and {names} value(s) in each.",
+                    "The answer has {height} row(s) and {values} value(s) in each.",
                     height=self.frame.height,
-                    names=len(names),
+                    values=len(names),
                 ),
                 "Only an answer of one row and one value is a single number.",
                 "Read its frame instead.",

@@ -464,7 +464,7 @@ def histogram_edges(grid: Grid, bins: int) -> tuple[int, ...]:
         raise QueryRefused(
             say("A histogram of '{column}' cannot have that many bins.", column=grid.column),
             "A bin holds at least one step of the column's declared grid.",
-            say("Ask for at most {span} bins, or declare a finer step.", span=span + 1),
+            say("Ask for at most {most} bins, or declare a finer step.", most=span + 1),
         )
     return (*(grid.low - (-span * i // bins) for i in range(bins)), grid.high + 1)
 
@@ -473,7 +473,7 @@ def _grid(aggregate: Aggregate, schema: Schema) -> Grid:
     column = schema.columns.get(aggregate.column or "")
     if column is None:
         raise QueryRefused(
-            say("The aggregate {upper} names no column of the schema.", upper=aggregate.kind.upper()),
+            say("The aggregate {kind} names no column of the schema.", kind=aggregate.kind.upper()),
             "Its bounds and step are read from there.",
             "Name a declared column.",
         )
@@ -497,8 +497,8 @@ def _asked(
                 raise QueryRefused(
                     "The keys and bins of this histogram make too many cells.",
                     say(
-                        "One answer draws at most {most_histogram_cells:,} numbers.",
-                        most_histogram_cells=MOST_HISTOGRAM_CELLS,
+                        "One answer draws at most {most:,} numbers.",
+                        most=MOST_HISTOGRAM_CELLS,
                     ),
                     "Ask for fewer bins, or group by fewer keys.",
                 )

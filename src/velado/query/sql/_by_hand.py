@@ -216,7 +216,7 @@ class _Walk:
         column = None if given.column is None else self._text(given.column, say("The column of an aggregate"))
         if column is None and given.kind != "count":
             raise QueryRefused(
-                say("The aggregate {upper} names no column of the schema.", upper=given.kind.upper()),
+                say("The aggregate {kind} names no column of the schema.", kind=given.kind.upper()),
                 "Its bounds and step are read from there.",
                 "Name a declared column.",
             )
