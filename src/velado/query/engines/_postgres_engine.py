@@ -13,7 +13,7 @@ import polars as pl
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
-from velado.data.normal import case_of, normal_texts
+from velado.data.normal import UNSEEN_POINTS, case_of, normal_texts
 from velado.data.numbers import THOUSANDS
 from velado.data.schema import Schema
 from velado.errors import EngineError, SchemaError
@@ -40,12 +40,9 @@ from velado.text import say
 # know (a C locale knows the ASCII ones only). What it cannot do is looked at once, when the table is opened: where two of
 # its units are one under velado's own normal form, the table is refused, for one person would count as two.
 
-# Format and other unseen characters by their code points, as the server's regular expressions name them.
-_UNSEEN = (
-    r"[\u00AD\u034F\u0600-\u0605\u061C\u06DD\u070F\u0890\u0891\u08E2\u115F\u1160\u17B4\u17B5\u180B-\u180F"
-    r"\u200B-\u200F\u202A-\u202E\u2060-\u206F\u3164\uFE00-\uFE0F\uFEFF\uFFA0\uFFF0-\uFFFB\U000110BD\U000110CD"
-    r"\U00013430-\U0001343F\U0001BCA0-\U0001BCA3\U0001D173-\U0001D17A\U000E0000-\U000E0FFF]+"
-)
+# What nobody sees, as the server's regular expressions name code points.
+_UNSEEN = "".join("-".join(rf"\U{end:0>8}" for end in run.split("-")) for run in UNSEEN_POINTS.split())
+_UNSEEN = f"[{_UNSEEN}]+"
 _BLANK = r"[\u0001-\u0020\u007F-\u00A0\u1680\u2000-\u200A\u2028\u2029\u202F\u205F\u2800\u3000]+"
 _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)$"
 _COMMA = r"^[+-]?([0-9]+,?[0-9]*|,[0-9]+)$"

@@ -12,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from velado.data.identifiers.headers import Found, IdentifierKind, header_says
-from velado.data.identifiers.names import PARTICLES, TITLES, TURNED, name_shares
+from velado.data.identifiers._names import PARTICLES, TITLES, TURNED, name_shares
+from velado.data.identifiers.headers import IdentifierKind, Identifying, header_says
+from velado.text import say
 
 # Numbers with check digits: which share of texts keeps the rule of a CPF, CNS, CNPJ, card, IBAN or Spanish DNI.
 
@@ -146,63 +147,63 @@ class _Written:
 
 
 _FORMS: tuple[_Written, ...] = (
-    _Written("email", f"^{_EMAIL}$", "values are e-mail addresses", True),
-    _Written("url", f"^(?:{_URL})$", "values are web addresses"),
-    _Written("url", r"^@[A-Za-z_][\w.]{2,}$", "values are names of accounts on social networks"),
-    _Written("ip", f"^{_IPV4}(?::\\d+)?$", "values are IP addresses"),
+    _Written("email", f"^{_EMAIL}$", say("values are e-mail addresses"), True),
+    _Written("url", f"^(?:{_URL})$", say("values are web addresses")),
+    _Written("url", r"^@[A-Za-z_][\w.]{2,}$", say("values are names of accounts on social networks")),
+    _Written("ip", f"^{_IPV4}(?::\\d+)?$", say("values are IP addresses")),
     _Written(
         "mac",
         r"^(?:[0-9A-Fa-f]{2}[:-]){5}[0-9A-Fa-f]{2}$|^(?:[0-9A-Fa-f]{4}\.){2}[0-9A-Fa-f]{4}$",
-        "values are addresses of network cards",
+        say("values are addresses of network cards"),
     ),
     _Written(
         "ip",
         r"^(?:[0-9A-Fa-f]{1,4}:){7}[0-9A-Fa-f]{1,4}$|^(?:[0-9A-Fa-f]{1,4}:){1,7}(?::[0-9A-Fa-f]{1,4}){0,6}:?$",
-        "values are IP addresses",
+        say("values are IP addresses"),
     ),
     _Written(
         "uuid",
         r"^\{?[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\}?$",
-        "values are universally unique identifiers",
+        say("values are universally unique identifiers"),
         True,
     ),
     _Written(
         "record",
         r"^(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{56}|[0-9a-f]{64}|[0-9A-F]{32}|[0-9A-F]{40}|[0-9A-F]{64})$",
-        "values are digests, one for each record",
+        say("values are digests, one for each record"),
         True,
     ),
     _Written(
         "cnpj",
         r"^\d{2}\.\d{3}\.\d{3}/\d{4}-\d{2}$",
-        "values are written like a CNPJ (company number)",
+        say("values are written like a CNPJ (company number)"),
     ),
     _Written(
         "rg",
         r"^(?:[A-Z]{2}[\s-]?)?\d{1,2}\.\d{3}\.\d{3}-[\dXx]$|^[A-Z]{2}[\s-]?\d{1,2}\.\d{3}\.\d{3}$",
-        "values are written like an RG (identity card)",
+        say("values are written like an RG (identity card)"),
         True,
     ),
-    _Written("ssn", f"^{_SSN}$", "values are written like a social security number", True),
+    _Written("ssn", f"^{_SSN}$", say("values are written like a social security number"), True),
     _Written(
         "coordinates",
         r"^\(?[+-]?\d{1,2}\.\d{3,}\s*[,;\s]\s*[+-]?\d{1,3}\.\d{3,}\)?$|^(?i:point)\s*\(|\d{1,3}\s?°\s?\d{1,2}\s?['’′]",
-        "values are pairs of coordinates",
+        say("values are pairs of coordinates"),
     ),
-    _Written("phone", f"^(?:{_PHONE})$", "values are written like telephone numbers"),
-    _Written("address", _STREET, "values are written like street addresses"),
-    _Written("photo", _FILE, "values name files of pictures or recordings"),
+    _Written("phone", f"^(?:{_PHONE})$", say("values are written like telephone numbers")),
+    _Written("address", _STREET, say("values are written like street addresses")),
+    _Written("photo", _FILE, say("values name files of pictures or recordings")),
 )
 _TRACES: tuple[_Written, ...] = (
-    _Written("email", _EMAIL, "some values hold an e-mail address"),
-    _Written("url", _URL, "some values hold a web address"),
-    _Written("cpf", rf"(?:^|\D){_CPF}(?:\D|$)", "some values hold a CPF"),
-    _Written("ssn", rf"(?:^|[^\d-]){_SSN}(?:[^\d-]|$)", "some values hold a social security number"),
-    _Written("phone", rf"(?:^|[^\d.-])(?:{_PHONE})(?:[^\d.-]|$)", "some values hold a telephone number"),
+    _Written("email", _EMAIL, say("some values hold an e-mail address")),
+    _Written("url", _URL, say("some values hold a web address")),
+    _Written("cpf", rf"(?:^|\D){_CPF}(?:\D|$)", say("some values hold a CPF")),
+    _Written("ssn", rf"(?:^|[^\d-]){_SSN}(?:[^\d-]|$)", say("some values hold a social security number")),
+    _Written("phone", rf"(?:^|[^\d.-])(?:{_PHONE})(?:[^\d.-]|$)", say("some values hold a telephone number")),
     _Written(
         "address",
         r"(?i)\b(?:rua|avenida|av\.|travessa|alameda|calle)\s+\p{L}[\p{L}\s.]+,\s*(?:n[º°o.]*\s*)?\d",
-        "some values hold a street address",
+        say("some values hold a street address"),
     ),
 )
 
@@ -225,7 +226,7 @@ class Values:
     longest: int = 1_000
 
 
-def find_shape(values: Values) -> Found | None:
+def find_shape(values: Values) -> Identifying | None:
     """The identifier that the shape of values speaks for, or None."""
     # Numbers of people, addresses and plates have six characters and more; most categories have fewer.
     long = values.longest >= 6
@@ -247,42 +248,44 @@ def free_text(name: str, sample: pl.Series, distinct: int, filled: int) -> str |
     length = float(np.mean(sample.str.len_chars().to_numpy()))
     words = float(np.mean(sample.str.count_matches(r"\s+").to_numpy())) + 1.0
     if length > 60 or (words >= 4 and distinct > 0.3 * filled and distinct > 20):
-        return "free text: long, and hardly ever repeated"
+        return say("free text: long, and hardly ever repeated")
     if header_says(name, "free text") and words >= 2:
-        return "free text: words under a header of notes"
+        return say("free text: words under a header of notes")
     return None
 
 
-def _written(values: Values) -> Found | None:
+def _written(values: Values) -> Identifying | None:
     texts = values.distinct
     if share(texts, f"^{_CPF}$") >= LEAST_SHARE:
         digits = texts.str.replace_all(r"\D", "")
-        return Found("cpf", "values are written like a CPF", True, True, valid_cpf_share(digits))
+        return Identifying("cpf", say("values are written like a CPF"), True, True, valid_cpf_share(digits))
     if not bool(texts.str.contains(r"[@:/.\-()+,;'’\s]|[0-9a-fA-F]{32}").any()):
         return None
     for form in _FORMS:
         if share(texts, form.pattern) < LEAST_SHARE:
             continue
         if form.kind == "mac" and share(texts, r"^\d{2}[:-]") == 1.0 and share(texts, r"[A-Fa-f]") == 0.0:
-            return Found(form.kind, form.why, sure=False)
-        return Found(form.kind, form.why, True, form.person)
+            return Identifying(form.kind, form.why, sure=False)
+        return Identifying(form.kind, form.why, True, form.person)
     if share(texts, r"^9\d{4}[\s-]\d{4}$") >= LEAST_SHARE and not values.codes:
-        return Found("phone", "values are written like telephone numbers", sure=False)
+        return Identifying("phone", say("values are written like telephone numbers"), sure=False)
     short = share(texts, r"^(?:[2-8]\d{3}|\d{3})-\d{4}$")
     years = share(texts, r"^(?:19|20)\d{2}-(?:19|20)\d{2}$")
     if short >= LEAST_SHARE and years < 0.5 and not values.codes:
-        return Found("phone", "values are written like telephone numbers", sure=False)
+        return Identifying("phone", say("values are written like telephone numbers"), sure=False)
     return None
 
 
-def _digits(values: Values) -> Found | None:
+def _digits(values: Values) -> Identifying | None:
     digits = values.distinct.str.replace_all(r"[.\-\s/]", "")
     size = digits.str.len_chars()
     lettered = valid_dni_share(values.distinct.str.replace_all(r"[.\s]", ""))
     if lettered >= LEAST_SHARE:
-        return Found("document", "values have the check letter of a DNI or NIE", True, True, lettered)
+        return Identifying(
+            "document", say("values have the check letter of a DNI or NIE"), True, True, lettered
+        )
     if valid_iban_share(values.distinct) >= LEAST_SHARE:
-        return Found("account", "values have the check digits of an IBAN", True, True)
+        return Identifying("account", say("values have the check digits of an IBAN"), True, True)
     if share(digits, r"^\d{7,19}$") < LEAST_SHARE or values.distinct.len() < 3:
         return None
     if share(values.distinct, r"^[+-]?\d+[.,]\d+$") >= 0.5:
@@ -291,21 +294,21 @@ def _digits(values: Values) -> Found | None:
     if padded.len() >= LEAST_SHARE * digits.len():
         valid = valid_cpf_share(padded)
         if valid >= LEAST_SHARE:
-            return Found("cpf", "values have the check digits of a CPF", True, True, valid)
+            return Identifying("cpf", say("values have the check digits of a CPF"), True, True, valid)
         if valid >= 0.3:
-            return Found("cpf", "some values hold a CPF", False, True, valid)
+            return Identifying("cpf", say("some values hold a CPF"), False, True, valid)
     built: tuple[tuple[IdentifierKind, str, float, bool], ...] = (
-        ("cns", "values are built like a CNS (health card number)", valid_cns_share(digits), True),
-        ("cnpj", "values are written like a CNPJ (company number)", valid_cnpj_share(digits), False),
-        ("card", "values have the check digit of a card", valid_luhn_share(digits), True),
+        ("cns", say("values are built like a CNS (health card number)"), valid_cns_share(digits), True),
+        ("cnpj", say("values are written like a CNPJ (company number)"), valid_cnpj_share(digits), False),
+        ("card", say("values have the check digit of a card"), valid_luhn_share(digits), True),
     )
     for kind, shown, rate, person in built:
         if rate >= LEAST_SHARE:
-            return Found(kind, shown, True, person, rate)
+            return Identifying(kind, shown, True, person, rate)
     if values.codes:
         return None
     if share(digits, rf"^(?:55)?{_AREA}9\d{{8}}$") >= 0.9 and values.distinct.len() >= 5:
-        return Found("phone", "values are built like telephone numbers", sure=False)
+        return Identifying("phone", say("values are built like telephone numbers"), sure=False)
     one_size = int((size == size.mode()[0]).sum()) >= 0.95 * digits.len()
     common = size.mode()[0]
     rounded = share(digits, r"00$")
@@ -313,12 +316,12 @@ def _digits(values: Values) -> Found | None:
     count = values.distinct.len()
     many = count >= 20 or (count >= 5 and count >= 0.8 * values.rows)
     if one_size and 9 <= common <= 20 and rounded < 0.2 and dated < 0.5 and many:
-        why = "values are digits of one length, as documents, cards and telephones have"
-        return Found("document", why, sure=False, person=common >= 11)
+        why = say("values are digits of one length, as documents, cards and telephones have")
+        return Identifying("document", why, sure=False, person=common >= 11)
     return None
 
 
-def _person_names(values: Values) -> Found | None:
+def _person_names(values: Values) -> Identifying | None:
     if share(values.distinct, r"\p{L}{2}") < 0.5:
         return _trace_of_names(values)
     count = values.distinct.len()
@@ -327,28 +330,28 @@ def _person_names(values: Values) -> Found | None:
     both, one, given, family = name_shares(values.distinct)
     foreign = share(values.distinct, r"^[^\p{Latin}\p{Greek}]*\p{L}[^\p{Latin}\p{Greek}]*$")
     if foreign >= 0.5 and count > 20:
-        return Found("name", "written in a script whose names are not known", False)
+        return Identifying("name", say("written in a script whose names are not known"), False)
     least = 1 if count < 5 else 3
-    listed = "values are names of people"
+    listed = say("values are names of people")
     if values.things:
         # Towns, schools and drugs bear people's names too: only a column full of whole names is doubtful.
-        return Found("name", listed, False) if both >= 0.6 and count >= 5 else None
+        return Identifying("name", listed, False) if both >= 0.6 and count >= 5 else None
     if both >= 0.3 and one >= 0.5 and both * count >= least:
-        return Found("name", listed, not values.codes, True)
+        return Identifying("name", listed, not values.codes, True)
     if given >= 0.6 and given * count >= 4:
-        return Found("name", "values are given names", given >= 0.7 and not values.codes)
+        return Identifying("name", say("values are given names"), given >= 0.7 and not values.codes)
     if given + family + one >= 0.7 and (given + family + one) * count >= 5:
-        return Found("name", listed, both >= 0.3 and not values.codes, both >= 0.3)
+        return Identifying("name", listed, both >= 0.3 and not values.codes, both >= 0.3)
     if share(values.distinct.str.to_lowercase(), TITLES + r"\p{L}") >= LEAST_SHARE and count >= 3:
-        return Found("name", "values begin with a title, as names do", not values.codes)
+        return Identifying("name", say("values begin with a title, as names do"), not values.codes)
     if share(values.distinct, TURNED) >= LEAST_SHARE and count >= 10 and not values.codes:
-        return Found("name", "values are two words with a comma, as turned names are", False)
+        return Identifying("name", say("values are two words with a comma, as turned names are"), False)
     joined = share(
         values.distinct, r"^\p{L}[\p{L}'’]+[._]\p{L}[\p{L}'’]+\d*$|^\p{Lu}\p{Ll}+\p{Lu}[\p{L}'’]+$"
     )
     listed_some = one >= 0.1 and one * count >= 3
     if joined >= LEAST_SHARE and (listed_some or (count >= 40 and not values.codes)):
-        return Found("name", "values are joined names, as user names are", False)
+        return Identifying("name", say("values are joined names, as user names are"), False)
     single = share(values.distinct, r"^\p{Lu}[\p{L}'’-]+$")
     if (
         single >= LEAST_SHARE
@@ -356,34 +359,34 @@ def _person_names(values: Values) -> Found | None:
         and (given + family) * count >= 5
         and not values.codes
     ):
-        return Found("name", "many values are given names or surnames", False)
+        return Identifying("name", say("many values are given names or surnames"), False)
     if both >= 0.05 and both * count >= 3:
-        return Found("name", "some values are names of people", False)
+        return Identifying("name", say("some values are names of people"), False)
     word = r"\p{Lu}[\p{L}'’.-]*"
     full = share(values.distinct, rf"^{word}(?:\s+(?:{word}|{PARTICLES}))*\s+{word}$")
     if full >= LEAST_SHARE and count >= 20 and not values.codes:
-        return Found("name", "most values are two or more capitalised words", False)
+        return Identifying("name", say("most values are two or more capitalised words"), False)
     lowered = share(values.distinct, rf"^\p{{L}}{{2,}}(?:\s+(?:\p{{L}}{{2,}}|{PARTICLES})){{1,3}}$")
     if lowered >= 0.9 and count >= 40 and not values.codes:
-        return Found("name", "most values are two or more words, as names are", False)
+        return Identifying("name", say("most values are two or more words, as names are"), False)
     return None
 
 
-def _trace_of_names(values: Values) -> Found | None:
+def _trace_of_names(values: Values) -> Identifying | None:
     lettered = values.distinct.filter(values.distinct.str.contains(r"^\p{L}[\p{L}\s.'’-]*\s\p{L}+$"))
     if lettered.len() < 3 or values.things:
         return None
     both = name_shares(lettered)[0]
     if both >= 0.5 and both * lettered.len() >= 3 and lettered.len() >= LEAST_TRACE * values.distinct.len():
-        return Found("name", "some values are names of people", False)
+        return Identifying("name", say("some values are names of people"), False)
     return None
 
 
-def _plates(values: Values) -> Found | None:
+def _plates(values: Values) -> Identifying | None:
     if values.codes:
         return None
     texts = distinct = values.distinct
-    why = "values are built like number plates of vehicles"
+    why = say("values are built like number plates of vehicles")
     mercosul = share(texts, r"^[A-Z]{3}-?\d[A-Z]\d{2}$")
     brazilian = share(texts, r"^[A-Z]{3}[\s-]?\d(?:\d|[A-J])\d{2}$")
     spanish = share(texts, r"^\d{4}[\s-]?[BCDFGHJKLMNPRSTVWXYZ]{3}$")
@@ -396,11 +399,11 @@ def _plates(values: Values) -> Found | None:
         varied = letters >= 10 and (
             mercosul >= 0.2 or share(texts, r"-") >= 0.5 or max(spanish, british) >= LEAST_SHARE
         )
-        return Found("plate", why, sure=varied)
+        return Identifying("plate", why, sure=varied)
     return None
 
 
-def _codes(values: Values) -> Found | None:
+def _codes(values: Values) -> Identifying | None:
     texts = values.distinct
     code = share(texts, r"^[A-Za-z]{0,6}[-_/.]?\d[\dA-Za-z./_-]*$|^[A-Z2-7]{8,}$")
     decimals = share(texts, r"^[+-]?\d*[.,]\d+$")
@@ -410,15 +413,17 @@ def _codes(values: Values) -> Found | None:
     numbers = texts.cast(pl.Int64, strict=False).drop_nulls()
     if values.every and values.rows >= 20:
         if numbers.len() < texts.len() and lengths == 1:
-            return Found("record", "values are codes of one length, each in one row only", True, True)
+            return Identifying(
+                "record", say("values are codes of one length, each in one row only"), True, True
+            )
         low, high = numbers.min(), numbers.max()
         if numbers.len() == texts.len() and isinstance(low, int) and isinstance(high, int):
             if high - low < 1.1 * values.rows:
-                return Found("record", "values number the rows, each once", True, True)
+                return Identifying("record", say("values number the rows, each once"), True, True)
             if high - low < 2 * values.rows:
-                return Found("record", "values number the rows, each once", False, True)
+                return Identifying("record", say("values number the rows, each once"), False, True)
         if numbers.len() < 0.5 * texts.len() and share(texts, r"\d{2}") >= LEAST_SHARE:
-            return Found("record", "values are codes, each in one row only", False, True)
+            return Identifying("record", say("values are codes, each in one row only"), False, True)
     mixed = share(texts, r"[A-Za-z]") >= LEAST_SHARE and share(texts, r"\d.*\d") >= LEAST_SHARE
     shortest = texts.str.len_chars().min()
     if share(texts, r"^[a-z]+_\d{1,2}_[a-z]+_\d{1,2}$") >= LEAST_SHARE:
@@ -426,17 +431,19 @@ def _codes(values: Values) -> Found | None:
     if not mixed or not isinstance(shortest, int) or lengths > 2:
         return None
     if (shortest >= 6 and values.distinct.len() >= 20) or (shortest >= 12 and values.distinct.len() >= 5):
-        why = "values are codes of one length, as records and pseudonyms have"
-        return Found("record", why, False, shortest >= 12)  # shorter ones may be codes of drugs and tests
+        why = say("values are codes of one length, as records and pseudonyms have")
+        return Identifying(
+            "record", why, False, shortest >= 12
+        )  # shorter ones may be codes of drugs and tests
     return None
 
 
-def _traces(values: Values) -> Found | None:
+def _traces(values: Values) -> Identifying | None:
     texts = values.texts
     if not bool(texts.str.contains(r"[@/:(]|\d{2,}[.\s-]\d{2,}|(?i)\b(?:rua|av|calle)").any()):
         return None
     least = max(2 if texts.len() < 300 else 3, LEAST_TRACE * texts.len())
     for form in _TRACES:
         if int(texts.str.contains(form.pattern).sum()) >= least:
-            return Found(form.kind, form.why, sure=False)
+            return Identifying(form.kind, form.why, sure=False)
     return None
