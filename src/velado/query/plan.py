@@ -246,7 +246,6 @@ def _moved(unit: Unit, reach: int, swing: int) -> int:
 Extremes = Literal["quantile", "bound"]
 
 LOWEST, HIGHEST = Fraction(1, 100), Fraction(99, 100)
-MOST_HISTOGRAM_CELLS = 100_000
 
 
 @dataclass(frozen=True)
@@ -439,7 +438,16 @@ def plan(
     draws = tuple(_draw(need, at, chosen, unit, measure, share, cells) for need, at, chosen in wanted)
     _check_size(query, schema, keys, draws)
     charge = sum((draw.charge for draw in draws), Fraction(0))
-    return QueryPlan(query, keys, measure, unit, draws, tuple(parts), charge, extremes)
+    return QueryPlan(
+        query=query,
+        keys=keys,
+        measure=measure,
+        unit=unit,
+        draws=draws,
+        parts=tuple(parts),
+        charge=charge,
+        extremes=extremes,
+    )
 
 
 def name_of(aggregate: Aggregate) -> str:
@@ -492,17 +500,7 @@ def _asked(
         case "avg":
             return [(GridSum(grid, grid.centre), None, ()), (Rows(aggregate.column), None, ())]
         case "histogram":
-            edges = histogram_edges(grid, aggregate.bins or 0)
-            if cells * (len(edges) - 1) > MOST_HISTOGRAM_CELLS:
-                raise QueryRefused(
-                    "The keys and bins of this histogram make too many cells.",
-                    say(
-                        "One answer draws at most {most:,} numbers.",
-                        most=MOST_HISTOGRAM_CELLS,
-                    ),
-                    "Ask for fewer bins, or group by fewer keys.",
-                )
-            return [(GridCells(grid, edges), None, ())]
+            return [(GridCells(grid, histogram_edges(grid, aggregate.bins or 0)), None, ())]
         case _:
             at = {"min": LOWEST, "max": HIGHEST}.get(aggregate.kind, aggregate.at)
             if at is None or not 0 < at < 1:

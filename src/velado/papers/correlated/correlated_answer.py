@@ -12,7 +12,6 @@ import re
 from dataclasses import asdict, dataclass, field
 from datetime import date
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -30,6 +29,7 @@ from velado.papers.correlated.rank_correlation import (
     influence,
     sensitivity,
 )
+from velado.query.budget import Facts
 from velado.query.values import And, Compare, In, IsNull, Like, Not, Or, Predicate, Query, Value, leaves
 from velado.text import say
 
@@ -164,10 +164,10 @@ class PaperAnswer:
 
     values: dict[str, float]
     scales: dict[str, float] = field(repr=False)
-    guarantee: dict[str, Any] = field(repr=False)
-    how: dict[str, Any] = field(repr=False)
+    guarantee: Facts = field(repr=False)
+    how: Facts = field(repr=False)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Facts:
         """The answer with its promise beside it."""
         return {"values": self.values, "scales": self.scales, "guarantee": self.guarantee, "how": self.how}
 
