@@ -11,8 +11,8 @@ import pytest
 from velado.data.schema import Schema
 from velado.release.guarantees import LDiversity
 from velado.release.methods import DAS, GFKMC, FullDomain, Mondrian, Progressive
+from velado.report._measured_sections import risk_change
 from velado.report.phrases import note_rows
-from velado.report.release_page import risk_change
 from velado.study.run import publish
 from velado.text import listed, say, share, speaking, told
 

@@ -46,9 +46,9 @@ from velado.report.manifest import input_digest, manifest, manifest_json
 from velado.report.release_page import public_page, release_page
 from velado.report.render import render_html, render_markdown, to_json
 from velado.settings import parse_toml
-from velado.study.recipe import Format, Language, Per, Recipe, Report, without_folders
+from velado.study.recipe import Format, Per, Recipe, RecipeInput, Report, without_folders
 from velado.study.what_if import best_possible, what_ifs
-from velado.text import language, say, speaking
+from velado.text import Language, language, say, speaking
 
 RENDERERS: Mapping[Report, Callable[[ReleaseFacts, Page], str]] = {
     "html": lambda facts, page: render_html(page),
@@ -62,6 +62,10 @@ class Published:
     """A release that stands in *folder*, all that is known of it, and the *page* its reports were rendered from.
 
     *public* is the part of the folder that may be handed over, *private* the part that stays.
+
+    >>> from velado.testing.small_release import small_release
+    >>> small_release().public.name, small_release().page.title
+    ('release', 'Release report')
     """
 
     facts: ReleaseFacts
@@ -126,6 +130,13 @@ def publish(
     Schema names but does not hold. *population* is a table of everyone the source was
     drawn from. *beside* are further private files, such as an inferred schema. The same
     input, settings, *seed* and *key* give the same folder byte for byte.
+
+    >>> import tempfile
+    >>> frame = pl.DataFrame({"age": [20, 21, 30, 31]})
+    >>> schema = Schema.from_dict({"columns": {"age": {"role": "quasi", "kind": "numeric"}}})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     publish(frame, schema, "mondrian", k=2, out=f"{folder}/out", key=Key(bytes(range(40))))
+    Published(Release(4 rows by mondrian; k-anonymity: needs 2 rows, the weakest group has 2; holds.) in 'out')
     """
     reads = []
     if not isinstance(schema, Schema):
@@ -135,16 +146,16 @@ def publish(
         schema,
         method_from(method, k),
         tuple(guarantees),
-        float(suppression),
-        seed,
-        per,
-        tuple(operations),
-        format,
-        formulas,
-        language,
-        tuple(reports),
-        undeclared,
+        seed=seed,
+        suppression=suppression,
+        per=per,
+        format=format,
+        formulas=formulas,
+        language=language,
+        undeclared=undeclared,
+        reports=tuple(reports),
         keep_order=keep_order,
+        operations=tuple(operations),
     )
     if schema_folder is not None:
         recipe = _with_files(recipe, Path(schema_folder))
@@ -169,6 +180,14 @@ def apply_recipe(
     *recipe* is a Recipe or the path of a `recipe.toml`. On the recorded input and
     with the same *key* the table comes out the same byte for byte; on another file every promise is checked on that file. *language* and *reports* may differ.
     *recipe_folder* says where taxonomy files lie that a Recipe names but does not hold.
+
+    >>> import tempfile
+    >>> from velado.release.methods import Mondrian
+    >>> frame = pl.DataFrame({"age": [20, 21, 30, 31]})
+    >>> recipe = Recipe(Schema.from_dict({"columns": {"age": {"role": "quasi", "kind": "numeric"}}}), Mondrian(k=2))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     apply_recipe(recipe, frame, f"{folder}/out", key=Key(bytes(range(40)))).release.suppressed
+    0
     """
     if not isinstance(recipe, Recipe):
         recipe = read_recipe(recipe)
@@ -183,7 +202,12 @@ def apply_recipe(
 
 
 def read_recipe(path: str | Path) -> Recipe:
-    """A Recipe from its file. Taxonomy files it names but does not hold are read from its folder."""
+    """A Recipe from its file. Taxonomy files it names but does not hold are read from its folder.
+
+    >>> read_recipe("no-such-recipe.toml")
+    Traceback (most recent call last):
+    velado.errors.SchemaError: There is no file 'no-such-recipe.toml'. Nothing was read. Check the path and the spelling.
+    """
     path = Path(path)
     return _with_files(Recipe.from_dict(parse_toml(path, say("The recipe file"))), path.parent)
 
@@ -237,9 +261,7 @@ def _run(
     recipe = replace(
         recipe,
         schema=without_folders(recipe.schema),
-        input_name=table.source,
-        input_digest=input_digest(table, key),
-        key_fingerprint=key.fingerprint,
+        input=RecipeInput(name=table.source, digest=input_digest(table, key), key=key.fingerprint),
     )
     table_file, content = _table_file(release, recipe, table)
     kept = recipe.formulas == "keep"
@@ -249,7 +271,7 @@ def _run(
         what_ifs=others,
         source=SourceFacts(
             name=table.source,
-            keyed_sha256=recipe.input_digest,
+            keyed_sha256=recipe.input.digest,
             key=key.fingerprint,
             rows=table.rows,
             columns=tuple(table.frame.columns),
@@ -276,7 +298,7 @@ def _run(
     clash = [name for name in beside if f"{PRIVATE}/{name}" in files or name not in PRIVATE_FILES]
     if clash:
         raise ParameterError(
-            f"A file named '{clash[0]}' cannot be put into the release folder.",
+            say("A file named '{clash}' cannot be put into the release folder.", clash=clash[0]),
             "The name is taken, or is none of a release's files, and the folder could never be replaced.",
             "Choose another name, or keep the file elsewhere.",
         )
