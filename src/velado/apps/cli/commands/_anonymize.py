@@ -26,6 +26,7 @@ from velado.apps.cli.options import (
 from velado.apps.cli.show import waiting
 from velado.apps.cli.words import say
 from velado.errors import SchemaError
+from velado.text import Language
 from velado.text import say as say_sentence
 
 
@@ -127,18 +128,16 @@ def anonymize(
     summary.published(published, tongue, as_json, quiet)
 
 
-def propose(file: Path, encoding: str | None, tongue: str, quiet: bool) -> NoReturn:
+def propose(file: Path, encoding: str | None, tongue: Language, quiet: bool) -> NoReturn:
     """The proposed schema stands beside the run and was shown; publishing waits for a decision."""
     from velado.data.staging import write_file
 
     path = Path(f"{file.name.split('.')[0]}.schema.toml")
     if path.exists():
         raise SchemaError(
-            say_sentence(
-"No schema was given, and '{path}' exists already.", path=path),
+            say_sentence("No schema was given, and '{path}' exists already.", path=path),
             "Roles decide what is published, so a person must have read them.",
-            say_sentence(
-"If you have read it, run the command again with --schema {path}.", path=path),
+            say_sentence("If you have read it, run the command again with --schema {path}.", path=path),
         )
     with waiting(tongue, quiet):
         _, inspection, files = inferred(file, encoding)
@@ -148,11 +147,14 @@ def propose(file: Path, encoding: str | None, tongue: str, quiet: bool) -> NoRet
         summary.exposure(inspection, tongue)
     raise SchemaError(
         say_sentence(
-"No schema was given: a proposal was written to '{path}', and nothing was published.", path=path),
+            "No schema was given: a proposal was written to '{path}', and nothing was published.", path=path
+        ),
         "Roles decide what is published; what was inferred may be wrong.",
         say_sentence(
-"Read and correct it, then run the command again with --schema {path} (or take it unseen: "
-"--accept-inferred).", path=path),
+            "Read and correct it, then run the command again with --schema {path} (or take it unseen: "
+            "--accept-inferred).",
+            path=path,
+        ),
     )
 
 

@@ -50,7 +50,7 @@ def demo(
             build_method(method_named(DEFAULT_METHOD), K, {}),
             out=folder,
             force=again,
-            language=tongue,  # type: ignore[arg-type]  # checked by language()
+            language=tongue,
             progress=progress,
         )
     summary.published(published, tongue, as_json, quiet)
