@@ -317,7 +317,13 @@ def test_a_run_reads_judges_and_encodes_once_and_reruns_the_method_alone(example
         sys.setprofile(None)
     assert len(done.facts.what_ifs.runs) == 4
     assert calls["mondrian.Mondrian.anonymize"] == 1 + 4
-    once = ("io.read_table", "prepare.prepare", "encode.encode", "find.find_side_doors", "gate.refuse_identifiers")
+    once = (
+        "io.read_table",
+        "prepare.prepare",
+        "encode.encode",
+        "find.find_side_doors",
+        "gate.refuse_identifiers",
+    )
     assert {name: calls[name] for name in once} == dict.fromkeys(once, 1)
     # Each column's texts are brought into their normal form once, however many parts of the run ask for it.
     assert 1 <= calls["normal._spellings"] <= len(done.facts.source.columns)

@@ -75,7 +75,7 @@ def compare(
     per: str | None = None,
     population: Any = None,
     undeclared: Undeclared = "refuse",
-    settings: Mapping[str, Mapping[str, Any]] | None = None,
+    settings: Mapping[str, Mapping[str, object]] | None = None,
     progress: Progress = silent,
 ) -> Comparison:
     """Every registered method that guarantees k (or those named), run on *source* with the same promise.
