@@ -326,7 +326,7 @@ def test_a_run_reads_judges_and_encodes_once_and_reruns_the_method_alone(example
 
     sys.setprofile(seen)
     try:
-        done = publish(example.table, example.schema, Mondrian(k=4), out=tmp_path / "out")
+        done = publish(example.table, example.schema, Mondrian(), k=4, out=tmp_path / "out")
     finally:
         sys.setprofile(None)
     assert len(done.facts.what_ifs.runs) == 4

@@ -198,7 +198,7 @@ def apply_recipe(
     >>> import tempfile
     >>> from velado.release.methods import Mondrian
     >>> frame = pl.DataFrame({"age": [20, 21, 30, 31]})
-    >>> recipe = Recipe(Schema.from_dict({"columns": {"age": {"role": "quasi", "kind": "numeric"}}}), Mondrian(k=2))
+    >>> recipe = Recipe(Schema.from_dict({"columns": {"age": {"role": "quasi", "kind": "numeric"}}}), Mondrian(), k=2)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     apply_recipe(recipe, frame, f"{folder}/out", key=Key(bytes(range(40)))).release.suppressed
     0
