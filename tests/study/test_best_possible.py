@@ -10,7 +10,7 @@ from velado.errors import GuaranteeNotMet, ParameterError
 from velado.release.anonymize import anonymize
 from velado.release.guarantees import LDiversity
 from velado.release.methods import GFKMC, FullDomain, KMember, Mondrian, Progressive
-from velado.study.what_if import best_possible
+from velado.study.run import best_possible
 from velado.testing.strategies import tables
 
 

@@ -3,7 +3,9 @@
 import hashlib
 import json
 import shutil
+import sys
 import tomllib
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -220,7 +222,7 @@ def test_a_recipe_is_applied_to_another_file_and_checked_there(example, tmp_path
     assert second.release.frame.height == 30
     assert second.release.verdicts[0].achieved >= 4
     recipe = read_recipe(second.folder / "private/recipe.toml")
-    assert recipe.input_name == "next.csv"
+    assert recipe.input.name == "next.csv"
     assert recipe.language == "pt"
     assert apply_recipe(second.folder / "private/recipe.toml", example.folder / "next.csv", tmp_path / "c")
 
@@ -313,3 +315,29 @@ def test_progress_only_rises_and_ends_at_one(example, tmp_path) -> None:
     )
     assert seen == sorted(seen)
     assert seen[-1] == 1.0
+
+
+def test_a_run_reads_judges_and_encodes_once_and_reruns_the_method_alone(example, tmp_path) -> None:
+    calls: Counter[str] = Counter()
+
+    def seen(frame, event, argument) -> None:
+        if event == "call" and "velado" in frame.f_code.co_filename:
+            calls[f"{Path(frame.f_code.co_filename).stem}.{frame.f_code.co_qualname}"] += 1
+
+    sys.setprofile(seen)
+    try:
+        done = publish(example.table, example.schema, Mondrian(), k=4, out=tmp_path / "out")
+    finally:
+        sys.setprofile(None)
+    assert len(done.facts.what_ifs.runs) == 4
+    assert calls["mondrian.Mondrian.anonymize"] == 1 + 4
+    once = (
+        "io.read_table",
+        "prepare.prepare",
+        "encode.encode",
+        "find.find_side_doors",
+        "gate.refuse_identifiers",
+    )
+    assert {name: calls[name] for name in once} == dict.fromkeys(once, 1)
+    # Each column's texts are brought into their normal form once, however many parts of the run ask for it.
+    assert 1 <= calls["normal._spellings"] <= len(done.facts.source.columns)

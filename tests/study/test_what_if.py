@@ -8,8 +8,9 @@ from velado.data.io import read_schema, read_table
 from velado.release.anonymize import anonymize
 from velado.release.guarantees import LDiversity
 from velado.release.methods import DAS, Mondrian
-from velado.study import what_if
-from velado.study.what_if import what_ifs
+from velado.report.facts import WhatIfs
+from velado.study import run as running
+from velado.study.run import what_ifs
 
 
 def released(example, method, guarantees=(), **settings):
@@ -50,9 +51,9 @@ def test_a_rerun_that_fails_is_a_sentence(example) -> None:
 
 def test_a_method_without_k_and_a_large_table_are_said_so(example, monkeypatch) -> None:
     release, _ = released(example, DAS())
-    assert what_ifs(release) == what_if.WhatIfs(skipped="no-k")
+    assert what_ifs(release) == WhatIfs(skipped="no-k")
     release, _ = released(example, Mondrian(), k=4)
-    monkeypatch.setattr(what_if, "LARGEST_RERUN", 79)
+    monkeypatch.setattr(running, "LARGEST_RERUN", 79)
     assert what_ifs(release).skipped == "large"
-    monkeypatch.setattr(what_if, "LARGEST_RERUN", 80)
+    monkeypatch.setattr(running, "LARGEST_RERUN", 80)
     assert what_ifs(release).skipped == ""

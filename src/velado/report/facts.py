@@ -189,7 +189,13 @@ def row_losses(release: Release) -> RowLosses:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ReleaseFacts:
-    """A release, what was measured on it, what other settings would have given, and the files it came from and made."""
+    """A release, what was measured on it, what other settings would have given, and the files it came from and made.
+
+    >>> from velado.testing.small_release import small_release
+    >>> facts = small_release().facts
+    >>> facts.smallest, facts.true_ends, round(facts.risk(facts.scores.after).prosecutor.highest, 2)
+    (2, ['age'], 0.5)
+    """
 
     release: Release
     scores: Scores

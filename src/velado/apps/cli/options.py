@@ -14,9 +14,8 @@ from typer.core import TyperCommand
 
 from velado.errors import ParameterError
 from velado.settings import Flag, Where, flags, from_flags, named, nearest
-from velado.text import say
+from velado.text import LANGUAGES, Language, choose, say
 
-LANGUAGES = ("en", "pt")
 PER = ("row", "person")
 UNDECLARED = ("refuse", "drop", "keep")
 FORMATS = ("csv", "parquet")
@@ -182,12 +181,11 @@ def rounding_steps(value: str | None) -> dict[str, float]:
     return steps
 
 
-def language(lang: str | None) -> str:
+def language(lang: str | None) -> Language:
     """The language asked for by flag, else by the environment, else English."""
     if lang is not None:
-        return one_of(lang, LANGUAGES, "--lang")
-    named = os.environ.get("VELADO_LANG", "")[:2].lower()
-    return named if named in LANGUAGES else "en"
+        one_of(lang, LANGUAGES, "--lang")
+    return choose(lang, os.environ)
 
 
 # Guarantees on the command line: `--guarantee "t-closeness: t=0.2, distance=ordered"`, and short forms.

@@ -24,6 +24,8 @@ from velado.apps.cli.options import (
 from velado.apps.cli.show import waiting
 from velado.apps.cli.words import say
 from velado.errors import SchemaError
+from velado.text import Language
+from velado.text import say as say_sentence
 
 
 def anonymize(
@@ -125,16 +127,16 @@ def anonymize(
     summary.published(published, tongue, as_json, quiet)
 
 
-def propose(file: Path, encoding: str | None, tongue: str, quiet: bool) -> NoReturn:
+def propose(file: Path, encoding: str | None, tongue: Language, quiet: bool) -> NoReturn:
     """The proposed schema stands beside the run and was shown; publishing waits for a decision."""
     from velado.data.staging import write_file
 
     path = Path(f"{file.name.split('.')[0]}.schema.toml")
     if path.exists():
         raise SchemaError(
-            f"No schema was given, and '{path}' exists already.",
+            say_sentence("No schema was given, and '{path}' exists already.", path=path),
             "Roles decide what is published, so a person must have read them.",
-            f"If you have read it, run the command again with --schema {path}.",
+            say_sentence("If you have read it, run the command again with --schema {path}.", path=path),
         )
     with waiting(tongue, quiet):
         _, inspection, files = inferred(file, encoding)
@@ -143,9 +145,15 @@ def propose(file: Path, encoding: str | None, tongue: str, quiet: bool) -> NoRet
         summary.roles(inspection, tongue)
         summary.exposure(inspection, tongue)
     raise SchemaError(
-        f"No schema was given: a proposal was written to '{path}', and nothing was published.",
+        say_sentence(
+            "No schema was given: a proposal was written to '{path}', and nothing was published.", path=path
+        ),
         "Roles decide what is published; what was inferred may be wrong.",
-        f"Read and correct it, then run the command again with --schema {path} (or take it unseen: --accept-inferred).",
+        say_sentence(
+            "Read and correct it, then run the command again with --schema {path} (or take it unseen: "
+            "--accept-inferred).",
+            path=path,
+        ),
     )
 
 

@@ -48,7 +48,7 @@ def demo(
             k=K,
             out=folder,
             force=again,
-            language=tongue,  # type: ignore[arg-type]  # checked by language()
+            language=tongue,
             progress=progress,
         )
     summary.published(published, tongue, as_json, quiet)

@@ -17,6 +17,7 @@ from velado.apps.cli.options import DEFAULT_METHOD, META
 from velado.apps.cli.show import waiting
 from velado.apps.cli.words import number, percent, say
 from velado.errors import ParameterError
+from velado.text import Language
 
 if TYPE_CHECKING:
     from velado.data.keys import Key
@@ -189,7 +190,7 @@ def manifest_of(
     }
 
 
-def _tell(release: JoinedRelease, folder: Path, tongue: str) -> None:
+def _tell(release: JoinedRelease, folder: Path, tongue: Language) -> None:
     from velado.data.staging import PUBLIC
     from velado.report.terminal import verdict_line
     from velado.text import told
