@@ -298,6 +298,10 @@ class DAS:
     *rounding* says, as writing them into an integer column did there (171.67 becomes 171 in Table II), and
     keeps all digits elsewhere; by default a kept mean has six digits of its column's range. It changes nothing
     else: bins are the exact ones in both profiles. A missing number stays a blank of its own. O(n + k U log U) per column of U distinct values.
+
+    >>> from velado.testing.examples import shown
+    >>> shown(DAS(bins=2), [20, 21, 22, 30, 31, 60])
+    [21.0, 21.0, 21.0, 40.3333, 40.3333, 40.3333]
     """
 
     name: ClassVar[str] = "das"

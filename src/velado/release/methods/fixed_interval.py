@@ -40,6 +40,10 @@ class FixedInterval:
     `paper` follows the code behind the DAS paper's tables: whole widths int(range / k) + 1 counted from
     min - 1, means, and one more for a value that is alone in its interval. A missing number stays a blank.
     O(n + U) per column of U distinct values.
+
+    >>> from velado.testing.examples import shown
+    >>> shown(FixedInterval(bins=2), [20, 21, 22, 30, 31, 60])
+    ['[20..31]', '[20..31]', '[20..31]', '[20..31]', '[20..31]', '60']
     """
 
     name: ClassVar[str] = "fixed-interval"

@@ -198,6 +198,10 @@ class KMember:
     the record farthest from the last; the information loss of a cluster is its size times the loss of its
     cover; what is left at the end joins the cluster whose loss grows least. Works on distinct records, so
     repeated ones cost nothing. The first seed is drawn.
+
+    >>> from velado.testing.examples import shown
+    >>> shown(KMember(), [20, 21, 22, 30, 31, 60])
+    ['[20..21]', '[20..21]', '[22..30]', '[22..30]', '[31..60]', '[31..60]']
     """
 
     name: ClassVar[str] = "k-member"
@@ -223,6 +227,10 @@ class NearestNeighbours:
     seed and record together. The most frequent record left is the next seed (drawn
     seeds, as the peer has them, lose 4 points more on Adult at k = 50). Faster than k-member by a factor k, and
     looser, since members are near the seed but not each other.
+
+    >>> from velado.testing.examples import shown
+    >>> shown(NearestNeighbours(), [20, 21, 22, 30, 31, 60])
+    ['[20..21]', '[20..21]', '[22..30]', '[22..30]', '[31..60]', '[31..60]']
     """
 
     name: ClassVar[str] = "nearest-neighbours"

@@ -142,6 +142,10 @@ class MDAV:
     Domingo-Ferrer and Mateo-Sanz 2002; equal to sdcMicro's to four decimals of information loss on the Tarragona
     and Census benchmarks. Distances are squared Euclidean on standardized columns. With the recoder `mean` it is
     classic microaggregation (a substitution); the default publishes the cover of each group.
+
+    >>> from velado.testing.examples import shown
+    >>> shown(MDAV(), [20, 21, 30, 31])
+    ['[20..21]', '[20..21]', '[30..31]', '[30..31]']
     """
 
     name: ClassVar[str] = "mdav"

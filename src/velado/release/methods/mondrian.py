@@ -500,6 +500,10 @@ class Mondrian:
     before anything else where the goal allows it, because only `*` would cover both.
 
     No choice is random: the same rows give the same groups. O(n d log(n / k)).
+
+    >>> from velado.testing.examples import shown
+    >>> shown(Mondrian(), [20, 21, 30, 31])
+    ['[20..21]', '[20..21]', '[30..31]', '[30..31]']
     """
 
     name: ClassVar[str] = "mondrian"

@@ -27,6 +27,10 @@ class Generalize:
     intervals start at multiples of the width. Blanks stay blank. Afterwards the column is categorical and its
     taxonomy begins at the new values: the levels above, or intervals of twice, four times, ... the width.
     Full-domain recoding of a single column (Samarati 2001). O(n).
+
+    >>> from velado.testing.examples import changed
+    >>> changed(Generalize("x", width=10), ["21", "25", "34"], "numeric")
+    ['[20..29]', '[20..29]', '[30..39]']
     """
 
     name: ClassVar[str] = "generalize"

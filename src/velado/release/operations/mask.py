@@ -22,6 +22,10 @@ class Mask:
     With keep 5 on the left, `36570-000` becomes `36570****`: its length still shows, and a value of at most
     *keep* characters stays as it is. Blanks stay blank. Afterwards the column is no number or date any more;
     its taxonomy shortens what is left of the prefix one character at a time, and is flat for the right side. O(n).
+
+    >>> from velado.testing.examples import changed
+    >>> changed(Mask("x", keep=2), ["36570", "36"])
+    ['36***', '36']
     """
 
     name: ClassVar[str] = "mask"

@@ -18,6 +18,10 @@ class Permute:
 
     What is true of the column alone stays true (mean, frequencies); what ties it to other columns is gone.
     Blanks are dealt out too. Cells keep their type, the column its meaning. Every order is equally likely. O(n).
+
+    >>> from velado.testing.examples import changed
+    >>> changed(Permute("x"), ["a", "b", "c"])
+    ['b', 'a', 'c']
     """
 
     name: ClassVar[str] = "permute"

@@ -27,6 +27,10 @@ class Perturb:
     table and key repeat the noise, floating-point noise can be told apart, the scale is set by hand and each row is
     still there. It blurs values against exact matching, nothing more. The taxonomy of the column is dropped, since
     new numbers may have no place in it. O(n).
+
+    >>> from velado.testing.examples import changed
+    >>> changed(Perturb("x", scale=2), ["50", "60"], "numeric")
+    ['45', '61']
     """
 
     name: ClassVar[str] = "perturb"

@@ -25,6 +25,10 @@ class Suppress:
     A wholly suppressed column tells nothing, so a quasi-identifier becomes role "other". Rare values are
     made blank, so the column keeps kind, role and taxonomy and the schema's rule for blanks holds for it,
     except that "refuse" becomes "value": these blanks are meant. O(n log n).
+
+    >>> from velado.testing.examples import changed
+    >>> changed(Suppress("x", rare=2), ["flu", "flu", "gout"])
+    ['flu', 'flu', None]
     """
 
     name: ClassVar[str] = "suppress"

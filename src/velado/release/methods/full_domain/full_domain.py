@@ -401,6 +401,10 @@ class FullDomain:
     Cost: O(distinct tuples) per visited node; on Adult (nine columns, 12,960 nodes) some 500 are visited.
     Departure: those algorithms prune by monotone privacy models or losses; here the loss without
     suppression is a lower bound that prunes for every loss, and monotony is used only where it holds.
+
+    >>> from velado.testing.examples import shown
+    >>> shown(FullDomain(), [20, 21, 22, 30, 31, 60])
+    ['[20..22]', '[20..22]', '[20..22]', '[30..60]', '[30..60]', '[30..60]']
     """
 
     name: ClassVar[str] = "full-domain"

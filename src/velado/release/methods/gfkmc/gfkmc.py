@@ -379,6 +379,10 @@ class GFKMC:
     thesis's three recoders are substitutions made from the generalized values. A suppression limit is spent
     on leftovers that cost their class more certainty than they hold. Guarantees beyond k in rows
     are reached by merging. O(n log n + G C d) for G small groups, C clusters.
+
+    >>> from velado.testing.examples import shown
+    >>> shown(GFKMC(), [20, 21, 22, 30, 31, 60])
+    ['[20..21]', '[20..21]', '[22..30]', '[22..30]', '[31..60]', '[31..60]']
     """
 
     name: ClassVar[str] = "gfkmc"
