@@ -11,7 +11,7 @@ import polars as pl
 from velado.data import taxonomy as builders
 from velado.data.encoded import EncodedColumn as EncodedColumn
 from velado.data.encoded import EncodedTable as EncodedTable
-from velado.data.normal import Spellings, case_of, normal_of, spellings, value_codes
+from velado.data.normal import Spellings, normal_of, spellings, value_codes
 from velado.data.numbers import parse_and_clamp, parse_numbers
 from velado.data.partition import ValueShape
 from velado.data.rounding import Rounding
@@ -243,7 +243,7 @@ def _encode_tree(table: Table, column: Column, blank: npt.NDArray[np.bool_]) -> 
         missing,
         decimal=table.schema.decimal,
         tree=tree,
-        case=case_of(column),
+        case=column.case,
     )
 
 

@@ -211,19 +211,18 @@ class EncodedColumn:
                     out[at] = None
             return out
         # Only the numbers that are shown are written out: a column may have a million distinct ones.
-        assert self.points is not None
-        if self.rounding is not None:
-            return self._rounded_label(low, high)
-        shown, at = np.unique(np.concatenate((low, high)), return_inverse=True)
-        texts = [self._text(code) for code in shown.tolist()]
-        result: list[CellValue] = []
-        for least, most in zip(at[: low.size].tolist(), at[low.size :].tolist(), strict=True):
-            if least == most:
-                result.append(texts[least])
-            elif texts[most] is None:
-                result.append(ROOT_LABEL)
-            else:
-                result.append(f"[{texts[least]}..{texts[most]}]")
+        lower, upper = self.stated_ends(low, high)
+        shown, at = np.unique(np.concatenate((lower, upper)), return_inverse=True)
+        # A step may have decimals where the numbers have none.
+        whole = self.whole and self.rounding is None
+        texts = [number_text(number, whole, self.decimal) for number in shown.tolist()]
+        result: list[CellValue] = [
+            texts[least] if least == most else f"[{texts[least]}..{texts[most]}]"
+            for least, most in zip(at[: lower.size].tolist(), at[lower.size :].tolist(), strict=True)
+        ]
+        if self.missing >= 0:
+            for place in np.flatnonzero(high == self.missing).tolist():
+                result[place] = None if low[place] == self.missing else ROOT_LABEL
         return result
 
     def stated_ends(self, low: IntArray, high: IntArray) -> tuple[FloatArray, FloatArray]:
@@ -255,32 +254,14 @@ class EncodedColumn:
         """The same column with its true values as interval ends."""
         return self if self.rounding is None else replace(self, rounding=None)
 
-    def _rounded_label(self, low: IntArray, high: IntArray) -> list[CellValue]:
-        lower, upper = self.stated_ends(low, high)
-        shown, at = np.unique(np.concatenate((lower, upper)), return_inverse=True)
-        # A step may have decimals where the numbers have none.
-        texts = [number_text(number, False, self.decimal) for number in shown.tolist()]
-        out: list[CellValue] = [
-            f"[{texts[least]}..{texts[most]}]"
-            for least, most in zip(at[: lower.size].tolist(), at[lower.size :].tolist(), strict=True)
-        ]
-        if self.missing >= 0:
-            for place in np.flatnonzero(np.asarray(high) == self.missing).tolist():
-                out[place] = None if low[place] == self.missing else ROOT_LABEL
-        return out
-
-    def _text(self, code: int) -> CellValue:
-        if code == self.missing:
-            return None
-        assert self.points is not None
-        return number_text(float(self.points[code]), self.whole, self.decimal)
-
     @cached_property
     def value_texts(self) -> list[CellValue]:
         """The published text of each single code; None for a missing value."""
-        if self.tree is None:
-            return [self._text(code) for code in range(self.size)]
-        texts: list[CellValue] = list(self.tree.labels[: self.tree.leaves])
+        if self.tree is not None:
+            texts: list[CellValue] = list(self.tree.labels[: self.tree.leaves])
+        else:
+            assert self.points is not None
+            texts = [number_text(number, self.whole, self.decimal) for number in self.points.tolist()]
         if self.missing >= 0:
             texts[self.missing] = None
         return texts

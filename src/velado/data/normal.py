@@ -145,16 +145,7 @@ def normal_of(table: Table, column: Column, texts: Sequence[str] | pl.Series) ->
     >>> normal_of(table, table.schema.person, ["P1 ", "p1"]).to_list()
     ['P1', 'P1']
     """
-    return _normal(table, column, pl.Series(values=texts, dtype=pl.String), case_of(column))
-
-
-def case_of(column: Column) -> str:
-    """Whether the case of letters tells values of the column apart: "same" (it does not) or "distinct".
-
-    >>> case_of(Column("city", case="distinct"))
-    'distinct'
-    """
-    return column.case
+    return _normal(table, column, pl.Series(values=texts, dtype=pl.String), column.case)
 
 
 def _normal(table: Table, column: Column, texts: pl.Series, case: str) -> pl.Series:
@@ -206,7 +197,7 @@ def _spellings(table: Table, column: Column, blanks: bool) -> Spellings:
     normal = normal_of(table, column, texts)
     none = pl.repeat(False, len(texts), eager=True)
     if blanks:
-        none = normal.is_in(_no_values(table, column, case_of(column)))
+        none = normal.is_in(_no_values(table, column, column.case))
     if not none.any() and normal.n_unique() == len(texts):
         return plain
     often = rows.value_counts(name="n").rename({rows.name: "text"})
@@ -248,7 +239,7 @@ def person_texts(tables: Sequence[Table]) -> list[pl.Series]:
     [['P1', 'P2']]
     """
     columns = [table.schema.person for table in tables]
-    cases = {case_of(column) for column in columns if column is not None}
+    cases = {column.case for column in columns if column is not None}
     case = "distinct" if cases == {"distinct"} else "same"
     out = []
     for table, column in zip(tables, columns, strict=True):
