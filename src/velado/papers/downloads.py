@@ -42,7 +42,11 @@ class Told(Protocol):
 
 @dataclass(frozen=True)
 class Retries:
-    """How long to try: attempts in all, the first wait between them, and how long to wait for bytes, in seconds."""
+    """How long to try: attempts in all, the first wait between them, and how long to wait for bytes, in seconds.
+
+    >>> Retries(attempts=2).wait
+    1.0
+    """
 
     attempts: int = 4
     wait: float = 1.0
@@ -52,7 +56,11 @@ class Retries:
 
 @dataclass(frozen=True)
 class Fetched:
-    """One file: its place, its checksum, whether it was there already, and whether the checksum was known before."""
+    """One file: its place, its checksum, whether it was there already, and whether the checksum was known before.
+
+    >>> Fetched("uci/cmc.csv", "2efb", already=True, known=True).place
+    'uci/cmc.csv'
+    """
 
     place: str
     sha256: str
@@ -99,7 +107,12 @@ def fetch(
 
 
 def status(file: RemoteFile, folder: Path) -> str:
-    """ "missing", "there" (and right), "there, not checked" (no checksum is known), or "there, but another file"."""
+    """ "missing", "there" (and right), "there, not checked" (no checksum is known), or "there, but another file".
+
+    >>> from velado.papers.public_data import data_set_named
+    >>> status(data_set_named("cmc").files[0], Path("no such folder"))
+    'missing'
+    """
     place = folder / file.place
     if not place.is_file():
         return "missing"

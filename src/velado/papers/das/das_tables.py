@@ -56,6 +56,9 @@ def first_nearest(
 
     Exact arithmetic would find ties that rounding breaks, and the published counts hang on that (by one or two
     in thousands), so nothing here may be reordered. O(queries x targets x columns).
+
+    >>> first_nearest(np.array([[1.0], [9.0]]), np.array([[0.0], [10.0]]))
+    array([0, 1])
     """
     rows, width = queries.shape
     out = np.empty(rows, dtype=np.int64)
@@ -82,7 +85,11 @@ Peer = Callable[[EncodedTable, int], Recoded]
 
 
 def unscaled(data: EncodedTable) -> npt.NDArray[np.float64]:
-    """The numbers of every row, one column per quasi-identifier."""
+    """The numbers of every row, one column per quasi-identifier.
+
+    >>> unscaled(_example())[0]
+    array([ 21.  , 160.  ,  50.55])
+    """
     columns = []
     for column in data.columns:
         assert column.points is not None
@@ -91,17 +98,29 @@ def unscaled(data: EncodedTable) -> npt.NDArray[np.float64]:
 
 
 def mdav(data: EncodedTable, k: int) -> Recoded:
-    """MDAV on unscaled numbers, published as means. O(n^2 / k)."""
+    """MDAV on unscaled numbers, published as means. O(n^2 / k).
+
+    >>> mdav(_example(), 3).partition.sizes
+    array([3, 3, 3])
+    """
     return _means(data, Partition.of(mdav_labels(unscaled(data), k)))
 
 
 def mondrian(data: EncodedTable, k: int) -> Recoded:
-    """Mondrian on unscaled ranges with equal values shared out, published as means. O(n log^2 n)."""
+    """Mondrian on unscaled ranges with equal values shared out, published as means. O(n log^2 n).
+
+    >>> mondrian(_example(), 3).partition.sizes
+    array([5, 4])
+    """
     return _means(data, Partition.of(halves(unscaled(data), k)))
 
 
 def halves(points: FloatArray, k: int) -> npt.NDArray[np.int64]:
-    """Groups of k to 2k - 1 rows: the widest column is halved until a group has fewer than 2k rows."""
+    """Groups of k to 2k - 1 rows: the widest column is halved until a group has fewer than 2k rows.
+
+    >>> halves(np.array([[1.0], [2.0], [8.0], [9.0]]), 2)
+    array([1, 1, 0, 0])
+    """
     labels = np.empty(points.shape[0], dtype=np.int64)
     waiting, group = [np.arange(points.shape[0])], 0
     while waiting:
@@ -124,6 +143,9 @@ def links_as_counted(data: EncodedTable, recoded: Recoded, from_released: bool =
     Original rows look among the released ones, as the published counts do; *from_released* the other way, as the
     paper's text has it. Euclidean, not scaled, and the lowest row number wins. Works on distinct rows: equal rows have
     equal distances.
+
+    >>> links_as_counted(_example(), mdav(_example(), 3))
+    3
     """
     original = unscaled(data)
     published = np.stack(
@@ -165,6 +187,9 @@ class DasData:
     """One of the paper's two files: its columns, the k of its tables, and what they print.
 
     *divisor* is how many columns the published loss of DAS was divided by, *peers* that of the other methods by name.
+
+    >>> WEF.columns
+    ('Age', 'Height(cm)', 'Weight(kg)')
     """
 
     title: str
@@ -211,7 +236,11 @@ ADULT_SET = DasData(
 
 
 def raw_table(data: Path, progress: Progress) -> Reproduced:
-    """Table I: nine records made up by the authors, and how many of them share each record's values."""
+    """Table I: nine records made up by the authors, and how many of them share each record's values.
+
+    >>> raw_table(Path(), silent).rows[0]
+    (0, '21 / 160 / 50.55', '21 / 160 / 50.55', 1)
+    """
     small = _example()
     alone = _class_sizes(
         [column.codes for column in small.columns], [column.size for column in small.columns]
@@ -226,7 +255,11 @@ def raw_table(data: Path, progress: Progress) -> Reproduced:
 
 
 def anonymized_table(data: Path, progress: Progress) -> Reproduced:
-    """Table II: the nine records by DAS with k = 3, means truncated as there and kept as by default."""
+    """Table II: the nine records by DAS with k = 3, means truncated as there and kept as by default.
+
+    >>> anonymized_table(Path(), silent).rows[0][1:3]
+    ('23 / 157 / 51.35', '23 / 157 / 51.35')
+    """
     small = _example()
     paper, kept = _run(DAS(bins=3, profile="paper"), small), _run(DAS(bins=3), small)
     alike = _class_sizes([part.codes for part in kept.columns], [len(part.values) for part in kept.columns])
