@@ -13,18 +13,23 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
 from velado.data.numbers import number_text
-from velado.data.partition import FloatArray, GroupCounts, IntArray, Partition, ValueShape
+from velado.data.partition import (
+    BoolArray,
+    FloatArray,
+    GroupCounts,
+    Int32Array,
+    Int64Array,
+    IntArray,
+    Partition,
+    ValueShape,
+)
 from velado.data.rounding import Rounding
 from velado.data.taxonomy import ROOT_LABEL, Taxonomy
 
 # Counting compatible tuples: a hash join for every pair of blank patterns; people of a population in covers.
-
-Int32Array = npt.NDArray[np.int32]
-Int64Array = npt.NDArray[np.int64]
 
 
 @njit(cache=True)
@@ -46,7 +51,7 @@ def _same(tuples, one, other, shown, count):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def count_matches(
-    tuples: Int32Array, weight: Int64Array, patterns: npt.NDArray[np.bool_], begins: Int64Array
+    tuples: Int32Array, weight: Int64Array, patterns: BoolArray, begins: Int64Array
 ) -> Int64Array:
     """For each tuple, the summed weight of all tuples that agree with it wherever both show a value.
 
@@ -135,16 +140,16 @@ class EncodedColumn:
     """
 
     name: str
-    codes: npt.NDArray[np.int32]
+    codes: Int32Array
     size: int
     missing: int = -1
-    points: npt.NDArray[np.float64] | None = None
+    points: FloatArray | None = None
     span: float = 0.0
     whole: bool = False
     decimal: str = "."
     tree: Taxonomy | None = None
     weight: float = 1.0
-    moved: npt.NDArray[np.bool_] | None = None
+    moved: BoolArray | None = None
     rounding: Rounding | None = None
     case: str = "same"
 
@@ -163,13 +168,13 @@ class EncodedColumn:
         return self.tree is None
 
     @property
-    def numbers(self) -> npt.NDArray[np.float64]:
+    def numbers(self) -> FloatArray:
         """The number of each code of a numeric column that is a value, rising; "no value" is left out."""
         assert self.points is not None
         return self.points[: self.missing] if self.missing >= 0 else self.points
 
     @cached_property
-    def positions(self) -> npt.NDArray[np.float64]:
+    def positions(self) -> FloatArray:
         """Where each code lies on a line of length 1 (its domain), for distances and widths.
 
         A missing number lies one domain width beyond the largest value: far from everything.
@@ -182,7 +187,7 @@ class EncodedColumn:
             out[self.missing] = (out[self.missing - 1] if self.missing > 0 else 0.0) + 1.0
         return np.asarray(out, dtype=np.float64)
 
-    def loss(self, low: IntArray, high: IntArray) -> npt.NDArray[np.float64]:
+    def loss(self, low: IntArray, high: IntArray) -> FloatArray:
         """Normalized certainty penalty of publishing the cover of codes *low*..*high*, elementwise.
 
         Numbers: (highest - lowest value, or upper - lower rounded end) / domain width. Taxonomies: (leaves under the lowest common
@@ -231,7 +236,7 @@ class EncodedColumn:
         lower, upper = self.points[np.asarray(low)], self.points[np.asarray(high)]
         return (lower, upper) if self.rounding is None else self.rounding.outwards(lower, upper)
 
-    def stated(self, low: IntArray, high: IntArray) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    def stated(self, low: IntArray, high: IntArray) -> tuple[Int32Array, Int32Array]:
         """All codes that the published text of the cover *low*..*high* is true of: more than it, where ends are rounded.
 
         Covers that are published alike become equal. Unrounded numbers and taxonomies state what they are given.
@@ -283,21 +288,21 @@ class EncodedTable:
 
     columns: tuple[EncodedColumn, ...]
     rows: int
-    people: npt.NDArray[np.int32] | None = None
-    sensitive: Mapping[str, tuple[npt.NDArray[np.int32], int]] | None = None
+    people: Int32Array | None = None
+    sensitive: Mapping[str, tuple[Int32Array, int]] | None = None
     shapes: Mapping[str, ValueShape] | None = None
-    population: npt.NDArray[np.int32] | None = None
+    population: Int32Array | None = None
 
     def __repr__(self) -> str:
         return f"EncodedTable(rows={self.rows}, columns={[c.name for c in self.columns]})"
 
     @cached_property
-    def matrix(self) -> npt.NDArray[np.int32]:
+    def matrix(self) -> Int32Array:
         """Codes as one row-major matrix, rows x columns."""
         return np.ascontiguousarray(np.stack([column.codes for column in self.columns], axis=1))
 
     @cached_property
-    def totals(self) -> Mapping[str, npt.NDArray[np.int64]]:
+    def totals(self) -> Mapping[str, Int64Array]:
         """How often each sensitive value occurs in the whole table."""
         return {
             name: np.bincount(codes, minlength=size).astype(np.int64)
@@ -314,9 +319,7 @@ class EncodedTable:
             partition, self.people, self.sensitive, self.totals, self.shapes, population, unmatched
         )
 
-    def matching(
-        self, low: Sequence[IntArray], high: Sequence[IntArray]
-    ) -> tuple[npt.NDArray[np.int64], int]:
+    def matching(self, low: Sequence[IntArray], high: Sequence[IntArray]) -> tuple[Int64Array, int]:
         """How many people of the population each cover low..high matches, and how many match none.
 
         A taxonomy cover is the node that is published for it, so it may match more than low..high. O(G N d) at

@@ -23,10 +23,10 @@ from decimal import Decimal
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from velado.data.numbers import THOUSANDS
+from velado.data.partition import Int32Array
 from velado.data.schema import Column
 from velado.data.table import Table
 
@@ -118,7 +118,7 @@ class Spellings:
     """
 
     texts: pl.Series
-    codes: npt.NDArray[np.int32]
+    codes: Int32Array
     values: pl.Series
 
     def __repr__(self) -> str:
@@ -129,7 +129,7 @@ class Spellings:
         """How many texts are another spelling of a value."""
         return int(np.count_nonzero(self.codes)) - len(self.values)
 
-    def of_rows(self, rows: pl.Series) -> npt.NDArray[np.int32]:
+    def of_rows(self, rows: pl.Series) -> Int32Array:
         """The number of the value in each row; 0 is missing."""
         if not len(self.texts):
             return np.zeros(len(rows), dtype=np.int32)
@@ -217,7 +217,7 @@ def _spellings(table: Table, column: Column, blanks: bool) -> Spellings:
     return Spellings(texts, codes, chosen["text"])
 
 
-def value_codes(table: Table, column: Column) -> tuple[npt.NDArray[np.int32], int]:
+def value_codes(table: Table, column: Column) -> tuple[Int32Array, int]:
     """People or sensitive values as codes 1.. per row, 0 is missing, and how many codes there are.
 
     >>> from velado.testing.factory import small_table

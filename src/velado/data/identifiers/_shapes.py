@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from velado.data.identifiers._names import PARTICLES, TITLES, TURNED, name_shares
 from velado.data.identifiers.headers import IdentifierKind, Identifying, header_says
+from velado.data.partition import Int64Array
 from velado.text import say
 
 # Numbers with check digits: which share of texts keeps the rule of a CPF, CNS, CNPJ, card, IBAN or Spanish DNI.
@@ -94,7 +94,7 @@ def valid_dni_share(texts: pl.Series) -> float:
     return int(good.sum()) / texts.len() if texts.len() else 0.0
 
 
-def _digit_matrix(digits: pl.Series, length: int) -> npt.NDArray[np.int64]:
+def _digit_matrix(digits: pl.Series, length: int) -> Int64Array:
     exact = digits.filter(digits.str.contains(rf"^[0-9]{{{length}}}$"))
     joined = "".join(exact.to_list()).encode("ascii")
     return (np.frombuffer(joined, dtype=np.uint8).astype(np.int64) - 48).reshape(-1, length)
