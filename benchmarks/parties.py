@@ -20,8 +20,9 @@ import numpy as np
 import polars as pl
 
 from benchmarks.timing import Row, data_folder, print_rows, velado
+from velado.learning.crypto.fixed_point import Bounded
 from velado.learning.protocols.protocol_registry import PROTOCOLS
-from velado.learning.regression.job import Bounded, Job, Party
+from velado.learning.regression.job import Job, Party
 
 CLIENTS = 10
 BAR = 20.0
@@ -48,7 +49,7 @@ def prepare(folder: Path, frame: pl.DataFrame, protocol: str) -> Job:
 
     def bounded(name: str) -> Bounded:
         values = frame[name].to_numpy()
-        return Bounded(name, Fraction(int(np.floor(values.min()))), Fraction(int(np.ceil(values.max()))))
+        return Bounded(name, (Fraction(int(np.floor(values.min()))), Fraction(int(np.ceil(values.max())))))
 
     features = tuple(bounded(name) for name in frame.columns if name != "mpg")
     job = Job("auto", PROTOCOLS[protocol], features, bounded("mpg"), parties, key_bits=2048, most_rows=400)

@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from benchmarks import paillier_cost as cost
 from benchmarks.timing import Row, data_folder, print_rows
-from velado.learning.crypto import cost
+from velado.learning.crypto.fixed_point import Bounded
 from velado.learning.crypto.paillier import multiplications
 from velado.learning.crypto.paillier_keys import PrivateKey, keygen
 from velado.learning.protocols.delegated_regression import packing_for
@@ -28,7 +29,7 @@ from velado.learning.protocols.protocol import Message
 from velado.learning.protocols.role import make_role
 from velado.learning.regression.design_matrix import flatten, moments_of, total
 from velado.learning.regression.fit import solve
-from velado.learning.regression.job import Bounded, Job, Party
+from velado.learning.regression.job import Job, Party
 from velado.learning.regression.simulate import deliver
 from velado.papers.regression.paper_masked import WITH_PAPER
 from velado.randomness import Tape
@@ -74,7 +75,7 @@ def job_of(task: Task, frame: pl.DataFrame, target: str) -> Job:
 
     def bounded(name: str) -> Bounded:
         values = frame[name].to_numpy()
-        return Bounded(name, Fraction(int(np.floor(values.min()))), Fraction(int(np.ceil(values.max()))))
+        return Bounded(name, (Fraction(int(np.floor(values.min()))), Fraction(int(np.ceil(values.max())))))
 
     parties = [Party("e", "evaluator"), *(Party(f"c{i}", "client") for i in range(CLIENTS))]
     if task.protocol != "secure-sum":
@@ -109,8 +110,8 @@ def stage(job: Job, tables: Mapping[str, Any], private: PrivateKey) -> tuple[flo
         began[:] = start
     wall, busy = time.perf_counter() - began[0], time.process_time() - began[1]
     outcome = roles["e"].outcome
-    assert outcome is not None, roles["e"].failure
-    return wall, busy, list(outcome["fit"]["coefficients"].values())
+    assert outcome is not None and outcome.fit is not None, roles["e"].failure
+    return wall, busy, list(outcome.fit.coefficients)
 
 
 def operations(job: Job, private: PrivateKey) -> cost.Operations | None:

@@ -41,7 +41,9 @@ def known(monkeypatch):
                 "small", "A small table", "http://page", (RemoteFile(f"{url}/file.csv", "s/t.csv", digest),)
             ),
             PublicDataSet("gone", "A lost table", "http://page", (RemoteFile(f"{url}/gone.csv", "s/g.csv"),)),
-            PublicDataSet("icu", "Traffic", "http://icu", by_hand="Its authors hand it out.", place="icu/icu.csv"),
+            PublicDataSet(
+                "icu", "Traffic", "http://icu", by_hand="Its authors hand it out.", place="icu/icu.csv"
+            ),
         ),
     )
     monkeypatch.delenv("VELADO_DATA", raising=False)

@@ -8,9 +8,10 @@ from random import Random
 import numpy as np
 import pytest
 
+from velado.learning.crypto.fixed_point import Bounded
 from velado.learning.crypto.paillier_keys import PrivateKey, keygen
 from velado.learning.protocols.role import make_role
-from velado.learning.regression.job import Bounded, Job, Party
+from velado.learning.regression.job import Job, Party
 from velado.papers.regression.paper_masked import WITH_PAPER
 from velado.randomness import Tape
 
@@ -35,7 +36,7 @@ def make_job():
     """A job with features x0, x1, ... and target y, all within the same bounds."""
 
     def build(protocol="delegated", width=1, bits=8, low=-8, high=8, clients=3, **more) -> Job:
-        features = tuple(Bounded(f"x{i}", Fraction(low), Fraction(high)) for i in range(width))
+        features = tuple(Bounded(f"x{i}", (Fraction(low), Fraction(high))) for i in range(width))
         keyed = WITH_PAPER[protocol].provider is not None
         parties = (
             Party("eva", "evaluator"),
@@ -47,7 +48,7 @@ def make_job():
             "test",
             WITH_PAPER[protocol],
             features,
-            Bounded("y", Fraction(low), Fraction(high)),
+            Bounded("y", (Fraction(low), Fraction(high))),
             parties,
             **settings,
         )

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from velado.errors import InputError, OutOfBounds, ParameterError, SchemaError, SingularDesignError
+from velado.learning.crypto.fixed_point import Bounded
 from velado.learning.protocols.delegated_regression import DELEGATED
 from velado.learning.protocols.masked_regression import MASKED
 from velado.learning.regression.design_matrix import flat_bounds, flatten, moments_of, total, unflatten
@@ -25,7 +26,7 @@ from velado.learning.regression.fit import (
     solve_encoded,
     solve_modulo,
 )
-from velado.learning.regression.job import Bounded, Job, Party
+from velado.learning.regression.job import Job, Party
 
 PARTIES = (
     Party("e", "evaluator"),
@@ -35,8 +36,8 @@ PARTIES = (
 
 
 def job_of(width: int, bits: int = 4, reach: int = 4, rows: int = 40, **more) -> Job:
-    features = tuple(Bounded(f"x{i}", Fraction(-reach), Fraction(reach)) for i in range(width))
-    target = Bounded("y", Fraction(-reach), Fraction(reach))
+    features = tuple(Bounded(f"x{i}", (Fraction(-reach), Fraction(reach))) for i in range(width))
+    target = Bounded("y", (Fraction(-reach), Fraction(reach)))
     settings_ = {"protocol": MASKED, "minimum_rows": 1, **more}
     return Job("t", features=features, target=target, parties=PARTIES, bits=bits, most_rows=rows, **settings_)
 

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from velado.data.io import to_frame
 from velado.errors import ParameterError
 from velado.query.budget import Facts, Measure, plain, short
-from velado.query.needs import Counts, Grid, GridCells, GroupKey, cells_of
+from velado.query.needs import Counts, Grid, GridCells, Keys, Tallies, cells_of
 from velado.query.noise import half_width
 from velado.query.plan import Draw, Part, QueryPlan, name_of
 from velado.query.unit import Promise
@@ -66,7 +66,12 @@ class Cost:
 
 @dataclass(frozen=True, kw_only=True)
 class Making:
-    """How an answer was made: the canonical query, the names of values and keys, the plan, the table and its ledger."""
+    """How an answer was made: the canonical query, the names of values and keys, the plan, the table and its ledger.
+
+    >>> making = Making(query="{}", values=("n",), keys=(), plan={}, extremes="quantile", confidence=0.95, table={}, ledger={})
+    >>> making.values
+    ('n',)
+    """
 
     query: str
     values: tuple[str, ...]
@@ -89,6 +94,14 @@ class Answer:
     and *stored* tells that these numbers were drawn before and cost nothing now. *entry* is the name by which the ledger
     knows the question on this content of the table; it is made from the exact rows, so it is the owner's alone and no
     written form of the answer has it.
+
+    >>> from velado.query.unit import Unit
+    >>> cost = Cost(measure="epsilon", spent=Fraction(0), asked=Fraction(1), left=Fraction(1), budget=Fraction(1))
+    >>> how = Making(query="", values=("n",), keys=(), plan={}, extremes="bound", confidence=0.95, table={}, ledger={})
+    >>> frame = pl.DataFrame({"n": [7], "n_low": [4], "n_high": [10]})
+    >>> answer = Answer(frame=frame, guarantee=Unit().guarantee(), cost=cost, how=how, question="", stored=True, receipt="")
+    >>> answer.value, answer.interval(), Answer.from_dict(json.loads(answer.to_json())).value
+    (7, (4, 10), 7)
     """
 
     frame: pl.DataFrame
@@ -115,9 +128,9 @@ class Answer:
         if self.frame.height != 1 or len(names) != 1:
             raise ParameterError(
                 say(
-                    "The answer has {height} row(s) and {names} value(s) in each.",
+                    "The answer has {height} row(s) and {values} value(s) in each.",
                     height=self.frame.height,
-                    names=len(names),
+                    values=len(names),
                 ),
                 "Only an answer of one row and one value is a single number.",
                 "Read its frame instead.",
@@ -174,7 +187,7 @@ class Answer:
     def sentences(self) -> list[Sentence]:
         """How the numbers are to be read, the promise, the cost and what is left, as a person reads them."""
         cost, promise, measure = self.cost, self.guarantee, self.cost.measure
-        out = readings(self.how, promise)
+        out = _readings(self.how, promise)
         kind, about = say(promise.type), {"definition": say(promise.definition or ""), "unit": promise.unit}
         out.append(say("Promise ({kind}): {definition} for {unit}.", kind=kind, **about))
         if promise.implies is not None:
@@ -194,19 +207,19 @@ class Answer:
         return out + [say("Warning: {text}", text=text) for text in promise.warnings or ()]
 
     def __str__(self) -> str:
-        return "\n".join([table_text(self.frame), *map(told, self.sentences())])
+        return "\n".join([_table_text(self.frame), *map(told, self.sentences())])
 
     def _repr_html_(self) -> str:
         head = "".join(f"<th>{html.escape(name)}</th>" for name in self.frame.columns)
         body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(cell_text(cell))}</td>" for cell in row) + "</tr>"
+            "<tr>" + "".join(f"<td>{html.escape(_cell_text(cell))}</td>" for cell in row) + "</tr>"
             for row in self.frame.iter_rows()
         )
         notes = "".join(f"<li>{html.escape(told(text))}</li>" for text in self.sentences())
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><ul>{notes}</ul>"
 
 
-def readings(how: Making, promise: Promise) -> list[Sentence]:
+def _readings(how: Making, promise: Promise) -> list[Sentence]:
     """What each value of an answer is, and what its interval or its rank says; nothing is said that is not so."""
     values = how.plan.get("values", ())
     out = []
@@ -221,7 +234,7 @@ def readings(how: Making, promise: Promise) -> list[Sentence]:
                 )
             )
         elif value["answered_as"] == "quantile":
-            said = {"name": name, "level": level_text(value["level"]), "rank": rank_text(value)}
+            said = {"name": name, "level": _level_text(value["level"]), "rank": _rank_text(value)}
             if asked in ("min", "max"):
                 said["extreme"] = asked.upper()
                 out.append(say("{name}: {extreme} is answered as the {level} quantile; {rank}.", **said))
@@ -236,16 +249,16 @@ def readings(how: Making, promise: Promise) -> list[Sentence]:
                 "Each interval holds the exact value over {kept}, with numbers moved to their declared bounds and "
                 "steps, with a chance of at least {chance}. It is about the noise alone.",
                 kept=kept,
-                chance=level_text(how.confidence),
+                chance=_level_text(how.confidence),
             )
         )
     return out
 
 
-def rank_text(value: Facts) -> Sentence:
+def _rank_text(value: Facts) -> Sentence:
     """By how many rows a quantile may miss its rank."""
     off = value["rank_error"]
-    said = {"rows": math.ceil(off["rows"]), "chance": level_text(off["confidence"])}
+    said = {"rows": math.ceil(off["rows"]), "chance": _level_text(off["confidence"])}
     if off["beyond"] == "the asked rank":
         return say(
             "it may miss the asked rank by {rows:,} rows, by no more with a chance of at least {chance}",
@@ -259,25 +272,25 @@ def rank_text(value: Facts) -> Sentence:
     )
 
 
-def level_text(level: str | float) -> Sentence:
+def _level_text(level: str | float) -> Sentence:
     """A level or a confidence in percent, with the digits it has.
 
-    >>> level_text("1/2"), level_text(0.9999)
+    >>> _level_text("1/2"), _level_text(0.9999)
     ('50 %', '99.99 %')
     """
     return say("{percent:.6g} %", percent=float(100 * Fraction(str(level))))
 
 
-def cell_text(cell: Any) -> str:
+def _cell_text(cell: Any) -> str:
     """One cell of an answer as text; a missing key is the cell of missing and undeclared values."""
     if cell is None:
         return "-"
     return f"{cell:.6g}" if isinstance(cell, float) else str(cell)
 
 
-def table_text(frame: pl.DataFrame) -> str:
+def _table_text(frame: pl.DataFrame) -> str:
     """A frame as lines of aligned columns."""
-    lines = [list(frame.columns)] + [[cell_text(cell) for cell in row] for row in frame.iter_rows()]
+    lines = [list(frame.columns)] + [[_cell_text(cell) for cell in row] for row in frame.iter_rows()]
     widths = [max(len(line[at]) for line in lines) for at in range(frame.width)]
     return "\n".join(
         "  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in lines
@@ -303,11 +316,21 @@ def _type_of(dtype: Any) -> str:
 # From noisy whole numbers to a data frame of values and intervals: nothing here sees a row or an exact count.
 
 Floats = NDArray[np.float64]
+Numbers = Floats | Counts
 _LIMIT = (1 << 63) - 1
 
 
-def frame(plan: QueryPlan, drawn: tuple[Counts, ...], confidence: Fraction) -> pl.DataFrame:
-    """GroupKey columns (null in the last cell of each), then value, low and high of every aggregate. O(cells)."""
+def frame(plan: QueryPlan, drawn: Tallies, confidence: Fraction) -> pl.DataFrame:
+    """Key columns (null in the last cell of each), then value, low and high of every aggregate. O(cells).
+
+    >>> from velado.data.schema import Schema
+    >>> from velado.query.plan import plan
+    >>> from velado.query.unit import Unit
+    >>> from velado.query.values import Query
+    >>> made = plan(Query("stays", (Aggregate("count"),)), Schema({}), Unit(), "epsilon", Fraction(1))
+    >>> frame(made, (np.array([7]),), Fraction(19, 20)).row(0)
+    (7, 4, 10)
+    """
     lines = cells_of(plan.keys)
     columns: dict[str, pl.Series] = {}
     first = plan.query.aggregates[0]
@@ -315,19 +338,23 @@ def frame(plan: QueryPlan, drawn: tuple[Counts, ...], confidence: Fraction) -> p
     if first.kind == "histogram":
         need = plan.draws[plan.parts[0].draws[0]].need
         assert isinstance(need, GridCells)
-        bins = bin_names(need)
-    for key, series in zip(plan.keys, key_columns(plan.keys, max(1, len(bins))), strict=True):
+        bins = _bin_names(need)
+    for key, series in zip(plan.keys, _key_columns(plan.keys, max(1, len(bins))), strict=True):
         columns[key.column] = series
     if bins:
         columns[f"{name_of(first)}_bin"] = pl.Series(list(bins) * lines, dtype=pl.String)
     for aggregate, part in zip(plan.query.aggregates, plan.parts, strict=True):
-        value, low, high = _estimate(aggregate, part, plan.draws, drawn, lines, confidence)
+        value, low, high = _estimate(aggregate, part, plan.draws, drawn, confidence)
         name = name_of(aggregate)
-        columns |= {name: value, f"{name}_low": low, f"{name}_high": high}
+        columns[name] = pl.Series(value if part.bound is None else np.repeat(value, lines))
+        for end, limit in (("low", low), ("high", high)):
+            columns[f"{name}_{end}"] = (
+                pl.Series([None] * lines, dtype=pl.Float64) if limit is None else pl.Series(limit)
+            )
     return pl.DataFrame(columns)
 
 
-def key_columns(keys: tuple[GroupKey, ...], repeat: int = 1) -> list[pl.Series]:
+def _key_columns(keys: Keys, repeat: int = 1) -> list[pl.Series]:
     """The key values of every cell, row-major with the last key fastest, each cell *repeat* times."""
     sizes = [len(key.domain) + 1 for key in keys]
     out = []
@@ -339,7 +366,7 @@ def key_columns(keys: tuple[GroupKey, ...], repeat: int = 1) -> list[pl.Series]:
     return out
 
 
-def bin_names(need: GridCells) -> tuple[str, ...]:
+def _bin_names(need: GridCells) -> tuple[str, ...]:
     """Each bin as the interval of values it holds: closed below, open above, the last one closed."""
     edges, step = need.edges, need.grid.step
     texts = [_text(step * edge) for edge in edges[:-1]]
@@ -353,37 +380,27 @@ def _text(number: Fraction) -> str:
 
 
 def _estimate(
-    aggregate: Aggregate,
-    part: Part,
-    draws: tuple[Draw, ...],
-    drawn: tuple[Counts, ...],
-    lines: int,
-    confidence: Fraction,
-) -> tuple[pl.Series, pl.Series, pl.Series]:
-    """Value, low and high of one aggregate."""
+    aggregate: Aggregate, part: Part, draws: tuple[Draw, ...], drawn: Tallies, confidence: Fraction
+) -> tuple[Numbers, Numbers | None, Numbers | None]:
+    """Value, low and high of one aggregate; None where there is no interval to state."""
     if part.bound is not None:
-        # The declared bound says nothing of the rows, so there is no interval to state.
-        return pl.Series([part.bound] * lines, dtype=pl.Float64), _nothing(lines), _nothing(lines)
-    used = [draws[place] for place in part.draws]
-    noisy = [drawn[place] for place in part.draws]
-    if part.grid is None or aggregate.kind == "histogram":
-        return _whole(noisy[0].ravel(), half_width(used[0].mechanism, used[0].scale, confidence))
-    if aggregate.kind == "sum":
-        t = half_width(used[0].mechanism, used[0].scale, confidence)
-        value, low, high = (_series(_numbers(part.grid, noisy[0], shift)) for shift in (0, -t, t))
-        return value, low, high
-    if aggregate.kind == "avg":
+        # The declared bound says nothing of the rows.
+        return np.array([part.bound]), None, None
+    used, noisy = [draws[place] for place in part.draws], [drawn[place] for place in part.draws]
+    first, counts = used[0], noisy[0]
+    if first.at is not None and part.grid is not None:
+        # The rank it may miss by is public and stands in the plan; the values at those ranks are not.
+        return _numbers(part.grid, np.array(first.candidates, dtype=np.int64)[counts], 0), None, None
+    if aggregate.kind == "avg" and part.grid is not None:
         return _average(part.grid, used, noisy, confidence)
-    chosen = np.array(used[0].candidates, dtype=np.int64)[noisy[0]]
-    # The rank it may miss by is public and stands in the plan; the values at those ranks are not.
-    return _series(_numbers(part.grid, chosen, 0)), _nothing(lines), _nothing(lines)
-
-
-def _whole(noisy: Counts, t: int) -> tuple[pl.Series, pl.Series, pl.Series]:
-    """Noisy counts as drawn, and an interval that holds them; no lower than 0 where the count itself is not."""
-    bounded = np.clip(noisy, t - _LIMIT, _LIMIT - t)
-    low, high = np.where(noisy >= 0, np.maximum(bounded - t, 0), bounded - t), bounded + t
-    return pl.Series(noisy, dtype=pl.Int64), pl.Series(low, dtype=pl.Int64), pl.Series(high, dtype=pl.Int64)
+    t = half_width(first.mechanism, first.scale, confidence)
+    if aggregate.kind == "sum" and part.grid is not None:
+        value, low, high = (_numbers(part.grid, counts, shift) for shift in (0, -t, t))
+        return value, low, high
+    # Counts as drawn, and an interval that holds them; no lower than 0 where the count itself is not.
+    counts = counts.ravel()
+    bounded = np.clip(counts, t - _LIMIT, _LIMIT - t)
+    return counts, np.where(counts >= 0, np.maximum(bounded - t, 0), bounded - t), bounded + t
 
 
 def _numbers(grid: Grid, indices: Counts, shift: int) -> Floats:
@@ -394,7 +411,7 @@ def _numbers(grid: Grid, indices: Counts, shift: int) -> Floats:
 
 def _average(
     grid: Grid, used: list[Draw], noisy: list[Counts], confidence: Fraction
-) -> tuple[pl.Series, pl.Series, pl.Series]:
+) -> tuple[Floats, Floats, Floats]:
     """centre + noisy centred sum / noisy count, clamped to the grid; a noisy count below 1 is taken as 1.
 
     Both numbers lie in their intervals with confidence (1 + c)/2 each, so together with at least c, and then the exact
@@ -403,12 +420,11 @@ def _average(
     each = (1 + confidence) / 2
     width_sum, width_count = (half_width(draw.mechanism, draw.scale, each) for draw in used)
     total, count = (part.astype(np.float64) for part in noisy)
-    value = total / np.maximum(count, 1)
     least, most = np.maximum(count - width_count, 1), np.maximum(count + width_count, 1)
     below, above = total - width_sum, total + width_sum
     low = np.where(below < 0, below / least, below / most)
     high = np.where(above > 0, above / least, above / most)
-    return _series(_on_scale(grid, value)), _series(_on_scale(grid, low)), _series(_on_scale(grid, high))
+    return _on_scale(grid, total / np.maximum(count, 1)), _on_scale(grid, low), _on_scale(grid, high)
 
 
 def _on_scale(grid: Grid, centred: Floats) -> Floats:
@@ -416,11 +432,3 @@ def _on_scale(grid: Grid, centred: Floats) -> Floats:
     scaled = (grid.centre + clamped) * float(grid.step)
     out: Floats = np.clip(scaled, grid.value(grid.low), grid.value(grid.high))
     return out
-
-
-def _series(values: Any) -> pl.Series:
-    return pl.Series(values, dtype=pl.Float64)
-
-
-def _nothing(lines: int) -> pl.Series:
-    return pl.Series([None] * lines, dtype=pl.Float64)

@@ -31,6 +31,9 @@ from velado.data.normal import value_codes
 from velado.data.schema import Schema
 from velado.data.table import Table
 from velado.errors import ParameterError, TableError
+from velado.learning.flower._local_rows import Locally, LocalRows, prepare, refuse_no_test, split_rows, trains
+from velado.learning.flower._rounds_kept import private_folder, write_client
+from velado.learning.flower._terms import FederationTerms, complete, make_terms
 from velado.learning.flower.agreement import local_entry
 from velado.learning.flower.deployment import (
     FederationInterrupted,
@@ -42,14 +45,11 @@ from velado.learning.flower.deployment import (
 )
 from velado.learning.flower.federation import Federation
 from velado.learning.flower.flower_records import FederatedFit, FederationStopped, RoundRecord
-from velado.learning.flower.local_rows import Locally, Prepared, prepare, refuse_no_test, split_rows, trains
 from velado.learning.flower.outcome import make_fit
-from velado.learning.flower.rounds_kept import private_folder, write_client
-from velado.learning.flower.terms import Terms, complete, make_terms
 from velado.measures.models.encoder import EncoderSettings, check_target
 from velado.release.guarantees._guarantee import Guarantee
 from velado.release.methods._method import Method
-from velado.release.parameters import check_parameters
+from velado.text import say
 
 # The folder of one simulation: private, gone when the run ends, and swept by the next run if the process was killed.
 
@@ -202,9 +202,9 @@ LONGEST_PATH = 40  # Ray adds up to 66 bytes to it
 class Ready:
     """A simulation before its first round: terms, every client's prepared rows, and remarks about the table."""
 
-    terms: Terms
+    terms: FederationTerms
     locally: Locally
-    parts: tuple[Prepared, ...]
+    parts: tuple[LocalRows, ...]
     notes: tuple[str, ...]
 
 
@@ -218,6 +218,7 @@ def simulate(
     encoding: EncoderSettings | None = None,
     seed: int = 0,
     features: Sequence[str] | None = None,
+    k: int | None = None,
     guarantees: Sequence[Guarantee] = (),
     suppression: float = 0.0,
     undeclared: Any = "refuse",
@@ -238,6 +239,7 @@ def simulate(
         encoding=encoding,
         seed=seed,
         features=features,
+        k=k,
         guarantees=guarantees,
         suppression=suppression,
         undeclared=undeclared,
@@ -255,19 +257,18 @@ def make_ready(
     encoding: EncoderSettings | None = None,
     seed: int = 0,
     features: Sequence[str] | None = None,
+    k: int | None = None,
     guarantees: Sequence[Guarantee] = (),
     suppression: float = 0.0,
     undeclared: Any = "refuse",
 ) -> Ready:
     """Everything but the rounds: rows dealt out, held out, anonymized and encoded, or one clear error."""
-    if method is not None:
-        check_parameters(method)
     source = read_table(table, schema, undeclared)
     check_target(source, target)
     notes = []
     known = ~source.is_missing(target)
     if not bool(known.all()):
-        notes.append(f"{int((~known).sum())} row(s) without a target were left out.")
+        notes.append(say("{rows} row(s) without a target were left out.", rows=int((~known).sum())))
         source = source.with_frame(source.frame.filter(known))
     texts = source.text(target)
     declared = source.schema.columns[target].values
@@ -277,11 +278,16 @@ def make_ready(
     classes = declared or texts.unique().sort().to_list()
     alone = int((texts.value_counts().get_column("count") == 1).sum())
     if alone:
-        notes.append(f"{alone} class(es) of the target have one member: it is trained on, and never tested.")
+        notes.append(
+            say(
+                "{classes} class(es) of the target have one member: it is trained on, and never tested.",
+                classes=alone,
+            )
+        )
     full, read_off = complete(source.schema, source, target, features)
     if declared is None:
         read_off = (*read_off, target)
-    locally = Locally(method, tuple(guarantees), suppression, seed)
+    locally = Locally(method, tuple(guarantees), suppression, seed, k)
     terms = make_terms(
         full,
         target,
@@ -298,7 +304,13 @@ def make_ready(
     if able < federation.needed:
         gaps = [part.record.gap or "" for part in parts if not trains(part)]
         raise ParameterError(
-            f"{able} of {federation.clients} clients can take part; a round needs {federation.needed}. {gaps[0]}",
+            say(
+                "{able} of {clients} clients can take part; a round needs {needed}. {gaps}",
+                able=able,
+                clients=federation.clients,
+                needed=federation.needed,
+                gaps=gaps[0],
+            ),
             "No round could ever be applied.",
             "Lower k or 'participation', use fewer clients, or more rows.",
         )
@@ -310,13 +322,20 @@ def _refuse_other_classes(texts: pl.Series, target: str, declared: Sequence[str]
     others = int((~texts.is_in(list(declared))).sum())
     if others:
         raise TableError(
-            f"{others} row(s) have a class of the target '{target}' that the schema does not declare.",
+            say(
+                "{others} row(s) have a class of the target '{target}' that the schema does not declare.",
+                others=others,
+                target=target,
+            ),
             "A client of a real federation would refuse such rows: it could not number their class as the others do.",
-            f"Correct the rows, or add the class to values of [columns.{target}] in the schema.",
+            say(
+                "Correct the rows, or add the class to values of [columns.{target}] in the schema.",
+                target=target,
+            ),
         )
 
 
-def _prepared(source: Table, terms: Terms, locally: Locally, seed: int) -> Iterator[Prepared]:
+def _prepared(source: Table, terms: FederationTerms, locally: Locally, seed: int) -> Iterator[LocalRows]:
     labels = terms.encoder.labels(source.frame)
     person = source.schema.person
     people = None if person is None else value_codes(source, person)[0].astype(np.int64)
@@ -328,7 +347,9 @@ def run_ready(ready: Ready, engine: Engine = "flower", on_round: OnRound | None 
     """All rounds of a simulation that is ready."""
     if engine not in ("flower", "loop"):
         raise ParameterError(
-            f"There is no engine '{engine}'.", "It is one of flower, loop.", "Choose one of them."
+            say("There is no engine '{engine}'.", engine=engine),
+            "It is one of flower, loop.",
+            "Choose one of them.",
         )
     require_flower(engine == "flower", ready.terms.federation.model)
     if engine == "flower":
@@ -380,8 +401,6 @@ def _run(ready: Ready, engine: Engine, home: Path, on_round: OnRound | None, sto
         np.concatenate([part.test_labels for part in ready.parts]),
     )
     if engine == "loop":
-        pass
-
         grid = stop.guard(LoopGrid(cast(Any, stop.guarded(app)), clients))
         return serve(grid, agreed, seed, tested, on_round)
     return _through_flower(app, clients, home, lambda grid: serve(grid, agreed, seed, tested, on_round), stop)

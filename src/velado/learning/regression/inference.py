@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from velado.errors import InputError, ParameterError, PlaintextOverflow, ProtocolError, SchemaError
-from velado.learning.crypto.fixed_point import FixedPoint
+from velado.learning.crypto.fixed_point import Bounded, FixedPoint
 from velado.learning.crypto.modular import Source
 from velado.learning.crypto.obfuscators import FullPower, ObfuscatorPool, OwnerPower
 from velado.learning.crypto.paillier import (
@@ -44,8 +44,9 @@ from velado.learning.crypto.paillier import (
     obfuscate,
 )
 from velado.learning.crypto.paillier_keys import LEAST_BITS, PrivateKey, PublicKey
-from velado.learning.regression.fit import INTERCEPT, Fit
-from velado.learning.regression.job import Bounded
+from velado.learning.regression.fit import Fit
+from velado.learning.regression.job import INTERCEPT
+from velado.text import say
 
 VERSION = 1
 _ASKED, _ANSWERED = 1, 2
@@ -53,7 +54,7 @@ _HEAD = 2 + 32
 
 
 @dataclass(frozen=True)
-class Terms:
+class ScoringTerms:
     """What client and owner agree on beforehand: the features with their public bounds, and how finely numbers are encoded."""
 
     features: tuple[Bounded, ...]
@@ -72,7 +73,10 @@ class Terms:
             )
         if not 0 <= self.coefficient_bits <= 512:
             raise ParameterError(
-                f"{self.coefficient_bits} bits for coefficients are not accepted.",
+                say(
+                    "{coefficient_bits} bits for coefficients are not accepted.",
+                    coefficient_bits=self.coefficient_bits,
+                ),
                 "They say how finely the model is encoded: 0 to 512.",
                 "Use 40, the default.",
             )
@@ -92,18 +96,25 @@ class Terms:
         return hashlib.sha256(json.dumps(text, ensure_ascii=False).encode()).digest()
 
 
-def ask(terms: Terms, private: PrivateKey, columns: Mapping[str, Any], random: Source | None = None) -> bytes:
+def ask(
+    terms: ScoringTerms, private: PrivateKey, columns: Mapping[str, Any], random: Source | None = None
+) -> bytes:
     """The question: the client's public key, and every feature of every row encrypted under it."""
     absent = [f.name for f in terms.features if f.name not in columns]
     if absent:
         raise SchemaError(
-            f"The rows lack {', '.join(absent)}.", "The model needs these features.", "Give every feature."
+            say("The rows lack {absent}.", absent=", ".join(absent)),
+            "The model needs these features.",
+            "Give every feature.",
         )
     encoded = [terms.encoding.encode(f.name, columns[f.name]).tolist() for f in terms.features]
     rows = len(encoded[0])
     if any(len(column) != rows for column in encoded) or not 1 <= rows <= terms.most_rows:
         raise InputError(
-            f"A question has 1 to {terms.most_rows} rows, and one value of each feature in a row.",
+            say(
+                "A question has 1 to {most_rows} rows, and one value of each feature in a row.",
+                most_rows=terms.most_rows,
+            ),
             "The terms say so.",
             "Ask about fewer rows at a time, with columns of equal length.",
         )
@@ -117,7 +128,7 @@ def ask(terms: Terms, private: PrivateKey, columns: Mapping[str, Any], random: S
     return head + written + ciphertexts_to_bytes(key, sent)
 
 
-def answer(terms: Terms, fit: Fit, question: bytes, random: Source | None = None) -> bytes:
+def answer(terms: ScoringTerms, fit: Fit, question: bytes, random: Source | None = None) -> bytes:
     """The encrypted score of every row in a question, re-randomised."""
     factors, constant = coefficients_of(terms, fit)
     if len(question) < _HEAD + 8 or question[:2] != bytes([VERSION, _ASKED]):
@@ -141,7 +152,7 @@ def answer(terms: Terms, fit: Fit, question: bytes, random: Source | None = None
     return bytes([VERSION, _ANSWERED]) + hashlib.sha256(question).digest() + ciphertexts_to_bytes(key, told)
 
 
-def read(terms: Terms, private: PrivateKey, question: bytes, answered: bytes) -> NDArray[np.float64]:
+def read(terms: ScoringTerms, private: PrivateKey, question: bytes, answered: bytes) -> NDArray[np.float64]:
     """The scores in the answer to a question of ours."""
     if answered[:2] != bytes([VERSION, _ANSWERED]) or answered[2:_HEAD] != hashlib.sha256(question).digest():
         raise _refused("is no answer to this question")
@@ -154,7 +165,7 @@ def read(terms: Terms, private: PrivateKey, question: bytes, answered: bytes) ->
         raise _refused("holds a score that is no number a model gives") from None
 
 
-def coefficients_of(terms: Terms, fit: Fit) -> tuple[list[int], int]:
+def coefficients_of(terms: ScoringTerms, fit: Fit) -> tuple[list[int], int]:
     """round(beta_j 2^Q) in the order of the terms' features, and the intercept times 2^(q + Q)."""
     named = dict(zip(fit.names, fit.coefficients, strict=True))
     constant = named.pop(INTERCEPT, 0.0)
@@ -169,7 +180,7 @@ def coefficients_of(terms: Terms, fit: Fit) -> tuple[list[int], int]:
     return factors, round(Fraction(constant) * unit) << terms.bits
 
 
-def refuse_overflow(terms: Terms, fit: Fit, key: PublicKey) -> None:
+def refuse_overflow(terms: ScoringTerms, fit: Fit, key: PublicKey) -> None:
     """Raise where a score within the public bounds might not fit the key's plaintexts."""
     factors, constant = coefficients_of(terms, fit)
     encoding = terms.encoding
@@ -178,7 +189,11 @@ def refuse_overflow(terms: Terms, fit: Fit, key: PublicKey) -> None:
     )
     if most > key.half:
         raise PlaintextOverflow(
-            f"A score may need {most.bit_length() + 1} bits and the key holds {key.bits - 1}.",
+            say(
+                "A score may need {bit_length} bits and the key holds {bits}.",
+                bit_length=most.bit_length() + 1,
+                bits=key.bits - 1,
+            ),
             "It would come back as another number.",
             "Use a longer key, fewer bits, or tighter bounds.",
         )
@@ -187,7 +202,7 @@ def refuse_overflow(terms: Terms, fit: Fit, key: PublicKey) -> None:
 class Asker:
     """The client's side with its key and the questions that are not answered yet; an answer is read once."""
 
-    def __init__(self, terms: Terms, private: PrivateKey, random: Source | None = None) -> None:
+    def __init__(self, terms: ScoringTerms, private: PrivateKey, random: Source | None = None) -> None:
         self.terms, self._private, self._random = terms, private, random
         self._open: dict[bytes, bytes] = {}
 
@@ -209,7 +224,7 @@ class Asker:
 
 def _refused(why: str) -> ProtocolError:
     return ProtocolError(
-        f"The message {why}.",
+        say("The message {why}.", why=why),
         "Working with it would give a number that means nothing.",
         "Check that both sides use the same terms and version, and ask again.",
     )

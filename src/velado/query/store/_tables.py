@@ -27,7 +27,11 @@ from velado.text import say
 
 @dataclass(frozen=True)
 class TableIdentity:
-    """What a table is found by: texts that are equal for the same place, or for the same content."""
+    """What a table is found by: texts that are equal for the same place, or for the same content.
+
+    >>> TableIdentity.of_relation("postgresql://ana@db/clinic", "stays").marks
+    ('relation:db:5432/clinic#stays?',)
+    """
 
     marks: tuple[str, ...]
 
@@ -39,9 +43,7 @@ class TableIdentity:
                 digest = hashlib.file_digest(file, "sha256")
         except OSError as error:
             raise TableError(
-                say(
-                    "The file '{path}' cannot be read ({strerror}).", path=path.name, strerror=error.strerror
-                ),
+                say("The file '{path}' cannot be read ({reason}).", path=path.name, reason=error.strerror),
                 "Which ledger it belongs to is found by its content.",
                 "Check its name and permissions.",
             ) from None
@@ -99,8 +101,8 @@ def _refuse_other(place: Path, ledger: str) -> None:
     if found is not None and found != ledger:
         raise LedgerError(
             say(
-                "This table is accounted for in another ledger: {removeprefix}.",
-                removeprefix=found.removeprefix("file:"),
+                "This table is accounted for in another ledger: {ledger}.",
+                ledger=found.removeprefix("file:"),
             ),
             "Two ledgers for one table are two budgets, and nobody would see their sum.",
             say(
@@ -137,8 +139,8 @@ def _write(place: Path, ledger: str) -> None:
     except OSError as error:
         raise LedgerError(
             say(
-                "The note of which ledger a table has cannot be written ({strerror}).",
-                strerror=error.strerror,
+                "The note of which ledger a table has cannot be written ({reason}).",
+                reason=error.strerror,
             ),
             "Without it a second budget could be opened for the same table.",
             "Make the state folder writable, or set VELADO_STATE to one that is.",
@@ -164,7 +166,11 @@ class FileLedger:
 
 
 def ledger_path(file: str | Path) -> Path:
-    """Where the ledger of a file lies unless another place is named: beside it."""
+    """Where the ledger of a file lies unless another place is named: beside it.
+
+    >>> ledger_path("data/stays.csv").as_posix()
+    'data/stays.csv.ledger'
+    """
     path = Path(file)
     return path.with_name(path.name + ENDING)
 

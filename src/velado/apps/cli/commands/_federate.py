@@ -16,9 +16,10 @@ from velado.apps.cli.show import waiting
 from velado.apps.cli.words import number
 from velado.apps.cli.words_federate import say
 from velado.errors import OutputError, ParameterError, SchemaError
+from velado.text import say as say_sentence
 
 if TYPE_CHECKING:
-    from velado.learning.flower.agreement import Recipe
+    from velado.learning.flower.agreement import FederationRecipe
     from velado.learning.flower.flower_records import FederatedFit, RoundRecord
     from velado.learning.flower.simulation import Ready
 
@@ -74,7 +75,7 @@ def federate(
     from velado.learning.flower.agreement import agree, read_recipe
 
     settings, schema = read_recipe(recipe)
-    if settings.table is None:
+    if settings.data.table is None:
         if not dry_run:
             raise SchemaError(
                 "The recipe names no table.",
@@ -92,17 +93,17 @@ def federate(
         require_flower(engine == "flower", settings.federation.model)
         progress(0.0, say(tongue, "federate_preparing"))
         ready = make_ready(
-            recipe.parent / settings.table,
+            recipe.parent / settings.data.table,
             schema,
-            settings.locally.method,
+            settings.anonymization.method,
             settings.federation,
-            target=settings.target,
-            encoding=settings.encoding,
-            seed=settings.locally.seed,
-            features=settings.features,
-            guarantees=settings.locally.guarantees,
-            suppression=settings.locally.suppression,
-            undeclared=settings.undeclared,
+            target=settings.data.target,
+            encoding=settings.models,
+            seed=settings.anonymization.seed,
+            features=settings.data.features,
+            guarantees=settings.anonymization.guarantees,
+            suppression=settings.anonymization.suppression,
+            undeclared=settings.data.undeclared,
         )
         if not dry_run:
             fit = _run(ready, engine, settings, tongue, progress, output, form, run_ready)
@@ -118,7 +119,7 @@ def federate(
 def _run(
     ready: Ready,
     engine: str,
-    settings: Recipe,
+    settings: FederationRecipe,
     tongue: str,
     progress: Any,
     output: Path,
@@ -165,7 +166,7 @@ def _refuse_output(folder: Path) -> None:
     """Nothing, if a fit can be written to *folder*; else an error, before anything is trained."""
     if folder.exists() or folder.is_symlink():
         raise OutputError(
-            f"The output '{folder.name or folder}' exists already.",
+            say_sentence("The output '{folder}' exists already.", folder=folder.name or folder),
             "A fit is written to a folder of its own, so that two are never mixed.",
             "Name another folder with --output, or remove this one first.",
         )
@@ -175,7 +176,11 @@ def _refuse_output(folder: Path) -> None:
             pass
     except OSError as error:
         raise OutputError(
-            f"The output folder '{folder.name}' cannot be made ({error.strerror or 'system error'}).",
+            say_sentence(
+                "The output folder '{folder}' cannot be made ({strerror}).",
+                folder=folder.name,
+                strerror=error.strerror or "system error",
+            ),
             "The fit would be lost after the training.",
             "Check the path, the permissions and the space left.",
         ) from None
@@ -245,7 +250,7 @@ def _show_terms(terms: Any, tongue: str, as_json: bool, quiet: bool) -> None:
 
 
 def _show_ready(ready: Ready, tongue: str, as_json: bool, quiet: bool) -> None:
-    from velado.learning.flower.outcome import translated
+    from velado.text import told
 
     plan = _plan(ready.terms)
     records = [part.record for part in ready.parts]
@@ -255,17 +260,17 @@ def _show_ready(ready: Ready, tongue: str, as_json: bool, quiet: bool) -> None:
         show.line(say(tongue, "federate_plan", **plan))
         _clients(records, tongue)
         for text in [*(one.gap for one in records if one.gap), *ready.notes]:
-            show.line(translated(text, tongue))
+            show.line(told(text, tongue))
         show.line(say(tongue, "federate_terms", digest=plan["digest"]))
 
 
 def _clients(records: Any, tongue: str) -> None:
-    from velado.learning.flower.outcome import translated
+    from velado.text import told
 
     head = [say(tongue, f"federate_{key}") for key in ("client", "rows", "test", "loss", "linkage")]
     rows = [
         (
-            translated(one.name, tongue),
+            told(one.name, tongue),
             one.rows,
             one.test_rows,
             _number(one.ncp, tongue),
@@ -277,7 +282,7 @@ def _clients(records: Any, tongue: str) -> None:
 
 
 def _show_fit(fit: FederatedFit, output: Path, tongue: str) -> None:
-    from velado.learning.flower.outcome import translated
+    from velado.text import told
 
     _clients(fit.clients, tongue)
     last = fit.rounds[-1]
@@ -285,12 +290,11 @@ def _show_fit(fit: FederatedFit, output: Path, tongue: str) -> None:
     majority = _number(fit.majority, tongue)
     show.line(say(tongue, "federate_last", round=last.number, majority=majority, **parts))
     if fit.gaps:
-        show.line(say(tongue, "federate_gaps", count=len(fit.gaps), first=translated(fit.gaps[0], tongue)))
-    promise = fit.promise[tongue]
-    first = [*promise["guaranteed"], *promise["measured"]][0]
-    kind = say(tongue, f"federate_{str(fit.promise['type']).replace(' ', '_')}")
+        show.line(say(tongue, "federate_gaps", count=len(fit.gaps), first=told(fit.gaps[0], tongue)))
+    first = told([*fit.promise.guaranteed, *fit.promise.measured][0], tongue)
+    kind = say(tongue, f"federate_{fit.promise.type.replace(' ', '_')}")
     show.line(say(tongue, "federate_promise", type=kind, sentence=first))
-    show.line(say(tongue, "federate_not", sentence=promise["not_promised"][0]))
+    show.line(say(tongue, "federate_not", sentence=told(fit.promise.not_promised[0], tongue)))
     files = ", ".join(sorted(path.name for path in output.iterdir()))
     show.line(say(tongue, "federate_written", folder=output, files=files))
 
