@@ -33,6 +33,7 @@ from velado.data.csv_reading import (
 )
 from velado.data.formats import Wanted, damaged, expected_format, format_of, read_as
 from velado.data.schema import Column, Schema, TaxonomySpec, check_separator
+from velado.data.staging import reason_of
 from velado.data.table import Table, Undeclared
 from velado.errors import SchemaError, TableError, TaxonomyError
 from velado.settings import parse_toml
@@ -166,11 +167,7 @@ def _read_file(path: Path, wanted: Wanted) -> _Found:
         ) from None
     except (OSError, ValueError) as error:  # a name with a zero byte is a ValueError
         raise TableError(
-            say(
-                "'{path}' cannot be read ({reason}).",
-                path=path.name,
-                reason=getattr(error, "strerror", None) or say("system error"),
-            ),
+            say("'{path}' cannot be read ({reason}).", path=path.name, reason=reason_of(error)),
             "Nothing was read.",
             "Check the path and the permissions.",
         ) from None

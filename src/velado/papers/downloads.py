@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 from urllib.parse import urlsplit
 
+from velado.data.staging import reason_of
 from velado.errors import OutputError, TableError
 from velado.papers.public_data import PublicDataSet, RemoteFile
 from velado.text import say
@@ -366,9 +367,7 @@ def _write(place: Path, data: bytes) -> None:
 
 def _unwritable(name: str, error: OSError) -> OutputError:
     return OutputError(
-        say(
-            "'{name}' cannot be written ({reason}).", name=name, reason=error.strerror or say("system error")
-        ),
+        say("'{name}' cannot be written ({reason}).", name=name, reason=reason_of(error)),
         "The download has no place to go.",
         "Check the data folder, its permissions and the space left.",
     )
