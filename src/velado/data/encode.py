@@ -43,9 +43,7 @@ def encode(table: Table, population: Table | None = None) -> EncodedTable:
     return EncodedTable(columns, table.rows, people, sensitive, shapes, people_codes)
 
 
-def sensitive_values(
-    table: Table,
-) -> tuple[dict[str, tuple[Int32Array, int]], dict[str, ValueShape]]:
+def sensitive_values(table: Table) -> tuple[dict[str, tuple[Int32Array, int]], dict[str, ValueShape]]:
     """The values of each sensitive column as codes, by their normal form, and how they lie to one another.
 
     A column has a shape where its kind or taxonomy says one.
@@ -236,13 +234,7 @@ def _encode_tree(table: Table, column: Column, blank: BoolArray) -> EncodedColum
     else:
         out = np.full(table.rows, missing, dtype=np.int32)
     return EncodedColumn(
-        column.name,
-        out,
-        tree.leaves,
-        missing,
-        decimal=table.schema.decimal,
-        tree=tree,
-        case=column.case,
+        column.name, out, tree.leaves, missing, decimal=table.schema.decimal, tree=tree, case=column.case
     )
 
 

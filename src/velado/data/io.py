@@ -209,11 +209,7 @@ def _parse(data: bytes, name: str, wanted: Wanted, unpacked: bool = False) -> _F
 
 
 def parse_csv(
-    data: bytes,
-    name: str,
-    encoding: str = "utf-8",
-    separator: str | None = None,
-    known: Collection[str] = (),
+    data: bytes, name: str, encoding: str = "utf-8", separator: str | None = None, known: Collection[str] = ()
 ) -> tuple[pl.DataFrame, str]:
     """CSV bytes as a frame of text columns, and the separator that was found or given.
 
@@ -253,11 +249,7 @@ def parse_csv(
             )
     try:
         frame = pl.scan_csv(
-            io.BytesIO(data),
-            separator=separator,
-            infer_schema=False,
-            quote_char='"',
-            low_memory=False,
+            io.BytesIO(data), separator=separator, infer_schema=False, quote_char='"', low_memory=False
         ).collect()
     except pl.exceptions.NoDataError:
         raise TableError(

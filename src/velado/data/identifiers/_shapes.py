@@ -174,9 +174,7 @@ _FORMS: tuple[_Written, ...] = (
         True,
     ),
     _Written(
-        "cnpj",
-        r"^\d{2}\.\d{3}\.\d{3}/\d{4}-\d{2}$",
-        say("values are written like a CNPJ (company number)"),
+        "cnpj", r"^\d{2}\.\d{3}\.\d{3}/\d{4}-\d{2}$", say("values are written like a CNPJ (company number)")
     ),
     _Written(
         "rg",

@@ -282,10 +282,7 @@ def links(data: Path, progress: Progress, source: DasData, quick: bool) -> Repro
     for name, k, published, recoded in _releases(table, source, progress, rounded=True):
         honest = record_linkage(table, recoded)
         wanted = source.das[0] if name == "DAS" else source.links[name][published]
-        counted = (
-            links_as_counted(table, recoded),
-            links_as_counted(table, recoded, from_released=True),
-        )
+        counted = (links_as_counted(table, recoded), links_as_counted(table, recoded, from_released=True))
         rows.append((name, k, wanted, *counted, round(honest.correct, 1)))
     note = (
         "Why they differ: the code looks each original record up among the released ones (the text says the other way), "

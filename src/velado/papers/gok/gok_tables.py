@@ -322,11 +322,7 @@ def figures(
                 for figure in wanted:
                     if FIGURES[figure][0] == model:
                         score = FIGURES[figure][2]
-                        scores = (
-                            score(*paper),
-                            score(*shuffled),
-                            score(honest.truth, honest.answers.labels),
-                        )
+                        scores = (score(*paper), score(*shuffled), score(honest.truth, honest.answers.labels))
                         found[figure].append(Cells(k, name, *scores, int(coded.raw.sum())))
     return {
         figure: _table(figure, found[figure], original[FIGURES[figure][0].name], trial, data_set, quick)
