@@ -125,19 +125,11 @@ def text_codes(series: pl.Series) -> tuple[Int32Array, int]:
     (array([2, 1, 0, 2], dtype=int32), 3)
     """
     values = series.unique().drop_nulls().sort()
-    codes = (
-        series.replace_strict(
-            values, np.arange(1, len(values) + 1, dtype=np.int32), default=0, return_dtype=pl.Int32
-        )
-        if len(values)
-        else None
-    )
-    array = (
-        np.zeros(len(series), dtype=np.int32)
-        if codes is None
-        else codes.fill_null(0).to_numpy().astype(np.int32)
-    )
-    return array, len(values) + 1
+    if not len(values):
+        return np.zeros(len(series), dtype=np.int32), 1
+    numbers = np.arange(1, len(values) + 1, dtype=np.int32)
+    codes = series.replace_strict(values, numbers, default=0, return_dtype=pl.Int32)
+    return codes.fill_null(0).to_numpy().astype(np.int32), len(values) + 1
 
 
 def encode_column(table: Table, column: Column) -> EncodedColumn:

@@ -182,10 +182,7 @@ def spellings(table: Table, column: Column, *, blanks: bool = True) -> Spellings
     ['F', 'M']
     """
     asked = ("spellings", column.name, column.kind, column.case, blanks)
-    if asked not in table._known:
-        table._known[asked] = _spellings(table, column, blanks)
-    found: Spellings = table._known[asked]
-    return found
+    return table.once(asked, lambda: _spellings(table, column, blanks))
 
 
 def _spellings(table: Table, column: Column, blanks: bool) -> Spellings:

@@ -23,12 +23,23 @@ _DNI_LETTERS = "TRWAGMYFPDXBNJZSQVHLCKE"
 
 def valid_cpf_share(digits: pl.Series) -> float:
     """The share of texts that are CPFs with right check digits; eleven equal digits are none."""
-    matrix = _digit_matrix(digits, 11)
+    return _modulo_11_share(digits, 11, most=11)
+
+
+def valid_cnpj_share(digits: pl.Series) -> float:
+    """The share of texts that are CNPJs: fourteen digits, the last two modulo 11 with weights 2 to 9."""
+    return _modulo_11_share(digits, 14, most=9)
+
+
+def _modulo_11_share(digits: pl.Series, length: int, most: int) -> float:
+    # The weights of the digits before a check digit rise from its side: 2, 3, ... up to *most*, and again from 2.
+    matrix = _digit_matrix(digits, length)
     if not matrix.size:
         return 0.0
     good = ~(matrix == matrix[:, :1]).all(axis=1)
-    for place in (9, 10):
-        rest = matrix[:, :place] @ np.arange(place + 1, 1, -1) % 11
+    for place in (length - 2, length - 1):
+        weights = 2 + np.arange(place)[::-1] % (most - 1)
+        rest = matrix[:, :place] @ weights % 11
         good &= matrix[:, place] == np.where(rest < 2, 0, 11 - rest)
     return float(good.sum()) / digits.len()
 
@@ -39,19 +50,6 @@ def valid_cns_share(digits: pl.Series) -> float:
     if not matrix.size:
         return 0.0
     good = (matrix @ np.arange(15, 0, -1) % 11 == 0) & np.isin(matrix[:, 0], (1, 2, 7, 8, 9))
-    return float(good.sum()) / digits.len()
-
-
-def valid_cnpj_share(digits: pl.Series) -> float:
-    """The share of texts that are CNPJs: fourteen digits, the last two modulo 11 with weights 2 to 9."""
-    matrix = _digit_matrix(digits, 14)
-    if not matrix.size:
-        return 0.0
-    good = ~(matrix == matrix[:, :1]).all(axis=1)
-    for place in (12, 13):
-        weights = 2 + np.arange(place)[::-1] % 8
-        rest = matrix[:, :place] @ weights % 11
-        good &= matrix[:, place] == np.where(rest < 2, 0, 11 - rest)
     return float(good.sum()) / digits.len()
 
 

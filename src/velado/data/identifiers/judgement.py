@@ -303,11 +303,7 @@ def _filled(table: Table, name: str) -> pl.Series:
 
 
 def _sample(table: Table, name: str) -> tuple[pl.Series, int]:
-    asked = ("sample", name)
-    if asked not in table._known:
-        table._known[asked] = _sampled(table, name)
-    found: tuple[pl.Series, int] = table._known[asked]
-    return found
+    return table.once(("sample", name), lambda: _sampled(table, name))
 
 
 def _sampled(table: Table, name: str) -> tuple[pl.Series, int]:
@@ -330,11 +326,7 @@ def _sampled(table: Table, name: str) -> tuple[pl.Series, int]:
 
 def _judge(table: Table, name: str) -> Identifying | None:
     """What one column identifies by; worked out once for each table, because several rooms ask."""
-    asked = ("identifying", name)
-    if asked not in table._known:
-        table._known[asked] = _judged(table, name)
-    found: Identifying | None = table._known[asked]
-    return found
+    return table.once(("identifying", name), lambda: _judged(table, name))
 
 
 def _judged(table: Table, name: str) -> Identifying | None:
