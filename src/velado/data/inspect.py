@@ -158,16 +158,16 @@ def inspect(table: Any) -> Inspection:
     person = schema.person.name if schema.person else None
     quasi = [column.name for column in schema.quasi]
     return Inspection(
-        table.source,
-        table.rows,
-        tuple(found),
-        schema,
-        person,
-        tuple(finding.name for finding in ranked),
-        sets,
-        exposure(table, quasi, person) if quasi else None,
-        tuple(codes),
-        None if person is None else value_codes(table, table.schema.columns[person])[1] - 1,
+        source=table.source,
+        rows=table.rows,
+        columns=tuple(found),
+        schema=schema,
+        person=person,
+        ranking=tuple(finding.name for finding in ranked),
+        sets=sets,
+        exposure=exposure(table, quasi, person) if quasi else None,
+        missing_codes=tuple(codes),
+        people=None if person is None else value_codes(table, table.schema.columns[person])[1] - 1,
     )
 
 

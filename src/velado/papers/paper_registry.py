@@ -176,7 +176,7 @@ class Reproduction:
         if known:
             how = say("Run {commands}, or put the files there by hand.", commands=listed(known))
         elif first is not None:
-            how = say("{told} Its page is {page}.", told=say(first.by_hand), page=first.page)
+            how = say("{told} Its page is {page}.", told=first.by_hand, page=first.page)
         else:
             how = say("Put it there, or name another folder by --data or VELADO_DATA.")
         several = say(" and {more} more file(s)", more=len(missing) - 1) if len(missing) > 1 else ""

@@ -426,7 +426,7 @@ DATA_SETS: tuple[PublicDataSet, ...] = (
         "icu",
         "Traffic of an intensive care unit (Hussain et al. 2021)",
         "https://doi.org/10.3390/s21093025",
-        by_hand=(
+        by_hand=say(
             "Its authors hand out three files after registration, Attack.csv, environmentMonitoring.csv and "
             "patientMonitoring.csv; put their rows one below the other under one header into 'icu/icu.csv'."
         ),

@@ -204,34 +204,34 @@ class DasData:
 
 
 WEF = DasData(
-    "WEF",
-    "wef/wef.csv",
-    ("Age", "Height(cm)", "Weight(kg)"),
-    {"fixed interval": (17, 38, 48), "MDAV": (21, 15, 12), "Mondrian": (13, 13, 8)},
-    {
+    title="WEF",
+    file="wef/wef.csv",
+    columns=("Age", "Height(cm)", "Weight(kg)"),
+    links={"fixed interval": (17, 38, 48), "MDAV": (21, 15, 12), "Mondrian": (13, 13, 8)},
+    losses={
         "fixed interval": (0.184, 0.107, 0.086),
         "MDAV": (0.094, 0.158, 0.185),
         "Mondrian": (0.160, 0.160, 0.240),
     },
-    (3, 5, 6),
-    (51, 0.101),
-    5,
-    {"fixed interval": 5, "MDAV": 5, "Mondrian": 5},
+    ks=(3, 5, 6),
+    das=(51, 0.101),
+    divisor=5,
+    peers={"fixed interval": 5, "MDAV": 5, "Mondrian": 5},
 )
 ADULT_SET = DasData(
-    "Adult",
-    ADULT,
-    ("age", "education_num", "hours_per_week"),
-    {"fixed interval": (26, 85, 447), "MDAV": (3367, 2219, 1471), "Mondrian": (2200, 1186, 683)},
-    {
+    title="Adult",
+    file=ADULT,
+    columns=("age", "education_num", "hours_per_week"),
+    links={"fixed interval": (26, 85, 447), "MDAV": (3367, 2219, 1471), "Mondrian": (2200, 1186, 683)},
+    losses={
         "fixed interval": (0.318, 0.195, 0.092),
         "MDAV": (0.008, 0.016, 0.028),
         "Mondrian": (0.021, 0.037, 0.056),
     },
-    (3, 5, 9),
-    (111, 0.033),
-    15,
-    {"fixed interval": 3, "MDAV": 3, "Mondrian": 3},
+    ks=(3, 5, 9),
+    das=(111, 0.033),
+    divisor=15,
+    peers={"fixed interval": 3, "MDAV": 3, "Mondrian": 3},
 )
 
 

@@ -230,7 +230,7 @@ Published = dict[str, tuple[float, ...]]
 
 
 @dataclass(frozen=True)
-class Figure:
+class ThesisFigure:
     """One figure: the model, the score drawn, what the authors' files hold, and what the text says.
 
     >>> FIGURES["6.11"].model, FIGURES["6.13"].score
@@ -243,8 +243,8 @@ class Figure:
     said: str
 
 
-FIGURES: dict[str, Figure] = {
-    "6.11": Figure(
+FIGURES: dict[str, ThesisFigure] = {
+    "6.11": ThesisFigure(
         "logistic",
         "accuracy",
         {
@@ -256,7 +256,7 @@ FIGURES: dict[str, Figure] = {
         },
         "the model converges from round 20; GFKMC is slightly better than the others, with hardly any loss as k grows",
     ),
-    "6.12": Figure(
+    "6.12": ThesisFigure(
         "logistic",
         "loss",
         {
@@ -268,7 +268,7 @@ FIGURES: dict[str, Figure] = {
         },
         "the loss falls fast and stays low at every k",
     ),
-    "6.13": Figure(
+    "6.13": ThesisFigure(
         "xgboost",
         "accuracy",
         {
@@ -280,7 +280,7 @@ FIGURES: dict[str, Figure] = {
         },
         "a slight loss against the original data that grows with k; GFKMC is steady, Mondrian oscillates from k = 10",
     ),
-    "6.14": Figure(
+    "6.14": ThesisFigure(
         "xgboost",
         "auc",
         {
@@ -361,7 +361,7 @@ def figures(data: Path, progress: Progress, quick: bool, model: str) -> dict[str
     }
 
 
-def why(figure: Figure, found: Sequence[RoundCurve], majority: float, last: int) -> str:
+def why(figure: ThesisFigure, found: Sequence[RoundCurve], majority: float, last: int) -> str:
     """Why the columns differ, in the numbers of this very table, at the last round."""
     averaged = figure.model == "xgboost"
     by = {(one.method, one.k): one.at(figure.score, last, averaged) for one in found}
@@ -383,7 +383,7 @@ def why(figure: Figure, found: Sequence[RoundCurve], majority: float, last: int)
     )
 
 
-def _table(figure: Figure, found: Sequence[RoundCurve], majority: float, quick: bool) -> Reproduced:
+def _table(figure: ThesisFigure, found: Sequence[RoundCurve], majority: float, quick: bool) -> Reproduced:
     averaged = figure.model == "xgboost"
     rounds = QUICK_ROUNDS if quick else ROUNDS
     rows: list[tuple[Cell, ...]] = []
@@ -408,7 +408,7 @@ def _table(figure: Figure, found: Sequence[RoundCurve], majority: float, quick: 
     return Reproduced(columns, tuple(rows), note + short(quick), AS_IN_PAPER)
 
 
-def _nearness(figure: Figure, found: Sequence[RoundCurve]) -> str:
+def _nearness(figure: ThesisFigure, found: Sequence[RoundCurve]) -> str:
     """How near the paper profile comes to the authors' files, where the method is theirs."""
     gaps = []
     for one in found:
