@@ -92,6 +92,14 @@ def test_a_figure_on_mgm_shows_both_ways_to_ask(data_folder) -> None:
 
 
 def test_figures_made_together_are_those_made_one_by_one(data_folder) -> None:
+    (data_set,) = [one for one in DATA_SETS if one.name == "cmc"]
+    together = gok.figures(data_folder, silent, data_set, True, (5, 6))
+    alone = reproduction_named("gok-figure-6-cmc").carry_out(data_folder, silent, quick=True)
+    assert together[6] == alone and together[5] != alone
+
+
+@pytest.mark.slow
+def test_all_figures_of_a_table_are_made_together(data_folder) -> None:
     alone = reproduction_named("gok-figure-6-cmc")
     together = alone.together(data_folder, silent, True)
     assert set(together) == {f"gok-figure-{number}-cmc" for number in range(3, 13)}

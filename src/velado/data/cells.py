@@ -19,7 +19,7 @@ from pathlib import Path
 
 import polars as pl
 
-from velado.data.staging import locked, parquet_bytes, write_file
+from velado.data.staging import locked, parquet_bytes, reason_of, write_file
 from velado.errors import OutputError
 from velado.text import say
 
@@ -185,9 +185,7 @@ def _belongs(name: str) -> bool:
 def _unwritable(folder: Path, error: OSError) -> OutputError:
     return OutputError(
         say(
-            "The folder '{folder}' cannot be used ({reason}).",
-            folder=_name(folder),
-            reason=error.strerror or say("system error"),
+            "The folder '{folder}' cannot be used ({reason}).", folder=_name(folder), reason=reason_of(error)
         ),
         "A study writes each result as soon as it is known.",
         "Check the path, the permissions and the space left.",

@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from velado.data import taxonomy as builders
 from velado.data.encoded import EncodedColumn as EncodedColumn
 from velado.data.encoded import EncodedTable as EncodedTable
-from velado.data.normal import Spellings, case_of, normal_of, spellings, value_codes
+from velado.data.normal import Spellings, normal_of, spellings, value_codes
 from velado.data.numbers import parse_and_clamp, parse_numbers
-from velado.data.partition import ValueShape
+from velado.data.partition import BoolArray, FloatArray, Int32Array, ValueShape
 from velado.data.rounding import Rounding
 from velado.data.schema import Column
 from velado.data.table import Table
@@ -44,9 +43,7 @@ def encode(table: Table, population: Table | None = None) -> EncodedTable:
     return EncodedTable(columns, table.rows, people, sensitive, shapes, people_codes)
 
 
-def sensitive_values(
-    table: Table,
-) -> tuple[dict[str, tuple[npt.NDArray[np.int32], int]], dict[str, ValueShape]]:
+def sensitive_values(table: Table) -> tuple[dict[str, tuple[Int32Array, int]], dict[str, ValueShape]]:
     """The values of each sensitive column as codes, by their normal form, and how they lie to one another.
 
     A column has a shape where its kind or taxonomy says one.
@@ -81,7 +78,7 @@ def _typed_comma(table: Table, dtype: pl.DataType) -> bool:
     return table.schema.decimal == "," and dtype.is_numeric()
 
 
-def _numbers(table: Table, column: Column, values: list[str]) -> npt.NDArray[np.float64]:
+def _numbers(table: Table, column: Column, values: list[str]) -> FloatArray:
     # The distinct texts of a column as numbers; those of a typed column have a point whatever the file's mark is.
     frame = pl.DataFrame({column.name: pl.Series(values, dtype=pl.String)})
     if _typed_comma(table, table.frame.schema[column.name]):
@@ -121,26 +118,18 @@ def _leaf_codes(table: Table, column: Column, tree: Taxonomy, values: list[str])
     return codes
 
 
-def text_codes(series: pl.Series) -> tuple[npt.NDArray[np.int32], int]:
+def text_codes(series: pl.Series) -> tuple[Int32Array, int]:
     """Texts as codes 1..; 0 is missing. Equal texts get equal codes; the order has no meaning.
 
     >>> text_codes(pl.Series(["b", "a", None, "b"]))
     (array([2, 1, 0, 2], dtype=int32), 3)
     """
     values = series.unique().drop_nulls().sort()
-    codes = (
-        series.replace_strict(
-            values, np.arange(1, len(values) + 1, dtype=np.int32), default=0, return_dtype=pl.Int32
-        )
-        if len(values)
-        else None
-    )
-    array = (
-        np.zeros(len(series), dtype=np.int32)
-        if codes is None
-        else codes.fill_null(0).to_numpy().astype(np.int32)
-    )
-    return array, len(values) + 1
+    if not len(values):
+        return np.zeros(len(series), dtype=np.int32), 1
+    numbers = np.arange(1, len(values) + 1, dtype=np.int32)
+    codes = series.replace_strict(values, numbers, default=0, return_dtype=pl.Int32)
+    return codes.fill_null(0).to_numpy().astype(np.int32), len(values) + 1
 
 
 def encode_column(table: Table, column: Column) -> EncodedColumn:
@@ -174,7 +163,7 @@ def encode_column(table: Table, column: Column) -> EncodedColumn:
     return _encode_tree(table, column, blank)
 
 
-def _encode_numeric(table: Table, column: Column, blank: npt.NDArray[np.bool_]) -> EncodedColumn:
+def _encode_numeric(table: Table, column: Column, blank: BoolArray) -> EncodedColumn:
     numbers, whole, moved = parse_and_clamp(table, column, blank)
     points, codes = np.unique(numbers[~blank], return_inverse=True)
     rounding = None if column.round is None else Rounding(column.round, column.bounds)
@@ -205,7 +194,7 @@ def _encode_numeric(table: Table, column: Column, blank: npt.NDArray[np.bool_]) 
     )
 
 
-def _encode_tree(table: Table, column: Column, blank: npt.NDArray[np.bool_]) -> EncodedColumn:
+def _encode_tree(table: Table, column: Column, blank: BoolArray) -> EncodedColumn:
     texts = table.text(column.name)
     found = spellings(table, column, blanks=False)
     stars = int(texts.str.strip_chars().eq(ROOT_LABEL).sum()) if _has_star(found) else 0
@@ -237,13 +226,7 @@ def _encode_tree(table: Table, column: Column, blank: npt.NDArray[np.bool_]) -> 
     else:
         out = np.full(table.rows, missing, dtype=np.int32)
     return EncodedColumn(
-        column.name,
-        out,
-        tree.leaves,
-        missing,
-        decimal=table.schema.decimal,
-        tree=tree,
-        case=case_of(column),
+        column.name, out, tree.leaves, missing, decimal=table.schema.decimal, tree=tree, case=column.case
     )
 
 
@@ -251,7 +234,7 @@ def _has_star(found: Spellings) -> bool:
     return bool((found.texts.str.strip_chars() == ROOT_LABEL).any())
 
 
-def _placed(table: Table, column: Column, found: Spellings) -> tuple[Taxonomy, npt.NDArray[np.int32]]:
+def _placed(table: Table, column: Column, found: Spellings) -> tuple[Taxonomy, Int32Array]:
     """The taxonomy of a column, and the leaf of each of its distinct texts.
 
     A taxonomy made from the values has one leaf for all spellings of a value, named like the most frequent one. One

@@ -13,18 +13,23 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
 from velado.data.numbers import number_text
-from velado.data.partition import FloatArray, GroupCounts, IntArray, Partition, ValueShape
+from velado.data.partition import (
+    BoolArray,
+    FloatArray,
+    GroupCounts,
+    Int32Array,
+    Int64Array,
+    IntArray,
+    Partition,
+    ValueShape,
+)
 from velado.data.rounding import Rounding
 from velado.data.taxonomy import ROOT_LABEL, Taxonomy
 
 # Counting compatible tuples: a hash join for every pair of blank patterns; people of a population in covers.
-
-Int32Array = npt.NDArray[np.int32]
-Int64Array = npt.NDArray[np.int64]
 
 
 @njit(cache=True)
@@ -46,7 +51,7 @@ def _same(tuples, one, other, shown, count):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def count_matches(
-    tuples: Int32Array, weight: Int64Array, patterns: npt.NDArray[np.bool_], begins: Int64Array
+    tuples: Int32Array, weight: Int64Array, patterns: BoolArray, begins: Int64Array
 ) -> Int64Array:
     """For each tuple, the summed weight of all tuples that agree with it wherever both show a value.
 
@@ -135,16 +140,16 @@ class EncodedColumn:
     """
 
     name: str
-    codes: npt.NDArray[np.int32]
+    codes: Int32Array
     size: int
     missing: int = -1
-    points: npt.NDArray[np.float64] | None = None
+    points: FloatArray | None = None
     span: float = 0.0
     whole: bool = False
     decimal: str = "."
     tree: Taxonomy | None = None
     weight: float = 1.0
-    moved: npt.NDArray[np.bool_] | None = None
+    moved: BoolArray | None = None
     rounding: Rounding | None = None
     case: str = "same"
 
@@ -163,13 +168,13 @@ class EncodedColumn:
         return self.tree is None
 
     @property
-    def numbers(self) -> npt.NDArray[np.float64]:
+    def numbers(self) -> FloatArray:
         """The number of each code of a numeric column that is a value, rising; "no value" is left out."""
         assert self.points is not None
         return self.points[: self.missing] if self.missing >= 0 else self.points
 
     @cached_property
-    def positions(self) -> npt.NDArray[np.float64]:
+    def positions(self) -> FloatArray:
         """Where each code lies on a line of length 1 (its domain), for distances and widths.
 
         A missing number lies one domain width beyond the largest value: far from everything.
@@ -182,7 +187,7 @@ class EncodedColumn:
             out[self.missing] = (out[self.missing - 1] if self.missing > 0 else 0.0) + 1.0
         return np.asarray(out, dtype=np.float64)
 
-    def loss(self, low: IntArray, high: IntArray) -> npt.NDArray[np.float64]:
+    def loss(self, low: IntArray, high: IntArray) -> FloatArray:
         """Normalized certainty penalty of publishing the cover of codes *low*..*high*, elementwise.
 
         Numbers: (highest - lowest value, or upper - lower rounded end) / domain width. Taxonomies: (leaves under the lowest common
@@ -211,19 +216,18 @@ class EncodedColumn:
                     out[at] = None
             return out
         # Only the numbers that are shown are written out: a column may have a million distinct ones.
-        assert self.points is not None
-        if self.rounding is not None:
-            return self._rounded_label(low, high)
-        shown, at = np.unique(np.concatenate((low, high)), return_inverse=True)
-        texts = [self._text(code) for code in shown.tolist()]
-        result: list[CellValue] = []
-        for least, most in zip(at[: low.size].tolist(), at[low.size :].tolist(), strict=True):
-            if least == most:
-                result.append(texts[least])
-            elif texts[most] is None:
-                result.append(ROOT_LABEL)
-            else:
-                result.append(f"[{texts[least]}..{texts[most]}]")
+        lower, upper = self.stated_ends(low, high)
+        shown, at = np.unique(np.concatenate((lower, upper)), return_inverse=True)
+        # A step may have decimals where the numbers have none.
+        whole = self.whole and self.rounding is None
+        texts = [number_text(number, whole, self.decimal) for number in shown.tolist()]
+        result: list[CellValue] = [
+            texts[least] if least == most else f"[{texts[least]}..{texts[most]}]"
+            for least, most in zip(at[: lower.size].tolist(), at[lower.size :].tolist(), strict=True)
+        ]
+        if self.missing >= 0:
+            for place in np.flatnonzero(high == self.missing).tolist():
+                result[place] = None if low[place] == self.missing else ROOT_LABEL
         return result
 
     def stated_ends(self, low: IntArray, high: IntArray) -> tuple[FloatArray, FloatArray]:
@@ -232,7 +236,7 @@ class EncodedColumn:
         lower, upper = self.points[np.asarray(low)], self.points[np.asarray(high)]
         return (lower, upper) if self.rounding is None else self.rounding.outwards(lower, upper)
 
-    def stated(self, low: IntArray, high: IntArray) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    def stated(self, low: IntArray, high: IntArray) -> tuple[Int32Array, Int32Array]:
         """All codes that the published text of the cover *low*..*high* is true of: more than it, where ends are rounded.
 
         Covers that are published alike become equal. Unrounded numbers and taxonomies state what they are given.
@@ -255,32 +259,14 @@ class EncodedColumn:
         """The same column with its true values as interval ends."""
         return self if self.rounding is None else replace(self, rounding=None)
 
-    def _rounded_label(self, low: IntArray, high: IntArray) -> list[CellValue]:
-        lower, upper = self.stated_ends(low, high)
-        shown, at = np.unique(np.concatenate((lower, upper)), return_inverse=True)
-        # A step may have decimals where the numbers have none.
-        texts = [number_text(number, False, self.decimal) for number in shown.tolist()]
-        out: list[CellValue] = [
-            f"[{texts[least]}..{texts[most]}]"
-            for least, most in zip(at[: lower.size].tolist(), at[lower.size :].tolist(), strict=True)
-        ]
-        if self.missing >= 0:
-            for place in np.flatnonzero(np.asarray(high) == self.missing).tolist():
-                out[place] = None if low[place] == self.missing else ROOT_LABEL
-        return out
-
-    def _text(self, code: int) -> CellValue:
-        if code == self.missing:
-            return None
-        assert self.points is not None
-        return number_text(float(self.points[code]), self.whole, self.decimal)
-
     @cached_property
     def value_texts(self) -> list[CellValue]:
         """The published text of each single code; None for a missing value."""
-        if self.tree is None:
-            return [self._text(code) for code in range(self.size)]
-        texts: list[CellValue] = list(self.tree.labels[: self.tree.leaves])
+        if self.tree is not None:
+            texts: list[CellValue] = list(self.tree.labels[: self.tree.leaves])
+        else:
+            assert self.points is not None
+            texts = [number_text(number, self.whole, self.decimal) for number in self.points.tolist()]
         if self.missing >= 0:
             texts[self.missing] = None
         return texts
@@ -302,21 +288,21 @@ class EncodedTable:
 
     columns: tuple[EncodedColumn, ...]
     rows: int
-    people: npt.NDArray[np.int32] | None = None
-    sensitive: Mapping[str, tuple[npt.NDArray[np.int32], int]] | None = None
+    people: Int32Array | None = None
+    sensitive: Mapping[str, tuple[Int32Array, int]] | None = None
     shapes: Mapping[str, ValueShape] | None = None
-    population: npt.NDArray[np.int32] | None = None
+    population: Int32Array | None = None
 
     def __repr__(self) -> str:
         return f"EncodedTable(rows={self.rows}, columns={[c.name for c in self.columns]})"
 
     @cached_property
-    def matrix(self) -> npt.NDArray[np.int32]:
+    def matrix(self) -> Int32Array:
         """Codes as one row-major matrix, rows x columns."""
         return np.ascontiguousarray(np.stack([column.codes for column in self.columns], axis=1))
 
     @cached_property
-    def totals(self) -> Mapping[str, npt.NDArray[np.int64]]:
+    def totals(self) -> Mapping[str, Int64Array]:
         """How often each sensitive value occurs in the whole table."""
         return {
             name: np.bincount(codes, minlength=size).astype(np.int64)
@@ -333,9 +319,7 @@ class EncodedTable:
             partition, self.people, self.sensitive, self.totals, self.shapes, population, unmatched
         )
 
-    def matching(
-        self, low: Sequence[IntArray], high: Sequence[IntArray]
-    ) -> tuple[npt.NDArray[np.int64], int]:
+    def matching(self, low: Sequence[IntArray], high: Sequence[IntArray]) -> tuple[Int64Array, int]:
         """How many people of the population each cover low..high matches, and how many match none.
 
         A taxonomy cover is the node that is published for it, so it may match more than low..high. O(G N d) at

@@ -12,7 +12,6 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from velado.data.encode import text_codes
@@ -32,7 +31,7 @@ from velado.data.io import read_table
 from velado.data.kinds import LOOKS_LIKE_DATES, Inferred, infer_kind, missing_tokens
 from velado.data.missing_codes import MissingCode, find_missing_codes
 from velado.data.normal import value_codes
-from velado.data.partition import GroupCounts, Partition
+from velado.data.partition import GroupCounts, Int32Array, Int64Array, Partition
 from velado.data.schema import Column, Kind, Role, Schema
 from velado.data.table import Table
 from velado.text import say
@@ -159,16 +158,16 @@ def inspect(table: Any) -> Inspection:
     person = schema.person.name if schema.person else None
     quasi = [column.name for column in schema.quasi]
     return Inspection(
-        table.source,
-        table.rows,
-        tuple(found),
-        schema,
-        person,
-        tuple(finding.name for finding in ranked),
-        sets,
-        exposure(table, quasi, person) if quasi else None,
-        tuple(codes),
-        None if person is None else value_codes(table, table.schema.columns[person])[1] - 1,
+        source=table.source,
+        rows=table.rows,
+        columns=tuple(found),
+        schema=schema,
+        person=person,
+        ranking=tuple(finding.name for finding in ranked),
+        sets=sets,
+        exposure=exposure(table, quasi, person) if quasi else None,
+        missing_codes=tuple(codes),
+        people=None if person is None else value_codes(table, table.schema.columns[person])[1] - 1,
     )
 
 
@@ -397,7 +396,7 @@ def _table(name: str, entry: Mapping[str, object]) -> list[str]:
 # *distinction* of a set of columns is the share of different rows among all, its *separation* the share of
 # pairs of rows that differ in at least one of the columns.
 
-Codes = tuple[npt.NDArray[np.int32], int]
+Codes = tuple[Int32Array, int]
 
 SAMPLE_ROWS = 100_000
 
@@ -458,7 +457,7 @@ def exposure(table: Table, columns: Sequence[str], person: str | None) -> Presen
     )
 
 
-def separation(counts: npt.NDArray[np.int64]) -> float:
+def separation(counts: Int64Array) -> float:
     """1 - sum c (c - 1) / (n (n - 1)): the share of pairs of rows in different groups of sizes *counts*.
 
     >>> separation(np.array([2, 1, 1]))

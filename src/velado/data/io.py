@@ -33,6 +33,7 @@ from velado.data.csv_reading import (
 )
 from velado.data.formats import Wanted, damaged, expected_format, format_of, read_as
 from velado.data.schema import Column, Schema, TaxonomySpec, check_separator
+from velado.data.staging import reason_of
 from velado.data.table import Table, Undeclared
 from velado.errors import SchemaError, TableError, TaxonomyError
 from velado.settings import parse_toml
@@ -166,11 +167,7 @@ def _read_file(path: Path, wanted: Wanted) -> _Found:
         ) from None
     except (OSError, ValueError) as error:  # a name with a zero byte is a ValueError
         raise TableError(
-            say(
-                "'{path}' cannot be read ({reason}).",
-                path=path.name,
-                reason=getattr(error, "strerror", None) or say("system error"),
-            ),
+            say("'{path}' cannot be read ({reason}).", path=path.name, reason=reason_of(error)),
             "Nothing was read.",
             "Check the path and the permissions.",
         ) from None
@@ -212,11 +209,7 @@ def _parse(data: bytes, name: str, wanted: Wanted, unpacked: bool = False) -> _F
 
 
 def parse_csv(
-    data: bytes,
-    name: str,
-    encoding: str = "utf-8",
-    separator: str | None = None,
-    known: Collection[str] = (),
+    data: bytes, name: str, encoding: str = "utf-8", separator: str | None = None, known: Collection[str] = ()
 ) -> tuple[pl.DataFrame, str]:
     """CSV bytes as a frame of text columns, and the separator that was found or given.
 
@@ -256,11 +249,7 @@ def parse_csv(
             )
     try:
         frame = pl.scan_csv(
-            io.BytesIO(data),
-            separator=separator,
-            infer_schema=False,
-            quote_char='"',
-            low_memory=False,
+            io.BytesIO(data), separator=separator, infer_schema=False, quote_char='"', low_memory=False
         ).collect()
     except pl.exceptions.NoDataError:
         raise TableError(
@@ -301,7 +290,11 @@ def read_schema(path: str | Path) -> Schema:
     'cpf'
     """
     path = Path(path)
-    return attach_taxonomies(Schema.from_dict(parse_toml(path, say("The schema file"))), path.parent)
+    schema = attach_taxonomies(Schema.from_dict(parse_toml(path, say("The schema file"))), path.parent)
+    if not schema.dataset.population:
+        return schema
+    contained(schema.dataset.population, path.parent, say("The population in [dataset]"))
+    return replace(schema, dataset=replace(schema.dataset, folder=str(path.parent.absolute())))
 
 
 # The taxonomy files that a schema names, read from the schema's own folder and from nowhere else.
@@ -321,7 +314,7 @@ def attach_taxonomies(schema: Schema, folder: Path) -> Schema:
         spec = column.taxonomy
         if spec is not None and spec.file is not None and spec.paths is None and spec.tree is None:
             # A path that leads out is refused even where it would not be followed: nobody meant well with it.
-            place = contained(spec.file, folder, column.name)
+            place = contained(spec.file, folder, _file_of(column.name))
             if _is_used(column):
                 column = replace(column, taxonomy=_read(spec, place, column.name))
         columns.append(column)
@@ -333,43 +326,47 @@ def _is_used(column: Column) -> bool:
     return column.published or column.role == "sensitive"
 
 
-def contained(file: object, folder: Path, column: str) -> Path:
-    """The true place of *file* below *folder*, or a SchemaError where it leads out of it.
+def _file_of(column: str) -> str:
+    return say("The taxonomy file of column '{column}'", column=column)
 
-    >>> contained("city.csv", Path("schemas"), "city").name
+
+def contained(file: object, folder: Path, what: str) -> Path:
+    """The true place of *file* below *folder*, or a SchemaError that names *what* where it leads out of it.
+
+    >>> contained("city.csv", Path("schemas"), "The taxonomy").name
     'city.csv'
     """
     if not isinstance(file, str) or not file.strip() or any(ord(c) < 32 or ord(c) == 127 for c in file):
         raise SchemaError(
-            say("The taxonomy of column '{column}' is no name of a file.", column=column),
+            say("{what} is no name of a file.", what=what),
             "It is empty, no text, or has characters that no file name has.",
-            "Write the path of the taxonomy file, relative to the schema file.",
+            "Write the path of the file, relative to the schema file.",
         )
     for path in (PurePosixPath(file), PureWindowsPath(file)):
         # The rules of both systems hold on either: the same schema must be as safe on another machine.
         if path.root or path.drive or ".." in path.parts:
-            raise _leads_out(column)
+            raise _leads_out(what)
     try:
         home = folder.resolve()
         place = (home / file).resolve()
     except (OSError, RuntimeError, ValueError):
-        raise _unreadable(column) from None
+        raise _unreadable(what) from None
     if not place.is_relative_to(home):
-        raise _leads_out(column)
+        raise _leads_out(what)
     return place
 
 
-def _leads_out(column: str) -> SchemaError:
+def _leads_out(what: str) -> SchemaError:
     return SchemaError(
-        say("The taxonomy file of column '{column}' lies outside the folder of the schema.", column=column),
+        say("{what} lies outside the folder of the schema.", what=what),
         "A schema from elsewhere could have any file of this machine copied into the release's papers.",
         "Put the file beside the schema or in a folder below, and name it without '..', a leading slash or a link that leads out.",
     )
 
 
-def _unreadable(column: str) -> TaxonomyError:
+def _unreadable(what: str) -> TaxonomyError:
     return TaxonomyError(
-        say("The taxonomy file of column '{column}' cannot be read.", column=column),
+        say("{what} cannot be read.", what=what),
         "The column cannot be generalized without it.",
         "Check that the path names a file, and the permissions.",
     )
@@ -382,7 +379,7 @@ def _bytes_of(path: Path, column: str) -> bytes:
         flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
         with os.fdopen(os.open(path, flags | getattr(os, "O_BINARY", 0)), "rb") as stream:
             if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-                raise _unreadable(column)
+                raise _unreadable(_file_of(column))
             return stream.read()
     except (FileNotFoundError, NotADirectoryError):
         raise TaxonomyError(
@@ -395,7 +392,7 @@ def _bytes_of(path: Path, column: str) -> bytes:
             "Paths are relative to the schema file; correct the path or add the file.",
         ) from None
     except OSError:
-        raise _unreadable(column) from None
+        raise _unreadable(_file_of(column)) from None
 
 
 def _read(spec: TaxonomySpec, path: Path, column: str) -> TaxonomySpec:

@@ -16,7 +16,7 @@ from typing import Protocol
 
 import polars as pl
 
-from velado.data.staging import csv_bytes, write_file
+from velado.data.staging import csv_bytes, reason_of, write_file
 from velado.errors import OutputError, ParameterError
 from velado.randomness import KeyedDraws, secure
 from velado.text import say
@@ -129,8 +129,8 @@ def content_of(frame: pl.DataFrame) -> bytes:
 def state_folder() -> Path:
     """Where velado keeps this user's key, seals and notes: $VELADO_STATE, else the user's state folder.
 
-    >>> state_folder().name
-    'velado'
+    >>> isinstance(state_folder(), Path)
+    True
     """
     named = os.environ.get("VELADO_STATE")
     if named:
@@ -154,11 +154,7 @@ def read_key(path: str | Path) -> Key:
             data = stream.read(LARGEST_FILE + 1)
     except (OSError, ValueError) as error:
         raise ParameterError(
-            say(
-                "The key file '{path}' cannot be read ({reason}).",
-                path=path.name,
-                reason=getattr(error, "strerror", None) or say("no such name"),
-            ),
+            say("The key file '{path}' cannot be read ({reason}).", path=path.name, reason=reason_of(error)),
             "Without the key nothing that depends on it can be made.",
             "Check the path and the permissions, or make a key with `velado pseudonymize --new-key --key-file FILE`.",
         ) from None
@@ -217,7 +213,7 @@ def _make(path: Path) -> None:
             say(
                 "The owner's key cannot be written to '{path}' ({reason}).",
                 path=path,
-                reason=error.strerror or say("system error"),
+                reason=reason_of(error),
             ),
             "Without it the order of the published rows could not be kept secret and repeated.",
             "Name a key file with --key FILE, or set XDG_STATE_HOME to a folder of yours.",

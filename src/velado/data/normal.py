@@ -23,10 +23,10 @@ from decimal import Decimal
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from velado.data.numbers import THOUSANDS
+from velado.data.partition import Int32Array
 from velado.data.schema import Column
 from velado.data.table import Table
 
@@ -118,7 +118,7 @@ class Spellings:
     """
 
     texts: pl.Series
-    codes: npt.NDArray[np.int32]
+    codes: Int32Array
     values: pl.Series
 
     def __repr__(self) -> str:
@@ -129,7 +129,7 @@ class Spellings:
         """How many texts are another spelling of a value."""
         return int(np.count_nonzero(self.codes)) - len(self.values)
 
-    def of_rows(self, rows: pl.Series) -> npt.NDArray[np.int32]:
+    def of_rows(self, rows: pl.Series) -> Int32Array:
         """The number of the value in each row; 0 is missing."""
         if not len(self.texts):
             return np.zeros(len(rows), dtype=np.int32)
@@ -145,16 +145,7 @@ def normal_of(table: Table, column: Column, texts: Sequence[str] | pl.Series) ->
     >>> normal_of(table, table.schema.person, ["P1 ", "p1"]).to_list()
     ['P1', 'P1']
     """
-    return _normal(table, column, pl.Series(values=texts, dtype=pl.String), case_of(column))
-
-
-def case_of(column: Column) -> str:
-    """Whether the case of letters tells values of the column apart: "same" (it does not) or "distinct".
-
-    >>> case_of(Column("city", case="distinct"))
-    'distinct'
-    """
-    return column.case
+    return _normal(table, column, pl.Series(values=texts, dtype=pl.String), column.case)
 
 
 def _normal(table: Table, column: Column, texts: pl.Series, case: str) -> pl.Series:
@@ -191,10 +182,7 @@ def spellings(table: Table, column: Column, *, blanks: bool = True) -> Spellings
     ['F', 'M']
     """
     asked = ("spellings", column.name, column.kind, column.case, blanks)
-    if asked not in table._known:
-        table._known[asked] = _spellings(table, column, blanks)
-    found: Spellings = table._known[asked]
-    return found
+    return table.once(asked, lambda: _spellings(table, column, blanks))
 
 
 def _spellings(table: Table, column: Column, blanks: bool) -> Spellings:
@@ -206,7 +194,7 @@ def _spellings(table: Table, column: Column, blanks: bool) -> Spellings:
     normal = normal_of(table, column, texts)
     none = pl.repeat(False, len(texts), eager=True)
     if blanks:
-        none = normal.is_in(_no_values(table, column, case_of(column)))
+        none = normal.is_in(_no_values(table, column, column.case))
     if not none.any() and normal.n_unique() == len(texts):
         return plain
     often = rows.value_counts(name="n").rename({rows.name: "text"})
@@ -226,7 +214,7 @@ def _spellings(table: Table, column: Column, blanks: bool) -> Spellings:
     return Spellings(texts, codes, chosen["text"])
 
 
-def value_codes(table: Table, column: Column) -> tuple[npt.NDArray[np.int32], int]:
+def value_codes(table: Table, column: Column) -> tuple[Int32Array, int]:
     """People or sensitive values as codes 1.. per row, 0 is missing, and how many codes there are.
 
     >>> from velado.testing.factory import small_table
@@ -248,7 +236,7 @@ def person_texts(tables: Sequence[Table]) -> list[pl.Series]:
     [['P1', 'P2']]
     """
     columns = [table.schema.person for table in tables]
-    cases = {case_of(column) for column in columns if column is not None}
+    cases = {column.case for column in columns if column is not None}
     case = "distinct" if cases == {"distinct"} else "same"
     out = []
     for table, column in zip(tables, columns, strict=True):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from velado.data.partition import BoolArray, FloatArray
 from velado.data.schema import Column
 from velado.data.table import Table
 from velado.errors import TableError
@@ -16,9 +16,7 @@ from velado.text import say
 _EXACT_LIMIT = 2.0**53  # beyond this, neighbouring whole numbers share one double
 
 
-def parse_numbers(
-    table: Table, column: Column, blank: npt.NDArray[np.bool_]
-) -> tuple[npt.NDArray[np.float64], bool]:
+def parse_numbers(table: Table, column: Column, blank: BoolArray) -> tuple[FloatArray, bool]:
     """The column as doubles (blank rows hold 0) and whether every number is whole.
 
     Refuses text among the numbers, decimal commas that were not declared, NaN, infinity, numbers too
@@ -34,8 +32,8 @@ def parse_numbers(
 
 
 def parse_and_clamp(
-    table: Table, column: Column, blank: npt.NDArray[np.bool_]
-) -> tuple[npt.NDArray[np.float64], bool, npt.NDArray[np.bool_] | None]:
+    table: Table, column: Column, blank: BoolArray
+) -> tuple[FloatArray, bool, BoolArray | None]:
     """As `parse_numbers`, and which rows were moved onto a bound (None when there are none).
 
     >>> from velado.testing.factory import small_table
@@ -70,7 +68,7 @@ def parse_and_clamp(
     return values, bool(np.all(values == np.floor(values))), moved
 
 
-def _with_points(text: pl.Series, blank: npt.NDArray[np.bool_], name: str) -> pl.Series:
+def _with_points(text: pl.Series, blank: BoolArray, name: str) -> pl.Series:
     # In a decimal-comma table 1.234 is a thousand and more; a point anywhere else has two possible readings.
     pointed = text.str.contains(".", literal=True).fill_null(False) & ~pl.Series(blank)
     if not pointed.any():
@@ -112,7 +110,7 @@ def _refuse_text(sample: pl.Series, bad: int, total: int, name: str) -> None:
     )
 
 
-def _refuse_odd_numbers(values: npt.NDArray[np.float64], name: str) -> None:
+def _refuse_odd_numbers(values: FloatArray, name: str) -> None:
     for count, what in (
         (int(np.isnan(values).sum()), say("NaN (not a number)")),
         (int(np.isinf(values).sum()), say("infinity")),
@@ -133,8 +131,8 @@ def _refuse_odd_numbers(values: npt.NDArray[np.float64], name: str) -> None:
 
 
 def _within_bounds(
-    values: npt.NDArray[np.float64], blank: npt.NDArray[np.bool_], column: Column
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_] | None]:
+    values: FloatArray, blank: BoolArray, column: Column
+) -> tuple[FloatArray, BoolArray | None]:
     assert column.bounds is not None
     low, high = column.bounds
     moved = ((values < low) | (values > high)) & ~blank

@@ -13,6 +13,8 @@ import numpy.typing as npt
 IntArray = npt.NDArray[np.integer[Any]]
 BoolArray = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]
+Int32Array = npt.NDArray[np.int32]
+Int64Array = npt.NDArray[np.int64]
 
 _KEY_LIMIT = 1 << 62
 
@@ -22,7 +24,7 @@ def _is_dense(space: int, keys: int) -> bool:
     return space <= max(1 << 12, 8 * keys)
 
 
-def group_by_codes(codes: Sequence[IntArray], sizes: Sequence[int]) -> tuple[npt.NDArray[np.int32], int]:
+def group_by_codes(codes: Sequence[IntArray], sizes: Sequence[int]) -> tuple[Int32Array, int]:
     """Rows with the same code in every column share a label; returns the labels and how many there are.
 
     Exact: columns are packed into one 63-bit integer key, re-ranked whenever the product of the column
@@ -45,7 +47,7 @@ def group_by_codes(codes: Sequence[IntArray], sizes: Sequence[int]) -> tuple[npt
     return labels.astype(np.int32), count
 
 
-def _rank(key: npt.NDArray[np.int64], space: int) -> tuple[npt.NDArray[np.int64], int]:
+def _rank(key: Int64Array, space: int) -> tuple[Int64Array, int]:
     if key.size == 0:
         return key, 0
     if _is_dense(space, key.size):
@@ -76,9 +78,9 @@ class Partition:
     (array([2, 1]), (array([20, 40], dtype=int32), array([30, 40], dtype=int32)))
     """
 
-    labels: npt.NDArray[np.int32]
+    labels: Int32Array
     count: int
-    centres: npt.NDArray[np.int64] | None = None
+    centres: Int64Array | None = None
 
     @classmethod
     def of(cls, labels: IntArray, centres: IntArray | None = None) -> Partition:
@@ -113,19 +115,19 @@ class Partition:
         return np.asarray(self.labels >= 0)
 
     @cached_property
-    def sizes(self) -> npt.NDArray[np.int64]:
+    def sizes(self) -> Int64Array:
         """How many rows each group has."""
         return np.bincount(self.labels[self.kept], minlength=self.count).astype(np.int64)
 
     @cached_property
-    def _order(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    def _order(self) -> tuple[Int64Array, Int64Array]:
         # Rows sorted by group, and where each group starts: the basis of every per-group reduction.
         rows = np.flatnonzero(self.kept)
         order = rows[np.argsort(self.labels[rows], kind="stable")]
         starts = np.concatenate(([0], np.cumsum(self.sizes)[:-1])) if self.count else np.empty(0, np.int64)
         return order, starts.astype(np.int64)
 
-    def least_and_greatest(self, codes: IntArray) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    def least_and_greatest(self, codes: IntArray) -> tuple[Int32Array, Int32Array]:
         """The smallest and the largest code of each group: with ordered codes, its cover."""
         order, starts = self._order
         if not self.count:
@@ -134,7 +136,7 @@ class Partition:
         low = np.minimum.reduceat(gathered, starts)
         return low.astype(np.int32), np.maximum.reduceat(gathered, starts).astype(np.int32)
 
-    def members(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    def members(self) -> tuple[Int64Array, Int64Array]:
         """Row numbers sorted by group, and the position where each group starts."""
         return self._order
 
@@ -171,10 +173,10 @@ class ValueCounts:
     array([2, 1])
     """
 
-    groups: npt.NDArray[np.int64]
-    values: npt.NDArray[np.int64]
-    counts: npt.NDArray[np.int64]
-    totals: npt.NDArray[np.int64]
+    groups: Int64Array
+    values: Int64Array
+    counts: Int64Array
+    totals: Int64Array
     shape: ValueShape | None = None
 
     @classmethod
@@ -184,7 +186,7 @@ class ValueCounts:
         count: int,
         codes: IntArray,
         size: int,
-        totals: npt.NDArray[np.int64] | None = None,
+        totals: Int64Array | None = None,
         shape: ValueShape | None = None,
     ) -> ValueCounts:
         """Count value *codes* (0..size-1) within group *labels* (0..count-1, -1 ignored)."""
@@ -200,7 +202,7 @@ class ValueCounts:
             totals = np.bincount(codes, minlength=size).astype(np.int64)
         return cls(found // size, found % size, number.astype(np.int64), totals, shape)
 
-    def distinct(self, count: int, blanks: bool = False) -> npt.NDArray[np.int64]:
+    def distinct(self, count: int, blanks: bool = False) -> Int64Array:
         """How many different values each of the *count* groups holds.
 
         Code 0 is "no value". It is left out unless *blanks* is True: a blank tells an attacker nothing
@@ -222,10 +224,10 @@ class GroupCounts:
     array([1, 1])
     """
 
-    rows: npt.NDArray[np.int64]
-    people: npt.NDArray[np.int64] | None = None
+    rows: Int64Array
+    people: Int64Array | None = None
     sensitive: Mapping[str, ValueCounts] = field(default_factory=dict)
-    population: npt.NDArray[np.int64] | None = None
+    population: Int64Array | None = None
     unmatched: int = 0
 
     @property
@@ -239,9 +241,9 @@ class GroupCounts:
         partition: Partition,
         people: IntArray | None = None,
         sensitive: Mapping[str, tuple[IntArray, int]] | None = None,
-        totals: Mapping[str, npt.NDArray[np.int64]] | None = None,
+        totals: Mapping[str, Int64Array] | None = None,
         shapes: Mapping[str, ValueShape] | None = None,
-        population: npt.NDArray[np.int64] | None = None,
+        population: Int64Array | None = None,
         unmatched: int = 0,
     ) -> GroupCounts:
         """Count the groups of *partition*; *people* and *sensitive* are codes per row."""

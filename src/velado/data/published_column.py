@@ -10,13 +10,12 @@ import re
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from velado.data.encode import EncodedColumn, text_codes
 from velado.data.normal import normal_texts
 from velado.data.numbers import with_point
-from velado.data.partition import BoolArray, FloatArray
+from velado.data.partition import BoolArray, FloatArray, Int32Array
 from velado.data.taxonomy import ROOT_LABEL
 from velado.errors import TableError
 from velado.text import say
@@ -112,13 +111,13 @@ class PublishedColumn:
     """
 
     name: str
-    codes: npt.NDArray[np.int32]
+    codes: Int32Array
     values: tuple[Cell, ...]
-    low: npt.NDArray[np.int32]
-    high: npt.NDArray[np.int32]
+    low: Int32Array
+    high: Int32Array
     states_cover: bool = True
-    true_low: npt.NDArray[np.int32] | None = None
-    true_high: npt.NDArray[np.int32] | None = None
+    true_low: Int32Array | None = None
+    true_high: Int32Array | None = None
     lower: FloatArray = field(default_factory=lambda: np.empty(0))
     upper: FloatArray = field(default_factory=lambda: np.empty(0))
 

@@ -12,9 +12,8 @@ from decimal import Decimal
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
-from velado.data.partition import FloatArray
+from velado.data.partition import FloatArray, Int64Array
 from velado.data.schema import Schema
 from velado.errors import ParameterError, SchemaError
 from velado.text import say
@@ -79,7 +78,7 @@ class Rounding:
             lower = np.where(alone & ~goes_up, below, lower)
         return lower, upper
 
-    def _floor(self, numbers: FloatArray) -> npt.NDArray[np.int64]:
+    def _floor(self, numbers: FloatArray) -> Int64Array:
         """How many steps the greatest multiple lies from 0 that is no more than each number."""
         numbers = np.asarray(numbers, dtype=np.float64)
         steps = np.floor(numbers / self.step).astype(np.int64)
@@ -88,11 +87,11 @@ class Rounding:
         steps += self._multiple(steps + 1) <= numbers
         return np.asarray(steps, dtype=np.int64)
 
-    def _multiple(self, steps: npt.NDArray[np.int64]) -> FloatArray:
+    def _multiple(self, steps: Int64Array) -> FloatArray:
         whole, power = self._ratio
         return np.asarray((steps * whole) / power, dtype=np.float64)
 
-    def _clipped(self, steps: npt.NDArray[np.int64]) -> FloatArray:
+    def _clipped(self, steps: Int64Array) -> FloatArray:
         numbers = self._multiple(steps)
         return numbers if self.bounds is None else np.clip(numbers, *self.bounds)
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from velado.data.taxonomy import DateLevel, widths_nest
@@ -259,16 +260,23 @@ class Column:
 
 @settings(section="dataset")
 class AboutDataset:
-    """What the table is called in public, which version it is, and the files that belong to it.
+    """What the table is called in public, which version it is, and everyone it was drawn from.
 
-    >>> AboutDataset(name="admissions", version="2024-05").version
-    '2024-05'
+    *folder* is that of the schema file, which the population is read from; it stands in no file.
+
+    >>> AboutDataset(name="admissions", population="census.csv", folder="data").population_file.name
+    'census.csv'
     """
 
     name: Annotated[str, Setting("public name")] = ""
     version: Annotated[str, Setting("which of several versions")] = ""
     population: Annotated[str, Setting("the file of everyone the table was drawn from")] = ""
-    ledger: Annotated[str, Setting("the file in which the privacy budget of queries is kept")] = ""
+    folder: str = ""
+
+    @property
+    def population_file(self) -> Path | None:
+        """Where the population lies, if one is named."""
+        return Path(self.folder, self.population) if self.population and self.folder else None
 
 
 @settings(section="table")
@@ -333,7 +341,7 @@ class Schema:
 
     def to_dict(self) -> dict[str, Any]:
         """As the TOML file has it, defaults left out."""
-        plain = table_of(replace(self, columns={}), defaults=False)
+        plain = table_of(replace(self, columns={}, dataset=replace(self.dataset, folder="")), defaults=False)
         parts = {
             "dataset": plain.pop("dataset", None),
             "table": {k: plain[k] for k in plain if k != "columns"},
@@ -366,7 +374,12 @@ def _schema(document: Mapping[str, object]) -> Schema:
     _at_most_one(columns, "person", say("Which rows are one person must have one answer."))
     _at_most_one(columns, "group", say("Which rows move together must have one answer."))
     whole = _own_keys(document.get("table", {}), ("columns", "dataset"), Schema, Where("file", "[table]"))
-    about = read(AboutDataset, document.get("dataset", {}), Where("file", "[dataset]"))
+    in_dataset = Where("file", "[dataset]")
+    about = read(
+        AboutDataset,
+        _own_keys(document.get("dataset", {}), ("folder",), AboutDataset, in_dataset),
+        in_dataset,
+    )
     return read(Schema, {**whole, "columns": columns, "dataset": about}, Where("file", "[table]"))
 
 

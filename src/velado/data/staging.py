@@ -282,6 +282,15 @@ def parquet_bytes(frame: pl.DataFrame) -> bytes:
     return buffer.getvalue()
 
 
+def reason_of(error: OSError | ValueError) -> str:
+    """What the system says of a fault with a file; a name that cannot exist at all is a ValueError.
+
+    >>> reason_of(FileNotFoundError(2, "No such file or directory"))
+    'No such file or directory'
+    """
+    return getattr(error, "strerror", None) or say("system error")
+
+
 def write_folder(
     folder: Path, files: Mapping[str, bytes], force: bool = False, reads: Iterable[Path] = ()
 ) -> Path:
@@ -316,7 +325,7 @@ def write_folder(
             say(
                 "The folder '{folder}' cannot be written ({reason}).",
                 folder=folder.name,
-                reason=error.strerror or say("system error"),
+                reason=reason_of(error),
             ),
             "Nothing was written.",
             "Check the path, the permissions and the space left.",
@@ -345,7 +354,7 @@ def _settle(target: Path) -> None:
             say(
                 "'{target}' was written, but the disk did not confirm it ({reason}).",
                 target=target.name,
-                reason=error.strerror or say("system error"),
+                reason=reason_of(error),
             ),
             "It may be gone after a loss of power.",
             "Check the disk, and write it again with --force.",
@@ -400,7 +409,7 @@ def refuse_folder(folder: Path, force: bool = False, reads: Iterable[Path] = ())
             say(
                 "The output folder '{name}' cannot be looked into ({reason}).",
                 name=name,
-                reason=error.strerror or say("system error"),
+                reason=reason_of(error),
             ),
             "What it holds may not be a release.",
             "Choose another folder, or check its permissions.",
@@ -470,11 +479,7 @@ def write_file(path: Path, data: bytes, force: bool = False, private: bool = Fal
         _settle(path)
     except OSError as error:
         raise OutputError(
-            say(
-                "'{path}' cannot be written ({reason}).",
-                path=path.name,
-                reason=error.strerror or say("system error"),
-            ),
+            say("'{path}' cannot be written ({reason}).", path=path.name, reason=reason_of(error)),
             "Nothing was written.",
             "Check the path, the permissions and the space left.",
         ) from None

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import polars as pl
 
@@ -11,6 +12,7 @@ from velado.data.schema import Column, Schema
 from velado.errors import SchemaError, TableError
 from velado.text import say, say_n
 
+T = TypeVar("T")
 Undeclared = Literal["refuse", "drop", "keep"]
 
 
@@ -90,6 +92,13 @@ class Table:
     def rows(self) -> int:
         """How many rows the table has."""
         return self.frame.height
+
+    def once(self, asked: tuple[object, ...], make: Callable[[], T]) -> T:
+        """What *make* works out of the cells; the second who asks for it gets what the first got."""
+        if asked not in self._known:
+            self._known[asked] = make()
+        found: T = self._known[asked]
+        return found
 
     def with_frame(self, frame: pl.DataFrame) -> Table:
         """The same schema over another frame (after an operation on its columns)."""

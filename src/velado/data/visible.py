@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from velado.data.encode import text_codes
 from velado.data.encoded import count_matches
-from velado.data.partition import Partition
+from velado.data.partition import Int32Array, Int64Array, Partition
 from velado.data.taxonomy import ROOT_LABEL
 
 
-def visible_codes(frame: pl.DataFrame, names: Sequence[str]) -> tuple[list[npt.NDArray[np.int32]], list[int]]:
+def visible_codes(frame: pl.DataFrame, names: Sequence[str]) -> tuple[list[Int32Array], list[int]]:
     """Per column, equal visible texts as equal codes; code 0 is a blank.
 
     >>> visible_codes(pl.DataFrame({"sex": ["F", None, "M"]}), ["sex"])
@@ -36,7 +35,7 @@ def visible_groups(frame: pl.DataFrame, names: Sequence[str]) -> Partition:
     return Partition.by_codes(codes, sizes)
 
 
-def wildcard_sizes(frame: pl.DataFrame, names: Sequence[str]) -> npt.NDArray[np.int64]:
+def wildcard_sizes(frame: pl.DataFrame, names: Sequence[str]) -> Int64Array:
     """For each row, how many rows could be the same person when blanks and `*` match anything.
 
     Two rows agree when every column is equal or blank (or `*`) in at least one of them. Exact: distinct

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 from urllib.parse import urlsplit
 
+from velado.data.staging import reason_of
 from velado.errors import OutputError, TableError
 from velado.papers.public_data import PublicDataSet, RemoteFile
 from velado.text import say
@@ -42,7 +43,11 @@ class Told(Protocol):
 
 @dataclass(frozen=True)
 class Retries:
-    """How long to try: attempts in all, the first wait between them, and how long to wait for bytes, in seconds."""
+    """How long to try: attempts in all, the first wait between them, and how long to wait for bytes, in seconds.
+
+    >>> Retries(attempts=2).wait
+    1.0
+    """
 
     attempts: int = 4
     wait: float = 1.0
@@ -52,7 +57,11 @@ class Retries:
 
 @dataclass(frozen=True)
 class Fetched:
-    """One file: its place, its checksum, whether it was there already, and whether the checksum was known before."""
+    """One file: its place, its checksum, whether it was there already, and whether the checksum was known before.
+
+    >>> Fetched("uci/cmc.csv", "2efb", already=True, known=True).place
+    'uci/cmc.csv'
+    """
 
     place: str
     sha256: str
@@ -99,7 +108,12 @@ def fetch(
 
 
 def status(file: RemoteFile, folder: Path) -> str:
-    """ "missing", "there" (and right), "there, not checked" (no checksum is known), or "there, but another file"."""
+    """ "missing", "there" (and right), "there, not checked" (no checksum is known), or "there, but another file".
+
+    >>> from velado.papers.public_data import data_set_named
+    >>> status(data_set_named("cmc").files[0], Path("no such folder"))
+    'missing'
+    """
     place = folder / file.place
     if not place.is_file():
         return "missing"
@@ -353,9 +367,7 @@ def _write(place: Path, data: bytes) -> None:
 
 def _unwritable(name: str, error: OSError) -> OutputError:
     return OutputError(
-        say(
-            "'{name}' cannot be written ({reason}).", name=name, reason=error.strerror or say("system error")
-        ),
+        say("'{name}' cannot be written ({reason}).", name=name, reason=reason_of(error)),
         "The download has no place to go.",
         "Check the data folder, its permissions and the space left.",
     )

@@ -88,7 +88,12 @@ class ModelTrial:
 def stratified(
     target: pl.Series, share: float, random: np.random.Generator
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Row numbers of a training and a test part, *share* of each class in the test part, in table order."""
+    """Row numbers of a training and a test part, *share* of each class in the test part, in table order.
+
+    >>> train, test = stratified(pl.Series(["a"] * 8 + ["b"] * 2), 0.5, seeded(0))
+    >>> train.size, test.size
+    (5, 5)
+    """
     order = random.permutation(len(target))
     classes = target.rank("dense").to_numpy()[order]
     by_class = order[np.argsort(classes, kind="stable")]

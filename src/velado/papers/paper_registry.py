@@ -41,14 +41,22 @@ EIGHT = ("sex", "age", "race", "marital_status", "education", "native_country", 
 
 
 def truncated(value: float, digits: int = 3) -> float:
-    """The number as the sources print it: digits are cut off, not rounded."""
+    """The number as the sources print it: digits are cut off, not rounded.
+
+    >>> truncated(0.1859), truncated(0.185)
+    (0.185, 0.185)
+    """
     scale = 10.0**digits
     # A product such as 0.185 * 1000 may fall a hair below the whole number that it is.
     return math.floor(value * scale + 1e-9) / scale
 
 
 def adult_hierarchy(column: str) -> str:
-    """The level file of a column of Adult, below the data folder."""
+    """The level file of a column of Adult, below the data folder.
+
+    >>> adult_hierarchy("marital_status")
+    'adult/hierarchies/adult_hierarchy_marital-status.csv'
+    """
     return f"adult/hierarchies/adult_hierarchy_{column.replace('_', '-')}.csv"
 
 
@@ -62,12 +70,20 @@ def encoded(data: Path, file: str, schema: Schema, quick: bool = False) -> Encod
 
 
 def numeric_schema(*columns: str) -> Schema:
-    """Numbers that are quasi-identifiers."""
+    """Numbers that are quasi-identifiers.
+
+    >>> numeric_schema("age", "weight").quasi[1].kind
+    'numeric'
+    """
     return Schema.from_dict({"columns": {name: {"role": "quasi", "kind": "numeric"} for name in columns}})
 
 
 def adult_schema(age: str = "numeric") -> Schema:
-    """Adult's eight quasi-identifiers with their level files; *age* "numeric", or "categorical" for a tree of years."""
+    """Adult's eight quasi-identifiers with their level files; *age* "numeric", or "categorical" for a tree of years.
+
+    >>> adult_schema().columns["age"].kind, adult_schema("categorical").columns["age"].kind
+    ('numeric', 'categorical')
+    """
     entries: dict[str, dict[str, str]] = {}
     for name in EIGHT:
         entries[name] = {"role": "quasi", "kind": "categorical", "taxonomy": adult_hierarchy(name)}
@@ -77,7 +93,11 @@ def adult_schema(age: str = "numeric") -> Schema:
 
 
 def short(quick: bool) -> str:
-    """What a note says of a quick run."""
+    """What a note says of a quick run.
+
+    >>> short(False)
+    ''
+    """
     return (
         f" A quick run on every {QUICK_STEP}th record: its cells are not those of the paper." if quick else ""
     )
@@ -97,7 +117,11 @@ MODULES: tuple[str, ...] = (
 
 @dataclass(frozen=True)
 class Reproduced:
-    """A table of results: what was *published*, *ours* beside it; a *note* on how, and what it promises people."""
+    """A table of results: what was *published*, *ours* beside it; a *note* on how, and what it promises people.
+
+    >>> Reproduced(("k", "loss"), ((3, 0.1),), "A note.", "none").to_dict()["rows"]
+    [{'k': 3, 'loss': 0.1}]
+    """
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
@@ -123,6 +147,9 @@ class Reproduction:
     """One table or figure of *source*. *needs* are files below the data folder; *quick* a shorter run, where there is one.
 
     *together* makes this one and all that share its work, by name, for whoever wants several (given True: quickly).
+
+    >>> reproduction_named("das-table-1").title
+    'Table I (thesis 4.1): raw data'
     """
 
     name: str
@@ -149,7 +176,7 @@ class Reproduction:
         if known:
             how = say("Run {commands}, or put the files there by hand.", commands=listed(known))
         elif first is not None:
-            how = say("{told} Its page is {page}.", told=say(first.by_hand), page=first.page)
+            how = say("{told} Its page is {page}.", told=first.by_hand, page=first.page)
         else:
             how = say("Put it there, or name another folder by --data or VELADO_DATA.")
         several = say(" and {more} more file(s)", more=len(missing) - 1) if len(missing) > 1 else ""
@@ -166,7 +193,11 @@ class Reproduction:
 
 
 def reproductions() -> tuple[Reproduction, ...]:
-    """Every reproduction, in the order of MODULES."""
+    """Every reproduction, in the order of MODULES.
+
+    >>> len(reproductions()) > 50
+    True
+    """
     found: list[Reproduction] = []
     for module in MODULES:
         found += import_module(module).REPRODUCTIONS
@@ -182,7 +213,11 @@ def reproductions() -> tuple[Reproduction, ...]:
 
 
 def reproduction_named(name: str) -> Reproduction:
-    """The reproduction of this name, or an error that suggests the nearest."""
+    """The reproduction of this name, or an error that suggests the nearest.
+
+    >>> reproduction_named("das-table-3").needs
+    ('wef/wef.csv',)
+    """
     known = reproductions()
     by_name = {one.name: one for one in known}
     if name in by_name:
@@ -195,7 +230,11 @@ def reproduction_named(name: str) -> Reproduction:
 
 
 def shown(cell: Cell) -> str:
-    """A cell as a person reads it: numbers to four digits, nothing as a dash."""
+    """A cell as a person reads it: numbers to four digits, nothing as a dash.
+
+    >>> shown(0.123456), shown(1234567), shown(None)
+    ('0.1235', '1,234,567', '-')
+    """
     if cell is None:
         return "-"
     if isinstance(cell, float):
@@ -204,7 +243,12 @@ def shown(cell: Cell) -> str:
 
 
 def to_markdown(reproduction: Reproduction, reproduced: Reproduced) -> str:
-    """The result as a Markdown section."""
+    """The result as a Markdown section.
+
+    >>> table = Reproduced(("k", "loss"), ((3, 0.1),), "A note.", "none")
+    >>> print(to_markdown(reproduction_named("das-table-1"), table).splitlines()[6])
+    | 3 | 0.1 |
+    """
     lines = [
         f"## {reproduction.title}",
         "",
@@ -224,7 +268,12 @@ def to_markdown(reproduction: Reproduction, reproduced: Reproduced) -> str:
 
 
 def to_dict(reproduction: Reproduction, reproduced: Reproduced) -> dict[str, Any]:
-    """The result with its name and source, as JSON would hold it."""
+    """The result with its name and source, as JSON would hold it.
+
+    >>> table = Reproduced(("k", "loss"), ((3, 0.1),), "A note.", "none")
+    >>> to_dict(reproduction_named("das-table-1"), table)["name"]
+    'das-table-1'
+    """
     return {
         "name": reproduction.name,
         "source": reproduction.source,

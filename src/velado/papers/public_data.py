@@ -75,24 +75,41 @@ def _text(header: str, rows: Sequence[Sequence[str]], separator: str) -> bytes:
 
 
 def adult(data: bytes) -> bytes:
-    """The people of `adult.data` without a blank, with a header; capital gains are written with a decimal, as always."""
+    """The people of `adult.data` without a blank, with a header; capital gains are written with a decimal, as always.
+
+    >>> row = b"39, State-gov, 77516, Bachelors, 13, Never, Clerical, Not, White, Male, 2174, 0, 40, US, <=50K"
+    >>> adult(row).splitlines()[1][-38:]
+    b'al,Not,White,Male,2174.0,0,40,US,<=50K'
+    """
     rows = [row for row in _rows(data, 15) if "?" not in row]
     return _text(_ADULT, [[*row[:10], f"{row[10]}.0", *row[11:]] for row in rows], ",")
 
 
 def contraceptive(data: bytes) -> bytes:
-    """The rows of `cmc.data`, numbered, with a header."""
+    """The rows of `cmc.data`, numbered, with a header.
+
+    >>> contraceptive(b"24,2,3,3,1,1,2,3,0,1\\n").splitlines()[1]
+    b'1;24;2;3;3;1;1;2;3;0;1'
+    """
     return _text(_CMC, [[str(at), *row] for at, row in enumerate(_rows(data, 10), start=1)], ";")
 
 
 def mammographic(data: bytes) -> bytes:
-    """The rows of `mammographic_masses.data` without a blank, each with its number in that file, with a header."""
+    """The rows of `mammographic_masses.data` without a blank, each with its number in that file, with a header.
+
+    >>> mammographic(b"5,67,3,5,3,1\\n4,?,1,1,3,1\\n").splitlines()[1:]
+    [b'1;5;67;3;5;3;1']
+    """
     numbered = [[str(at), *row] for at, row in enumerate(_rows(data, 6), start=1)]
     return _text(_MGM, [row for row in numbered if "?" not in row], ";")
 
 
 def frailty(data: bytes) -> bytes:
-    """Number, age, gender, height and weight of the patients of `subject-info.csv`."""
+    """Number, age, gender, height and weight of the patients of `subject-info.csv`.
+
+    >>> frailty(b"ID,Age,Gender,Height (cm),Weight (kg),Note\\n1,80,F,150,60,x\\n").splitlines()[1]
+    b'1,80,F,150,60'
+    """
     lines = _lines(data.removeprefix(b"\xef\xbb\xbf"))
     separator = max(",;\t", key=lines[0].count) if lines else ","
     rows = [[cell.strip().strip('"') for cell in line.split(separator)] for line in lines]
@@ -104,7 +121,11 @@ def frailty(data: bytes) -> bytes:
 
 
 def wine(data: bytes) -> bytes:
-    """`winequality-white.csv` with commas and without quotes."""
+    """`winequality-white.csv` with commas and without quotes.
+
+    >>> wine(b'"pH";"quality"\\r\\n3.1;6\\r\\n')
+    b'pH,quality\\n3.1,6\\n'
+    """
     return data.replace(b'"', b"").replace(b";", b",").replace(b"\r\n", b"\n")
 
 
@@ -136,7 +157,11 @@ def _member(archive: zipfile.ZipFile, name: str) -> list[str]:
 
 
 def cars(data: bytes) -> bytes:
-    """The cars of `auto-mpg.data` whose power is known, with a header; origins by name, as the experiments have them."""
+    """The cars of `auto-mpg.data` whose power is known, with a header; origins by name, as the experiments have them.
+
+    >>> _whole("130.0")
+    '130'
+    """
     rows = []
     for line in _lines(data):
         numbers, quote, name = line.partition('"')
@@ -236,6 +261,9 @@ class RemoteFile:
 
     *sha256* is that of the file in its place, after *prepare*; None where it is not known, and then the first download
     is what later ones are compared with. More than *most_bytes* are not taken in.
+
+    >>> DATA_SETS[0].files[0].place
+    'adult/adult_clean.csv'
     """
 
     url: str
@@ -247,7 +275,11 @@ class RemoteFile:
 
 @dataclass(frozen=True)
 class PublicDataSet:
-    """A data set by name; without *files* it has to be fetched by hand from *page*, as told, and put at *place*."""
+    """A data set by name; without *files* it has to be fetched by hand from *page*, as told, and put at *place*.
+
+    >>> DATA_SETS[0].places
+    ('adult/adult_clean.csv',)
+    """
 
     name: str
     title: str
@@ -394,7 +426,7 @@ DATA_SETS: tuple[PublicDataSet, ...] = (
         "icu",
         "Traffic of an intensive care unit (Hussain et al. 2021)",
         "https://doi.org/10.3390/s21093025",
-        by_hand=(
+        by_hand=say(
             "Its authors hand out three files after registration, Attack.csv, environmentMonitoring.csv and "
             "patientMonitoring.csv; put their rows one below the other under one header into 'icu/icu.csv'."
         ),
@@ -404,7 +436,11 @@ DATA_SETS: tuple[PublicDataSet, ...] = (
 
 
 def data_set_named(name: str) -> PublicDataSet:
-    """The data set of this name, or an error that suggests the nearest."""
+    """The data set of this name, or an error that suggests the nearest.
+
+    >>> data_set_named("cmc").title
+    'Contraceptive method choice: 1,473 women'
+    """
     by_name = {one.name: one for one in DATA_SETS}
     if name in by_name:
         return by_name[name]
@@ -416,5 +452,9 @@ def data_set_named(name: str) -> PublicDataSet:
 
 
 def data_set_of(place: str) -> PublicDataSet | None:
-    """The data set whose file belongs at *place* below the data folder; None where none does."""
+    """The data set whose file belongs at *place* below the data folder; None where none does.
+
+    >>> data_set_of("uci/cmc.csv").name, data_set_of("elsewhere.csv")
+    ('cmc', None)
+    """
     return next((one for one in DATA_SETS if place in one.places), None)

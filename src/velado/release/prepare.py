@@ -78,6 +78,7 @@ def prepare(
     doors = _doors(original, table, [operation.column for operation in operations])
     refuse_copies(doors)
     used, present = _rows_used(table)
+    population = table.schema.dataset.population_file if population is None else population
     everyone = None if population is None else population_table(population, used.schema)
     data = encode(used, everyone)
     warnings = _check_columns(data, used.schema)

@@ -142,11 +142,7 @@ FORMATS = (
     _sheet(name="xls", call=say("an old Excel workbook (xls)"), looks=_is_xls, endings=("xls",)),
     _sheet(name="ods", call=say("an OpenDocument spreadsheet (ods)"), looks=_is_ods, endings=("ods",)),
     _statistics(
-        name="sav",
-        call=say("an SPSS file"),
-        begins=(b"$FL2", b"$FL3"),
-        wordy=True,
-        endings=("sav", "zsav"),
+        name="sav", call=say("an SPSS file"), begins=(b"$FL2", b"$FL3"), wordy=True, endings=("sav", "zsav")
     ),
     _statistics(
         name="por",
@@ -155,17 +151,10 @@ FORMATS = (
         endings=("por",),
     ),
     _statistics(
-        name="dta",
-        call=say("a Stata file"),
-        begins=(b"<stata_dta>",),
-        looks=_is_old_stata,
-        endings=("dta",),
+        name="dta", call=say("a Stata file"), begins=(b"<stata_dta>",), looks=_is_old_stata, endings=("dta",)
     ),
     _statistics(name="sas7bdat", call=say("a SAS data set"), begins=(_SAS,), endings=("sas7bdat",)),
     _statistics(
-        name="xpt",
-        call=say("a SAS transport file"),
-        begins=(b"HEADER RECORD*******LIB",),
-        endings=("xpt",),
+        name="xpt", call=say("a SAS transport file"), begins=(b"HEADER RECORD*******LIB",), endings=("xpt",)
     ),
 )

@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from velado.data.identifiers._names import PARTICLES, TITLES, TURNED, name_shares
 from velado.data.identifiers.headers import IdentifierKind, Identifying, header_says
+from velado.data.partition import Int64Array
 from velado.text import say
 
 # Numbers with check digits: which share of texts keeps the rule of a CPF, CNS, CNPJ, card, IBAN or Spanish DNI.
@@ -23,12 +23,23 @@ _DNI_LETTERS = "TRWAGMYFPDXBNJZSQVHLCKE"
 
 def valid_cpf_share(digits: pl.Series) -> float:
     """The share of texts that are CPFs with right check digits; eleven equal digits are none."""
-    matrix = _digit_matrix(digits, 11)
+    return _modulo_11_share(digits, 11, most=11)
+
+
+def valid_cnpj_share(digits: pl.Series) -> float:
+    """The share of texts that are CNPJs: fourteen digits, the last two modulo 11 with weights 2 to 9."""
+    return _modulo_11_share(digits, 14, most=9)
+
+
+def _modulo_11_share(digits: pl.Series, length: int, most: int) -> float:
+    # The weights of the digits before a check digit rise from its side: 2, 3, ... up to *most*, and again from 2.
+    matrix = _digit_matrix(digits, length)
     if not matrix.size:
         return 0.0
     good = ~(matrix == matrix[:, :1]).all(axis=1)
-    for place in (9, 10):
-        rest = matrix[:, :place] @ np.arange(place + 1, 1, -1) % 11
+    for place in (length - 2, length - 1):
+        weights = 2 + np.arange(place)[::-1] % (most - 1)
+        rest = matrix[:, :place] @ weights % 11
         good &= matrix[:, place] == np.where(rest < 2, 0, 11 - rest)
     return float(good.sum()) / digits.len()
 
@@ -39,19 +50,6 @@ def valid_cns_share(digits: pl.Series) -> float:
     if not matrix.size:
         return 0.0
     good = (matrix @ np.arange(15, 0, -1) % 11 == 0) & np.isin(matrix[:, 0], (1, 2, 7, 8, 9))
-    return float(good.sum()) / digits.len()
-
-
-def valid_cnpj_share(digits: pl.Series) -> float:
-    """The share of texts that are CNPJs: fourteen digits, the last two modulo 11 with weights 2 to 9."""
-    matrix = _digit_matrix(digits, 14)
-    if not matrix.size:
-        return 0.0
-    good = ~(matrix == matrix[:, :1]).all(axis=1)
-    for place in (12, 13):
-        weights = 2 + np.arange(place)[::-1] % 8
-        rest = matrix[:, :place] @ weights % 11
-        good &= matrix[:, place] == np.where(rest < 2, 0, 11 - rest)
     return float(good.sum()) / digits.len()
 
 
@@ -94,7 +92,7 @@ def valid_dni_share(texts: pl.Series) -> float:
     return int(good.sum()) / texts.len() if texts.len() else 0.0
 
 
-def _digit_matrix(digits: pl.Series, length: int) -> npt.NDArray[np.int64]:
+def _digit_matrix(digits: pl.Series, length: int) -> Int64Array:
     exact = digits.filter(digits.str.contains(rf"^[0-9]{{{length}}}$"))
     joined = "".join(exact.to_list()).encode("ascii")
     return (np.frombuffer(joined, dtype=np.uint8).astype(np.int64) - 48).reshape(-1, length)
@@ -174,9 +172,7 @@ _FORMS: tuple[_Written, ...] = (
         True,
     ),
     _Written(
-        "cnpj",
-        r"^\d{2}\.\d{3}\.\d{3}/\d{4}-\d{2}$",
-        say("values are written like a CNPJ (company number)"),
+        "cnpj", r"^\d{2}\.\d{3}\.\d{3}/\d{4}-\d{2}$", say("values are written like a CNPJ (company number)")
     ),
     _Written(
         "rg",

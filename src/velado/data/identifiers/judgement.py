@@ -15,7 +15,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from velado.data.identifiers._lexicon import TAGS, TOPICS, words
@@ -36,6 +35,7 @@ from velado.data.identifiers.headers import (
     read_header,
 )
 from velado.data.normal import normal_of, tidy_texts, value_codes
+from velado.data.partition import Int32Array, Int64Array
 from velado.data.table import Table
 from velado.text import say
 
@@ -202,7 +202,7 @@ def following_columns(table: Table, person: str, names: Iterable[str]) -> tuple[
     return tuple(out)
 
 
-def _together(table: Table, constant: dict[str, npt.NDArray[np.int64]]) -> list[Identifying]:
+def _together(table: Table, constant: dict[str, Int64Array]) -> list[Identifying]:
     """Columns to hold back until the others, read together, leave most people in company."""
     # What is no sensitive value can be made coarser or left out at less cost: it goes first.
     order = sorted(
@@ -219,15 +219,13 @@ def _together(table: Table, constant: dict[str, npt.NDArray[np.int64]]) -> list[
     return out
 
 
-def _pairs(
-    people: npt.NDArray[np.int32], codes: npt.NDArray[np.int32], values: int
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def _pairs(people: Int32Array, codes: Int32Array, values: int) -> tuple[Int64Array, Int64Array, Int64Array]:
     filled = codes > 0
     pairs, counts = np.unique(people[filled].astype(np.int64) * values + codes[filled], return_counts=True)
     return pairs // values, pairs % values, counts
 
 
-def constant_share(people: npt.NDArray[np.int32], codes: npt.NDArray[np.int32], values: int) -> float | None:
+def constant_share(people: Int32Array, codes: Int32Array, values: int) -> float | None:
     """The share of people with several filled rows who have one value in all of them; None when nobody has several.
 
     >>> people, wards = np.array([1, 1, 2, 2], np.int32), np.array([1, 1, 1, 2], np.int32)
@@ -242,7 +240,7 @@ def constant_share(people: npt.NDArray[np.int32], codes: npt.NDArray[np.int32], 
     return float((np.bincount(who)[several] == 1).mean()) if bool(several.any()) else None
 
 
-def _alone(people: npt.NDArray[np.int32], codes: npt.NDArray[np.int32], values: int, everybody: int) -> float:
+def _alone(people: Int32Array, codes: Int32Array, values: int, everybody: int) -> float:
     """The share of people who have a value that nobody else has."""
     who, value, _ = _pairs(people, codes, values)
     holders = np.bincount(value, minlength=values)
@@ -305,11 +303,7 @@ def _filled(table: Table, name: str) -> pl.Series:
 
 
 def _sample(table: Table, name: str) -> tuple[pl.Series, int]:
-    asked = ("sample", name)
-    if asked not in table._known:
-        table._known[asked] = _sampled(table, name)
-    found: tuple[pl.Series, int] = table._known[asked]
-    return found
+    return table.once(("sample", name), lambda: _sampled(table, name))
 
 
 def _sampled(table: Table, name: str) -> tuple[pl.Series, int]:
@@ -332,11 +326,7 @@ def _sampled(table: Table, name: str) -> tuple[pl.Series, int]:
 
 def _judge(table: Table, name: str) -> Identifying | None:
     """What one column identifies by; worked out once for each table, because several rooms ask."""
-    asked = ("identifying", name)
-    if asked not in table._known:
-        table._known[asked] = _judged(table, name)
-    found: Identifying | None = table._known[asked]
-    return found
+    return table.once(("identifying", name), lambda: _judged(table, name))
 
 
 def _judged(table: Table, name: str) -> Identifying | None:

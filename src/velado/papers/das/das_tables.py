@@ -56,6 +56,9 @@ def first_nearest(
 
     Exact arithmetic would find ties that rounding breaks, and the published counts hang on that (by one or two
     in thousands), so nothing here may be reordered. O(queries x targets x columns).
+
+    >>> first_nearest(np.array([[1.0], [9.0]]), np.array([[0.0], [10.0]]))
+    array([0, 1])
     """
     rows, width = queries.shape
     out = np.empty(rows, dtype=np.int64)
@@ -82,7 +85,11 @@ Peer = Callable[[EncodedTable, int], Recoded]
 
 
 def unscaled(data: EncodedTable) -> npt.NDArray[np.float64]:
-    """The numbers of every row, one column per quasi-identifier."""
+    """The numbers of every row, one column per quasi-identifier.
+
+    >>> unscaled(_example())[0]
+    array([ 21.  , 160.  ,  50.55])
+    """
     columns = []
     for column in data.columns:
         assert column.points is not None
@@ -91,17 +98,29 @@ def unscaled(data: EncodedTable) -> npt.NDArray[np.float64]:
 
 
 def mdav(data: EncodedTable, k: int) -> Recoded:
-    """MDAV on unscaled numbers, published as means. O(n^2 / k)."""
+    """MDAV on unscaled numbers, published as means. O(n^2 / k).
+
+    >>> mdav(_example(), 3).partition.sizes
+    array([3, 3, 3])
+    """
     return _means(data, Partition.of(mdav_labels(unscaled(data), k)))
 
 
 def mondrian(data: EncodedTable, k: int) -> Recoded:
-    """Mondrian on unscaled ranges with equal values shared out, published as means. O(n log^2 n)."""
+    """Mondrian on unscaled ranges with equal values shared out, published as means. O(n log^2 n).
+
+    >>> mondrian(_example(), 3).partition.sizes
+    array([5, 4])
+    """
     return _means(data, Partition.of(halves(unscaled(data), k)))
 
 
 def halves(points: FloatArray, k: int) -> npt.NDArray[np.int64]:
-    """Groups of k to 2k - 1 rows: the widest column is halved until a group has fewer than 2k rows."""
+    """Groups of k to 2k - 1 rows: the widest column is halved until a group has fewer than 2k rows.
+
+    >>> halves(np.array([[1.0], [2.0], [8.0], [9.0]]), 2)
+    array([1, 1, 0, 0])
+    """
     labels = np.empty(points.shape[0], dtype=np.int64)
     waiting, group = [np.arange(points.shape[0])], 0
     while waiting:
@@ -124,6 +143,9 @@ def links_as_counted(data: EncodedTable, recoded: Recoded, from_released: bool =
     Original rows look among the released ones, as the published counts do; *from_released* the other way, as the
     paper's text has it. Euclidean, not scaled, and the lowest row number wins. Works on distinct rows: equal rows have
     equal distances.
+
+    >>> links_as_counted(_example(), mdav(_example(), 3))
+    3
     """
     original = unscaled(data)
     published = np.stack(
@@ -165,6 +187,9 @@ class DasData:
     """One of the paper's two files: its columns, the k of its tables, and what they print.
 
     *divisor* is how many columns the published loss of DAS was divided by, *peers* that of the other methods by name.
+
+    >>> WEF.columns
+    ('Age', 'Height(cm)', 'Weight(kg)')
     """
 
     title: str
@@ -179,39 +204,43 @@ class DasData:
 
 
 WEF = DasData(
-    "WEF",
-    "wef/wef.csv",
-    ("Age", "Height(cm)", "Weight(kg)"),
-    {"fixed interval": (17, 38, 48), "MDAV": (21, 15, 12), "Mondrian": (13, 13, 8)},
-    {
+    title="WEF",
+    file="wef/wef.csv",
+    columns=("Age", "Height(cm)", "Weight(kg)"),
+    links={"fixed interval": (17, 38, 48), "MDAV": (21, 15, 12), "Mondrian": (13, 13, 8)},
+    losses={
         "fixed interval": (0.184, 0.107, 0.086),
         "MDAV": (0.094, 0.158, 0.185),
         "Mondrian": (0.160, 0.160, 0.240),
     },
-    (3, 5, 6),
-    (51, 0.101),
-    5,
-    {"fixed interval": 5, "MDAV": 5, "Mondrian": 5},
+    ks=(3, 5, 6),
+    das=(51, 0.101),
+    divisor=5,
+    peers={"fixed interval": 5, "MDAV": 5, "Mondrian": 5},
 )
 ADULT_SET = DasData(
-    "Adult",
-    ADULT,
-    ("age", "education_num", "hours_per_week"),
-    {"fixed interval": (26, 85, 447), "MDAV": (3367, 2219, 1471), "Mondrian": (2200, 1186, 683)},
-    {
+    title="Adult",
+    file=ADULT,
+    columns=("age", "education_num", "hours_per_week"),
+    links={"fixed interval": (26, 85, 447), "MDAV": (3367, 2219, 1471), "Mondrian": (2200, 1186, 683)},
+    losses={
         "fixed interval": (0.318, 0.195, 0.092),
         "MDAV": (0.008, 0.016, 0.028),
         "Mondrian": (0.021, 0.037, 0.056),
     },
-    (3, 5, 9),
-    (111, 0.033),
-    15,
-    {"fixed interval": 3, "MDAV": 3, "Mondrian": 3},
+    ks=(3, 5, 9),
+    das=(111, 0.033),
+    divisor=15,
+    peers={"fixed interval": 3, "MDAV": 3, "Mondrian": 3},
 )
 
 
 def raw_table(data: Path, progress: Progress) -> Reproduced:
-    """Table I: nine records made up by the authors, and how many of them share each record's values."""
+    """Table I: nine records made up by the authors, and how many of them share each record's values.
+
+    >>> raw_table(Path(), silent).rows[0]
+    (0, '21 / 160 / 50.55', '21 / 160 / 50.55', 1)
+    """
     small = _example()
     alone = _class_sizes(
         [column.codes for column in small.columns], [column.size for column in small.columns]
@@ -226,7 +255,11 @@ def raw_table(data: Path, progress: Progress) -> Reproduced:
 
 
 def anonymized_table(data: Path, progress: Progress) -> Reproduced:
-    """Table II: the nine records by DAS with k = 3, means truncated as there and kept as by default."""
+    """Table II: the nine records by DAS with k = 3, means truncated as there and kept as by default.
+
+    >>> anonymized_table(Path(), silent).rows[0][1:3]
+    ('23 / 157 / 51.35', '23 / 157 / 51.35')
+    """
     small = _example()
     paper, kept = _run(DAS(bins=3, profile="paper"), small), _run(DAS(bins=3), small)
     alike = _class_sizes([part.codes for part in kept.columns], [len(part.values) for part in kept.columns])
@@ -249,10 +282,7 @@ def links(data: Path, progress: Progress, source: DasData, quick: bool) -> Repro
     for name, k, published, recoded in _releases(table, source, progress, rounded=True):
         honest = record_linkage(table, recoded)
         wanted = source.das[0] if name == "DAS" else source.links[name][published]
-        counted = (
-            links_as_counted(table, recoded),
-            links_as_counted(table, recoded, from_released=True),
-        )
+        counted = (links_as_counted(table, recoded), links_as_counted(table, recoded, from_released=True))
         rows.append((name, k, wanted, *counted, round(honest.correct, 1)))
     note = (
         "Why they differ: the code looks each original record up among the released ones (the text says the other way), "

@@ -77,7 +77,11 @@ class CodedClient:
 
 @dataclass(frozen=True)
 class Point:
-    """The scores after a round: means over the clients asked, weighted by their rows."""
+    """The scores after a round: means over the clients asked, weighted by their rows.
+
+    >>> Point(accuracy=0.8, auc=0.9, loss=0.4).auc
+    0.9
+    """
 
     accuracy: float
     auc: float
@@ -226,8 +230,12 @@ Published = dict[str, tuple[float, ...]]
 
 
 @dataclass(frozen=True)
-class Figure:
-    """One figure: the model, the score drawn, what the authors' files hold, and what the text says."""
+class ThesisFigure:
+    """One figure: the model, the score drawn, what the authors' files hold, and what the text says.
+
+    >>> FIGURES["6.11"].model, FIGURES["6.13"].score
+    ('logistic', 'accuracy')
+    """
 
     model: str
     score: str
@@ -235,8 +243,8 @@ class Figure:
     said: str
 
 
-FIGURES: dict[str, Figure] = {
-    "6.11": Figure(
+FIGURES: dict[str, ThesisFigure] = {
+    "6.11": ThesisFigure(
         "logistic",
         "accuracy",
         {
@@ -248,7 +256,7 @@ FIGURES: dict[str, Figure] = {
         },
         "the model converges from round 20; GFKMC is slightly better than the others, with hardly any loss as k grows",
     ),
-    "6.12": Figure(
+    "6.12": ThesisFigure(
         "logistic",
         "loss",
         {
@@ -260,7 +268,7 @@ FIGURES: dict[str, Figure] = {
         },
         "the loss falls fast and stays low at every k",
     ),
-    "6.13": Figure(
+    "6.13": ThesisFigure(
         "xgboost",
         "accuracy",
         {
@@ -272,7 +280,7 @@ FIGURES: dict[str, Figure] = {
         },
         "a slight loss against the original data that grows with k; GFKMC is steady, Mondrian oscillates from k = 10",
     ),
-    "6.14": Figure(
+    "6.14": ThesisFigure(
         "xgboost",
         "auc",
         {
@@ -295,7 +303,12 @@ _CODE: dict[str, Callable[[Sequence[CodedClient], int], list[Point]]] = {
 
 @dataclass(frozen=True)
 class RoundCurve:
-    """One method at one k (None: the original data): the points of both profiles, by round from 1."""
+    """One method at one k (None: the original data): the points of both profiles, by round from 1.
+
+    >>> curve = RoundCurve("Mondrian", 3, (Point(0.7, 0.6, 0.6),), (Point(0.8, 0.9, 0.4),))
+    >>> curve.at("accuracy", 1, averaged=False)
+    (0.7, 0.8)
+    """
 
     method: str
     k: int | None
@@ -348,7 +361,7 @@ def figures(data: Path, progress: Progress, quick: bool, model: str) -> dict[str
     }
 
 
-def why(figure: Figure, found: Sequence[RoundCurve], majority: float, last: int) -> str:
+def why(figure: ThesisFigure, found: Sequence[RoundCurve], majority: float, last: int) -> str:
     """Why the columns differ, in the numbers of this very table, at the last round."""
     averaged = figure.model == "xgboost"
     by = {(one.method, one.k): one.at(figure.score, last, averaged) for one in found}
@@ -370,7 +383,7 @@ def why(figure: Figure, found: Sequence[RoundCurve], majority: float, last: int)
     )
 
 
-def _table(figure: Figure, found: Sequence[RoundCurve], majority: float, quick: bool) -> Reproduced:
+def _table(figure: ThesisFigure, found: Sequence[RoundCurve], majority: float, quick: bool) -> Reproduced:
     averaged = figure.model == "xgboost"
     rounds = QUICK_ROUNDS if quick else ROUNDS
     rows: list[tuple[Cell, ...]] = []
@@ -395,7 +408,7 @@ def _table(figure: Figure, found: Sequence[RoundCurve], majority: float, quick: 
     return Reproduced(columns, tuple(rows), note + short(quick), AS_IN_PAPER)
 
 
-def _nearness(figure: Figure, found: Sequence[RoundCurve]) -> str:
+def _nearness(figure: ThesisFigure, found: Sequence[RoundCurve]) -> str:
     """How near the paper profile comes to the authors' files, where the method is theirs."""
     gaps = []
     for one in found:

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from velado.data.csv_reading import as_utf8, check_header, header_of
-from velado.data.normal import case_of, normal_texts, tidy_texts
+from velado.data.normal import normal_texts, tidy_texts
 from velado.data.numbers import THOUSANDS
 from velado.data.schema import Schema
 from velado.data.table import Table
@@ -356,7 +356,7 @@ def units_of(connection: Any, place: ColumnPlace, type_: str, schema: Schema) ->
         return f"SELECT rowid AS r, {_typed(place, type_, missing, schema)} AS u0, NULL AS u1 FROM read"
     _spell_out(connection, place, schema)
     none = _list(_normal(pl.Series([*schema.missing_values, ""]), place, schema).unique().to_list())
-    plain = "u" if case_of(place.column) == "distinct" else "upper(u)"
+    plain = "u" if place.column.case == "distinct" else "upper(u)"
     texts = (
         f"SELECT read.rowid AS r, u, coalesce(tidy, u) AS tidy, coalesce(normal, {plain}) AS normal"
         f" FROM (SELECT rowid, u::VARCHAR AS u FROM read) AS read LEFT JOIN {SPELLED} ON u = raw"
@@ -381,7 +381,7 @@ def _spell_out(connection: Any, place: ColumnPlace, schema: Schema) -> None:
 
 def _normal(texts: pl.Series, place: ColumnPlace, schema: Schema) -> pl.Series:
     number = place.sort == "number"
-    return normal_texts(texts, case=case_of(place.column), decimal=schema.decimal, exponents=number)
+    return normal_texts(texts, case=place.column.case, decimal=schema.decimal, exponents=number)
 
 
 def _value(text: str, place: ColumnPlace, missing: str, schema: Schema) -> str:

@@ -13,7 +13,7 @@ import polars as pl
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
-from velado.data.normal import UNSEEN_POINTS, case_of, normal_texts
+from velado.data.normal import UNSEEN_POINTS, normal_texts
 from velado.data.numbers import THOUSANDS
 from velado.data.schema import Schema
 from velado.errors import EngineError, SchemaError
@@ -296,7 +296,7 @@ def find(ask: Ask, relation: str, schema: Schema, unit: Unit) -> Source:
     normal, collation = Normal(False), ""
     if unit.column is not None:
         # A type whose equality does not tell case has said so itself.
-        fold = case_of(schema.columns[unit.column]) != "distinct" or types[unit.column] == "citext"
+        fold = schema.columns[unit.column].case != "distinct" or types[unit.column] == "citext"
         normal, collation = Normal(is_capable(ask), fold, schema.decimal), found[unit.column][1]
     return Source(
         relation=f"{quoted(space)}.{quoted(name)}",
