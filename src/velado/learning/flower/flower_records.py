@@ -34,7 +34,11 @@ class FederatedModel(Protocol):
 
 
 def softmax(margins: npt.NDArray[np.float64]) -> Probabilities:
-    """exp(m_c) / sum_c exp(m_c) by rows; one column means the log odds of the second of two classes."""
+    """exp(m_c) / sum_c exp(m_c) by rows; one column means the log odds of the second of two classes.
+
+    >>> softmax(np.zeros((1, 1))).tolist()
+    [[0.5, 0.5]]
+    """
     if margins.shape[1] == 1:
         margins = np.concatenate([np.zeros_like(margins), margins], axis=1)
     powers = np.exp(margins - margins.max(axis=1, keepdims=True))
@@ -48,7 +52,11 @@ Fact = int | float | str
 
 @dataclass(frozen=True, repr=False)
 class Packet:
-    """Named arrays (weights, trees, class counts) and named facts (digests, counts, sums). Never a row."""
+    """Named arrays (weights, trees, class counts) and named facts (digests, counts, sums). Never a row.
+
+    >>> Packet({"rows": 40, "digest": "ab"}).number("rows")
+    40.0
+    """
 
     facts: Mapping[str, Fact] = field(default_factory=dict)
     arrays: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
@@ -91,6 +99,9 @@ class RoundRecord:
     names the clients that could take part and did not: those that were asked and did not answer well, and those that
     were not there to be asked. *test_rows* is how many held-out rows the scores are of: rounds with another number are
     not scored on the same rows. Bytes are those of the parameters, trees and counts.
+
+    >>> RoundRecord(number=1, asked=3, replied=2, applied=True).to_dict()["round"]
+    1
     """
 
     number: int
@@ -118,6 +129,9 @@ class ClientRecord:
     """One client: its training and held-out rows, how many classes it has, what anonymizing cost it and leaves open.
 
     *ncp* and *linkage* are of the client's own release, None with the reason in *gap* where they were not computed.
+
+    >>> ClientRecord(name="client 1", rows=40).to_dict()["rows"]
+    40
     """
 
     name: str
