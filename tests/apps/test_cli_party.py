@@ -116,8 +116,8 @@ def test_a_role_refuses_a_wrong_start_before_anything_is_sent(job: Path, capsys)
 def test_standard_errors_are_printed_where_the_job_asked_for_them(job: Path, capsys) -> None:
     from velado.learning.net.identity import read_job
     from velado.learning.net.outputs import Ending
-    from velado.learning.protocols.role import Outcome
     from velado.learning.protocols.parts import fit_of
+    from velado.learning.protocols.role import Outcome
 
     job.write_text(
         job.read_text().replace('protocol = "delegated"', 'protocol = "delegated"\nmoments = true')

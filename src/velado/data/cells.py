@@ -16,12 +16,12 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
 from velado.data.staging import locked, parquet_bytes, write_file
 from velado.errors import OutputError
+from velado.text import say
 
 CELLS = "cells"
 LOCK = ".lock"
@@ -33,8 +33,12 @@ _CELL = re.compile(rf"[0-9a-f]{{24}}{re.escape(SUFFIX)}")
 
 
 @dataclass(frozen=True, repr=False)
-class Found:
-    """What a folder holds of the cells it was asked for; *damaged* ones have a file that is not what was written."""
+class KnownCells:
+    """What a folder holds of the cells it was asked for; *damaged* ones have a file that is not what was written.
+
+    >>> KnownCells(pl.DataFrame({"cell": ["a", "b"], "again": [False, True]}), damaged=0).settled
+    {'a'}
+    """
 
     frame: pl.DataFrame
     damaged: int
@@ -47,10 +51,14 @@ class Found:
 
 @dataclass(frozen=True)
 class CellStore:
-    """The cells of studies in *folder*, of the columns *schema*."""
+    """The cells of studies in *folder*, of the columns *schema*.
+
+    >>> CellStore(Path("no such folder"), {"cell": pl.String}).known()
+    set()
+    """
 
     folder: Path
-    schema: Mapping[str, Any]
+    schema: Mapping[str, pl.DataType | type[pl.DataType]]
 
     def check(self) -> None:
         """The folder is free or holds nothing but a study, or an error says what is wrong; nothing is written."""
@@ -62,7 +70,11 @@ class CellStore:
                 odd = [path.name for path in self.folder.iterdir() if not _belongs(path.name)]
                 if odd:
                     raise OutputError(
-                        f"The folder '{_name(self.folder)}' holds {len(odd)} file(s) that are not of a study.",
+                        say(
+                            "The folder '{folder}' holds {odd} file(s) that are not of a study.",
+                            folder=_name(self.folder),
+                            odd=len(odd),
+                        ),
                         "A study keeps its results in a folder of its own.",
                         "Choose another folder, or an empty one.",
                     )
@@ -87,7 +99,7 @@ class CellStore:
         try:
             if not locked(handle):
                 raise OutputError(
-                    f"Another process works on the study in '{_name(self.folder)}'.",
+                    say("Another process works on the study in '{folder}'.", folder=_name(self.folder)),
                     "Both would compute the same cells.",
                     "Wait until it has finished, or choose another folder.",
                 )
@@ -104,11 +116,11 @@ class CellStore:
         except OSError as error:
             raise _unwritable(self.folder, error) from None
 
-    def put(self, row: Mapping[str, Any]) -> None:
+    def put(self, row: Mapping[str, object]) -> None:
         """The cell stands in its file."""
         frame = pl.DataFrame([row], schema=self.schema)
         data = parquet_bytes(frame)
-        write_file(self._path(row["cell"]), _digest(data) + data, force=True)
+        write_file(self._path(str(row["cell"])), _digest(data) + data, force=True)
 
     def known(self) -> set[str]:
         """The ids of all cells in the folder."""
@@ -121,13 +133,13 @@ class CellStore:
         """Those cells of *ids* that are there, in that order. A damaged file counts as not there."""
         return self.look(ids).frame
 
-    def look(self, ids: Collection[str]) -> Found:
+    def look(self, ids: Collection[str]) -> KnownCells:
         """Those cells of *ids* that are there, in that order, and how many have a damaged file instead."""
         known = self.known()
         frames = [self._one(name) for name in ids if name in known]
         whole = [frame for frame in frames if frame is not None]
         frame = pl.concat(whole) if whole else pl.DataFrame(schema=self.schema)
-        return Found(frame, len(frames) - len(whole))
+        return KnownCells(frame, len(frames) - len(whole))
 
     def settled(self, ids: Collection[str]) -> set[str]:
         """Those cells of *ids* that are there and need not be tried again."""
@@ -172,7 +184,11 @@ def _belongs(name: str) -> bool:
 
 def _unwritable(folder: Path, error: OSError) -> OutputError:
     return OutputError(
-        f"The folder '{_name(folder)}' cannot be used ({error.strerror or 'system error'}).",
+        say(
+            "The folder '{folder}' cannot be used ({reason}).",
+            folder=_name(folder),
+            reason=error.strerror or say("system error"),
+        ),
         "A study writes each result as soon as it is known.",
         "Check the path, the permissions and the space left.",
     )

@@ -38,7 +38,7 @@ class Asked:
 
 
 @dataclass(frozen=True, repr=False)
-class Trial:
+class ModelTrial:
     """A table and one split of it, the same for every method and k."""
 
     table: Table
@@ -47,7 +47,7 @@ class Trial:
     test: npt.NDArray[np.int64]
 
     @classmethod
-    def of(cls, data: Path, file: str, schema: Schema, target: str, quick: bool) -> Trial:
+    def of(cls, data: Path, file: str, schema: Schema, target: str, quick: bool) -> ModelTrial:
         """The file below the data folder; a fifth of its rows, the same share of every class, are for the test."""
         # The sources' columns are taken as the sources took them: nothing of this is published.
         signed = schema.with_columns(
@@ -63,14 +63,14 @@ class Trial:
         """Some rows of the table."""
         return self.table.with_frame(self.table.frame[rows])
 
-    def published(self, method: Method) -> pl.DataFrame:
+    def published(self, method: Method, k: int) -> pl.DataFrame:
         """Every row as *method* publishes it, anonymized before any split."""
-        return anonymize(self.table, self.table.schema, method, per="row").aligned
+        return anonymize(self.table, self.table.schema, method, k=k, per="row").aligned
 
-    def taught(self, method: Method) -> pl.DataFrame:
+    def taught(self, method: Method, k: int) -> pl.DataFrame:
         """The training part as *method* publishes it, the test part never seen."""
         train = self.part(self.train)
-        return anonymize(train, train.schema, method, per="row").aligned
+        return anonymize(train, train.schema, method, k=k, per="row").aligned
 
     def all_then_split(self, published: pl.DataFrame, model: Model) -> Asked:
         """Taught with one part of the *published* rows and asked about the other."""

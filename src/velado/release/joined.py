@@ -33,17 +33,17 @@ from velado.data.table import Table
 from velado.data.visible import visible_groups
 from velado.errors import GuaranteeNotMet, ParameterError, SchemaError
 from velado.release.gate import Signed, refuse_identifiers
-from velado.release.goal import Checked, Goal, Progress, Promise, check_published, silent
+from velado.release.goal import Checked, Goal, Progress, Promise, check_published, default_k, silent
 from velado.release.guarantees._guarantee import Guarantee, Verdict
 from velado.release.guarantees.k_anonymity import KAnonymity
 from velado.release.joined_people import Member, classes_of, gather, side_doors
 from velado.release.methods._method import Method
-from velado.release.parameters import check_parameters
 from velado.release.pseudonyms import DEFAULT_NAMESPACE, pseudonyms_of
 from velado.release.recoded import Recoded
 from velado.release.recoders.cover import Cover
 from velado.release.release import describe, published_frame
 from velado.release.side_doors import SideDoor, refuse_copies, refuse_doors
+from velado.text import say
 
 # Publishing several tables with the groups of their people, and checking what whoever joins them sees.
 
@@ -67,7 +67,7 @@ def publish(member: Member, labels: npt.NDArray[np.int32], names: pl.Series | No
     frame = published_frame(member.table, recoded)
     if frame.height == 0:
         raise GuaranteeNotMet(
-            f"Every row of '{member.name}' was suppressed.",
+            say("Every row of '{member}' was suppressed.", member=member.name),
             "There is nothing to publish of it.",
             "Leave the table out, or lower k.",
         )
@@ -125,7 +125,7 @@ def check_joined(
             "This is a fault of velado: please report it.",
         )
     names = [name for name in view.columns if name != _ROW]
-    counted = [guarantee for guarantee in goal.guarantees if isinstance(guarantee, KAnonymity)]
+    counted = [guarantee for guarantee in goal.guarantees if guarantee.reads == "crowd"]
     checked = check_published(view, names, counted, codes)
     for verdict in checked.verdicts:
         raise_if_broken(verdict, "the joined tables")
@@ -147,8 +147,16 @@ def raise_if_broken(verdict: Verdict, where: str) -> None:
     """Nothing, unless the promise fails *where*; then nothing may be published."""
     if not verdict.holds:
         raise GuaranteeNotMet(
-            f"In {where}, {verdict.failing_groups} group(s) do not keep {verdict.guarantee}: "
-            f"needed {verdict.needed:g} {verdict.unit}, the weakest has {verdict.achieved:g}.",
+            say(
+                "In {where}, {failing_groups} group(s) do not keep {guarantee}: needed {needed:g} {unit}, "
+                "the weakest has {achieved:g}.",
+                where=where,
+                failing_groups=verdict.failing_groups,
+                guarantee=verdict.guarantee,
+                needed=verdict.needed,
+                unit=verdict.unit,
+                achieved=verdict.achieved,
+            ),
             "People in them could be picked out by whoever joins the tables, so nothing was published.",
             "Allow --suppression, lower the parameter, or use another method.",
         )
@@ -161,7 +169,7 @@ def refuse_own_doors(member: Member, draft: Draft, doors: Sequence[SideDoor], go
         [door for door in doors if door.columns and set(door.columns) <= set(frame.columns)],
         frame,
         [f"{member.name}.{name}" for name in member.quasi],
-        least=max(guarantee.k for guarantee in goal.guarantees if isinstance(guarantee, KAnonymity)),
+        least=goal.k or 2,
         sensitive=[f"{member.name}.{column.name}" for column in member.table.schema.sensitive],
         people=member.person[draft.rows].astype(np.int32),
     )
@@ -293,6 +301,7 @@ def anonymize_joined(
     method: Method,
     guarantees: Sequence[Guarantee] = (),
     *,
+    k: int | None = None,
     suppression: float = 0.0,
     seed: int = 0,
     key: Key | None = None,
@@ -302,14 +311,13 @@ def anonymize_joined(
     """The *tables* published so that their join keeps k per person and every further guarantee, or an error.
 
     Every schema marks its person column (`person = true`, role "identifier"); people are matched by its text.
-    k is the method's own or that of a KAnonymity among *guarantees*, and always counts people. Guarantees about
+    *k* (or that of a KAnonymity among *guarantees*; 5 where none is given) always counts people. Guarantees about
     sensitive values hold for each table within the joined groups and alone; a sensitive column that two tables
     share is called "table.column". *suppression* is the share of people who may be left out. With a *key* every
     row also gets the person's pseudonym, so that the published tables can be joined row by row. The same
     input, settings and *seed* give the same release.
     """
-    check_parameters(method)
-    goal = Goal(_counted_in_people(method, guarantees), suppression)
+    goal = Goal(_counted_in_people(method, k, guarantees), suppression)
     _check_tables(tables, key)
     signed = {name: refuse_identifiers(table) for name, table in tables.items()}
     doors = side_doors(tables)
@@ -355,33 +363,37 @@ def anonymize_joined(
     )
 
 
-def _counted_in_people(method: Method, guarantees: Sequence[Guarantee]) -> tuple[Guarantee, ...]:
-    own = getattr(method, "k", None) if method.promise != "measured" else None
-    asked = [g.k for g in guarantees if isinstance(g, KAnonymity)] + ([own] if own is not None else [])
-    if not asked:
-        raise ParameterError(
-            "No k was given.",
-            "Without it there is nothing the joined tables could be checked for.",
-            "Use a method with a k, or add KAnonymity(5).",
-        )
+def _counted_in_people(
+    method: Method, k: int | None, guarantees: Sequence[Guarantee]
+) -> tuple[Guarantee, ...]:
     for guarantee in guarantees:
-        if guarantee.name in ("k-map", "delta-presence"):
+        if guarantee.reads == "population":
             raise ParameterError(
-                f"{guarantee.name} cannot be promised for several tables at once.",
+                say("{guarantee} cannot be promised for several tables at once.", guarantee=guarantee.name),
                 "It compares one table with one population.",
                 "Publish the tables one by one for it, or ask for k-anonymity.",
             )
-    others = tuple(g for g in guarantees if not isinstance(g, KAnonymity))
-    return (KAnonymity(max(asked), "person"), *others)
+    k = default_k(method.promise, guarantees) if k is None else k
+    k = max((one for one in (k, Goal(tuple(guarantees)).k) if one is not None), default=None)
+    if k is None:
+        raise ParameterError(
+            "No k was given.",
+            "Without it there is nothing the joined tables could be checked for.",
+            "Use a method that promises a k, or give k=5.",
+        )
+    return (KAnonymity(k, "person"), *(one for one in guarantees if one.reads == "values"))
 
 
 def _check_readable(members: Sequence[Member], goal: Goal) -> None:
     known = {name for member in members for name in member.sensitive}
     for guarantee in goal.guarantees:
         asked = getattr(guarantee, "column", None)
-        if not isinstance(guarantee, KAnonymity) and not (known if asked is None else asked in known):
+        if guarantee.reads == "values" and not (known if asked is None else asked in known):
             raise ParameterError(
-                f"{guarantee.name} was asked for, but no table has the sensitive column it needs.",
+                say(
+                    "{guarantee} was asked for, but no table has the sensitive column it needs.",
+                    guarantee=guarantee.name,
+                ),
                 "Without it the promise is empty.",
                 'Give a column role = "sensitive" in its schema; one that two tables share is "table.column".',
             )
@@ -390,7 +402,7 @@ def _check_readable(members: Sequence[Member], goal: Goal) -> None:
 def _check_tables(tables: Mapping[str, Table], key: Key | None) -> None:
     if len(tables) < 2:
         raise ParameterError(
-            f"{len(tables)} table(s) were given.",
+            say("{tables} table(s) were given.", tables=len(tables)),
             "A joined release is made of at least two.",
             "Use `velado anonymize` for a single table.",
         )
@@ -398,15 +410,19 @@ def _check_tables(tables: Mapping[str, Table], key: Key | None) -> None:
         person = table.schema.person
         if person is None or person.published:
             raise SchemaError(
-                f"The schema of '{name}' names no person column."
+                say("The schema of '{name}' names no person column.", name=name)
                 if person is None
-                else f"The person column '{person.name}' of '{name}' would be published.",
+                else say(
+                    "The person column '{person}' of '{name}' would be published.",
+                    person=person.name,
+                    name=name,
+                ),
                 "Rows of the tables are matched by it, and it must not leave.",
                 'Mark the column with person = true and role = "identifier".',
             )
         if key is not None and PSEUDONYM in table.frame.columns:
             raise SchemaError(
-                f"'{name}' already has a column named '{PSEUDONYM}'.",
+                say("'{name}' already has a column named '{pseudonym}'.", name=name, pseudonym=PSEUDONYM),
                 "The pseudonym to join by is published under that name.",
                 "Rename the column.",
             )

@@ -18,9 +18,9 @@ from velado.data.table import Table
 from velado.errors import GuaranteeNotMet, SuppressionLimitExceeded, TableError
 from velado.randomness import seeded
 from velado.release.goal import Goal, Progress, silent
-from velado.release.guarantees.k_anonymity import KAnonymity
 from velado.release.methods._method import Method, repair
 from velado.release.side_doors import SideDoor, find_side_doors
+from velado.text import say
 
 Codes = tuple[npt.NDArray[np.int32], int]
 
@@ -53,7 +53,7 @@ class Member:
 def _readable(goal: Goal, sensitive: Mapping[str, Any]) -> tuple[Any, ...]:
     def reads(guarantee: Any) -> bool:
         asked = getattr(guarantee, "column", None)
-        return isinstance(guarantee, KAnonymity) or bool(sensitive if asked is None else asked in sensitive)
+        return guarantee.reads == "crowd" or bool(sensitive if asked is None else asked in sensitive)
 
     return tuple(guarantee for guarantee in goal.guarantees if reads(guarantee))
 
@@ -89,7 +89,11 @@ def gather(tables: Mapping[str, Table]) -> tuple[tuple[Member, ...], int, int]:
     for name, column in zip(tables, texts, strict=True):
         if column.null_count():
             raise TableError(
-                f"The person column of '{name}' is blank in {column.null_count()} row(s).",
+                say(
+                    "The person column of '{name}' is blank in {null_count} row(s).",
+                    name=name,
+                    null_count=column.null_count(),
+                ),
                 "Whose rows they are is not known, so their people could not be counted.",
                 "Fill the column, or take these rows out.",
             )
@@ -107,7 +111,7 @@ def gather(tables: Mapping[str, Table]) -> tuple[tuple[Member, ...], int, int]:
         stays = ~blank[person]
         if not stays.any():
             raise GuaranteeNotMet(
-                f"Every person of '{name}' has a blank that the schema suppresses.",
+                say("Every person of '{name}' has a blank that the schema suppresses.", name=name),
                 "There is nothing to publish of it.",
                 'Leave the table out, or set missing = "value".',
             )
@@ -216,8 +220,8 @@ def _groups(
         return Partition(np.zeros(view.rows, dtype=np.int32), 1), {}
     progress(0.0, method.title)
     # To the method each row is a person, so rows are what it counts.
-    k = max(guarantee.k for guarantee in goal.guarantees if isinstance(guarantee, KAnonymity))
-    crowd = Goal((KAnonymity(k, "row"),), min(1.0, spare / view.rows))
+    counted = tuple(one.counted_by("row") for one in goal.guarantees if one.reads == "crowd")
+    crowd = Goal(counted, min(1.0, spare / view.rows))
     plain = EncodedTable(view.columns, view.rows)
     recoded = method.anonymize(plain, crowd, seeded(seed, method.name, named), progress)
     if recoded.partition is not None:

@@ -48,7 +48,7 @@ def make_fit(
         split=federation.split,
         alpha=federation.alpha if federation.split == "dirichlet" else None,
         method="original" if method is None else method.name,
-        k=getattr(method, "k", None),
+        k=locally.promised_k,
         seed=locally.seed,
         clients_asked=federation.clients,
         participation=federation.participation,
@@ -88,7 +88,7 @@ def promise_of(locally: Locally, clients: Sequence[ClientRecord]) -> FederatedPr
     if method is None:
         first = say("Nothing: clients trained on their original rows, for comparison.")
     elif kind == "guaranteed" and checked:
-        goals = [f"k = {method.k}"] if hasattr(method, "k") else []
+        goals = [] if locally.promised_k is None else [f"k = {locally.promised_k}"]
         first = say(
             "Each client's training rows come from a release that was checked at that client before training: "
             "{promised}.",

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import polars as pl
 
 from velado.data.encode import encode
-from velado.data.io import read_schema, read_table, read_toml
+from velado.data.io import read_schema, read_table
 from velado.data.normal import value_codes
 from velado.data.partition import Partition
 from velado.data.schema import Schema
@@ -23,8 +23,10 @@ from velado.data.table import Table
 from velado.errors import ParameterError, SchemaError, TableError
 from velado.measures.models.encoder import check_target, feature_names, fit_encoder
 from velado.measures.models.model_registry import Majority, require
+from velado.settings import parse_toml
 from velado.study.evaluate.protocols import Split, stratified_split
 from velado.study.evaluate.study_settings import StudyRecipe, require_federated
+from velado.text import say
 
 
 @dataclass(frozen=True, repr=False)
@@ -83,7 +85,7 @@ class Material:
 def load(path: str | Path) -> Material:
     """The study of file *path* with its table, or one clear error. Files are looked for beside the recipe."""
     path = Path(path).absolute()  # "." has no name that an error could show
-    recipe = StudyRecipe.from_dict(read_toml(path, SchemaError, "study"))
+    recipe = StudyRecipe.from_dict(parse_toml(path, say("The study file")))
     return prepare(recipe, path.parent / recipe.table, read_schema(path.parent / recipe.schema))
 
 

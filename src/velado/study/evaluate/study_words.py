@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from velado.report.phrases import guarantee_in
+from velado.report.phrases import phrase
+from velado.text import told
 
 _EN = {
     "starting": "{releases} releases to make{also}, about {minutes}",
@@ -374,7 +375,7 @@ def promises_in(label: str, language: str) -> str:
     parts = []
     for part in label.split(" + ") if label else ():
         name, bracket, rest = part.partition("(")
-        parts.append(guarantee_in(language, name) + bracket + rest)
+        parts.append(told(phrase(name), language) + bracket + rest)
     return " + ".join(parts)
 
 

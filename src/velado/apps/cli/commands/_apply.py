@@ -57,9 +57,9 @@ def apply(
             recipe_folder=recipe.parent,
             population=population,
             force=force,
-            language=None if lang is None else tongue,  # type: ignore[arg-type]  # checked by language()
+            language=None if lang is None else tongue,
             reports=reports,  # type: ignore[arg-type]  # checked by several_of()
             key=key,
             progress=progress,
         )
-    summary.published(published, tongue, as_json, quiet, plan.formulas)
+    summary.published(published, tongue, as_json, quiet)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from velado.report.report_words import HTML_LANGUAGE, Words
+from velado.report.render import HTML_LANGUAGE
 from velado.study.evaluate.page import convergence, tradeoff, verdict
 from velado.study.evaluate.page import convergence as clients
 from velado.study.evaluate.page import plot as rows
@@ -265,7 +264,6 @@ def finding(
 
 def render(study: Study, language: Language = "en") -> str:
     """The page of *study* in *language*."""
-    Words(language)  # an unknown language is refused here, with the known ones named
     return render_document(study.to_dict(language), language)
 
 
@@ -309,10 +307,8 @@ def _source(environment: Environment, name: str) -> str:
 
 def _style(environment: Environment) -> str:
     """The look of the release report, and what only this page has."""
-    report = PackageLoader("velado.report", "templates").get_source(environment, "report.html.j2")[0]
-    found = re.search(r"<style>\n(.*?)</style>", report, re.DOTALL)
-    assert found is not None
-    return found[1] + _source(environment, "page.css")
+    report = PackageLoader("velado.report", "templates").get_source(environment, "report.css")[0]
+    return report + _source(environment, "page.css")
 
 
 def _policy(style: str, script: str) -> str:

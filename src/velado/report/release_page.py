@@ -1,0 +1,476 @@
+"""The report on a release, and the short page that leaves with the table: facts -> pages of blocks, in words.
+
+No figure is computed here. Numbers are written in the language spoken (`velado.text.speaking`), sentences are told
+when the page is rendered.
+"""
+
+from __future__ import annotations
+
+from statistics import fmean
+
+from velado.release.release import describe
+from velado.report._measured_sections import (
+    distributions_section,
+    groups_section,
+    guesses_section,
+    loss_section,
+    partial_section,
+    risk_section,
+    why_section,
+)
+from velado.report.blocks import (
+    Block,
+    Bullets,
+    Code,
+    Figure,
+    Notice,
+    Page,
+    Section,
+    State,
+    Table,
+    VerdictCard,
+    section,
+    table,
+    text,
+)
+from velado.report.facts import ReleaseFacts
+from velado.report.phrases import note_rows, phrase, typed, verdict_sentence
+from velado.text import NOTHING, count, few_digits, join, listed, number, plain, say, share
+
+
+def release_page(facts: ReleaseFacts) -> Page:
+    """The report for the steward: what a decision needs first comes first, opening with the verdict.
+
+    >>> from velado.testing.small_release import small_release
+    >>> page = release_page(small_release().facts)
+    >>> page.verdict.label, len(page.sections)
+    ('The promise holds · guaranteed', 13)
+    """
+    release, risks = facts.release, (facts.risk(facts.scores.before), facts.risk(facts.scores.after))
+    highest = [share(risk.prosecutor.highest) for risk in risks]
+    return Page(
+        title=say("Release report"),
+        subtitle=say(
+            "{name}: {rows:,} rows, {columns:,} columns. Method: {method}.",
+            name=facts.source.name,
+            rows=facts.source.rows,
+            columns=len(facts.source.columns),
+            method=release.method.title,
+        ),
+        verdict=_verdict(facts, facts.ncp.overall),
+        notice=Notice(
+            title=say("For the steward of the data only."),
+            text=say(
+                "This report shows distributions and row numbers of the original table. Do not publish it with "
+                "the table."
+            ),
+        ),
+        key_figures=(
+            Figure(say("Smallest group (rows)"), count(facts.smallest)),
+            Figure(say("Highest chance to pick a person out"), " → ".join(highest)),
+            Figure(say("Loss of detail"), share(facts.ncp.overall)),
+            Figure(
+                say("Rows left out"),
+                f"{count(release.suppressed)} ({share(release.suppressed / facts.source.rows)})",
+            ),
+        ),
+        sections=(
+            _promise(facts),
+            risk_section(facts),
+            guesses_section(facts),
+            partial_section(facts),
+            loss_section(facts),
+            why_section(facts),
+            groups_section(facts),
+            distributions_section(facts),
+            _blanks(facts),
+            _doors(facts),
+            _suppressed(facts),
+            _limits(facts),
+            _repeat(facts),
+        ),
+        footer=_footer(facts),
+    )
+
+
+def public_page(facts: ReleaseFacts) -> Page:
+    """The page that leaves with the table: what was promised, what it cost, what each column is.
+
+    It is made of what the published table shows anyway: sizes of its groups, its loss, its columns. What was
+    measured on the original (risks before, distributions, row numbers) stays in the report.
+
+    >>> from velado.testing.small_release import small_release
+    >>> [part.name for part in public_page(small_release().facts).sections]
+    ['promise', 'columns', 'limits']
+    """
+    release = facts.release
+    loss = fmean(release.public_losses.values())
+    return Page(
+        title=say("About this table"),
+        subtitle=say(
+            "{rows:,} rows, {columns:,} columns. Method: {method}.",
+            rows=release.aligned.height,
+            columns=release.aligned.width,
+            method=release.method.title,
+        ),
+        verdict=_verdict(facts, loss),
+        notice=Notice(
+            title=say("This page may leave with the table."),
+            text=say(
+                "It says what was promised of {file} and what that cost, and nothing else of the original.",
+                file=facts.output.file,
+            ),
+        ),
+        key_figures=(
+            Figure(say("Smallest group (rows)"), count(facts.smallest)),
+            Figure(say("Loss of detail"), share(loss)),
+            Figure(say("Rows left out"), count(release.suppressed)),
+        ),
+        sections=(_promise(facts), _columns(facts), _limits(facts)),
+        footer=_footer(facts),
+    )
+
+
+def _footer(facts: ReleaseFacts) -> str:
+    output = facts.output
+    return say("Made by velado. {file} has SHA-256 {sha256}.", file=output.file, sha256=output.sha256)
+
+
+def _verdict(facts: ReleaseFacts, loss: float) -> VerdictCard:
+    release, altered = facts.release, facts.release.prepared.altered
+    doors = [door for door in release.side_doors if not door.accepted]
+    crowd = next((found for found in release.verdicts if found.guarantee == "k-anonymity"), None)
+    state: State = "caution"
+    if release.promise == "as in the paper":
+        state = "warning"
+        headline = say(
+            "This table repeats a published experiment for comparison and gives no protection that was promised "
+            "to anyone."
+        )
+    elif altered:
+        headline = say(
+            "The values of {columns} were altered at random before they were grouped: groups are as large as "
+            "promised, but whoever knows the true values is not sure to be left with such a group.",
+            columns=listed(altered),
+        )
+    elif not release.verdicts:
+        headline = say(
+            "This method promises no group size: the smallest group of look-alikes in the published table has "
+            "{smallest:,} row(s).",
+            smallest=facts.smallest,
+        )
+    else:
+        state = "caution" if doors else "good"
+        if crowd is None:
+            headline = say("Every promise that was asked for holds on the published values.")
+        elif crowd.unit == "people":
+            headline = say(
+                "Whoever knows a person's quasi-identifiers still finds at least {found:,} people in the "
+                "published table who could be that person.",
+                found=int(crowd.achieved),
+            )
+        else:
+            headline = say(
+                "Whoever knows a person's quasi-identifiers still finds at least {found:,} rows in the published "
+                "table that could be that person's.",
+                found=int(crowd.achieved),
+            )
+    details = [
+        say(
+            "It costs {loss} of the detail in the quasi-identifiers, and {rows:,} row(s) were left out.",
+            loss=share(loss),
+            rows=release.suppressed,
+        )
+    ]
+    columns, behind = facts.behind_doors
+    if behind is not None:
+        details.append(
+            say(
+                "Smallest group {smallest:,}; {behind:,} for who also reads {columns}.",
+                smallest=facts.smallest,
+                behind=behind,
+                columns=listed(columns),
+            )
+        )
+    if named := sorted({door.column for door in doors if door.column}):
+        details.append(
+            say(
+                "Before you publish, read “Side doors”: other published columns may undo the promise ({columns}).",
+                columns=listed(named),
+            )
+        )
+    labels = {
+        "good": say("The promise holds"),
+        "caution": say("Decide with care"),
+        "warning": say("Do not publish"),
+    }
+    return VerdictCard(
+        state=state,
+        label=join((labels[state], phrase(release.promise)), " · "),
+        headline=headline,
+        details=tuple(details),
+    )
+
+
+# ---- what was promised
+
+
+def _promise(facts: ReleaseFacts) -> Section:
+    """What was promised, on what it was checked, and what was found."""
+    release = facts.release
+    means = {
+        "guaranteed": say(
+            "The promise is guaranteed: the published values were grouped again, as a stranger would see them, "
+            "and every group was checked. Had one group failed, nothing would have been written."
+        ),
+        "measured": say(
+            "The promise is measured: attacks were run on the published table and this report says what they "
+            "found. Another attack may find more."
+        ),
+        "as in the paper": say(
+            "The result is as in the paper: it repeats what its authors computed, for science. It is no "
+            "guarantee."
+        ),
+    }
+    blocks: list[Block | str] = [means[release.promise]]
+    if release.verdicts:
+        blocks += [
+            table(
+                say("Promises, checked on the published values"),
+                release.verdicts,
+                (say("promise"), lambda found: phrase(found.guarantee)),
+                (say("needed in every group"), lambda found: join((plain(found.needed), phrase(found.unit)))),
+                (say("found in the weakest group"), lambda found: plain(found.achieved)),
+                (say("verdict"), lambda found: say("holds") if found.holds else say("broken")),
+            ),
+            Bullets([verdict_sentence(found) for found in release.verdicts]),
+            say(
+                "A group is all rows that show the same values in the quasi-identifiers: {columns}.",
+                columns=listed(facts.quasi),
+            ),
+        ]
+    else:
+        blocks.append(
+            say(
+                "No guarantee was asked for. The smallest group in the published table has {smallest:,} row(s).",
+                smallest=facts.smallest,
+            )
+        )
+    if facts.true_ends:
+        blocks.append(
+            say(
+                "Interval ends of {columns} are true values of somebody in the group; round = STEP in the "
+                "schema (--round-intervals COLUMN=STEP) hides them.",
+                columns=listed(facts.true_ends),
+            )
+        )
+    if facts.rounded_ends:
+        steps = [
+            say("{step} in {column}", step=few_digits(step), column=name)
+            for name, step in facts.rounded_ends.items()
+        ]
+        blocks.append(
+            say(
+                "Interval ends are multiples of a declared step ({columns}), moved outwards: they are not "
+                "read off single rows.",
+                columns=listed(steps),
+            )
+        )
+    return section("promise", say("What was promised and checked"), *blocks)
+
+
+# ---- what to know before the table leaves: blanks, side doors, rows left out, limits; and how it was made
+
+
+def _blanks(facts: ReleaseFacts) -> Section:
+    """The two readings of blanks and stars."""
+    intro = say(
+        "A blank or * can be read as a value of its own, or as matching anything. The promise is checked with the "
+        "first, stricter reading."
+    )
+    sizes = table(
+        say("Group sizes under both readings"),
+        facts.release.checked.readings,
+        (say("reading"), lambda reading: phrase(reading.name)),
+        (say("smallest group"), lambda reading: count(reading.smallest)),
+        (say("mean group"), lambda reading: number(reading.mean, 1)),
+    )
+    return section("blanks", say("Two readings of blanks"), intro, sizes)
+
+
+def _doors(facts: ReleaseFacts) -> Section:
+    """Published columns outside the promise that may undo it."""
+    title, doors = say("Side doors"), facts.release.side_doors
+    if not doors:
+        none = say("No other published column was found to give a quasi-identifier away.")
+        return section("side-doors", title, none)
+    signed = say("(Signed off in the schema.)")
+    return section(
+        "side-doors",
+        title,
+        say(
+            "These columns are published but are no quasi-identifiers. An attacker who knows them too faces "
+            "smaller groups than promised."
+        ),
+        Bullets([join((door.sentence(), signed)) if door.accepted else door.sentence() for door in doors]),
+        table(
+            say("How far each column opens the promise"),
+            [door for door in doors if door.column],
+            (say("column"), lambda door: door.column),
+            (say("gives away"), lambda door: door.reveals or NOTHING),
+            (say("guessed right with it"), lambda door: share(door.guess) if door.reveals else NOTHING),
+            (say("without it"), lambda door: share(door.baseline) if door.reveals else NOTHING),
+            (
+                say("smallest group if it is known too"),
+                lambda door: count(facts.smallest_behind(*door.columns)),
+            ),
+            labels=2,
+        ),
+        say(
+            "If outsiders may know such a column, make it a quasi-identifier or do not publish it "
+            '(publish = false). If not, sign it off with side_door = "accept".'
+        ),
+    )
+
+
+def _suppressed(facts: ReleaseFacts) -> Section:
+    """Rows that did not leave, and everything else a steward should know of the run."""
+    release = facts.release
+    left: Block | str = say("No row was left out.")
+    if release.suppressed:
+        left = text(
+            say(
+                "{rows:,} rows ({share}) were left out; the limit was {limit}.",
+                rows=release.suppressed,
+                share=share(release.suppressed / facts.source.rows),
+                limit=share(release.goal.suppression),
+            ),
+            say(
+                "Their row numbers (at most 20 are shown): {numbers}.",
+                numbers=", ".join(map(str, facts.suppressed_rows)),
+            ),
+            say(
+                "They are unusual rows, so the published table holds fewer unusual people than the original."
+            ),
+        )
+    warnings = facts.warnings
+    if facts.output.formulas:
+        warnings.append(
+            say(
+                "{cells:,} cells begin like a spreadsheet formula and were kept as they are: a spreadsheet program "
+                "may run them.",
+                cells=facts.output.formulas,
+            )
+        )
+    told = Bullets(warnings) if warnings else say("There are no warnings.")
+    return section("suppressed", say("Rows left out, and warnings"), left, told)
+
+
+def _limits(facts: ReleaseFacts) -> Section:
+    """What the release does not promise."""
+    units = {found.guarantee: found.unit for found in facts.release.verdicts}
+    limits = (
+        say(
+            "Someone who knows more than the quasi-identifiers ({columns}). Which columns these are was the choice of "
+            "the table's owner.",
+            columns=listed(facts.quasi),
+        ),
+        "l-diversity" not in units
+        and say(
+            "Learning what all members of a group share: if everybody in it has the same diagnosis, it is known "
+            "(l-diversity would address it)."
+        ),
+        say("Guessing a sensitive value better than before because it is frequent in a group."),
+        units.get("k-anonymity") == "rows"
+        and say(
+            "A person with several rows: the promise counts rows, so a group may hold fewer people than rows."
+        ),
+        facts.release.goal.reads_sensitive
+        and say(
+            "Knowing the method (minimality): groups were chosen with the sensitive values in view, so who knows the "
+            "method may infer more than the promise says."
+        ),
+        say(
+            "Combining this release with another one of the same people, made earlier or later or by somebody else."
+        ),
+        say(
+            "What stands in columns that were published as they are, such as free text, dates and exact amounts."
+        ),
+        say("Finding out that somebody is in the table at all."),
+        say(
+            "Meeting a law: whether a table counts as anonymous is a decision of people, for which this report is "
+            "evidence."
+        ),
+    )
+    intro = say("No release is without risk. This one does not protect against the following.")
+    told = Bullets([limit for limit in limits if limit])
+    return section("limits", say("What this does not promise"), intro, told)
+
+
+def _columns(facts: ReleaseFacts) -> Section:
+    """What each published column is and what it lost; columns somebody signed for, with the reason."""
+    release, losses = facts.release, facts.release.public_losses
+    roles = {
+        "quasi": say("quasi-identifier, made coarser where needed"),
+        "sensitive": say("sensitive, published as it is"),
+        "other": say("published as it is"),
+    }
+    blocks: list[Block | str] = [
+        say("Columns that are not listed were not published."),
+        table(
+            say("Published columns"),
+            [column for column in release.table.schema.columns.values() if column.published],
+            (say("column"), lambda column: column.name),
+            (say("what it is"), lambda column: roles[column.role]),
+            (
+                say("loss of detail"),
+                lambda column: share(losses[column.name]) if column.name in losses else NOTHING,
+            ),
+            labels=2,
+        ),
+    ]
+    if release.operations:
+        done = "; ".join(f"{operation.name}: {operation.column}" for operation in release.operations)
+        blocks.append(say("Before grouping, columns were changed: {operations}.", operations=done))
+    if release.signed:
+        blocks += [
+            say("These columns look like identifiers. The owner of the table signed for publishing them:"),
+            table(
+                say("Columns signed for"),
+                release.signed,
+                (say("column"), lambda one: one.column),
+                (say("reason"), lambda one: one.reason),
+                labels=2,
+            ),
+        ]
+    return section("columns", say("What each column is"), *blocks)
+
+
+def _repeat(facts: ReleaseFacts) -> Section:
+    """How the release was made and how to make it again."""
+    release, source, output = facts.release, facts.source, facts.output
+    parameters = {name: value for name, value in describe(release.method).items() if name != "name"}
+    rows = [
+        (say("method"), f"{release.method.title} ({release.method.name})"),
+        (say("source"), release.method.source),
+        (say("parameters"), typed(parameters) or NOTHING),
+        (say("suppression allowed"), share(release.goal.suppression)),
+        (say("seed"), str(release.seed)),
+        (
+            say("input"),
+            join((f"{source.name},", say("fingerprint under the owner's key"), source.keyed_sha256)),
+        ),
+        (say("output"), f"{output.file}, SHA-256 {output.sha256}"),
+        *((say("operation done first"), typed(describe(operation))) for operation in release.operations),
+        *note_rows(release.notes),
+    ]
+    return section(
+        "repeat",
+        say("How to repeat it"),
+        say(
+            "recipe.toml holds every setting. On the same file it gives the same table byte for byte; on "
+            "another file of the same form everything is chosen and checked anew."
+        ),
+        Code("velado apply private/recipe.toml FILE -o FOLDER"),
+        Table(say("Settings of this run"), (say("setting"), say("value")), rows, labels=2),
+    )
