@@ -167,6 +167,8 @@ class FederatedPromise:
     measured: tuple[str, ...]
     not_promised: tuple[str, ...]
     what_leaves: tuple[str, ...]
+    # What a file said, in every language: a sentence read back no longer knows its parts.
+    read: Mapping[str, object] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def parts(self) -> dict[str, tuple[str, ...]]:
@@ -177,6 +179,8 @@ class FederatedPromise:
 
     def to_dict(self) -> dict[str, object]:
         """Plain values for JSON, the sentences in every language."""
+        if self.read:
+            return dict(self.read)
         said: dict[str, object] = {
             language: {name: [told(text, language) for text in texts] for name, texts in self.parts.items()}
             for language in LANGUAGES
@@ -187,7 +191,7 @@ class FederatedPromise:
     def from_dict(cls, document: Mapping[str, Any]) -> FederatedPromise:
         """The promise that `to_dict` wrote, in English."""
         said = {name: tuple(texts) for name, texts in document["en"].items()}
-        return cls(type=document["type"], clients_checked=document["clients_checked"], **said)
+        return cls(type=document["type"], clients_checked=document["clients_checked"], read=document, **said)
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
