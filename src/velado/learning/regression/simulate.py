@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 from velado.errors import ProtocolError
@@ -95,7 +96,7 @@ def small_job(protocol: RegressionProtocol = SECURE_SUM, **settings: Any) -> Job
     parties = [Party("hub", "evaluator"), *(Party(f"c{i}", "client") for i in range(3))]
     if protocol.provider is not None:
         parties.append(Party("vault", "provider"))
-    x, y = (Bounded(name, (-8, 8)) for name in "xy")
+    x, y = (Bounded(name, (Fraction(-8), Fraction(8))) for name in "xy")
     return Job("small", protocol, (x,), y, tuple(parties), **settings)
 
 
