@@ -16,7 +16,7 @@ pytest.importorskip("flwr", reason="federated runs need velado[federated]")
 
 from .machines import free_port
 
-PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "federate.md"
+PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "federate.md"
 
 
 def run_block(language: str, body: str, folder: Path) -> str:

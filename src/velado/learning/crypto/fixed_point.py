@@ -85,6 +85,9 @@ class FixedPoint:
     """The encoding of a job's columns with q = *fractional_bits*; what it promises follows from public figures alone.
 
     *own_bits* gives every column its own q, in the columns' order; without it, all have the same.
+
+    >>> FixedPoint((Bounded("age", (0, 120)),), 2).encode("age", ["1.5", "40"]).tolist()
+    [6, 160]
     """
 
     columns: tuple[Bounded, ...]

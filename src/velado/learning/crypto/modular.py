@@ -29,7 +29,11 @@ _ONE_THREAD = 250_000
 
 
 def exact_gram(columns: list[NDArray[Any]]) -> list[list[int]]:
-    """The inner products of all pairs of columns, exactly; columns of int64 or of Python integers."""
+    """The inner products of all pairs of columns, exactly; columns of int64 or of Python integers.
+
+    >>> exact_gram([np.array([1, 2]), np.array([3, 4])])
+    [[5, 11], [11, 25]]
+    """
     if not columns:
         return []
     rows, count = len(columns[0]), len(columns)
@@ -107,7 +111,12 @@ Source: TypeAlias = Tapelike | BitSource
 
 
 def uniform(source: Source, limit: int) -> int:
-    """A whole number 0 <= x < limit, every one as likely: by rejection, never by a remainder."""
+    """A whole number 0 <= x < limit, every one as likely: by rejection, never by a remainder.
+
+    >>> from random import Random
+    >>> uniform(Random(1), 10) < 10
+    True
+    """
     if isinstance(source, Tapelike):
         return source.below(limit)
     bits = (limit - 1).bit_length()
@@ -118,7 +127,11 @@ def uniform(source: Source, limit: int) -> int:
 
 
 def powers(bases: Sequence[Whole], exponent: Whole, modulus: Whole, threads: int = 2) -> list[Whole]:
-    """Every base to the same power, in order; the bases are shared out over *threads*."""
+    """Every base to the same power, in order; the bases are shared out over *threads*.
+
+    >>> [int(x) for x in powers([2, 3], 5, 100)]
+    [32, 43]
+    """
     bases = [mpz(base) for base in bases]
     share = -(-len(bases) // max(1, threads)) or 1
     parts = [bases[start : start + share] for start in range(0, len(bases), share)]
@@ -130,7 +143,11 @@ def powers(bases: Sequence[Whole], exponent: Whole, modulus: Whole, threads: int
 
 
 def product(values: Sequence[Whole], modulus: Whole) -> Whole:
-    """The product of all values modulo *modulus*; 1 of none."""
+    """The product of all values modulo *modulus*; 1 of none.
+
+    >>> int(product([6, 7], 10))
+    2
+    """
     result = mpz(1)
     for value in values:
         result = result * value % modulus

@@ -42,7 +42,13 @@ class Maker(Protocol):
 
 
 class FullPower:
-    """r^n mod n^2 with r uniform among the units modulo n."""
+    """r^n mod n^2 with r uniform among the units modulo n.
+
+    >>> from velado.learning.crypto.paillier_keys import PrivateKey
+    >>> maker = FullPower(PrivateKey(1009, 1019).public)
+    >>> len(maker.make(2))
+    2
+    """
 
     def __init__(self, key: PublicKey, random: Source | None = None, threads: int = 2) -> None:
         self.key = key
@@ -61,7 +67,12 @@ class FullPower:
 
 
 class OwnerPower:
-    """The same distribution as `FullPower`, made modulo p^2 and q^2 by who knows them."""
+    """The same distribution as `FullPower`, made modulo p^2 and q^2 by who knows them.
+
+    >>> from velado.learning.crypto.paillier_keys import PrivateKey
+    >>> len(OwnerPower(PrivateKey(1009, 1019)).make(3))
+    3
+    """
 
     def __init__(self, private: PrivateKey, random: Source | None = None, threads: int = 2) -> None:
         self.key = private.public
@@ -131,6 +142,12 @@ class ObfuscatorPool:
     A pool cannot be copied or sent to another process, and a forked process finds it empty: both would use a residue
     twice, and two ciphertexts with one residue show the difference of their plaintexts to anyone. (Processes made by
     multiprocessing are seen; after a bare os.fork, or with a maker that draws from a tape, make a new pool yourself.)
+
+    >>> from velado.learning.crypto.paillier_keys import PrivateKey
+    >>> pool = ObfuscatorPool(FullPower(PrivateKey(1009, 1019).public))
+    >>> pool.fill(2)
+    >>> pool.ready
+    2
     """
 
     _BATCH = 4

@@ -282,7 +282,13 @@ class Packing:
 
 @dataclass(frozen=True, repr=False, slots=True)
 class Ciphertext:
-    """A number modulo n^2 under a key, and whether it carries an obfuscator of its own that nothing else shares."""
+    """A number modulo n^2 under a key, and whether it carries an obfuscator of its own that nothing else shares.
+
+    >>> from velado.learning.crypto.paillier_keys import PrivateKey
+    >>> private = PrivateKey(1009, 1019)
+    >>> decrypt(private, Ciphertext(1 + 5 * private.public.n, private.public))
+    5
+    """
 
     value: Whole
     key: PublicKey
@@ -294,12 +300,27 @@ class Ciphertext:
 
 
 def encrypt(key: PublicKey, plaintext: Whole, pool: ObfuscatorPool) -> Ciphertext:
-    """The plaintext under a fresh obfuscator: (1 + m n) s mod n^2. Cost: two products, if the pool is filled."""
+    """The plaintext under a fresh obfuscator: (1 + m n) s mod n^2. Cost: two products, if the pool is filled.
+
+    >>> from velado.learning.crypto.obfuscators import FullPower
+    >>> from velado.learning.crypto.paillier_keys import PrivateKey
+    >>> private = PrivateKey(1009, 1019)
+    >>> decrypt(private, encrypt(private.public, -7, ObfuscatorPool(FullPower(private.public))))
+    -7
+    """
     return encrypt_many(key, [plaintext], pool)[0]
 
 
 def encrypt_many(key: PublicKey, plaintexts: Sequence[Whole], pool: ObfuscatorPool) -> list[Ciphertext]:
-    """Each plaintext under an obfuscator of its own."""
+    """Each plaintext under an obfuscator of its own.
+
+    >>> from velado.learning.crypto.obfuscators import FullPower
+    >>> from velado.learning.crypto.paillier_keys import PrivateKey
+    >>> private = PrivateKey(1009, 1019)
+    >>> pool = ObfuscatorPool(FullPower(private.public))
+    >>> decrypt_many(private, encrypt_many(private.public, [1, -2], pool))
+    [1, -2]
+    """
     same_key(key, pool.key)
     reduced = [_in_range(key, m) for m in plaintexts]
     n, n2 = key.n, key.n2
@@ -321,7 +342,13 @@ def decrypt(private: PrivateKey, ciphertext: Ciphertext) -> int:
 
 
 def decrypt_many(private: PrivateKey, ciphertexts: Sequence[Ciphertext], threads: int = 2) -> list[int]:
-    """The signed plaintext of each; the two primes are worked on side by side."""
+    """The signed plaintext of each; the two primes are worked on side by side.
+
+    >>> from velado.learning.crypto.paillier_keys import PrivateKey
+    >>> private = PrivateKey(1009, 1019)
+    >>> decrypt_many(private, [Ciphertext(1 + m * private.public.n, private.public) for m in (2, 3)])
+    [2, 3]
+    """
     key = private.public
     for c in ciphertexts:
         same_key(c.key, key)
@@ -331,19 +358,40 @@ def decrypt_many(private: PrivateKey, ciphertexts: Sequence[Ciphertext], threads
 
 
 def add(first: Ciphertext, second: Ciphertext) -> Ciphertext:
-    """A ciphertext of the sum."""
+    """A ciphertext of the sum.
+
+    >>> from velado.learning.crypto.paillier_keys import PrivateKey
+    >>> private = PrivateKey(1009, 1019)
+    >>> two, three = (Ciphertext(1 + m * private.public.n, private.public) for m in (2, 3))
+    >>> decrypt(private, add(two, three))
+    5
+    """
     same_key(first.key, second.key)
     return Ciphertext(first.value * second.value % first.key.n2, first.key)
 
 
 def add_plain(ciphertext: Ciphertext, plaintext: Whole) -> Ciphertext:
-    """A ciphertext of the sum with a number in the clear."""
+    """A ciphertext of the sum with a number in the clear.
+
+    >>> from velado.learning.crypto.paillier_keys import PrivateKey
+    >>> private = PrivateKey(1009, 1019)
+    >>> two, three = (Ciphertext(1 + m * private.public.n, private.public) for m in (2, 3))
+    >>> decrypt(private, add_plain(two, 40))
+    42
+    """
     key = ciphertext.key
     return Ciphertext(ciphertext.value * (1 + _in_range(key, plaintext) * key.n) % key.n2, key)
 
 
 def multiply_plain(ciphertext: Ciphertext, factor: Whole) -> Ciphertext:
-    """A ciphertext of the product with a signed number in the clear; a negative one costs an inverse, not a long power."""
+    """A ciphertext of the product with a signed number in the clear; a negative one costs an inverse, not a long power.
+
+    >>> from velado.learning.crypto.paillier_keys import PrivateKey
+    >>> private = PrivateKey(1009, 1019)
+    >>> two, three = (Ciphertext(1 + m * private.public.n, private.public) for m in (2, 3))
+    >>> decrypt(private, multiply_plain(three, -5))
+    -15
+    """
     key = ciphertext.key
     (exponent,) = _exponents(key, [factor])
     base = gmpy2.invert(ciphertext.value, key.n2) if exponent < 0 else ciphertext.value
@@ -351,13 +399,27 @@ def multiply_plain(ciphertext: Ciphertext, factor: Whole) -> Ciphertext:
 
 
 def sum_ciphertexts(ciphertexts: Sequence[Ciphertext]) -> Ciphertext:
-    """A ciphertext of the sum of at least one."""
+    """A ciphertext of the sum of at least one.
+
+    >>> from velado.learning.crypto.paillier_keys import PrivateKey
+    >>> private = PrivateKey(1009, 1019)
+    >>> two, three = (Ciphertext(1 + m * private.public.n, private.public) for m in (2, 3))
+    >>> decrypt(private, sum_ciphertexts([two, three, three]))
+    8
+    """
     key = _one_key(ciphertexts)
     return Ciphertext(product([c.value for c in ciphertexts], key.n2), key)
 
 
 def dot(ciphertexts: Sequence[Ciphertext], factors: Sequence[Whole]) -> Ciphertext:
-    """A ciphertext of sum_k factor_k m_k, by one product of powers with shared squarings."""
+    """A ciphertext of sum_k factor_k m_k, by one product of powers with shared squarings.
+
+    >>> from velado.learning.crypto.paillier_keys import PrivateKey
+    >>> private = PrivateKey(1009, 1019)
+    >>> two, three = (Ciphertext(1 + m * private.public.n, private.public) for m in (2, 3))
+    >>> decrypt(private, dot([two, three], [10, 1]))
+    23
+    """
     return dots(ciphertexts, [factors])[0]
 
 
@@ -365,6 +427,12 @@ def dots(ciphertexts: Sequence[Ciphertext], columns: Sequence[Sequence[Whole]]) 
     """`dot` with each column of factors: the tables of powers are made once, so a row times a matrix is cheaper still.
 
     For full-length factors and d columns of d entries: about d (b + d b / 8) products instead of 1.2 d^2 b.
+
+    >>> from velado.learning.crypto.paillier_keys import PrivateKey
+    >>> private = PrivateKey(1009, 1019)
+    >>> two, three = (Ciphertext(1 + m * private.public.n, private.public) for m in (2, 3))
+    >>> decrypt_many(private, dots([two, three], [[10, 1], [1, 10]]))
+    [23, 32]
     """
     key = _one_key(ciphertexts)
     if any(len(column) != len(ciphertexts) for column in columns):
@@ -385,6 +453,12 @@ def matrix_dots(
     One ciphertext that stands in several rows, as in a symmetric matrix, is squared along once for all of them. The
     products hold the interpreter's lock, so only an executor of processes spreads them; then every row is worked out by
     itself. What such workers are sent are ciphertexts and factors: run them on the machine that may know both.
+
+    >>> from velado.learning.crypto.paillier_keys import PrivateKey
+    >>> private = PrivateKey(1009, 1019)
+    >>> two, three = (Ciphertext(1 + m * private.public.n, private.public) for m in (2, 3))
+    >>> [decrypt_many(private, row) for row in matrix_dots([[two, three], [three, two]], [[1, 0], [0, 1]])]
+    [[2, 3], [3, 2]]
     """
     keys = [_one_key(row) for row in rows]
     for row, key in zip(rows, keys, strict=True):
@@ -464,7 +538,12 @@ _HEAD = 2 + 32 + 4
 
 
 def ciphertext_size(key: PublicKey) -> int:
-    """How many bytes one ciphertext takes: those of n, twice."""
+    """How many bytes one ciphertext takes: those of n, twice.
+
+    >>> from velado.learning.crypto.paillier_keys import PrivateKey
+    >>> ciphertext_size(PrivateKey(1009, 1019).public)
+    6
+    """
     return 2 * ((key.bits + 7) // 8)
 
 

@@ -51,7 +51,11 @@ def refused(what: str, fix: str = "Ask its owner for the key again, or make a ne
 
 @dataclass(frozen=True, repr=False)
 class PublicKey:
-    """The modulus n with which anyone encrypts and adds; `validate()` before the first use of one that arrived."""
+    """The modulus n with which anyone encrypts and adds; `validate()` before the first use of one that arrived.
+
+    >>> PublicKey(1009 * 1019).bits
+    20
+    """
 
     n: Whole
     bits: int = field(init=False, compare=False)
@@ -109,7 +113,11 @@ class PublicKey:
 
 @dataclass(frozen=True, repr=False)
 class PrivateKey:
-    """The two primes, with what decryption needs of them worked out once. Its text form shows the fingerprint alone."""
+    """The two primes, with what decryption needs of them worked out once. Its text form shows the fingerprint alone.
+
+    >>> int(PrivateKey(1009, 1019).public.n)
+    1028171
+    """
 
     p: Whole
     q: Whole
@@ -214,6 +222,10 @@ def keygen(
     """A new key: 3072 bits by default, 2048 at least, down to 1024 only for who says so (a paper's figures, never people's data).
 
     Cost: about 0.3 s at 2048 bits and 1 s at 3072, varying with luck.
+
+    >>> from random import Random
+    >>> keygen(1024, Random(1), least_bits=1024).public.bits
+    1024
     """
     least = max(least_bits, SHORTEST_BITS)
     if not least <= bits <= MOST_BITS or bits % 2:

@@ -17,7 +17,7 @@ from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord
 from flwr.serverapp import Grid
 from flwr.serverapp.strategy import Strategy
 
-from velado.learning.flower._client import read_reply, to_content
+from velado.learning.flower._packets import read_reply, to_content
 from velado.learning.flower._server import (
     OTHER_CLIENT,
     OTHER_ROWS,

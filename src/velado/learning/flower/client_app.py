@@ -14,15 +14,8 @@ from pathlib import Path
 from flwr.app import Context, Message
 from flwr.clientapp import ClientApp
 
-from velado.learning.flower._client import (
-    Kind,
-    TrainingClient,
-    answer,
-    from_message,
-    keep_state,
-    state_in,
-    to_content,
-)
+from velado.learning.flower._client import Kind, TrainingClient, answer
+from velado.learning.flower._packets import from_message, keep_state, state_in, to_content
 from velado.learning.flower._rounds_kept import read_client, read_own
 from velado.learning.flower.flower_records import Packet
 from velado.randomness import seeded

@@ -287,7 +287,11 @@ def write_deployment(recipe_file: Path, folder: Path, address: str) -> Agreement
 
 
 def superlink_command(folder: Path, address: str, host: str = "0.0.0.0") -> list[str]:
-    """Start of the SuperLink: TLS, only registered SuperNodes, nothing installed at run time."""
+    """Start of the SuperLink: TLS, only registered SuperNodes, nothing installed at run time.
+
+    >>> superlink_command(Path("/f"), "hub.example:9443")[:5]
+    ['flower-superlink', '--host', '0.0.0.0', '--port', '9443']
+    """
     held = folder.absolute() / "certificates"
     return [
         "flower-superlink",
@@ -302,7 +306,11 @@ def superlink_command(folder: Path, address: str, host: str = "0.0.0.0") -> list
 def supernode_command(
     folder: Path, address: str, client: int, table: str, work: str, key: str, port: int = 8020
 ) -> list[str]:
-    """Start of one client's SuperNode: its number, table, private folder and key are its own."""
+    """Start of one client's SuperNode: its number, table, private folder and key are its own.
+
+    >>> supernode_command(Path("/f"), "hub.example:9443", 1, "t.csv", "work", "key")[:3]
+    ['flower-supernode', '--superlink', 'hub.example:9443']
+    """
     whole = folder.absolute()
     node = f"client={client} agreement={_quoted(str(whole / 'agreement'))} table={_quoted(table)} work={_quoted(work)}"
     return [
@@ -316,19 +324,31 @@ def supernode_command(
 
 
 def register_command(public_key: str) -> list[str]:
-    """The coordinator lets one SuperNode in, by its public key."""
+    """The coordinator lets one SuperNode in, by its public key.
+
+    >>> register_command("key.pub")
+    ['flwr', 'supernode', 'register', 'key.pub', 'velado']
+    """
     return ["flwr", "supernode", "register", public_key, CONNECTION]
 
 
 def run_command(folder: Path, output: str) -> list[str]:
-    """The coordinator starts the rounds."""
+    """The coordinator starts the rounds.
+
+    >>> run_command(Path("/f"), "out")[:2]
+    ['flwr', 'run']
+    """
     whole = folder.absolute()
     settings = f"agreement={_quoted(str(whole / 'agreement'))} output={_quoted(output)}"
     return ["flwr", "run", str(whole / "app"), CONNECTION, "--run-config", settings, "--stream"]
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """Variables every command of a deployment is started with: nothing is reported, Flower keeps to its folder."""
+    """Variables every command of a deployment is started with: nothing is reported, Flower keeps to its folder.
+
+    >>> environment(Path("/f"))["FLWR_HOME"]
+    '/f/flower'
+    """
     # A client's matrix products are small: threads that wait for each other would only cost time.
     return {**SILENT, "OMP_NUM_THREADS": "1", "FLWR_HOME": str(folder.absolute() / "flower")}
 

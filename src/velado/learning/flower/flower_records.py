@@ -34,7 +34,11 @@ class FederatedModel(Protocol):
 
 
 def softmax(margins: npt.NDArray[np.float64]) -> Probabilities:
-    """exp(m_c) / sum_c exp(m_c) by rows; one column means the log odds of the second of two classes."""
+    """exp(m_c) / sum_c exp(m_c) by rows; one column means the log odds of the second of two classes.
+
+    >>> softmax(np.zeros((1, 1))).tolist()
+    [[0.5, 0.5]]
+    """
     if margins.shape[1] == 1:
         margins = np.concatenate([np.zeros_like(margins), margins], axis=1)
     powers = np.exp(margins - margins.max(axis=1, keepdims=True))
@@ -48,7 +52,11 @@ Fact = int | float | str
 
 @dataclass(frozen=True, repr=False)
 class Packet:
-    """Named arrays (weights, trees, class counts) and named facts (digests, counts, sums). Never a row."""
+    """Named arrays (weights, trees, class counts) and named facts (digests, counts, sums). Never a row.
+
+    >>> Packet({"rows": 40, "digest": "ab"}).number("rows")
+    40.0
+    """
 
     facts: Mapping[str, Fact] = field(default_factory=dict)
     arrays: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
@@ -91,6 +99,9 @@ class RoundRecord:
     names the clients that could take part and did not: those that were asked and did not answer well, and those that
     were not there to be asked. *test_rows* is how many held-out rows the scores are of: rounds with another number are
     not scored on the same rows. Bytes are those of the parameters, trees and counts.
+
+    >>> RoundRecord(number=1, asked=3, replied=2, applied=True).to_dict()["round"]
+    1
     """
 
     number: int
@@ -118,6 +129,9 @@ class ClientRecord:
     """One client: its training and held-out rows, how many classes it has, what anonymizing cost it and leaves open.
 
     *ncp* and *linkage* are of the client's own release, None with the reason in *gap* where they were not computed.
+
+    >>> ClientRecord(name="client 1", rows=40).to_dict()["rows"]
+    40
     """
 
     name: str
@@ -153,6 +167,8 @@ class FederatedPromise:
     measured: tuple[str, ...]
     not_promised: tuple[str, ...]
     what_leaves: tuple[str, ...]
+    # What a file said, in every language: a sentence read back no longer knows its parts.
+    read: Mapping[str, object] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def parts(self) -> dict[str, tuple[str, ...]]:
@@ -163,6 +179,8 @@ class FederatedPromise:
 
     def to_dict(self) -> dict[str, object]:
         """Plain values for JSON, the sentences in every language."""
+        if self.read:
+            return dict(self.read)
         said: dict[str, object] = {
             language: {name: [told(text, language) for text in texts] for name, texts in self.parts.items()}
             for language in LANGUAGES
@@ -173,7 +191,7 @@ class FederatedPromise:
     def from_dict(cls, document: Mapping[str, Any]) -> FederatedPromise:
         """The promise that `to_dict` wrote, in English."""
         said = {name: tuple(texts) for name, texts in document["en"].items()}
-        return cls(type=document["type"], clients_checked=document["clients_checked"], **said)
+        return cls(type=document["type"], clients_checked=document["clients_checked"], read=document, **said)
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)

@@ -11,6 +11,10 @@ class HalfOpen:
 
     Without it, one address could take every connection a listener has by opening them and saying nothing, for as long as its
     time limits allow, and begin again. Counts are dropped at 0, so memory follows what is open.
+
+    >>> places = HalfOpen(1)
+    >>> places.take("10.0.0.1"), places.take("10.0.0.1")
+    (True, False)
     """
 
     def __init__(self, most: int) -> None:
@@ -36,7 +40,11 @@ class HalfOpen:
 
 
 def network_of(address: str) -> str:
-    """By what a caller is counted: an IPv4 address, the /64 of an IPv6 address (one line has them all), else the text itself."""
+    """By what a caller is counted: an IPv4 address, the /64 of an IPv6 address (one line has them all), else the text itself.
+
+    >>> network_of("2001:db8::1"), network_of("::ffff:10.0.0.1")
+    ('2001:db8::/64', '10.0.0.1')
+    """
     try:
         found = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:

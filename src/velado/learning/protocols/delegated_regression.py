@@ -47,7 +47,13 @@ from velado.text import say
 
 
 def packing_for(job: Job, key: PublicKey) -> Packing:
-    """The layout all parties work out for themselves: one term for each client."""
+    """The layout all parties work out for themselves: one term for each client.
+
+    >>> from velado.learning.crypto.paillier_keys import PublicKey
+    >>> from velado.learning.regression.simulate import small_job
+    >>> packing_for(small_job(DELEGATED), PublicKey((1 << 2048) - 1)).plaintexts
+    1
+    """
     return Packing.for_key(key, flat_bounds(job), len(job.of("client")))
 
 

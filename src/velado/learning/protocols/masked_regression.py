@@ -65,7 +65,12 @@ from velado.text import say
 
 
 def entries(job: Job) -> int:
-    """How many numbers a client sends: the upper triangle of A and b."""
+    """How many numbers a client sends: the upper triangle of A and b.
+
+    >>> from velado.learning.regression.simulate import small_job
+    >>> entries(small_job())  # a_00, a_01, a_11, b_0, b_1
+    5
+    """
     return job.width * (job.width + 1) // 2 + job.width
 
 
@@ -168,7 +173,12 @@ class MaskedProvider(KeyHolder):
 
 
 def draw_mask(n: int, width: int, tape: Tape) -> tuple[list[list[int]], list[int]]:
-    """A uniformly random invertible matrix and a uniformly random vector modulo n; a singular draw is drawn again."""
+    """A uniformly random invertible matrix and a uniformly random vector modulo n; a singular draw is drawn again.
+
+    >>> full, shift = draw_mask(1009, 2, Tape(bytes(32)))
+    >>> len(full), len(shift)
+    (2, 2)
+    """
     while True:
         full = [[tape.below(n) for _ in range(width)] for _ in range(width)]
         try:

@@ -39,7 +39,12 @@ RESULT_BYTES = 1 << 20
 
 
 def most_bytes(job: Job, count: int) -> int:
-    """How large a message of so many ciphertexts is under a key of the job's size."""
+    """How large a message of so many ciphertexts is under a key of the job's size.
+
+    >>> from velado.learning.regression.simulate import small_job
+    >>> most_bytes(small_job(), 2)
+    1600
+    """
     return 64 + count * 2 * (job.key_bits // 8)
 
 
@@ -74,7 +79,11 @@ def key_in(message: Message, job: Job) -> PublicKey:
 
 
 def result_bytes(coefficients: Sequence[Fraction], errors: Sequence[float] | None, rows: int | None) -> bytes:
-    """The result as it is told to who may know it: coefficients rounded once to floats, exactly written."""
+    """The result as it is told to who may know it: coefficients rounded once to floats, exactly written.
+
+    >>> result_bytes([Fraction(1, 2)], None, 40)
+    b'{"coefficients":["0x1.0000000000000p-1"],"standard_errors":null,"rows":40}'
+    """
     return json.dumps(
         {
             "coefficients": [float(value).hex() for value in coefficients],
@@ -86,7 +95,12 @@ def result_bytes(coefficients: Sequence[Fraction], errors: Sequence[float] | Non
 
 
 def result_in(data: bytes, job: Job) -> tuple[tuple[float, ...], tuple[float, ...] | None, int | None]:
-    """The coefficients, standard errors and rows of a result message, or ProtocolError."""
+    """The coefficients, standard errors and rows of a result message, or ProtocolError.
+
+    >>> from velado.learning.regression.simulate import small_job
+    >>> result_in(result_bytes([Fraction(1), Fraction(1, 2)], None, 40), small_job())
+    ((1.0, 0.5), None, 40)
+    """
     try:
         document = json.loads(data)
         coefficients = tuple(float.fromhex(text) for text in document["coefficients"])
@@ -113,7 +127,12 @@ def standard_errors(moments: Moments, job: Job) -> tuple[float, ...] | None:
 
 
 def fit_of(job: Job, coefficients: Sequence[float], errors: Sequence[float] | None, rows: int | None) -> Fit:
-    """The outcome a party holds: result, promise, cost, how."""
+    """The outcome a party holds: result, promise, cost, how.
+
+    >>> from velado.learning.regression.simulate import small_job
+    >>> fit_of(small_job(), (1.0, 0.5), None, 40).predict({"x": [2.0]}).tolist()
+    [2.0]
+    """
     return Fit(
         target=job.target.name,
         names=job.unknowns,

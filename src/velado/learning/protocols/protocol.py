@@ -22,6 +22,9 @@ class Message:
 
     A message is pure data: how it becomes bytes, is signed and travels is `velado.learning.net`'s business. *fields* hold
     bytes under short names; the exact fields of a kind and the most bytes of each stand in the protocol's steps.
+
+    >>> Message("0" * 64, "hub", "clinic", 0, "key", {"key": b"12345"})
+    Message(key 0: hub to clinic, 5 bytes)
     """
 
     job: str
@@ -43,6 +46,9 @@ class Step:
     The state belongs to the two who talk; both keep it, the one by what it sends and the other by what it takes. Between two
     clients each direction is a talk of its own, since both may begin. *fields* are the message's fields with the most bytes
     each, a number or a function of the job.
+
+    >>> Step("start", "provider", "key", "client", "keyed", {"key": 4096}).next
+    'keyed'
     """
 
     state: str
@@ -55,7 +61,11 @@ class Step:
 
 @dataclass(frozen=True, kw_only=True)
 class Seen:
-    """What a party of some role saw in a run, and what follows from it; `{told}` stands for what is told to all."""
+    """What a party of some role saw in a run, and what follows from it; `{told}` stands for what is told to all.
+
+    >>> Seen(saw="The public key.", infers="Nothing.").infers
+    'Nothing.'
+    """
 
     saw: str
     infers: str
@@ -67,6 +77,9 @@ class Facts:
 
     *hides* is what the protocol promises to hide, nothing where it promises nothing; *computed* what somebody can compute
     besides what it is told.
+
+    >>> Facts(assumptions="None.", parties={}, coalitions=()).hides
+    ''
     """
 
     assumptions: str
@@ -87,6 +100,10 @@ class RegressionProtocol:
     *pooled* names the role that sees the pooled sums in the clear: only there can standard errors be worked out and noise be
     added. *scaled*: columns are scaled and centred by their bounds. *stored_key*: a provider may bring a key it made before.
     *refuse* raises where a job keeps the common limits and still cannot be run.
+
+    >>> from velado.learning.protocols.secure_sum import SECURE_SUM
+    >>> SECURE_SUM.pooled, SECURE_SUM.provider is None, [step.kind for step in SECURE_SUM.steps][:3]
+    ('evaluator', True, ['hello', 'hello', 'roster'])
     """
 
     name: str

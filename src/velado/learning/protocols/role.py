@@ -82,7 +82,12 @@ class Role(typing.Protocol):
 
 
 class BaseRole:
-    """Order, duplicates and the end of a job, by the protocol's table; what a kind leads to stands in `takes`."""
+    """Order, duplicates and the end of a job, by the protocol's table; what a kind leads to stands in `takes`.
+
+    >>> from velado.learning.regression.simulate import small_job
+    >>> BaseRole(small_job(), "hub", Tape(bytes(32))).done
+    False
+    """
 
     def __init__(self, job: Job, name: str, tape: Tape) -> None:
         self.job = job
@@ -270,6 +275,10 @@ def make_role(
     """The role a party has in a job, from its secret seed and, for a client, its rows; a provider may bring its key.
 
     The same seed and rows give the same role again.
+
+    >>> from velado.learning.regression.simulate import small_job
+    >>> make_role(small_job(), "hub", bytes(32)).awaited
+    ('c0', 'c1', 'c2')
     """
     tape = Tape(seed, f"{job.digest()}:{name}")
     protocol, role = job.protocol, job.party(name).role
@@ -291,7 +300,11 @@ def make_role(
 
 
 def refused(why: str) -> ProtocolError:
-    """The error of a message that was not taken; it names no content."""
+    """The error of a message that was not taken; it names no content.
+
+    >>> str(refused(say("has a negative number"))).split(".")[0]
+    'A message has a negative number'
+    """
     return ProtocolError(
         say("A message {why}.", why=why),
         "Taking it could mix up runs or let a stranger in.",

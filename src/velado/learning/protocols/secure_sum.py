@@ -50,7 +50,12 @@ SEALED_BYTES = 2 * SHARE_BYTES + pairwise.SEAL_BYTES
 
 
 def threshold_of(job: Job) -> int:
-    """How many clients are needed to take masks away: minimum_clients, and more than half of all."""
+    """How many clients are needed to take masks away: minimum_clients, and more than half of all.
+
+    >>> from velado.learning.regression.simulate import small_job
+    >>> threshold_of(small_job())
+    3
+    """
     return max(job.minimum_clients, len(job.of("client")) // 2 + 1)
 
 
@@ -60,16 +65,33 @@ def number_bytes(job: Job) -> int:
 
 
 def places_of(job: Job) -> dict[str, int]:
+    """Each client by its place in the job, from 1.
+
+    >>> from velado.learning.regression.simulate import small_job
+    >>> places_of(small_job())
+    {'c0': 1, 'c1': 2, 'c2': 3}
+    """
     return {party.name: place for place, party in enumerate(job.of("client"), start=1)}
 
 
 def names_to_bytes(names: Collection[str], job: Job) -> bytes:
+    """A list of clients as it travels: their places, rising.
+
+    >>> from velado.learning.regression.simulate import small_job
+    >>> names_to_bytes(["c2", "c0"], small_job())
+    b'\\x00\\x01\\x00\\x03'
+    """
     places = places_of(job)
     return b"".join(places[name].to_bytes(2, "big") for name in sorted(names, key=places.__getitem__))
 
 
 def names_in(data: bytes, job: Job) -> tuple[str, ...]:
-    """The clients a list names, in the job's order, or ProtocolError."""
+    """The clients a list names, in the job's order, or ProtocolError.
+
+    >>> from velado.learning.regression.simulate import small_job
+    >>> names_in(bytes([0, 1, 0, 3]), small_job())
+    ('c0', 'c2')
+    """
     names = [party.name for party in job.of("client")]
     places = [int.from_bytes(data[i : i + 2], "big") for i in range(0, len(data), 2)]
     rising = all(a < b for a, b in itertools.pairwise(places))
@@ -79,7 +101,12 @@ def names_in(data: bytes, job: Job) -> tuple[str, ...]:
 
 
 def sign_of(job: Job, one: str, other: str) -> int:
-    """Whether a client adds the mask it shares with another, or subtracts it: who stands first in the job adds."""
+    """Whether a client adds the mask it shares with another, or subtracts it: who stands first in the job adds.
+
+    >>> from velado.learning.regression.simulate import small_job
+    >>> sign_of(small_job(), "c0", "c2"), sign_of(small_job(), "c2", "c0")
+    (1, -1)
+    """
     places = places_of(job)
     return 1 if places[one] < places[other] else -1
 

@@ -145,7 +145,12 @@ def _told_to_all(job: Job) -> Sentence:
 
 
 def short_key(job: Job) -> str:
-    """The warning about a key under 2048 bits, or nothing."""
+    """The warning about a key under 2048 bits, or nothing.
+
+    >>> from velado.learning.regression.simulate import small_job
+    >>> short_key(small_job())  # a secure sum has no key
+    ''
+    """
     if job.protocol.provider is None or job.key_bits >= LEAST_KEY_BITS:
         return ""
     return say(
@@ -160,7 +165,12 @@ def _assumptions(job: Job) -> str:
 
 
 def learned(job: Job) -> Learned:
-    """What each role of this job's protocol saw and can infer."""
+    """What each role of this job's protocol saw and can infer.
+
+    >>> from velado.learning.regression.simulate import small_job
+    >>> told(learned(small_job()).coalitions[1])
+    "The evaluator and all clients but one know that one's sums."
+    """
     facts, to_all = job.protocol.facts, _told_to_all(job)
 
     def filled(text: str) -> str:
@@ -182,7 +192,12 @@ def learned(job: Job) -> Learned:
 
 
 def promise(job: Job) -> RunPromise:
-    """The run's promise: guaranteed under the stated assumptions, or none."""
+    """The run's promise: guaranteed under the stated assumptions, or none.
+
+    >>> from velado.learning.regression.simulate import small_job
+    >>> promise(small_job()).type
+    'guaranteed-if'
+    """
     facts = job.protocol.facts
     if not facts.hides:
         return RunPromise(type="none", warning=facts.assumptions, key_warning=short_key(job))

@@ -21,6 +21,10 @@ def moments_of(columns: Mapping[str, Any], job: Job) -> Moments:
 
     A value that is missing or outside its public bounds raises OutOfBounds and names the column; too few rows raise
     InputError. Nothing leaves the client then.
+
+    >>> from velado.learning.regression.simulate import small_job
+    >>> moments_of({"x": [1, 2] * 5, "y": [3, 4] * 5}, small_job(bits=0)).rows
+    10
     """
     names = [column.name for column in (*job.features, job.target)]
     absent = [name for name in names if name not in columns]
@@ -83,14 +87,23 @@ def _centred(encoded: NDArray[Any], scale: ColumnScale, most: int) -> NDArray[An
 
 
 def flatten(moments: Moments) -> list[int]:
-    """Upper triangle by rows, then b, then the number of rows, then y^T y where there is one."""
+    """Upper triangle by rows, then b, then the number of rows, then y^T y where there is one.
+
+    >>> flatten(Moments(((4, 2), (2, 3)), (5, 6), None, 4))
+    [4, 2, 3, 5, 6, 4]
+    """
     width = len(moments.vector)
     upper = [moments.matrix[i][j] for i in range(width) for j in range(i, width)]
     return [*upper, *moments.vector, moments.rows, *(() if moments.square is None else (moments.square,))]
 
 
 def unflatten(values: Sequence[int], job: Job) -> Moments:
-    """The moments `flatten` wrote."""
+    """The moments `flatten` wrote.
+
+    >>> from velado.learning.regression.simulate import small_job
+    >>> unflatten([4, 2, 3, 5, 6, 4], small_job()).matrix
+    ((4, 2), (2, 3))
+    """
     width = job.width
     matrix = [[0] * width for _ in range(width)]
     rest = iter(values)
@@ -104,7 +117,12 @@ def unflatten(values: Sequence[int], job: Job) -> Moments:
 
 
 def flat_bounds(job: Job) -> list[int]:
-    """The most each flattened value can be in size, from public figures: rows * B_i * B_j."""
+    """The most each flattened value can be in size, from public figures: rows * B_i * B_j.
+
+    >>> from velado.learning.regression.simulate import small_job
+    >>> len(flat_bounds(small_job()))
+    6
+    """
     *columns, target = reaches(job)
     most, width = job.most_rows, job.width
     upper = [most * columns[i] * columns[j] for i in range(width) for j in range(i, width)]
@@ -113,7 +131,12 @@ def flat_bounds(job: Job) -> list[int]:
 
 
 def total(parts: Sequence[Moments]) -> Moments:
-    """The sum of several clients' moments."""
+    """The sum of several clients' moments.
+
+    >>> one = Moments(((4,),), (5,), None, 4)
+    >>> total([one, one])
+    Moments(matrix=((8,),), vector=(10,), square=None, rows=8)
+    """
     width = len(parts[0].vector)
     return Moments(
         matrix=tuple(

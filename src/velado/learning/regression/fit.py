@@ -52,7 +52,11 @@ MOST_BITS = 512
 
 @dataclass(frozen=True)
 class ColumnScale:
-    """How one column is encoded: q_j fractional bits, then M_j taken off; e_j = q - q_j is the exponent taken out."""
+    """How one column is encoded: q_j fractional bits, then M_j taken off; e_j = q - q_j is the exponent taken out.
+
+    >>> ColumnScale(2, 0, 3).value(5)
+    Fraction(2, 1)
+    """
 
     bits: int
     exponent: int
@@ -78,7 +82,12 @@ class ColumnScale:
 
 @dataclass(frozen=True)
 class DesignScaling:
-    """The scales of a job's features and target, and the map between coefficients of encoded and of real columns."""
+    """The scales of a job's features and target, and the map between coefficients of encoded and of real columns.
+
+    >>> plain = ColumnScale(0, 0, 0)
+    >>> DesignScaling(0, True, (plain,), plain).to_real((Fraction(1), Fraction(2)))
+    (Fraction(1, 1), Fraction(2, 1))
+    """
 
     unit_bits: int
     intercept: bool
@@ -133,7 +142,12 @@ class DesignScaling:
 
 
 def scaling_of(job: Job) -> DesignScaling:
-    """The scaling all parties of a job work out for themselves from its public bounds."""
+    """The scaling all parties of a job work out for themselves from its public bounds.
+
+    >>> from velado.learning.regression.simulate import small_job
+    >>> scaling_of(small_job(bits=4)).target
+    ColumnScale(bits=5, exponent=-1, centre=0)
+    """
     if not job.protocol.scaled:
         plain = ColumnScale(job.bits, 0, 0)
         return DesignScaling(job.bits, job.intercept, (plain,) * len(job.features), plain)
@@ -166,7 +180,11 @@ def _power(exponent: int) -> Fraction:
 
 @dataclass(frozen=True)
 class Moments:
-    """A = X^T X as full rows, b = X^T y and, where asked for, y^T y of encoded rows, and how many rows they count."""
+    """A = X^T X as full rows, b = X^T y and, where asked for, y^T y of encoded rows, and how many rows they count.
+
+    >>> Moments(((4, 2), (2, 3)), (5, 6), None, 4).rows
+    4
+    """
 
     matrix: tuple[tuple[int, ...], ...]
     vector: tuple[int, ...]
@@ -176,7 +194,11 @@ class Moments:
 
 @dataclass(frozen=True)
 class Bounds:
-    """What is public beforehand: the most |a_ij| and |b_i| can be, and the needed bits of a modulus."""
+    """What is public beforehand: the most |a_ij| and |b_i| can be, and the needed bits of a modulus.
+
+    >>> Bounds(1, 2**10, 2**5).modulus_bits
+    18
+    """
 
     entry: int
     numerator: int
@@ -192,13 +214,22 @@ def ridge_entries(job: Job) -> tuple[int, ...]:
     """What is added to the diagonal: lambda 2^(2 q_j) for features, half to even, and 0 for the intercept.
 
     So lambda is a penalty on the coefficients in their own units, whatever the bounds are.
+
+    >>> from velado.learning.regression.simulate import small_job
+    >>> ridge_entries(small_job(bits=4, ridge=1))
+    (0, 1024)
     """
     scaled = (round(job.ridge * (1 << (2 * scale.bits))) for scale in scaling_of(job).features)
     return (*((0,) if job.intercept else ()), *scaled)
 
 
 def reaches(job: Job) -> tuple[int, ...]:
-    """The most an encoded value of each unknown's column can be in size, the target's last."""
+    """The most an encoded value of each unknown's column can be in size, the target's last.
+
+    >>> from velado.learning.regression.simulate import small_job
+    >>> reaches(small_job(bits=4))
+    (16, 256, 256)
+    """
     scaling = scaling_of(job)
     scales = zip((*scaling.features, scaling.target), (*job.features, job.target), strict=True)
     most = [scale.reach(column) for scale, column in scales]
@@ -206,7 +237,12 @@ def reaches(job: Job) -> tuple[int, ...]:
 
 
 def bounds_of(job: Job) -> Bounds:
-    """The bound of the module's docstring for this job's public bounds and most rows."""
+    """The bound of the module's docstring for this job's public bounds and most rows.
+
+    >>> from velado.learning.regression.simulate import small_job
+    >>> bounds_of(small_job(bits=4)).modulus_bits
+    134
+    """
     *columns, target = reaches(job)
     squares = [job.most_rows * b * b + extra for b, extra in zip(columns, ridge_entries(job), strict=True)]
     y_square = job.most_rows * target * target
@@ -256,7 +292,13 @@ def with_ridge(moments: Moments, job: Job) -> Any:
 
 
 def solve(moments: Moments, job: Job) -> tuple[Fraction, ...]:
-    """beta in the columns' own units, exactly; SingularDesignError names the columns that follow from others."""
+    """beta in the columns' own units, exactly; SingularDesignError names the columns that follow from others.
+
+    >>> from velado.learning.regression.simulate import small_job
+    >>> job = small_job(bits=4)
+    >>> solve(Moments(((256, 0), (0, 1024)), (0, 512), None, 10), job)
+    (Fraction(0, 1), Fraction(1, 2))
+    """
     return scaling_of(job).to_real(solve_encoded(moments, job))
 
 
@@ -296,7 +338,12 @@ def dependent_columns(matrix: Any, job: Job) -> tuple[str, ...]:
 
 
 def singular(job: Job, names: Sequence[str]) -> SingularDesignError:
-    """The error that says which columns are collinear, or that some are when only that is known."""
+    """The error that says which columns are collinear, or that some are when only that is known.
+
+    >>> from velado.learning.regression.simulate import small_job
+    >>> str(singular(small_job(), ["x"])).split(".")[0]
+    'The columns x depend linearly on one another'
+    """
     which = f"The columns {', '.join(names)}" if names else "Some columns of the design"
     return SingularDesignError(
         say("{which} depend linearly on one another.", which=which),
@@ -308,7 +355,11 @@ def singular(job: Job, names: Sequence[str]) -> SingularDesignError:
 def solve_modulo(
     matrix: Sequence[Sequence[int]], vector: Sequence[int], modulus: int
 ) -> tuple[int, ...] | None:
-    """w with C w = d modulo n, or None where C has no inverse (its determinant is 0, or shares a factor with n)."""
+    """w with C w = d modulo n, or None where C has no inverse (its determinant is 0, or shares a factor with n).
+
+    >>> solve_modulo([[2, 0], [0, 3]], [4, 9], 101)
+    (2, 3)
+    """
     ring = flint.fmpz_mod_ctx(modulus)
     c = flint.fmpz_mod_mat([[int(x) for x in row] for row in matrix], ring)
     if math.gcd(int(c.det()), modulus) != 1:
@@ -325,6 +376,9 @@ def reconstruct(residue: int, modulus: int, numerator: int, denominator: int) ->
 
     Half of the extended Euclidean algorithm, stopped at the first remainder within the numerator's bound (Wang 1981);
     unique when n > 2 * numerator * denominator.
+
+    >>> reconstruct(pow(3, -1, 10007) * 2, 10007, 10, 10)
+    Fraction(2, 3)
     """
     old, new = modulus, residue % modulus
     old_t, new_t = 0, 1

@@ -33,7 +33,12 @@ from velado.randomness import Tape
 
 
 def one_row_bounds(job: Job) -> list[int]:
-    """The most that adding or leaving out one row changes each flattened sum."""
+    """The most that adding or leaving out one row changes each flattened sum.
+
+    >>> from velado.learning.regression.simulate import small_job
+    >>> one_row_bounds(small_job(bits=0))
+    [1, 16, 256, 16, 256, 1]
+    """
     *columns, target = reaches(job)
     width = job.width
     upper = [columns[i] * columns[j] for i in range(width) for j in range(i, width)]
@@ -41,7 +46,13 @@ def one_row_bounds(job: Job) -> list[int]:
 
 
 def noisy(moments: Moments, job: Job, tape: Tape) -> Moments:
-    """The moments with noise of the job's epsilon, or as they are where the job has none."""
+    """The moments with noise of the job's epsilon, or as they are where the job has none.
+
+    >>> from velado.learning.regression.simulate import small_job
+    >>> moments = Moments(((4, 2), (2, 3)), (5, 6), None, 4)
+    >>> noisy(moments, small_job(), Tape(bytes(32))) == moments  # the job has no epsilon
+    True
+    """
     if job.epsilon is None:
         return moments
     values, bounds = flatten(moments), one_row_bounds(job)
@@ -58,7 +69,11 @@ def noisy(moments: Moments, job: Job, tape: Tape) -> Moments:
 
 
 def discrete_laplace(scale: Fraction, tape: Tape) -> int:
-    """A whole number z with probability proportional to exp(-|z| / scale), exactly (Canonne et al., algorithm 2)."""
+    """A whole number z with probability proportional to exp(-|z| / scale), exactly (Canonne et al., algorithm 2).
+
+    >>> discrete_laplace(Fraction(1, 1000), Tape(bytes(32)))
+    0
+    """
     t, s = scale.numerator, scale.denominator
     while True:
         u = tape.below(t)

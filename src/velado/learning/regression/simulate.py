@@ -5,20 +5,27 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 from velado.errors import ProtocolError
-from velado.learning.protocols.protocol import Message
+from velado.learning.crypto.fixed_point import Bounded
+from velado.learning.protocols.protocol import Message, RegressionProtocol
 from velado.learning.protocols.role import Role, make_role
+from velado.learning.protocols.secure_sum import SECURE_SUM
 from velado.learning.regression.fit import Fit
-from velado.learning.regression.job import Job
+from velado.learning.regression.job import Job, Party
 from velado.randomness import Tape
 from velado.text import say
 
 
 @dataclass
 class Transcript:
-    """Every message in the order of its delivery, and how the roles stood at the end."""
+    """Every message in the order of its delivery, and how the roles stood at the end.
+
+    >>> Transcript({}).failures
+    {}
+    """
 
     roles: Mapping[str, Role]
     messages: list[Message] = field(default_factory=list)
@@ -32,7 +39,13 @@ class Transcript:
 def deliver(
     roles: Mapping[str, Role], change: Callable[[Message], Sequence[Message]] | None = None
 ) -> Transcript:
-    """Run roles until nobody has anything to say. *change* may drop, repeat or alter a message on its way."""
+    """Run roles until nobody has anything to say. *change* may drop, repeat or alter a message on its way.
+
+    >>> job = small_job()
+    >>> roles = {one.name: make_role(job, one.name, bytes(32), small_rows()) for one in job.parties}
+    >>> len(deliver(roles).messages)
+    30
+    """
     transcript = Transcript(roles)
     waiting: deque[Message] = deque()
     for role in roles.values():
@@ -48,7 +61,13 @@ def deliver(
 def simulate(
     job: Job, tables: Mapping[str, Mapping[str, Any]], seed: bytes | None = None
 ) -> tuple[Fit, Transcript]:
-    """Fit with every role in this process; *tables* maps each client's name to its columns."""
+    """Fit with every role in this process; *tables* maps each client's name to its columns.
+
+    >>> job = small_job()
+    >>> fit, _ = simulate(job, dict.fromkeys(("c0", "c1", "c2"), small_rows()))
+    >>> [round(beta, 6) for beta in fit.coefficients]
+    [1.0, 2.0]
+    """
     base = seed or Tape.fresh_seed()
     roles = {
         party.name: make_role(job, party.name, Tape(base, party.name).bytes(32), tables.get(party.name))
@@ -66,3 +85,26 @@ def simulate(
             "Mend what the sentence names and run it again.",
         )
     return evaluator.outcome.fit, transcript
+
+
+def small_job(protocol: RegressionProtocol = SECURE_SUM, **settings: Any) -> Job:
+    """A job to try things with: three clients, y explained by x, both within -8 and 8.
+
+    >>> small_job(bits=4).unknowns
+    ('(intercept)', 'x')
+    """
+    parties = [Party("hub", "evaluator"), *(Party(f"c{i}", "client") for i in range(3))]
+    if protocol.provider is not None:
+        parties.append(Party("vault", "provider"))
+    x, y = (Bounded(name, (Fraction(-8), Fraction(8))) for name in "xy")
+    return Job("small", protocol, (x,), y, tuple(parties), **settings)
+
+
+def small_rows() -> dict[str, list[float]]:
+    """Ten rows for a client of it: y = 1 + 2 x.
+
+    >>> small_rows()["y"][:3]
+    [-4.0, -3.0, -2.0]
+    """
+    x = [(i - 5) / 2 for i in range(10)]
+    return {"x": x, "y": [1 + 2 * value for value in x]}

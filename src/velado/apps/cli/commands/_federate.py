@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from velado.learning.flower.agreement import FederationRecipe
     from velado.learning.flower.flower_records import FederatedFit, RoundRecord
     from velado.learning.flower.simulation import Ready
+    from velado.text import Language
 
 FORMS = ("csv", "parquet")
 ENGINES = ("flower", "loop")
@@ -66,7 +67,7 @@ def federate(
     The recipe names the table (for a simulation), schema, target, method and the federation's settings. Scores are of true
     rows held out before anything is anonymized.
     """
-    tongue = flags.language(lang)
+    tongue: Language = "pt" if flags.language(lang) == "pt" else "en"
     flags.one_of(engine, ENGINES, "--engine")
     flags.one_of(form, FORMS, "--format")
     if machines is not None:
@@ -120,7 +121,7 @@ def _run(
     ready: Ready,
     engine: str,
     settings: FederationRecipe,
-    tongue: str,
+    tongue: Language,
     progress: Any,
     output: Path,
     form: str,
@@ -187,7 +188,7 @@ def _refuse_output(folder: Path) -> None:
 
 
 def _write_machines(
-    recipe: Path, folder: Path, address: str, tongue: str, as_json: bool, quiet: bool
+    recipe: Path, folder: Path, address: str, tongue: Language, as_json: bool, quiet: bool
 ) -> None:
     from velado.learning.flower.deployment import (
         environment,
@@ -239,7 +240,7 @@ def _plan(terms: Any) -> dict[str, Any]:
     }
 
 
-def _show_terms(terms: Any, tongue: str, as_json: bool, quiet: bool) -> None:
+def _show_terms(terms: Any, tongue: Language, as_json: bool, quiet: bool) -> None:
     plan = _plan(terms)
     if as_json:
         show.as_json(plan)
@@ -249,7 +250,7 @@ def _show_terms(terms: Any, tongue: str, as_json: bool, quiet: bool) -> None:
         show.line(say(tongue, "federate_no_table"))
 
 
-def _show_ready(ready: Ready, tongue: str, as_json: bool, quiet: bool) -> None:
+def _show_ready(ready: Ready, tongue: Language, as_json: bool, quiet: bool) -> None:
     from velado.text import told
 
     plan = _plan(ready.terms)
@@ -264,7 +265,7 @@ def _show_ready(ready: Ready, tongue: str, as_json: bool, quiet: bool) -> None:
         show.line(say(tongue, "federate_terms", digest=plan["digest"]))
 
 
-def _clients(records: Any, tongue: str) -> None:
+def _clients(records: Any, tongue: Language) -> None:
     from velado.text import told
 
     head = [say(tongue, f"federate_{key}") for key in ("client", "rows", "test", "loss", "linkage")]
@@ -281,7 +282,7 @@ def _clients(records: Any, tongue: str) -> None:
     show.table(say(tongue, "federate_clients"), head, rows)
 
 
-def _show_fit(fit: FederatedFit, output: Path, tongue: str) -> None:
+def _show_fit(fit: FederatedFit, output: Path, tongue: Language) -> None:
     from velado.text import told
 
     _clients(fit.clients, tongue)
@@ -299,5 +300,5 @@ def _show_fit(fit: FederatedFit, output: Path, tongue: str) -> None:
     show.line(say(tongue, "federate_written", folder=output, files=files))
 
 
-def _number(value: float | None, tongue: str) -> str:
+def _number(value: float | None, tongue: Language) -> str:
     return "–" if value is None else number(value, tongue, 4)
