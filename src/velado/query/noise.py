@@ -24,9 +24,7 @@ try:
     import opendp.prelude as dp
 except ImportError:  # pragma: no cover - exercised where the extra is not installed
     raise MissingExtra(
-        "OpenDP is not installed.",
-        "It draws the noise of every private answer.",
-        "Install velado[query].",
+        "OpenDP is not installed.", "It draws the noise of every private answer.", "Install velado[query]."
     ) from None
 
 dp.enable_features("contrib")

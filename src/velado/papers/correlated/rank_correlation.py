@@ -168,10 +168,7 @@ def _one_query(vectors: Vectors, norms: Floats, weights: Floats, threshold: floa
 
 
 def _many_queries(
-    left: tuple[Vectors, Floats],
-    right: tuple[Vectors, Floats],
-    weights: Floats,
-    threshold: float,
+    left: tuple[Vectors, Floats], right: tuple[Vectors, Floats], weights: Floats, threshold: float
 ) -> Floats:
     (rows, row_norms), (columns, column_norms) = left, right
     safe = np.where(row_norms > 0.0, row_norms, np.inf)

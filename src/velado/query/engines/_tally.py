@@ -102,11 +102,7 @@ def check(layout: Layout, where: Predicate | None, keys: Keys, needs: Needs) -> 
 
 
 def _compiled(
-    layout: Layout,
-    dialect: Dialect,
-    where: Predicate | None,
-    keys: Keys,
-    needs: Needs,
+    layout: Layout, dialect: Dialect, where: Predicate | None, keys: Keys, needs: Needs
 ) -> tuple[list[Rows | GridSum], Statement, str, list[tuple[GridCells, Statement, str]]]:
     """Counts and sums with their one statement, and every set of bins with its own."""
     size = cells_of(keys)
