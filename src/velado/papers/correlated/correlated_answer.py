@@ -40,17 +40,29 @@ from velado.text import say
 
 
 def draw(scale: float, rng: np.random.Generator) -> float:
-    """One draw of Laplace(0, *scale*) (definition 4); a scale of 0 gives no noise at all."""
+    """One draw of Laplace(0, *scale*) (definition 4); a scale of 0 gives no noise at all.
+
+    >>> draw(0.0, np.random.default_rng(0))
+    0.0
+    """
     return float(rng.laplace(0.0, scale)) if scale > 0.0 else 0.0
 
 
 def density(x: float, scale: float) -> float:
-    """The density of Laplace(0, *scale*) at x: exp(-|x| / scale) / (2 scale)."""
+    """The density of Laplace(0, *scale*) at x: exp(-|x| / scale) / (2 scale).
+
+    >>> density(0.0, 2.0)
+    0.25
+    """
     return math.exp(-abs(x) / scale) / (2.0 * scale)
 
 
 def expected_relative_error(scale: float, answer: float) -> float:
-    """The mean of |noise| / |answer| over the noise: scale / |answer| (definition 10's error, without its luck)."""
+    """The mean of |noise| / |answer| over the noise: scale / |answer| (definition 10's error, without its luck).
+
+    >>> expected_relative_error(5.0, 100.0)
+    0.05
+    """
     return scale / abs(answer)
 
 
@@ -58,7 +70,13 @@ def expected_relative_error(scale: float, answer: float) -> float:
 
 
 def matching_rows(table: Table, where: Predicate | None) -> Mask:
-    """True for every row where the predicate is true. O(n) per test."""
+    """True for every row where the predicate is true. O(n) per test.
+
+    >>> from velado.data.schema import Column, Schema
+    >>> table = Table.of(pl.DataFrame({"sex": ["M", "F"]}), Schema({"sex": Column("sex")}), "t")
+    >>> matching_rows(table, Compare("sex", "=", "F"))
+    array([False,  True])
+    """
     if where is None:
         return np.ones(table.rows, dtype=np.bool_)
     frame = pl.DataFrame(
@@ -69,7 +87,13 @@ def matching_rows(table: Table, where: Predicate | None) -> Mask:
 
 
 def numbers_or_nan(table: Table, name: str) -> Floats:
-    """A numeric column, NaN where a cell is missing."""
+    """A numeric column, NaN where a cell is missing.
+
+    >>> from velado.data.schema import Column, Schema
+    >>> schema = Schema({"age": Column("age", kind="numeric")})
+    >>> numbers_or_nan(Table.of(pl.DataFrame({"age": ["20", ""]}), schema, "t"), "age")
+    array([20., nan])
+    """
     column = table.schema.columns.get(name)
     if column is None or column.kind != "numeric":
         raise QueryRefused(
@@ -83,7 +107,13 @@ def numbers_or_nan(table: Table, name: str) -> Floats:
 
 
 def typed_column(table: Table, name: str) -> pl.Series:
-    """A column as numbers, days or text, as the schema has it; null where a cell is missing."""
+    """A column as numbers, days or text, as the schema has it; null where a cell is missing.
+
+    >>> from velado.data.schema import Column, Schema
+    >>> schema = Schema({"age": Column("age", kind="numeric")})
+    >>> typed_column(Table.of(pl.DataFrame({"age": ["20", ""]}), schema, "t"), "age").to_list()
+    [20.0, None]
+    """
     column = table.schema.columns.get(name)
     if column is None:
         raise QueryRefused(
@@ -160,7 +190,11 @@ WHY_NONE = "the noise is scaled to a sensitivity computed from the private recor
 
 @dataclass(frozen=True)
 class PaperAnswer:
-    """Noisy values by the name of their aggregate, the scale of each, and the promise: none."""
+    """Noisy values by the name of their aggregate, the scale of each, and the promise: none.
+
+    >>> PaperAnswer({"n": 7.0}, {"n": 1.0}, {"type": "none"}, {})
+    PaperAnswer(values={'n': 7.0})
+    """
 
     values: dict[str, float]
     scales: dict[str, float] = field(repr=False)

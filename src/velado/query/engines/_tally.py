@@ -1,4 +1,7 @@
-"""From an engine's rows to the arrays a need asks for: absent cells are zeros, sums saturate at +-2^62."""
+"""Which content an answer is of, and from an engine's rows to the arrays a need asks for.
+
+Absent cells are zeros, and sums saturate at +-2^62.
+"""
 
 from __future__ import annotations
 
