@@ -29,7 +29,6 @@ from velado.papers.correlated.rank_correlation import (
     influence,
     sensitivity,
 )
-from velado.query.budget import Facts
 from velado.query.values import And, Compare, In, IsNull, Like, Not, Or, Predicate, Query, Value, leaves
 from velado.text import say
 
@@ -198,10 +197,10 @@ class PaperAnswer:
 
     values: dict[str, float]
     scales: dict[str, float] = field(repr=False)
-    guarantee: Facts = field(repr=False)
-    how: Facts = field(repr=False)
+    guarantee: dict[str, object] = field(repr=False)
+    how: dict[str, object] = field(repr=False)
 
-    def to_dict(self) -> Facts:
+    def to_dict(self) -> dict[str, object]:
         """The answer with its promise beside it."""
         return {"values": self.values, "scales": self.scales, "guarantee": self.guarantee, "how": self.how}
 
@@ -252,14 +251,14 @@ def paper_answer(
         name = name if name not in values else f"{name}_{number + 1}"
         scales[name] = reach / scale_parameter
         values[name] = effect.answer + draw(scales[name], rng)
-    guarantee = {
+    guarantee: dict[str, object] = {
         "type": "none",
         "as_in": "paper",
         "approach": approach.name,
         "why": WHY_NONE,
         "without_noise": [name for name, scale in scales.items() if scale == 0.0],
     }
-    how = {
+    how: dict[str, object] = {
         "approach": approach.name,
         **asdict(approach),
         "scale_parameter": scale_parameter,
