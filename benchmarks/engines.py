@@ -18,7 +18,7 @@ from benchmarks.timing import Row, data_folder, print_rows
 from velado.data.io import read_table
 from velado.data.schema import Column, Schema
 from velado.query.engines import engine_for_file, engine_for_table
-from velado.query.needs import Grid, GridCells, GridSum, Key, Need, Rows
+from velado.query.needs import Grid, GridCells, GridSum, GroupKey, Need, Rows
 from velado.query.unit import Unit
 from velado.query.values import And, Compare
 
@@ -56,7 +56,7 @@ def on_adult() -> list[Row]:
     bare = duckdb.connect()
     bare.execute(f"CREATE TABLE t AS SELECT * FROM read_csv('{path}')")
     condition = "FROM t WHERE age >= 30 AND sex = 'Female'"
-    asked: list[tuple[str, tuple[Key, ...], tuple[Need, ...], str]] = [
+    asked: list[tuple[str, tuple[GroupKey, ...], tuple[Need, ...], str]] = [
         ("COUNT", (), (Rows(),), f"SELECT count(*) {condition}"),
         (
             "AVG",
@@ -66,7 +66,7 @@ def on_adult() -> list[Row]:
         ),
         (
             "AVG by sex",
-            (Key("sex", SEXES),),
+            (GroupKey("sex", SEXES),),
             (Rows("hours_per_week"), GridSum(hours, hours.centre)),
             f"SELECT sex, count(hours_per_week), sum(hours_per_week) {condition} GROUP BY sex",
         ),
@@ -113,9 +113,9 @@ def on_ten_million(count: int) -> list[Row]:
         bare.execute("SET threads = $1", [min(8, os.cpu_count() or 1)])
         bare.execute(f"CREATE TABLE t AS SELECT * FROM read_parquet('{path}')")
     condition = "FROM t WHERE age >= 30 AND income < 50000"
-    by_sex = (Key("sex", SEXES),)
+    by_sex = (GroupKey("sex", SEXES),)
     edges = tuple(income.low + (income.high - income.low) * b // 1000 for b in range(1001))
-    asked: list[tuple[str, tuple[Key, ...], tuple[Need, ...], str]] = [
+    asked: list[tuple[str, tuple[GroupKey, ...], tuple[Need, ...], str]] = [
         ("COUNT", (), (Rows(),), f"SELECT count(*) {condition}"),
         (
             "AVG by sex",

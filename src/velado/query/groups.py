@@ -145,9 +145,7 @@ def suggest_groups(
         from sklearn.mixture import GaussianMixture
     except ImportError:
         raise MissingExtra(
-            "scikit-learn is not installed.",
-            "Suggesting groups needs its clustering.",
-            "Install velado[ml].",
+            "scikit-learn is not installed.", "Suggesting groups needs its clustering.", "Install velado[ml]."
         ) from None
     points = _points(table, columns)
     if method == "dbscan":

@@ -236,9 +236,7 @@ def _estimate(
 def _some(reports: int) -> int:
     if reports == 0:
         raise ParameterError(
-            "There are no reports.",
-            "A mean of nothing is not defined.",
-            "Collect at least one report.",
+            "There are no reports.", "A mean of nothing is not defined.", "Collect at least one report."
         )
     return reports
 

@@ -1,4 +1,4 @@
-"""What an engine is asked to compute, and who it is asked through: whole numbers per key, never a row.
+"""What an engine is asked to compute, and on which grid: whole numbers per key, never a row.
 
 An engine receives frozen values alone. Each array it returns holds exact integers, one per cell of the keys (in the
 order of `cells_of`), so that the noise, which is drawn elsewhere, is the only thing between it and an analyst.

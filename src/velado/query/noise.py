@@ -1,4 +1,4 @@
-"""The only place that draws noise, and the only one that imports OpenDP. Features: `contrib` alone.
+"""The only place that draws noise, and the only one that imports OpenDP (features: `contrib` alone); and how wide it is.
 
 Every mechanism is discrete and adds to, or chooses among, whole numbers. What it costs is what OpenDP's own map of the
 measurement says for the stated sensitivity; no formula of ours is charged.
@@ -24,9 +24,7 @@ try:
     import opendp.prelude as dp
 except ImportError:  # pragma: no cover - exercised where the extra is not installed
     raise MissingExtra(
-        "OpenDP is not installed.",
-        "It draws the noise of every private answer.",
-        "Install velado[query].",
+        "OpenDP is not installed.", "It draws the noise of every private answer.", "Install velado[query]."
     ) from None
 
 dp.enable_features("contrib")

@@ -40,7 +40,7 @@ BUGS = (
     ),
     Bug(
         "groups are not cut to their most rows",
-        (("query/engines/_duckdb_rows.py", "WHERE n > {unit.rows}", "WHERE n > {unit.rows + 1000000}"),),
+        (("query/engines/_duckdb_rows.py", "WHERE n > {layout.unit.rows}", "WHERE n > {layout.unit.rows + 1000000}"),),
         (f"{AUDIT}::test_a_group_larger_than_the_most_is_hidden_too",),
     ),
     Bug(

@@ -38,6 +38,10 @@ class Clustered:
     """Blocks of distinct (cluster, rank vector) cells, sorted by cluster; *edges* are where clusters begin and end.
 
     A noise point is a cluster of its own.
+
+    >>> ranks = ranks_within(np.array([[1.0, 2.0], [2.0, 1.0]]))
+    >>> Clustered.of(ranks, np.array([0, -1])).of_records(np.ones((2, 1)), np.ones((2, 1), bool)).ravel()
+    array([1., 1.])
     """
 
     ranks: Ranks
@@ -110,7 +114,11 @@ def _small_blocks(vectors, norms, starts, ends, weights, threshold, out):  # typ
 
 
 def clusters(values: Floats, eps: float, min_points: int) -> Integers:
-    """The cluster of every row, numbered by their first core point; -1 for noise."""
+    """The cluster of every row, numbered by their first core point; -1 for noise.
+
+    >>> clusters(np.array([[0.0], [0.1], [0.9]]), eps=0.2, min_points=2)
+    array([ 0,  0, -1])
+    """
     # Columns that differ most come first, so that most pairs are told apart by the first one or two.
     values = np.ascontiguousarray(values[:, np.argsort(-values.var(axis=0), kind="stable")], dtype=np.float64)
     core = _core_points(values, eps * eps, min_points)
@@ -157,6 +165,7 @@ def _core_points(values, limit, least):  # type: ignore[no-untyped-def]
 @njit(cache=True)
 def _root(parent, i):  # type: ignore[no-untyped-def]
     while parent[i] != i:
+        # Each look halves the way for the next one, so that long chains never build up.
         parent[i] = parent[parent[i]]
         i = parent[i]
     return i
@@ -174,7 +183,9 @@ def _connected(values, limit, core):  # type: ignore[no-untyped-def]
         for j in range(i + 1, rows):
             if core[j]:
                 other = _root(parent, j)
+                # Two that share a cluster already need no distance: in a dense table that is nearly every pair.
                 if other != mine and _near(values, i, j, limit):
+                    # The lower number stays the root, so a cluster is known by its first core point.
                     low, high = min(mine, other), max(mine, other)
                     parent[high] = low
                     mine = low
@@ -207,7 +218,11 @@ def _join_borders(values, limit, core, labels):  # type: ignore[no-untyped-def]
 
 @dataclass(frozen=True, repr=False)
 class Memberships:
-    """Approach 3's correlation: *probability* (n x K) is M, *apart* (n) is 1 - |M_i|^2, the diagonal's correction."""
+    """Approach 3's correlation: *probability* (n x K) is M, *apart* (n) is 1 - |M_i|^2, the diagonal's correction.
+
+    >>> Memberships.of(np.array([[1.0, 0.0], [0.5, 0.5]])).apart
+    array([0. , 0.5])
+    """
 
     probability: Floats
     apart: Floats
@@ -229,7 +244,13 @@ class Memberships:
 
 @dataclass(frozen=True, repr=False)
 class RankedMemberships:
-    """Approach 2's correlation: probabilities of a common component times |rho|."""
+    """Approach 2's correlation: probabilities of a common component times |rho|.
+
+    >>> one = Memberships.of(np.ones((2, 1)))
+    >>> both = RankedMemberships(one, ranks_within(np.array([[1.0, 2.0], [2.0, 1.0]])))
+    >>> both.of_records(np.ones((2, 1)), np.ones((2, 1), bool)).ravel()
+    array([2., 2.])
+    """
 
     memberships: Memberships
     ranks: Ranks
@@ -254,7 +275,11 @@ class RankedMemberships:
 
 
 def fit(values: Floats, components: int, rng: np.random.Generator) -> Any:
-    """A Gaussian mixture of scikit-learn: full covariances, one start by k-means, variances regularised by 1e-6."""
+    """A Gaussian mixture of scikit-learn: full covariances, one start by k-means, variances regularised by 1e-6.
+
+    >>> fit(np.array([[0.0], [0.1], [0.9], [1.0]]), 2, np.random.default_rng(0)).n_components
+    2
+    """
     scikit_learn(say("A Gaussian mixture"))
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.mixture import GaussianMixture
@@ -267,7 +292,11 @@ def fit(values: Floats, components: int, rng: np.random.Generator) -> Any:
 
 
 def memberships(values: Floats, components: int, rng: np.random.Generator) -> Memberships:
-    """M of a mixture of this many components fitted to *values*."""
+    """M of a mixture of this many components fitted to *values*.
+
+    >>> memberships(np.array([[0.0], [0.1], [0.9], [1.0]]), 2, np.random.default_rng(0)).probability.shape
+    (4, 2)
+    """
     return Memberships.of(np.asarray(fit(values, components, rng).predict_proba(values), dtype=np.float64))
 
 
@@ -278,6 +307,7 @@ def _one_query(chance, apart, influence, inside):  # type: ignore[no-untyped-def
     shared = np.zeros(components)
     for i in range(influence.size):
         weight = influence[i]
+        # Outside the answer s is 0: a selective query reads few of the n x K probabilities.
         if weight != 0.0:
             for k in range(components):
                 shared[k] += weight * chance[i, k]

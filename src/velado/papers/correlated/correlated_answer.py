@@ -29,7 +29,6 @@ from velado.papers.correlated.rank_correlation import (
     influence,
     sensitivity,
 )
-from velado.query.budget import Facts
 from velado.query.values import And, Compare, In, IsNull, Like, Not, Or, Predicate, Query, Value, leaves
 from velado.text import say
 
@@ -40,17 +39,29 @@ from velado.text import say
 
 
 def draw(scale: float, rng: np.random.Generator) -> float:
-    """One draw of Laplace(0, *scale*) (definition 4); a scale of 0 gives no noise at all."""
+    """One draw of Laplace(0, *scale*) (definition 4); a scale of 0 gives no noise at all.
+
+    >>> draw(0.0, np.random.default_rng(0))
+    0.0
+    """
     return float(rng.laplace(0.0, scale)) if scale > 0.0 else 0.0
 
 
 def density(x: float, scale: float) -> float:
-    """The density of Laplace(0, *scale*) at x: exp(-|x| / scale) / (2 scale)."""
+    """The density of Laplace(0, *scale*) at x: exp(-|x| / scale) / (2 scale).
+
+    >>> density(0.0, 2.0)
+    0.25
+    """
     return math.exp(-abs(x) / scale) / (2.0 * scale)
 
 
 def expected_relative_error(scale: float, answer: float) -> float:
-    """The mean of |noise| / |answer| over the noise: scale / |answer| (definition 10's error, without its luck)."""
+    """The mean of |noise| / |answer| over the noise: scale / |answer| (definition 10's error, without its luck).
+
+    >>> expected_relative_error(5.0, 100.0)
+    0.05
+    """
     return scale / abs(answer)
 
 
@@ -58,7 +69,13 @@ def expected_relative_error(scale: float, answer: float) -> float:
 
 
 def matching_rows(table: Table, where: Predicate | None) -> Mask:
-    """True for every row where the predicate is true. O(n) per test."""
+    """True for every row where the predicate is true. O(n) per test.
+
+    >>> from velado.data.schema import Column, Schema
+    >>> table = Table.of(pl.DataFrame({"sex": ["M", "F"]}), Schema({"sex": Column("sex")}), "t")
+    >>> matching_rows(table, Compare("sex", "=", "F"))
+    array([False,  True])
+    """
     if where is None:
         return np.ones(table.rows, dtype=np.bool_)
     frame = pl.DataFrame(
@@ -69,7 +86,13 @@ def matching_rows(table: Table, where: Predicate | None) -> Mask:
 
 
 def numbers_or_nan(table: Table, name: str) -> Floats:
-    """A numeric column, NaN where a cell is missing."""
+    """A numeric column, NaN where a cell is missing.
+
+    >>> from velado.data.schema import Column, Schema
+    >>> schema = Schema({"age": Column("age", kind="numeric")})
+    >>> numbers_or_nan(Table.of(pl.DataFrame({"age": ["20", ""]}), schema, "t"), "age")
+    array([20., nan])
+    """
     column = table.schema.columns.get(name)
     if column is None or column.kind != "numeric":
         raise QueryRefused(
@@ -83,7 +106,13 @@ def numbers_or_nan(table: Table, name: str) -> Floats:
 
 
 def typed_column(table: Table, name: str) -> pl.Series:
-    """A column as numbers, days or text, as the schema has it; null where a cell is missing."""
+    """A column as numbers, days or text, as the schema has it; null where a cell is missing.
+
+    >>> from velado.data.schema import Column, Schema
+    >>> schema = Schema({"age": Column("age", kind="numeric")})
+    >>> typed_column(Table.of(pl.DataFrame({"age": ["20", ""]}), schema, "t"), "age").to_list()
+    [20.0, None]
+    """
     column = table.schema.columns.get(name)
     if column is None:
         raise QueryRefused(
@@ -160,14 +189,18 @@ WHY_NONE = "the noise is scaled to a sensitivity computed from the private recor
 
 @dataclass(frozen=True)
 class PaperAnswer:
-    """Noisy values by the name of their aggregate, the scale of each, and the promise: none."""
+    """Noisy values by the name of their aggregate, the scale of each, and the promise: none.
+
+    >>> PaperAnswer({"n": 7.0}, {"n": 1.0}, {"type": "none"}, {})
+    PaperAnswer(values={'n': 7.0})
+    """
 
     values: dict[str, float]
     scales: dict[str, float] = field(repr=False)
-    guarantee: Facts = field(repr=False)
-    how: Facts = field(repr=False)
+    guarantee: dict[str, object] = field(repr=False)
+    how: dict[str, object] = field(repr=False)
 
-    def to_dict(self) -> Facts:
+    def to_dict(self) -> dict[str, object]:
         """The answer with its promise beside it."""
         return {"values": self.values, "scales": self.scales, "guarantee": self.guarantee, "how": self.how}
 
@@ -218,14 +251,14 @@ def paper_answer(
         name = name if name not in values else f"{name}_{number + 1}"
         scales[name] = reach / scale_parameter
         values[name] = effect.answer + draw(scales[name], rng)
-    guarantee = {
+    guarantee: dict[str, object] = {
         "type": "none",
         "as_in": "paper",
         "approach": approach.name,
         "why": WHY_NONE,
         "without_noise": [name for name, scale in scales.items() if scale == 0.0],
     }
-    how = {
+    how: dict[str, object] = {
         "approach": approach.name,
         **asdict(approach),
         "scale_parameter": scale_parameter,

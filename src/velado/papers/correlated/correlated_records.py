@@ -26,6 +26,9 @@ class Records:
     """*values* (rows x columns) scaled to [0, 1], the names of the columns, and the codes of a target for RFE.
 
     *features* are the positions of the columns RFE may choose from: all but the target.
+
+    >>> Records(np.zeros((4, 2)), ("age", "pay"))
+    Records(4 rows x 2 columns)
     """
 
     values: Floats
@@ -43,7 +46,15 @@ class Records:
 
 
 def records_of(table: Table, columns: Sequence[str] | None = None, target: str | None = None) -> Records:
-    """The table's *columns* (default: all but identifiers and the target) as scaled numbers. O(n d log n)."""
+    """The table's *columns* (default: all but identifiers and the target) as scaled numbers. O(n d log n).
+
+    >>> import polars as pl
+    >>> from velado.data.schema import Column, Schema
+    >>> schema = Schema({"age": Column("age", kind="numeric"), "sex": Column("sex")})
+    >>> records_of(Table.of(pl.DataFrame({"age": ["20", "60"], "sex": ["M", "F"]}), schema, "t")).values
+    array([[0., 1.],
+           [1., 0.]])
+    """
     if columns is None:
         columns = [
             name
@@ -65,7 +76,13 @@ def records_of(table: Table, columns: Sequence[str] | None = None, target: str |
 
 
 def column_numbers(table: Table, name: str) -> Floats:
-    """A numeric column as it stands, any other as ordinal codes in the order of the names."""
+    """A numeric column as it stands, any other as ordinal codes in the order of the names.
+
+    >>> import polars as pl
+    >>> from velado.data.schema import Column, Schema
+    >>> column_numbers(Table.of(pl.DataFrame({"sex": ["M", "F"]}), Schema({"sex": Column("sex")}), "t"), "sex")
+    array([1., 0.])
+    """
     if name not in table.schema.columns:
         raise SchemaError(
             say("There is no column '{name}'.", name=name),
@@ -86,7 +103,11 @@ def column_numbers(table: Table, name: str) -> Floats:
 
 
 def scaled(values: Floats) -> Floats:
-    """Min-max scaling to [0, 1]; a constant column becomes 0."""
+    """Min-max scaling to [0, 1]; a constant column becomes 0.
+
+    >>> scaled(np.array([10.0, 20.0, 30.0]))
+    array([0. , 0.5, 1. ])
+    """
     low, high = float(values.min()), float(values.max())
     if high == low:
         return np.zeros_like(values)

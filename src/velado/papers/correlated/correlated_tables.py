@@ -56,6 +56,9 @@ class CorrelatedData:
 
     *with_target* says whether the target is among the attributes records are compared by: the source counts 14
     attributes of Adult, which leaves income out, and 24 of the credit-card clients, which takes the default in.
+
+    >>> ADULT.file, CCC.with_target
+    ('adult/adult_clean.csv', True)
     """
 
     name: str
@@ -113,6 +116,10 @@ def count_queries(
     A query has one to three columns (each number equally likely), different and drawn evenly. A category must equal
     that of a row drawn at random; a number must lie between those of two such rows. A query that fewer than *least*
     rows match is drawn again, so that one row more or less cannot decide the mean of relative errors.
+
+    >>> records = Records(np.array([[0.0], [0.5], [1.0]]), ("age",))
+    >>> count_queries(records, (False,), 2, np.random.default_rng(0), least=1).shape
+    (3, 2)
     """
     rows, width = records.values.shape
     out = np.empty((rows, number), dtype=np.bool_)
@@ -166,6 +173,10 @@ class QueryTrial:
     """The records of one data set, the queries asked of them as (rows x queries) masks, and what was worked out of them.
 
     *known* holds the sensitivities of approaches that were fitted before, so that figures made together fit each once.
+
+    >>> trial = QueryTrial(ADULT, Records(np.eye(2), ("a", "b")), np.ones((2, 1), dtype=bool), quick=True)
+    >>> trial.answers, trial.error(1.0)
+    (array([2.]), 0.5)
     """
 
     data_set: CorrelatedData
@@ -203,7 +214,7 @@ class QueryTrial:
         return float(np.mean(scales / self.answers))
 
 
-def summary(trial: QueryTrial, progress: Progress) -> Reproduced:
+def _summary(trial: QueryTrial, progress: Progress) -> Reproduced:
     """Every sensitivity side by side at epsilon 1: independent records, declared groups, and the four approaches."""
     name = trial.data_set.name
     rows: list[tuple[Cell, ...]] = []
@@ -235,7 +246,7 @@ def summary(trial: QueryTrial, progress: Progress) -> Reproduced:
     return Reproduced(columns, tuple(rows), _note(trial, said), "as each line says")
 
 
-def by_eps(trial: QueryTrial, progress: Progress) -> Reproduced:
+def _by_eps(trial: QueryTrial, progress: Progress) -> Reproduced:
     """Figure 11: the error as DBSCAN's eps grows, against the baseline, which does not depend on it."""
     base = trial.error(trial.sensitivities(Baseline())[0])
     declared = trial.error(float(GROUP))
@@ -254,7 +265,7 @@ def by_eps(trial: QueryTrial, progress: Progress) -> Reproduced:
     return Reproduced(columns, tuple(rows), _note(trial, said), NONE)
 
 
-def by_epsilon(trial: QueryTrial, progress: Progress, pair: tuple[int, int], said: str) -> Reproduced:
+def _by_epsilon(trial: QueryTrial, progress: Progress, pair: tuple[int, int], said: str) -> Reproduced:
     """Figures 12, 14 and 17: the error as the source's epsilon grows, of two approaches."""
     scales, names = _pair(trial, pair, progress)
     rows: tuple[tuple[Cell, ...], ...] = tuple(
@@ -282,7 +293,7 @@ def by_epsilon(trial: QueryTrial, progress: Progress, pair: tuple[int, int], sai
     return Reproduced(columns, rows, _note(trial, found), NONE)
 
 
-def true_and_noisy(trial: QueryTrial, progress: Progress, pair: tuple[int, int], said: str) -> Reproduced:
+def _true_and_noisy(trial: QueryTrial, progress: Progress, pair: tuple[int, int], said: str) -> Reproduced:
     """Figures 13, 15 and 18: true answers beside noisy ones of two approaches, ten queries by rising answer."""
     scales, names = _pair(trial, pair, progress)
     rng = seeded(0, "noise", trial.data_set.name)
@@ -308,7 +319,7 @@ def true_and_noisy(trial: QueryTrial, progress: Progress, pair: tuple[int, int],
     return Reproduced(columns, tuple(rows), _note(trial, found), NONE)
 
 
-def run_times(trial: QueryTrial, progress: Progress) -> Reproduced:
+def _run_times(trial: QueryTrial, progress: Progress) -> Reproduced:
     """Figure 19: how long it takes to learn the correlations. The matrix itself is never made here."""
     rows: list[tuple[Cell, ...]] = []
     presets: tuple[Approach, ...] = PRESETS[trial.data_set.name]
@@ -328,7 +339,7 @@ def run_times(trial: QueryTrial, progress: Progress) -> Reproduced:
     return Reproduced(columns, tuple(rows), _note(trial, said), NONE)
 
 
-def components(trial: QueryTrial, progress: Progress, after_rfe: bool) -> Reproduced:
+def _components(trial: QueryTrial, progress: Progress, after_rfe: bool) -> Reproduced:
     """Tables 10 and 12: the number of Gaussians BIC takes, of 1 to 100."""
     gmm, rfe = PRESETS[trial.data_set.name][2:]
     values = trial.records.values
@@ -353,7 +364,7 @@ def components(trial: QueryTrial, progress: Progress, after_rfe: bool) -> Reprod
     return Reproduced(("data set", PUBLISHED, PAPER, "promise"), (row,), note, NONE)
 
 
-def kept_columns(trial: QueryTrial, progress: Progress) -> Reproduced:
+def _kept_columns(trial: QueryTrial, progress: Progress) -> Reproduced:
     """Table 11: how many columns recursive elimination removes and keeps; which ones is not published."""
     preset: GmmRfe = PRESETS[trial.data_set.name][3]
     progress(0.0, "RFE")
@@ -418,23 +429,23 @@ _PAIRS = {12: ((0, 1), _ONE_BELOW_BASE), 14: ((1, 2), _TWO_BELOW_ONE), 17: ((2, 
 def _works(data_set: CorrelatedData) -> dict[str, tuple[str, _Work]]:
     """Title and work of every experiment on a data set, by name."""
     works: dict[str, tuple[str, _Work]] = {
-        "summary": ("every sensitivity side by side", summary),
-        "figure-11": ("Figure 11: the error by DBSCAN's eps", by_eps),
+        "summary": ("every sensitivity side by side", _summary),
+        "figure-11": ("Figure 11: the error by DBSCAN's eps", _by_eps),
     }
     for figure, (pair, said) in _PAIRS.items():
         works[f"figure-{figure}"] = (
             f"Figure {figure}: the error by epsilon",
-            partial(by_epsilon, pair=pair, said=said),
+            partial(_by_epsilon, pair=pair, said=said),
         )
         works[f"figure-{figure + 1}"] = (
             f"Figure {figure + 1}: true and noisy answers",
-            partial(true_and_noisy, pair=pair, said=said),
+            partial(_true_and_noisy, pair=pair, said=said),
         )
     works |= {
-        "figure-19": ("Figure 19: time to learn the correlations", run_times),
-        "table-10": ("Table 10: Gaussians by BIC", partial(components, after_rfe=False)),
-        "table-11": ("Table 11: columns kept by RFE", kept_columns),
-        "table-12": ("Table 12: Gaussians by BIC after RFE", partial(components, after_rfe=True)),
+        "figure-19": ("Figure 19: time to learn the correlations", _run_times),
+        "table-10": ("Table 10: Gaussians by BIC", partial(_components, after_rfe=False)),
+        "table-11": ("Table 11: columns kept by RFE", _kept_columns),
+        "table-12": ("Table 12: Gaussians by BIC after RFE", partial(_components, after_rfe=True)),
     }
     if data_set.name == "hapt":
         del works["table-10"]

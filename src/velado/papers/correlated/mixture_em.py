@@ -34,12 +34,20 @@ ROUNDS = 40
 
 
 class AtTheEdge(UserWarning):
-    """The least score lies at the most components that were tried, so it is no minimum."""
+    """The least score lies at the most components that were tried, so it is no minimum.
+
+    >>> issubclass(AtTheEdge, UserWarning)
+    True
+    """
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The chosen number of components, the score of every size that was fitted, and whether it lies at the edge."""
+    """The chosen number of components, the score of every size that was fitted, and whether it lies at the edge.
+
+    >>> Choice(3, {1: 9.0, 3: 7.0})
+    Choice(components=3, at_edge=False)
+    """
 
     components: int
     scores: dict[int, float] = field(repr=False)
@@ -52,7 +60,13 @@ def choose_components(
     rounds: int = ROUNDS,
     progress: Callable[[float, str], None] = lambda share, doing: None,
 ) -> Choice:
-    """The size with the least BIC among those tried, all between 1 and *most*; warns where it is *most* itself."""
+    """The size with the least BIC among those tried, all between 1 and *most*; warns where it is *most* itself.
+
+    >>> rng = np.random.default_rng(0)
+    >>> clouds = np.concatenate([rng.normal(at, 0.01, (60, 2)) for at in (0.2, 0.8)])
+    >>> choose_components(clouds, most=4).components
+    2
+    """
     if not 1 <= most <= values.shape[0]:
         raise ParameterError(
             "The most components must be at least 1 and at most the number of rows.",
@@ -89,6 +103,10 @@ def split(mixture: Mixture, components: int) -> Mixture:
     """A start of *components* from a smaller mixture: the heaviest component is split, again and again.
 
     Its halves stand half a deviation to either side along the longest axis, which is shortened by as much.
+
+    >>> whole = Monomials.of(np.array([[0.0], [1.0]])).whole()
+    >>> split(whole, 2).weights
+    array([0.5, 0.5])
     """
     weights = [float(w) for w in mixture.weights]
     means = list(mixture.means)
@@ -122,7 +140,11 @@ BLOCK = 2048
 
 @dataclass(frozen=True, repr=False)
 class Mixture:
-    """Weights (K), means (K x d) and covariances (K x d x d), in centred coordinates."""
+    """Weights (K), means (K x d) and covariances (K x d x d), in centred coordinates.
+
+    >>> Monomials.of(np.array([[0.0, 1.0], [1.0, 0.5]])).whole().parameters()
+    5
+    """
 
     weights: Floats
     means: Floats
@@ -141,7 +163,11 @@ class Mixture:
 
 @dataclass(frozen=True, repr=False)
 class Monomials:
-    """phi(x) of every row, and which pairs of columns its last part holds."""
+    """phi(x) of every row, and which pairs of columns its last part holds.
+
+    >>> Monomials.of(np.array([[0.0, 1.0], [1.0, 0.0]])).phi.shape
+    (2, 6)
+    """
 
     phi: Floats
     left: Integers

@@ -1,8 +1,8 @@
-"""Approach 3's choice of columns: recursive feature elimination by a random forest on the target (Guyon et al. 2002).
+"""How far one record moves an answer, alone (s_j) and with every record correlated to it (CS_i), and which columns count.
 
-Column after column the least important is dropped and the forest grown anew, until *keep* are left. Forests of ten
-trees are what scikit-learn 0.18, which the source names, grew by default; we grow more, so that the choice hangs
-less on the seed. What is kept depends on the private records and leaks with them.
+Spearman's rho is taken over ranks within a record, for all pairs, in tiles that are forgotten at once: the baseline of
+the source (definitions 2-8). At the end stands approach 3's choice of columns. Everything here is computed from the
+private records and leaks with them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ from velado.text import say
 
 
 def scikit_learn(what: str) -> None:
-    """Raise unless scikit-learn can be imported."""
+    """Raise unless scikit-learn can be imported.
+
+    >>> scikit_learn("Clustering")
+    """
     if find_spec("sklearn") is None:
         raise MissingExtra(
             say("{what} needs scikit-learn, which is not installed.", what=what),
@@ -47,7 +50,11 @@ _EXACT_SINGLE = 2**24
 
 @dataclass(frozen=True, repr=False)
 class Ranks:
-    """The distinct *vectors* (u x d), their *norms* (0 for a constant record), and which one each row has."""
+    """The distinct *vectors* (u x d), their *norms* (0 for a constant record), and which one each row has.
+
+    >>> ranks_within(np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]))
+    Ranks(2 rows, 1 distinct)
+    """
 
     vectors: Vectors
     norms: Floats
@@ -67,7 +74,11 @@ class Ranks:
 
 
 def ranks_within(values: Floats) -> Ranks:
-    """The ranks of every row of *values*. O(n d log d + n log n)."""
+    """The ranks of every row of *values*. O(n d log d + n log n).
+
+    >>> ranks_within(np.array([[3.0, 1.0, 2.0]])).vectors
+    array([[ 2., -2.,  0.]], dtype=float32)
+    """
     width = values.shape[1]
     centred = np.rint(2.0 * rankdata(values, axis=1) - (width + 1)).astype(np.int16)
     vectors, of_row = np.unique(centred, axis=0, return_inverse=True)
@@ -102,6 +113,10 @@ def sensitivity(correlation: Correlation, influence: Floats, inside: Mask) -> Fl
     """CS_f = max of CS_i over the rows i of the answer (definition 8), for each of q queries.
 
     *influence* and *inside* are (n, q), or (n,) for one query.
+
+    >>> spearman = Spearman(ranks_within(np.array([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]])))
+    >>> sensitivity(spearman, np.ones(2), np.ones(2, dtype=bool))
+    array([2.])
     """
     influence = influence.reshape(influence.shape[0], -1)
     inside = inside.reshape(influence.shape)
@@ -115,7 +130,11 @@ def sensitivity(correlation: Correlation, influence: Floats, inside: Mask) -> Fl
 
 @dataclass(frozen=True, repr=False)
 class Spearman:
-    """Every pair of records is correlated, by the absolute value of Spearman's rho where that exceeds *threshold*."""
+    """Every pair of records is correlated, by the absolute value of Spearman's rho where that exceeds *threshold*.
+
+    >>> Spearman(ranks_within(np.array([[1.0, 2.0], [2.0, 1.0]]))).of_records(np.ones((2, 1)), np.ones((2, 1), bool)).ravel()
+    array([2., 2.])
+    """
 
     ranks: Ranks
     threshold: float = 0.0
@@ -131,12 +150,22 @@ class Spearman:
 
 
 def summed(group: Integers, values: Floats, groups: int) -> Floats:
-    """The sums of the rows of *values* by group: shape (groups, q)."""
+    """The sums of the rows of *values* by group: shape (groups, q).
+
+    >>> summed(np.array([0, 1, 0]), np.array([[1.0], [2.0], [3.0]]), 2)
+    array([[4.],
+           [2.]])
+    """
     return np.stack([np.bincount(group, column, minlength=groups) for column in values.T], axis=1)
 
 
 def spread_over(ranks: Ranks, weights: Floats, wanted: Mask, threshold: float = 0.0) -> Floats:
-    """y = |P| W at the *wanted* vectors (0 elsewhere), entries of |P| at or below *threshold* taken as 0."""
+    """y = |P| W at the *wanted* vectors (0 elsewhere), entries of |P| at or below *threshold* taken as 0.
+
+    >>> ranks = ranks_within(np.array([[1.0, 2.0], [2.0, 1.0]]))
+    >>> spread_over(ranks, np.ones((2, 1)), np.ones(2, dtype=bool)).ravel()
+    array([2., 2.])
+    """
     used = np.flatnonzero(np.any(weights != 0.0, axis=1))
     rows = np.flatnonzero(wanted)
     out = np.zeros_like(weights)
@@ -168,10 +197,7 @@ def _one_query(vectors: Vectors, norms: Floats, weights: Floats, threshold: floa
 
 
 def _many_queries(
-    left: tuple[Vectors, Floats],
-    right: tuple[Vectors, Floats],
-    weights: Floats,
-    threshold: float,
+    left: tuple[Vectors, Floats], right: tuple[Vectors, Floats], weights: Floats, threshold: float
 ) -> Floats:
     (rows, row_norms), (columns, column_norms) = left, right
     safe = np.where(row_norms > 0.0, row_norms, np.inf)
@@ -238,7 +264,11 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, repr=False)
 class Influence:
-    """The true answer, s_j per row, and which rows are in the answer."""
+    """The true answer, s_j per row, and which rows are in the answer.
+
+    >>> influence("count", np.array([True, False]))
+    Influence(1 of 2 rows)
+    """
 
     answer: float
     of_row: Floats
@@ -252,6 +282,9 @@ def influence(kind: Aggregation, inside: Mask, values: Floats | None = None) -> 
     """What every row does to the answer of *kind* over the rows *inside*. O(n).
 
     Refuses an answer that does not exist: no row at all, or the mean of a single row, whose influence is undefined.
+
+    >>> influence("max", np.ones(3, dtype=bool), np.array([1.0, 5.0, 9.0])).of_row
+    array([0., 0., 4.])
     """
     if values is not None:
         inside = inside & ~np.isnan(values)
@@ -297,13 +330,24 @@ def _extreme(x: Floats) -> tuple[float, float]:
     return float(two[1]), float(two[1] - two[0])
 
 
+# Approach 3's choice of columns: recursive feature elimination by a random forest on the target (Guyon et al. 2002).
+#
+# Column after column the least important is dropped and the forest grown anew, until *keep* are left. Forests of ten
+# trees are what scikit-learn 0.18, which the source names, grew by default; we grow more, so that the choice hangs
+# less on the seed.
+
 TREES = 50
 
 
 def chosen_columns(
     records: Records, keep: int, rng: np.random.Generator, trees: int = TREES
 ) -> tuple[int, ...]:
-    """The positions of the *keep* columns that are left, in the order of the table."""
+    """The positions of the *keep* columns that are left, in the order of the table.
+
+    >>> records = Records(np.array([[0.0, 0.3], [0.1, 0.2], [1.0, 0.3], [0.9, 0.2]]), ("a", "b"), np.array([0, 0, 1, 1]), (0, 1))
+    >>> chosen_columns(records, 1, np.random.default_rng(0))
+    (0,)
+    """
     if records.target is None:
         raise ParameterError(
             "Recursive feature elimination needs a target column.",

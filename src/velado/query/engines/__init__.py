@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -51,7 +52,7 @@ def engine_for_table(
     >>> engine_for_table(stays, Unit("home", rows=1)).tally(None, (), (Rows(),))
     (array([2]),)
     """
-    _need_duckdb()
+    _need("duckdb", say("Tables and files are queried by it."), "query")
     from velado.query.engines._duckdb_engine import DuckDBEngine
     from velado.query.engines._duckdb_rows import arrow_of, connect, load, unit_numbers
 
@@ -64,7 +65,7 @@ def engine_for_table(
         connection.register("frame", rows)
         types = [str(row[1]) for row in connection.execute("DESCRIBE frame").fetchall()][: len(layout.places)]
         cell = ("ru", "DOUBLE") if numbers is not None else _unit_cell(layout, types)
-        load(connection, "frame", types, cell, layout, table.schema, unit)
+        load(connection, "frame", types, cell, layout, table.schema)
         connection.unregister("frame")
         version = fingerprint.of_frame(table.frame, table.schema, unit)
         return DuckDBEngine(connection, layout, version)
@@ -81,7 +82,7 @@ def engine_for_file(
     What does not fit in memory spills to a private folder that is removed when the engine is closed. Columns of the
     file that the schema does not name are not read.
     """
-    _need_duckdb()
+    _need("duckdb", say("Tables and files are queried by it."), "query")
     from velado.query.engines._duckdb_engine import DuckDBEngine
     from velado.query.engines._duckdb_rows import connect, load, pick, scan
 
@@ -97,7 +98,7 @@ def engine_for_file(
         connection = connect(threads or _threads(), memory, str(private / "spill"), database)
         source, types = pick(found, schema, connection)
         version = fingerprint.of_file(Path(path), schema, unit)
-        load(connection, source, types, _unit_cell(layout, types), layout, schema, unit)
+        load(connection, source, types, _unit_cell(layout, types), layout, schema)
         if _stamp(Path(path)) != before:
             raise TableError(
                 say("'{path}' changed while it was read.", path=Path(path).name),
@@ -119,14 +120,7 @@ def engine_for_postgres(
 
     *version* is the owner's own name for the content; without one the content is hashed once, when the engine opens.
     """
-    try:
-        import psycopg  # noqa: F401
-    except ImportError:
-        raise MissingExtra(
-            "The library psycopg is not installed.",
-            "Tables in PostgreSQL are reached through it.",
-            "Install velado[postgres].",
-        ) from None
+    _need("psycopg", say("Tables in PostgreSQL are reached through it."), "postgres")
     from velado.query.engines._postgres_engine import PostgresEngine
 
     return PostgresEngine(url, relation, schema, unit, version)
@@ -152,12 +146,10 @@ def _threads() -> int:
     return max(1, min(8, os.cpu_count() or 1))
 
 
-def _need_duckdb() -> None:
-    try:
-        import duckdb  # noqa: F401
-    except ImportError:
+def _need(library: str, why: str, extra: str) -> None:
+    if find_spec(library) is None:
         raise MissingExtra(
-            "The library duckdb is not installed.",
-            "Tables and files are queried by it.",
-            "Install velado[query].",
-        ) from None
+            say("The library {library} is not installed.", library=library),
+            why,
+            say("Install velado[{extra}].", extra=extra),
+        )

@@ -224,7 +224,6 @@ def load(
     unit_cell: tuple[str, str] | None,
     layout: Layout,
     schema: Schema,
-    unit: Unit,
 ) -> None:
     """`kept` holds the rows of *source*, whose columns are named r0, r1, ... by their places and have these types.
 
@@ -264,12 +263,12 @@ def load(
     ]
     names = [place.name for place in ordered]
     few = ""
-    if unit_cell is not None and unit.column is not None:
-        told_apart = units_of(connection, layout.places[unit.column], unit_cell[1], schema)
+    if unit_cell is not None and layout.unit.column is not None:
+        told_apart = units_of(connection, layout.places[layout.unit.column], unit_cell[1], schema)
         # Nobody is protected by a row that belongs to no unit, so it does not count.
         few = (
             f" WHERE rowid NOT IN (SELECT r FROM (SELECT r, u0, u1, row_number() OVER"
-            f" (PARTITION BY u0, u1 ORDER BY r) AS n FROM ({told_apart})) WHERE n > {unit.rows}"
+            f" (PARTITION BY u0, u1 ORDER BY r) AS n FROM ({told_apart})) WHERE n > {layout.unit.rows}"
             " OR (u0 IS NULL AND u1 IS NULL))"
         )
     connection.execute(f"CREATE TABLE kept AS SELECT {', '.join([*names, *grids])} FROM read{few}")

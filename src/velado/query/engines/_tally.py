@@ -1,4 +1,7 @@
-"""From an engine's rows to the arrays a need asks for: absent cells are zeros, sums saturate at +-2^62."""
+"""Which content an answer is of, and from an engine's rows to the arrays a need asks for.
+
+Absent cells are zeros, and sums saturate at +-2^62.
+"""
 
 from __future__ import annotations
 
@@ -102,11 +105,7 @@ def check(layout: Layout, where: Predicate | None, keys: Keys, needs: Needs) -> 
 
 
 def _compiled(
-    layout: Layout,
-    dialect: Dialect,
-    where: Predicate | None,
-    keys: Keys,
-    needs: Needs,
+    layout: Layout, dialect: Dialect, where: Predicate | None, keys: Keys, needs: Needs
 ) -> tuple[list[Rows | GridSum], Statement, str, list[tuple[GridCells, Statement, str]]]:
     """Counts and sums with their one statement, and every set of bins with its own."""
     size = cells_of(keys)

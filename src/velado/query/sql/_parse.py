@@ -3,8 +3,8 @@
     SELECT [keys,] aggregates FROM table [WHERE predicate] [GROUP BY keys]
 
 Everything is decided from the text and the schema, so that neither a refusal nor its wording depends on a row. Three
-checks stand behind one another, and each must pass: every word is known (`sql_tokens`), every node and argument of
-the tree is known (`sql_tree`), and every word that carries meaning was read exactly as often as it was written.
+checks stand behind one another, and each must pass: every word is known (`_refusals`), every node and argument of
+the tree is known (`_tree`), and every word that carries meaning was read exactly as often as it was written.
 """
 
 from __future__ import annotations

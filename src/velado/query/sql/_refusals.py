@@ -1,7 +1,7 @@
-"""Why a piece of SQL is not answered: the construct, the reason and the way out, without a word of the query itself.
+"""The words of a query, checked before it is parsed, and why a piece of SQL is not answered.
 
-A literal in a query can hold somebody's name, and messages end up in logs; so a message names the construct, declared
-columns and positions, and never repeats what the analyst wrote.
+A literal in a query can hold somebody's name, and messages end up in logs; so a message names the construct, the reason
+and the way out, declared columns and positions, and never repeats what the analyst wrote.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""Literals of a query as exact values of the kind the schema declares for the column they are compared with."""
+"""The parsed tree, opened only where every part of a node is known; names and literals as the schema declares them.
+
+sqlglot keeps a clause as an argument of a node; a walk that looked only at the arguments it wants would pass over the
+rest. So a node is opened by naming all arguments that may be there, and anything else in it refuses the query. What is
+read is counted, and the counts must be those of the query's words: nothing the parser dropped can go unnoticed.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +21,6 @@ from velado.errors import QueryRefused
 from velado.query.sql._refusals import REFUSED, QueryTokens, dialect, parser, refused, unknown, unreadable
 from velado.query.values import Value
 from velado.text import say
-
-# The parsed tree, opened only where every part of a node is known.
-#
-# sqlglot keeps a clause as an argument of a node; a walk that looked only at the arguments it wants would pass over the
-# rest. So a node is opened by naming all arguments that may be there, and anything else in it refuses the query. What is
-# read is counted, and the counts must be those of the query's words: nothing the parser dropped can go unnoticed.
 
 MOST_DIGITS = 60
 MOST_EXPONENT = 300
@@ -235,6 +234,8 @@ def _undeclared(schema: Schema, name: str) -> QueryRefused:
         hint,
     )
 
+
+# Literals, as exact values of the kind the schema declares for the column they are compared with.
 
 _ISO = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 

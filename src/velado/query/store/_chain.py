@@ -1,4 +1,4 @@
-"""The chain of a ledger: entries tied to one another by a key, and the account they add up to. Pure.
+"""The chain of a ledger, entries tied to one another by a key, and the account they add up to. Pure.
 
 hash_n = HMAC-SHA256(key, hash_{n-1} || canonical(n, kind_n, payload_n)), hash_0 = 64 zeros. Without the key nobody can
 make an entry that holds, and with it nobody can change one without changing every hash after it. Costs are exact

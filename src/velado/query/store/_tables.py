@@ -101,8 +101,7 @@ def _refuse_other(place: Path, ledger: str) -> None:
     if found is not None and found != ledger:
         raise LedgerError(
             say(
-                "This table is accounted for in another ledger: {ledger}.",
-                ledger=found.removeprefix("file:"),
+                "This table is accounted for in another ledger: {ledger}.", ledger=found.removeprefix("file:")
             ),
             "Two ledgers for one table are two budgets, and nobody would see their sum.",
             say(
@@ -138,10 +137,7 @@ def _write(place: Path, ledger: str) -> None:
             appear(place, json.dumps({"ledger": ledger}).encode())
     except OSError as error:
         raise LedgerError(
-            say(
-                "The note of which ledger a table has cannot be written ({reason}).",
-                reason=error.strerror,
-            ),
+            say("The note of which ledger a table has cannot be written ({reason}).", reason=error.strerror),
             "Without it a second budget could be opened for the same table.",
             "Make the state folder writable, or set VELADO_STATE to one that is.",
         ) from None
