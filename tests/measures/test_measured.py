@@ -16,7 +16,7 @@ from velado.release.anonymize import anonymize
 from velado.release.goal import Goal, Progress
 from velado.release.guarantees import KMap
 from velado.release.methods.das import DAS
-from velado.release.methods.mondrian.mondrian import Mondrian
+from velado.release.methods.mondrian import Mondrian
 from velado.release.recoded import Recoded
 from velado.release.recoders import Centroid, Cover
 from velado.release.release import Release
@@ -219,8 +219,8 @@ def test_the_journalist_looks_among_the_population_the_release_was_checked_again
     frame = pl.DataFrame({"age": [str(20 + at % 10) for at in range(40)]})
     table = Table.of(frame, Schema.from_dict({"columns": {"age": {"role": "quasi", "kind": "numeric"}}}))
     everyone = pl.concat([frame, frame, frame])
-    alone = measure(anonymize(table, table.schema, Mondrian(k=4)))
-    among = measure(anonymize(table, table.schema, Mondrian(k=4), (KMap(12),), population=everyone))
+    alone = measure(anonymize(table, table.schema, Mondrian(), k=4))
+    among = measure(anonymize(table, table.schema, Mondrian(), (KMap(12),), population=everyone, k=4))
     assert alone.after.rows.journalist.highest == alone.after.rows.prosecutor.highest == 1 / 4
     assert among.after.rows.prosecutor.highest == 1 / 4 and among.after.rows.journalist.highest == 1 / 12
     assert among.to_dict()["risk"]["after"]["by_row"]["journalist"]["basis"] == "population class sizes"

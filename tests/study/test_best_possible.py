@@ -20,7 +20,7 @@ from velado.testing.strategies import tables
 def test_no_release_loses_less_than_the_bound(method, table, k, suppression, diverse):
     guarantees = (LDiversity(2),) if diverse else ()
     try:
-        release = anonymize(table, table.schema, method(k=k), guarantees, suppression=suppression)
+        release = anonymize(table, table.schema, method(), guarantees, k=k, suppression=suppression)
     except (GuaranteeNotMet, ParameterError):
         return
     found = best_possible(release)

@@ -9,6 +9,7 @@ from velado.data.schema import Column, Schema, TaxonomySpec
 from velado.errors import InputError, ParameterError, VeladoError
 from velado.release.guarantees import LDiversity
 from velado.release.methods import DAS, Mondrian
+from velado.release.operations import Permute
 from velado.study.recipe import Recipe, RecipeInput
 
 SCHEMA = Schema.from_dict(
@@ -24,13 +25,13 @@ SCHEMA = Schema.from_dict(
 
 
 def document(**changes: object) -> dict:
-    return {**tomllib.loads(Recipe(SCHEMA, Mondrian(k=4)).to_toml()), **changes}
+    return {**tomllib.loads(Recipe(SCHEMA, Mondrian(), k=4).to_toml()), **changes}
 
 
 def test_a_recipe_written_and_read_back_is_the_same() -> None:
     recipe = Recipe(
         SCHEMA,
-        Mondrian(k=7, cut="relaxed"),
+        Mondrian(cut="relaxed"),
         (LDiversity(3, "illness"),),
         suppression=0.05,
         seed=11,
@@ -41,15 +42,14 @@ def test_a_recipe_written_and_read_back_is_the_same() -> None:
         reports=("html", "md"),
         undeclared="keep",
         input=RecipeInput(name="people.csv", digest="ab" * 32, key="0123abcd"),
+        k=7,
     )
     assert Recipe.from_dict(tomllib.loads(recipe.to_toml())) == recipe
 
 
 def test_operations_are_written_and_read_back() -> None:
-    from velado.release.operations import operation_from_dict
-
-    operation = operation_from_dict({"name": "permute", "column": "illness"})
-    recipe = Recipe(SCHEMA, Mondrian(k=2), operations=(operation,))
+    operation = Permute("illness")
+    recipe = Recipe(SCHEMA, Mondrian(), operations=(operation,), k=2)
     assert Recipe.from_dict(tomllib.loads(recipe.to_toml())) == recipe
 
 
@@ -120,7 +120,7 @@ CITY = TaxonomySpec(
 
 def with_taxonomy(spec: TaxonomySpec) -> Recipe:
     city = Column("city", "quasi", taxonomy=spec)
-    return Recipe(Schema({**SCHEMA.columns, "city": city}), Mondrian(k=4))
+    return Recipe(Schema({**SCHEMA.columns, "city": city}), Mondrian(), k=4)
 
 
 @pytest.mark.parametrize(

@@ -241,8 +241,7 @@ class ReleaseFacts:
     @property
     def now(self) -> WhatIf:
         """This release, beside which the reruns stand."""
-        k = getattr(self.release.method, "k", None)
-        return WhatIf.of(self.release, k, self.release.goal.suppression)
+        return WhatIf.of(self.release, self.release.goal.k, self.release.goal.suppression)
 
     @cached_property
     def row_losses(self) -> RowLosses:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from velado.data.io import read_table
@@ -12,7 +12,7 @@ from velado.data.schema import Schema
 from velado.data.table import Undeclared
 from velado.errors import ParameterError, VeladoError
 from velado.measures.measured import measure
-from velado.release.anonymize import carry_out
+from velado.release.anonymize import carry_out, goal_for
 from velado.release.goal import Progress, silent
 from velado.release.guarantees._guarantee import Guarantee
 from velado.release.methods import METHODS, method_named
@@ -96,10 +96,11 @@ def compare(
     results = []
     for number, kind in enumerate(chosen):
         progress(number / len(chosen), kind.title)
-        method = kind(k=k, **(settings or {}).get(kind.name, {}))  # type: ignore[call-arg]
+        method = kind(**(settings or {}).get(kind.name, {}))
+        goal = goal_for(prepared, method, k, guarantees, suppression)
         start = time.process_time()
         try:
-            release = carry_out(prepared, method, guarantees, suppression=suppression, seed=seed)
+            release = carry_out(prepared, method, goal, seed=seed)
         except VeladoError as error:
             results.append(Compared(method=kind.name, failed=error.what))
             continue
@@ -128,7 +129,7 @@ def _chosen(names: Sequence[str] | None) -> list[type[Method]]:
         return [method for method in METHODS if method.promise == "guaranteed"]
     chosen = [method_named(name) for name in names]
     for method in chosen:
-        if method.promise != "guaranteed" or "k" not in {field.name for field in fields(method)}:  # type: ignore[arg-type]
+        if method.promise != "guaranteed":
             raise ParameterError(
                 say("'{method}' promises no group size.", method=method.name),
                 "Methods are compared at the same promise.",

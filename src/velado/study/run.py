@@ -33,10 +33,9 @@ from velado.data.staging import (
 from velado.data.table import Table, Undeclared
 from velado.errors import ParameterError, VeladoError
 from velado.measures.measured import Scores, measure
-from velado.release.anonymize import DEFAULT_METHOD, carry_out, method_from
-from velado.release.goal import Progress, silent
+from velado.release.anonymize import DEFAULT_METHOD, carry_out, goal_for, method_from
+from velado.release.goal import Progress, default_k, silent, within
 from velado.release.guarantees._guarantee import Guarantee
-from velado.release.guarantees.k_anonymity import KAnonymity
 from velado.release.methods._method import Method
 from velado.release.methods.progressive.lower_bound import lower_bound
 from velado.release.operations._operation import Operation
@@ -144,11 +143,13 @@ def publish(
     if not isinstance(schema, Schema):
         reads.append(Path(schema))
         schema = read_schema(schema)
+    chosen = method_from(method)
     recipe = Recipe(
         schema,
-        method_from(method, k),
+        chosen,
         tuple(guarantees),
         seed=seed,
+        k=default_k(chosen.promise, guarantees) if k is None else k,
         suppression=suppression,
         per=per,
         format=format,
@@ -197,7 +198,7 @@ def apply_recipe(
     >>> import tempfile
     >>> from velado.release.methods import Mondrian
     >>> frame = pl.DataFrame({"age": [20, 21, 30, 31]})
-    >>> recipe = Recipe(Schema.from_dict({"columns": {"age": {"role": "quasi", "kind": "numeric"}}}), Mondrian(k=2))
+    >>> recipe = Recipe(Schema.from_dict({"columns": {"age": {"role": "quasi", "kind": "numeric"}}}), Mondrian(), k=2)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     apply_recipe(recipe, frame, f"{folder}/out", key=Key(bytes(range(40)))).release.suppressed
     0
@@ -257,16 +258,15 @@ def _run(
     release = carry_out(
         prepared,
         recipe.method,
-        recipe.guarantees,
-        suppression=recipe.suppression,
+        goal_for(prepared, recipe.method, recipe.k, recipe.guarantees, recipe.suppression),
         seed=recipe.seed,
-        progress=_part(progress, 0.0, 0.45),
+        progress=within(progress, 0.0, 0.45),
     )
     progress(0.45, "bounding what is possible")
     release = replace(release, notes={**release.notes, **best_possible(release)})
     progress(0.5, "measuring")
     scores = measure(release)
-    others = what_ifs(release, recipe.guarantees, _part(progress, 0.7, 0.9))
+    others = what_ifs(release, within(progress, 0.7, 0.9))
     progress(0.9, "writing")
     recipe = replace(
         recipe,
@@ -324,15 +324,6 @@ def _table_file(release: Release, recipe: Recipe, table: Table) -> tuple[str, by
     return "table.csv", csv_bytes(release.frame, table.separator, recipe.formulas)
 
 
-def _part(progress: Progress, start: float, end: float) -> Progress:
-    """The same progress bar, seen from one part of the run."""
-
-    def within(share: float, doing: str = "") -> None:
-        progress(start + (end - start) * share, doing)
-
-    return within
-
-
 # ---- beside a release: how far it is from the best possible, and what other settings would have given
 
 LARGEST_BOUNDED = 200_000
@@ -355,33 +346,31 @@ def best_possible(release: Release) -> Mapping[str, object]:
     >>> round(best_possible(small_release().release)["lower_bound"], 3), round(small_release().release.loss, 3)
     (0.032, 0.032)
     """
-    ks = [guarantee.k for guarantee in release.goal.guarantees if isinstance(guarantee, KAnonymity)]
-    if not ks:
+    k = release.goal.k
+    if k is None:
         return {}
     if release.data.rows > LARGEST_BOUNDED:
         reason = say("not computed for more than {rows:,} rows", rows=LARGEST_BOUNDED)
         return {"lower_bound": None, "lower_bound_reason": reason}
     # Rows that left before the method saw them lost everything; the bound speaks of the others.
     share = release.data.rows / release.table.rows
-    bound = share * lower_bound(release.data, max(ks), WORK) + (1 - share)
+    bound = share * lower_bound(release.data, k, WORK) + (1 - share)
     reached = release.loss
     above = reached / bound - 1 if bound > 0 else (0.0 if reached <= 0 else None)
     return {"lower_bound": bound, "above_best_possible_at_most": above}
 
 
-def what_ifs(release: Release, guarantees: Sequence[Guarantee], progress: Progress = silent) -> WhatIfs:
+def what_ifs(release: Release, progress: Progress = silent) -> WhatIfs:
     """The release's method on the same table at k/2 and 2k, and with 1 % and 5 % suppression if none is allowed.
 
-    *guarantees* are those beyond the method's own k. Costs up to four runs of the method alone: the table is
-    neither read nor judged nor encoded again.
+    Costs up to four runs of the method alone: the table is neither read nor judged nor encoded again.
 
     >>> from velado.testing.small_release import small_release
-    >>> [(run.k, run.suppression, run.groups) for run in what_ifs(small_release().release, ()).runs]
+    >>> [(run.k, run.suppression, run.groups) for run in what_ifs(small_release().release).runs]
     [(4, 0.0, 2), (2, 0.01, 4), (2, 0.05, 4)]
     """
-    promised = next((g for g in release.goal.guarantees if isinstance(g, KAnonymity)), None)
-    k = getattr(release.method, "k", None)
-    if promised is None or not isinstance(k, int):
+    k = release.goal.k
+    if k is None or release.method.promise == "measured":
         return WhatIfs(skipped="no-k")
     if release.data.rows * len(release.data.columns) > LARGEST_RERUN:
         return WhatIfs(skipped="large")
@@ -392,11 +381,9 @@ def what_ifs(release: Release, guarantees: Sequence[Guarantee], progress: Progre
     runs = []
     for number, (changed, other, suppression) in enumerate(asked):
         progress(number / len(asked), "what if")
-        method: Method = replace(release.method, k=other)  # type: ignore[type-var]
+        goal = replace(release.goal.at(other), suppression=suppression)
         try:
-            again = carry_out(
-                release.prepared, method, guarantees, suppression=suppression, seed=release.seed
-            )
+            again = carry_out(release.prepared, release.method, goal, seed=release.seed)
             runs.append(WhatIf.of(again, other, suppression, changed))
         except VeladoError as error:
             runs.append(WhatIf(k=other, suppression=suppression, changed=changed, failed=error.what))

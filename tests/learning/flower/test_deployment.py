@@ -125,11 +125,12 @@ class Federated:
         return simulate(
             self.people.csv,
             self.people.schema,
-            Mondrian(k=5),
+            Mondrian(),
             self.federation,
             target="outcome",
             seed=SEED,
             engine="loop",
+            k=5,
         ).to_dict()
 
 

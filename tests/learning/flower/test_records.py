@@ -15,10 +15,10 @@ from velado.release.methods import DAS, Mondrian
 @pytest.fixture(scope="module")
 def fits(people):
     federation = Federation(clients=3, rounds=3)
-    methods = {"k": Mondrian(k=4), "original": None, "measured": DAS()}
+    methods = {"k": (Mondrian(), 4), "original": (None, None), "measured": (DAS(), None)}
     return {
-        name: simulate(people.table, people.schema, method, federation, target="outcome", engine="loop")
-        for name, method in methods.items()
+        name: simulate(people.table, people.schema, method, federation, k=k, target="outcome", engine="loop")
+        for name, (method, k) in methods.items()
     }
 
 

@@ -29,7 +29,7 @@ def run(people, method=None, **settings) -> FederatedFit:
 @pytest.mark.parametrize("model", ["logistic", "xgboost"])
 @pytest.mark.parametrize("split", ["iid", "dirichlet"])
 def test_a_run_learns_and_records_every_round_and_client(people, model: str, split: str) -> None:
-    fit = run(people, Mondrian(k=3), model=model, split=split, alpha=2.0, rounds=12)
+    fit = run(people, Mondrian(), model=model, split=split, alpha=2.0, rounds=12, k=3)
     assert [one.number for one in fit.rounds] == list(range(1, 13))
     assert all(one.applied and one.asked == one.replied == 5 and one.gap is None for one in fit.rounds)
     assert fit.rounds[-1].accuracy > fit.majority + 0.05
@@ -85,7 +85,7 @@ def test_too_many_failed_rounds_in_a_row_stop_the_run_and_keep_its_history(peopl
 
 def test_a_client_with_too_few_rows_sits_out_and_the_others_go_on(people) -> None:
     ready = make_ready(
-        people.table, people.schema, Mondrian(k=20), Federation(clients=10, split="dirichlet", alpha=0.6, rounds=2, participation=0.5), target="outcome", seed=1
+        people.table, people.schema, Mondrian(), Federation(clients=10, split="dirichlet", alpha=0.6, rounds=2, participation=0.5), target="outcome", seed=1, k=20
     )  # fmt: skip
     out = [part.record for part in ready.parts if part.labels.size == 0]
     assert out and all("fewer than k = 20" in one.gap or "no rows" in one.gap for one in out)
@@ -98,7 +98,7 @@ def test_when_participation_can_never_be_met_nothing_is_started(people) -> None:
     with pytest.raises(
         ParameterError, match=r"of 10 clients can take part; a round needs 10.*fewer than k = 50"
     ):
-        run(people, Mondrian(k=50), clients=10, participation=1.0)
+        run(people, Mondrian(), clients=10, participation=1.0, k=50)
 
 
 def test_a_share_of_the_clients_is_asked_another_each_round(people) -> None:

@@ -73,7 +73,7 @@ def test_flowers_engine_gives_the_numbers_of_the_loop_within_loopback_and_leaves
     for model, found in said["fits"].items():
         federation = Federation(model=model, clients=4, rounds=3, participation=0.5, dropout=0.2)
         loop = simulate(
-            people.csv, people.schema, Mondrian(k=3), federation, target="outcome", engine="loop"
+            people.csv, people.schema, Mondrian(), federation, target="outcome", engine="loop", k=3
         ).to_dict()
         assert found["told"] == [1, 2, 3]
         assert found["fit"]["how"]["digest"] == loop["how"]["digest"]
@@ -139,7 +139,7 @@ def test_declared_classes_are_the_classes_as_on_machines_even_if_no_row_has_one(
 ) -> None:
     schema = declaring(people, ("well", "ill", "recovered"))
     federation = Federation(model=model, clients=3, rounds=2)
-    ready = make_ready(people.csv, schema, Mondrian(k=3), federation, target="outcome")
+    ready = make_ready(people.csv, schema, Mondrian(), federation, target="outcome", k=3)
     recipe = Recipe("", "outcome", federation, ready.locally, ready.terms.encoder.settings)
     assert ready.terms.encoder.classes == ("well", "ill", "recovered")
     assert ready.terms.digest == agree(recipe, schema).terms.digest

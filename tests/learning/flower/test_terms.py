@@ -156,7 +156,7 @@ def test_a_label_that_one_client_publishes_is_known_to_all() -> None:
                 "outcome": ["ill", "well"] * len(jobs),
             }
         )
-        release = anonymize(Table(frame, terms.schema), terms.schema, Mondrian(k=4))
+        release = anonymize(Table(frame, terms.schema), terms.schema, Mondrian(), k=4)
         features = encoder.features(release.aligned)
         at = [place for place, name in enumerate(encoder.names) if name.startswith("job#")]
         assert np.allclose(features[:, at].sum(axis=1), 1.0)

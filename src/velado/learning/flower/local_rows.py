@@ -21,8 +21,10 @@ from velado.learning.flower.terms import Terms
 from velado.measures.measured import Settings, measure, measure_files
 from velado.randomness import seeded
 from velado.release.anonymize import anonymize
+from velado.release.goal import default_k
 from velado.release.guarantees import GUARANTEES
 from velado.release.guarantees._guarantee import Guarantee
+from velado.release.guarantees.k_anonymity import CROWD
 from velado.release.methods import METHODS
 from velado.release.methods._method import Method
 from velado.settings import Setting, settings
@@ -159,6 +161,14 @@ class Locally:
     guarantees: Annotated[tuple[Guarantee, ...], _GUARANTEES] = ()
     suppression: Annotated[float, Setting("share of rows that may be left out", ge=0, le=1)] = 0.0
     seed: Annotated[int, Setting("numbers a run", ge=0)] = 0
+    k: Annotated[int | None, CROWD, Setting("rows or people in each group")] = None
+
+    @property
+    def promised_k(self) -> int | None:
+        """The k of k-anonymity that a client keeps: as asked for, or the default."""
+        if self.method is None or self.k is not None:
+            return self.k
+        return default_k(self.method.promise, self.guarantees)
 
 
 @dataclass(frozen=True, repr=False)
@@ -199,7 +209,7 @@ def prepare(table: Table, terms: Terms, locally: Locally, client: int) -> LocalR
     record = ClientRecord(name, int(train.size), int(test.size), int(np.unique(labels[train]).size))
     tested = table.frame[test]
     part = table.with_frame(table.frame[train])
-    least = max([getattr(locally.method, "k", None) or 0, *(one.least_rows for one in locally.guarantees)])
+    least = max([locally.promised_k or 0, *(one.least_rows for one in locally.guarantees)])
     if train.size < least:
         gap = f"{name} has {train.size} training row(s), fewer than k = {least}; it sits out."
         return _without(terms, replace(record, gap=gap))
@@ -230,6 +240,7 @@ def _released(part: Table, locally: Locally, record: ClientRecord) -> tuple[Any,
             part.schema,
             locally.method,
             locally.guarantees,
+            k=locally.k,
             suppression=locally.suppression,
             seed=locally.seed,
         )

@@ -152,7 +152,7 @@ def make_fit(
         federation.split,
         federation.alpha if federation.split == "dirichlet" else None,
         "original" if method is None else method.name,
-        getattr(method, "k", None),
+        locally.promised_k,
         locally.seed,
         federation.clients,
         federation.participation,
@@ -191,7 +191,7 @@ def promise_of(locally: Locally, clients: Sequence[ClientRecord]) -> dict[str, A
     if method is not None and locally.guarantees and method.promise != "as in the paper":
         kind = "guaranteed"
     promised = sorted({name for one in clients if one.promised for name in [one.promised]})
-    goals = [f"k = {method.k}"] if hasattr(method, "k") else []  # type: ignore[union-attr]
+    goals = [] if locally.promised_k is None else [f"k = {locally.promised_k}"]
     goals += [one.name for one in locally.guarantees]
     out: dict[str, Any] = {"type": kind, "clients_checked": sum(bool(one.promised) for one in clients)}
     for language, words in WORDS.items():

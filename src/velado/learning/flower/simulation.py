@@ -49,7 +49,6 @@ from velado.learning.flower.terms import Terms, complete, make_terms
 from velado.measures.models.encoder import EncoderSettings, check_target
 from velado.release.guarantees._guarantee import Guarantee
 from velado.release.methods._method import Method
-from velado.release.parameters import check_parameters
 from velado.text import say
 
 # The folder of one simulation: private, gone when the run ends, and swept by the next run if the process was killed.
@@ -219,6 +218,7 @@ def simulate(
     encoding: EncoderSettings | None = None,
     seed: int = 0,
     features: Sequence[str] | None = None,
+    k: int | None = None,
     guarantees: Sequence[Guarantee] = (),
     suppression: float = 0.0,
     undeclared: Any = "refuse",
@@ -239,6 +239,7 @@ def simulate(
         encoding=encoding,
         seed=seed,
         features=features,
+        k=k,
         guarantees=guarantees,
         suppression=suppression,
         undeclared=undeclared,
@@ -256,13 +257,12 @@ def make_ready(
     encoding: EncoderSettings | None = None,
     seed: int = 0,
     features: Sequence[str] | None = None,
+    k: int | None = None,
     guarantees: Sequence[Guarantee] = (),
     suppression: float = 0.0,
     undeclared: Any = "refuse",
 ) -> Ready:
     """Everything but the rounds: rows dealt out, held out, anonymized and encoded, or one clear error."""
-    if method is not None:
-        check_parameters(method)
     source = read_table(table, schema, undeclared)
     check_target(source, target)
     notes = []
@@ -282,7 +282,7 @@ def make_ready(
     full, read_off = complete(source.schema, source, target, features)
     if declared is None:
         read_off = (*read_off, target)
-    locally = Locally(method, tuple(guarantees), suppression, seed)
+    locally = Locally(method, tuple(guarantees), suppression, seed, k)
     terms = make_terms(
         full,
         target,

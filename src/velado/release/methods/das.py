@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal
 
 import numba
 import numpy as np
@@ -14,10 +14,9 @@ import numpy.typing as npt
 from velado.data.encode import EncodedColumn, EncodedTable
 from velado.data.numbers import number_text
 from velado.data.partition import FloatArray, IntArray, Partition
-from velado.errors import ParameterError
 from velado.release.goal import Goal, Progress, Promise
-from velado.release.parameter_types import check_types
 from velado.release.recoded import Cell, PublishedColumn, Recoded, true_codes
+from velado.settings import Setting, settings
 
 # Separatrices: how many bins a column of numbers wants, where they are cut, and how they nest.
 #
@@ -152,7 +151,7 @@ def cut(values: npt.ArrayLike, k: int) -> npt.NDArray[np.int64]:
     """The last code of each of at most *k* bins, cut at the percentiles 100 i / k of *values*.
 
     The percentile is the closest observation over all rows (Hyndman and Fan 1996, type 3, numpy's
-    `closest_observation`, computed in whole numbers), and all rows equal to it stay in the lower bin. Bins
+    `closest_observation`, computed in whole numbers), and all rows equal to it stay in the lower bin. ColumnBins
     that would be empty because ties span several percentiles do not exist, so every bin holds a value and
     every value is in one bin. O(n log n).
 
@@ -177,7 +176,7 @@ def cut_counted(counts: IntArray, k: int) -> npt.NDArray[np.int64]:
 
 
 def nested(values: npt.ArrayLike, k: int) -> list[npt.NDArray[np.int64]]:
-    """Bins that nest: the bins of `cut`, then unions of two neighbours, and so on up to everything.
+    """ColumnBins that nest: the bins of `cut`, then unions of two neighbours, and so on up to everything.
 
     >>> [level.tolist() for level in nested(range(1, 11), 5)]
     [[1, 3, 5, 7, 9], [3, 7, 9], [7, 9], [9]]
@@ -200,7 +199,7 @@ _DIGITS = 6
 
 
 @dataclass(frozen=True, repr=False)
-class Bins:
+class ColumnBins:
     """One numeric column in bins: the bin of each code, and each bin's mean and range of codes.
 
     A missing number is a bin of its own, the last one, whose mean is NaN. *chosen* is the number of bins
@@ -219,7 +218,7 @@ class Bins:
         return int(self.means.size)
 
 
-def bin_column(column: EncodedColumn, k: int | None = None) -> Bins:
+def bin_column(column: EncodedColumn, k: int | None = None) -> ColumnBins:
     """The *k* separatrix bins of a numeric column (None: as many as its elbow says). O(n + k U log U)."""
 
     def separatrices(points: FloatArray, rows: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], int]:
@@ -229,7 +228,7 @@ def bin_column(column: EncodedColumn, k: int | None = None) -> Bins:
     return bins_by(column, separatrices)
 
 
-def bins_by(column: EncodedColumn, cutter: Cutter) -> Bins:
+def bins_by(column: EncodedColumn, cutter: Cutter) -> ColumnBins:
     """The bins *cutter* makes: given the distinct numbers and their rows, the last number of each bin. O(n)."""
     assert column.points is not None
     counts = np.bincount(column.codes, minlength=column.size)
@@ -240,7 +239,7 @@ def bins_by(column: EncodedColumn, cutter: Cutter) -> Bins:
     of_code = np.zeros(column.size, dtype=np.int32)
     if not present.size:
         blank = np.full(1, column.missing, dtype=np.int32)
-        return Bins(of_code, np.full(1, np.nan), blank, blank, 0)
+        return ColumnBins(of_code, np.full(1, np.nan), blank, blank, 0)
     points = column.points[present]
     ends, chosen = cutter(points, numbers[present])
     bins = bin_of(ends, present.size)
@@ -258,11 +257,11 @@ def bins_by(column: EncodedColumn, cutter: Cutter) -> Bins:
             means = np.append(means, np.nan)
             low = np.append(low, column.missing).astype(np.int32)
             high = np.append(high, column.missing).astype(np.int32)
-    return Bins(of_code, means, low, high, chosen)
+    return ColumnBins(of_code, means, low, high, chosen)
 
 
 def mean_cells(
-    column: EncodedColumn, bins: Bins, rounding: Rounding, exact: bool = False
+    column: EncodedColumn, bins: ColumnBins, rounding: Rounding, exact: bool = False
 ) -> tuple[Cell, ...]:
     """What each bin is published as: its mean, rounded as asked; None for the bin of missing values.
 
@@ -286,7 +285,7 @@ def mean_cells(
     return tuple(cells)
 
 
-@dataclass(frozen=True)
+@settings
 class DAS:
     """Every number is published as the mean of its percentile bin; columns with a taxonomy stay as they are.
 
@@ -309,44 +308,14 @@ class DAS:
         "Coelho et al. 2024, A Dynamic Approach to Health Data Anonymization by Separatrices"
     )
 
-    bins: int | None = field(
-        default=None,
-        metadata={"help": "bins per column; left out: the elbow of each", "min": 2},
-    )
-    rounding: Rounding = field(
-        default="keep",
-        metadata={
-            "help": "what becomes of the means of whole-number columns",
-            "choices": ("keep", "round", "truncate"),
-        },
-    )
-    profile: Literal["default", "paper"] = field(
-        default="default",
-        metadata={
-            "help": "paper: means of whole-number columns lose their decimals whatever --rounding says, "
-            "others keep every digit",
-            "choices": ("default", "paper"),
-        },
-    )
-
-    def __post_init__(self) -> None:
-        check_types(self)
-        if self.bins is not None and self.bins < 2:
-            raise ParameterError(
-                f"{self.bins} bin(s) leave nothing of a column.",
-                "Every number would become the mean of all.",
-                "Use 2 or more, or leave it out for the elbow of each column.",
-            )
-        for value, known, what in (
-            (self.rounding, ("keep", "round", "truncate"), "rounding"),
-            (self.profile, ("default", "paper"), "profile"),
-        ):
-            if value not in known:
-                raise ParameterError(
-                    f"There is no {what} '{value}' in DAS.",
-                    "Only known settings can be repeated by others.",
-                    f"Choose one of {', '.join(known)}.",
-                )
+    bins: Annotated[int | None, Setting("bins per column; left out: the elbow of each", ge=2)] = None
+    rounding: Annotated[Rounding, Setting("what becomes of the means of whole-number columns")] = "keep"
+    profile: Annotated[
+        Literal["default", "paper"],
+        Setting(
+            "paper: means of whole-number columns lose their decimals whatever --rounding says, others keep every digit"
+        ),
+    ] = "default"
 
     def anonymize(
         self, data: EncodedTable, goal: Goal, random: np.random.Generator, progress: Progress

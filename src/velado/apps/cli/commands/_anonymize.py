@@ -19,9 +19,7 @@ from velado.apps.cli.options import (
     PopulationFlag,
     TClosenessFlag,
     asked_for,
-    build_method,
     by_person,
-    promises_k,
 )
 from velado.apps.cli.show import waiting
 from velado.apps.cli.words import say
@@ -40,7 +38,10 @@ def anonymize(
     k: Annotated[
         int | None,
         typer.Option(
-            "-k", help="k-anonymity: rows or people that share the quasi-identifiers.", show_default="5"
+            "-k",
+            "--k",
+            help="k-anonymity: rows or people that share the quasi-identifiers.",
+            show_default="5",
         ),
     ] = None,
     l_diversity: LDiversityFlag = None,
@@ -113,11 +114,9 @@ def anonymize(
         published = publish(
             source,
             meaning,
-            build_method(chosen, k, ctx.meta.get(META, {})),
-            (
-                *own_k(chosen, k, per, meaning),
-                *asked_for(l_diversity, t_closeness, guarantee, by_person(per, meaning)),
-            ),
+            chosen(**ctx.meta.get(META, {})),
+            asked_for(l_diversity, t_closeness, guarantee, by_person(per, meaning)),
+            k=k,
             out=output,
             progress=progress,
             **settings,
@@ -180,12 +179,3 @@ def inferred(file: Path, encoding: str | None) -> tuple[Any, Any, dict[str, byte
     if encoding is not None:
         inspection = replace(inspection, schema=replace(inspection.schema, encoding=encoding))
     return table, inspection, {"schema.toml": schema_toml(inspection).encode()}
-
-
-def own_k(method: type[Any], k: int | None, per: str | None, schema: Any) -> tuple[Any, ...]:
-    """k-anonymity as a promise of its own, where k was asked for and the method itself promises nothing."""
-    from velado.release.guarantees import KAnonymity
-
-    if k is None or promises_k(method):
-        return ()
-    return (KAnonymity(k, "person" if by_person(per, schema) else "row"),)

@@ -2,23 +2,136 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from velado.data.encode import EncodedTable
+from velado.data.encode import EncodedColumn, EncodedTable
 from velado.data.partition import BoolArray, FloatArray, IntArray, Partition, group_by_codes
-from velado.errors import ParameterError
+from velado.data.taxonomy import Taxonomy
 from velado.release.goal import Goal, Progress, Promise, silent
-from velado.release.methods._method import repair
+from velado.release.methods._method import BlockRows, repair
 from velado.release.methods.cover_tables import in_blocks
-from velado.release.methods.gfkmc.gfkmc_kernels import Int64Array, Trees, cluster_groups, place_groups
-from velado.release.methods.gfkmc.gfkmc_view import Generalized, generalize
-from velado.release.parameter_types import check_types
-from velado.release.recoded import Recoded
+from velado.release.methods.das import ColumnBins, bin_column, mean_cells
+from velado.release.methods.gfkmc._gfkmc_kernels import Int64Array, Trees, cluster_groups, place_groups
+from velado.release.recoded import Recoded, true_codes
 from velado.release.recoders import recoder_named
+from velado.release.recoders._recoder import View, ViewColumn
+from velado.settings import Setting, settings
+
+# The generalized view: separatrix bins for numbers, one step up the tree for categories.
+
+
+def one_step_up(tree: Taxonomy, missing: int = -1) -> npt.NDArray[np.int32]:
+    """The node each leaf is generalized to: its parent, or itself where the parent is everything.
+
+    Thesis section 4.2: Japan and India become Asia, while a tree of height one is left as it is.
+    """
+    leaf = np.arange(tree.leaves, dtype=np.int32)
+    above = tree.parent[: tree.leaves]
+    node = np.where(above == tree.root, leaf, above).astype(np.int32)
+    if missing >= 0:
+        node[missing] = missing
+    return node
+
+
+@dataclass(frozen=True, repr=False)
+class Generalized:
+    """The generalized table as arrays that kernels read, one row per distinct generalized record (a group).
+
+    *view* is what substitutions publish, *group* the group of each row, *sizes* its rows. *places* holds
+    per group and column the value: the position of a bin's mean on a line of length 1, or a node number.
+    The *n...* matrices are the taxonomies, padded to one shape: parent, first and last leaf, share of all
+    leaves, and height below the node over the height of the tree. *numeric* marks numeric columns, *ranges* are
+    the raw widths that length 1 stands for.
+    """
+
+    view: View
+    group: npt.NDArray[np.int32]
+    sizes: npt.NDArray[np.int64]
+    places: FloatArray
+    numeric: npt.NDArray[np.bool_]
+    n_parent: npt.NDArray[np.int32]
+    n_first: npt.NDArray[np.int32]
+    n_last: npt.NDArray[np.int32]
+    n_leaves: FloatArray
+    n_height: FloatArray
+    ranges: FloatArray
+    bins: dict[str, int]
+
+
+def generalize(data: EncodedTable, paper: bool, raw: bool = False) -> Generalized:
+    """The generalized view of *data*; *raw* leaves numbers as they are. O(n d) plus the elbows."""
+    view: list[ViewColumn] = []
+    places: list[FloatArray] = []
+    ranges: list[float] = []
+    chosen: dict[str, int] = {}
+    for column in data.columns:
+        if column.tree is None:
+            # As many percentiles as rows cut between all distinct values.
+            bins = bin_column(column, data.rows if raw else None)
+            chosen[column.name] = bins.count if raw else bins.chosen
+            cells = mean_cells(column, bins, "truncate" if paper or raw else "keep", exact=paper or raw)
+            view.append(ViewColumn(bins.of_code[column.codes], cells, *true_codes(column, cells)))
+            place, width = _positions(column, bins, paper)
+            places.append(place)
+            ranges.append(width)
+        else:
+            node = one_step_up(column.tree, column.missing)
+            labels = [None if at == column.missing else label for at, label in enumerate(column.tree.labels)]
+            view.append(ViewColumn(node[column.codes], tuple(labels), column.tree.first, column.tree.last))
+            places.append(np.arange(len(column.tree.labels), dtype=np.float64))
+            ranges.append(1.0)
+    group, count = group_by_codes([seen.codes for seen in view], [len(seen.values) for seen in view])
+    example = np.zeros(count, dtype=np.int64)
+    example[group] = np.arange(data.rows)
+    table = np.stack([place[seen.codes[example]] for seen, place in zip(view, places, strict=True)], axis=1)
+    trees = _padded([column.tree for column in data.columns])
+    return Generalized(
+        tuple(view),
+        group,
+        np.bincount(group, minlength=count).astype(np.int64),
+        np.ascontiguousarray(table),
+        np.array([column.tree is None for column in data.columns]),
+        *trees,
+        np.array(ranges),
+        chosen,
+    )
+
+
+def _positions(column: EncodedColumn, bins: ColumnBins, paper: bool) -> tuple[FloatArray, float]:
+    # Distances divide by the range of the generalized values (definition 1); a missing number lies one
+    # whole range beyond the largest, and every width is capped at 1, so it is far from everything.
+    means = np.trunc(bins.means) if paper and column.whole else bins.means.copy()
+    known = ~np.isnan(means)
+    if not known.any():
+        return np.zeros(means.size), 1.0
+    least, most = float(means[known].min()), float(means[known].max())
+    width = most - least if most > least else 1.0
+    out = (means - least) / width
+    out[~known] = 2.0
+    return np.asarray(out, dtype=np.float64), width
+
+
+def _padded(
+    trees: list[Taxonomy | None],
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.int32], FloatArray, FloatArray]:
+    width = max((len(tree.labels) for tree in trees if tree is not None), default=1)
+    whole = np.zeros((3, len(trees), width), dtype=np.int32)
+    share = np.zeros((2, len(trees), width), dtype=np.float64)
+    for at, tree in enumerate(trees):
+        if tree is None:
+            continue
+        nodes = len(tree.labels)
+        parts: tuple[IntArray, IntArray, IntArray] = (tree.parent, tree.first, tree.last)
+        for level, part in enumerate(parts):
+            whole[level, at, :nodes] = part
+        share[0, at, :nodes] = tree.leaf_count / max(tree.leaves, 1)
+        share[1, at, :nodes] = tree.node_height / max(tree.height, 1)
+    return whole[0], whole[1], whole[2], share[0], share[1]
+
 
 # How unusual each generalized record is (definitions 5-8), and which groups are set aside (algorithm 4.3).
 
@@ -87,7 +200,7 @@ def outliers(weight: FloatArray, sizes: IntArray, rows: int, beta: float, paper:
 
 
 @dataclass(frozen=True, repr=False)
-class Found:
+class Clusters:
     """Moves of rows from groups into clusters, and the group that seeded each cluster.
 
     The last *placed* moves are those of the adjustment: what was left over, or set aside as an outlier.
@@ -102,13 +215,13 @@ class Found:
     placed: int
 
 
-def cluster(seen: Generalized, k: int, beta: float, paper: bool, random: np.random.Generator) -> Found:
+def cluster(seen: Generalized, k: int, beta: float, paper: bool, random: np.random.Generator) -> Clusters:
     """Every group's rows are in clusters of at least k rows."""
     large = np.flatnonzero(seen.sizes >= k)  # algorithm 4.2
     small = np.flatnonzero(seen.sizes < k)
     moves = [(large, seen.sizes[large], np.arange(large.size))]
     if not small.size:
-        return Found(*moves[0], large, int(large.size), 0, 0)
+        return Clusters(*moves[0], large, int(large.size), 0, 0)
     weight = weights(seen, small, paper)
     strange = outliers(weight[small], seen.sizes[small], int(seen.sizes.sum()), beta, paper)
     if not large.size and seen.sizes[small[~strange]].sum() < k:
@@ -138,7 +251,7 @@ def cluster(seen: Generalized, k: int, beta: float, paper: bool, random: np.rand
     remaining = usual[left[usual] > 0]
     order = np.concatenate([random.permutation(remaining), random.permutation(small[strange])])
     if not every.size:  # fewer rows than k: one cluster of all, for repair() to judge
-        return Found(small, seen.sizes[small], np.zeros(small.size, np.int64), small[:1], 0, 0, 0)
+        return Clusters(small, seen.sizes[small], np.zeros(small.size, np.int64), small[:1], 0, 0, 0)
     if order.size:
         # The code of the paper offers new clusters only; without any, the initial classes must do.
         candidates = np.arange(every.size)
@@ -160,7 +273,7 @@ def cluster(seen: Generalized, k: int, beta: float, paper: bool, random: np.rand
         )
         moves.append((order, left[order], candidates[target]))
     group, rows, into = (np.concatenate(parts) for parts in zip(*moves, strict=True))
-    return Found(group, rows, into, every, int(large.size), int(strange.sum()), int(order.size))
+    return Clusters(group, rows, into, every, int(large.size), int(strange.sum()), int(order.size))
 
 
 def _covers(
@@ -199,7 +312,9 @@ def _covers(
     return low, high, size, squares
 
 
-def to_rows(data: EncodedTable, seen: Generalized, found: Found) -> tuple[Int64Array, BoolArray, Int64Array]:
+def to_rows(
+    data: EncodedTable, seen: Generalized, found: Clusters
+) -> tuple[Int64Array, BoolArray, Int64Array]:
     """The cluster of each row, whether the adjustment put it there, and a row that seeded each cluster.
 
     A group whose rows go to several clusters is dealt out in order of the true codes, so that neighbours
@@ -243,7 +358,7 @@ def drop_costly(data: EncodedTable, labels: Int64Array, placed: BoolArray, dropp
 _RECODERS = ("cover", "centroid", "most-common-record", "most-common-value")
 
 
-@dataclass(frozen=True)
+@settings
 class GFKMC:
     """Every class has at least *k* rows that were alike, or nearly so, once generalized one step.
 
@@ -274,56 +389,21 @@ class GFKMC:
     )
     source: ClassVar[str] = "Coelho, GFKMC thesis, sections 2.5 and 4; Coelho et al. 2024 for the bins"
 
-    k: int = field(default=5, metadata={"help": "rows in each class", "min": 2})
-    profile: Literal["default", "paper"] = field(
-        default="default",
-        metadata={"help": "paper: the choices of the authors' code", "choices": ("default", "paper")},
+    profile: Annotated[Literal["default", "paper"], Setting("paper: the choices of the authors' code")] = (
+        "default"
     )
-    recoder: str | None = field(
-        default=None,
-        metadata={
-            "help": "how a class is published; left out: cover (default), centroid (paper)",
-            "choices": _RECODERS,
-        },
-    )
-    beta: float = field(
-        default=0.05,
-        metadata={"help": "share of records set aside as outliers while clustering", "min": 0.0, "max": 1.0},
-    )
-    numbers: Literal["separatrices", "raw"] = field(
-        default="separatrices",
-        metadata={"help": "how numbers are generalized first", "choices": ("separatrices", "raw")},
+    recoder: Annotated[
+        str | None,
+        Setting("how a class is published; left out: cover (default), centroid (paper)", choices=_RECODERS),
+    ] = None
+    beta: Annotated[
+        float, Setting("share of records set aside as outliers while clustering", ge=0.0, le=1.0)
+    ] = 0.05
+    numbers: Annotated[Literal["separatrices", "raw"], Setting("how numbers are generalized first")] = (
+        "separatrices"
     )
 
-    block: int = field(
-        default=50_000, metadata={"help": "split larger tables into blocks of about so many rows", "min": 100}
-    )
-
-    def __post_init__(self) -> None:
-        check_types(self)
-        if self.k < 2:
-            raise ParameterError(
-                f"k = {self.k} hides nobody.",
-                "Each person needs at least one other to be confused with.",
-                "Use k = 2 or more.",
-            )
-        if not 0 <= self.beta <= 1:
-            raise ParameterError(
-                f"beta = {self.beta:g} is not a share.",
-                "It is the part of the records that clustering sets aside at first.",
-                "Use a number from 0 to 1, for example 0.05.",
-            )
-        for value, known, what in (
-            (self.profile, ("default", "paper"), "profile"),
-            (self.recoder, (None, *_RECODERS), "recoder"),
-            (self.numbers, ("separatrices", "raw"), "way of treating numbers named"),
-        ):
-            if value not in known:
-                raise ParameterError(
-                    f"There is no {what} '{value}' in GFKMC.",
-                    "Only known settings can be repeated by others.",
-                    f"Choose one of {', '.join(name for name in known if name)}.",
-                )
+    block: BlockRows = 50_000
 
     def anonymize(
         self, data: EncodedTable, goal: Goal, random: np.random.Generator, progress: Progress

@@ -1,4 +1,4 @@
-"""Lattice: the distinct tuples of a table, their weights, and the nodes and costs of every column's levels.
+"""CoverLattice: the distinct tuples of a table, their weights, and the nodes and costs of every column's levels.
 
 A *box* is one generalized tuple: a node per column. All that progressive generalization needs to know of a
 column is which node each code has at each level and what that node costs, so both are flat look-up tables.
@@ -50,7 +50,7 @@ class Space(NamedTuple):
 
 
 @dataclass(frozen=True, repr=False)
-class Lattice:
+class CoverLattice:
     """The table as distinct weighted tuples over columns of levels, costliest column first.
 
     In *space*, *codes* is column x tuple; *base[c, l]* is where level l of column c starts in *node* and
@@ -63,7 +63,7 @@ class Lattice:
     tuple_of_row: npt.NDArray[np.int32]
 
     def __repr__(self) -> str:
-        return f"Lattice(tuples={self.tuples}, levels={self.space.levels.tolist()})"
+        return f"CoverLattice(tuples={self.tuples}, levels={self.space.levels.tolist()})"
 
     @property
     def tuples(self) -> int:
@@ -76,17 +76,17 @@ class Lattice:
         return float(self.space.dearest[0])
 
 
-def lattice(data: EncodedTable) -> Lattice:
+def lattice(data: EncodedTable) -> CoverLattice:
     """The lattice of *data*: O(n log n) for the tuples, O(values x levels) for the look-up tables."""
     return _over(data, [_levels(column) for column in data.columns])
 
 
-def bound_lattice(data: EncodedTable) -> Lattice:
+def bound_lattice(data: EncodedTable) -> CoverLattice:
     """A lattice in which every class has a box that costs no more than its cover: for lower bounds only."""
     return _over(data, [_windows(c) if c.is_numeric else _levels(c) for c in data.columns])
 
 
-def _over(data: EncodedTable, tables: list[Levels]) -> Lattice:
+def _over(data: EncodedTable, tables: list[Levels]) -> CoverLattice:
     # A column in which the first step up is dear separates rows early and is seldom generalized: first.
     first_step = [float(costs[1].mean()) if len(costs) > 1 else 0.0 for _, costs in tables]
     order = tuple(sorted(range(len(tables)), key=lambda c: (-first_step[c], c)))
@@ -99,7 +99,7 @@ def _over(data: EncodedTable, tables: list[Levels]) -> Lattice:
     for at, column in enumerate(columns):
         codes[at] = column.codes[one_row]
     weight = np.bincount(labels, minlength=count).astype(np.int64)
-    return Lattice(_space(codes, weight, columns, [tables[c] for c in order]), labels)
+    return CoverLattice(_space(codes, weight, columns, [tables[c] for c in order]), labels)
 
 
 Levels = tuple[list[npt.NDArray[np.int32]], list[FloatArray]]

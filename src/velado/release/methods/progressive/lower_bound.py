@@ -14,7 +14,7 @@ import numba
 import numpy as np
 
 from velado.data.encode import EncodedTable
-from velado.release.methods.progressive.cover_lattice import Lattice, bound_lattice
+from velado.release.methods.progressive.cover_lattice import CoverLattice, bound_lattice
 from velado.release.methods.progressive.peel import BoxList
 from velado.release.methods.progressive.progressive_kernel import Floats, Ints, Longs
 
@@ -123,7 +123,7 @@ def lower_bound(data: EncodedTable, k: int, most_work: int = 100_000_000) -> flo
     return mean_price(bound_lattice(data), k, most_work) / len(data.columns)
 
 
-def mean_price(lattice: Lattice, k: int, most_work: int) -> float:
+def mean_price(lattice: CoverLattice, k: int, most_work: int) -> float:
     """The mean price of a row when all prices rise together until a box stops them."""
     weight = lattice.space.weight
     price = np.full(lattice.tuples, -1.0)

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from velado.data.encode import EncodedTable
 from velado.data.partition import GroupCounts, IntArray, Partition
 from velado.release.goal import Goal, Progress
-from velado.release.methods.progressive.cover_lattice import Lattice
+from velado.release.methods.progressive.cover_lattice import CoverLattice
 from velado.release.methods.progressive.progressive_kernel import (
     Floats,
     Ints,
@@ -43,7 +43,7 @@ class BoxList:
     work: int = 0
 
     @classmethod
-    def of(cls, lattice: Lattice, most_members: int, most_boxes: int) -> BoxList:
+    def of(cls, lattice: CoverLattice, most_members: int, most_boxes: int) -> BoxList:
         """Empty room for so many."""
         return cls(
             np.empty(most_members, dtype=np.int32),
@@ -54,7 +54,7 @@ class BoxList:
 
     def list(
         self,
-        lattice: Lattice,
+        lattice: CoverLattice,
         active: Ints,
         least: int,
         low: float,
@@ -91,7 +91,7 @@ class Peeled:
     classes: int
 
 
-def peel(data: EncodedTable, lattice: Lattice, goal: Goal, progress: Progress, most_work: int) -> Peeled:
+def peel(data: EncodedTable, lattice: CoverLattice, goal: Goal, progress: Progress, most_work: int) -> Peeled:
     """Classes of whole tuples, made from the cheapest box to the dearest; a few tuples may stay without one.
 
     *most_work* limits the tuples looked at. A band that takes more than an eighth of what is left, or more
@@ -130,7 +130,7 @@ class _Visit:
     """How boxes are judged: by their rows alone in compiled code, or by every guarantee in batches."""
 
     data: EncodedTable
-    lattice: Lattice
+    lattice: CoverLattice
     goal: Goal
     least: int
 

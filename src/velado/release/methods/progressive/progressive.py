@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import numba
 import numpy as np
@@ -11,13 +10,11 @@ import numpy as np
 from velado.data.encode import EncodedTable
 from velado.data.partition import IntArray, Partition
 from velado.errors import GuaranteeNotMet
-from velado.release.goal import Goal, Progress, Promise, silent
-from velado.release.methods._method import repair
-from velado.release.methods.k_member import RECODER_NAMES
-from velado.release.methods.mondrian.mondrian import Mondrian
-from velado.release.methods.progressive.cover_lattice import Lattice, Space, lattice
+from velado.release.goal import Goal, Progress, Promise, silent, within
+from velado.release.methods._method import RecoderName, published
+from velado.release.methods.mondrian import Mondrian
+from velado.release.methods.progressive.cover_lattice import CoverLattice, Space, lattice
 from velado.release.methods.progressive.peel import BoxList, Peeled, peel
-from velado.release.methods.progressive.pool import Classes, Pool, Trial, commit, empty_trial, pooled, start
 from velado.release.methods.progressive.progressive_kernel import (
     Floats,
     Ints,
@@ -32,7 +29,7 @@ from velado.release.methods.progressive.progressive_kernel import (
     scratch_for,
 )
 from velado.release.recoded import Recoded
-from velado.release.recoders import recoder_named
+from velado.settings import Setting, settings
 
 # Large neighbourhood search: free a few classes that lie near each other, make classes of their rows anew.
 #
@@ -44,6 +41,172 @@ from velado.release.recoders import recoder_named
 _NEAR = 16
 _BOXES = 20_000
 _MEMBERS = 400_000
+
+
+class Classes(NamedTuple):
+    """The state: each class's rows as a linked list from *head* over *following*, its cover and cost."""
+
+    label: Ints
+    head: Ints
+    following: Ints
+    size: Longs
+    low: Ints
+    high: Ints
+    price: Floats
+
+
+class Pool(NamedTuple):
+    """The rows of the freed classes as weighted tuples with their own numbers; rows linked per tuple."""
+
+    name: Ints
+    weight: Longs
+    codes: Ints
+    head: Ints
+    following: Ints
+    row: Ints
+
+
+class Trial(NamedTuple):
+    """New classes over a pool: shares (tuple, class, rows), and cover, rows and cost of each class."""
+
+    tuples: Ints
+    classes: Ints
+    rows: Longs
+    low: Ints
+    high: Ints
+    size: Longs
+    price: Floats
+
+
+@numba.njit(cache=True)
+def start(space: Space, tuple_of_row: Ints, label: Ints, least: int) -> tuple[Classes, int]:
+    """The state of a given grouping, with room for every grouping there can be, and the number of classes."""
+    columns = space.codes.shape[0]
+    most = label.size // least + 1
+    state = Classes(
+        label.copy(),
+        np.full(most, -1, dtype=np.int32),
+        np.full(label.size, -1, dtype=np.int32),
+        np.zeros(most, dtype=np.int64),
+        np.full((most, columns), 2147483647, dtype=np.int32),
+        np.full((most, columns), -1, dtype=np.int32),
+        np.zeros(most),
+    )
+    count = 0
+    for r in range(label.size - 1, -1, -1):
+        if label[r] >= 0:
+            count = max(count, label[r] + 1)
+            _add(space, state, label[r], r, tuple_of_row[r])
+    for g in range(count):
+        state.price[g] = cover_cost(space, state.low, state.high, g)
+    return state, count
+
+
+@numba.njit(cache=True)
+def _add(space: Space, state: Classes, g: int, row: int, tuple_: int) -> None:
+    state.following[row] = state.head[g]
+    state.head[g] = row
+    state.label[row] = g
+    state.size[g] += 1
+    for c in range(space.codes.shape[0]):
+        code = space.codes[c, tuple_]
+        state.low[g, c] = min(state.low[g, c], code)
+        state.high[g, c] = max(state.high[g, c], code)
+
+
+@numba.njit(cache=True)
+def pooled(space: Space, state: Classes, freed: Longs, tuple_of_row: Ints, number: Ints) -> Pool:
+    """The rows of the *freed* classes, counted per tuple. *number* is -1 everywhere before and after."""
+    rows = 0
+    for g in freed:
+        rows += state.size[g]
+    name = np.empty(rows, dtype=np.int32)
+    weight = np.zeros(rows, dtype=np.int64)
+    head = np.full(rows, -1, dtype=np.int32)
+    following = np.empty(rows, dtype=np.int32)
+    row = np.empty(rows, dtype=np.int32)
+    tuples = 0
+    entry = 0
+    for g in freed:
+        r = state.head[g]
+        while r >= 0:
+            t = tuple_of_row[r]
+            if number[t] < 0:
+                number[t] = tuples
+                name[tuples] = t
+                tuples += 1
+            at = number[t]
+            weight[at] += 1
+            row[entry] = r
+            following[entry] = head[at]
+            head[at] = entry
+            entry += 1
+            r = state.following[r]
+    codes = np.empty((space.codes.shape[0], tuples), dtype=np.int32)
+    for j in range(tuples):
+        number[name[j]] = -1
+        for c in range(codes.shape[0]):
+            codes[c, j] = space.codes[c, name[j]]
+    return Pool(name[:tuples], weight[:tuples], codes, head, following, row)
+
+
+@numba.njit(cache=True)
+def empty_trial(pool: Pool, least: int) -> Trial:
+    # A tuple is shared between at most (its rows) classes, so there are never more shares than rows.
+    rows = pool.row.size
+    columns = pool.codes.shape[0]
+    most = rows // least + 1
+    return Trial(
+        np.empty(rows, dtype=np.int32),
+        np.empty(rows, dtype=np.int32),
+        np.empty(rows, dtype=np.int64),
+        np.empty((most, columns), dtype=np.int32),
+        np.empty((most, columns), dtype=np.int32),
+        np.empty(most, dtype=np.int64),
+        np.empty(most),
+    )
+
+
+@numba.njit(cache=True)
+def commit(
+    space: Space, state: Classes, count: int, freed: Longs, pool: Pool, trial: Trial, new: int, shares: int
+) -> int:
+    """The freed classes give way to the trial's; returns the number of classes, numbered without holes."""
+    names = np.empty(max(new, freed.size), dtype=np.int64)
+    names[: freed.size] = np.sort(freed)
+    for j in range(freed.size, new):
+        names[j] = count
+        count += 1
+    for j in range(new):
+        g = names[j]
+        state.head[g] = -1
+        state.size[g] = 0
+        state.low[g] = 2147483647
+        state.high[g] = -1
+    for s in range(shares):
+        j = trial.tuples[s]
+        for _ in range(trial.rows[s]):
+            entry = pool.head[j]
+            pool.head[j] = pool.following[entry]
+            _add(space, state, names[trial.classes[s]], pool.row[entry], pool.name[j])
+    for j in range(new):
+        g = names[j]
+        state.price[g] = cover_cost(space, state.low, state.high, g)
+    for j in range(freed.size - 1, new - 1, -1):  # the last class moves into each hole
+        count -= 1
+        g = names[j]
+        if g == count:
+            continue
+        state.head[g] = state.head[count]
+        state.size[g] = state.size[count]
+        state.low[g] = state.low[count]
+        state.high[g] = state.high[count]
+        state.price[g] = state.price[count]
+        r = state.head[g]
+        while r >= 0:
+            state.label[r] = g
+            r = state.following[r]
+    return count
 
 
 @numba.njit(cache=True)
@@ -312,7 +475,7 @@ _HEAT = 0.005
 
 
 def improved(
-    lattice: Lattice, labels: IntArray, least: int, random: np.random.Generator, progress: Progress
+    lattice: CoverLattice, labels: IntArray, least: int, random: np.random.Generator, progress: Progress
 ) -> IntArray:
     """Labels of a grouping that costs no more than the given one, groups of *least* rows or more."""
     space = lattice.space
@@ -331,7 +494,7 @@ def improved(
     return np.asarray(state.label) if after <= before else labels
 
 
-def _need(lattice: Lattice, labels: IntArray, least: int, count: int) -> Floats:
+def _need(lattice: CoverLattice, labels: IntArray, least: int, count: int) -> Floats:
     """What each tuple costs at least: the cheapest box with *least* rows, or its own class where unknown."""
     of_tuple = np.full(lattice.tuples, -1, dtype=np.int32)
     of_tuple[lattice.tuple_of_row] = labels
@@ -355,7 +518,7 @@ _PEEL_WORK = {"fast": 500_000_000, "default": 1_500_000_000, "high": 3_000_000_0
 """Tuples looked at before the listing ends: about 10, 30 and 60 s of one core. Adult needs 40 million."""
 
 
-@dataclass(frozen=True)
+@settings
 class Progressive:
     """Every group is a box that was the cheapest one left with enough rows in it.
 
@@ -385,41 +548,35 @@ class Progressive:
     cost: ClassVar[str] = "O(n log n) plus the boxes listed, limited work"
     source: ClassVar[str] = "velado; boxes as in full-domain generalization, chosen per record"
 
-    k: int = field(default=5, metadata={"help": "rows (or people) in every group", "min": 2})
-    effort: Literal["fast", "default", "high"] = field(
-        default="default",
-        metadata={"help": "how long to search for a better release", "choices": ("fast", "default", "high")},
-    )
-    work: int = field(
-        default=0,
-        metadata={"help": "tuples looked at before the listing of boxes ends; 0: by effort", "min": 0},
-    )
-    recoder: str = field(
-        default="cover",
-        metadata={
-            "help": "how a group is published",
-            "choices": RECODER_NAMES,
-        },
-    )
+    effort: Annotated[
+        Literal["fast", "default", "high"], Setting("how long to search for a better release")
+    ] = "default"
+    work: Annotated[int, Setting("tuples looked at before the listing of boxes ends; 0: by effort", ge=0)] = 0
+    recoder: RecoderName = "cover"
 
     def anonymize(
         self, data: EncodedTable, goal: Goal, random: np.random.Generator, progress: Progress
     ) -> Recoded:
         """The table in groups in which the goal holds, each published by the recoder."""
         space = lattice(data)
-        peeled = peel(data, space, goal, _part(progress, 0.0, 0.4), self.work or _PEEL_WORK[self.effort])
+        peeled = peel(data, space, goal, within(progress, 0.0, 0.4), self.work or _PEEL_WORK[self.effort])
         cut = _cut_the_rest(data, space, goal, peeled)
         labels = _joined(data, space, goal, peeled)
         if self.effort == "high" and goal.rows_only and bool((labels >= 0).any()):
-            labels = improved(space, labels, max(goal.least_rows, 1), random, _part(progress, 0.4, 0.95))
-        partition = repair(data, Partition.of(labels), goal, _part(progress, 0.95, 0.96))
-        columns = recoder_named(self.recoder).publish(data, partition)
-        notes: dict[str, Any] = {"classes": partition.count, "rows_cut_by_mondrian": cut}
+            labels = improved(space, labels, max(goal.least_rows, 1), random, within(progress, 0.4, 0.95))
+        made = published(
+            data,
+            Partition.of(labels),
+            goal,
+            self.recoder,
+            within(progress, 0.95, 0.96),
+            rows_cut_by_mondrian=cut,
+        )
         progress(1.0, "done")
-        return Recoded(columns, partition.kept, partition, notes)
+        return made
 
 
-def _cut_the_rest(data: EncodedTable, space: Lattice, goal: Goal, peeled: Peeled) -> int:
+def _cut_the_rest(data: EncodedTable, space: CoverLattice, goal: Goal, peeled: Peeled) -> int:
     """Rows that peeling had no time for become classes by Mondrian; returns how many rows that concerns.
 
     A few rows, or rows in which the goal cannot hold, are left to join other classes.
@@ -428,7 +585,7 @@ def _cut_the_rest(data: EncodedTable, space: Lattice, goal: Goal, peeled: Peeled
     if rows.size < max(2 * goal.least_rows, 2):
         return 0
     try:
-        part = Mondrian(k=max(goal.least_rows, 2)).partition(data.subset(rows), goal, silent)
+        part = Mondrian().partition(data.subset(rows), goal, silent)
     except GuaranteeNotMet:
         return 0
     # All rows of a tuple go where its first row went, so that a class is a set of whole tuples.
@@ -440,7 +597,7 @@ def _cut_the_rest(data: EncodedTable, space: Lattice, goal: Goal, peeled: Peeled
     return int(rows.size)
 
 
-def _joined(data: EncodedTable, space: Lattice, goal: Goal, peeled: Peeled) -> IntArray:
+def _joined(data: EncodedTable, space: CoverLattice, goal: Goal, peeled: Peeled) -> IntArray:
     """The class of each row once the leftovers have joined one, or were dropped where the goal allows it."""
     if peeled.classes == 0:
         return np.zeros(data.rows, dtype=np.int32)
@@ -448,12 +605,3 @@ def _joined(data: EncodedTable, space: Lattice, goal: Goal, peeled: Peeled) -> I
     # A dropped row costs 1 in every column.
     join_leftovers(space.space, peeled.label, peeled.classes, droppable, float(len(data.columns)))
     return np.asarray(peeled.label[space.tuple_of_row])
-
-
-def _part(progress: Progress, begin: float, end: float) -> Progress:
-    """Progress of one stage as a part of the whole."""
-
-    def report(share: float, doing: str = "") -> None:
-        progress(begin + (end - begin) * min(max(share, 0.0), 1.0), doing)
-
-    return report

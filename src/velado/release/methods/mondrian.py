@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal
 
+import numba
 import numpy as np
 import numpy.typing as npt
 
 from velado.data.encode import EncodedTable
 from velado.data.partition import BoolArray, IntArray, Partition
 from velado.data.taxonomy import Taxonomy
-from velado.errors import ParameterError
 from velado.release.goal import Goal, Progress, Promise
-from velado.release.methods._method import repair
-from velado.release.parameter_types import check_types
+from velado.release.methods._method import RecoderName, repair
 from velado.release.recoded import Recoded
-from velado.release.recoders import RECODERS, recoder_named
+from velado.release.recoders import recoder_named
+from velado.settings import Setting, settings
 
 # CutPlan: what both engines of Mondrian read: the code matrix, and how wide and how cut each column is.
 
@@ -241,12 +241,249 @@ def _branches(
     return part
 
 
-_CUTS = ("strict", "relaxed")
-_CATEGORIES = ("taxonomy", "ordered")
-_RECODERS = tuple(kind.name for kind in RECODERS)
+# The compiled engine, for goals that group sizes alone decide. It works depth first on a copy of the code matrix whose
+# rows are moved with their group, so every pass reads memory in order. The level-by-level engine above gives the same
+# groups with the same numbers.
 
 
-@dataclass(frozen=True)
+@numba.njit(cache=True)
+def ancestor_depth(path: npt.NDArray[np.int32], base: int, stride: int, low: int, high: int) -> int:
+    """The depth of the lowest common ancestor of the leaves *low* < *high*; 0 is the root.
+
+    *path* holds, from *base* on, *stride* entries per leaf: its ancestors from the root down.
+    """
+    depth = 0
+    while path[base + low * stride + depth + 1] == path[base + high * stride + depth + 1]:
+        depth += 1
+    return depth
+
+
+@numba.njit(cache=True)
+def _ordered_cut(
+    work: npt.NDArray[np.int32],
+    start: int,
+    end: int,
+    column: int,
+    low: int,
+    high: int,
+    relaxed: bool,
+    scratch: IntVector,
+) -> tuple[int, int, int]:
+    """Where an ordered column is cut: (last code of the left part, its ties that go left, rows on the left).
+
+    Strict: the boundary next to the median that balances better, the upper one when both do alike; all ties
+    go left (-1 stands for all). Relaxed: the left part has exactly half the rows, rounded down.
+    """
+    rows = end - start
+    at = rows // 2 - 1 if relaxed else (rows - 1) // 2
+    if high - low < 2 * rows:
+        scratch[: high - low + 1] = 0
+        for r in range(start, end):
+            scratch[work[r, column] - low] += 1
+        median = 0
+        below = 0
+        while below + scratch[median] <= at:
+            below += scratch[median]
+            median += 1
+        equal = scratch[median]
+        before = median - 1
+        while before >= 0 and scratch[before] == 0:
+            before -= 1
+        previous = before + low
+        median += low
+    else:
+        values = work[start:end, column].copy()
+        median = np.partition(values, at)[at]
+        below = 0
+        equal = 0
+        previous = low - 1
+        for value in values:
+            if value < median:
+                below += 1
+                previous = max(previous, value)
+            elif value == median:
+                equal += 1
+    if relaxed:
+        return median, rows // 2 - below, rows // 2
+    through = below + equal
+    if through == rows or (below > 0 and rows - 2 * below < abs(2 * through - rows)):
+        return previous, -1, below
+    return median, -1, through
+
+
+@numba.njit(cache=True)
+def _branch_cut(
+    work: npt.NDArray[np.int32],
+    start: int,
+    end: int,
+    column: int,
+    low: int,
+    high: int,
+    path: npt.NDArray[np.int32],
+    base: int,
+    stride: int,
+    least: int,
+    scratch: IntVector,
+    firsts: IntVector,
+    sizes: IntVector,
+) -> int:
+    """How many children of the common ancestor hold rows, or 0 when one of them holds fewer than *least*.
+
+    Fills *firsts* with the smallest code present under each child and *sizes* with its rows. Because leaves
+    are numbered depth first, the children are runs of consecutive codes.
+    """
+    rows = end - start
+    level = ancestor_depth(path, base, stride, low, high) + 1
+    count = 0
+    child = -1
+    if high - low < 4 * rows:
+        scratch[: high - low + 1] = 0
+        for r in range(start, end):
+            scratch[work[r, column] - low] += 1
+        for code in range(low, high + 1):
+            here = scratch[code - low]
+            if here == 0:
+                continue
+            node = path[base + code * stride + level]
+            if node != child:
+                if count > 0 and sizes[count - 1] < least:
+                    return 0
+                child = node
+                firsts[count] = code
+                sizes[count] = 0
+                count += 1
+            sizes[count - 1] += here
+    else:
+        for code in np.sort(work[start:end, column]):
+            node = path[base + code * stride + level]
+            if node != child:
+                if count > 0 and sizes[count - 1] < least:
+                    return 0
+                child = node
+                firsts[count] = code
+                sizes[count] = 0
+                count += 1
+            sizes[count - 1] += 1
+    return count if sizes[count - 1] >= least else 0
+
+
+@numba.njit(cache=True)
+def partition_rows(
+    codes: npt.NDArray[np.int32],
+    least: int,
+    relaxed: bool,
+    places: npt.NDArray[np.float64],
+    place_base: IntVector,
+    path: npt.NDArray[np.int32],
+    path_base: IntVector,
+    stride: IntVector,
+    node_loss: npt.NDArray[np.float64],
+    node_base: IntVector,
+    widest: int,
+) -> tuple[npt.NDArray[np.int32], int]:
+    """Group labels of all rows and the number of groups, every group with at least *least* rows.
+
+    *stride* is 0 for columns without a tree; *widest* is the largest number of codes of any column.
+    O(n d log(n / least)).
+    """
+    rows, columns = codes.shape
+    work = codes.copy()
+    order = np.arange(rows)
+    spare = np.empty((rows, columns), dtype=np.int32)
+    spare_order = np.empty(rows, dtype=np.int64)
+    side = np.empty(rows, dtype=np.int32)
+    labels = np.empty(rows, dtype=np.int32)
+    scratch = np.empty(min(widest, 4 * rows) + 1, dtype=np.int64)
+    firsts = np.empty(min(widest, rows) + 1, dtype=np.int64)
+    sizes = np.empty(min(widest, rows) + 1, dtype=np.int64)
+    low = np.empty(columns, dtype=np.int64)
+    high = np.empty(columns, dtype=np.int64)
+    width = np.empty(columns, dtype=np.float64)
+    # Groups that wait: parts are pushed from right to left, so groups are finished from left to right.
+    begins = np.empty(rows + 2, dtype=np.int64)
+    ends = np.empty(rows + 2, dtype=np.int64)
+    begins[0], ends[0] = 0, rows
+    waiting = 1
+    groups = 0
+    while waiting > 0:
+        waiting -= 1
+        start, end = begins[waiting], ends[waiting]
+        size = end - start
+        parts = 0
+        if size >= 2 * least:
+            for c in range(columns):
+                low[c] = work[start, c]
+                high[c] = work[start, c]
+            for r in range(start + 1, end):
+                for c in range(columns):
+                    code = work[r, c]
+                    if code < low[c]:
+                        low[c] = code
+                    elif code > high[c]:
+                        high[c] = code
+            for c in range(columns):
+                if low[c] == high[c]:
+                    width[c] = 0.0
+                elif stride[c] > 0:
+                    depth = ancestor_depth(path, path_base[c], stride[c], low[c], high[c])
+                    width[c] = node_loss[node_base[c] + path[path_base[c] + low[c] * stride[c] + depth]]
+                else:
+                    width[c] = places[place_base[c] + high[c]] - places[place_base[c] + low[c]]
+            for _ in range(columns):
+                c = 0
+                for other in range(1, columns):
+                    if width[other] > width[c]:
+                        c = other
+                if width[c] <= 0.0:
+                    break
+                width[c] = 0.0
+                if stride[c] > 0:
+                    parts = _branch_cut(
+                        work, start, end, c, low[c], high[c], path, path_base[c], stride[c], least,
+                        scratch, firsts, sizes,
+                    )  # fmt: skip
+                    if parts == 0:
+                        continue
+                    for r in range(start, end):
+                        side[r] = np.searchsorted(firsts[:parts], work[r, c], side="right") - 1
+                else:
+                    cut, shared, left = _ordered_cut(work, start, end, c, low[c], high[c], relaxed, scratch)
+                    if left < least or size - left < least:
+                        continue
+                    parts = 2
+                    sizes[0], sizes[1] = left, size - left
+                    for r in range(start, end):
+                        code = work[r, c]
+                        goes_left = code < cut or (code == cut and shared != 0)
+                        if code == cut and shared > 0:
+                            shared -= 1
+                        side[r] = 0 if goes_left else 1
+                break
+        if parts == 0:
+            for r in range(start, end):
+                labels[order[r]] = groups
+            groups += 1
+            continue
+        into = start
+        for part in range(parts):
+            firsts[part] = into
+            into += sizes[part]
+        for part in range(parts - 1, -1, -1):
+            begins[waiting] = firsts[part]
+            ends[waiting] = firsts[part] + sizes[part]
+            waiting += 1
+        for r in range(start, end):  # stable: rows of a group keep their order in the table
+            to = firsts[side[r]]
+            firsts[side[r]] += 1
+            for c in range(columns):
+                spare[to, c] = work[r, c]
+            spare_order[to] = order[r]
+        work[start:end] = spare[start:end]
+        order[start:end] = spare_order[start:end]
+    return labels, groups
+
+
+@settings
 class Mondrian:
     """Every group keeps the goal, and none can be cut further where Mondrian would cut it.
 
@@ -271,39 +508,16 @@ class Mondrian:
     cost: ClassVar[str] = "O(n d log(n / k))"
     source: ClassVar[str] = "LeFevre, DeWitt, Ramakrishnan 2006"
 
-    k: int = field(default=5, metadata={"help": "rows in each group at least", "min": 2})
-    cut: Literal["strict", "relaxed"] = field(
-        default="strict",
-        metadata={"help": "keep rows equal in the cut column together, or share them out", "choices": _CUTS},
-    )
-    categories: Literal["taxonomy", "ordered"] = field(
-        default="taxonomy",
-        metadata={"help": "cut categories into the taxonomy's branches, or at the median leaf", "choices": _CATEGORIES},
-    )  # fmt: skip
-    recoder: str = field(default="cover", metadata={"help": "how a group is published", "choices": _RECODERS})
-
-    def __post_init__(self) -> None:
-        check_types(self)
-        if self.k < 2:
-            raise ParameterError(
-                f"k = {self.k} hides nobody.", "A group of one is a person.", "Use k = 2 or more."
-            )
-        for what, value, choices in (
-            ("cut", self.cut, _CUTS),
-            ("categories", self.categories, _CATEGORIES),
-            ("recoder", self.recoder, _RECODERS),
-        ):
-            if value not in choices:
-                raise ParameterError(
-                    f"Mondrian has no {what} '{value}'.",
-                    "Only the listed ways are defined.",
-                    f"Choose one of {', '.join(choices)}.",
-                )
+    cut: Annotated[
+        Literal["strict", "relaxed"], Setting("keep rows equal in the cut column together, or share them out")
+    ] = "strict"
+    categories: Annotated[Literal["taxonomy", "ordered"], Setting("cut categories into the taxonomy's branches, or at the median leaf")] = "taxonomy"  # fmt: skip
+    recoder: RecoderName = "cover"
 
     def partition(self, data: EncodedTable, goal: Goal, progress: Progress) -> Partition:
         """The groups alone, every one keeping the goal, numbered from left to right in the tree of cuts."""
         plan = CutPlan.of(data, self.categories == "ordered")
-        least = max(self.k, goal.least_rows)
+        least = goal.least_rows
         relaxed = self.cut == "relaxed"
         if goal.rows_only:
             labels, count = _compiled(plan, least, relaxed)
@@ -326,20 +540,17 @@ class Mondrian:
 
 
 def _compiled(plan: CutPlan, least: int, relaxed: bool) -> tuple[npt.NDArray[np.int32], int]:
-    # Imported here so that listing the methods does not load the compiler.
-    from velado.release.methods.mondrian.mondrian_kernel import partition_rows
-
     labels, count = partition_rows(
-        plan.codes,
-        least,
-        relaxed,
-        plan.places,
-        plan.place_base,
-        plan.path,
-        plan.path_base,
-        plan.stride,
-        plan.node_loss,
-        plan.node_base,
-        plan.widest,
+        codes=plan.codes,
+        least=least,
+        relaxed=relaxed,
+        places=plan.places,
+        place_base=plan.place_base,
+        path=plan.path,
+        path_base=plan.path_base,
+        stride=plan.stride,
+        node_loss=plan.node_loss,
+        node_base=plan.node_base,
+        widest=plan.widest,
     )
     return labels, int(count)

@@ -1,1 +1,0 @@
-"""Mondrian: cut where it helps most, as long as both halves keep the promise."""
