@@ -127,7 +127,7 @@ def with_taxonomy(spec: TaxonomySpec) -> Recipe:
     "spec",
     [
         CITY,
-        replace(CITY, options={"separator": ","}),
+        replace(CITY, separator=","),
         TaxonomySpec("tree", file="city.toml", tree={"x": ["a", "b"], "y": {"z": ["c"]}}),
     ],
 )

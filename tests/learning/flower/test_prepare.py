@@ -4,8 +4,8 @@ import numpy as np
 import polars as pl
 
 from velado.learning.flower import Federation
-from velado.learning.flower.local_rows import Locally, prepare, trains
-from velado.learning.flower.terms import make_terms
+from velado.learning.flower._local_rows import Locally, prepare, trains
+from velado.learning.flower._terms import make_terms
 from velado.release.guarantees import LDiversity
 from velado.release.methods import Mondrian
 

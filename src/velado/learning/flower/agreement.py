@@ -17,9 +17,9 @@ from velado.data.io import read_schema, read_table
 from velado.data.schema import Schema
 from velado.data.table import Table
 from velado.errors import ParameterError, SchemaError
+from velado.learning.flower._local_rows import Locally
+from velado.learning.flower._terms import FederationTerms, make_terms
 from velado.learning.flower.federation import Federation
-from velado.learning.flower.local_rows import Locally
-from velado.learning.flower.terms import Terms, make_terms
 from velado.measures.models.encoder import EncoderSettings
 from velado.release.recipe_sections import DataSection
 from velado.release.release import describe
@@ -107,7 +107,7 @@ class Agreement:
     """A recipe with the terms that follow from its schema alone."""
 
     recipe: FederationRecipe
-    terms: Terms
+    terms: FederationTerms
 
     @property
     def locally(self) -> Locally:

@@ -50,7 +50,7 @@ class Mask:
         else:
             cells = texts.str.head(-self.keep).str.replace_all("(?s).", self.fill) + texts.str.tail(self.keep)
         shorter = list(range(self.keep - 1, 0, -1)) if self.side == "left" else []
-        spec = TaxonomySpec("prefix", {"keep": shorter}) if shorter else TaxonomySpec("flat")
+        spec = TaxonomySpec("prefix", keep=tuple(shorter)) if shorter else TaxonomySpec("flat")
         kind: Kind = "text" if column.kind == "text" else "categorical"
         masked = replace(column, kind=kind, bounds=None, clamp=False, taxonomy=spec)
         cells = keep_missing(table, self.column, cells.cast(pl.String))

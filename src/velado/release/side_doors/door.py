@@ -114,7 +114,8 @@ class SideDoor:
             )
         if self.kind == "unseen":
             return say(
-                "{rows:,} pairs of published columns were not looked at together: there are too many.", **parts
+                "{rows:,} pairs of published columns were not looked at together: there are too many.",
+                **parts,
             )
         if self.kind == "row-order":
             return say(
