@@ -18,6 +18,7 @@ from velado.data.table import Undeclared
 from velado.errors import SchemaError
 from velado.release.guarantees import GUARANTEES
 from velado.release.guarantees._guarantee import Guarantee
+from velado.release.guarantees.k_anonymity import CROWD
 from velado.release.methods import METHODS
 from velado.release.methods._method import Method
 from velado.release.operations import OPERATIONS
@@ -57,7 +58,7 @@ class Recipe:
 
     >>> from velado.data.schema import Column
     >>> from velado.release.methods import Mondrian
-    >>> recipe = Recipe(Schema({"age": Column("age", "quasi")}), Mondrian(), seed=7, k=4)
+    >>> recipe = Recipe(Schema({"age": Column("age", "quasi")}), Mondrian(), k=4)
     >>> Recipe.from_dict(recipe.to_dict()) == recipe
     True
     """
@@ -66,10 +67,10 @@ class Recipe:
     method: Annotated[Method, Setting("how groups are made", parts=lambda: METHODS, kind="method")]
     guarantees: Annotated[
         tuple[Guarantee, ...],
-        Setting("promises beyond k-anonymity", parts=lambda: GUARANTEES, kind="guarantee"),
+        Setting("promises beyond k", parts=lambda: GUARANTEES, kind="guarantee"),
     ] = ()
     seed: Annotated[int, Setting("seed of every random choice", ge=0)] = 0
-    k: Annotated[int | None, Setting("people or rows who look alike, at least", ge=2)] = None
+    k: Annotated[int | None, CROWD, Setting("rows or people in each group")] = None
     suppression: Annotated[float, Setting("share of rows that may be dropped", ge=0, le=1)] = 0.0
     per: Annotated[Per | None, Setting("what k counts; without it people where they are known")] = None
     format: Annotated[Format, Setting("format of the table that leaves")] = "csv"

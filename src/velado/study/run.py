@@ -149,6 +149,7 @@ def publish(
         chosen,
         tuple(guarantees),
         seed=seed,
+        k=default_k(chosen.promise, guarantees) if k is None else k,
         suppression=suppression,
         per=per,
         format=format,
@@ -157,7 +158,6 @@ def publish(
         undeclared=undeclared,
         reports=tuple(reports),
         keep_order=keep_order,
-        k=default_k(chosen.promise, guarantees) if k is None else k,
         operations=tuple(operations),
     )
     if schema_folder is not None:

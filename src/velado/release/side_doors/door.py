@@ -201,21 +201,20 @@ def refuse_copies(doors: Sequence[SideDoor]) -> None:
     unique = unique_columns(doors)
     for door in doors:
         if door.kind in UNDOING and not door.accepted:
-            how = "one to one" if door.kind == "copy" else "but for a little"
-            one = len(door.columns) == 1
+            how = say("one to one") if door.kind == "copy" else say("but for a little")
             raise SideDoorOpen(
-                say(
-                    "Column{s} {columns} repeat{s_2} quasi-identifier '{reveals}' {how}{read_together}.",
-                    s="" if one else "s",
+                say_n(
+                    "Column {columns} repeats quasi-identifier '{reveals}' {how}.",
+                    "Columns {columns} repeat quasi-identifier '{reveals}' {how}, read together.",
+                    len(door.columns),
                     columns=quoted(door.columns),
-                    s_2="s" if one else "",
                     reveals=door.reveals,
                     how=how,
-                    read_together="" if one else say(", read together"),
                 ),
-                say(
-                    "Published as {it_is_it} would undo the generalization and void the promise.",
-                    it_is_it=say("it is, it") if one else say("they are, they"),
+                say_n(
+                    "Published as it is, it would undo the generalization and void the promise.",
+                    "Published as they are, they would undo the generalization and void the promise.",
+                    len(door.columns),
                 ),
                 _way_out(door, unique=unique),
             )
@@ -243,23 +242,22 @@ def refuse_doors(
             continue
         smallest = _smallest(frame, [*quasi, *_there(frame, door.columns)], people)
         if smallest < least:
-            one = len(door.columns) == 1
             raise SideDoorOpen(
-                say(
-                    "Column{s} {columns} give{s_2} quasi-identifier '{reveals}' away: read with {it}, the "
-                    "smallest group has {smallest}, not {least}.",
-                    s="" if one else "s",
+                say_n(
+                    "Column {columns} gives quasi-identifier '{reveals}' away: read with it, the smallest group has "
+                    "{smallest}, not {least}.",
+                    "Columns {columns} give quasi-identifier '{reveals}' away: read with them, the smallest group has "
+                    "{smallest}, not {least}.",
+                    len(door.columns),
                     columns=quoted(door.columns),
-                    s_2="s" if one else "",
                     reveals=door.reveals,
-                    it="it" if one else "them",
                     smallest=smallest,
                     least=least,
                 ),
-                say(
-                    "Whoever reads {it} undoes the generalization, and the promise does not hold against "
-                    "him.",
-                    it="it" if one else "them",
+                say_n(
+                    "Whoever reads it undoes the generalization, and the promise does not hold against him.",
+                    "Whoever reads them undoes the generalization, and the promise does not hold against him.",
+                    len(door.columns),
                 ),
                 _way_out(door, quasi, unique),
             )
