@@ -170,7 +170,7 @@ def test_files_are_looked_for_beside_the_study_wherever_it_is_run(example, tmp_p
 
 
 def test_all_six_metrics_are_shown_unless_the_study_says_otherwise(example) -> None:
-    shown = load(example.study).recipe.quality
+    shown = load(example.study).recipe.metrics.quality
     assert shown == ("accuracy", "precision", "recall", "f1", "auc", "log_loss")
 
 

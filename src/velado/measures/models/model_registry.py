@@ -1,32 +1,35 @@
-"""The models, each a frozen dataclass with one verb, listed in a plain tuple; seeds are arguments, one thread each.
+"""The models, each a settings class with one verb, listed in a plain tuple; seeds are arguments, one thread each.
 
-Fields are the model's parameters (type, default, limits, help), so that a recipe can set them. `estimator` builds a
-scikit-learn estimator or pipeline; nothing is imported before.
+`estimator` builds a scikit-learn estimator or pipeline; nothing is imported before.
 """
 
 from __future__ import annotations
 
-import difflib
-from dataclasses import dataclass, field, fields
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Annotated, Any, ClassVar
 
-from velado.errors import MissingExtra, ParameterError
+from velado.errors import MissingExtra
+from velado.settings import Setting, named, settings
+from velado.text import say
+
+Rows = Annotated[int, Setting(ge=1)]
 
 
-@runtime_checkable
-class Model(Protocol):
-    """A frozen dataclass with one verb. *pace* is roughly its seconds for 10,000 rows of 100 features.
+class Model:
+    """Settings with one verb. *pace* is roughly its seconds for 10,000 rows of 100 features, *needs* its library.
 
     *scaled*: it compares features with one another, so that they must be of one size.
+
+    >>> KNN(neighbours=3).name, KNN.scaled, Majority.needs
+    ('knn', True, 'sklearn')
     """
 
     name: ClassVar[str]
     title: ClassVar[str]
-    needs: ClassVar[str]
     pace: ClassVar[float]
-    scaled: ClassVar[bool]
+    needs: ClassVar[str] = "sklearn"
+    scaled: ClassVar[bool] = False
 
     def estimator(self, seed: int, columns: int | None = None) -> Any:
         """An estimator that has not seen any row, all of whose random choices follow from *seed*.
@@ -34,111 +37,109 @@ class Model(Protocol):
         With *columns* the features are between 0 and 1 already and stand for so many columns; without, a model that
         needs it standardizes them by the rows it is taught.
         """
-        ...
+        raise NotImplementedError
 
 
-@dataclass(frozen=True)
-class Majority:
-    """Always the most frequent class: what a model must beat to have learned anything."""
+@settings
+class Majority(Model):
+    """Always the most frequent class: what a model must beat to have learned anything.
+
+    >>> Majority().title
+    'Majority class'
+    """
 
     name: ClassVar[str] = "majority"
     title: ClassVar[str] = "Majority class"
-    needs: ClassVar[str] = "sklearn"
     pace: ClassVar[float] = 0.01
-    scaled: ClassVar[bool] = False
 
     def estimator(self, seed: int, columns: int | None = None) -> Any:
         """Knows the class frequencies and nothing else."""
         return _of("sklearn.dummy", "DummyClassifier", strategy="prior")
 
 
-@dataclass(frozen=True)
-class KNN:
-    """The majority among the nearest training rows."""
+@settings
+class KNN(Model):
+    """The majority among the nearest training rows.
+
+    >>> KNN().neighbours
+    15
+    """
 
     name: ClassVar[str] = "knn"
     title: ClassVar[str] = "k nearest neighbours"
-    needs: ClassVar[str] = "sklearn"
     pace: ClassVar[float] = 0.5
     scaled: ClassVar[bool] = True
-    neighbours: int = field(default=15, metadata={"help": "training rows asked", "min": 1})
+    neighbours: Annotated[Rows, Setting("training rows asked")] = 15
 
     def estimator(self, seed: int, columns: int | None = None) -> Any:
         """Brute force: matrix products are faster than a tree on dozens of features."""
-        knn = _of(
-            "sklearn.neighbors",
-            "KNeighborsClassifier",
-            n_neighbors=self.neighbours,
-            algorithm="brute",
-            n_jobs=1,
-        )
-        return _scaled(columns, knn)
+        settings = {"n_neighbors": self.neighbours, "algorithm": "brute", "n_jobs": 1}
+        return _scaled(columns, _of("sklearn.neighbors", "KNeighborsClassifier", **settings))
 
 
-@dataclass(frozen=True)
-class RandomForest:
-    """Trees on bootstrap samples, each split among a random part of the features (Breiman 2001)."""
+@settings
+class RandomForest(Model):
+    """Trees on bootstrap samples, each split among a random part of the features (Breiman 2001).
+
+    >>> RandomForest(trees=10).leaf
+    5
+    """
 
     name: ClassVar[str] = "random-forest"
     title: ClassVar[str] = "Random forest"
-    needs: ClassVar[str] = "sklearn"
     pace: ClassVar[float] = 0.6
-    scaled: ClassVar[bool] = False
-    trees: int = field(default=100, metadata={"help": "trees", "min": 1})
-    leaf: int = field(default=5, metadata={"help": "training rows in a leaf at least", "min": 1})
+    trees: Annotated[int, Setting("trees", ge=1)] = 100
+    leaf: Annotated[Rows, Setting("training rows in a leaf at least")] = 5
 
     def estimator(self, seed: int, columns: int | None = None) -> Any:
         """One thread: studies run cells side by side instead."""
-        return _of(
-            "sklearn.ensemble",
-            "RandomForestClassifier",
-            n_estimators=self.trees,
-            min_samples_leaf=self.leaf,
-            random_state=seed,
-            n_jobs=1,
-        )
+        grown = {"n_estimators": self.trees, "min_samples_leaf": self.leaf}
+        return _of("sklearn.ensemble", "RandomForestClassifier", **grown, random_state=seed, n_jobs=1)
 
 
-@dataclass(frozen=True)
-class SVM:
+@settings
+class SVM(Model):
     """A support vector machine with a Gaussian kernel, approximated by *landmarks* rows (Nyström).
 
     The exact machine takes time that grows with the square of the rows and more; 200 landmarks give nearly its
     accuracy in a hundredth of it. It gives scores, no probabilities: its log loss is not measured.
+
+    >>> SVM(landmarks=50).gamma is None
+    True
     """
 
     name: ClassVar[str] = "svm"
     title: ClassVar[str] = "Support vector machine"
-    needs: ClassVar[str] = "sklearn"
     pace: ClassVar[float] = 0.5
     scaled: ClassVar[bool] = True
-    c: float = field(default=1.0, metadata={"help": "weight of training errors", "min": 1e-6})
-    landmarks: int = field(default=200, metadata={"help": "rows the kernel is approximated by", "min": 2})
-    gamma: float | None = field(
-        default=None, metadata={"help": "kernel width; none: 1 / columns", "min": 1e-9}
-    )
+    c: Annotated[float, Setting("weight of training errors", ge=1e-6)] = 1.0
+    landmarks: Annotated[int, Setting("rows the kernel is approximated by", ge=2)] = 200
+    gamma: Annotated[float | None, Setting("kernel width; none: 1 / columns", ge=1e-9)] = None
 
     def estimator(self, seed: int, columns: int | None = None) -> Any:
         """Map by the kernel, separate linearly; a tighter tolerance costs three times as long and changes no digit."""
         gamma = self.gamma if self.gamma is not None or columns is None else 1.0 / columns
-        kernel = _Landmarks(self.landmarks, gamma, seed)
+        kernel = {"kernel": "rbf", "gamma": gamma, "n_components": self.landmarks, "random_state": seed}
         linear = _of("sklearn.svm", "LinearSVC", C=self.c, dual=False, tol=1e-2, random_state=seed)
-        return _scaled(columns, kernel.transformer(), linear)
+        return _scaled(columns, _of("sklearn.kernel_approximation", "Nystroem", **kernel), linear)
 
 
-@dataclass(frozen=True)
-class XGBoost:
-    """Gradient boosting of trees over histograms (Chen and Guestrin 2016)."""
+@settings
+class XGBoost(Model):
+    """Gradient boosting of trees over histograms (Chen and Guestrin 2016).
+
+    >>> XGBoost().needs
+    'xgboost'
+    """
 
     name: ClassVar[str] = "xgboost"
     title: ClassVar[str] = "XGBoost"
-    needs: ClassVar[str] = "xgboost"
     pace: ClassVar[float] = 0.2
-    scaled: ClassVar[bool] = False
-    trees: int = field(default=100, metadata={"help": "boosting rounds", "min": 1})
-    depth: int = field(default=4, metadata={"help": "depth of a tree", "min": 1, "max": 20})
-    rate: float = field(default=0.1, metadata={"help": "learning rate", "min": 1e-4, "max": 1})
-    weight: float = field(default=5.0, metadata={"help": "least weight of a leaf", "min": 0})
+    needs: ClassVar[str] = "xgboost"
+    trees: Annotated[int, Setting("boosting rounds", ge=1)] = 100
+    depth: Annotated[int, Setting("depth of a tree", ge=1, le=20)] = 4
+    rate: Annotated[float, Setting("learning rate", ge=1e-4, le=1)] = 0.1
+    weight: Annotated[float, Setting("least weight of a leaf", ge=0)] = 5.0
 
     def estimator(self, seed: int, columns: int | None = None) -> Any:
         """One thread, histogram splits."""
@@ -155,58 +156,61 @@ class XGBoost:
         )
 
 
-@dataclass(frozen=True)
-class DecisionTree:
-    """One tree."""
+@settings
+class DecisionTree(Model):
+    """One tree.
+
+    >>> DecisionTree(leaf=3).leaf
+    3
+    """
 
     name: ClassVar[str] = "decision-tree"
     title: ClassVar[str] = "Decision tree"
-    needs: ClassVar[str] = "sklearn"
     pace: ClassVar[float] = 0.2
-    scaled: ClassVar[bool] = False
-    leaf: int = field(default=20, metadata={"help": "training rows in a leaf at least", "min": 1})
+    leaf: Annotated[Rows, Setting("training rows in a leaf at least")] = 20
 
     def estimator(self, seed: int, columns: int | None = None) -> Any:
         """Gini splits."""
         return _of("sklearn.tree", "DecisionTreeClassifier", min_samples_leaf=self.leaf, random_state=seed)
 
 
-@dataclass(frozen=True)
-class GaussianNB:
+@settings
+class GaussianNB(Model):
     """Naive Bayes with a normal distribution per feature and class, on features scaled to 0..1.
 
     Shares of leaves are no normal numbers: without smoothing one rare category decides alone, and the model is worse
     than the majority. A tenth of the largest variance, added everywhere, keeps it from that.
+
+    >>> GaussianNB().smoothing
+    0.1
     """
 
     name: ClassVar[str] = "gaussian-nb"
     title: ClassVar[str] = "Gaussian naive Bayes"
-    needs: ClassVar[str] = "sklearn"
     pace: ClassVar[float] = 0.03
     scaled: ClassVar[bool] = True
-    smoothing: float = field(default=0.1, metadata={"help": "share of the largest variance added", "min": 0})
+    smoothing: Annotated[float, Setting("share of the largest variance added", ge=0)] = 0.1
 
     def estimator(self, seed: int, columns: int | None = None) -> Any:
         """A feature that is constant within a class would have variance 0; smoothing keeps it finite."""
         bayes = _of("sklearn.naive_bayes", "GaussianNB", var_smoothing=self.smoothing)
-        if columns is not None:
-            return bayes
-        return import_module("sklearn.pipeline").make_pipeline(
-            _of("sklearn.preprocessing", "MinMaxScaler"), bayes
-        )
+        return bayes if columns is not None else _in_a_row("MinMaxScaler", bayes)
 
 
-@dataclass(frozen=True)
-class MLP:
-    """A neural network of one hidden layer, stopped early."""
+@settings
+class MLP(Model):
+    """A neural network of one hidden layer, stopped early.
+
+    >>> MLP(hidden=8).epochs
+    60
+    """
 
     name: ClassVar[str] = "mlp"
     title: ClassVar[str] = "Multilayer perceptron"
-    needs: ClassVar[str] = "sklearn"
     pace: ClassVar[float] = 3.0
     scaled: ClassVar[bool] = True
-    hidden: int = field(default=32, metadata={"help": "hidden units", "min": 1})
-    epochs: int = field(default=60, metadata={"help": "passes over the rows at most", "min": 1})
+    hidden: Annotated[int, Setting("hidden units", ge=1)] = 32
+    epochs: Annotated[int, Setting("passes over the rows at most", ge=1)] = 60
 
     def estimator(self, seed: int, columns: int | None = None) -> Any:
         """Adam with penalty 1e-3; it stops after *epochs* passes, converged or not."""
@@ -222,16 +226,19 @@ class MLP:
         return _scaled(columns, network)
 
 
-@dataclass(frozen=True)
-class LogisticRegression:
-    """Linear log odds with an L2 penalty."""
+@settings
+class LogisticRegression(Model):
+    """Linear log odds with an L2 penalty.
+
+    >>> LogisticRegression().c
+    1.0
+    """
 
     name: ClassVar[str] = "logistic-regression"
     title: ClassVar[str] = "Logistic regression"
-    needs: ClassVar[str] = "sklearn"
     pace: ClassVar[float] = 0.3
     scaled: ClassVar[bool] = True
-    c: float = field(default=1.0, metadata={"help": "inverse weight of the penalty", "min": 1e-6})
+    c: Annotated[float, Setting("inverse weight of the penalty", ge=1e-6)] = 1.0
 
     def estimator(self, seed: int, columns: int | None = None) -> Any:
         """L-BFGS."""
@@ -253,61 +260,42 @@ MODELS: tuple[type[Model], ...] = (
 
 
 def model_named(name: str) -> type[Model]:
-    """The model registered under *name*, or an error that suggests the nearest."""
-    for model in MODELS:
-        if model.name == name:
-            return model
-    names = [model.name for model in MODELS]
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.4)
-    hint = f"Did you mean '{near[0]}'?" if near else f"Choose one of {', '.join(names)}."
-    raise ParameterError(f"There is no model '{name}'.", "Only registered models can be trained.", hint)
+    """The model registered under *name*, or an error that suggests the nearest.
+
+    >>> model_named("knn").title
+    'k nearest neighbours'
+    """
+    return named(MODELS, name, "model")
 
 
 def require(model: Model | type[Model]) -> None:
-    """The library *model* needs is installed, or MissingExtra says which extra brings it."""
-    if find_spec(model.needs) is None:
-        library = {"sklearn": "scikit-learn"}.get(model.needs, model.needs)
+    """The library *model* needs is installed, or MissingExtra says which extra brings it.
+
+    >>> require(KNN)
+    """
+    _installed(model.needs, say("The model '{name}'", name=model.name))
+
+
+def _installed(library: str, who: str) -> None:
+    if find_spec(library) is None:
+        called = {"sklearn": "scikit-learn"}.get(library, library)
         raise MissingExtra(
-            f"The model '{model.name}' needs {library}, which is not installed.",
+            say("{who} needs {library}, which is not installed.", who=who, library=called),
             "Models are an extra, so that publishing tables stays light.",
             'Install it with pip install "velado[ml]", or leave the model out.',
         )
 
 
-def parameters(model: Model) -> dict[str, Any]:
-    """The model's name and every parameter, as a recipe or a result names them."""
-    return {"name": model.name} | {part.name: getattr(model, part.name) for part in fields(model)}  # type: ignore[arg-type]
-
-
 def _of(module: str, name: str, **settings: Any) -> Any:
-    library = module.split(".")[0]
-    if find_spec(library) is None:
-        raise MissingExtra(
-            f"{ {'sklearn': 'scikit-learn'}.get(library, library) } is not installed.",
-            "The model is made by it.",
-            'Install it with pip install "velado[ml]".',
-        )
+    _installed(module.partition(".")[0], name)
     return getattr(import_module(module), name)(**settings)
 
 
 def _scaled(columns: int | None, *steps: Any) -> Any:
     """The steps in a row; before them the features are standardized, unless they are of one size already."""
-    scaler = [] if columns is not None else [_of("sklearn.preprocessing", "StandardScaler")]
-    return import_module("sklearn.pipeline").make_pipeline(*scaler, *steps)
+    return _in_a_row("StandardScaler" if columns is None else "", *steps)
 
 
-@dataclass(frozen=True)
-class _Landmarks:
-    count: int
-    gamma: float | None
-    seed: int
-
-    def transformer(self) -> Any:
-        return _of(
-            "sklearn.kernel_approximation",
-            "Nystroem",
-            kernel="rbf",
-            gamma=self.gamma,
-            n_components=self.count,
-            random_state=self.seed,
-        )
+def _in_a_row(scaler: str, *steps: Any) -> Any:
+    first = [_of("sklearn.preprocessing", scaler)] if scaler else []
+    return import_module("sklearn.pipeline").make_pipeline(*first, *steps)

@@ -9,7 +9,6 @@ import time
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +21,7 @@ QUALITIES = ("accuracy", "balanced_accuracy", "precision", "recall", "f1", "auc"
 """The measures of `Quality`, by name; all but log_loss are better when larger."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Quality:
     """The scores of one model on one test part, and its majority rate: what always saying the commonest class gives.
 
@@ -40,24 +39,30 @@ class Quality:
     f1: float
     auc: float | None
     log_loss: float | None
-    average: str
     reasons: Mapping[str, str] = field(default_factory=dict)
-
-    def to_dict(self) -> dict[str, Any]:
-        """As plain values."""
-        return {name: getattr(self, name) for name in ("rows", "majority", *QUALITIES, "average")} | {
-            "not_measured": dict(self.reasons)
-        }
 
 
 @dataclass(frozen=True)
-class Interval:
-    """A mean with the interval that holds the true one with the stated confidence; None where it cannot be said."""
+class Estimate:
+    """A mean with the interval that holds the true one with the stated confidence; None where it cannot be said.
 
-    mean: float
-    low: float | None
-    high: float | None
-    count: int
+    >>> Estimate(0.8, 0.7, 0.9).ends, UNKNOWN.mean
+    ((0.8, 0.7, 0.9), None)
+    """
+
+    mean: float | None = None
+    low: float | None = None
+    high: float | None = None
+    count: int = 0
+
+    @property
+    def ends(self) -> tuple[float | None, float | None, float | None]:
+        """Mean, low and high."""
+        return self.mean, self.low, self.high
+
+
+UNKNOWN = Estimate()
+"""What nothing is known of."""
 
 
 def quality(truth: IntVector, answers: Predictions, positive: int | None = None) -> Quality:
@@ -83,17 +88,16 @@ def quality(truth: IntVector, answers: Predictions, positive: int | None = None)
     if area is None:
         reasons["auc"] = "The test rows hold a single class."
     return Quality(
-        rows,
-        float(true.max() / rows),
-        float(hits.sum() / rows),
-        float(recall[true > 0].mean()),
-        float(precision[pick].mean()),
-        float(recall[pick].mean()),
-        float(f1[pick].mean()),
-        area,
-        loss,
-        "macro" if positive is None else "binary",
-        reasons,
+        rows=rows,
+        majority=float(true.max() / rows),
+        accuracy=float(hits.sum() / rows),
+        balanced_accuracy=float(recall[true > 0].mean()),
+        precision=float(precision[pick].mean()),
+        recall=float(recall[pick].mean()),
+        f1=float(f1[pick].mean()),
+        auc=area,
+        log_loss=loss,
+        reasons=reasons,
     )
 
 
@@ -132,33 +136,41 @@ def _area(yes: npt.NDArray[np.bool_], score: npt.NDArray[np.float64]) -> float |
     return float((rank[yes].sum() - first * (first + 1) / 2) / (first * second))
 
 
-def interval(values: Sequence[float], confidence: float = 0.95) -> Interval:
+def interval(values: Sequence[float], confidence: float = 0.95) -> Estimate:
     """Mean of *values* over seeds with Student's interval, mean +- t s / sqrt(n); one seed alone has no interval.
 
     Seeds share the table, so their test parts overlap: the interval speaks of this table's splits and random choices,
     not of other tables.
+
+    >>> interval([0.5]), interval([])
+    (Estimate(mean=0.5, low=None, high=None, count=1), Estimate(mean=None, low=None, high=None, count=0))
     """
     from scipy.stats import t
 
+    if not values:
+        return UNKNOWN
     numbers = np.asarray(values, dtype=np.float64)
     mean = float(numbers.mean())
     if numbers.size < 2:
-        return Interval(mean, None, None, int(numbers.size))
+        return Estimate(mean, count=1)
     half = float(t.ppf((1 + confidence) / 2, numbers.size - 1) * numbers.std(ddof=1) / np.sqrt(numbers.size))
-    return Interval(mean, mean - half, mean + half, int(numbers.size))
+    return Estimate(mean, mean - half, mean + half, int(numbers.size))
 
 
 def bootstrap_interval(
     share: float, rows: int, random: np.random.Generator, confidence: float = 0.95, draws: int = 2000
-) -> Interval:
+) -> Estimate:
     """The *share* of *rows* test rows that were answered rightly, with its percentile bootstrap interval. O(draws).
 
     For a single seed: it speaks of other test rows, not of other splits or random choices.
+
+    >>> bootstrap_interval(1.0, 40, np.random.default_rng(0)).low
+    1.0
     """
     # The mean of a resample of yes/no values is a binomial share, so that no row has to be drawn.
     shares = random.binomial(rows, share, size=draws) / rows
     low, high = np.quantile(shares, [(1 - confidence) / 2, (1 + confidence) / 2])
-    return Interval(share, float(low), float(high), rows)
+    return Estimate(share, float(low), float(high), rows)
 
 
 # One model fitted on encoded rows and asked about others; what goes wrong becomes a sentence, never a hole.

@@ -1,57 +1,379 @@
-"""The recommendation in words with its reasons, and what the study did not test.
+"""The recommendation in words with its reasons, methods at the same risk, and what the study did not test.
 
 The rule is plain: among the settings that lose at most `most_drop` of the main quality (and keep the risk at or below
-`most_risk`, where one is given), the one with the least risk; ties by the smaller drop. Methods are compared at the same
-risk, not at the same k, and called different only where the interval of their seed-by-seed difference leaves out zero.
+`most_risk`, where one is given), the one with the least risk; ties by the smaller drop.
+
+Methods are compared at the same risk, not at the same k, and called different only where the interval of their
+seed-by-seed difference leaves out zero (`matched`).
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from statistics import fmean, stdev
 
 import polars as pl
 
 from velado.measures.models.model_registry import MODELS
-from velado.measures.models.quality import Interval
+from velado.measures.models.quality import Estimate
 from velado.release.methods import METHODS
-from velado.study.evaluate.amounts import EVEN, amount, at_most, bare, digits_beside, lost, span
-from velado.study.evaluate.matched import beside, within
+from velado.study.evaluate.amounts import (
+    EVEN,
+    NAMES,
+    amount,
+    at_most,
+    bare,
+    digits_beside,
+    figure,
+    interval_of,
+    lost,
+    number,
+    percent,
+)
+from velado.study.evaluate.analysis import MAJORITY, Analysis, ReleaseSetting, StudyRow
+from velado.study.evaluate.matched import SAME, Rival, beside, within
 from velado.study.evaluate.protocols import DEFAULT_PROTOCOL, PROTOCOLS, protocol_named
 from velado.study.evaluate.study_grid import ORIGINAL
-from velado.study.evaluate.study_words import loss_text, percent, promises_in, quality_name, say
+from velado.text import NOTHING, join, say
 
-if TYPE_CHECKING:
-    from velado.study.evaluate.analysis import Study
-
-
-# Why no setting can be recommended: the true reason, found in the results.
+# ---- the choice
 
 
-def no_choice(study: Study, language: str) -> str:
-    """The sentence that says why there is no recommendation. O(settings)."""
+@dataclass(frozen=True, kw_only=True)
+class Recommendation:
+    """The chosen setting (None where there is none), whether it keeps the limit, and the sentences that say why."""
+
+    choice: StudyRow | None
+    within_limit: bool
+    sentences: tuple[str, ...]
+
+
+def recommend(study: Analysis) -> Recommendation:
+    """What to use, with its reasons, and what must be known beside it."""
+    chosen, reached = choose(study)
+    sentences: list[str] = []
+    if chosen is None:
+        sentences.append(no_choice(study))
+        if study.tradeoff and all(row["risk"].mean is None for row in study.tradeoff):
+            sentences.append(
+                say(
+                    "The risk ({risk}) was not measured for any setting: very large tables are not compared row by "
+                    'row. Set risk = "reidentification" in [metrics].',
+                    risk=NAMES[study.material.recipe.metrics.risk],
+                )
+            )
+    else:
+        sentences.append(_choice(study, chosen))
+        sentences += _rests_on(study, chosen)
+        sentences += _why(study, chosen, reached)
+        sentences += _each_model(study, chosen)
+        sentences += [
+            _compared(study.main, chosen, other) for other in beside(study, chosen.setting, _risk(chosen))
+        ]
+        sentences += over_majority(study, chosen.setting)
+        sentences += _across_clients(study, chosen)
+    sentences += _protocol_notes(study)
+    if study.gaps.height:
+        sentences.append(
+            say(
+                "{gaps} of {cells} cells could not be computed; their reasons stand below, and no average holds them.",
+                gaps=study.gaps.height,
+                cells=study.planned,
+            )
+        )
+    return Recommendation(choice=chosen, within_limit=reached, sentences=tuple(sentences))
+
+
+def choose(study: Analysis) -> tuple[StudyRow | None, bool]:
+    """The setting to recommend, and whether it keeps the drop within the limit."""
+    rows = _considered(study)
+    good = _good(study, rows)
+    least = min((_risk(row) for row in good), default=0.0)
+    near = [row for row in good if _risk(row) <= least * (1 + SAME)] or rows
+
+    def order(row: StudyRow) -> tuple[float, float, str]:
+        return row["drop"].mean or 0.0, _risk(row), row.setting.method
+
+    return min(near, key=order, default=None), bool(good)
+
+
+def _considered(study: Analysis) -> list[StudyRow]:
+    """The settings of which drop and risk are known, within the limit of the risk where there is one."""
+    most = study.material.recipe.analyses.most_risk
+    return [row for row in study.compared if most is None or _risk(row) <= most]
+
+
+def _good(study: Analysis, rows: Iterable[StudyRow]) -> list[StudyRow]:
+    most = study.material.recipe.analyses.most_drop
+    return [row for row in rows if at_most(row["drop"].mean or 0.0, most)]
+
+
+def _risk(row: StudyRow) -> float:
+    return row["risk"].mean or 0.0
+
+
+def no_choice(study: Analysis) -> str:
+    """The sentence that says why there is no recommendation: the true reason, found in the results."""
     recipe = study.material.recipe
-    quality, risk = quality_name(study.main, language), say(language, f"name_{recipe.risk}")
-    table = study.tradeoff.filter(pl.col("method") != ORIGINAL)
-    drop, risks = pl.col("drop").is_not_null(), pl.col("risk").is_not_null()
-    if not table.height:
-        return say(language, "none_released")
-    if not table.filter(drop).height:
+    quality, risk = NAMES[study.main], NAMES[recipe.metrics.risk]
+    rows = [row for row in study.tradeoff if not row.setting.is_original]
+    if not rows:
+        return say(
+            "No setting can be recommended: no release was made. The reasons stand under what could not be computed."
+        )
+    if all(row["drop"].mean is None for row in rows):
         missing = study.models_left_out
         if not study.models_asked:
-            return say(language, "none_modelled")
+            return say(
+                "No setting can be recommended: what a release loses is asked of models, and none was trained besides "
+                "always saying the commonest class. Add one to use in [models]."
+            )
         if missing == study.models_asked:
-            return say(language, "none_measured", names=", ".join(missing), quality=quality)
-        return say(language, "none_lost", quality=quality)
-    if not table.filter(risks).height:
-        return say(language, "none_risk", risk=risk)
-    if not table.filter(drop & risks).height:
-        return say(language, "none_both", quality=quality, risk=risk)
-    return say(language, "none_below", limit=percent(recipe.most_risk, language))
+            return say(
+                "No setting can be recommended: the {quality} of {names} is not known, so what is lost is not either. "
+                "Put another quality first in [metrics] quality, or add a model that has it.",
+                quality=quality,
+                names=", ".join(missing),
+            )
+        return say(
+            "No setting can be recommended: in no seed is the {quality} of all models known both on a release and on "
+            "the original rows. The reasons stand under what could not be computed.",
+            quality=quality,
+        )
+    if all(row["risk"].mean is None for row in rows):
+        return say("No setting can be recommended: the risk ({risk}) of none is known.", risk=risk)
+    if not study.compared:
+        return say(
+            "No setting can be recommended: none has both its {quality} and its risk ({risk}) known.",
+            quality=quality,
+            risk=risk,
+        )
+    return say(
+        "No setting can be recommended: none keeps the risk at or below the limit of {limit}.",
+        limit=percent(recipe.analyses.most_risk),
+    )
 
 
-# Whether models learn anything: are they right more often than always saying the commonest class, and is that sure.
+def _choice(study: Analysis, chosen: StudyRow) -> str:
+    metrics, drop = study.material.recipe.metrics, chosen["drop"]
+    before = next((row["risk"].mean for row in study.tradeoff if row.setting.is_original), None)
+    digits = digits_beside(study.main, drop, study.material.recipe.analyses.most_drop)
+    return say(
+        "Use {setting}: {lost} on average over the models{range}, with a risk ({risk_name}) of {risk} "
+        "(original: {before}); {loss_name}: {loss}.",
+        setting=chosen.setting.name,
+        lost=lost("it", study.main, drop.mean or 0.0, digits),
+        range=interval_of(study.main, drop, digits),
+        risk_name=NAMES[metrics.risk],
+        risk=percent(chosen["risk"].mean),
+        before=percent(before),
+        loss_name=NAMES[metrics.loss],
+        loss=figure(metrics.loss, chosen["loss"].mean),
+    )
+
+
+def _rests_on(study: Analysis, chosen: StudyRow) -> list[str]:
+    """Which models the average leaves out, and how many of the seeds it holds."""
+    out: list[str] = []
+    if study.models_left_out:
+        out.append(
+            say(
+                "Not in that average, because their {quality} is not known: {names}.",
+                quality=NAMES[study.main],
+                names=", ".join(study.models_left_out),
+            )
+        )
+    seeds = len(study.material.recipe.anonymization.seeds)
+    if chosen.seeds < seeds:
+        out.append(
+            say(
+                "It rests on {done} of {seeds} seeds only; in the others something could not be computed.",
+                done=chosen.seeds,
+                seeds=seeds,
+            )
+        )
+    return out
+
+
+def _why(study: Analysis, chosen: StudyRow, reached: bool) -> list[str]:
+    """Why this setting: the least risk within the limit (or about the least), or the least loss; and how sure that is."""
+    limits = study.material.recipe.analyses
+    most = amount(study.main, limits.most_drop)
+    out: list[str] = []
+    if not reached:
+        out.append(say("No setting loses at most {most}; this one loses least.", most=most))
+    else:
+        least = min(_risk(row) for row in _good(study, _considered(study)))
+        if _risk(chosen) > least * (1 + EVEN):
+            out.append(
+                say(
+                    "Of all settings that lose at most {most} it leaves about the least risk: the least is {least}, "
+                    "and where risks differ by at most {tie} the smaller loss decides.",
+                    most=most,
+                    least=percent(least, 2),
+                    tie=percent(SAME, 0),
+                )
+            )
+        else:
+            out.append(say("Of all settings that lose at most {most} it leaves the least risk.", most=most))
+        kept = within(chosen["drop"], limits.most_drop)
+        if kept == "one":
+            out.append(say("One seed gives no interval: more seeds could decide otherwise."))
+        elif kept != "surely":
+            out.append(say("Its interval reaches beyond that limit: more seeds could decide otherwise."))
+    if limits.most_risk is not None:
+        limit = percent(limits.most_risk)
+        out.append(say("Only settings with a risk of at most {limit} were considered.", limit=limit))
+    return out
+
+
+_COMPARED = {
+    "more": say(
+        "{where}, {first} loses {gain} less than {second} ({low} to {high}), at a risk of {risk} against {other}."
+    ),
+    "less": say(
+        "{where}, {second} loses {gain} less than {first} ({low} to {high}), at a risk of {other} against {risk}: "
+        "on this it is better."
+    ),
+    "even": say(
+        "{where}, these seeds tell no difference between {first} and {second} ({low} to {range_end}), at a risk of "
+        "{risk} against {other}."
+    ),
+    "one": say(
+        "{where}, {first} and {second} differ by {gain} in one seed, which decides nothing; the risk is {risk} "
+        "against {other}."
+    ),
+    "safer more": say(
+        "{where}, {second} loses {gain} more than {first} ({low} to {high}) and leaves less risk ({other} against "
+        "{risk}): it was not run at this risk."
+    ),
+    "riskier less": say(
+        "{where}, {second} loses {gain} less than {first} ({low} to {high}) and leaves more risk ({other} against "
+        "{risk}): it was not run at this risk."
+    ),
+    "safer even": say(
+        "{where}, these seeds do not tell whether {second} loses more or less than {first} ({low} to {range_end}); it "
+        "leaves less risk ({other} against {risk}) and was not run at this one."
+    ),
+    "riskier even": say(
+        "{where}, these seeds do not tell whether {second} loses more or less than {first} ({low} to {range_end}); it "
+        "leaves more risk ({other} against {risk}) and was not run at this one."
+    ),
+}
+
+
+def _compared(main: str, chosen: StudyRow, other: Rival) -> str:
+    """The chosen setting beside another method.
+
+    Apart in risk, a difference is stated only where its whole interval lies on one side of zero.
+    """
+    gain, low, high = other.gain.ends
+    key: str = other.verdict
+    if key == "apart" and (low is None or high is None):
+        key = "one"
+    elif key == "apart":
+        side = "more" if (low or 0.0) > 0 else "less" if (high or 0.0) < 0 else "even"
+        key = f"{'safer' if other.risk < _risk(chosen) else 'riskier'} {side}"
+    if key.endswith("less") and low is not None and high is not None:
+        low, high = -high, -low  # the numbers then say how much less the other loses
+    return say(
+        _COMPARED[key],
+        where=_where(chosen.setting, other),
+        first=chosen.setting.method,
+        second=other.method,
+        gain=amount(main, abs(gain or 0.0)),
+        low=bare(main, low),
+        high=bare(main, high),
+        range_end=amount(main, high),
+        risk=percent(_risk(chosen)),
+        other=percent(other.risk),
+    )
+
+
+def _where(chosen: ReleaseSetting, other: Rival) -> str:
+    """Where the two are compared: the same k and risk, the same risk, or as near as the other comes."""
+    first, second = chosen.k or NOTHING, other.k or NOTHING
+    if other.k_other is not None:
+        return say(
+            "At the same risk (k = {first}; the other between k = {second} and k = {third})",
+            first=first,
+            second=second,
+            third=other.k_other or NOTHING,
+        )
+    if chosen.k is not None and chosen.k == other.k:
+        return say("At k = {k} and about the same risk" if other.same_risk else "At k = {k}", k=first)
+    return say(
+        "At about the same risk (k = {first} and k = {second})"
+        if other.same_risk
+        else "Where the risks come nearest (k = {first} and k = {second})",
+        first=first,
+        second=second,
+    )
+
+
+_LIMIT = {
+    "surely": say(", within the limit of {most}"),
+    "on average": say(", on average within the limit of {most}, but not surely"),
+    "one": say(", in one seed within the limit of {most}"),
+    "no": say(", more than the limit of {most}"),
+}
+
+
+def _each_model(study: Analysis, chosen: StudyRow) -> list[str]:
+    """Model by model: what the chosen setting loses, whether that keeps the limit, and who does better at its risk."""
+    out = []
+    most = study.material.recipe.analyses.most_drop
+    for row in study.known_drops:
+        if (row.protocol, row.setting) != (study.protocol, chosen.setting):
+            continue
+        drop = row[f"drop_{study.main}"]
+        digits = digits_beside(study.main, drop, most, 2)
+        first = say(
+            "With {model} {lost}{range}{limit}.",
+            model=row.model,
+            lost=lost("it", study.main, drop.mean or 0.0, digits),
+            range=interval_of(study.main, drop, digits),
+            limit=say(_LIMIT[within(drop, most)], most=bare(study.main, most)),
+        )
+        others = beside(study, chosen.setting, _risk(chosen), row.model)
+        out.append(join([first, _ranking(study.main, others, _risk(chosen))]) if others else first)
+    return out
+
+
+_RANKS = {
+    "less": say("less is lost by {names}"),
+    "even": say("no difference is told from {names}"),
+    "one": say("one seed decides nothing about {names}"),
+    "more": say("more is lost by {names}"),
+    "apart": say("not run at such a risk, or not surely better or worse: {names}"),
+}
+
+
+def _ranking(main: str, others: Sequence[Rival], risk: float) -> str:
+    """At the risk of the chosen setting: who loses less, who cannot be told from it, who loses more, who was not there."""
+    seen = {other.verdict for other in others}
+    parts: list[str] = []
+    if seen == {"more"}:
+        count = len(others)
+        parts.append(say("none of the {count} other methods run loses as little", count=count))
+    for verdict, template in _RANKS.items():
+        found = [one for one in others if one.verdict == verdict]
+        if not found or seen == {"more"}:
+            continue
+        names: list[str] = [one.method for one in found]
+        if verdict == "less":
+            found.sort(key=lambda one: one.gain.mean or 0.0)
+            names = [
+                join([one.method, join(["(", amount(main, -(one.gain.mean or 0.0), 2), ")"], "")])
+                for one in found
+            ]
+        parts.append(say(template, names=join(names, ", ")))
+    return say("At its risk ({risk}) {parts}.", risk=percent(risk, 2), parts=join(parts, "; "))
+
+
+# ---- whether models learn anything: are they right more often than always saying the commonest class, and is that sure
 
 
 @dataclass(frozen=True)
@@ -60,11 +382,14 @@ class Above:
 
     *clear* says that it does so in every seed, or by more than two standard errors: then few seeds are why it is not
     sure, for Student's interval of two seeds is thirteen standard errors wide on either side.
+
+    >>> Above("knn", 0.8, Estimate(0.2, 0.1, 0.3), True).sure
+    True
     """
 
     model: str
     accuracy: float
-    gain: Interval
+    gain: Estimate
     clear: bool
 
     @property
@@ -73,80 +398,94 @@ class Above:
         return self.gain.low is not None and self.gain.low > 0
 
 
-def above_majority(study: Study, setting: dict[str, Any]) -> list[Above]:
+def above_majority(study: Analysis, setting: ReleaseSetting) -> list[Above]:
     """Every model with *setting*, the most often right first."""
-    same = pl.all_horizontal(
-        pl.col(name).eq_missing(pl.lit(setting[name])) for name in ("method", "k", "guarantees")
-    )
     cells = study.done.filter(
-        same
-        & (pl.col("protocol") == study.protocol)
+        (pl.col("protocol") == study.protocol)
         & (pl.col("kind") == "model")
-        & (pl.col("model") != "majority")
+        & (pl.col("model") != MAJORITY)
+        & (pl.col("method") == setting.method)
+        & pl.col("k").eq_missing(pl.lit(setting.k))
+        & (pl.col("guarantees") == setting.guarantees)
         & pl.col("accuracy").is_not_null()
         & pl.col("majority").is_not_null()
     )
     found = []
     for (model,), part in cells.group_by(["model"], maintain_order=True):
-        gains = part.get_column("accuracy") - part.get_column("majority")
-        gain = study.interval_of(gains)
-        if gain is not None:
-            mean: Any = part.get_column("accuracy").mean()
-            found.append(Above(str(model), float(mean), gain, _clear(gains)))
+        gains = (part.get_column("accuracy") - part.get_column("majority")).to_list()
+        right = fmean(part.get_column("accuracy").to_list())
+        found.append(Above(str(model), right, study.estimate(gains), _clear(gains)))
     return sorted(found, key=lambda one: -one.accuracy)
 
 
-def _clear(gains: pl.Series) -> bool:
-    values = [float(value) for value in gains]
-    mean = math.fsum(values) / len(values)
-    if mean <= 0 or len(values) == 1:
+def _clear(gains: Sequence[float]) -> bool:
+    mean = fmean(gains)
+    if mean <= 0 or len(gains) == 1:
         return mean > 0
-    error = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1) / len(values))
-    return min(values) > 0 or mean > 2 * error
+    return min(gains) > 0 or mean > 2 * stdev(gains) / math.sqrt(len(gains))
 
 
-def over_majority(study: Study, chosen: dict[str, Any], language: str) -> list[str]:
+_OVER = {
+    "over": say(
+        "With it {model} is right for {value} of the test rows, surely more often than always saying the commonest "
+        "class ({majority})."
+    ),
+    "one": say(
+        "With it {model} is right for {value} of the test rows in one seed; always saying the commonest class for "
+        "{majority}."
+    ),
+    "few": say(
+        "With it {model} is right for {value} of the test rows, always saying the commonest class for {majority}; "
+        "{seeds} seeds are too few to make it sure: run more."
+    ),
+    "near": say(
+        "With it no model is surely right more often ({model}: {value}) than always saying the commonest class "
+        "({majority})."
+    ),
+}
+
+
+def over_majority(study: Analysis, chosen: ReleaseSetting) -> list[str]:
     """Whether models learn anything from the release, and whether there is anything to learn at all.
 
     One model that surely does is enough. Where none surely does but one clearly lies above, the seeds are too few.
     """
-    majority = percent(study.majority(), language)
-    out = []
-    found = above_majority(study, chosen)
-    if found:
+    out: list[str] = []
+    for setting, words in (
+        (chosen, _OVER),
+        (
+            ReleaseSetting(ORIGINAL),
+            {
+                "few": say(
+                    "On the original rows {model} is right for {value} of the test rows, always saying the commonest "
+                    "class for {majority}; {seeds} seeds are too few to make it sure: run more."
+                ),
+                "near": say(
+                    "Even on the original rows no model is surely right more often than always saying the commonest "
+                    "class ({majority}): accuracy cannot tell methods apart here. Put auc or balanced_accuracy first "
+                    "in [metrics] quality."
+                ),
+            },
+        ),
+    ):
+        found = above_majority(study, setting)
+        if not found or (setting.is_original and study.main != "accuracy"):
+            continue
         key, one = _told(found)
-        out.append(
-            say(
-                language,
-                f"{key}_majority",
-                model=one.model,
-                value=percent(one.accuracy, language),
-                majority=majority,
-                seeds=one.gain.count,
+        if key in words:
+            out.append(
+                say(
+                    words[key],
+                    model=one.model,
+                    value=percent(one.accuracy),
+                    majority=percent(study.majority),
+                    seeds=one.gain.count,
+                )
             )
-        )
-    before = above_majority(study, {"method": ORIGINAL, "k": None, "guarantees": ""})
-    if not before or study.main != "accuracy":
-        return out
-    key, one = _told(before)
-    if key == "near":
-        out.append(say(language, "nothing_to_learn", majority=majority))
-    elif key == "few":
-        value = percent(one.accuracy, language)
-        out.append(
-            say(
-                language,
-                "few_to_learn",
-                model=one.model,
-                value=value,
-                majority=majority,
-                seeds=one.gain.count,
-            )
-        )
     return out
 
 
-def _told(found: list[Above]) -> tuple[str, Above]:
+def _told(found: Sequence[Above]) -> tuple[str, Above]:
     """Which sentence is true, and of which model: over, one (a single seed), few or near."""
     for one in found:
         if one.sure:
@@ -157,305 +496,115 @@ def _told(found: list[Above]) -> tuple[str, Above]:
     return "near", found[0]
 
 
-TIE = 0.02
-"""Risks within this share of each other are taken for equal when a setting is chosen."""
-
-
-def recommend(study: Study, language: str) -> dict[str, Any]:
-    """The chosen setting (None where there is none), and the sentences that say why."""
-    chosen, reached = choose(study)
-    recipe = study.material.recipe
-    sentences: list[str] = []
-    if chosen is None:
-        sentences.append(no_choice(study, language))
-        if study.tradeoff.height and study.tradeoff.get_column("risk").null_count() == study.tradeoff.height:
-            sentences.append(say(language, "risk_unknown", risk=say(language, f"name_{recipe.risk}")))
-    else:
-        sentences.append(_choice(study, chosen, language))
-        sentences += _rests_on(study, chosen, language)
-        sentences += _why(study, chosen, reached, language)
-        sentences += _each_model(study, chosen, language)
-        sentences += _beside(study, chosen, language)
-        sentences += over_majority(study, chosen, language)
-        sentences += _across_clients(study, chosen, language)
-    sentences += _protocol_notes(study, language)
-    if study.gaps.height:
-        sentences.append(say(language, "gaps_note", gaps=study.gaps.height, cells=study.planned))
-    return {"choice": chosen, "within_limit": reached, "sentences": sentences}
-
-
-def choose(study: Study) -> tuple[dict[str, Any] | None, bool]:
-    """The setting to recommend, and whether it keeps the drop within the limit."""
-    table = _considered(study)
-    if not table.height:
-        return None, False
-    good = _good(study, table)
-    if not good.height:
-        return table.sort("drop", "risk", "method").row(0, named=True), False
-    near = good.filter(pl.col("risk") <= _least_risk(good) * (1 + TIE))
-    return near.sort("drop", "risk", "method").row(0, named=True), True
-
-
-def _considered(study: Study) -> pl.DataFrame:
-    """The settings of which drop and risk are known, within the limit of the risk where there is one."""
-    most = study.material.recipe.most_risk
-    table = study.tradeoff.filter(
-        (pl.col("method") != ORIGINAL) & pl.col("drop").is_not_null() & pl.col("risk").is_not_null()
-    )
-    return table if most is None else table.filter(pl.col("risk") <= most)
-
-
-def _good(study: Study, table: pl.DataFrame) -> pl.DataFrame:
-    return table.filter(pl.col("drop") <= study.material.recipe.most_drop + EVEN)
-
-
-def _least_risk(good: pl.DataFrame) -> float:
-    return float(good.get_column("risk").min() or 0.0)  # type: ignore[arg-type]
-
-
-def setting_text(setting: dict[str, Any], language: str = "en") -> str:
-    """`method, k = 10, further promises`."""
-    parts = [setting["method"]]
-    if setting["k"] is not None:
-        parts.append(f"k = {setting['k']}")
-    promised = promises_in(setting["guarantees"] or "", language)
-    return ", ".join([*parts, *([promised] if promised else [])])
-
-
-def _rests_on(study: Study, chosen: dict[str, Any], language: str) -> list[str]:
-    """Which models the average leaves out, and how many of the seeds it holds."""
-    out = []
-    if study.models_left_out:
-        names, quality = ", ".join(study.models_left_out), quality_name(study.main, language)
-        out.append(say(language, "left_out", names=names, quality=quality))
-    seeds = len(study.material.recipe.seeds)
-    if chosen["seeds"] < seeds:
-        out.append(say(language, "seeds_missing", done=chosen["seeds"], seeds=seeds))
-    return out
-
-
-def _why(study: Study, chosen: dict[str, Any], reached: bool, language: str) -> list[str]:
-    """Why this setting: the least risk within the limit (or about the least), or the least loss; and how sure that is."""
-    recipe = study.material.recipe
-    most = amount(study.main, recipe.most_drop, language)
-    if not reached:
-        out = [say(language, "why_none", most=most)]
-    else:
-        least = _least_risk(_good(study, _considered(study)))
-        about = chosen["risk"] > least * (1 + EVEN)
-        told = {"least": percent(least, language, 2), "tie": percent(TIE, language, 0)} if about else {}
-        out = [say(language, "why_risk_about" if about else "why_risk", most=most, **told)]
-        if chosen["drop_high"] is None:
-            out.append(say(language, "not_sure_one"))
-        elif not at_most(chosen["drop_high"], recipe.most_drop):
-            out.append(say(language, "not_sure"))
-    if recipe.most_risk is not None:
-        out.append(say(language, "why_risk_limit", limit=percent(recipe.most_risk, language)))
-    return out
-
-
-def _choice(study: Study, chosen: dict[str, Any], language: str) -> str:
-    recipe = study.material.recipe
-    before = study.tradeoff.filter(pl.col("method") == ORIGINAL).get_column("risk").to_list()
-    ends = (chosen["drop"], chosen["drop_low"], chosen["drop_high"])
-    digits = digits_beside(study.main, ends, recipe.most_drop)
-    return say(
-        language,
-        "choice",
-        setting=setting_text(chosen, language),
-        lost=lost("it", study.main, chosen["drop"], language, digits),
-        range=span(study.main, *ends, language, digits),
-        risk_name=say(language, f"name_{recipe.risk}"),
-        risk=percent(chosen["risk"], language),
-        before=percent(before[0] if before else None, language),
-        loss_name=say(language, f"name_{recipe.loss}"),
-        loss=loss_text(chosen["loss"], recipe.loss, language),
-    )
-
-
-def _beside(study: Study, chosen: dict[str, Any], language: str) -> list[str]:
-    """The chosen setting beside every other method at the same risk, over all models."""
-    return [_compared(study.main, chosen, other, language) for other in beside(study, chosen)]
-
-
-def _compared(main: str, chosen: dict[str, Any], other: dict[str, Any], language: str) -> str:
-    key, turned = _sentence(chosen, other)
-    low, high = other["gain_low"], other["gain_high"]
-    if turned and low is not None:
-        low, high = -high, -low
-    return say(
-        language,
-        key,
-        where=_where(chosen, other, language),
-        first=chosen["method"],
-        second=other["method"],
-        gain=amount(main, abs(other["gain"]), language),
-        low=bare(main, low, language),
-        high=bare(main, high, language),
-        range_end=amount(main, high, language),
-        risk=percent(chosen["risk"], language),
-        other=percent(other["risk"], language),
-    )
-
-
-def _sentence(chosen: dict[str, Any], other: dict[str, Any]) -> tuple[str, bool]:
-    """The sentence for two methods, and whether its numbers say how much less the other loses.
-
-    Apart in risk, a difference is stated only where its whole interval lies on one side of zero.
-    """
-    if other["verdict"] != "apart":
-        return f"compare_{other['verdict']}", other["verdict"] == "less"
-    if other["gain_low"] is None:
-        return "compare_one", False
-    risk = "safer" if other["risk"] < chosen["risk"] else "riskier"
-    if other["gain_low"] > 0:
-        return f"apart_{risk}_loses", False
-    return (f"apart_{risk}_keeps", True) if other["gain_high"] < 0 else (f"apart_{risk}_even", False)
-
-
-def _where(chosen: dict[str, Any], other: dict[str, Any], language: str) -> str:
-    """Where the two are compared: the same k and risk, the same risk, or as near as the other comes."""
-    ks = {"first": chosen["k"] or "–", "second": other["k"] or "–", "third": other["k_other"] or "–"}
-    if other["k_other"] is not None:
-        return say(language, "risk_between", **ks)
-    if chosen["k"] is not None and chosen["k"] == other["k"]:
-        return say(language, "risk_same_k" if other["same_risk"] else "same_k", k=chosen["k"])
-    return say(language, "risk_same" if other["same_risk"] else "risk_nearest", **ks)
-
-
-def _each_model(study: Study, chosen: dict[str, Any], language: str) -> list[str]:
-    """Model by model: what the chosen setting loses, whether that keeps the limit, and who does better at its risk."""
-    out = []
-    most = study.material.recipe.most_drop
-    drop = f"drop_{study.main}"
-    rows = study.quality.filter(
-        (pl.col("protocol") == study.protocol)
-        & (pl.col("method") == chosen["method"])
-        & pl.col("k").eq_missing(pl.lit(chosen["k"], dtype=pl.Int64))
-        & (pl.col("guarantees") == chosen["guarantees"])
-        & (pl.col("model") != "majority")
-        & pl.col(drop).is_not_null()
-    )
-    for row in rows.iter_rows(named=True):
-        ends = (row[drop], row[f"{drop}_low"], row[f"{drop}_high"])
-        digits = digits_beside(study.main, ends, most, 2)
-        kept = within(row[drop], ends[2], most)
-        if kept == "on average" and ends[2] is None:
-            kept = "one"
-        first = say(
-            language,
-            "model_loses",
-            model=row["model"],
-            lost=lost("it", study.main, row[drop], language, digits),
-            range=span(study.main, *ends, language, digits),
-            limit=say(language, _LIMIT[kept], most=bare(study.main, most, language)),
-        )
-        others = beside(study, chosen, row["model"])
-        out.append(f"{first} {_ranking(study.main, others, chosen, language)}".strip())
-    return out
-
-
-_LIMIT = {"surely": "limit_surely", "on average": "limit_average", "one": "limit_one", "no": "limit_no"}
-
-
-def _ranking(main: str, others: list[dict[str, Any]], chosen: dict[str, Any], language: str) -> str:
-    """At the risk of the chosen setting: who loses less, who cannot be told from it, who loses more, who was not there."""
-    if not others:
-        return ""
-    by_verdict: dict[str, list[dict[str, Any]]] = {}
-    for other in others:
-        by_verdict.setdefault(other["verdict"], []).append(other)
-    parts = []
-    if "less" in by_verdict:
-        less = sorted(by_verdict["less"], key=lambda one: float(one["gain"]))
-        names = [f"{one['method']} ({amount(main, -one['gain'], language, 2)})" for one in less]
-        parts.append(say(language, "rank_less", names=", ".join(names)))
-    elif not set(by_verdict) & {"even", "one", "apart"}:
-        parts.append(say(language, "rank_best", count=len(others)))
-    for verdict in ("even", "one", "more", "apart"):
-        if verdict in by_verdict and (verdict != "more" or len(by_verdict) > 1):
-            names = [one["method"] for one in by_verdict[verdict]]
-            parts.append(say(language, f"rank_{verdict}", names=", ".join(names)))
-    start = say(language, "rank_start", risk=percent(chosen["risk"], language, 2))
-    return f"{start} {'; '.join(parts)}."
-
-
-def _across_clients(study: Study, chosen: dict[str, Any], language: str) -> list[str]:
+def _across_clients(study: Analysis, chosen: StudyRow) -> list[str]:
     """What the chosen setting comes to where clients anonymize and train, model by model and split by split."""
     out = []
-    for row in study.federated_summary:
-        if (row["method"], row["k"]) != (chosen["method"], chosen["k"]) or row["drop_accuracy"] is None:
+    for one in study.across_clients:
+        row, drop = one.row, one.row["drop_accuracy"]
+        if (row.setting.method, row.setting.k) != (
+            chosen.setting.method,
+            chosen.setting.k,
+        ) or drop.mean is None:
             continue
-        drop, low, high = (row[f"drop_accuracy{end}"] for end in ("", "_low", "_high"))
         out.append(
             say(
-                language,
-                "federated_choice",
-                model=row["model"],
-                split=row["split"],
-                setting=setting_text({**row, "guarantees": ""}, language),
-                value=percent(row["accuracy"], language),
-                lost=lost("apart", "accuracy", drop, language),
-                range=span("accuracy", drop, low, high, language),
+                "Trained across clients ({model}, {split}), {setting} ends at {value} accuracy, {lost}{range}.",
+                model=row.model,
+                split=row.split,
+                setting=row.setting.name,
+                value=percent(row["accuracy"].mean),
+                lost=lost("apart", "accuracy", drop.mean),
+                range=interval_of("accuracy", drop),
             )
         )
     return out
 
 
-def _protocol_notes(study: Study, language: str) -> list[str]:
-    table = {row["protocol"]: row for row in study.protocols.to_dicts()}
-    honest = table.get(DEFAULT_PROTOCOL)
-    if honest is None or honest["drop"] is None:
-        return []
-    out = []
-    for name, row in table.items():
-        if name == DEFAULT_PROTOCOL or row["drop"] is None:
+def _protocol_notes(study: Analysis) -> list[str]:
+    honest = next((one for one in study.protocols if one.protocol == DEFAULT_PROTOCOL), None)
+    out: list[str] = []
+    for one in study.protocols:
+        if honest is None or one is honest:
             continue
-        values = {
-            "protocol": name,
-            "seem": lost("seem", study.main, row["drop"], language),
-            "honest": lost("they", study.main, honest["drop"], language),
-        }
-        out.append(say(language, "protocol_drop", **values))
-        if row["pairs"]:
-            numbers = {key: amount(study.main, row[key], language) for key in ("between", "due", "default")}
-            bared = {f"{key}_bare": bare(study.main, row[key], language) for key in ("due", "default")}
-            share = percent(row["share"], language, 0)
-            counts = {key: row[key] for key in ("reversed", "pairs")}
+        out.append(
+            say(
+                "Under {protocol} releases {seem}; asked about true rows, as the default protocol does, they {honest}.",
+                protocol=one.protocol,
+                seem=lost("seem", study.main, one.drop),
+                honest=lost("they", study.main, honest.drop),
+            )
+        )
+        if one.pairs:
             out.append(
-                say(language, "protocol_pairs", protocol=name, share=share, **numbers, **bared, **counts)
+                say(
+                    "Under {protocol} two methods lie {between} apart on average, under the default protocol {default}; "
+                    "the protocol alone moves their difference by {due}: {due_bare} / ({due_bare} + {default_bare}) = "
+                    "{share} of what is seen is due to it, and {reversed} of {pairs} comparisons turn round.",
+                    protocol=one.protocol,
+                    between=amount(study.main, one.between),
+                    default=amount(study.main, one.default),
+                    due=amount(study.main, one.due),
+                    due_bare=bare(study.main, one.due),
+                    default_bare=bare(study.main, one.default),
+                    share=percent(one.share, 0),
+                    reversed=one.reversed,
+                    pairs=one.pairs,
+                )
             )
     return out
 
 
-def not_tested(study: Study, language: str) -> list[str]:
+def not_tested(study: Analysis) -> tuple[str, ...]:
     """What a reader might take for granted and the study did not look at."""
-    recipe = study.material.recipe
-    out = []
-    for key, names in (
-        ("nt_methods", [m.name for m in METHODS if m.name not in {str(e["name"]) for e in recipe.methods}]),
-        (
-            "nt_models",
-            [m.name for m in MODELS if m.name not in {*(one.name for one in recipe.models), "majority"}],
-        ),
-        ("nt_protocols", [p.name for p in PROTOCOLS if p.name not in recipe.protocols]),
-    ):
-        if names:
-            out.append(say(language, key, names=", ".join(names)))
-    out.append(say(language, "nt_k", ks=", ".join(map(str, recipe.k))))
-    if all(not promised for promised in recipe.guarantees):
-        out.append(say(language, "nt_guarantees"))
-    if len(recipe.seeds) == 1:
-        out.append(say(language, "nt_seed"))
+    recipe, material = study.material.recipe, study.material
+    run = {one.name for one in (*recipe.anonymization.methods, *recipe.models.use)}
+    run |= {MAJORITY, *recipe.analyses.protocols}
+
+    def others(parts: Iterable[object]) -> str:
+        return ", ".join(name for part in parts if (name := str(getattr(part, "name", ""))) not in run)
+
+    out: list[str] = []
+    if names := others(METHODS):
+        out.append(say("Methods not run: {names}.", names=names))
+    if names := others(MODELS):
+        out.append(say("Models not trained: {names}.", names=names))
+    if names := others(PROTOCOLS):
+        out.append(say("Protocols not run: {names}.", names=names))
+    ks = ", ".join(map(str, recipe.anonymization.k))
+    out.append(say("Only k = {ks}; what lies between or beyond was not run.", ks=ks))
+    if not any(recipe.anonymization.guarantees):
+        out.append(
+            say(
+                "No promise beyond k: what a release says about the sensitive values of a whole group is measured, not "
+                "bounded."
+            )
+        )
+    if len(recipe.anonymization.seeds) == 1:
+        out.append(say("One seed: chance cannot be told from difference."))
     if protocol_named(study.protocol).scope == "train":
-        out.append(say(language, "nt_part", share=percent(1 - recipe.test_share, language, 0)))
-    if study.material.dropped:
-        out.append(say(language, "nt_dropped", count=study.material.dropped))
-    if study.material.alone:
-        out.append(say(language, "nt_alone", count=study.material.alone))
+        out.append(
+            say(
+                "Loss and risk are those of releases of the training part, {share} of the rows; a release of all rows "
+                "loses a little less.",
+                share=percent(1 - recipe.analyses.test_share, 0),
+            )
+        )
+    if material.dropped:
+        out.append(say("{count} rows without a target were left out.", count=number(material.dropped, 0)))
+    if material.alone:
+        out.append(
+            say(
+                "{count} class(es) have too few people: models learn them, and no test part could ask about them.",
+                count=material.alone,
+            )
+        )
     if recipe.federated is None:
-        out.append(say(language, "nt_federated"))
-    elif any(recipe.guarantees) or recipe.per is not None:
-        out.append(say(language, "nt_federated_promises"))
-    out += [say(language, key) for key in ("nt_tuning", "nt_table", "nt_attack")]
-    return out
+        out.append(say("Rows were all in one place; training across sites is not part of this study."))
+    elif any(recipe.anonymization.guarantees) or recipe.anonymization.per is not None:
+        out.append(say("Clients promise k alone: other promises and per were not tried across clients."))
+    return (
+        *out,
+        say("Model settings are fixed, not tuned; a tuned model may rank methods differently."),
+        say("One table and one target: another target may need other columns and another k."),
+        say("The attacker of the risk figures knows all quasi-identifiers of everybody and nothing else."),
+    )

@@ -9,17 +9,12 @@ only domination is said: less lost at less risk. O(methods x k) for each setting
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Literal
 
-import polars as pl
-
-from velado.measures.models.quality import Interval
+from velado.measures.models.quality import Estimate
 from velado.study.evaluate.amounts import at_most
-from velado.study.evaluate.study_grid import ORIGINAL
-
-if TYPE_CHECKING:
-    from velado.study.evaluate.analysis import Study
+from velado.study.evaluate.analysis import Analysis, ReleaseSetting
 
 SAME = 0.02
 """Risks within this share of each other are taken for equal."""
@@ -27,71 +22,95 @@ SAME = 0.02
 NEAR = 0.1
 """Where a method's risks all lie on one side, one that differs by at most this share is still about the same."""
 
-Setting = Mapping[str, Any]
+Verdict = Literal["less", "even", "one", "more", "apart"]
+Within = Literal["surely", "on average", "one", "no"]
 
 
-def beside(study: Study, chosen: Setting, model: str | None = None) -> list[dict[str, Any]]:
-    """Every other method against *chosen* at its risk, over all models or one.
+@dataclass(frozen=True, kw_only=True)
+class Rival:
+    """Another method where it leaves as much risk as the setting in hand.
 
-    *gain* is how many points more the other loses (negative: it keeps more). *verdict* is "more", "less" or "even" (the
-    interval holds zero), "one" (a single seed) or "apart" (never at that risk, and neither is better in both).
-    *k* and *k_other* are the settings between which was interpolated; *k_other* is None where one setting was taken.
+    *gain* is how many points more it loses (negative: it keeps more). *verdict* is "more", "less" or "even" (the interval
+    holds zero), "one" (a single seed) or "apart" (never at that risk, and neither is better in both). *k* and *k_other* are
+    the settings between which was interpolated; *k_other* is None where one setting was taken.
     """
-    table = study.tradeoff.filter(
-        (pl.col("guarantees") == chosen["guarantees"])
-        & ~pl.col("method").is_in([ORIGINAL, chosen["method"]])
-        & pl.col("drop").is_not_null()
-        & pl.col("risk").is_not_null()
-    )
+
+    method: str
+    k: int | None
+    k_other: int | None
+    risk: float
+    same_risk: bool
+    gain: Estimate
+    verdict: Verdict
+
+
+@dataclass(frozen=True, kw_only=True)
+class Leader:
+    """The release of one k and promise from which *model* loses least, and every other method at its risk."""
+
+    setting: ReleaseSetting
+    model: str
+    risk: float | None
+    drop: Estimate
+    within: Within
+    beside: tuple[Rival, ...]
+
+
+def beside(
+    study: Analysis, chosen: ReleaseSetting, risk: float, model: str | None = None
+) -> tuple[Rival, ...]:
+    """Every other method against *chosen* at its *risk*, over all models or one. O(methods x k)."""
+    points: dict[str, list[tuple[float, ReleaseSetting]]] = {}
+    for row in study.compared:
+        if row.setting.method != chosen.method and row.setting.guarantees == chosen.guarantees:
+            points.setdefault(row.setting.method, []).append((row["risk"].mean or 0.0, row.setting))
     own = study.drops_of(chosen, model)
     out = []
-    for (method,), part in table.group_by(["method"], maintain_order=True):
-        first, second, weight = _bracket(part.sort("risk").to_dicts(), chosen["risk"])
+    for method, found in points.items():
+        (first_risk, first), (_, second), weight = _bracket(sorted(found, key=lambda one: one[0]), risk)
         one, two = study.drops_of(first, model), study.drops_of(second, model)
-        gains = [
+        gain = study.estimate(
             (1 - weight) * one[seed] + weight * two[seed] - own[seed]
             for seed in own
             if seed in one and seed in two
-        ]
-        gain = study.interval_of(pl.Series(gains, dtype=pl.Float64))
-        if gain is None:
-            continue
-        met = weight > 0 or _same(first["risk"], chosen["risk"], NEAR)
-        risk = chosen["risk"] if weight > 0 else first["risk"]
-        out.append(
-            {
-                "method": method,
-                "k": first["k"],
-                "k_other": second["k"] if weight > 0 else None,
-                "risk": risk,
-                "same_risk": met,
-                "gain": gain.mean,
-                "gain_low": gain.low,
-                "gain_high": gain.high,
-                "verdict": _verdict(gain, met, risk, chosen["risk"]),
-            }
         )
-    return out
+        if gain.mean is None:
+            continue
+        met = weight > 0 or _same(first_risk, risk, NEAR)
+        here = risk if weight > 0 else first_risk
+        out.append(
+            Rival(
+                method=method,
+                k=first.k,
+                k_other=second.k if weight > 0 else None,
+                risk=here,
+                same_risk=met,
+                gain=gain,
+                verdict=_verdict(gain, met, here, risk),
+            )
+        )
+    return tuple(out)
 
 
-def _bracket(points: list[dict[str, Any]], risk: float) -> tuple[dict[str, Any], dict[str, Any], float]:
+def _bracket(
+    points: list[tuple[float, ReleaseSetting]], risk: float
+) -> tuple[tuple[float, ReleaseSetting], tuple[float, ReleaseSetting], float]:
     """The two settings around *risk* and the weight of the second; one setting twice where only one will do."""
-    near = min(points, key=lambda one: abs(one["risk"] - risk))
-    below = [one for one in points if one["risk"] < risk]
-    above = [one for one in points if one["risk"] > risk]
-    if _same(near["risk"], risk) or not below or not above:
+    near = min(points, key=lambda one: abs(one[0] - risk))
+    below, above = ([one for one in points if side * one[0] > side * risk] for side in (-1, 1))
+    if _same(near[0], risk) or not below or not above:
         return near, near, 0.0
     first, second = above[0], below[-1]
-    if second["risk"] <= 0:  # no logarithm: as far along as the risk itself is
-        return first, second, (first["risk"] - risk) / first["risk"]
-    return first, second, math.log(first["risk"] / risk) / math.log(first["risk"] / second["risk"])
+    if second[0] <= 0:  # no logarithm: as far along as the risk itself is
+        return first, second, (first[0] - risk) / first[0]
+    return first, second, math.log(first[0] / risk) / math.log(first[0] / second[0])
 
 
 def _same(one: float, other: float, share: float = SAME) -> bool:
     return abs(one - other) <= share * max(one, other)
 
 
-def _verdict(gain: Interval, met: bool, risk: float, asked: float) -> str:
+def _verdict(gain: Estimate, met: bool, risk: float, asked: float) -> Verdict:
     if gain.low is None or gain.high is None:
         return "one" if met else "apart"
     if gain.low > 0:  # the other loses more; at less risk that is no verdict
@@ -101,43 +120,33 @@ def _verdict(gain: Interval, met: bool, risk: float, asked: float) -> str:
     return "even" if met else "apart"
 
 
-def best_at_each_k(study: Study) -> list[dict[str, Any]]:
+def leaders(study: Analysis) -> tuple[Leader, ...]:
     """For each k, promise and model: the release from which it loses least, and every other method at that risk."""
-    drop = f"drop_{study.main}"
-    table = study.quality.filter(
-        (pl.col("protocol") == study.protocol)
-        & (pl.col("method") != ORIGINAL)
-        & (pl.col("model") != "majority")
-        & pl.col(drop).is_not_null()
-    )
-    risks = {
-        (row["method"], row["k"], row["guarantees"]): row["risk"]
-        for row in study.tradeoff.iter_rows(named=True)
-    }
-    most = study.material.recipe.most_drop
+    risks = {row.setting: row["risk"].mean for row in study.tradeoff}
     out = []
-    for (k, promised, model), part in table.group_by(["k", "guarantees", "model"], maintain_order=True):
-        best = part.sort(drop, "method").row(0, named=True)
-        setting = {name: best[name] for name in ("method", "k", "guarantees")}
-        risk = risks.get((best["method"], k, promised))
-        low, high = best[f"{drop}_low"], best[f"{drop}_high"]
+    for first, *_ in study.ranked():
+        risk, model, drop = risks.get(first.setting), str(first.model), first[f"drop_{study.main}"]
         out.append(
-            {
-                **setting,
-                "model": model,
-                "risk": risk,
-                "drop": best[drop],
-                "drop_low": low,
-                "drop_high": high,
-                "within": within(best[drop], high, most),
-                "beside": [] if risk is None else beside(study, {**setting, "risk": risk}, str(model)),
-            }
+            Leader(
+                setting=first.setting,
+                model=model,
+                risk=risk,
+                drop=drop,
+                within=within(drop, study.material.recipe.analyses.most_drop),
+                beside=() if risk is None else beside(study, first.setting, risk, model),
+            )
         )
-    return out
+    return tuple(out)
 
 
-def within(drop: float, high: float | None, most: float) -> str:
-    """Whether a drop keeps the limit: "surely", "on average" (its interval reaches beyond, or has none), or "no"."""
-    if not at_most(drop, most):
+def within(drop: Estimate, most: float) -> Within:
+    """Whether a drop keeps the limit: surely, on average (its interval reaches beyond), in one seed, or not.
+
+    >>> within(Estimate(0.005, 0.0, 0.02), 0.01)
+    'on average'
+    """
+    if drop.mean is None or not at_most(drop.mean, most):
         return "no"
-    return "surely" if high is not None and at_most(high, most) else "on average"
+    if drop.high is None:
+        return "one"
+    return "surely" if at_most(drop.high, most) else "on average"

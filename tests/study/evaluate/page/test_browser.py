@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from velado.study.evaluate.page import render_document
+from velado.study.evaluate.outcome import StudyFacts
+from velado.study.evaluate.page import to_html
 
 from ....apps.web.browser import Browser, chromium
 from .studies import EVIL, renamed, with_fits
@@ -29,15 +30,12 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 
 @pytest.fixture
-def opened(
-    browser: Browser, document: Callable[[str], Any], tmp_path: Path
-) -> Iterator[Callable[..., Browser]]:
+def opened(browser: Browser, facts: StudyFacts, tmp_path: Path) -> Iterator[Callable[..., Browser]]:
     """Opens the study's page, trainings across clients included, from a file."""
 
     def go(language: str = "en", change: Callable[[Any], Any] = lambda said: said) -> Browser:
         file = tmp_path / "study.html"
-        said = change(with_fits(document(language), language))
-        file.write_text(render_document(said, language), "utf-8")  # type: ignore[arg-type]
+        file.write_text(to_html(change(with_fits(facts)), language), "utf-8")  # type: ignore[arg-type]
         browser.events.clear()
         browser.go(file.as_uri())
         return browser
@@ -91,8 +89,8 @@ def mark_of(head: str, plot: str = PLOT) -> str:
 
 def test_pointing_at_a_mark_tells_its_figures(opened) -> None:
     browser = opened()
-    said = point_at(browser, mark_of("mondrian, k\u00a0=\u00a06"))
-    assert said.startswith("mondrian, k\u00a0=\u00a06\ninformation loss (NCP): ")
+    said = point_at(browser, mark_of("mondrian, k = 6"))
+    assert said.startswith("mondrian, k = 6\ninformation loss (NCP): ")
     for word in (
         "record linkage: ",
         "points of accuracy lost: ",
@@ -120,9 +118,9 @@ def test_marks_that_lie_on_one_another_are_told_together(opened) -> None:
         ]
         return {**said, "releases": rows}
 
-    said = point_at(opened(change=same), mark_of("mondrian, k\u00a0=\u00a03"))
-    assert "mondrian, k\u00a0=\u00a03\n" in said and "progressive, k\u00a0=\u00a03\n" in said
-    assert "k\u00a0=\u00a06" not in said
+    said = point_at(opened(change=same), mark_of("mondrian, k = 3"))
+    assert "mondrian, k = 3\n" in said and "progressive, k = 3\n" in said
+    assert "k = 6" not in said
 
 
 def test_the_arrow_keys_walk_from_mark_to_mark(opened) -> None:
@@ -174,8 +172,8 @@ def test_choosing_measures_changes_every_chart_it_concerns(opened) -> None:
     assert browser.run(
         shown.format("#tradeoff .plot") + ".map(p => p.dataset.loss + ' ' + p.dataset.risk)"
     ) == ["average_group_size reidentification"]
-    said = point_at(browser, mark_of("progressive, k\u00a0=\u00a03"))
-    assert "mean class size: " in said and "mean re-identification: " in said and "NCP" not in said
+    said = point_at(browser, mark_of("progressive, k = 3"))
+    assert "mean group size: " in said and "mean re-identification: " in said and "NCP" not in said
     choose("metric", "log_loss")
     choose("protocol", "paper-gfkmc")
     panels = browser.run(shown.format("#quality .plot") + ".map(p => p.querySelector('title').textContent)")
@@ -205,7 +203,7 @@ def test_filters_leave_out_methods_and_models_everywhere(opened) -> None:
     assert set(models) == {"majority", "logistic-regression"}
     panels = "[...document.querySelectorAll('#quality .plot')].filter(p => p.offsetParent).length"
     assert browser.run(panels) == 1
-    assert "decision-tree" not in point_at(browser, mark_of("progressive, k\u00a0=\u00a06"))
+    assert "decision-tree" not in point_at(browser, mark_of("progressive, k = 6"))
     shown = browser.run(f"{SHOWN}.length")
     assert browser.text("#shown") == f"{shown} of {before} lines"
     click(browser, "document.getElementById('everything')")
@@ -244,7 +242,7 @@ def test_the_table_sorts_by_click_and_by_key_and_says_so(opened) -> None:
     assert ks == sorted(ks, key=int)
 
 
-def test_the_table_can_be_saved_as_csv_and_json(opened, document, tmp_path: Path) -> None:
+def test_the_table_can_be_saved_as_csv_and_json(opened, facts, tmp_path: Path) -> None:
     browser = opened("pt")
     folder = tmp_path / "saved"
     folder.mkdir()
@@ -259,13 +257,13 @@ def test_the_table_can_be_saved_as_csv_and_json(opened, document, tmp_path: Path
         lines = list(csv.DictReader(file))
     rows = json.loads((folder / "study.json").read_text("utf-8"))
     assert len(lines) == len(rows) == browser.run("document.querySelectorAll('#lines tbody tr').length")
-    truth = {(r["protocol"], r["model"], r["method"], r["k"]): r for r in document("pt")["quality"]}
+    truth = {(r.protocol, r.model, r.setting.method, r.setting.k): r["accuracy"].mean for r in facts.quality}
     for line, row in zip(lines, rows, strict=True):
         known = truth.get((row["protocol"], row["model"], row["method"], row["k"]))
         if known is None:
             assert row["accuracy"] is None and line["accuracy"] == "" and row["seeds"] == 0
         else:
-            assert row["accuracy"] == pytest.approx(known["accuracy"], rel=1e-6)
+            assert row["accuracy"] == pytest.approx(known, rel=1e-6)
             assert float(line["accuracy"]) == row["accuracy"]
 
 
@@ -274,7 +272,7 @@ def test_markup_in_names_does_nothing(opened) -> None:
     assert browser.run("document.images.length") == 0
     assert browser.run("typeof hacked") == "undefined"
     assert EVIL in browser.text("#lines")
-    assert point_at(browser, mark_of(f"{EVIL}, k\u00a0=\u00a03")).startswith(EVIL)
+    assert point_at(browser, mark_of(f"{EVIL}, k = 3")).startswith(EVIL)
 
 
 def test_without_scripts_charts_and_table_are_there_and_no_dead_control_is(opened, browser: Browser) -> None:

@@ -3,287 +3,242 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from html import escape
-from typing import Any
+from dataclasses import dataclass
 
-from velado.study.evaluate.amounts import in_points
-from velado.study.evaluate.page.page_words import tell
-from velado.study.evaluate.page.plot import (
-    Box,
-    Kind,
-    Looks,
-    Scale,
-    frame,
-    lost,
-    marks,
-    measure_name,
-    place_labels,
-    promise_name,
-    setting_name,
-    span,
-    svg,
-    tick,
-    title,
-)
-from velado.study.evaluate.page.plot import figure as shown
+from velado.report import charts
+from velado.report.blocks import Drawing
+from velado.report.charts import Box, Scale
+from velado.study.evaluate.amounts import NAMES, commas, dropped, figure, is_share, promises, span, tick
+from velado.study.evaluate.analysis import ReleaseSetting, StudyRow
+from velado.study.evaluate.outcome import StudyFacts
+from velado.study.evaluate.page.looks import Looks
 from velado.study.evaluate.protocols import protocol_named
 from velado.study.evaluate.study_grid import ORIGINAL
 from velado.study.evaluate.study_settings import LOSSES, RISKS
-from velado.study.evaluate.study_words import say
+from velado.text import join, say, told
 
 WIDTH, HEIGHT = 720, 430
 BOX = Box(62, 56, 704, 380)
-Row = Mapping[str, Any]
-Spot = tuple[int, Row, float, float]
+_SCALES: dict[charts.Kind, str] = {
+    "linear": "",
+    "log": say(" (logarithmic scale)"),
+    "root": say(" (square-root scale)"),
+}
 
 
-def settings_of(document: Row) -> list[dict[str, Any]]:
-    """One entry per setting under the study's protocol: loss, risk, the mean drop and every model's quality.
-
-    The place of an entry in this list is what the charts and the script know it by.
-    """
-    scope = protocol_named(document["protocol"]).scope
-    drops = {_key(row): row for row in document["tradeoff"]}
-    quality: dict[tuple[Any, ...], dict[str, Row]] = {}
-    for row in document["quality"]:
-        if row["protocol"] == document["protocol"]:
-            quality.setdefault(_key(row), {})[row["model"]] = row
-    return [
-        {**row, **_drop(drops.get(_key(row), {})), "models": quality.get(_key(row), {})}
-        for row in document["releases"]
-        if row["scope"] == scope
-    ]
-
-
-def _key(row: Row) -> tuple[Any, ...]:
-    return (row["method"], row["k"], row["guarantees"])
-
-
-def _drop(row: Row) -> dict[str, Any]:
-    return {name: row.get(name) for name in ("drop", "drop_low", "drop_high")}
-
-
-def measured(settings: Sequence[Row], names: Sequence[str], first: str) -> list[str]:
-    """The measures that some setting has, the study's own one first."""
-    return [
-        first,
-        *(name for name in names if name != first and any(row[name] is not None for row in settings)),
-    ]
-
-
-def texts_of(
-    settings: Sequence[Row], document: Row, models: Sequence[str], language: str
-) -> list[dict[str, Any]]:
+@dataclass(frozen=True, kw_only=True)
+class Told:
     """What is shown when a setting is pointed at, part by part: the script picks the measures that are drawn."""
-    main = document["main_quality"]
-    name = measure_name(main, language)
-    head = "drop" if in_points(main) else "drop_plain"
-    most = document["recipe"]["analyses"]["most_drop"]
-    out = []
-    for row in settings:
-        lines = [f"{model}: {name} {span(main, row['models'].get(model, {}), language)}" for model in models]
-        out.append(
-            {
-                "head": setting_name(row, language),
-                "measures": {
-                    one: f"{measure_name(one, language)}: {span(one, row, language)}"
-                    for one in (*LOSSES, *RISKS)
-                },
-                "drop": f"{say(language, head, name=name)}: {lost(main, row, language, 'drop', most)}",
-                "models": lines,
-            }
+
+    head: str
+    measures: Mapping[str, str]
+    drop: str
+    models: tuple[str, ...]
+
+    def tip(self, row: StudyRow) -> str:
+        """All that is known of it, for readers without a script."""
+        known = [line for name, line in self.measures.items() if row[name].mean is not None]
+        return join([self.head, *known, self.drop, *self.models], "\n")
+
+
+def settings_of(facts: StudyFacts) -> list[StudyRow]:
+    """One row per setting under the study's protocol; its place is what the charts and the script know it by."""
+    scope = protocol_named(facts.protocol).scope
+    return [row for row in facts.releases if row.scope == scope]
+
+
+def texts_of(settings: Sequence[StudyRow], facts: StudyFacts, models: Sequence[str]) -> list[Told]:
+    """What is told of each setting."""
+    main = facts.main
+    head = say("points of {name} lost" if is_share(main) else "rise of {name}", name=NAMES[main])
+    drops = {row.setting: row["drop"] for row in facts.tradeoff}
+    quality = {(row.setting, row.model): row for row in facts.quality if row.protocol == facts.protocol}
+
+    def model_text(setting: ReleaseSetting, model: str) -> str:
+        found = quality.get((setting, model), StudyRow(setting=setting))
+        return join([join([model, ":"], ""), NAMES[main], span(main, found[main])])
+
+    return [
+        Told(
+            head=row.setting.name,
+            measures={name: join([NAMES[name], span(name, row[name])], ": ") for name in (*LOSSES, *RISKS)},
+            drop=join([head, dropped(main, (drops.get(row.setting) or row["drop"]), facts.limit)], ": "),
+            models=tuple(model_text(row.setting, model) for model in models),
         )
-    return out
-
-
-def charts(
-    document: Row, settings: Sequence[Row], texts: Sequence[Row], looks: Looks, language: str
-) -> list[dict[str, Any]]:
-    """Every chart with what it shows; the first is the study's own choice, the others wait for the reader's."""
-    metrics = document["recipe"]["metrics"]
-    out: list[dict[str, Any]] = []
-    for loss in measured(settings, LOSSES, metrics["loss"]):
-        for risk in measured(settings, RISKS, metrics["risk"]):
-            first = not out
-            out.append(
-                {
-                    "loss": loss,
-                    "risk": risk,
-                    "first": first,
-                    "svg": _chart(document, settings, texts if first else None, loss, risk, looks, language),
-                    "missing": _missing(settings, loss, risk, language),
-                }
-            )
-    return out
-
-
-def _missing(settings: Sequence[Row], loss: str, risk: str, language: str) -> str:
-    names = [setting_name(row, language) for row in settings if row[loss] is None or row[risk] is None]
-    return tell(language, "not_drawn", names="; ".join(names)) if names else ""
-
-
-def _chart(
-    document: Row,
-    settings: Sequence[Row],
-    texts: Sequence[Row] | None,
-    loss: str,
-    risk: str,
-    looks: Looks,
-    language: str,
-) -> str:
-    known = [(at, row) for at, row in enumerate(settings) if row[loss] is not None and row[risk] is not None]
-    kind = _kind([row[risk] for _, row in known])
-    across = Scale.over([row[risk] for _, row in known], BOX.left + 8, BOX.right - 8, kind)
-    up = Scale.over([row[loss] for _, row in known], BOX.bottom, BOX.top)
-    spots = [(at, row, across.at(row[risk]), up.at(row[loss])) for at, row in known]
-    labels = place_labels([(x, y, _label(row)) for _, row, x, y in spots], BOX)
-    body = [
-        frame(
-            BOX,
-            marks(across, 46, lambda value: tick(risk, value, language)),
-            marks(up, 44, lambda value: tick(loss, value, language)),
-            tell(
-                language,
-                "x_risk",
-                name=measure_name(risk, language),
-                scale=tell(language, f"scale_{kind}"),
-            ),
-            tell(language, "y_loss", name=measure_name(loss, language)),
-        )
+        for row in settings
     ]
-    choice = document["recommendation"]["choice"] or {}
-    series: dict[tuple[str, str], list[int]] = {}
-    for number, (_, row, _, _) in enumerate(spots):
-        series.setdefault((row["method"], row["guarantees"]), []).append(number)
-    above = []
-    for (method, promise), numbers in series.items():
-        # k along the line; a method without k is one point.
-        numbers.sort(key=lambda n: (spots[n][1]["k"] is None, spots[n][1]["k"] or 0))
-        own, near = [spots[n] for n in numbers], [labels[n] for n in numbers]
-        body.append(_line(method, promise, own, looks))
-        above.append(_points(method, promise, own, near, texts, choice, looks))
-    # Marks and their labels lie above all lines, so that no line strikes a number through.
-    body += above
-    name = tell(
-        language, "tradeoff_title", loss=measure_name(loss, language), risk=measure_name(risk, language)
-    )
-    name = name[:1].upper() + name[1:]
-    return svg(name, finding(document, settings, loss, risk, language), WIDTH, HEIGHT, "".join(body))
 
 
-def _kind(values: Sequence[float]) -> Kind:
-    """Risks span orders of magnitude: steps that multiply where none is zero, else a square root."""
+def measured(settings: Sequence[StudyRow], names: Sequence[str], first: str) -> list[str]:
+    """The measures that some setting has, the study's own one first."""
+    others = (name for name in names if name != first and any(row[name].mean is not None for row in settings))
+    return [first, *others]
+
+
+def drawings(
+    facts: StudyFacts, settings: Sequence[StudyRow], texts: Sequence[Told], looks: Looks
+) -> list[Drawing]:
+    """Every chart; the first is the study's own choice, the others wait for the reader's."""
+    metrics = facts.recipe.metrics
+    pairs = [
+        (loss, risk)
+        for loss in measured(settings, LOSSES, metrics.loss)
+        for risk in measured(settings, RISKS, metrics.risk)
+    ]
+    return [
+        _Chart(facts, settings, loss, risk, looks).drawing(texts if at == 0 else None)
+        for at, (loss, risk) in enumerate(pairs)
+    ]
+
+
+@dataclass(frozen=True)
+class _Chart:
+    facts: StudyFacts
+    settings: Sequence[StudyRow]
+    loss: str
+    risk: str
+    looks: Looks
+
+    def drawing(self, texts: Sequence[Told] | None) -> Drawing:
+        """The chart; with *texts* its points have tooltips."""
+        name = say("{loss} against {risk}", loss=NAMES[self.loss], risk=NAMES[self.risk])
+        said = told(name)
+        finding = self.finding()
+        missing = [row.setting.name for row in self.settings if None in self.figures(row)]
+        return Drawing(
+            charts.svg(said[:1].upper() + said[1:], finding, WIDTH, HEIGHT, self.parts(texts)),
+            finding,
+            say("Not drawn, because loss or risk is not known: {names}.", names=commas(missing, "; "))
+            if missing
+            else "",
+            {"loss": self.loss, "risk": self.risk},
+            hidden=texts is None,
+            wide=True,
+        )
+
+    def figures(self, row: StudyRow) -> tuple[float | None, float | None]:
+        """Loss and risk."""
+        return row[self.loss].mean, row[self.risk].mean
+
+    def parts(self, texts: Sequence[Told] | None) -> list[str]:
+        """Axes and lines; marks and their labels lie above all lines, so that no line strikes a number through."""
+        known = [
+            (at, row, risk, loss)
+            for at, row in enumerate(self.settings)
+            for loss, risk in (self.figures(row),)
+            if loss is not None and risk is not None
+        ]
+        kind = scale_kind([risk for _, _, risk, _ in known])
+        across = Scale.over([risk for _, _, risk, _ in known], BOX.left + 8, BOX.right - 8, kind)
+        up = Scale.over([loss for *_, loss in known], BOX.bottom, BOX.top)
+        spots = [(at, row.setting, across.at(risk), up.at(loss)) for at, row, risk, loss in known]
+        labels = charts.place_labels([(x, y, _label(setting)) for _, setting, x, y in spots], BOX)
+        series: dict[ReleaseSetting, list[int]] = {}
+        for place, (_, setting, _, _) in enumerate(spots):
+            series.setdefault(ReleaseSetting(setting.method, None, setting.guarantees), []).append(place)
+        lines, above = [], []
+        for setting, places in series.items():
+            # k along the line; a method without k is one point.
+            places.sort(key=lambda place: spots[place][1].order)
+            if len(places) > 1:
+                path = [spots[place][2:] for place in places]
+                lines.append(self.looks.group(setting, [charts.line(path, dash=self.looks.dash(setting))]))
+            marks = []
+            for place in places:
+                at, own, x, y = spots[place]
+                if self.facts.choice is not None and own == self.facts.choice.setting:
+                    marks.append(charts.dot("chosen", x, y))
+                tip = "" if texts is None else texts[at].tip(self.settings[at])
+                marks.append(charts.dot(self.looks.mark(own), x, y, tip=tip, s=at))
+                if (label := labels[place]) is not None:
+                    marks.append(
+                        charts.label(*label[:2], _label(own), anchor=label[2], fill="currentColor", size=11)
+                    )
+            above.append(self.looks.group(setting, marks))
+        title = say("risk: {name}{scale}", name=NAMES[self.risk], scale=_SCALES[kind])
+        axes = charts.axes(
+            BOX,
+            across=across.marks(46, lambda value: tick(self.risk, value)),
+            up=up.marks(44, lambda value: tick(self.loss, value)),
+            across_title=title,
+            up_title=say("loss: {name}", name=NAMES[self.loss]),
+        )
+        return [axes, *lines, *above]
+
+    def finding(self) -> str:
+        """What the chart shows, in words: how far k takes the chosen method, and who is best at its k."""
+        loss, risk = self.loss, self.risk
+        rows = [row for row in self.settings if not row.setting.is_original and None not in self.figures(row)]
+        if not rows:
+            return say("No setting has both a loss and this risk.")
+        choice = rows[0].setting if self.facts.choice is None else self.facts.choice.setting
+        said: list[str] = []
+        own = [
+            row
+            for row in rows
+            if row.setting.k is not None
+            and (row.setting.method, row.setting.guarantees) == (choice.method, choice.guarantees)
+        ]
+        if len(own) > 1:
+            own.sort(key=lambda row: row.setting.order)
+            first, last = own[0], own[-1]
+            said.append(
+                say(
+                    "Raising k from {first} to {last} takes {method} from a risk of {risk_first} to {risk_last} and from "
+                    "a loss of {loss_first} to {loss_last}.",
+                    first=first.setting.k,
+                    last=last.setting.k,
+                    method=ReleaseSetting(choice.method, None, choice.guarantees).name,
+                    risk_first=figure(risk, first[risk].mean),
+                    risk_last=figure(risk, last[risk].mean),
+                    loss_first=figure(loss, first[loss].mean),
+                    loss_last=figure(loss, last[loss].mean),
+                )
+            )
+        level = [
+            row for row in rows if (row.setting.k, row.setting.guarantees) == (choice.k, choice.guarantees)
+        ]
+        if choice.k is not None and level:
+            least = min(level, key=lambda row: row[loss].mean or 0.0)
+            safest = min(level, key=lambda row: row[risk].mean or 0.0)
+            said.append(
+                say(
+                    "At k = {k}{promise}, {method} loses least ({loss}) and {safest} leaves the least risk ({risk}).",
+                    k=choice.k,
+                    promise=with_promise(choice),
+                    method=least.setting.method,
+                    loss=figure(loss, least[loss].mean),
+                    safest=safest.setting.method,
+                    risk=figure(risk, safest[risk].mean),
+                )
+            )
+        before = next((row[risk].mean for row in self.settings if row.setting.is_original), None)
+        if before is not None:
+            said.append(say("The original data: a risk of {risk}.", risk=figure(risk, before)))
+        return join(said)
+
+
+def scale_kind(values: Sequence[float]) -> charts.Kind:
+    """Risks span orders of magnitude: steps that multiply where none is zero, else a square root.
+
+    >>> scale_kind([0.1, 0.2]), scale_kind([0.01, 0.9]), scale_kind([0.0, 0.9])
+    ('linear', 'log', 'root')
+    """
     if not values or max(values) <= 0 or max(values) < 8 * min(values):
         return "linear"
     return "log" if min(values) > 0 else "root"
 
 
-def _label(row: Row) -> str:
-    if row["method"] == ORIGINAL:
+def _label(setting: ReleaseSetting) -> str:
+    if setting.is_original:
         return ORIGINAL
-    return str(row["k"]) if row["k"] is not None else str(row["method"])[:24]
+    return str(setting.k) if setting.k is not None else setting.method[:24]
 
 
-def _line(method: str, promise: str, spots: Sequence[Spot], looks: Looks) -> str:
-    if len(spots) < 2:
-        return ""
-    path = "L".join(f"{x} {y}" for _, _, x, y in spots)
-    drawn = f'<path d="M{path}" fill="none" stroke="currentColor" stroke-width="1.6"{looks.dash(promise)}/>'
-    return f"{_group(method, promise, looks)}{drawn}</g>"
+def with_promise(setting: ReleaseSetting) -> str:
+    """The promises beyond k as the end of a phrase; nothing where there is only k.
 
-
-def _points(
-    method: str,
-    promise: str,
-    spots: Sequence[Spot],
-    labels: Sequence[tuple[float, float, str] | None],
-    texts: Sequence[Row] | None,
-    choice: Row,
-    looks: Looks,
-) -> str:
-    parts = [_group(method, promise, looks)]
-    mark = looks.mark(method, promise)
-    for (at, row, x, y), label in zip(spots, labels, strict=True):
-        if all(row[name] == choice.get(name) for name in ("method", "k", "guarantees")):
-            parts.append(f'<use href="#chosen" x="{x}" y="{y}"/>')
-        inside = "" if texts is None else title(tip(texts[at], row))
-        parts.append(f'<use href="#{mark}" x="{x}" y="{y}" data-s="{at}">{inside}</use>')
-        if label is not None:
-            parts.append(
-                f'<text x="{label[0]}" y="{label[1]}" text-anchor="{label[2]}" font-size="11" '
-                f'fill="currentColor">{escape(_label(row))}</text>'
-            )
-    return "".join(parts) + "</g>"
-
-
-def _group(method: str, promise: str, looks: Looks) -> str:
-    if method == ORIGINAL:
-        return f'<g class="s" color="{looks.colour(method)}">'
-    at = looks.promises.index(promise)
-    return f'<g class="s" data-m="{looks.method(method)}" data-g="{at}" color="{looks.colour(method)}">'
-
-
-def tip(text: Row, row: Row) -> str:
-    """The tooltip of a setting without a script: all that is known of it."""
-    known = [line for name, line in text["measures"].items() if row.get(name) is not None]
-    return "\n".join([text["head"], *known, text["drop"], *text["models"]])
-
-
-def finding(document: Row, settings: Sequence[Row], loss: str, risk: str, language: str) -> str:
-    """What the chart shows, in words: how far k takes the chosen method, and who is best at the middle k."""
-    rows = [
-        row
-        for row in settings
-        if row["method"] != ORIGINAL and row[loss] is not None and row[risk] is not None
-    ]
-    if not rows:
-        return tell(language, "tradeoff_none")
-    choice = document["recommendation"]["choice"] or rows[0]
-    own = sorted(
-        (
-            row
-            for row in rows
-            if row["k"] is not None and all(row[name] == choice[name] for name in ("method", "guarantees"))
-        ),
-        key=lambda row: row["k"],
-    )
-    said = []
-    if len(own) > 1:
-        first, last = own[0], own[-1]
-        said.append(
-            tell(
-                language,
-                "tradeoff_found",
-                first=first["k"],
-                last=last["k"],
-                method=setting_name({**first, "k": None}, language),
-                risk_first=shown(risk, first[risk], language),
-                risk_last=shown(risk, last[risk], language),
-                loss_first=shown(loss, first[loss], language),
-                loss_last=shown(loss, last[loss], language),
-            )
-        )
-    level = [row for row in rows if row["k"] == choice["k"] and row["guarantees"] == choice["guarantees"]]
-    if choice["k"] is not None and level:
-        least, safest = min(level, key=lambda r: r[loss]), min(level, key=lambda r: r[risk])
-        said.append(
-            tell(
-                language,
-                "tradeoff_at",
-                k=choice["k"],
-                promise=promise_words(choice["guarantees"], language),
-                method=least["method"],
-                loss=shown(loss, least[loss], language),
-                safest=safest["method"],
-                risk=shown(risk, safest[risk], language),
-            )
-        )
-    before = [row[risk] for row in settings if row["method"] == ORIGINAL and row[risk] is not None]
-    if before:
-        said.append(tell(language, "tradeoff_original", risk=shown(risk, before[0], language)))
-    return " ".join(said)
-
-
-def promise_words(promise: str, language: str) -> str:
-    """` with l-diversity`; nothing where there is only k."""
-    return tell(language, "promise_with", promise=promise_name(promise, language)) if promise else ""
+    >>> with_promise(ReleaseSetting("mdav", 5, "l-diversity"))
+    ' with l-diversity'
+    """
+    return say(" with {promise}", promise=promises(setting.guarantees)) if setting.guarantees else ""

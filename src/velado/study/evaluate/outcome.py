@@ -1,0 +1,277 @@
+"""Study: the outcome of an evaluation, and its facts, from which JSON, Markdown, the page and the terminal are made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from velado.measures.models.quality import Estimate
+from velado.study.evaluate.advice import Recommendation, not_tested, recommend
+from velado.study.evaluate.analysis import (
+    MAJORITY,
+    AcrossClients,
+    Analysis,
+    Best,
+    Hole,
+    ProtocolEffect,
+    ReleaseSetting,
+    StudyRow,
+    Training,
+    holes,
+)
+from velado.study.evaluate.matched import Leader, leaders
+from velado.study.evaluate.study_settings import StudyRecipe
+from velado.text import Language, told
+
+Plain = Mapping[str, object]
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudiedTable:
+    """The table of a study in numbers: no cell of it. *alone* classes were never asked about."""
+
+    source: str
+    described: Plain
+    sha256: str
+    rows: int
+    dropped: int
+    alone: int
+    classes: int
+    features: tuple[str, ...]
+    encoded: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyFacts:
+    """Everything a study found, typed and without language; no cell of the table.
+
+    *left_out* are the models whose main quality is not known anywhere; *same_risk* has for each k, promise and model the
+    release that loses least beside all others at its risk; *partial* are cells of which one number is missing.
+    """
+
+    recipe: StudyRecipe
+    table: StudiedTable
+    planned: int
+    done: int
+    main: str
+    protocol: str
+    majority: float | None
+    left_out: tuple[str, ...]
+    recommendation: Recommendation
+    tradeoff: tuple[StudyRow, ...]
+    releases: tuple[StudyRow, ...]
+    quality: tuple[StudyRow, ...]
+    best: tuple[Best, ...]
+    same_risk: tuple[Leader, ...]
+    protocols: tuple[ProtocolEffect, ...]
+    federated: tuple[Training, ...]
+    across_clients: tuple[AcrossClients, ...]
+    federated_gaps: Mapping[tuple[str, str, ReleaseSetting], tuple[str, ...]]
+    gaps: tuple[Hole, ...]
+    partial: tuple[Hole, ...]
+    not_tested: tuple[str, ...]
+
+    @property
+    def choice(self) -> StudyRow | None:
+        """The recommended setting."""
+        return self.recommendation.choice
+
+    @property
+    def limit(self) -> float:
+        """How much of the main quality a recommended setting may lose."""
+        return self.recipe.analyses.most_drop
+
+    @property
+    def seeds(self) -> int:
+        """How often everything was repeated."""
+        return len(self.recipe.anonymization.seeds)
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """The methods that were run, each with its settings, those of which nothing came to an end among them."""
+        holes = (hole.setting for hole in self.gaps if hole.kind != "federated")
+        settings = {row.setting for row in self.releases} | set(holes)
+        found = {setting.method for setting in settings if not setting.is_original}
+        return tuple(sorted(found, key=self._method_place))
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The models that were trained, each with its settings; the commonest class only where the recipe lists it."""
+        rows = [*self.quality, *(hole for hole in self.gaps if hole.kind == "model")]
+        found = {row.model for row in rows if row.model is not None}
+        found -= {MAJORITY} - {one.name for one in self.recipe.models.use}
+        return tuple(sorted(found, key=self._model_place))
+
+    def in_order(self) -> StudyFacts:
+        """The rows in the order of the recipe: cells arrive as they are finished, readers look for order."""
+
+        def key(row: StudyRow | Hole) -> tuple[object, ...]:
+            return (
+                *self._method_place(row.setting.method),
+                *row.setting.order,
+                *self._model_place(row.model or ""),
+            )
+
+        def place(one: Training) -> tuple[object, ...]:
+            return *self._method_place(one.setting.method), *one.setting.order
+
+        return replace(
+            self,
+            releases=tuple(sorted(self.releases, key=key)),
+            quality=tuple(sorted(self.quality, key=key)),
+            gaps=tuple(sorted(self.gaps, key=key)),
+            partial=tuple(sorted(self.partial, key=key)),
+            federated=tuple(sorted(self.federated, key=place)),
+        )
+
+    def _method_place(self, label: str) -> tuple[int, str]:
+        return _place([one.name for one in self.recipe.anonymization.methods], label)
+
+    def _model_place(self, label: str) -> tuple[int, str]:
+        return _place([one.name for one in self.recipe.models.use], label)
+
+    def to_dict(self, language: Language = "en") -> dict[str, object]:
+        """Plain values for study.json, sentences in *language*."""
+        said, table = self.recommendation, self.table
+        return {
+            "study_version": 1,
+            "language": language,
+            "recipe": self.recipe.to_dict(),
+            "table": {
+                "source": table.source,
+                **table.described,
+                "sha256": table.sha256,
+                "rows_without_target": table.dropped,
+                "classes_never_tested": table.alone,
+                "classes": table.classes,
+                "features": list(table.features),
+                "features_encoded": table.encoded,
+            },
+            "cells": {"planned": self.planned, "done": self.done, "gaps": len(self.gaps)},
+            "main_quality": self.main,
+            "protocol": self.protocol,
+            "majority": self.majority,
+            "models_left_out": list(self.left_out),
+            "recommendation": {
+                "choice": None if said.choice is None else _row(said.choice),
+                "within_limit": said.within_limit,
+                "sentences": [told(sentence, language) for sentence in said.sentences],
+            },
+            "tradeoff": [_row(row) for row in self.tradeoff],
+            "releases": [_row(row) for row in self.releases],
+            "quality": [_row(row) for row in self.quality],
+            "best": [
+                {
+                    **vars(one),
+                    **vars(one.setting),
+                    **_spread("gain", one.gain),
+                    "sure": one.sure,
+                    "setting": None,
+                }
+                for one in self.best
+            ],
+            "same_risk": [
+                {
+                    **vars(one.setting),
+                    "model": one.model,
+                    "risk": one.risk,
+                    **_spread("drop", one.drop),
+                    "within": one.within,
+                    "beside": [{**vars(other), **_spread("gain", other.gain)} for other in one.beside],
+                }
+                for one in self.same_risk
+            ],
+            "protocols": [{**vars(one), "share": one.share} for one in self.protocols],
+            "federated": [
+                {**one.fit.to_dict(), **vars(one.setting), "seed": one.seed, "gap": one.gap}
+                for one in self.federated
+            ],
+            "federated_summary": [_across(one) for one in self.across_clients],
+            "federated_gaps": [
+                {
+                    "model": model,
+                    "split": split,
+                    **vars(setting),
+                    "gaps": [told(gap, language) for gap in gaps],
+                }
+                for (model, split, setting), gaps in self.federated_gaps.items()
+            ],
+            "gaps": list(_holes(self.gaps)),
+            "partial": list(_holes(self.partial)),
+            "not_tested": [told(sentence, language) for sentence in self.not_tested],
+        }
+
+
+@dataclass(frozen=True, repr=False)
+class Study(Analysis):
+    """What `evaluate` gives back: the results of the cells, what they come to, and the advice that follows."""
+
+    def facts(self) -> StudyFacts:
+        """Everything the study found."""
+        material = self.material
+        return StudyFacts(
+            recipe=material.recipe,
+            table=StudiedTable(
+                source=material.table.source,
+                described=material.table.to_dict(),
+                sha256=material.fingerprint,
+                rows=material.table.rows,
+                dropped=material.dropped,
+                alone=material.alone,
+                classes=len(material.classes),
+                features=material.features,
+                encoded=material.width,
+            ),
+            planned=self.planned,
+            done=self.done.height,
+            main=self.main,
+            protocol=self.protocol,
+            majority=self.majority,
+            left_out=self.models_left_out,
+            recommendation=recommend(self),
+            tradeoff=self.tradeoff,
+            releases=self.releases,
+            quality=self.quality,
+            best=self.best,
+            same_risk=leaders(self),
+            protocols=self.protocols,
+            federated=self.federated,
+            across_clients=self.across_clients,
+            federated_gaps=self.federated_gaps,
+            gaps=holes(self.gaps),
+            partial=holes(self.partial),
+            not_tested=not_tested(self),
+        )
+
+
+def _place(names: list[str], label: str) -> tuple[int, str]:
+    name = label.partition("(")[0]
+    return (names.index(name) if name in names else -1), label
+
+
+def _spread(name: str, found: Estimate) -> dict[str, float | None]:
+    return {name: found.mean, f"{name}_low": found.low, f"{name}_high": found.high}
+
+
+def _row(row: StudyRow) -> dict[str, object]:
+    labels = {"scope": row.scope, "protocol": row.protocol, "model": row.model, "split": row.split}
+    out: dict[str, object] = {name: value for name, value in labels.items() if value is not None}
+    out |= {**vars(row.setting), "seeds": row.seeds}
+    for name, found in row.numbers.items():
+        out |= _spread(name, found)
+    return out
+
+
+def _across(one: AcrossClients) -> dict[str, object]:
+    out = {**_row(one.row), **{key: value for key, value in vars(one).items() if isinstance(value, int)}}
+    for name, ends in (("ncp", one.ncp), ("linkage", one.linkage)):
+        found = ends or (None, None, None)
+        out |= dict(zip((f"{name}_least", f"{name}_median", f"{name}_most"), found, strict=True))
+    return out
+
+
+def _holes(found: Iterable[Hole]) -> Iterable[dict[str, object]]:
+    for hole in found:
+        values = dict(vars(hole))
+        values.pop("setting")
+        yield {**vars(hole.setting), **values}
