@@ -200,7 +200,7 @@ def main() -> None:
         )
     print_rows("Fixed point", rows)
     for bits in (2048, 3072):
-        private = keygen(bits).private
+        private = keygen(bits)
         unit = cost.measure(private)
         title = f"{bits} bits: one power {unit.full_power * 1e3:.3g} ms, by CRT {unit.crt_power * 1e3:.3g} ms, one product {unit.multiplication * 1e6:.3g} us"
         print_rows(title, operations(private, unit))

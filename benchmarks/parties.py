@@ -20,6 +20,7 @@ import numpy as np
 import polars as pl
 
 from benchmarks.timing import Row, data_folder, print_rows, velado
+from velado.learning.protocols.protocol_registry import PROTOCOLS
 from velado.learning.regression.job import Bounded, Job, Party
 
 CLIENTS = 10
@@ -47,10 +48,10 @@ def prepare(folder: Path, frame: pl.DataFrame, protocol: str) -> Job:
 
     def bounded(name: str) -> Bounded:
         values = frame[name].to_numpy()
-        return Bounded(name, Fraction(int(np.floor(values.min()))), Fraction(int(np.ceil(values.max()))))
+        return Bounded(name, (Fraction(int(np.floor(values.min()))), Fraction(int(np.ceil(values.max())))))
 
     features = tuple(bounded(name) for name in frame.columns if name != "mpg")
-    job = Job("auto", protocol, features, bounded("mpg"), parties, key_bits=2048, most_rows=400)  # type: ignore[arg-type]
+    job = Job("auto", PROTOCOLS[protocol], features, bounded("mpg"), parties, key_bits=2048, most_rows=400)
     import tomli_w
 
     (folder / "job.toml").write_text(tomli_w.dumps(job.to_dict()))

@@ -23,14 +23,14 @@ from benchmarks.timing import Row, data_folder, print_rows
 from velado.learning.crypto import cost
 from velado.learning.crypto.paillier import multiplications
 from velado.learning.crypto.paillier_keys import PrivateKey, keygen
-from velado.learning.protocols import delegated_regression, masked_regression
 from velado.learning.protocols.delegated_regression import packing_for
-from velado.learning.protocols.role import Message
+from velado.learning.protocols.protocol import Message
+from velado.learning.protocols.role import make_role
 from velado.learning.regression.design_matrix import flatten, moments_of, total
 from velado.learning.regression.fit import solve
 from velado.learning.regression.job import Bounded, Job, Party
-from velado.learning.regression.simulate import deliver, make_role
-from velado.papers.regression import paper_masked
+from velado.learning.regression.simulate import deliver
+from velado.papers.regression.paper_masked import WITH_PAPER
 from velado.randomness import Tape
 
 CLIENTS, KEY_BITS = 10, 3072
@@ -42,7 +42,7 @@ class Task:
     """A table, the protocol and q it is fitted with, and the bar of its regression stage in seconds."""
 
     table: str
-    protocol: Any
+    protocol: str
     bits: int
     bar: float | None
 
@@ -57,11 +57,6 @@ TASKS = (
     Task("Auto", "secure-sum", 50, None),
     Task("Bike", "secure-sum", 50, None),
 )
-PROVIDERS: Mapping[str, Any] = {
-    "delegated": delegated_regression.Provider,
-    "masked": masked_regression.Provider,
-    "paper-masked": paper_masked.Provider,
-}
 
 
 def table_of(name: str) -> tuple[pl.DataFrame, str]:
@@ -79,14 +74,14 @@ def job_of(task: Task, frame: pl.DataFrame, target: str) -> Job:
 
     def bounded(name: str) -> Bounded:
         values = frame[name].to_numpy()
-        return Bounded(name, Fraction(int(np.floor(values.min()))), Fraction(int(np.ceil(values.max()))))
+        return Bounded(name, (Fraction(int(np.floor(values.min()))), Fraction(int(np.ceil(values.max())))))
 
     parties = [Party("e", "evaluator"), *(Party(f"c{i}", "client") for i in range(CLIENTS))]
     if task.protocol != "secure-sum":
         parties.append(Party("p", "provider"))
     features = tuple(bounded(name) for name in frame.columns if name != target)
     return Job(
-        task.table, task.protocol, features, bounded(target), tuple(parties),
+        task.table, WITH_PAPER[task.protocol], features, bounded(target), tuple(parties),
         bits=task.bits, key_bits=KEY_BITS, most_rows=frame.height,
     )  # fmt: skip
 
@@ -94,7 +89,7 @@ def job_of(task: Task, frame: pl.DataFrame, target: str) -> Job:
 def stage(job: Job, tables: Mapping[str, Any], private: PrivateKey) -> tuple[float, float, list[float]]:
     """Seconds of the clock and of the processor from the last word of a client on, and the coefficients."""
     roles = {
-        party.name: PROVIDERS[job.protocol](job, party.name, Tape(SEED, "p"), private=private)
+        party.name: job.protocol.provider(job, party.name, Tape(SEED, "p"), private)
         if party.role == "provider"
         else make_role(job, party.name, Tape(SEED, party.name).bytes(32), tables.get(party.name))
         for party in job.parties
@@ -108,20 +103,22 @@ def stage(job: Job, tables: Mapping[str, Any], private: PrivateKey) -> tuple[flo
 
     start = time.perf_counter(), time.process_time()
     deliver(roles, watch)
-    if job.protocol == "secure-sum":  # there is no stage after the sum but the solution: the whole run counts
+    if (
+        job.protocol.name == "secure-sum"
+    ):  # there is no stage after the sum but the solution: the whole run counts
         began[:] = start
     wall, busy = time.perf_counter() - began[0], time.process_time() - began[1]
     outcome = roles["e"].outcome
-    assert outcome is not None, roles["e"].failure
-    return wall, busy, list(outcome["fit"]["coefficients"].values())
+    assert outcome is not None and outcome.fit is not None, roles["e"].failure
+    return wall, busy, list(outcome.fit.coefficients)
 
 
 def operations(job: Job, private: PrivateKey) -> cost.Operations | None:
     """The powers and products of the stage; None where there are none, or the protocol is not ours."""
     width = job.width
-    if job.protocol == "delegated":
+    if job.protocol.name == "delegated":
         return cost.decryptions(packing_for(job, private.public).plaintexts)
-    if job.protocol == "masked":
+    if job.protocol.name == "masked":
         entries = width * (width + 1)
         products = multiplications(entries // 2, width, width, width + 1, KEY_BITS)
         return cost.Operations(entries, entries, products)
@@ -172,7 +169,7 @@ def measured(task: Task, private: PrivateKey, unit: cost.UnitCost) -> Row:
 
 def main() -> None:
     """Print the table."""
-    private = keygen(KEY_BITS).private
+    private = keygen(KEY_BITS)
     unit = cost.measure(private)
     title = (
         f"Regression stage, {CLIENTS} clients, {KEY_BITS} bits: one power {unit.full_power * 1e3:.3g} ms, one decryption "

@@ -1,4 +1,4 @@
-"""Writes docs/reference/methods.md, python.md and study.md from the code, so that they cannot drift.
+"""Writes docs/reference/methods.md, python.md, study.md and protocols.md from the code, so that they cannot drift.
 
 `python docs/make_reference.py` writes them; `tests/test_docs.py` fails when they are out of date.
 """
@@ -14,16 +14,17 @@ from pathlib import Path
 from typing import Any, get_args
 
 import velado
+from velado.learning.flower.federation import Federation
+from velado.measures.models.encoder import EncoderSettings, Intervals, Nodes
+from velado.measures.models.model_registry import MODELS
+from velado.papers.regression.paper_masked import WITH_PAPER
 from velado.release.guarantees import GUARANTEES
 from velado.release.methods import METHODS
 from velado.release.operations import OPERATIONS
 from velado.release.recoders import RECODERS
-from velado.learning.flower.federation import Federation
-from velado.measures.models.encoder import EncoderSettings, Intervals, Nodes
-from velado.measures.models.model_registry import MODELS
-from velado.study.evaluate.study_settings import SETTINGS, FederatedPart
+from velado.settings import reference
 from velado.study.evaluate.protocols import PROTOCOLS
-from velado.study.evaluate.study_settings import StudyRecipe
+from velado.study.evaluate.study_settings import SETTINGS, FederatedPart, StudyRecipe
 
 FOLDER = Path(__file__).parent / "reference"
 
@@ -154,7 +155,13 @@ def study_page() -> str:
         "",
     ]
     axes = [one for one in fields(FederatedPart) if one.name != "settings"]
-    lines += _keys([*axes, *(one for one in fields(Federation) if one.name in SETTINGS)])
+    lines += _keys(axes)[:-1]
+    lines += [
+        f"| `{row.name}` | {row.default} | {row.limits} | {row.help} |"
+        for row in reference(Federation)
+        if row.name in SETTINGS
+    ]
+    lines.append("")
     lines += ["## Models", ""]
     for model in MODELS:
         lines += [f"### `{model.name}`", "", first_line(model), "", *parameters(model)]
@@ -197,7 +204,43 @@ CONSTANTS = {
     "__version__": "The version of velado.",
 }
 
-PAGES = {"methods.md": methods_page, "python.md": python_page, "study.md": study_page}
+
+
+def protocols_page() -> str:
+    """Which message may follow which, for every protocol of a regression: the table that roles check, and drawn."""
+    lines = [
+        "# Protocols",
+        "",
+        "Who may say what to whom, and when. Every role holds this table and refuses a message that no line allows",
+        "in the state it shares with its sender; a job may end with `abort` from anyone, in any state. Between two clients each",
+        "direction is a talk of its own. What each protocol hides from whom is told in",
+        "[Regression over rows nobody hands out](../explanation/encrypted-regression.md).",
+        "",
+    ]
+    for protocol in WITH_PAPER.values():
+        lines += [f"## `{protocol.name}`", ""]
+        lines += ["| in state | says | message | to | fields | then |", "|---|---|---|---|---|---|"]
+        for step in protocol.steps:
+            said = ", ".join(f"`{name}`" for name in step.fields)
+            lines.append(
+                f"| {step.state} | {step.sender} | `{step.kind}` | {step.receiver} | {said} | {step.next} |"
+            )
+        for ends in dict.fromkeys(tuple(sorted((step.sender, step.receiver))) for step in protocol.steps):
+            lines += ["", f"Between {ends[0]} and {ends[1]}:", "", "```mermaid", "stateDiagram-v2", "    [*] --> start"]
+            for step in protocol.steps:
+                if tuple(sorted((step.sender, step.receiver))) == ends:
+                    lines.append(f"    {step.state} --> {step.next}: {step.sender} says {step.kind}")
+            lines.append("```")
+        lines.append("")
+    return "\n".join(lines)
+
+
+PAGES = {
+    "methods.md": methods_page,
+    "python.md": python_page,
+    "study.md": study_page,
+    "protocols.md": protocols_page,
+}
 
 if __name__ == "__main__":
     for page, make in PAGES.items():

@@ -37,8 +37,8 @@ EDGES = (
     "text/catalogue.py",  # the Portuguese catalogue, a file of the package
     "settings/toml.py",  # every settings file is read there
     "data/io.py",
-    "data/binary_files.py",  # Parquet, Arrow, archives; foreign formats in a program of their own
-    "data/taxonomy_files.py",  # the files a schema names, from its own folder only
+    "data/formats/**",  # Parquet, Arrow, archives; foreign formats in a program of their own
+    "data/identifiers/_lexicon.py",  # the words that come with the package
     "data/keys.py",  # the owner's key, in a folder that only this user can read
     "data/staging.py",  # output folders, private until they are whole
     "papers/downloads.py",  # `velado data get`: public data sets, from the network into the data folder

@@ -40,8 +40,8 @@ from collections.abc import Sequence
 class VeladoError(Exception):
     """What happened, why it matters, and what to do about it, as three sentences.
 
-    Each is a literal, or a `velado.text.Sentence` (also a str) where it has parts; either is a key of the catalogue.
-    `str(error)` is English; `velado.text.told_error(error, "pt")` tells it in another language.
+    Each is a literal, or a `velado.text.Sentence` (also a str) where it has parts; either is a key of the
+    catalogue. `str(error)` is English; `velado.text.told_error(error, "pt")` tells it in another language.
 
     >>> str(VeladoError("The table is empty.", "Nothing can be published.", "Give a table with rows."))
     'The table is empty. Nothing can be published. Give a table with rows.'

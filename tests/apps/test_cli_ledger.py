@@ -11,8 +11,8 @@ import pytest
 from velado.apps.cli import run
 from velado.apps.cli.words import WORDS
 from velado.query.budget import Charge
-from velado.query.store import open_ledger
-from velado.query.unit import Unit, UnitOfAccount
+from velado.query.store import UnitOfAccount, open_ledger
+from velado.query.unit import Unit
 
 
 @pytest.fixture

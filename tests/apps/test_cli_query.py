@@ -62,7 +62,7 @@ def test_the_same_question_again_shows_the_same_numbers_for_nothing(
     assert ask("--json", sql="select count(*) as people from people") == 0
     again = Answer.from_dict(json.loads(capsys.readouterr().out))
     assert again.stored and not first.stored and again.value == first.value
-    assert abs(first.value - 400) < 100 and first.guarantee["covers"].startswith("every answer recorded")
+    assert abs(first.value - 400) < 100 and first.guarantee.covers.startswith("every answer recorded")
 
 
 def test_without_a_budget_the_first_question_uses_it_up(

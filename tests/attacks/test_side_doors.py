@@ -27,8 +27,7 @@ from velado.release.side_doors import (
     smallest_with_doors,
 )
 from velado.release.verify import Verification, verify
-from velado.report.phrases import door_sentence
-from velado.report.report_words import Words
+from velado.text import told
 
 ROWS = 1200
 K = 5
@@ -561,11 +560,11 @@ def test_verify_says_where_it_could_not_read_intervals() -> None:
 
 @pytest.mark.parametrize("kind", get_args(DoorKind))
 def test_every_kind_of_door_has_words(kind: DoorKind) -> None:
-    door = SideDoor("x", "age", kind, 0.5, 0.1, 3)
-    english, portuguese = (door_sentence(door.to_dict(), Words(tongue)) for tongue in ("en", "pt"))
-    assert english and portuguese and english != portuguese != door.sentence()
+    for columns in ((), ("x", "y")):
+        door = SideDoor("x", "age", kind, 0.5, 0.1, 3, together=columns)
+        assert door.sentence() != told(door.sentence(), "pt") != ""
 
 
 def test_a_kind_without_words_is_still_said() -> None:
-    made = SideDoor("x", "age", "copy", 0.5, 0.1, 3).to_dict() | {"kind": "new"}
-    assert "'x'" in door_sentence(made, Words("pt"))
+    made = SideDoor("x", "age", "new", 0.5, 0.1, 3)  # type: ignore[arg-type]
+    assert "'x'" in told(made.sentence(), "pt")

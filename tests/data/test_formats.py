@@ -16,9 +16,8 @@ import polars as pl
 import pyreadstat
 import pytest
 
-from velado.data import binary_files
 from velado.data.csv_reading import found_encoding
-from velado.data.formats import FORMATS, format_of
+from velado.data.formats import FORMATS, foreign, format_of, packed
 from velado.data.inspect import inspect, schema_toml
 from velado.data.io import read_schema, read_table
 from velado.data.schema import Column, Schema
@@ -247,15 +246,15 @@ def test_an_archive_of_several_files_or_layers_is_refused(tmp_path):
 
 @pytest.mark.parametrize("pack", [gzip.compress, lambda data: zipped(t=data)])
 def test_a_file_made_to_fill_the_memory_is_refused(tmp_path, monkeypatch, pack):
-    monkeypatch.setattr(binary_files, "_FREE_BYTES", 1 << 20)
-    monkeypatch.setattr(binary_files, "_MOST_RATIO", 100)
+    monkeypatch.setattr(packed, "_FREE_BYTES", 1 << 20)
+    monkeypatch.setattr(packed, "_MOST_RATIO", 100)
     bomb = pack(b"a,b\n" + b"1,2\n" * 1_000_000)
     with pytest.raises(TableError, match="unpacks to more than"):
         read_table(put(tmp_path, bomb))
 
 
 def test_a_missing_library_is_named_with_its_extra(tmp_path, monkeypatch):
-    monkeypatch.setattr(binary_files, "find_spec", lambda name: None)
+    monkeypatch.setattr(foreign, "find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match=r"velado\[files\]"):
         read_table(put(tmp_path, XLS, "t.xls"))
     with pytest.raises(MissingExtra, match="pyreadstat"):

@@ -9,12 +9,13 @@ import pyarrow as pa
 import pytest
 
 from velado.data.encode import encode
-from velado.data.io import parse_csv, read_schema, read_table, read_toml, to_frame
+from velado.data.io import parse_csv, read_schema, read_table, to_frame
 from velado.data.schema import Schema
 from velado.data.staging import count_formulas, csv_bytes, write_file, write_folder
 from velado.data.table import Table
 from velado.data.visible import visible_groups, wildcard_sizes
 from velado.errors import OutputError, SchemaError, TableError, TaxonomyError
+from velado.settings import parse_toml
 
 
 def schema(**columns):
@@ -250,7 +251,7 @@ def test_one_file_is_written_whole(tmp_path):
         ("[columns.a]\nkind='numeric'", "no role"),
         ("[tabel]\n[columns.a]\nrole='other'", "table"),
         ("[columns.a]\nrole='quasi'\nbounds=[3,1]", "rising"),
-        ("[columns.a]\nrole='quasi'\nperson='yes'", "type"),
+        ("[columns.a]\nrole='quasi'\nperson='yes'", "true or false"),
         ("[columns.a]\nrole='other'\nperson=true\n[columns.b]\nrole='other'\nperson=true", "person"),
         ("columns = 3", "no columns"),
         ("[columns.a]\nrole='quasi'\ntaxonomy={builder='magic'}", "builder"),
@@ -300,4 +301,4 @@ def test_the_repr_of_a_table_shows_no_cell():
 def test_a_byte_order_mark_before_a_toml_file_is_passed_over(tmp_path):
     file = tmp_path / "study.toml"
     file.write_bytes(b"\xef\xbb\xbf[data]\ntarget = 'x'\n")
-    assert read_toml(file, SchemaError, "study") == {"data": {"target": "x"}}
+    assert parse_toml(file) == {"data": {"target": "x"}}

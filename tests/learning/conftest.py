@@ -9,18 +9,12 @@ import numpy as np
 import pytest
 
 from velado.learning.crypto.paillier_keys import PrivateKey, keygen
-from velado.learning.protocols import delegated_regression, masked_regression
+from velado.learning.protocols.role import make_role
 from velado.learning.regression.job import Bounded, Job, Party
-from velado.learning.regression.simulate import make_role
-from velado.papers.regression import paper_masked
+from velado.papers.regression.paper_masked import WITH_PAPER
 from velado.randomness import Tape
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "paillier.json").read_text("utf-8"))
-MODULES = {
-    "delegated": delegated_regression,
-    "masked": masked_regression,
-    "paper-masked": paper_masked,
-}
 SEED = bytes(range(32))
 
 
@@ -33,7 +27,7 @@ def job_key() -> PrivateKey:
 
 @pytest.fixture(scope="session")
 def foreign_key() -> PrivateKey:
-    return keygen(2048, Random(7)).private
+    return keygen(2048, Random(7))
 
 
 @pytest.fixture(scope="session")
@@ -41,15 +35,21 @@ def make_job():
     """A job with features x0, x1, ... and target y, all within the same bounds."""
 
     def build(protocol="delegated", width=1, bits=8, low=-8, high=8, clients=3, **more) -> Job:
-        features = tuple(Bounded(f"x{i}", Fraction(low), Fraction(high)) for i in range(width))
+        features = tuple(Bounded(f"x{i}", (Fraction(low), Fraction(high))) for i in range(width))
+        keyed = WITH_PAPER[protocol].provider is not None
         parties = (
             Party("eva", "evaluator"),
-            Party("pro", "provider"),
+            *([Party("pro", "provider")] if keyed else []),
             *(Party(f"c{i}", "client") for i in range(clients)),
         )
         settings = {"minimum_rows": 2, "most_rows": 200, "key_bits": 2048, "bits": bits, **more}
         return Job(
-            "test", protocol, features, Bounded("y", Fraction(low), Fraction(high)), parties, **settings
+            "test",
+            WITH_PAPER[protocol],
+            features,
+            Bounded("y", (Fraction(low), Fraction(high))),
+            parties,
+            **settings,
         )
 
     return build
@@ -86,7 +86,7 @@ def make_roles(job_key):
             if party.role == "provider":
                 key = job_key if private is None else private
                 tape = Tape(own, f"{job.digest()}:{party.name}")
-                roles[party.name] = MODULES[job.protocol].Provider(job, party.name, tape, private=key)
+                roles[party.name] = job.protocol.provider(job, party.name, tape, key)
             else:
                 roles[party.name] = make_role(job, party.name, own, tables.get(party.name))
         return roles

@@ -11,6 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from velado.errors import InputError, OutOfBounds, ParameterError, SchemaError, SingularDesignError
+from velado.learning.protocols.delegated_regression import DELEGATED
+from velado.learning.protocols.masked_regression import MASKED
 from velado.learning.regression.design_matrix import flat_bounds, flatten, moments_of, total, unflatten
 from velado.learning.regression.fit import (
     Moments,
@@ -33,9 +35,9 @@ PARTIES = (
 
 
 def job_of(width: int, bits: int = 4, reach: int = 4, rows: int = 40, **more) -> Job:
-    features = tuple(Bounded(f"x{i}", Fraction(-reach), Fraction(reach)) for i in range(width))
-    target = Bounded("y", Fraction(-reach), Fraction(reach))
-    settings_ = {"protocol": "masked", "minimum_rows": 1, **more}
+    features = tuple(Bounded(f"x{i}", (Fraction(-reach), Fraction(reach))) for i in range(width))
+    target = Bounded("y", (Fraction(-reach), Fraction(reach)))
+    settings_ = {"protocol": MASKED, "minimum_rows": 1, **more}
     return Job("t", features=features, target=target, parties=PARTIES, bits=bits, most_rows=rows, **settings_)
 
 
@@ -153,7 +155,7 @@ def test_collinear_columns_are_named_and_the_others_are_not() -> None:
 
 def test_standard_errors_are_the_textbook_s() -> None:
     rng = np.random.default_rng(0)
-    job = job_of(2, bits=40, protocol="delegated", moments=True)
+    job = job_of(2, bits=40, protocol=DELEGATED, moments=True)
     columns = {name: rng.uniform(-3, 3, 30) for name in ("x0", "x1", "y")}
     moments = moments_of(columns, job)
     beta = solve(moments, job)
@@ -169,7 +171,7 @@ def test_standard_errors_are_the_textbook_s() -> None:
 
 
 def test_flattened_sums_come_back_add_up_and_keep_their_bounds() -> None:
-    job = job_of(2, protocol="delegated", moments=True)
+    job = job_of(2, protocol=DELEGATED, moments=True)
     rng = np.random.default_rng(1)
     parts = [moments_of({n: rng.uniform(-4, 4, 9) for n in ("x0", "x1", "y")}, job) for _ in range(3)]
     for part in parts:

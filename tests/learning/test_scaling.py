@@ -24,6 +24,7 @@ from velado.learning.regression.fit import (
 )
 from velado.learning.regression.job import Bounded, Job, Party
 from velado.learning.regression.simulate import simulate
+from velado.papers.regression.paper_masked import WITH_PAPER
 from velado.papers.regression.regression_tables import DATA_SETS, job_for, relative_error
 
 DATA = os.environ.get("VELADO_DATA")
@@ -34,13 +35,13 @@ BOUNDS = ((100, 130), ("0.98", "1.04"), (-12, -3), (0, 10**7), (-1, 5))
 
 
 def job_of(bounds, protocol="secure-sum", **more) -> Job:
-    *features, target = [Bounded(f"x{i}", Fraction(a), Fraction(b)) for i, (a, b) in enumerate(bounds)]
-    target = Bounded("y", target.low, target.high)
+    *features, target = [Bounded(f"x{i}", (Fraction(a), Fraction(b))) for i, (a, b) in enumerate(bounds)]
+    target = Bounded("y", (target.low, target.high))
     parties = [Party("e", "evaluator"), *(Party(f"c{i}", "client") for i in range(3))]
     if protocol != "secure-sum":
         parties.append(Party("p", "provider"))
     settings_ = {"minimum_rows": 1, "most_rows": 300, "bits": 20, "key_bits": 2048, **more}
-    return Job("s", protocol, tuple(features), target, tuple(parties), **settings_)
+    return Job("s", WITH_PAPER[protocol], tuple(features), target, tuple(parties), **settings_)
 
 
 def rows_within(job: Job, count: int, seed: int) -> dict[str, np.ndarray]:
@@ -60,7 +61,7 @@ def test_an_encoded_value_is_within_half_a_step_and_within_its_reach(
     low, high = min(one, other), max(one, other)
     if low == high:
         high += 1
-    column = Bounded("x", low, high)
+    column = Bounded("x", (low, high))
     scale = Scale.of(column, bits, centred)
     value = low + share * (high - low)
     encoding = FixedPoint((column,), bits, (scale.bits,))
@@ -95,13 +96,13 @@ def test_the_map_of_coefficients_goes_both_ways_and_predicts_the_same(data, bits
 
 def test_known_scales() -> None:
     # Half of 0.98..1.04 is 0.03 <= 2^-5: 10 + 4 + 5 bits. Half of 0..10^7 is above 2^22: no bits are left.
-    assert Scale.of(Bounded("x", Fraction("0.98"), Fraction("1.04")), 10, True) == Scale(
+    assert Scale.of(Bounded("x", (Fraction("0.98"), Fraction("1.04"))), 10, True) == Scale(
         19, -9, round(1.01 * 2**19)
     )
-    assert Scale.of(Bounded("x", Fraction(0), Fraction(10**7)), 10, True) == Scale(0, 10, 5 * 10**6)
-    assert Scale.of(Bounded("x", Fraction(-8), Fraction(8)), 10, True) == Scale(11, -1, 0)
-    assert Scale.of(Bounded("x", Fraction(4), Fraction(8)), 10, False) == Scale(11, -1, 0)
-    assert Scale.of(Bounded("x", Fraction(0), Fraction(1, 2**600)), 10, True).bits == 512
+    assert Scale.of(Bounded("x", (Fraction(0), Fraction(10**7))), 10, True) == Scale(0, 10, 5 * 10**6)
+    assert Scale.of(Bounded("x", (Fraction(-8), Fraction(8))), 10, True) == Scale(11, -1, 0)
+    assert Scale.of(Bounded("x", (Fraction(4), Fraction(8))), 10, False) == Scale(11, -1, 0)
+    assert Scale.of(Bounded("x", (Fraction(0), Fraction(1, 2**600))), 10, True).bits == 512
     paper = job_of(BOUNDS, "paper-masked")
     assert {(s.bits, s.exponent, s.centre) for s in scaling_of(paper).features} == {(20, 0, 0)}
 
@@ -179,7 +180,7 @@ def test_every_sound_protocol_tells_coefficients_in_the_columns_own_units(protoc
     fit, transcript = simulate(job, tables, bytes(32))
     assert list(fit.coefficients) == expected
     for name in ("c0", "c1", "c2"):
-        assert list(transcript.roles[name].outcome["fit"]["coefficients"].values()) == expected
+        assert list(transcript.roles[name].outcome.fit.coefficients) == expected
 
 
 def on_the_doubles(columns, job: Job) -> list[Fraction]:
@@ -201,13 +202,13 @@ def test_coefficients_are_those_of_the_raw_rows_to_within_2_to_the_minus_q(data_
     columns = data_set.read(Path(DATA))
     if moved:
         columns = {name: values - np.round(values.mean(), 1) for name, values in columns.items()}
-    job = job_for(data_set, columns, "delegated", 20, 3072)
+    job = job_for(data_set, columns, WITH_PAPER["delegated"], 20, 3072)
     assert moved == any(column.low < 0 for column in (job.target, *job.features[:1]))
     true = on_the_doubles(columns, job)
     design = np.column_stack([np.ones(len(columns[data_set.target])), *list(columns.values())[:-1]])
     floats = np.linalg.lstsq(design, columns[data_set.target], rcond=None)[0]
     for bits in (10, 20, 30, 50):
-        job = job_for(data_set, columns, "delegated", bits, 3072)
+        job = job_for(data_set, columns, WITH_PAPER["delegated"], bits, 3072)
         found = solve(moments_of(columns, job), job)
         error = float(relative_error(found, true))
         each = max(float(abs(a - b) / abs(b)) for a, b in zip(found, true, strict=True))

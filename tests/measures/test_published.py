@@ -21,8 +21,8 @@ def read_x(table: Table, texts: list[str | None]):
     return (
         column.low[rows].tolist(),
         column.high[rows].tolist(),
-        column.value[rows].tolist(),
-        column.states_cover[rows].tolist(),
+        column.middle[rows].tolist(),
+        column.stated[rows].tolist(),
     )
 
 

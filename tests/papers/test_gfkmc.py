@@ -23,7 +23,7 @@ from velado.papers.paper_registry import ADULT, adult_schema, encoded, reproduct
 from velado.randomness import seeded
 from velado.release.goal import silent
 
-VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "gfkmc.json").read_text())
+VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "gfkmc.json").read_text())
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ import pytest
 from velado.papers.paper_registry import Reproduced, reproduction_named, reproductions
 from velado.release.goal import silent
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")

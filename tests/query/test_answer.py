@@ -8,8 +8,8 @@ import pytest
 
 from velado.data.schema import Column, Schema
 from velado.data.table import Table
-from velado.query.answer import Answer, short
-from velado.query.budget import Budget, epsilon_of
+from velado.query.answer import Answer
+from velado.query.budget import Budget, epsilon_of, short
 from velado.query.session import Session
 from velado.query.store import memory_ledger
 from velado.query.unit import Unit
@@ -55,13 +55,13 @@ def test_a_declared_bound_says_that_no_rows_were_looked_at() -> None:
 def test_the_epsilon_that_rho_implies_is_told_at_the_declared_delta() -> None:
     session = Session(people(), budget=memory_ledger("people", Budget.rho("0.5", "1e-9")))
     answer = session.answer("SELECT COUNT(*) FROM people", spend="0.1")
-    implied = answer.guarantee["implies"]
-    assert implied["epsilon"] == epsilon_of(Fraction(answer.guarantee["rho"]), Fraction("1e-9"))
+    implied = answer.guarantee.implies
+    assert implied["epsilon"] == epsilon_of(Fraction(answer.guarantee.rho), Fraction("1e-9"))
     assert "At delta 1e-09 this answer alone implies an epsilon of about 2.97" in "\n".join(
         answer.sentences()
     )
     pure = Session(people(), budget=1).answer("SELECT COUNT(*) FROM people")
-    assert "implies" not in pure.guarantee
+    assert pure.guarantee.implies is None
 
 
 def test_readings_survive_writing() -> None:

@@ -7,10 +7,9 @@ import polars as pl
 import pytest
 
 from velado.data.schema import Column, Schema
-from velado.query.accuracy import half_width
-from velado.query.estimates import frame
-from velado.query.noise import carry_out
-from velado.query.plan import plan
+from velado.query.answer import frame
+from velado.query.noise import half_width
+from velado.query.plan import carry_out, plan
 from velado.query.unit import Unit
 from velado.query.values import Aggregate, Query
 

@@ -37,6 +37,6 @@ def test_the_commands_run_in_order(place: Path) -> None:
 def test_the_python_runs(place: Path) -> None:
     names: dict[str, object] = {}
     exec(blocks("python")[0], names)
-    assert names["answer"].frame.height == 3 and names["answer"].guarantee["most_rows"] == 4
+    assert names["answer"].frame.height == 3 and names["answer"].guarantee.most_rows == 4
     names["session"].close()
     names["ledger"].close()

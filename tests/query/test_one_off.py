@@ -6,7 +6,7 @@ import pytest
 
 from velado.errors import LedgerError
 from velado.query.budget import Budget
-from velado.query.session import account_of, has_ledger, ledger_path
+from velado.query.store import account_of, has_ledger, ledger_path
 
 
 @pytest.fixture(autouse=True)

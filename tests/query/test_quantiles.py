@@ -30,7 +30,7 @@ def tally(values, need):
 def scored(values, grid, at, chosen=None):
     chosen = chosen or quantiles.candidates(grid, 1)
     need = quantiles.cells_between(grid, chosen)
-    return quantiles.scores(tally(values, need), quantiles.places(need, chosen), at)[0]
+    return quantiles.scores_of(tally(values, need), quantiles.places(need, chosen), at)[0]
 
 
 def direct(values, chosen, at):
@@ -99,7 +99,7 @@ def test_counts_beyond_any_table_do_not_overflow_a_score() -> None:
     chosen = quantiles.candidates(SMALL, 1)
     need = quantiles.cells_between(SMALL, chosen)
     full = np.full((1, len(need.edges) - 1), 1 << 62, dtype=np.int64)
-    out = quantiles.scores(full, quantiles.places(need, chosen), Fraction(9_999, 10_000))
+    out = quantiles.scores_of(full, quantiles.places(need, chosen), Fraction(9_999, 10_000))
     assert out.min() >= 0 and out.max() < 1 << 62
 
 

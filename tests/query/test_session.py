@@ -87,12 +87,12 @@ def test_bounds_answer_for_nothing_and_look_at_no_row(hospital: Table) -> None:
     session = Session(hospital, budget=1, extremes="bound")
     answer = session.answer("SELECT MIN(idade) AS least, MAX(idade) AS most FROM hospital")
     assert answer.frame.row(0, named=True)["least"] == 0 and answer.frame.row(0, named=True)["most"] == 110
-    assert answer.cost["spent"] == "0" and session.state().spent == 0 and session.state().entries == 1
+    assert answer.cost.spent == 0 and session.state().spent == 0 and session.state().entries == 1
 
 
 def test_the_unit_is_what_the_schema_declares(hospital: Table) -> None:
     session = Session(hospital, budget=1)
-    promise = session.answer("SELECT COUNT(*) FROM hospital").guarantee
+    promise = session.answer("SELECT COUNT(*) FROM hospital").guarantee.to_dict()
     assert session.unit == Unit("cpf", 4)
     assert promise["type"] == "guaranteed" and promise["mode"] == "groups" and promise["most_rows"] == 4
     assert promise["definition"] == "epsilon-differential privacy" and promise["covers"] == IN_MEMORY
@@ -102,18 +102,18 @@ def test_the_unit_is_what_the_schema_declares(hospital: Table) -> None:
 def test_the_promise_names_exactly_what_was_charged(hospital: Table) -> None:
     session = Session(hospital, budget=1)
     answer = session.answer("SELECT COUNT(*), AVG(idade) FROM hospital", spend="1/3")
-    charged = Fraction(answer.guarantee["epsilon"])
-    assert 0 < charged <= Fraction(1, 3) and charged == Fraction(answer.cost["spent"])
+    charged = Fraction(answer.guarantee.epsilon)
+    assert 0 < charged <= Fraction(1, 3) and charged == Fraction(answer.cost.spent)
     assert (
         session.state().spent
         == charged
         == session.price("SELECT COUNT(*), AVG(idade) FROM hospital", "1/3").charge
     )
-    assert Fraction(answer.cost["left"]) == 1 - charged
+    assert Fraction(answer.cost.left) == 1 - charged
 
 
 def test_strict_mode_is_guaranteed_for_unrelated_rows_and_warns_of_the_person_column(hospital: Table) -> None:
-    promise = Session(hospital, Unit(), 1).answer("SELECT COUNT(*) FROM hospital").guarantee
+    promise = Session(hospital, Unit(), 1).answer("SELECT COUNT(*) FROM hospital").guarantee.to_dict()
     assert (promise["type"], promise["mode"]) == ("guaranteed", "strict")
     assert promise["holds_for"] == "rows that tell nothing of one another"
     assert len(promise["warnings"]) == 1 and "'cpf'" in promise["warnings"][0]
@@ -123,29 +123,29 @@ def test_a_schema_without_a_person_gives_strict_without_a_warning(hospital: Tabl
     columns = [replace(c, person=False, max_rows=None) for c in hospital.schema.columns.values()]
     session = Session(hospital.with_schema(hospital.schema.with_columns(columns)), budget=1)
     assert session.unit == Unit()
-    assert "warnings" not in session.answer("SELECT COUNT(*) FROM hospital").guarantee
+    assert session.answer("SELECT COUNT(*) FROM hospital").guarantee.warnings is None
 
 
 def test_a_dependence_bound_makes_the_promise_conditional(hospital: Table) -> None:
     unit = Unit("cpf", 4, Fraction(1, 2))
-    promise = Session(hospital, unit, 1).answer("SELECT COUNT(*) FROM hospital").guarantee
+    promise = Session(hospital, unit, 1).answer("SELECT COUNT(*) FROM hospital").guarantee.to_dict()
     assert promise["type"] == "guaranteed-if" and promise["dependence"] == "1/2"
 
 
 def test_rho_is_told_with_what_it_implies(hospital: Table) -> None:
     session = Session(hospital, budget=Budget.approximate(1, "1e-9"))
     answer = session.answer("SELECT AVG(idade) FROM hospital")
-    assert answer.guarantee["definition"] == "rho-zCDP" and answer.cost["measure"] == "rho"
-    assert Fraction(answer.guarantee["rho"]) <= session.budget.total / 10
-    assert answer.guarantee["budget"]["implies"]["epsilon"] <= 1
-    assert {draw["mechanism"] for draw in answer.how["plan"]["draws"]} == {"gaussian"}
+    assert answer.guarantee.definition == "rho-zCDP" and answer.cost.measure == "rho"
+    assert Fraction(answer.guarantee.rho) <= session.budget.total / 10
+    assert answer.guarantee.budget["implies"]["epsilon"] <= 1
+    assert {draw["mechanism"] for draw in answer.how.plan["draws"]} == {"gaussian"}
 
 
 def test_the_promise_of_a_durable_ledger_outlasts_the_session(hospital: Table, tmp_path: Path) -> None:
     path, seal = tmp_path / "hospital.ledger", tmp_path / "hospital.seal"
     ledger = create_ledger(path, "hospital", Budget.epsilon(1), seal)
     first = Session(hospital, budget=ledger).answer("SELECT COUNT(*) FROM hospital", spend="0.6")
-    assert first.guarantee["covers"] == IN_LEDGER
+    assert first.guarantee.covers == IN_LEDGER
     ledger.close()
     again = open_ledger(path, seal)
     session = Session(hospital, budget=again, analyst="another")
@@ -158,7 +158,7 @@ def test_the_promise_of_a_durable_ledger_outlasts_the_session(hospital: Table, t
 
 def test_a_memory_ledger_that_was_passed_in_is_not_called_durable(hospital: Table) -> None:
     session = Session(hospital, budget=memory_ledger("hospital", Budget.epsilon(1)))
-    assert session.answer("SELECT COUNT(*) FROM hospital").guarantee["covers"] == IN_PROCESS
+    assert session.answer("SELECT COUNT(*) FROM hospital").guarantee.covers == IN_PROCESS
 
 
 def test_a_ledger_does_not_add_costs_about_different_units(hospital: Table) -> None:
@@ -196,7 +196,7 @@ def watched(hospital: Table, fail: bool = False) -> tuple[Session, Watched]:
 def test_the_debit_stands_before_a_row_is_looked_at(hospital: Table) -> None:
     session, engine = watched(hospital)
     answer = session.answer("SELECT COUNT(*) FROM hospital")
-    assert engine.seen == [Fraction(answer.cost["spent"])] and engine.seen[0] > 0
+    assert engine.seen == [Fraction(answer.cost.spent)] and engine.seen[0] > 0
 
 
 def test_a_failing_engine_costs_budget_and_says_so(hospital: Table) -> None:

@@ -67,7 +67,7 @@ def outcome(session: Session, sql: str, spend: str) -> tuple[object, ...]:
         answer.frame.height,
         answer.guarantee,
         answer.cost,
-        answer.how["plan"],
+        answer.how.plan,
         answer.stored,
     )
 

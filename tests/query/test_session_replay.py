@@ -14,8 +14,8 @@ from velado.data.table import Table
 from velado.errors import BudgetExceeded
 from velado.query.budget import Budget
 from velado.query.session import Session
-from velado.query.store import memory_ledger
-from velado.query.unit import Unit, people_state
+from velado.query.store import memory_ledger, people_state
+from velado.query.unit import Unit
 
 SCHEMA = Schema(
     {
@@ -53,9 +53,9 @@ def test_another_way_to_ask_the_same_gets_the_same_numbers_for_nothing(other: st
     again = session.answer(other, spend="0.01", analyst="another")
     assert again.stored and not first.stored and again.question == first.question
     assert again.value == first.value and again.receipt == first.receipt
-    assert again.cost["spent"] == "0" and session.state().spent == spent
+    assert again.cost.spent == 0 and session.state().spent == spent
     # The promise of the numbers is still what they cost when they were drawn.
-    assert again.guarantee["epsilon"] == first.guarantee["epsilon"]
+    assert again.guarantee.epsilon == first.guarantee.epsilon
 
 
 def test_aliases_and_confidence_are_applied_to_stored_numbers() -> None:
@@ -111,7 +111,7 @@ def test_threads_that_ask_the_same_at_once_pay_once_and_see_one_answer() -> None
     paid = Counter(answer.question for answer in answers if not answer.stored)
     assert set(paid.values()) == {1} and len(paid) == 10
     assert len({(answer.question, answer.value) for answer in answers}) == 10
-    assert session.state().spent == sum(Fraction(answer.cost["spent"]) for answer in answers)
+    assert session.state().spent == sum(Fraction(answer.cost.spent) for answer in answers)
     assert session._locks == {}
 
 
@@ -121,7 +121,7 @@ def test_threads_never_spend_more_than_the_budget() -> None:
     def ask(age: int) -> Fraction | None:
         try:
             return Fraction(
-                session.answer(f"SELECT COUNT(*) FROM people WHERE age > {age}", spend="0.01").cost["spent"]
+                session.answer(f"SELECT COUNT(*) FROM people WHERE age > {age}", spend="0.01").cost.spent
             )
         except BudgetExceeded:
             return None

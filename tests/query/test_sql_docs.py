@@ -9,22 +9,7 @@ import pytest
 from velado.data.schema import Schema
 from velado.errors import QueryRefused
 from velado.query import domains
-from velado.query.sql.parse import parse
-from velado.query.sql.parse import (
-    parse as sql,
-)
-from velado.query.sql.parse import (
-    parse as sql_aggregates,
-)
-from velado.query.sql.parse import (
-    parse as sql_predicates,
-)
-from velado.query.sql.parse import (
-    refusals as sql_tokens,
-)
-from velado.query.sql.parse import (
-    tree as sql_tree,
-)
+from velado.query.sql import _parse, _refusals, _tree, parse
 
 pytest.importorskip("sqlglot")
 
@@ -55,15 +40,15 @@ def test_a_refused_example_is_refused_for_the_reason_the_page_gives(text, reason
 def test_every_limit_of_the_code_stands_on_the_page():
     limits = PAGE.split("## Limits")[1].split("## ")[0]
     for number, unit in [
-        (sql_tokens.MOST_CHARACTERS, "characters"),
-        (sql_tokens.MOST_TOKENS, "words"),
-        (sql_tokens.MOST_DEPTH, "levels"),
-        (sql.MOST_AGGREGATES, "aggregates"),
-        (sql_predicates.MOST_TESTS, "tests"),
-        (sql_predicates.MOST_VALUES, "values"),
-        (sql_aggregates.MOST_BINS, "bins"),
+        (_refusals.MOST_CHARACTERS, "characters"),
+        (_refusals.MOST_TOKENS, "words"),
+        (_refusals.MOST_DEPTH, "levels"),
+        (_parse.MOST_AGGREGATES, "aggregates"),
+        (_parse.MOST_TESTS, "tests"),
+        (_parse.MOST_VALUES, "values"),
+        (_parse.MOST_BINS, "bins"),
         (domains.MOST_VALUES, "keys"),
-        (sql.MOST_CELLS, "cells"),
+        (_parse.MOST_CELLS, "cells"),
     ]:
         assert f"{number:,} {unit}" in limits.replace("\n", " ")
-    assert f"exponent up to {sql_tree.MOST_EXPONENT}" in limits
+    assert f"exponent up to {_tree.MOST_EXPONENT}" in limits

@@ -8,7 +8,7 @@ import pytest
 
 from velado.data.schema import Column, Schema
 from velado.errors import QueryRefused
-from velado.query.sql.parse import parse
+from velado.query.sql import parse
 from velado.query.values import Query
 
 pytest.importorskip("sqlglot")

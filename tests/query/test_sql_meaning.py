@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from velado.data.schema import Column, Schema
-from velado.query.sql.parse import parse
+from velado.query.sql import parse
 from velado.query.values import And, Compare, In, IsNull, Like, Not, Or, Query
 
 duckdb = pytest.importorskip("duckdb")

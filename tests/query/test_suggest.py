@@ -9,7 +9,7 @@ import pytest
 from velado.data.schema import Column, Schema
 from velado.data.table import Table
 from velado.errors import MissingExtra, ParameterError
-from velado.query.accuracy import suggest_groups
+from velado.query.groups import suggest_groups
 from velado.query.session import Session
 from velado.query.unit import Unit
 
@@ -59,7 +59,7 @@ def test_a_session_refuses_groups_nobody_signed() -> None:
     signed = found.sign("steward", "addresses of the public register", rows=3)
     session = Session(with_groups, signed, 1)
     assert session.unit == Unit("group", 3) and not found.signed_off
-    assert session.answer("SELECT COUNT(*) FROM register").guarantee["most_rows"] == 3
+    assert session.answer("SELECT COUNT(*) FROM register").guarantee.most_rows == 3
 
 
 @pytest.mark.parametrize(("name", "reason"), [("", "why"), ("who", " "), ("", "")])

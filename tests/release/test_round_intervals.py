@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from velado.apps.cli import run
 from velado.data.encode import encode
-from velado.data.published_text import read_texts
+from velado.data.published_column import read_texts
 from velado.data.rounding import Rounding, with_rounding
 from velado.data.schema import Column, Schema
 from velado.data.table import Table
@@ -39,7 +39,6 @@ from velado.release.methods import (
 )
 from velado.release.release import Release
 from velado.release.verify import verify
-from velado.report.render import render_markdown
 from velado.study.run import publish
 from velado.testing.contracts import check_cover, check_population, check_promise
 
@@ -220,7 +219,7 @@ def test_tenths_negative_numbers_and_decimal_commas_are_written_as_the_column_wr
     release = anonymize(source, source.schema, Mondrian(k=2))
     assert sorted(set(release.aligned["dose"])) == ["[-0,4..-0,3]", "[0,3..0,4]", "[0,7..0,8]", "[1..1,1]"]
     read = read_texts(encode(source).columns[0], release.aligned["dose"], ("",))
-    assert read.states_cover[read.codes].all()
+    assert read.stated[read.codes].all()
     assert verify(release.aligned, source.schema, [KAnonymity(2)]).holds
     measured = measure_files(source, release.aligned)
     assert measured.ncp is not None and measured.ncp.overall == pytest.approx(release.loss)
@@ -415,7 +414,7 @@ def reported(source: Table, schema: Schema, out, language: str = "en", asked=(),
         language=language,
         reports=("html", "md"),
     )
-    return render_markdown(made.summary)
+    return (made.private / "report.md").read_text("utf-8")
 
 
 @pytest.mark.parametrize(

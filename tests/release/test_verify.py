@@ -5,7 +5,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from velado.data.published_text import stated_number
+from velado.data.published_column import stated_number
 from velado.data.schema import Schema
 from velado.release.guarantees import KAnonymity, LDiversity
 from velado.release.verify import verify

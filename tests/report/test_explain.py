@@ -8,7 +8,7 @@ from velado.data.schema import Schema
 from velado.data.table import Table
 from velado.release.anonymize import anonymize
 from velado.release.methods import Mondrian
-from velado.study.summarize import RowLosses, row_losses
+from velado.report.facts import CostlyRow, RowLosses, row_losses
 
 HAND = RowLosses(
     np.array([[0.0, 0.2], [1.0, 1.0], [0.5, 0.1], [0.5, 0.1], [0.0, 0.0]]),
@@ -23,16 +23,16 @@ def test_each_column_carries_its_part_of_the_loss() -> None:
 
 def test_the_costliest_rows_are_published_ones_and_ties_go_to_the_earlier() -> None:
     assert HAND.costliest() == [
-        {"row": 3, "loss": pytest.approx(0.3), "columns": ["a"]},
-        {"row": 4, "loss": pytest.approx(0.3), "columns": ["a"]},
-        {"row": 1, "loss": pytest.approx(0.1), "columns": ["b"]},
+        CostlyRow(3, pytest.approx(0.3), ("a",)),
+        CostlyRow(4, pytest.approx(0.3), ("a",)),
+        CostlyRow(1, pytest.approx(0.1), ("b",)),
     ]
-    assert [entry["row"] for entry in HAND.costliest(1)] == [3]
+    assert [entry.row for entry in HAND.costliest(1)] == [3]
 
 
 def test_all_columns_of_a_tie_are_named() -> None:
     tied = RowLosses(np.array([[0.1 + 0.2, 0.2, 0.3]]), ("a", "b", "c"), np.array([True]))
-    assert tied.costliest()[0]["columns"] == ["a", "c"]
+    assert tied.costliest()[0].columns == ("a", "c")
 
 
 def test_the_costliest_share_of_all_rows_carries_its_part() -> None:

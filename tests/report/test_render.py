@@ -3,6 +3,7 @@
 import json
 import re
 from html.parser import HTMLParser
+from importlib.resources import files
 
 import polars as pl
 import pytest
@@ -10,11 +11,10 @@ import pytest
 from velado.data.schema import Schema
 from velado.release.guarantees import LDiversity
 from velado.release.methods import DAS, GFKMC, FullDomain, Mondrian, Progressive
-from velado.report.notes import note_rows
-from velado.report.phrases import risk_change
-from velado.report.render import render_html, render_markdown
-from velado.report.report_words import Words
+from velado.report.phrases import note_rows
+from velado.report.release_page import risk_change
 from velado.study.run import publish
+from velado.text import listed, say, share, speaking, told
 
 VOID = {"meta", "br", "hr", "img", "link", "input"}
 HOSTILE = '<script>alert("x")</script>'
@@ -73,9 +73,17 @@ def made(tmp_path, language="en", method=None, names=("age", "city", "illness"),
     )
 
 
+def report(done, kind="html") -> str:
+    return (done.private / f"report.{kind}").read_text("utf-8")
+
+
+def content(done) -> dict:
+    return json.loads(report(done, "json"))["report"]
+
+
 @pytest.mark.parametrize("language", ["en", "pt"])
 def test_the_page_refers_to_nothing_outside_itself(tmp_path, language) -> None:
-    source = render_html(made(tmp_path, language).summary)
+    source = report(made(tmp_path, language))
     page = Page(source)
     assert not re.search(r"https?:|//[a-z]|@import|url\(", source)
     assert not {"script", "link", "img", "iframe", "object"} & {tag for tag, _ in page.tags}
@@ -88,7 +96,7 @@ def test_the_page_refers_to_nothing_outside_itself(tmp_path, language) -> None:
 
 
 def test_every_chart_can_be_read_aloud(tmp_path) -> None:
-    source = render_html(made(tmp_path).summary)
+    source = report(made(tmp_path))
     charts = re.findall(r"<svg.*?</svg>", source, flags=re.S)
     assert len(charts) == 5  # risk, loss, group sizes, two distributions
     for chart in charts:
@@ -99,17 +107,18 @@ def test_every_chart_can_be_read_aloud(tmp_path) -> None:
 
 def test_the_page_opens_with_the_verdict_in_one_sentence(tmp_path) -> None:
     done = made(tmp_path, guarantees=(LDiversity(2),))
-    verdict = done.summary["report"]["verdict"]
+    shown = content(done)
+    verdict = shown["verdict"]
     smallest = int(done.release.checked.partition.sizes.min())
     assert f"at least {smallest} rows" in verdict["headline"]
-    texts = Page(render_html(done.summary)).texts
-    assert texts.index(verdict["headline"]) < texts.index(done.summary["report"]["sections"][0]["title"])
-    notice = done.summary["report"]["notice"]["text"]
-    assert texts.index(notice) < texts.index(done.summary["report"]["sections"][0]["title"])
+    texts = Page(report(done)).texts
+    assert texts.index(verdict["headline"]) < texts.index(shown["sections"][0]["title"])
+    notice = shown["notice"]["text"]
+    assert texts.index(notice) < texts.index(shown["sections"][0]["title"])
 
 
 def test_a_measured_method_is_not_reported_as_a_promise_kept(tmp_path) -> None:
-    verdict = made(tmp_path, method=DAS()).summary["report"]["verdict"]
+    verdict = content(made(tmp_path, method=DAS()))["verdict"]
     assert verdict["state"] == "caution"
     assert "promises no group size" in verdict["headline"]
 
@@ -117,12 +126,12 @@ def test_a_measured_method_is_not_reported_as_a_promise_kept(tmp_path) -> None:
 @pytest.mark.parametrize("language", ["en", "pt"])
 def test_hostile_column_names_and_values_stay_text(tmp_path, language) -> None:
     done = made(tmp_path, language, names=(HOSTILE, "a|b`c_*[x](y)\n", "</desc><b>"))
-    source = render_html(done.summary)
+    source = report(done)
     page = Page(source)
     assert "script" not in {tag for tag, _ in page.tags}
     assert "b" not in {tag for tag, _ in page.tags}
     assert any(HOSTILE in text for text in page.texts)
-    markdown = render_markdown(done.summary)
+    markdown = report(done, "md")
     assert "<script>" not in markdown.replace("\\<script\\>", "")
     assert "](y)" not in markdown.replace("\\](y)", "")
     rows = [line for line in markdown.splitlines() if line.startswith("| ")]
@@ -131,7 +140,7 @@ def test_hostile_column_names_and_values_stay_text(tmp_path, language) -> None:
 
 def test_a_column_named_like_a_placeholder_is_only_a_name(tmp_path) -> None:
     done = made(tmp_path, names=("{loss}", "{0}", "{{ 7*7 }}"))
-    source = render_html(done.summary)
+    source = report(done)
     assert "{loss}" in source
     assert "49" not in [text for text in Page(source).texts if len(text) == 2]
 
@@ -139,8 +148,7 @@ def test_a_column_named_like_a_placeholder_is_only_a_name(tmp_path) -> None:
 @pytest.mark.parametrize("language", ["en", "pt"])
 def test_page_markdown_and_json_have_the_same_content(tmp_path, language) -> None:
     done = made(tmp_path, language)
-    read = json.loads((done.folder / "private/report.json").read_text("utf-8"))
-    assert read == done.summary
+    read = json.loads(report(done, "json"))
     page = set(Page((done.folder / "private/report.html").read_text("utf-8")).texts)
     markdown = (done.folder / "private/report.md").read_text("utf-8").replace("\\", "")
     for section in read["report"]["sections"]:
@@ -170,7 +178,7 @@ def test_markdown_says_everything_once(tmp_path, language) -> None:
 
 
 def blocks_of(done, name):
-    (found,) = [part for part in done.summary["report"]["sections"] if part["name"] == name]
+    (found,) = [part for part in content(done)["sections"] if part["name"] == name]
     return found["blocks"]
 
 
@@ -179,12 +187,11 @@ def test_a_risk_that_does_not_fall_is_not_said_to_fall(tmp_path) -> None:
     schema = Schema.from_dict({"columns": {"age": {"role": "quasi", "kind": "numeric"}}})
     for language, text in (("en", "stays at 100.0%"), ("pt", "continua em 100,0%")):
         out = tmp_path / language
-        done = publish(frame, schema, DAS(bins=12), out=out, language=language)
+        done = publish(frame, schema, DAS(bins=12), out=out, language=language, reports=("json",))
         (chart,) = [block for block in blocks_of(done, "risk") if block["kind"] == "chart"]
         assert chart["description"].endswith(f"{text}.")
-    say = Words("en")
-    assert "falls from 100.0% to 20.0%" in risk_change(1.0, 0.2, say)
-    assert "rises from 20.0% to 50.0%" in risk_change(0.2, 0.5, say)
+    assert "falls from 100.0% to 20.0%" in risk_change(1.0, 0.2)
+    assert "rises from 20.0% to 50.0%" in risk_change(0.2, 0.5)
 
 
 @pytest.mark.parametrize("language", ["en", "pt"])
@@ -203,19 +210,18 @@ def test_what_a_sensitive_value_and_a_few_columns_give_away_is_told(tmp_path) ->
     guesses = next(block for block in blocks_of(done, "guesses") if block["kind"] == "table")
     measured = done.scores.to_dict()["risk"]
     part = measured["attribute_disclosure"]["illness"]
-    say = Words("en")
     assert guesses["rows"] == [
         [
             "illness",
-            say.share(part["guessed"]["share"]),
-            f"{say.share(part['guessed']['low'])} – {say.share(part['guessed']['high'])}",
-            say.share(part["baseline"]["share"]),
-            say.share(part["homogeneous"]["1"]),
+            share(part["guessed"]["share"]),
+            f"{share(part['guessed']['low'])} – {share(part['guessed']['high'])}",
+            share(part["baseline"]["share"]),
+            share(part["homogeneous"]["1"]),
         ]
     ]
     partial = next(block for block in blocks_of(done, "partial") if block["kind"] == "table")
     worst = measured["partial_knowledge"]["worst"]
-    assert [row[0] for row in partial["rows"]] == [say.listed(entry["columns"]) for entry in worst]
+    assert [row[0] for row in partial["rows"]] == [listed(entry["columns"]) for entry in worst]
     assert [int(row[1]) for row in partial["rows"]] == [entry["before"]["unique_rows"] for entry in worst]
     assert any(row[0] == "age and city" and int(row[1]) > 0 == int(row[2]) for row in partial["rows"])
 
@@ -247,28 +253,36 @@ def test_no_exact_day_reaches_the_report(tmp_path) -> None:
 
 
 def test_the_two_languages_have_the_same_facts_and_other_words(tmp_path) -> None:
-    english, portuguese = made(tmp_path, "en").summary, made(tmp_path, "pt").summary
+    both = [made(tmp_path, language) for language in ("en", "pt")]
+    english, portuguese = (json.loads(report(done, "json")) for done in both)
     assert english["facts"] == portuguese["facts"]
     assert english["report"]["verdict"]["headline"] != portuguese["report"]["verdict"]["headline"]
-    assert '<html lang="pt-BR">' in render_html(portuguese)
+    assert '<html lang="pt-BR">' in report(both[1])
     names = [[s["name"] for s in summary["report"]["sections"]] for summary in (english, portuguese)]
     assert names[0] == names[1]
+
+
+@pytest.mark.parametrize("name", ["report.html.j2", "kit.html.j2"])
+def test_a_template_holds_no_text_of_its_own(name) -> None:
+    page = (files("velado.report") / "templates" / name).read_text("utf-8")
+    code = re.sub(r"{#.*?#}|{[{%].*?[%}]}", "", page, flags=re.S)
+    assert re.sub(r"<[^>]*>", "", code).replace('data-=""', "").split() == []
 
 
 def test_notes_are_written_as_the_language_does() -> None:
     notes = {
         "bins": {"Peso (kg)": 14, "rate": 0.123456},
         "lower_bound": 0.25,
-        "lower_bound_reason": "not computed for more than 200000 rows",
-        "levels": {"age": "1 of 3"},
+        "lower_bound_reason": say("not computed for more than {rows:,} rows", rows=200_000),
         "nothing": None,
         "not_known_here": [True, 12345.678],
     }
-    assert [value for _, value in note_rows(notes, Words("pt"))] == [
+    with speaking("pt"):
+        rows = [told(value) for _, value in note_rows(notes)]
+    assert rows == [
         "Peso (kg): 14; rate: 0,1235",
         "25,0%",
         "não calculado para mais de 200.000 linhas",
-        "age: 1 de 3",
         "sim, 12.345,7",
     ]
-    assert [name for name, _ in note_rows(notes, Words("en"))][-1] == "not known here"
+    assert [name for name, _ in note_rows(notes)][-1] == "not known here"

@@ -209,6 +209,7 @@ def test_right_values_are_brought_into_form() -> None:
         weighted=True, sizes=(2, 3)
     )
     assert from_flags(Cuts, {"--depth": 4}).depth == 4
+    assert from_form(Cuts, {"depth": "", "share": "0.25", "recoder": ""}) == Cuts(share=0.25)
 
 
 def test_settings_are_frozen_and_keep_what_dataclasses_do() -> None:
@@ -262,9 +263,9 @@ def test_what_fields_must_satisfy_together_is_asked_last() -> None:
         ('title = ""\nurl = "secret"', ParameterError, "'url' in the job cannot be what was given."),
         ('title = ""\nbounds = [3, 1]', ParameterError, "'bounds' in the job cannot be a list. It takes two rising"),
         ('title = ""\nbounds = [3]', ParameterError, "'bounds' in the job cannot be a list. It takes two rising"),
-        ("title = ", SchemaError, "the job is not valid TOML"),
-        ("title = " + "9" * 5000, SchemaError, "the job holds a number or a nesting that is too long."),
-        ("title = " + "[" * 5000, SchemaError, "the job "),
+        ("title = ", SchemaError, "The TOML of the job is not valid: "),
+        ("title = " + "9" * 5000, SchemaError, "A number or a nesting in the job is too long."),
+        ("title = " + "[" * 5000, SchemaError, " the job is "),
     ],
 )  # fmt: skip
 def test_a_mistake_in_a_file_is_named_with_its_place(text: str, error: type[VeladoError], told: str) -> None:
@@ -281,7 +282,7 @@ def test_files_that_cannot_be_read_are_schema_errors(tmp_path: Path) -> None:
     assert read_toml(marked, Document).title == "é"
     (tmp_path / "latin.toml").write_bytes("title = 'é'".encode("latin-1"))
     for name, told in (
-        ("none.toml", "is not there"),
+        ("none.toml", "There is no file"),
         ("latin.toml", "is not UTF-8"),
         (".", "cannot be read"),
     ):

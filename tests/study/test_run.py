@@ -46,7 +46,8 @@ def test_every_report_that_was_asked_for_is_written(example, tmp_path) -> None:
     expected = {*ALWAYS, "report.html", "report.md", "report.json", "table.parquet"}
     assert set(contents(done.folder)) == expected
     assert pl.read_parquet(done.folder / "release/table.parquet").height == 40
-    assert json.loads((done.folder / "private/report.json").read_text("utf-8")) == done.summary
+    told = json.loads((done.folder / "private/report.json").read_text("utf-8"))
+    assert told["report"]["title"] == done.page.title and told["facts"]["output"]["file"] == "table.parquet"
 
 
 def test_a_release_without_any_report_is_whole_and_its_recipe_says_so(example, tmp_path) -> None:
@@ -252,9 +253,9 @@ def test_formula_like_cells_are_counted_when_kept_and_escaped_when_asked(example
     text = example.table.read_text("utf-8").replace("qx-asthma", "=asthma()")
     example.table.write_text(text, "utf-8")
     kept = publish(example.table, example.schema, Mondrian(k=4), out=tmp_path / "a")
-    assert kept.summary["facts"]["formulas"] == text.count("=asthma()") > 0
+    assert kept.facts.output.formulas == text.count("=asthma()") > 0
     safe = publish(example.table, example.schema, Mondrian(k=4), out=tmp_path / "b", formulas="escape")
-    assert safe.summary["facts"]["formulas"] == 0
+    assert safe.facts.output.formulas == 0
     assert b",'=asthma()" in contents(safe.folder)["table.csv"]
 
 

@@ -48,9 +48,9 @@ def test_a_rerun_that_fails_is_a_sentence(example) -> None:
 
 def test_a_method_without_k_and_a_large_table_are_said_so(example, monkeypatch) -> None:
     release, _ = released(example, DAS())
-    assert what_ifs(release, ()) == what_if.WhatIfs((), "no-k")
+    assert what_ifs(release, ()) == what_if.WhatIfs(skipped="no-k")
     release, _ = released(example, Mondrian(k=4))
-    monkeypatch.setattr(what_if, "LARGEST", 79)
+    monkeypatch.setattr(what_if, "LARGEST_RERUN", 79)
     assert what_ifs(release, ()).skipped == "large"
-    monkeypatch.setattr(what_if, "LARGEST", 80)
+    monkeypatch.setattr(what_if, "LARGEST_RERUN", 80)
     assert what_ifs(release, ()).skipped == ""

@@ -22,6 +22,7 @@ import polars as pl
 
 from velado.data.staging import locked, parquet_bytes, write_file
 from velado.errors import OutputError
+from velado.text import say
 
 CELLS = "cells"
 LOCK = ".lock"
@@ -33,8 +34,12 @@ _CELL = re.compile(rf"[0-9a-f]{{24}}{re.escape(SUFFIX)}")
 
 
 @dataclass(frozen=True, repr=False)
-class Found:
-    """What a folder holds of the cells it was asked for; *damaged* ones have a file that is not what was written."""
+class KnownCells:
+    """What a folder holds of the cells it was asked for; *damaged* ones have a file that is not what was written.
+
+    >>> KnownCells(pl.DataFrame({"cell": ["a", "b"], "again": [False, True]}), damaged=0).settled
+    {'a'}
+    """
 
     frame: pl.DataFrame
     damaged: int
@@ -47,7 +52,11 @@ class Found:
 
 @dataclass(frozen=True)
 class CellStore:
-    """The cells of studies in *folder*, of the columns *schema*."""
+    """The cells of studies in *folder*, of the columns *schema*.
+
+    >>> CellStore(Path("no such folder"), {"cell": pl.String}).known()
+    set()
+    """
 
     folder: Path
     schema: Mapping[str, Any]
@@ -62,7 +71,11 @@ class CellStore:
                 odd = [path.name for path in self.folder.iterdir() if not _belongs(path.name)]
                 if odd:
                     raise OutputError(
-                        f"The folder '{_name(self.folder)}' holds {len(odd)} file(s) that are not of a study.",
+                        say(
+                            "The folder '{folder}' holds {odd} file(s) that are not of a study.",
+                            folder=_name(self.folder),
+                            odd=len(odd),
+                        ),
                         "A study keeps its results in a folder of its own.",
                         "Choose another folder, or an empty one.",
                     )
@@ -87,7 +100,7 @@ class CellStore:
         try:
             if not locked(handle):
                 raise OutputError(
-                    f"Another process works on the study in '{_name(self.folder)}'.",
+                    say("Another process works on the study in '{folder}'.", folder=_name(self.folder)),
                     "Both would compute the same cells.",
                     "Wait until it has finished, or choose another folder.",
                 )
@@ -121,13 +134,13 @@ class CellStore:
         """Those cells of *ids* that are there, in that order. A damaged file counts as not there."""
         return self.look(ids).frame
 
-    def look(self, ids: Collection[str]) -> Found:
+    def look(self, ids: Collection[str]) -> KnownCells:
         """Those cells of *ids* that are there, in that order, and how many have a damaged file instead."""
         known = self.known()
         frames = [self._one(name) for name in ids if name in known]
         whole = [frame for frame in frames if frame is not None]
         frame = pl.concat(whole) if whole else pl.DataFrame(schema=self.schema)
-        return Found(frame, len(frames) - len(whole))
+        return KnownCells(frame, len(frames) - len(whole))
 
     def settled(self, ids: Collection[str]) -> set[str]:
         """Those cells of *ids* that are there and need not be tried again."""
@@ -172,7 +185,11 @@ def _belongs(name: str) -> bool:
 
 def _unwritable(folder: Path, error: OSError) -> OutputError:
     return OutputError(
-        f"The folder '{_name(folder)}' cannot be used ({error.strerror or 'system error'}).",
+        say(
+            "The folder '{folder}' cannot be used ({reason}).",
+            folder=_name(folder),
+            reason=error.strerror or say("system error"),
+        ),
         "A study writes each result as soon as it is known.",
         "Check the path, the permissions and the space left.",
     )

@@ -15,17 +15,15 @@ from typing import Literal
 
 import polars as pl
 
+from velado.data.normal import UNSEEN_MEMBERS
 from velado.errors import OutputError
+from velado.text import say
 
 Formulas = Literal["keep", "escape", "refuse"]
 
 _SIGN = r"[=+\-@\x{2212}\x{FE62}\x{FE63}\x{FE66}\x{FE6B}\x{FF0B}\x{FF0D}\x{FF1D}\x{FF20}]"
-# White space, control and format characters (zero-width ones and the byte order mark), and those letters, marks and
-# symbols that Unicode has programs not show.
-_UNSEEN = (
-    r"\s\p{Cc}\p{Cf}\x{34F}\x{115F}\x{1160}\x{17B4}\x{17B5}\x{180B}-\x{180F}\x{2800}\x{3164}"
-    r"\x{FE00}-\x{FE0F}\x{FFA0}"
-)
+# White space, control and braille blanks, and what nobody sees.
+_UNSEEN = rf"\s\p{{Cc}}\x{{2800}}{UNSEEN_MEMBERS}"
 # A leading tab, return or line feed is itself dropped by some programs, and what follows it is read afresh.
 _OPENS = rf"^(?:[\t\r\n]|[{_UNSEEN}]*{_SIGN})"
 # A quote does not protect here: to a reader with another separator it stands in the middle of a cell.
@@ -36,18 +34,25 @@ _HARMLESS = rf"^[\s\[({{]*{_NUMBER}(?:(?:[\s,;]+|\.\.){_NUMBER})*[\s\])}}]*$|^[\
 
 
 def count_formulas(frame: pl.DataFrame) -> int:
-    """How many headers and text cells a spreadsheet program would run as a formula."""
+    """How many headers and text cells a spreadsheet program would run as a formula.
+
+    >>> count_formulas(pl.DataFrame({"note": ["=1+1", "-5", "a;@x"]}))
+    2
+    """
     texts = _text_columns(frame)
     cells = sum(frame.select(_risky(pl.col(name).cast(pl.String)).sum()).item() or 0 for name in texts)
     return int(cells) + len(escaped_names(frame.columns))
 
 
 def refuse_formulas(frame: pl.DataFrame) -> None:
-    """Nothing, if no header and no text cell begins like a formula; else an error with their number."""
+    """Nothing, if no header and no text cell begins like a formula; else an error with their number.
+
+    >>> refuse_formulas(pl.DataFrame({"note": ["plain", "-5"]}))
+    """
     count = count_formulas(frame)
     if count:
         raise OutputError(
-            f"{count} cell(s) or column name(s) begin like a spreadsheet formula.",
+            say("{count} cell(s) or column name(s) begin like a spreadsheet formula.", count=count),
             "A spreadsheet program would run them when the file is opened.",
             "Use --formulas escape to put an apostrophe before them, or --formulas keep.",
         )
@@ -58,6 +63,9 @@ def escape_formulas(frame: pl.DataFrame) -> pl.DataFrame:
 
     The apostrophe stands at the start of the cell, and before the sign of a piece inside it. A second escape
     changes nothing. Categories that are touched become text.
+
+    >>> escape_formulas(pl.DataFrame({"note": ["=1+1", "-5"]})).rows()
+    [("'=1+1",), ('-5',)]
     """
     texts = _text_columns(frame)
     found = frame.select(_risky(pl.col(name).cast(pl.String)).any().alias(name) for name in texts)
@@ -67,7 +75,11 @@ def escape_formulas(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def escaped_names(names: Sequence[str]) -> dict[str, str]:
-    """What each column name that opens like a formula is called in the file; other names are not in it."""
+    """What each column name that opens like a formula is called in the file; other names are not in it.
+
+    >>> escaped_names(["=age", "sex"])
+    {'=age': "'=age"}
+    """
     frame = pl.DataFrame({"name": pl.Series(names, dtype=pl.String)})
     changed = frame.filter(_risky(pl.col("name"))).with_columns(_escaped(pl.col("name")).alias("escaped"))
     taken, out = set(names), {}
@@ -83,6 +95,9 @@ def bare_names(headers: Iterable[str], declared: Sequence[str]) -> dict[str, str
     """Which *headers* of a file are *declared* names that were escaped: from the header to the name.
 
     A header that is itself declared stands for itself.
+
+    >>> bare_names(["'=age", "sex"], ["=age", "sex"])
+    {"'=age": '=age'}
     """
     found = {escaped: name for name, escaped in escaped_names(declared).items()}
     headers = list(headers)

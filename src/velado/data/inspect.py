@@ -25,9 +25,9 @@ from velado.data.identifiers import (
     identifying_columns,
     person_columns,
 )
+from velado.data.identifiers._shapes import share
 from velado.data.identifiers.judgement import SHAPE_SAMPLE
 from velado.data.identifiers.people import rank
-from velado.data.identifiers.shapes import share
 from velado.data.io import read_table
 from velado.data.kinds import LOOKS_LIKE_DATES, Inferred, infer_kind, missing_tokens
 from velado.data.missing_codes import MissingCode, find_missing_codes
@@ -35,11 +35,12 @@ from velado.data.normal import value_codes
 from velado.data.partition import GroupCounts, Partition
 from velado.data.schema import Column, Kind, Role, Schema
 from velado.data.table import Table
+from velado.text import say
 
-HELD_BACK = "in doubt, so held back: read it, then sign for it or leave it out"
+HELD_BACK = say("in doubt, so held back: read it, then sign for it or leave it out")
 _YEARS = frozenset({"year", "years", "yr", "ano", "anio", "yyyy"})
-_CONSTANT = "every row has the same value, so it tells nobody apart"
-_NEARLY_UNIQUE = "most rows have a value that no other row has: read it before it is published"
+_CONSTANT = say("every row has the same value, so it tells nobody apart")
+_NEARLY_UNIQUE = say("most rows have a value that no other row has: read it before it is published")
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,10 @@ class ColumnFinding:
     *identifier* is the direct identifier it is, *suspected* the one it may be (then it is held back); *valid* the share of sampled values whose check digits
     are right. *distinction* is different values / rows, *separation* the share of pairs of rows told
     apart; a blank counts as a value in both. *why* gives the reasons as phrases.
+
+    >>> from velado.testing.factory import small_table
+    >>> inspect(small_table(idade=("other", "text", "31 35 31 40"))).columns[0].role
+    'quasi'
     """
 
     name: str
@@ -66,10 +71,6 @@ class ColumnFinding:
     format: str = "%Y-%m-%d"
     suspected: IdentifierKind | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """All fields."""
-        return asdict(self) | {"why": list(self.why)}
-
 
 @dataclass(frozen=True)
 class Inspection:
@@ -79,6 +80,10 @@ class Inspection:
     the best one, two and three of them. *exposure* is None when no quasi-identifier is proposed. *missing_codes*
     are values that probably mean "no value"; numbers among them are only suggested. *people* counts the different people
     by the normal form of their column (`P1` and `P1 ` are one).
+
+    >>> from velado.testing.factory import small_table
+    >>> inspect(small_table(idade=("other", "text", "31 35 31 40"))).exposure.unique_rows
+    2
     """
 
     source: str
@@ -88,7 +93,7 @@ class Inspection:
     person: str | None
     ranking: tuple[str, ...]
     sets: tuple[ColumnSet, ...]
-    exposure: Exposure | None
+    exposure: Uniqueness | None
     missing_codes: tuple[MissingCode, ...] = ()
     people: int | None = None
 
@@ -102,18 +107,9 @@ class Inspection:
 
     def to_dict(self) -> dict[str, Any]:
         """The inspection as plain values, without any cell."""
-        return {
-            "source": self.source,
-            "rows": self.rows,
-            "columns": [column.to_dict() for column in self.columns],
-            "person": self.person,
-            "ranking": list(self.ranking),
-            "sets": [best.to_dict() for best in self.sets],
-            "exposure": None if self.exposure is None else self.exposure.to_dict(),
-            "missing_codes": [code.to_dict() for code in self.missing_codes],
-            "rows_per_person": self.rows_per_person,
-            "schema": self.schema.to_dict(),
-        }
+        found = asdict(replace(self, schema=Schema({})))
+        del found["people"]
+        return found | {"rows_per_person": self.rows_per_person, "schema": self.schema.to_dict()}
 
 
 def inspect(table: Any) -> Inspection:
@@ -121,6 +117,11 @@ def inspect(table: Any) -> Inspection:
 
     *table* is a Table, a data frame or the path of a file. Shapes are judged on 5,000 values of each column, sets on
     100,000 evenly spaced rows; numbers, dates, counts and uniqueness on all rows. O(n log n) for each column.
+
+    >>> from velado.testing.factory import small_table
+    >>> found = inspect(small_table(cpf=("other", "text", "a b c"), sexo=("other", "text", "F M F")))
+    >>> [(column.name, column.role, column.kind) for column in found.columns]
+    [('cpf', 'identifier', 'text'), ('sexo', 'quasi', 'categorical')]
     """
     table = read_table(table)
     settings = replace(table.schema, missing_values=missing_tokens(table.frame))
@@ -139,10 +140,12 @@ def inspect(table: Any) -> Inspection:
         f for f in found if f.identifier is None and f.publish and f.distinct > 1 and f.kind != "text"
     ]
     ranked = sorted(open_columns, key=lambda finding: -finding.separation)
-    coded = sample_codes(table, [finding.name for finding in open_columns])
+    coded = _sample_codes(table, [finding.name for finding in open_columns])
     sets = best_sets(coded)
     if sets and not any(finding.role == "quasi" for finding in found):
-        why = "no header names a quasi-identifier; this one is among the columns that tell rows apart best"
+        why = say(
+            "no header names a quasi-identifier; this one is among the columns that tell rows apart best"
+        )
         found = [
             replace(f, role="quasi", why=(*f.why[:-1], why)) if f.name in sets[-1].columns else f
             for f in found
@@ -224,7 +227,7 @@ def _role(
         return "identifier", (identifying.why,), True
     role, why = _open_role(name, inferred)
     if inferred.kind == "text" and inferred.why.startswith("free text"):
-        hidden = "names and places hide in free text: read it before it is published"
+        hidden = say("names and places hide in free text: read it before it is published")
         return role, (inferred.why, hidden), False
     if identifying is not None:
         return role, (identifying.why, HELD_BACK), False
@@ -235,14 +238,14 @@ def _open_role(name: str, inferred: Inferred) -> tuple[Role, tuple[str, ...]]:
     if inferred.kind == "text":
         return "other", (inferred.why,)
     if inferred.kind == "date" or inferred.why == LOOKS_LIKE_DATES:
-        return "quasi", (inferred.why, "outsiders often know the day of an event in somebody's life")
+        return "quasi", (inferred.why, say("outsiders often know the day of an event in somebody's life"))
     if _is_year(name, inferred):
-        return "quasi", (inferred.why, "outsiders often know the year of an event in somebody's life")
+        return "quasi", (inferred.why, say("outsiders often know the year of an event in somebody's life"))
     if header_says(name, "sensitive"):
-        return "sensitive", (inferred.why, "the header names something private")
+        return "sensitive", (inferred.why, say("the header names something private"))
     if header_says(name, "quasi"):
-        return "quasi", (inferred.why, "the header names something outsiders may know")
-    return "other", (inferred.why, 'if outsiders may know it, set role = "quasi"')
+        return "quasi", (inferred.why, say("the header names something outsiders may know"))
+    return "other", (inferred.why, say('if outsiders may know it, set role = "quasi"'))
 
 
 def _is_year(name: str, inferred: Inferred) -> bool:
@@ -263,7 +266,7 @@ def _with_person(
     chosen = next(iter(repeated), None) or next((finding.name for finding in once), None)
     if chosen is None:
         return found
-    why = "rows that share it are taken for one person"
+    why = say("rows that share it are taken for one person")
     return [replace(f, person=True, why=(*f.why, why)) if f.name == chosen else f for f in found]
 
 
@@ -289,7 +292,9 @@ def _without_copies(found: list[ColumnFinding], coded: Mapping[str, Codes]) -> l
         rivals = kept if finding.role == "quasi" else quasi
         twin = next((other for other in rivals if _are_copies(finding, other, coded)), None)
         if twin is not None:
-            why = f"it repeats {_quoted(twin.name)} one to one, so it would undo its generalization"
+            why = say(
+                "it repeats {twin} one to one, so it would undo its generalization", twin=_written(twin.name)
+            )
             finding = replace(finding, publish=False, why=(*finding.why, why))
         elif finding.role == "quasi":
             kept.append(finding)
@@ -300,7 +305,7 @@ def _without_copies(found: list[ColumnFinding], coded: Mapping[str, Codes]) -> l
 def _are_copies(one: ColumnFinding, other: ColumnFinding, coded: Mapping[str, Codes]) -> bool:
     if one.distinct != other.distinct or one.name not in coded or other.name not in coded:
         return False
-    return repeats(coded[one.name], coded[other.name])
+    return _repeats(coded[one.name], coded[other.name])
 
 
 def _proposed(finding: ColumnFinding) -> Column:
@@ -319,6 +324,13 @@ def schema_toml(inspection: Inspection) -> str:
 
     Parsed again it is the same schema. There is no cell in it, not even bounds: those of the data would be
     the smallest and largest cell.
+
+    >>> from velado.testing.factory import small_table
+    >>> print(schema_toml(inspect(small_table(sexo=("other", "text", "F M F"))))[-55:].strip())
+    s).
+    [columns.sexo]
+    role = "quasi"
+    kind = "categorical"
     """
     lines = [
         f"# Proposed by velado from {inspection.rows} rows. Review every role before you publish:",
@@ -327,7 +339,7 @@ def schema_toml(inspection: Inspection) -> str:
     ]
     document = inspection.schema.to_dict()
     if "table" in document:
-        lines += ["[table]", *(f"{key} = {_value(value)}" for key, value in document["table"].items()), ""]
+        lines += [*_table("table", document["table"]), ""]
     for finding in inspection.columns:
         share = f"{finding.distinct} different values"
         blank = f", {finding.missing} blank" if finding.missing else ""
@@ -336,7 +348,7 @@ def schema_toml(inspection: Inspection) -> str:
             lines.append(f"# Check digits are right in {finding.valid:.0%} of the values looked at.")
         lines += _asking(finding)
         lines += [
-            f"# {_quoted(code.code)} in {code.rows} rows may mean no value"
+            f"# {_written(code.code)} in {code.rows} rows may mean no value"
             + (
                 " (it stands in missing_values)."
                 if code.applied
@@ -345,9 +357,9 @@ def schema_toml(inspection: Inspection) -> str:
             for code in inspection.missing_codes
             if code.column == finding.name
         ]
-        lines.append(f"[columns.{_key(finding.name)}]")
-        entry = document["columns"][finding.name]
-        lines += [f"{key} = {_value(value)}" for key, value in entry.items()]
+        bare = re.fullmatch(r"[A-Za-z0-9_-]+", finding.name)
+        key = finding.name if bare else _written(finding.name)
+        lines += _table(f"columns.{key}", document["columns"][finding.name])
         if finding.role == "quasi" and finding.kind == "numeric":
             lines.append(
                 "# bounds = [LEAST, GREATEST]  # public limits of the column, by which loss is measured"
@@ -370,23 +382,13 @@ def _asking(finding: ColumnFinding) -> list[str]:
     ]
 
 
-def _key(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _quoted(name)
+def _written(value: object) -> str:
+    # JSON's texts, numbers, truth values and lists are TOML's, except that TOML also wants DEL escaped.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _value(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return _quoted(value)
-    if isinstance(value, list):
-        return "[" + ", ".join(_value(item) for item in value) + "]"
-    return str(value)
-
-
-def _quoted(text: str) -> str:
-    # JSON strings are TOML basic strings, except that TOML also wants DEL escaped.
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+def _table(name: str, entry: Mapping[str, object]) -> list[str]:
+    return [f"[{name}]", *(f"{key} = {_written(value)}" for key, value in entry.items())]
 
 
 # How well columns tell rows apart: distinction, separation, and who is unique on a set of columns.
@@ -402,24 +404,28 @@ SAMPLE_ROWS = 100_000
 
 @dataclass(frozen=True)
 class ColumnSet:
-    """A set of columns and how well it tells rows apart (on an evenly spaced sample of large tables)."""
+    """A set of columns and how well it tells rows apart (on an evenly spaced sample of large tables).
+
+    >>> ColumnSet(("age", "sex"), distinction=0.5, separation=0.9).columns
+    ('age', 'sex')
+    """
 
     columns: tuple[str, ...]
     distinction: float
     separation: float
 
-    def to_dict(self) -> dict[str, Any]:
-        """All fields."""
-        return asdict(self) | {"columns": list(self.columns)}
-
 
 @dataclass(frozen=True)
-class Exposure:
+class Uniqueness:
     """Who can be picked out by *columns* as the table stands, all rows counted.
 
     *unique_rows* are alone in their group. *people* and *unique_people* count by the person column where
     there is one (else every row is a person): a person is unique in a group that holds nobody else.
     *smallest* is the size of the smallest group, in rows.
+
+    >>> from velado.testing.factory import small_table
+    >>> exposure(small_table(age=("quasi", "numeric", "31 31 35")), ["age"], None).smallest
+    1
     """
 
     columns: tuple[str, ...]
@@ -429,13 +435,14 @@ class Exposure:
     unique_people: int
     smallest: int
 
-    def to_dict(self) -> dict[str, Any]:
-        """All fields."""
-        return asdict(self) | {"columns": list(self.columns)}
 
+def exposure(table: Table, columns: Sequence[str], person: str | None) -> Uniqueness:
+    """Who is unique on *columns* of *table*; blanks are a value of their own. O(n log n).
 
-def exposure(table: Table, columns: Sequence[str], person: str | None) -> Exposure:
-    """Who is unique on *columns* of *table*; blanks are a value of their own. O(n log n)."""
+    >>> from velado.testing.factory import small_table
+    >>> exposure(small_table(age=("quasi", "numeric", "31 31 35")), ["age"], None).unique_rows
+    1
+    """
     coded = [text_codes(table.text(name)) for name in columns]
     partition = Partition.by_codes([codes for codes, _ in coded], [size for _, size in coded])
     alone = int((partition.sizes == 1).sum())
@@ -446,17 +453,21 @@ def exposure(table: Table, columns: Sequence[str], person: str | None) -> Exposu
         counts = GroupCounts.of(partition, owner)
         assert counts.people is not None
         unique_people = np.count_nonzero(np.bincount(owner[(counts.people == 1)[partition.labels]]))
-    return Exposure(tuple(columns), table.rows, alone, people, unique_people, int(partition.sizes.min()))
+    return Uniqueness(tuple(columns), table.rows, alone, people, unique_people, int(partition.sizes.min()))
 
 
 def separation(counts: npt.NDArray[np.int64]) -> float:
-    """1 - sum c (c - 1) / (n (n - 1)): the share of pairs of rows in different groups of sizes *counts*."""
+    """1 - sum c (c - 1) / (n (n - 1)): the share of pairs of rows in different groups of sizes *counts*.
+
+    >>> separation(np.array([2, 1, 1]))
+    0.8333333333333334
+    """
     sizes = counts.astype(np.float64)
     n = float(sizes.sum())
     return 1.0 - float((sizes * (sizes - 1.0)).sum()) / (n * (n - 1.0)) if n > 1 else 0.0
 
 
-def sample_codes(table: Table, names: Sequence[str]) -> Mapping[str, Codes]:
+def _sample_codes(table: Table, names: Sequence[str]) -> Mapping[str, Codes]:
     """Codes of the columns *names* in at most 100,000 evenly spaced rows."""
     rows = min(table.rows, SAMPLE_ROWS)
     at = np.arange(rows, dtype=np.int64) * table.rows // rows
@@ -470,6 +481,10 @@ def best_sets(coded: Mapping[str, Codes], largest: int = 3) -> tuple[ColumnSet, 
     Ends early when all rows are told apart. Columns with a different value in most rows would win always and
     tell nothing new, so they are left out as long as two others are there. A blank is a value of its own. Greedy
     choice separates within the logarithmic factor of the best set of its size (set cover over pairs).
+
+    >>> codes = {"age": (np.array([1, 2, 3, 3]), 4), "sex": (np.array([1, 1, 2, 1]), 3)}
+    >>> [best.columns for best in best_sets(codes)]
+    [('age',), ('age', 'sex')]
     """
     telling = {name: column for name, column in coded.items() if 2 * column[1] <= column[0].size}
     coded = telling if len(telling) >= 2 else coded
@@ -491,7 +506,7 @@ def best_sets(coded: Mapping[str, Codes], largest: int = 3) -> tuple[ColumnSet, 
     return tuple(out)
 
 
-def repeats(column: Codes, other: Codes) -> bool:
+def _repeats(column: Codes, other: Codes) -> bool:
     """Whether two columns match one to one on the rows given, with values that do repeat."""
     pairs = Partition.by_codes([column[0], other[0]], [column[1], other[1]]).count
     own, theirs = np.unique(column[0]).size, np.unique(other[0]).size

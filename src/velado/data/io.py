@@ -1,4 +1,4 @@
-"""The door of the table: files and frames in and out. Reading; writing is `folders`.
+"""The door of the table: files, frames, schemas and their taxonomies in; writing is `staging`.
 
 CSV cells are read as text and never re-written, so a column that is not recoded leaves exactly as it came
 (`007` stays `007`, `2174.0` stays `2174.0`). Errors never repeat a cell, not even the library's own.
@@ -6,18 +6,20 @@ CSV cells are read as text and never re-written, so a column that is not recoded
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import io
-from collections.abc import Collection, Mapping
+import os
+import stat
+import tomllib
+from collections.abc import Collection
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
 import polars as pl
 
-from velado.data.binary_files import read_binary, unpacked_gzip, unpacked_zip
 from velado.data.csv_reading import (
-    SEPARATORS,
     Ragged,
     as_utf8,
     check_header,
@@ -25,14 +27,16 @@ from velado.data.csv_reading import (
     found_encoding,
     header_of,
     is_utf8_name,
+    lines_of,
     ragged_rows,
     wide_encoding,
 )
-from velado.data.formats import damaged, expected_format, format_of, unreadable
-from velado.data.schema import Schema, check_separator
+from velado.data.formats import Wanted, damaged, expected_format, format_of, read_as
+from velado.data.schema import Column, Schema, TaxonomySpec, check_separator
 from velado.data.table import Table, Undeclared
-from velado.data.taxonomy_files import attach_taxonomies
-from velado.errors import InputError, SchemaError, TableError
+from velado.errors import SchemaError, TableError, TaxonomyError
+from velado.settings import parse_toml
+from velado.text import say
 
 
 def read_table(
@@ -50,6 +54,10 @@ def read_table(
     file say what it is, whatever its ending. A text that is not UTF-8 is read in the *encoding* that was named here
     or in the schema, else in the one its bytes show, which the table's `encoding` tells. *sheet* is the one to read
     of a spreadsheet with several.
+
+    >>> from velado.data.samples import hospital_csv, hospital_schema
+    >>> read_table(hospital_csv(), read_schema(hospital_schema()))
+    Table(2000 rows; 3 identifier, 6 quasi, 2 sensitive, 5 other)
     """
     if isinstance(source, Table):
         if schema is None:
@@ -61,21 +69,19 @@ def read_table(
         declared = None if schema is None or is_utf8_name(schema.encoding) else schema.encoding
         names = (*known, *(schema.columns if schema else ()))
         separator = schema.separator if schema else None
-        found = _read_file(Path(source), _Wanted(encoding or declared, separator, names, sheet))
+        found = _read_file(Path(source), Wanted(encoding or declared, separator, names, sheet))
         name = Path(source).name
     else:
-        found = _Found(from_frame(source), "")
+        found = _Found(_from_frame(source), "")
         name = type(source).__module__.split(".")[0]
     if schema is None:
-        from velado.data.schema import Column
-
         columns = {column: Column(column, "other", "text") for column in found.frame.columns}
         # What was found is said, so that the schema `inspect` proposes says it too.
         schema = Schema(columns, encoding="utf-8" if is_utf8_name(found.encoding) else found.encoding)
     return Table.of(found.frame, schema, name, found.digest, undeclared, found.separator, found.encoding)
 
 
-def from_frame(native: Any) -> pl.DataFrame:
+def _from_frame(native: Any) -> pl.DataFrame:
     """Any eager or lazy data frame (pandas, Polars, Arrow, DuckDB, Modin, ...) as Polars, through narwhals."""
     if isinstance(native, pl.DataFrame):
         return native
@@ -88,7 +94,7 @@ def from_frame(native: Any) -> pl.DataFrame:
         names = list(frame.columns)
     except TypeError:
         raise TableError(
-            f"An object of type {type(native).__name__} is neither a path nor a data frame.",
+            say("An object of type {kind} is neither a path nor a data frame.", kind=type(native).__name__),
             "velado cannot read a table from it.",
             "Pass a file name, or a pandas, Polars, Arrow or DuckDB frame.",
         ) from None
@@ -101,7 +107,11 @@ def from_frame(native: Any) -> pl.DataFrame:
         polars = frame.to_polars()
     except Exception as error:  # the libraries below raise a dozen types, and their messages hold cells
         raise TableError(
-            f"The {type(native).__module__.split('.')[0]} frame cannot be converted ({type(error).__name__}).",
+            say(
+                "The {library} frame cannot be converted ({kind}).",
+                library=type(native).__module__.split(".")[0],
+                kind=type(error).__name__,
+            ),
             "A column of it seems to mix values of several types.",
             "Give every column one type, for example text.",
         ) from None
@@ -109,7 +119,11 @@ def from_frame(native: Any) -> pl.DataFrame:
 
 
 def to_frame(frame: pl.DataFrame, like: str = "polars") -> Any:
-    """The frame as "polars", "pandas" or "arrow"."""
+    """The frame as "polars", "pandas" or "arrow".
+
+    >>> to_frame(pl.DataFrame({"age": [31]}), "arrow").num_rows
+    1
+    """
     if like == "polars":
         return frame
     if like == "pandas":
@@ -119,7 +133,9 @@ def to_frame(frame: pl.DataFrame, like: str = "polars") -> Any:
     if like == "arrow":
         return frame.to_arrow()
     raise TableError(
-        f"'{like}' is no known kind of frame.", "velado gives polars, pandas or arrow.", "Name one of them."
+        say("'{like}' is no known kind of frame.", like=like),
+        "velado gives polars, pandas or arrow.",
+        "Name one of them.",
     )
 
 
@@ -133,41 +149,39 @@ class _Found:
     encoding: str = "utf-8"
 
 
-@dataclass(frozen=True)
-class _Wanted:
-    """What is known of a file before it is read: declared encoding and separator, names it may have, its sheet."""
-
-    encoding: str | None
-    separator: str | None
-    known: Collection[str]
-    sheet: str | None
-
-
-def _read_file(path: Path, wanted: _Wanted) -> _Found:
+def _read_file(path: Path, wanted: Wanted) -> _Found:
     try:
         if path.is_dir():
             raise TableError(
-                f"'{path.name}' is a folder.", "A table is one file.", "Name the file inside it."
+                say("'{path}' is a folder.", path=path.name),
+                "A table is one file.",
+                "Name the file inside it.",
             )
         data = path.read_bytes()
     except FileNotFoundError:
         raise TableError(
-            f"There is no file '{path.name}'.", "Nothing was read.", "Check the path and the spelling."
+            say("There is no file '{path}'.", path=path.name),
+            "Nothing was read.",
+            "Check the path and the spelling.",
         ) from None
     except (OSError, ValueError) as error:  # a name with a zero byte is a ValueError
         raise TableError(
-            f"'{path.name}' cannot be read ({getattr(error, 'strerror', None) or 'system error'}).",
+            say(
+                "'{path}' cannot be read ({reason}).",
+                path=path.name,
+                reason=getattr(error, "strerror", None) or say("system error"),
+            ),
             "Nothing was read.",
             "Check the path and the permissions.",
         ) from None
     return replace(_parse(data, path.name, wanted), digest=hashlib.sha256(data).hexdigest())
 
 
-def _parse(data: bytes, name: str, wanted: _Wanted, unpacked: bool = False) -> _Found:
+def _parse(data: bytes, name: str, wanted: Wanted, unpacked: bool = False) -> _Found:
     """The bytes read as what they show to be, else as what the name's ending says, else as CSV."""
     if not data.strip(b" \t\r\n\0\xef\xbb\xbf"):
         raise TableError(
-            f"'{name}' is empty.",
+            say("'{name}' is empty.", name=name),
             "It has no header and no rows.",
             "Check that the right file was given.",
         )
@@ -179,25 +193,22 @@ def _parse(data: bytes, name: str, wanted: _Wanted, unpacked: bool = False) -> _
         encoding = wanted.encoding or found_encoding(data, name)
         frame, separator = parse_csv(data, name, encoding, wanted.separator, wanted.known)
         return _Found(frame, "", separator, encoding)
-    if wanted.sheet is not None and format.reader not in ("spreadsheet", "gzip", "zip"):
+    if wanted.sheet is not None and not format.sheets and format.unpack is None:
         raise TableError(
-            f"'{name}' is {format.call} and has no sheets.",
+            say("'{name}' is {call} and has no sheets.", name=name, call=format.call),
             "A sheet was asked for.",
             "Leave the sheet out.",
         )
-    if format.reader in ("gzip", "zip"):
-        if unpacked:
-            raise TableError(
-                f"'{name}' is packed twice.",
-                "velado unpacks one layer.",
-                "Unpack it, and give the file inside.",
-            )
-        # The name of a file inside may be a person's: the archive's own stands in every message.
-        unpack = unpacked_gzip if format.reader == "gzip" else unpacked_zip
-        return _parse(unpack(data, format, name), name, wanted, unpacked=True)
-    if format.reader == "none":
-        raise unreadable(format, name)
-    return _Found(read_binary(data, format, name, wanted.sheet, wanted.known), "")
+    if format.unpack is None:
+        return _Found(read_as(format, data, name, wanted), "")
+    if unpacked:
+        raise TableError(
+            say("'{name}' is packed twice.", name=name),
+            "velado unpacks one layer.",
+            "Unpack it, and give the file inside.",
+        )
+    # The name of a file inside may be a person's: the archive's own stands in every message.
+    return _parse(format.unpack(format, data, name), name, wanted, unpacked=True)
 
 
 def parse_csv(
@@ -211,6 +222,9 @@ def parse_csv(
 
     *known* are the column names the schema has: they are names whatever they look like, and a header that holds
     all of them is one whatever else it holds.
+
+    >>> parse_csv(b"nome;idade\\nAna;031\\n", "t.csv")[0].rows()
+    [('Ana', '031')]
     """
     if separator is not None:
         check_separator(separator, "The separator")
@@ -219,7 +233,7 @@ def parse_csv(
         data = data[3:]
     if b"\x00" in data[:65536]:
         raise TableError(
-            f"'{name}' holds zero bytes.",
+            say("'{name}' holds zero bytes.", name=name),
             "It is a binary file, not CSV.",
             "Give the file the ending of its true format.",
         )
@@ -230,8 +244,13 @@ def parse_csv(
         found = ragged_rows(data, separator, len(header))
         if found.short or found.blank:
             raise TableError(
-                f"{found.short + found.blank} row(s) of '{name}' have fewer fields than the header, or are blank lines "
-                f"({found}).",
+                say(
+                    "{short} row(s) of '{name}' have fewer fields than the header, or are blank lines "
+                    "({found}).",
+                    short=found.short + found.blank,
+                    name=name,
+                    found=found.told(),
+                ),
                 "Their values may stand in the wrong columns, and blank lines would be published as people.",
                 "Complete or remove those rows, or set `separator` in [table] of the schema.",
             )
@@ -245,7 +264,9 @@ def parse_csv(
         ).collect()
     except pl.exceptions.NoDataError:
         raise TableError(
-            f"'{name}' has no rows.", "There is nobody to protect.", "Check that the right file was given."
+            say("'{name}' has no rows.", name=name),
+            "There is nobody to protect.",
+            "Check that the right file was given.",
         ) from None
     except pl.exceptions.PolarsError:
         raise _irregular(name, ragged_rows(data.rstrip(b"\r\n") + b"\n", separator, len(header))) from None
@@ -258,59 +279,165 @@ def parse_csv(
 
 def _irregular(name: str, found: Ragged) -> TableError:
     if found.long:
-        what = f"{found.long} row(s) have more fields than the header (line{'s' if found.long > 1 else ''} "
-        what += ", ".join(map(str, found.long_lines)) + (" and further ones)" if found.long > 3 else ")")
+        what = say(
+            "{rows} row(s) have more fields than the header ({lines})",
+            rows=found.long,
+            lines=lines_of(found.long_lines, found.long),
+        )
     else:
-        what = "some rows have more fields than the header, or a quote is never closed"
+        what = say("some rows have more fields than the header, or a quote is never closed")
     return TableError(
-        f"'{name}' is not a regular CSV file: {what}.",
+        say("'{name}' is not a regular CSV file: {what}.", name=name, what=what),
         "Fields would land in the wrong columns.",
         "Correct the file, or set `separator` in [table] of the schema.",
     )
 
 
 def read_schema(path: str | Path) -> Schema:
-    """A Schema from a TOML file, with the taxonomy files it names read in."""
+    """A Schema from a TOML file, with the taxonomy files it names read in.
+
+    >>> from velado.data.samples import hospital_schema
+    >>> read_schema(hospital_schema()).person.name
+    'cpf'
+    """
     path = Path(path)
-    return attach_taxonomies(Schema.from_dict(read_toml(path, SchemaError, "schema")), path.parent)
+    return attach_taxonomies(Schema.from_dict(parse_toml(path, say("The schema file"))), path.parent)
 
 
-def read_toml(path: Path, error: type[InputError], what: str) -> Mapping[str, Any]:
-    """A parsed TOML file, or one clear error."""
-    import tomllib
+# The taxonomy files that a schema names, read from the schema's own folder and from nowhere else.
+#
+# A schema or recipe may come from somebody else. What it names is read into the recipe and the report, so a path that
+# leads out of its folder (absolute, with `..`, or through a link) would let its author have any file copied. Such a
+# path is refused before anything is read, and taxonomies of columns that are never generalized are not read at all.
 
+
+def attach_taxonomies(schema: Schema, folder: Path) -> Schema:
+    """The schema with the taxonomy files of its used columns read from *folder*; no path may lead out of it.
+
+    >>> attach_taxonomies(Schema({"age": Column("age", "quasi", "numeric")}), Path()).columns["age"].taxonomy
+    """
+    columns = []
+    for column in schema.columns.values():
+        spec = column.taxonomy
+        if spec is not None and spec.file is not None and spec.paths is None and spec.tree is None:
+            # A path that leads out is refused even where it would not be followed: nobody meant well with it.
+            place = contained(spec.file, folder, column.name)
+            if _is_used(column):
+                column = replace(column, taxonomy=_read(spec, place, column.name))
+        columns.append(column)
+    return schema.with_columns(columns)
+
+
+def _is_used(column: Column) -> bool:
+    """Whether any step reads the column's taxonomy: an identifier's or a held-back column's is never looked at."""
+    return column.published or column.role == "sensitive"
+
+
+def contained(file: object, folder: Path, column: str) -> Path:
+    """The true place of *file* below *folder*, or a SchemaError where it leads out of it.
+
+    >>> contained("city.csv", Path("schemas"), "city").name
+    'city.csv'
+    """
+    if not isinstance(file, str) or not file.strip() or any(ord(c) < 32 or ord(c) == 127 for c in file):
+        raise SchemaError(
+            say("The taxonomy of column '{column}' is no name of a file.", column=column),
+            "It is empty, no text, or has characters that no file name has.",
+            "Write the path of the taxonomy file, relative to the schema file.",
+        )
+    for path in (PurePosixPath(file), PureWindowsPath(file)):
+        # The rules of both systems hold on either: the same schema must be as safe on another machine.
+        if path.root or path.drive or ".." in path.parts:
+            raise _leads_out(column)
     try:
-        # Some editors put a byte order mark first, which TOML does not know.
-        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
-    except FileNotFoundError:
-        raise error(
-            f"There is no {what} file '{path.name}'.", "Nothing was read.", "Check the path and the spelling."
+        home = folder.resolve()
+        place = (home / file).resolve()
+    except (OSError, RuntimeError, ValueError):
+        raise _unreadable(column) from None
+    if not place.is_relative_to(home):
+        raise _leads_out(column)
+    return place
+
+
+def _leads_out(column: str) -> SchemaError:
+    return SchemaError(
+        say("The taxonomy file of column '{column}' lies outside the folder of the schema.", column=column),
+        "A schema from elsewhere could have any file of this machine copied into the release's papers.",
+        "Put the file beside the schema or in a folder below, and name it without '..', a leading slash or a link that leads out.",
+    )
+
+
+def _unreadable(column: str) -> TaxonomyError:
+    return TaxonomyError(
+        say("The taxonomy file of column '{column}' cannot be read.", column=column),
+        "The column cannot be generalized without it.",
+        "Check that the path names a file, and the permissions.",
+    )
+
+
+def _bytes_of(path: Path, column: str) -> bytes:
+    try:
+        # The links were followed when the place was checked; one put there since is not. A device or a pipe would
+        # make the run wait for ever, so the file is opened without waiting and looked at first.
+        flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+        with os.fdopen(os.open(path, flags | getattr(os, "O_BINARY", 0)), "rb") as stream:
+            if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+                raise _unreadable(column)
+            return stream.read()
+    except (FileNotFoundError, NotADirectoryError):
+        raise TaxonomyError(
+            say(
+                "The taxonomy file of column '{column}' is not there ('{path}').",
+                column=column,
+                path=path.name,
+            ),
+            "The column cannot be generalized without it.",
+            "Paths are relative to the schema file; correct the path or add the file.",
         ) from None
     except OSError:
-        raise error(
-            f"The {what} file '{path.name}' cannot be read.",
-            "Nothing was read.",
-            "Check that it is a file and its permissions.",
-        ) from None
+        raise _unreadable(column) from None
+
+
+def _read(spec: TaxonomySpec, path: Path, column: str) -> TaxonomySpec:
+    data = _bytes_of(path, column)
+    digest = hashlib.sha256(data).hexdigest()
+    try:
+        text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise error(
-            f"The {what} file '{path.name}' is not UTF-8 text.", "TOML files are UTF-8.", "Save it as UTF-8."
+        raise TaxonomyError(
+            say("The taxonomy file of column '{column}' is not UTF-8 text.", column=column),
+            "Its labels would not match the table.",
+            "Save it as UTF-8.",
         ) from None
-    except tomllib.TOMLDecodeError as problem:
-        raise error(
-            f"The {what} file '{path.name}' is not valid TOML: {problem}.",
-            "Nothing was read.",
-            "Correct that place.",
-        ) from None
+    if spec.builder == "tree":
+        try:
+            return replace(spec, tree=tomllib.loads(text), digest=digest)
+        except tomllib.TOMLDecodeError as problem:
+            raise TaxonomyError(
+                say(
+                    "The taxonomy file of column '{column}' is not valid TOML: {problem}.",
+                    column=column,
+                    problem=problem,
+                ),
+                "Nothing was read.",
+                "Correct that place.",
+            ) from None
+    return replace(spec, paths=_paths(text, spec, column), digest=digest)
 
 
-__all__ = [
-    "SEPARATORS",
-    "attach_taxonomies",
-    "from_frame",
-    "parse_csv",
-    "read_schema",
-    "read_table",
-    "read_toml",
-    "to_frame",
-]
+def _paths(text: str, spec: TaxonomySpec, column: str) -> tuple[tuple[str, ...], ...]:
+    lines = [line for line in text.splitlines() if line.strip()]
+    separator = spec.options.get("separator")
+    try:
+        if separator is None and lines:
+            separator = max(
+                (";", ",", "\t", "|"), key=lambda s: len(next(csv.reader([lines[0]], delimiter=s)))
+            )
+        rows = list(csv.reader(lines, delimiter=separator or ";"))
+    except csv.Error:
+        raise TaxonomyError(
+            say("The taxonomy file of column '{column}' is not a regular CSV file.", column=column),
+            "A label in it is too long or a quote is never closed.",
+            "Correct the file: one value per line, narrowest label first.",
+        ) from None
+    return tuple(tuple(cell.strip() for cell in row) for row in rows)

@@ -19,6 +19,7 @@ import polars as pl
 from velado.data.staging import csv_bytes, write_file
 from velado.errors import OutputError, ParameterError
 from velado.randomness import KeyedDraws, secure
+from velado.text import say
 
 LEAST_BYTES = 32
 LEAST_VARIETY = 8
@@ -30,7 +31,7 @@ _DRAW = b"velado draw 1\0"
 _DIGEST = b"velado digest 1\0"
 
 
-class RandomBytes(Protocol):
+class _RandomBytes(Protocol):
     """A source of bytes nobody can predict, such as `velado.randomness.secure()`."""
 
     def randbytes(self, n: int, /) -> bytes: ...
@@ -42,6 +43,10 @@ class Key:
 
     The *fingerprint* (8 hexadecimal digits) tells whether two runs used the same key and nothing else: it is
     no help in finding a random key.
+
+    >>> key = Key(bytes(range(32)))
+    >>> key.fingerprint, key.digest(b"table")[:8]
+    ('d8fb58ca', '2d92c436')
     """
 
     secret: bytes
@@ -49,13 +54,20 @@ class Key:
     def __post_init__(self) -> None:
         if len(self.secret) < LEAST_BYTES:
             raise ParameterError(
-                f"The key has {len(self.secret)} bytes; at least {LEAST_BYTES} are needed.",
+                say(
+                    "The key has {bytes} bytes; at least {least_bytes} are needed.",
+                    bytes=len(self.secret),
+                    least_bytes=LEAST_BYTES,
+                ),
                 "A short key can be guessed, and then everything made with it can be undone.",
                 "Let velado make one: `velado pseudonymize --new-key --key-file FILE`.",
             )
         if len(set(self.secret)) < LEAST_VARIETY:
             raise ParameterError(
-                f"The key repeats fewer than {LEAST_VARIETY} different characters.",
+                say(
+                    "The key repeats fewer than {least_variety} different characters.",
+                    least_variety=LEAST_VARIETY,
+                ),
                 "It was not made at random and can be guessed.",
                 "Let velado make one: `velado pseudonymize --new-key --key-file FILE`.",
             )
@@ -96,18 +108,30 @@ class Key:
         return hmac.digest(self.secret, _DIGEST + content, "sha256").hex()
 
 
-def new_key(source: RandomBytes) -> bytes:
-    """The content of a key file: 256 random bits as 64 hexadecimal digits and a line end."""
+def new_key(source: _RandomBytes) -> bytes:
+    """The content of a key file: 256 random bits as 64 hexadecimal digits and a line end.
+
+    >>> len(Key.of(new_key(secure())).secret)
+    64
+    """
     return source.randbytes(32).hex().encode() + b"\n"
 
 
 def content_of(frame: pl.DataFrame) -> bytes:
-    """A digest of the cells of *frame*, as they would be written; to be used under a key only."""
+    """A digest of the cells of *frame*, as they would be written; to be used under a key only.
+
+    >>> content_of(pl.DataFrame({"age": [31]})).hex()[:8]
+    '30990973'
+    """
     return hashlib.sha256(csv_bytes(frame)).digest()
 
 
 def state_folder() -> Path:
-    """Where velado keeps this user's key, seals and notes: $VELADO_STATE, else the user's state folder."""
+    """Where velado keeps this user's key, seals and notes: $VELADO_STATE, else the user's state folder.
+
+    >>> state_folder().name
+    'velado'
+    """
     named = os.environ.get("VELADO_STATE")
     if named:
         return Path(named)
@@ -116,20 +140,35 @@ def state_folder() -> Path:
 
 
 def read_key(path: str | Path) -> Key:
-    """The key in the file *path*."""
+    """The key in the file *path*.
+
+    >>> import tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> _ = (Path(folder.name) / "owner.key").write_bytes(bytes(range(32)))
+    >>> read_key(Path(folder.name) / "owner.key"), folder.cleanup()
+    (Key(fingerprint=d8fb58ca), None)
+    """
     path = Path(path)
     try:
         with path.open("rb") as stream:
             data = stream.read(LARGEST_FILE + 1)
     except (OSError, ValueError) as error:
         raise ParameterError(
-            f"The key file '{path.name}' cannot be read ({getattr(error, 'strerror', None) or 'no such name'}).",
+            say(
+                "The key file '{path}' cannot be read ({reason}).",
+                path=path.name,
+                reason=getattr(error, "strerror", None) or say("no such name"),
+            ),
             "Without the key nothing that depends on it can be made.",
             "Check the path and the permissions, or make a key with `velado pseudonymize --new-key --key-file FILE`.",
         ) from None
     if len(data) > LARGEST_FILE:
         raise ParameterError(
-            f"The key file '{path.name}' is larger than {LARGEST_FILE:,} bytes.",
+            say(
+                "The key file '{path}' is larger than {largest_file:,} bytes.",
+                path=path.name,
+                largest_file=LARGEST_FILE,
+            ),
             "It is some other file.",
             "Name the file that holds the key.",
         )
@@ -140,6 +179,9 @@ def owner_key(given: Key | str | Path | None = None) -> Key:
     """The owner's key: the one *given*, itself or as a file, else that of this user, made now if there is none.
 
     The user's own key lies in `state_folder()`; others cannot read it, and a file that they can is refused.
+
+    >>> owner_key(Key(bytes(range(32))))
+    Key(fingerprint=d8fb58ca)
     """
     if isinstance(given, Key):
         return given
@@ -147,7 +189,7 @@ def owner_key(given: Key | str | Path | None = None) -> Key:
         return read_key(given)
     if given is not None:
         raise ParameterError(
-            f"A key cannot be a {type(given).__name__}.",
+            say("A key cannot be a {kind}.", kind=type(given).__name__),
             "Row order and random operations are drawn under it.",
             "Pass the path of a key file, velado.Key(...), or leave it out.",
         )
@@ -156,9 +198,12 @@ def owner_key(given: Key | str | Path | None = None) -> Key:
         _make(path)
     if os.name == "posix" and stat.S_IMODE(path.stat().st_mode) & 0o077:
         raise ParameterError(
-            f"The owner's key '{path}' can be read by others.",
+            say("The owner's key '{path}' can be read by others.", path=path),
             "Whoever has it can undo the order of rows and the random operations of every release made with it.",
-            f"Run `chmod 600 {path}`; if others may have read it, move it away so that a new one is made.",
+            say(
+                "Run `chmod 600 {path}`; if others may have read it, move it away so that a new one is made.",
+                path=path,
+            ),
         )
     return read_key(path)
 
@@ -169,7 +214,11 @@ def _make(path: Path) -> None:
         write_file(path, new_key(secure()), private=True)
     except OSError as error:
         raise OutputError(
-            f"The owner's key cannot be written to '{path}' ({error.strerror or 'system error'}).",
+            say(
+                "The owner's key cannot be written to '{path}' ({reason}).",
+                path=path,
+                reason=error.strerror or say("system error"),
+            ),
             "Without it the order of the published rows could not be kept secret and repeated.",
             "Name a key file with --key FILE, or set XDG_STATE_HOME to a folder of yours.",
         ) from None

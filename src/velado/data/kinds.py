@@ -8,9 +8,10 @@ import numpy as np
 import polars as pl
 
 from velado.data.identifiers import header_names_codes, header_says_day
-from velado.data.identifiers.shapes import free_text
+from velado.data.identifiers._shapes import free_text
 from velado.data.missing_codes import words_among_numbers
 from velado.data.schema import Kind
+from velado.text import say
 
 MISSING_TOKENS = frozenset(
     ["", "NA", "N/A", "n/a", "#N/A", "na", "NaN", "nan", "NAN", "null", "NULL", "Null", "?", "-", "--"]
@@ -26,13 +27,17 @@ DATETIME_FORMATS = (
     "%Y-%m-%d %H:%M",
     "%Y-%m-%dT%H:%M",
 )
-LOOKS_LIKE_DATES = "values look like dates, but not all in one form"
+LOOKS_LIKE_DATES = say("values look like dates, but not all in one form")
 _EXACT_LIMIT = 2.0**53
 
 
 @dataclass(frozen=True)
 class Inferred:
-    """The kind of a column, why, and how its numbers or dates are written."""
+    """The kind of a column, why, and how its numbers or dates are written.
+
+    >>> Inferred("numeric", "numbers").format
+    '%Y-%m-%d'
+    """
 
     kind: Kind
     why: str
@@ -44,6 +49,9 @@ def missing_tokens(frame: pl.DataFrame) -> tuple[str, ...]:
     """The texts of *frame* that usually mean "no value", as they stand there; "" is always among them.
 
     Words such as "ignorado" count only where the rest of the column are numbers or dates, which they would hide.
+
+    >>> missing_tokens(pl.DataFrame({"age": ["31", "NA", "ignorado", "40"]}))
+    ('', 'NA', 'ignorado')
     """
     found: set[str] = {""}
     for series in frame.get_columns():
@@ -62,13 +70,17 @@ def infer_kind(name: str, texts: pl.Series, dtype: pl.DataType, distinct: int, s
     Numbers and dates must fit in every row, because a schema that declares them refuses the rest. Digits
     that are no quantities are categories: with leading zeros, beyond 2^53, one or two different values, or
     under a header that names a code.
+
+    >>> days = pl.Series(["29/02/2024", "01/03/2024"])
+    >>> infer_kind("alta", days, pl.String(), 2, days).format
+    '%d/%m/%Y'
     """
     if texts.len() == 0:
-        return Inferred("text", "no row has a value")
+        return Inferred("text", say("no row has a value"))
     if isinstance(dtype, pl.Date | pl.Datetime):
-        return Inferred("date", "dates")
+        return Inferred("date", say("dates"))
     if dtype == pl.Boolean:
-        return Inferred("categorical", "true or false")
+        return Inferred("categorical", say("true or false"))
     return (
         _digit_days(name, texts, sample)
         or _numeric(name, texts, dtype, distinct, sample)
@@ -92,20 +104,23 @@ def _numeric(
     bad = int(parsed.is_null().sum())
     if bad:
         if 2 * bad < texts.len():
-            return Inferred("categorical", f"{bad} of {texts.len()} values are no numbers, the others are")
+            why = say(
+                "{bad} of {count} values are no numbers, the others are", bad=str(bad), count=str(texts.len())
+            )
+            return Inferred("categorical", why)
         return None
     array = parsed.to_numpy()
     if not bool(np.isfinite(array).all()):
-        return Inferred("categorical", "numbers, but some are infinite or not a number")
+        return Inferred("categorical", say("numbers, but some are infinite or not a number"))
     if float(np.abs(array).max()) > _EXACT_LIMIT:
-        return Inferred("categorical", "digits too long for a quantity")
+        return Inferred("categorical", say("digits too long for a quantity"))
     if not numeric_type and bool(texts.str.contains(r"^\s*0\d+\s*$").any()):
-        return Inferred("categorical", "digits with leading zeros: codes, not quantities")
+        return Inferred("categorical", say("digits with leading zeros: codes, not quantities"))
     if header_names_codes(name):
-        return Inferred("categorical", "digits under a header that names a code")
+        return Inferred("categorical", say("digits under a header that names a code"))
     if distinct <= 2:
-        return Inferred("categorical", "at most two different numbers")
-    written = "numbers with a decimal comma" if comma else "numbers"
+        return Inferred("categorical", say("at most two different numbers"))
+    written = say("numbers with a decimal comma") if comma else say("numbers")
     return Inferred("numeric", written, decimal_comma=comma)
 
 
@@ -123,7 +138,7 @@ def _digit_days(name: str, texts: pl.Series, sample: pl.Series) -> Inferred | No
     for form in DIGIT_FORMATS:
         parsed = days.str.strptime(pl.Date, form, strict=False)
         if parsed.null_count() == 0 and bool(parsed.dt.year().is_between(1900, 2100).all()):
-            return Inferred("date", f"dates of the form {form}", format=form)
+            return Inferred("date", say("dates of the form {form}", form=form), format=form)
     return None
 
 
@@ -134,14 +149,14 @@ def _date(texts: pl.Series, sample: pl.Series) -> Inferred | None:
     distinct = texts.unique()
     for form in DATE_FORMATS:
         if _fits(sample, form, pl.Date) and _fits(distinct, form, pl.Date):
-            return Inferred("date", f"dates of the form {form}", format=form)
+            return Inferred("date", say("dates of the form {form}", form=form), format=form)
     if bool(distinct.str.contains(r"^[0-9]{1,2}[-/.][0-9]{1,2}[-/.][0-9]{2}$").all()):
         for form in SHORT_FORMATS:
             if distinct.str.strptime(pl.Date, form, strict=False).null_count() == 0:
-                return Inferred("date", f"dates of the form {form}", format=form)
+                return Inferred("date", say("dates of the form {form}", form=form), format=form)
     for form in DATETIME_FORMATS:
         if _fits(sample, form, pl.Datetime) and _fits(distinct, form, pl.Datetime):
-            return Inferred("date", f"times of the form {form}", format=form)
+            return Inferred("date", say("times of the form {form}", form=form), format=form)
     return Inferred("categorical", LOOKS_LIKE_DATES)
 
 
@@ -153,4 +168,4 @@ def _fits(texts: pl.Series, form: str, kind: type[pl.Date] | type[pl.Datetime]) 
 
 def _words(name: str, sample: pl.Series, distinct: int, filled: int) -> Inferred:
     why = free_text(name, sample, distinct, filled)
-    return Inferred("categorical", "words or codes") if why is None else Inferred("text", why)
+    return Inferred("categorical", say("words or codes")) if why is None else Inferred("text", why)

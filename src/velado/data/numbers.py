@@ -11,6 +11,7 @@ import polars as pl
 from velado.data.schema import Column
 from velado.data.table import Table
 from velado.errors import TableError
+from velado.text import say
 
 _EXACT_LIMIT = 2.0**53  # beyond this, neighbouring whole numbers share one double
 
@@ -22,6 +23,11 @@ def parse_numbers(
 
     Refuses text among the numbers, decimal commas that were not declared, NaN, infinity, numbers too
     large to be told apart, and values outside the declared bounds unless the column says clamp = true.
+
+    >>> from velado.testing.factory import small_table
+    >>> table = small_table(age=("quasi", "numeric", "31 35.5"))
+    >>> parse_numbers(table, table.schema.quasi[0], np.zeros(2, dtype=bool))
+    (array([31. , 35.5]), False)
     """
     values, whole, _ = parse_and_clamp(table, column, blank)
     return values, whole
@@ -30,7 +36,13 @@ def parse_numbers(
 def parse_and_clamp(
     table: Table, column: Column, blank: npt.NDArray[np.bool_]
 ) -> tuple[npt.NDArray[np.float64], bool, npt.NDArray[np.bool_] | None]:
-    """As `parse_numbers`, and which rows were moved onto a bound (None when there are none)."""
+    """As `parse_numbers`, and which rows were moved onto a bound (None when there are none).
+
+    >>> from velado.testing.factory import small_table
+    >>> age = Column("age", "quasi", "numeric", bounds=(0, 120), clamp=True)
+    >>> parse_and_clamp(small_table(age=("quasi", "numeric", "31 135")), age, np.zeros(2, dtype=bool))[0]
+    array([ 31., 120.])
+    """
     series = table.frame.get_column(column.name)
     name = column.name
     if series.dtype == pl.String:
@@ -46,7 +58,7 @@ def parse_and_clamp(
         array = series.cast(pl.Float64).to_numpy()
     else:
         raise TableError(
-            f"Column '{name}' is declared numeric but holds {series.dtype}.",
+            say("Column '{name}' is declared numeric but holds {dtype}.", name=name, dtype=series.dtype),
             "Its values cannot be ordered as numbers.",
             'Set kind = "date" or kind = "categorical" for it in the schema.',
         )
@@ -67,7 +79,12 @@ def _with_points(text: pl.Series, blank: npt.NDArray[np.bool_], name: str) -> pl
     odd = int((pointed & ~thousands).sum())
     if odd:
         raise TableError(
-            f"Column '{name}' holds {odd} number(s) with a point that marks no thousands, in a table with decimal commas.",
+            say(
+                "Column '{name}' holds {odd} number(s) with a point that marks no thousands, in a table "
+                "with decimal commas.",
+                name=name,
+                odd=odd,
+            ),
             "Whether the point is a decimal or a thousands mark cannot be known, and the number would be a thousandfold off.",
             'Write those numbers with a comma, or set decimal = "." in [table] of the schema.',
         )
@@ -79,12 +96,17 @@ def _refuse_text(sample: pl.Series, bad: int, total: int, name: str) -> None:
     commas = int(sample.str.contains(r"^[+-]?\d{1,3}(\.\d{3})*,\d+$|^[+-]?\d+,\d+$").sum())
     if commas == bad:
         raise TableError(
-            f"Column '{name}' writes {bad} number(s) with a decimal comma.",
+            say("Column '{name}' writes {bad} number(s) with a decimal comma.", name=name, bad=bad),
             "Read with a decimal point they would not be numbers at all.",
             'Set decimal = "," in [table] of the schema.',
         )
     raise TableError(
-        f"Column '{name}' is declared numeric but {bad} of its {total} values are no numbers.",
+        say(
+            "Column '{name}' is declared numeric but {bad} of its {total} values are no numbers.",
+            name=name,
+            bad=bad,
+            total=total,
+        ),
         "Mixed types cannot be ordered or averaged.",
         'List texts that mean "no value" in missing_values of [table], correct the cells, or set kind = "categorical".',
     )
@@ -92,19 +114,19 @@ def _refuse_text(sample: pl.Series, bad: int, total: int, name: str) -> None:
 
 def _refuse_odd_numbers(values: npt.NDArray[np.float64], name: str) -> None:
     for count, what in (
-        (int(np.isnan(values).sum()), "NaN (not a number)"),
-        (int(np.isinf(values).sum()), "infinity"),
+        (int(np.isnan(values).sum()), say("NaN (not a number)")),
+        (int(np.isinf(values).sum()), say("infinity")),
     ):
         if count:
             raise TableError(
-                f"Column '{name}' holds {what} in {count} row(s).",
+                say("Column '{name}' holds {what} in {count} row(s).", name=name, what=what, count=count),
                 "It has no place on the number line, so no interval covers it.",
                 'Leave those cells blank, or list the text in missing_values of [table], e.g. missing_values = ["", "NaN"].',
             )
     large = int((np.abs(values) > _EXACT_LIMIT).sum())
     if large:
         raise TableError(
-            f"Column '{name}' holds {large} number(s) beyond 2^53.",
+            say("Column '{name}' holds {large} number(s) beyond 2^53.", name=name, large=large),
             "Such numbers cannot be told apart exactly; they look like identifiers rather than quantities.",
             'Give the column role = "identifier", or kind = "categorical".',
         )
@@ -119,7 +141,11 @@ def _within_bounds(
     outside = int(moved.sum())
     if outside and not column.clamp:
         raise TableError(
-            f"Column '{column.name}' has {outside} value(s) outside its declared bounds.",
+            say(
+                "Column '{column}' has {outside} value(s) outside its declared bounds.",
+                column=column.name,
+                outside=outside,
+            ),
             "The bounds are the public domain by which loss is measured.",
             "Widen the bounds, correct the values, or set clamp = true to publish them as the nearest bound.",
         )
@@ -133,7 +159,11 @@ THOUSANDS = r"^[+-]?\d{1,3}(\.\d{3})+(,\d+)?$"
 
 
 def number_text(value: float, whole: bool, decimal: str = ".") -> str:
-    """A number as short as it can be written without changing it, whole numbers without a point."""
+    """A number as short as it can be written without changing it, whole numbers without a point.
+
+    >>> number_text(2.0, whole=True), number_text(2.5, whole=False, decimal=",")
+    ('2', '2,5')
+    """
     if whole or value == int(value):
         return str(int(value))
     text = repr(value)
@@ -141,7 +171,11 @@ def number_text(value: float, whole: bool, decimal: str = ".") -> str:
 
 
 def with_point(text: str, decimal: str = ".") -> str:
-    """A number's text as Python reads it: thousands marks left out, the decimal comma a point."""
+    """A number's text as Python reads it: thousands marks left out, the decimal comma a point.
+
+    >>> with_point("1.234,5", ",")
+    '1234.5'
+    """
     if decimal == ".":
         return text
     return (text.replace(".", "") if re.match(THOUSANDS, text) else text).replace(",", ".")

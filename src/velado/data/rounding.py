@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from velado.data.partition import FloatArray
-from velado.data.schema import Schema, a_rounding_step
+from velado.data.schema import Schema
 from velado.errors import ParameterError, SchemaError
+from velado.text import say
 
 _EXACT = 2.0**52
 """Whole numbers up to here, and one step beyond, are exact in double precision."""
@@ -28,6 +29,9 @@ class Rounding:
 
     A multiple is computed as a whole number over a power of ten, which double precision rounds once: it is the
     very number a reader gets from the published text (0.3, never 0.30000000000000004).
+
+    >>> Rounding(5).outwards(np.array([21.0, 25.0]), np.array([23.0, 25.0]))
+    (array([20., 25.]), array([25., 30.]))
     """
 
     step: float
@@ -47,7 +51,10 @@ class Rounding:
         largest = float(np.abs(points).max(initial=0.0))
         if (largest + self.step) * power >= _EXACT or whole >= _EXACT:
             raise SchemaError(
-                f"'round' in [columns.{column}] is too fine for numbers as large as the column's.",
+                say(
+                    "'round' in [columns.{column}] is too fine for numbers as large as the column's.",
+                    column=column,
+                ),
                 "Its multiples could not be told apart in double precision.",
                 "Declare a coarser step.",
             )
@@ -91,14 +98,19 @@ class Rounding:
 
 
 def with_rounding(schema: Schema, steps: Mapping[str, float]) -> Schema:
-    """The same schema with ``round`` set on the columns of *steps*; each must be a plain numeric quasi-identifier."""
+    """The same schema with ``round`` set on the columns of *steps*; each must be a plain numeric quasi-identifier.
+
+    >>> from velado.data.schema import Column
+    >>> with_rounding(Schema({"age": Column("age", "quasi", "numeric")}), {"age": 5}).columns["age"].round
+    5.0
+    """
     columns = dict(schema.columns)
     for name, step in steps.items():
         if name not in columns:
             raise ParameterError(
-                f"There is no column '{name}' whose intervals could be rounded.",
+                say("There is no column '{name}' whose intervals could be rounded.", name=name),
                 "The schema does not name it.",
                 "Name a numeric quasi-identifier, for example --round-intervals age=5.",
             )
-        columns[name] = replace(columns[name], round=a_rounding_step(step, f"The step of '{name}'"))
+        columns[name] = replace(columns[name], round=step)
     return schema.with_columns(columns.values())

@@ -1,31 +1,49 @@
 """Schema: what each column means. Read from and written to TOML; unknown keys are errors.
 
-This module is pure: it turns parsed TOML into values and back. Files are read by `velado.data.io`.
+Every key is a field of `AboutDataset`, `Schema` or `Column` and stands nowhere else. This module is pure: it turns parsed
+TOML into values and back. Files are read by `velado.data.io`.
+
+    >>> schema = Schema.from_dict({"columns": {"age": {"role": "quasi", "kind": "numeric", "bounds": [0, 120]}}})
+    >>> schema.quasi[0].bounds, schema.to_dict()["columns"]["age"]
+    ((0.0, 120.0), {'role': 'quasi', 'kind': 'numeric', 'bounds': [0.0, 120.0]})
 """
 
 from __future__ import annotations
 
-import difflib
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
-from velado.errors import SchemaError
+from velado.errors import ParameterError, SchemaError
+from velado.settings import Setting, Where, read, settings, specs, table_of, unknown_key
+from velado.text import say
 
 Role = Literal["identifier", "quasi", "sensitive", "other"]
 Kind = Literal["numeric", "categorical", "date", "text"]
 MissingPolicy = Literal["value", "refuse", "suppress"]
-SideDoor = Literal["refuse", "accept"]
 Signature = Literal["refuse", "accept"]
 Case = Literal["same", "distinct"]
 
-BUILDERS = ("levels", "tree", "intervals", "prefix", "dates", "flat", "auto")
+BUILDERS: Mapping[str, tuple[str, ...]] = {
+    "levels": ("file", "separator"),
+    "tree": ("file", "nodes"),
+    "intervals": ("widths", "origin"),
+    "prefix": ("keep", "mask"),
+    "dates": ("levels", "format"),
+    "flat": (),
+    "auto": (),
+}
+"""How taxonomies are made, and the options of each way."""
+_NEEDED = {"levels": "file", "intervals": "widths", "prefix": "keep"}
 
 
 @dataclass(frozen=True)
 class TaxonomySpec:
-    """How a column's taxonomy is made: a builder and its options; *paths* and *tree* hold a file's content."""
+    """How a column's taxonomy is made: a builder and its options; *paths* and *tree* hold a file's content.
+
+    >>> TaxonomySpec("prefix", {"keep": [5, 3]}).to_dict()
+    {'builder': 'prefix', 'keep': [5, 3]}
+    """
 
     builder: str
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -46,69 +64,166 @@ class TaxonomySpec:
         return out
 
 
-@dataclass(frozen=True)
+def _taxonomy_spec(value: object, column: str) -> TaxonomySpec:
+    """A taxonomy entry of the schema: a file name, or a table with a builder and its options.
+
+    >>> _taxonomy_spec("city.csv", "city").builder
+    'levels'
+    """
+    place = Where("file").inside("columns").inside(column).inside("taxonomy")
+    if isinstance(value, str):
+        return TaxonomySpec("tree" if value.endswith(".toml") else "levels", file=value)
+    builder = str(value.get("builder")) if isinstance(value, Mapping) else ""
+    if not isinstance(value, Mapping) or builder not in BUILDERS:
+        raise SchemaError(
+            say("{place} has no known builder.", place=place.here),
+            say("Builders are {builders}.", builders=", ".join(BUILDERS)),
+            'Write for example { builder = "prefix", keep = [5, 3] }.',
+        )
+    options = {key: item for key, item in value.items() if key != "builder"}
+    for key in options:
+        if key not in BUILDERS[builder]:
+            raise unknown_key(str(key), BUILDERS[builder], place)
+    needed = _NEEDED.get(builder)
+    if needed and needed not in options:
+        raise SchemaError(
+            say("{place} lacks '{key}'.", place=place.here, key=needed),
+            say("The builder {builder} needs it.", builder=builder),
+            say("Add {key}.", key=needed),
+        )
+    if builder == "tree" and ("file" in options) == ("nodes" in options):
+        raise SchemaError(
+            say("{place} needs either 'file' or 'nodes'.", place=place.here),
+            "The tree must come from one place.",
+            "Keep one of the two.",
+        )
+    if "separator" in options:
+        check_separator(options["separator"], place.of("separator"))
+    file, nodes = options.pop("file", None), options.pop("nodes", None)
+    return TaxonomySpec(builder, options, file=file, tree=nodes)
+
+
+def _is_separator(value: object) -> bool:
+    """Whether a text can stand between the fields of a CSV file: one ASCII character, no quote and no line break.
+
+    >>> _is_separator(";"), _is_separator("::")
+    (True, False)
+    """
+    return isinstance(value, str) and len(value) == 1 and value.isascii() and value not in '"\r\n\0'
+
+
+def check_separator(value: object, what: str) -> None:
+    """A separator is one character that CSV can have between fields, or an error says so.
+
+    >>> check_separator(";", "The separator")
+    """
+    if not _is_separator(value):
+        raise SchemaError(
+            say("{what} is not a single plain character.", what=what),
+            "A separator of fields is one ASCII character, and neither a quote nor a line break.",
+            'Write for example separator = ";".',
+        )
+
+
+Step = Annotated[
+    float,
+    Setting(
+        ge=1e-6,
+        le=1e12,
+        test=lambda value: float(value) == round(float(value), 6),
+        takes="a number from 0.000001 to 10^12 with at most six decimals",
+        why="Published interval ends are its multiples.",
+        example="round = 5",
+    ),
+]
+"""A step that published interval ends are rounded to."""
+
+
+@settings
 class Column:
-    """What one column means.
+    """What one column means: its role, its kind, and what may be done with it; `name` is its header.
 
-    *bounds* are public limits of a number, used for its domain; *person* marks the column whose equal
-    values are one person; *publish* False keeps the column out of the release; *side_door* "accept" signs
-    off a column that gives a quasi-identifier away; *identifier* "accept" signs off a published column that looks like
-    an identifier, and *reason* says why, for the manifest and the report; *case* "distinct" tells values apart that
-    differ in case only; *clamp* moves values outside the bounds onto them; *weight* is how much a loss in the column
-    counts when a method chooses (not when loss is measured). *round* is the step whose multiples the published
-    interval ends of a number are.
+    The column marked *person* has one value for each person, the one marked *group* one for each group of people that
+    move together (a household, a ward). What queries need is declared, and never read off the rows.
 
-    For queries: *group* marks the column whose equal values move together (a household, a ward), *max_rows* is the
-    declared most rows one person or group may count with, *values* the public list of a category's values, and
-    *step* the grid on which a number is summed. None of them is ever read off the rows.
+    >>> Column("age", "quasi", "numeric", bounds=(0, 120)).published
+    True
     """
 
     name: str
-    role: Role = "other"
-    kind: Kind = "categorical"
-    bounds: tuple[float, float] | None = None
-    person: bool = False
-    taxonomy: TaxonomySpec | None = None
-    missing: MissingPolicy | None = None
-    publish: bool = True
-    side_door: SideDoor = "refuse"
-    identifier: Signature = "refuse"
-    reason: str = ""
-    case: Case = "same"
-    format: str = "%Y-%m-%d"
-    clamp: bool = False
-    weight: float = 1.0
-    group: bool = False
-    max_rows: int | None = None
-    values: tuple[str, ...] | None = None
-    step: float | None = None
-    round: float | None = None
+    role: Annotated[Role, Setting("what an outsider may do with it", example='role = "quasi"')] = "other"
+    kind: Annotated[Kind, Setting("what its values are")] = "categorical"
+    bounds: Annotated[
+        tuple[float, float] | None,
+        Setting(
+            "public limits of a number: its domain",
+            test=lambda ends: ends[0] < ends[1],
+            takes="two rising finite numbers",
+            why="They are the domain of the column.",
+            example="bounds = [0, 120]",
+        ),
+    ] = None
+    taxonomy: Annotated[TaxonomySpec | None, Setting("a level file, or a builder with its options")] = None
+    person: Annotated[bool, Setting("rows that share its value are one person")] = False
+    missing: Annotated[MissingPolicy | None, Setting("what a blank is, where it differs from [table]")] = None
+    publish: Annotated[bool, Setting("whether it stands in the release")] = True
+    side_door: Annotated[Signature, Setting("sign off that it gives a quasi-identifier away")] = "refuse"
+    identifier: Annotated[Signature, Setting("sign off that it looks like an identifier")] = "refuse"
+    reason: Annotated[str, Setting("why it was signed off, for manifest and report")] = ""
+    case: Annotated[Case, Setting("whether values that differ in case only are told apart")] = "same"
+    format: Annotated[str, Setting("how its days are written", example='format = "%d/%m/%Y"')] = "%Y-%m-%d"
+    clamp: Annotated[bool, Setting("move values outside the bounds onto them")] = False
+    weight: Annotated[
+        float,
+        Setting(
+            "how much a loss in it counts when a method chooses",
+            gt=0,
+            lt=1e6,
+            why="It says how much a loss in this column counts.",
+            example="weight = 2",
+        ),
+    ] = 1.0
+    group: Annotated[bool, Setting("rows that share its value move together")] = False
+    max_rows: Annotated[
+        int | None,
+        Setting("the most rows one person or group may count with in an answer", ge=1, le=1_000_000),
+    ] = None
+    step: Annotated[float | None, Setting("the grid on which it is summed", gt=0)] = None
+    round: Annotated[Step | None, Setting("the step whose multiples published interval ends are")] = None
+    values: Annotated[
+        tuple[str, ...] | None,
+        Setting(
+            "the public list of its values",
+            items=1,
+            test=lambda texts: len(set(texts)) == len(texts),
+            takes="a list of different texts",
+            why="It is the public list of the values the column may have.",
+            example='values = ["F", "M"]',
+        ),
+    ] = None
 
     def __post_init__(self) -> None:
         where = f"[columns.{self.name}]"
-        if self.bounds is not None:
-            rising_bounds(list(self.bounds), f"'bounds' in {where}")
         if self.clamp and self.taxonomy is not None:
             raise SchemaError(
-                f"{where} has both clamp = true and a taxonomy.",
+                say("{where} has both clamp = true and a taxonomy.", where=where),
                 "A taxonomy has a place for every value; moving some onto a bound first would publish falsehoods.",
                 "Remove clamp, or the taxonomy.",
             )
         if self.identifier == "accept" and not self.reason.strip():
             raise SchemaError(
-                f'{where} has identifier = "accept" without a reason.',
+                say('{where} has identifier = "accept" without a reason.', where=where),
                 "Publishing a column that looks like an identifier is a decision that somebody must answer for.",
                 'Add for example reason = "numbers of rooms, not of people".',
             )
-        if self.round is not None:
-            a_rounding_step(self.round, f"'round' in {where}")
-            if self.role != "quasi" or self.kind != "numeric" or self.taxonomy is not None:
-                raise SchemaError(
-                    f"{where} has round, but is no plain numeric quasi-identifier.",
-                    "Only the intervals of such a column have ends that can be rounded; its values would leave as they are.",
-                    "Remove round, or declare the column as quasi and numeric, without a taxonomy or an operation that "
-                    "makes categories of it.",
-                )
+        plain = self.role == "quasi" and self.kind == "numeric" and self.taxonomy is None
+        if self.round is not None and not plain:
+            raise SchemaError(
+                say("{where} has round, but is no plain numeric quasi-identifier.", where=where),
+                "Only the intervals of such a column have ends that can be rounded; its values would leave as they are.",
+                "Remove round, or declare the column as quasi and numeric, without a taxonomy or an operation that "
+                "makes categories of it.",
+            )
 
     @property
     def published(self) -> bool:
@@ -117,45 +232,56 @@ class Column:
 
     def to_dict(self) -> dict[str, Any]:
         """As it stands in the schema file, defaults left out."""
-        out: dict[str, Any] = {"role": self.role, "kind": self.kind}
-        if self.bounds is not None:
-            out["bounds"] = list(self.bounds)
-        if self.taxonomy is not None:
-            out["taxonomy"] = self.taxonomy.to_dict()
-        for name in _PLAIN_KEYS:
-            value = getattr(self, name)
-            if value != getattr(Column(self.name), name):
-                out[name] = value
-        if self.group:
-            out["group"] = True
-        for name in ("max_rows", "step", "round"):
-            if getattr(self, name) is not None:
-                out[name] = getattr(self, name)
-        if self.values is not None:
-            out["values"] = list(self.values)
-        return out
+        out = {"role": self.role, "kind": self.kind, **table_of(self, defaults=False)}
+        del out["name"]
+        return out if self.taxonomy is None else out | {"taxonomy": self.taxonomy.to_dict()}
 
 
-@dataclass(frozen=True)
+@settings(section="dataset")
+class AboutDataset:
+    """What the table is called in public, which version it is, and the files that belong to it.
+
+    >>> AboutDataset(name="admissions", version="2024-05").version
+    '2024-05'
+    """
+
+    name: Annotated[str, Setting("public name")] = ""
+    version: Annotated[str, Setting("which of several versions")] = ""
+    population: Annotated[str, Setting("the file of everyone the table was drawn from")] = ""
+    ledger: Annotated[str, Setting("the file in which the privacy budget of queries is kept")] = ""
+
+
+@settings(section="table")
 class Schema:
     """Columns in order, and how the file as a whole is read.
 
     *missing* says what a blank quasi-identifier is: a "value" of its own, "refuse" (an error), or "suppress"
     (the row is dropped and counts against the limit). *missing_values* are the texts that mean no value.
+
+    >>> Schema({"age": Column("age", "quasi")}).quasi[0].name
+    'age'
     """
 
-    columns: Mapping[str, Column]
-    missing: MissingPolicy = "value"
-    missing_values: tuple[str, ...] = ("",)
-    decimal: str = "."
-    encoding: str = "utf-8"
-    separator: str | None = None
-    constant: Literal["refuse", "allow"] = "refuse"
-    max_cell_bytes: int = 1_000_000
-
-    def __post_init__(self) -> None:
-        if self.separator is not None:
-            check_separator(self.separator, "'separator' in [table]")
+    columns: Annotated[Mapping[str, Column], Setting("the columns, in order")]
+    missing: Annotated[MissingPolicy, Setting("what a blank quasi-identifier is")] = "value"
+    missing_values: Annotated[
+        tuple[str, ...], Setting("texts that mean no value", example='missing_values = ["", "NA"]')
+    ] = ("",)
+    decimal: Annotated[Literal[".", ","], Setting("decimal mark")] = "."
+    encoding: Annotated[str, Setting("encoding of a text file")] = "utf-8"
+    separator: Annotated[
+        str | None,
+        Setting(
+            "what stands between fields",
+            test=_is_separator,
+            takes="a single plain character",
+            why="A separator of fields is one ASCII character, and neither a quote nor a line break.",
+            example='separator = ";"',
+        ),
+    ] = None
+    constant: Annotated[Literal["refuse", "allow"], Setting("a quasi-identifier with one value")] = "refuse"
+    max_cell_bytes: Annotated[int, Setting("the longest cell")] = 1_000_000
+    dataset: AboutDataset = AboutDataset()
 
     @property
     def quasi(self) -> tuple[Column, ...]:
@@ -187,330 +313,81 @@ class Schema:
 
     def to_dict(self) -> dict[str, Any]:
         """As the TOML file has it, defaults left out."""
-        table: dict[str, Any] = {}
-        plain = Schema({})
-        for name in _TABLE_KEYS:
-            value = getattr(self, name)
-            if value != getattr(plain, name):
-                table[name] = list(value) if isinstance(value, tuple) else value
-        out: dict[str, Any] = {"table": table} if table else {}
-        out["columns"] = {name: column.to_dict() for name, column in self.columns.items()}
-        return out
+        plain = table_of(replace(self, columns={}), defaults=False)
+        parts = {
+            "dataset": plain.pop("dataset", None),
+            "table": {k: plain[k] for k in plain if k != "columns"},
+        }
+        out = {name: part for name, part in parts.items() if part}
+        return out | {"columns": {name: column.to_dict() for name, column in self.columns.items()}}
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Schema:
         """From parsed TOML. Every mistake is named with its place; nothing unknown is passed over."""
-        refuse_unknown(document, ("table", "columns"), "the schema")
-        table = document.get("table", {})
-        refuse_non_table(table, "[table]")
-        refuse_unknown(table, _TABLE_KEYS, "[table]")
-        entries = document.get("columns")
-        if not isinstance(entries, Mapping) or not entries:
-            raise SchemaError(
-                "The schema names no columns.",
-                "Without roles nothing can be protected.",
-                "Add a [columns.NAME] table for each column, or let `velado inspect` write a first version.",
-            )
-        settings: dict[str, Any] = {}
-        for name, value in table.items():
-            settings[name] = _setting(name, value)
-        columns = {name: _column(name, entry) for name, entry in entries.items()}
-        people = [name for name, column in columns.items() if column.person]
-        if len(people) > 1:
-            raise SchemaError(
-                f"The schema marks {len(people)} columns with person = true: {', '.join(people)}.",
-                "Which rows are one person must have one answer.",
-                "Keep person = true on a single column.",
-            )
-        groups = [name for name, column in columns.items() if column.group]
-        if len(groups) > 1:
-            raise SchemaError(
-                f"The schema marks {len(groups)} columns with group = true: {', '.join(groups)}.",
-                "Which rows move together must have one answer.",
-                "Keep group = true on a single column.",
-            )
-        return cls(columns=columns, **settings)
+        try:
+            return _schema(document)
+        except ParameterError as wrong:  # in a file it is the file that must be corrected
+            raise SchemaError(wrong.what, wrong.why, wrong.fix) from None
 
 
-_PLAIN_KEYS = (
-    "person",
-    "missing",
-    "publish",
-    "side_door",
-    "identifier",
-    "reason",
-    "case",
-    "format",
-    "clamp",
-    "weight",
-)
-_TABLE_KEYS = (
-    "missing",
-    "missing_values",
-    "decimal",
-    "encoding",
-    "separator",
-    "constant",
-    "max_cell_bytes",
-)
-_COLUMN_KEYS = (
-    "role",
-    "kind",
-    "bounds",
-    "person",
-    "taxonomy",
-    "missing",
-    "publish",
-    "side_door",
-    "identifier",
-    "reason",
-    "case",
-    "format",
-    "clamp",
-    "weight",
-    "group",
-    "max_rows",
-    "values",
-    "step",
-    "round",
-)
-
-
-def _setting(name: str, value: Any) -> Any:
-    what = f"'{name}' in [table]"
-    if name == "missing":
-        return one_of(value, get_args(MissingPolicy), what)
-    if name == "constant":
-        return one_of(value, ("refuse", "allow"), what)
-    if name == "missing_values":
-        of_type(value, list, what, 'missing_values = ["", "NA"]')
-        if not all(isinstance(item, str) for item in value):
-            raise SchemaError(
-                f"{what} holds something that is not text.", "Cells are compared as text.", "Quote each item."
-            )
-        return tuple(value)
-    if name == "max_cell_bytes":
-        return of_type(value, int, what, "max_cell_bytes = 1000000")
-    if name == "decimal":
-        return one_of(value, (".", ","), what)
-    return of_type(value, str, what, f'{name} = ";"')
-
-
-def _column(name: str, entry: Any) -> Column:
-    where = f"[columns.{name}]"
-    refuse_non_table(entry, where)
-    refuse_unknown(entry, _COLUMN_KEYS, where)
-    values: dict[str, Any] = {"name": name}
-    if "role" not in entry:
+def _schema(document: Mapping[str, Any]) -> Schema:
+    file = Where("file", say("the schema"))
+    for key in document:
+        if key not in ("dataset", "table", "columns"):
+            raise unknown_key(str(key), ("dataset", "table", "columns"), file)
+    entries = document.get("columns")
+    if not isinstance(entries, Mapping) or not entries:
         raise SchemaError(
-            f"{where} has no role.",
+            "The schema names no columns.",
+            "Without roles nothing can be protected.",
+            "Add a [columns.NAME] table for each column, or let `velado inspect` write a first version.",
+        )
+    columns = {name: _column(name, entry) for name, entry in entries.items()}
+    _at_most_one(columns, "person", say("Which rows are one person must have one answer."))
+    _at_most_one(columns, "group", say("Which rows move together must have one answer."))
+    whole = _own_keys(document.get("table", {}), ("columns", "dataset"), Schema, Where("file", "[table]"))
+    about = read(AboutDataset, document.get("dataset", {}), Where("file", "[dataset]"))
+    return read(Schema, {**whole, "columns": columns, "dataset": about}, Where("file", "[table]"))
+
+
+def _column(name: str, entry: object) -> Column:
+    where = Where("file", f"[columns.{name}]")
+    found = _own_keys(entry, ("name",), Column, where)
+    if "role" not in found:
+        raise SchemaError(
+            say("{where} has no role.", where=where.here),
             "Each column is an identifier, quasi, sensitive or other.",
             'Add for example role = "quasi".',
         )
-    for key, value in entry.items():
-        what = f"'{key}' in {where}"
-        if key == "role":
-            values[key] = one_of(value, get_args(Role), what)
-        elif key == "kind":
-            values[key] = one_of(value, get_args(Kind), what)
-        elif key == "missing":
-            values[key] = one_of(value, get_args(MissingPolicy), what)
-        elif key == "side_door":
-            values[key] = one_of(value, get_args(SideDoor), what)
-        elif key == "identifier":
-            values[key] = one_of(value, get_args(Signature), what)
-        elif key == "case":
-            values[key] = one_of(value, get_args(Case), what)
-        elif key == "reason":
-            values[key] = of_type(value, str, what, 'reason = "numbers of rooms, not of people"')
-        elif key in ("person", "publish", "clamp", "group"):
-            values[key] = of_type(value, bool, what, f"{key} = true")
-        elif key == "format":
-            values[key] = of_type(value, str, what, 'format = "%d/%m/%Y"')
-        elif key == "bounds":
-            values[key] = rising_bounds(value, what)
-        elif key == "weight":
-            values[key] = a_weight(value, what)
-        elif key == "max_rows":
-            values[key] = a_row_limit(value, what)
-        elif key == "values":
-            values[key] = a_value_list(value, what)
-        elif key == "step":
-            values[key] = a_step(value, what)
-        elif key == "round":
-            values[key] = a_rounding_step(value, what)
-        elif key == "taxonomy":
-            values[key] = taxonomy_spec(value, name)
-    return Column(**values)
+    if "taxonomy" in found:
+        found["taxonomy"] = _taxonomy_spec(found["taxonomy"], name)
+    return read(Column, {"name": name, **found}, where)
 
 
-_BUILDER_OPTIONS = {
-    "levels": ("file", "separator"),
-    "tree": ("file", "nodes"),
-    "intervals": ("widths", "origin"),
-    "prefix": ("keep", "mask"),
-    "dates": ("levels", "format"),
-    "flat": (),
-    "auto": (),
-}
-
-
-def taxonomy_spec(value: Any, column: str) -> TaxonomySpec:
-    """A taxonomy entry of the schema: a file name, or a table with a builder and its options."""
-    where = f"'taxonomy' in [columns.{column}]"
-    if isinstance(value, str):
-        return TaxonomySpec("tree" if value.endswith(".toml") else "levels", file=value)
-    refuse_non_table(value, where)
-    builder = value.get("builder")
-    if builder not in BUILDERS:
-        raise SchemaError(
-            f"{where} has no known builder.",
-            f"Builders are {', '.join(BUILDERS)}.",
-            'Write for example { builder = "prefix", keep = [5, 3] }.',
-        )
-    options = {key: item for key, item in value.items() if key != "builder"}
-    refuse_unknown(options, _BUILDER_OPTIONS[builder], where)
-    required = {"levels": "file", "intervals": "widths", "prefix": "keep"}.get(builder)
-    if required and required not in options:
-        raise SchemaError(
-            f"{where} lacks '{required}'.", f"The builder {builder} needs it.", f"Add {required}."
-        )
-    if builder == "tree" and ("file" in options) == ("nodes" in options):
-        raise SchemaError(
-            f"{where} needs either 'file' or 'nodes'.",
-            "The tree must come from one place.",
-            "Keep one of the two.",
-        )
-    if "separator" in options:
-        check_separator(options["separator"], f"'separator' of {where}")
-    file = options.pop("file", None)
-    nodes = options.pop("nodes", None)
-    return TaxonomySpec(builder, options, file=file, tree=nodes)
-
-
-# Single values of a schema file: each is what it must be, or a SchemaError names its place and never its content.
-
-
-def refuse_unknown(entry: Mapping[str, Any], keys: Iterable[str], where: str) -> None:
-    """Every key is known, or the nearest known one is suggested."""
-    keys = tuple(keys)
-    for key in entry:
-        if key not in keys:
-            near = difflib.get_close_matches(str(key), keys, n=1)
-            hint = f"Did you mean '{near[0]}'?" if near else f"Known keys: {', '.join(keys)}."
-            raise SchemaError(
-                f"Unknown key '{key}' in {where}.", "A misspelt key would be passed over.", hint
-            )
-
-
-def refuse_non_table(entry: Any, where: str) -> None:
-    """The entry is a table of keys."""
+def _own_keys(entry: object, others: tuple[str, ...], kind: type, where: Where) -> dict[str, Any]:
+    """A table of the file as a dictionary; the fields that stand elsewhere are no keys of it."""
     if not isinstance(entry, Mapping):
         raise SchemaError(
-            f"{where} is not a table.", "Its keys cannot be read.", f"Write it as {where} with keys below."
+            say("{where} is not a table.", where=where.here),
+            "Its keys cannot be read.",
+            say("Write it as {where} with keys below.", where=where.here),
         )
+    for key in entry:
+        if key in others or key not in specs(kind):
+            raise unknown_key(str(key), [name for name in specs(kind) if name not in others], where)
+    return dict(entry)
 
 
-def one_of(value: Any, choices: tuple[str, ...], what: str) -> Any:
-    """The value is one of the choices."""
-    if value not in choices:
+def _at_most_one(columns: Mapping[str, Column], mark: str, why: str) -> None:
+    marked = [name for name, column in columns.items() if getattr(column, mark)]
+    if len(marked) > 1:
         raise SchemaError(
-            f"{what} has a value that is not known.",
-            f"It must be one of {', '.join(choices)}.",
-            "Correct it.",
-        )
-    return value
-
-
-def of_type(value: Any, kind: type, what: str, example: str) -> Any:
-    """The value has the type; true and false are no numbers."""
-    if not isinstance(value, kind) or (kind is not bool and isinstance(value, bool)):
-        raise SchemaError(
-            f"{what} has the wrong type.", f"A {kind.__name__} is expected.", f"Write for example {example}."
-        )
-    return value
-
-
-def a_weight(value: Any, what: str) -> float:
-    """A number above 0 and under a million."""
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not number or not 0 < value < 1e6:
-        raise SchemaError(
-            f"{what} must be a number above 0.",
-            "It says how much a loss in this column counts.",
-            "Write for example weight = 2.",
-        )
-    return float(value)
-
-
-def a_row_limit(value: Any, what: str) -> int:
-    """A whole number of rows, 1 to 1,000,000."""
-    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= 1_000_000:
-        raise SchemaError(
-            f"{what} must be a whole number from 1 to 1,000,000.",
-            "It says with how many rows one person or group may count in an answer.",
-            "Write for example max_rows = 4.",
-        )
-    return value
-
-
-def a_value_list(value: Any, what: str) -> tuple[str, ...]:
-    """A list of different texts, at least one."""
-    texts = isinstance(value, list) and bool(value) and all(isinstance(item, str) for item in value)
-    if not texts or len(set(value)) != len(value):
-        raise SchemaError(
-            f"{what} must be a list of different texts.",
-            "It is the public list of the values the column may have.",
-            'Write for example values = ["F", "M"].',
-        )
-    return tuple(value)
-
-
-def a_step(value: Any, what: str) -> float:
-    """A finite number above 0."""
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not number or not math.isfinite(value) or not value > 0:
-        raise SchemaError(
-            f"{what} must be a finite number above 0.",
-            "It is the grid on which the column is summed.",
-            "Write for example step = 1.",
-        )
-    return float(value)
-
-
-def a_rounding_step(value: Any, what: str) -> float:
-    """A number from 0.000001 to 10^12 with at most six decimals."""
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not number or not 1e-6 <= value <= 1e12 or float(value) != round(float(value), 6):
-        raise SchemaError(
-            f"{what} must be a number above 0 with at most six decimals.",
-            "Published interval ends are its multiples.",
-            "Write for example round = 5.",
-        )
-    return float(value)
-
-
-def rising_bounds(value: Any, what: str) -> tuple[float, float]:
-    """Two finite numbers, the first below the second."""
-    good = (
-        isinstance(value, list)
-        and len(value) == 2
-        and all(isinstance(item, int | float) and not isinstance(item, bool) for item in value)
-    )
-    if not good or not value[0] < value[1] or not all(math.isfinite(item) for item in value):
-        raise SchemaError(
-            f"{what} must be two rising finite numbers.",
-            "They are the domain of the column.",
-            "Write for example bounds = [0, 120].",
-        )
-    return float(value[0]), float(value[1])
-
-
-def check_separator(value: Any, what: str) -> None:
-    """A separator is one character that CSV can have between fields, or an error says so."""
-    if not isinstance(value, str) or len(value) != 1 or not value.isascii() or value in '"\r\n\0':
-        raise SchemaError(
-            f"{what} is not a single plain character.",
-            "A separator of fields is one ASCII character, and neither a quote nor a line break.",
-            'Write for example separator = ";".',
+            say(
+                "The schema marks {count} columns with {mark} = true: {columns}.",
+                count=len(marked),
+                mark=mark,
+                columns=", ".join(marked),
+            ),
+            why,
+            say("Keep {mark} = true on a single column.", mark=mark),
         )

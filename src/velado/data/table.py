@@ -9,6 +9,7 @@ import polars as pl
 
 from velado.data.schema import Column, Schema
 from velado.errors import SchemaError, TableError
+from velado.text import say, say_n
 
 Undeclared = Literal["refuse", "drop", "keep"]
 
@@ -20,6 +21,11 @@ class Table:
     *fingerprint* is the SHA-256 of the bytes it came from, for the owner alone: whoever has it can test guesses of
     them. *source* is a name for messages; *encoding* what a text file was found or declared to be in. *dropped* are
     the columns that `undeclared="drop"` left out: they are never published, but may still tell who is a person.
+
+    >>> frame = pl.DataFrame({"age": ["31", "NA"]})
+    >>> table = Table.of(frame, Schema({"age": Column("age", "quasi", "numeric")}, missing_values=("NA",)))
+    >>> table, table.is_missing("age").to_list()
+    (Table(2 rows; 1 quasi), [False, True])
     """
 
     frame: pl.DataFrame
@@ -47,14 +53,14 @@ class Table:
         absent = [name for name in schema.columns if name not in frame.columns]
         if absent:
             raise SchemaError(
-                f"The schema names {_list(absent)}, which the table does not have.",
+                say("The schema names {absent}, which the table does not have.", absent=_list(absent)),
                 "A promise about a column that is not there cannot be kept.",
                 "Correct the name in the schema or the header of the table.",
             )
         unnamed = [name for name in frame.columns if name not in schema.columns]
         if unnamed and undeclared == "refuse":
             raise SchemaError(
-                f"The table has {_list(unnamed)}, which the schema does not name.",
+                say("The table has {unnamed}, which the schema does not name.", unnamed=_list(unnamed)),
                 "A column nobody thought about could identify people.",
                 "Add it to the schema, or pass --undeclared drop or --undeclared keep.",
             )
@@ -125,14 +131,21 @@ def _refuse_odd_columns(frame: pl.DataFrame) -> None:
     for name, dtype in frame.schema.items():
         if isinstance(dtype, _ODD_TYPES):
             raise TableError(
-                f"Column '{name}' holds values of type {type(dtype).__name__.lower()}.",
+                say(
+                    "Column '{name}' holds values of type {type}.",
+                    name=name,
+                    type=type(dtype).__name__.lower(),
+                ),
                 "Only texts, numbers, dates and yes/no values can be compared, published and written to every format.",
                 "Turn the column into text or numbers, or drop it before.",
             )
     patterns = [name for name in frame.columns if name == "*" or (name[:1] == "^" and name[-1:] == "$")]
     if patterns:
         raise TableError(
-            f"{len(patterns)} column name(s) are a pattern: '*', or a text from '^' to '$'.",
+            say(
+                "{patterns} column name(s) are a pattern: '*', or a text from '^' to '$'.",
+                patterns=len(patterns),
+            ),
             "Such a name would stand for several columns at once.",
             "Rename the column.",
         )
@@ -146,7 +159,12 @@ def _refuse_huge_cells(frame: pl.DataFrame, limit: int) -> None:
     for name, size in longest.items():
         if size is not None and size > limit:
             raise TableError(
-                f"Column '{name}' has a cell of {size:,} bytes; the limit is {limit:,}.",
+                say(
+                    "Column '{name}' has a cell of {size:,} bytes; the limit is {limit:,}.",
+                    name=name,
+                    size=size,
+                    limit=limit,
+                ),
                 "Such a cell usually means a broken quote or a file in the wrong format.",
                 "Correct the file, drop the column, or raise max_cell_bytes in [table] of the schema.",
             )
@@ -154,5 +172,6 @@ def _refuse_huge_cells(frame: pl.DataFrame, limit: int) -> None:
 
 def _list(names: list[str]) -> str:
     shown = ", ".join(f"'{name}'" for name in names[:5])
-    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-    return ("the column " if len(names) == 1 else "the columns ") + shown + more
+    if len(names) > 5:
+        return say("the columns {shown} and {count} more", shown=shown, count=len(names) - 5)
+    return say_n("the column {shown}", "the columns {shown}", len(names), shown=shown)

@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from velado.errors import SchemaError, TaxonomyError
+from velado.text import say
 
 ROOT_LABEL = "*"
 """What the root of every taxonomy, and every suppressed cell, is published as."""
@@ -32,6 +33,10 @@ class Taxonomy:
 
     *labels* holds one published label per node; *parent* the broader node (the root is its own parent);
     *first* and *last* the run of leaf codes below each node.
+
+    >>> cities = from_paths([("Viçosa", "MG"), ("Ubá", "MG"), ("Santos", "SP")])
+    >>> cities.labels, cities.common_ancestor(np.array([0]), np.array([1]))
+    (('Viçosa', 'Ubá', 'Santos', 'MG', 'SP', '*'), array([3], dtype=int32))
     """
 
     labels: tuple[str, ...]
@@ -153,8 +158,11 @@ def from_paths(paths: Sequence[Sequence[str]], column: str = "") -> Taxonomy:
 
     Consecutive repetitions in a path are one node, except a value below a group of its own name. A label for
     two nodes is two meanings of one word and is refused, as is a leaf that is listed twice with different paths.
+
+    >>> from_paths([("Viçosa", "MG"), ("Santos", "SP")])
+    Taxonomy(leaves=2, nodes=5, height=2)
     """
-    name = f" of column '{column}'" if column else ""
+    name = say(" of column '{column}'", column=column) if column else ""
     seen: dict[str, tuple[str, ...]] = {}
     for line, raw in enumerate(paths, start=1):
         path = tuple(raw)
@@ -162,26 +170,37 @@ def from_paths(paths: Sequence[Sequence[str]], column: str = "") -> Taxonomy:
             path = path[:-1]
         if raw and ROOT_LABEL in (path or (ROOT_LABEL,)):
             raise TaxonomyError(
-                f"Line {line} of the taxonomy{name} uses '{ROOT_LABEL}' for something narrower than everything.",
-                f"'{ROOT_LABEL}' is reserved for suppressed cells.",
+                say(
+                    "Line {line} of the taxonomy{name} uses '{root_label}' for something narrower than "
+                    "everything.",
+                    line=line,
+                    name=name,
+                    root_label=ROOT_LABEL,
+                ),
+                say("'{root_label}' is reserved for suppressed cells.", root_label=ROOT_LABEL),
                 "Give the value another name.",
             )
         if not path or any(label == "" for label in path):
             raise TaxonomyError(
-                f"Line {line} of the taxonomy{name} has an empty label.",
+                say("Line {line} of the taxonomy{name} has an empty label.", line=line, name=name),
                 "Every value needs a name at each level it takes part in.",
                 "Fill the empty field, or repeat the narrower label where a level does not apply.",
             )
         if path[0] in seen and seen[path[0]] != path:
             raise TaxonomyError(
-                f"Line {line} of the taxonomy{name} lists a value that an earlier line lists with another path.",
+                say(
+                    "Line {line} of the taxonomy{name} lists a value that an earlier line lists with "
+                    "another path.",
+                    line=line,
+                    name=name,
+                ),
                 "A value with two broader values has no single generalization.",
                 "Keep one of the two lines.",
             )
         seen.setdefault(path[0], path)
     if not seen:
         raise TaxonomyError(
-            f"The taxonomy{name} has no values.",
+            say("The taxonomy{name} has no values.", name=name),
             "Without leaves nothing can be generalized.",
             "List one value per line, narrowest first.",
         )
@@ -198,7 +217,13 @@ def _build(paths: list[tuple[str, ...]], name: str) -> Taxonomy:
             above = tuple(path[level:])
             if parent_at.setdefault((level, path[level]), above) != above:
                 raise TaxonomyError(
-                    f"The taxonomy{name} gives one label two different broader labels (seen at value {line}, level {level + 1}).",
+                    say(
+                        "The taxonomy{name} gives one label two different broader labels (seen at value "
+                        "{line}, level {level}).",
+                        name=name,
+                        line=line,
+                        level=level + 1,
+                    ),
                     "A tree needs exactly one broader label for each.",
                     "Rename one of the two labels.",
                 )
@@ -249,7 +274,12 @@ def _refuse_two_meanings(leaves: list[tuple[str, ...]], inner: list[tuple[str, .
         twice += owner is not None and owner != path[:-1]
     if twice:
         raise TaxonomyError(
-            f"The taxonomy{name} uses {twice} label(s) with two meanings: for a group, and for a value or group outside it or above it.",
+            say(
+                "The taxonomy{name} uses {twice} label(s) with two meanings: for a group, and for a value "
+                "or group outside it or above it.",
+                name=name,
+                twice=twice,
+            ),
             "Whoever reads the published label could not tell which is meant, and one of the two would be false.",
             "Rename one of the two labels.",
         )
@@ -265,7 +295,11 @@ DATE_LEVELS = ("day", "month", "year", "decade")
 
 
 def from_tree(tree: Mapping[str, Any], column: str = "") -> Taxonomy:
-    """From nested tables: ``{Asia = ["Japan", "India"], Europe = {North = ["Norway"], ...}}``."""
+    """From nested tables: ``{Asia = ["Japan", "India"], Europe = {North = ["Norway"], ...}}``.
+
+    >>> from_tree({"South": ["PR", "SC"], "North": ["PA"]}).code_of
+    {'PR': 0, 'SC': 1, 'PA': 2}
+    """
     paths: list[list[str]] = []
 
     def walk(node: Any, above: list[str]) -> None:
@@ -283,12 +317,20 @@ def from_tree(tree: Mapping[str, Any], column: str = "") -> Taxonomy:
 
 
 def flat(values: Sequence[str], column: str = "") -> Taxonomy:
-    """Every value directly below the root: published as it is, or not at all."""
+    """Every value directly below the root: published as it is, or not at all.
+
+    >>> flat(["F", "M"]).labels
+    ('F', 'M', '*')
+    """
     return from_paths([[value] for value in values], column)
 
 
 def prefix(values: Sequence[str], keep: Sequence[int], mask: str = "*", column: str = "") -> Taxonomy:
-    """Codes by ever shorter prefixes: with ``keep=[4, 3]``, `36570-000` -> `3657*` -> `365*` -> `*`."""
+    """Codes by ever shorter prefixes: with ``keep=[4, 3]``, `36570-000` -> `3657*` -> `365*` -> `*`.
+
+    >>> prefix(["36570", "36571"], [3]).labels
+    ('36570', '36571', '365*', '*')
+    """
     lengths = _listed(keep)
     if (
         not lengths
@@ -296,7 +338,11 @@ def prefix(values: Sequence[str], keep: Sequence[int], mask: str = "*", column: 
         or lengths != sorted(set(lengths), reverse=True)
     ):
         raise SchemaError(
-            f"The prefix taxonomy of column '{column}' needs `keep` as a list of falling lengths of at least 1.",
+            say(
+                "The prefix taxonomy of column '{column}' needs `keep` as a list of falling lengths of at "
+                "least 1.",
+                column=column,
+            ),
             "Each level must be broader than the one before.",
             "Write for example keep = [5, 3, 2].",
         )
@@ -323,17 +369,27 @@ def intervals(
     Intervals start at *origin* + a multiple of the width. Where every value and width is whole they are
     closed (`[20..24]`), else half open (`[20..25)`). Every width must divide the next one, else the
     intervals would not nest. Ends are written with *decimal*.
+
+    >>> intervals(["23", "27"], [23, 27], [5, 10]).labels
+    ('23', '27', '[20..24]', '[25..29]', '[20..29]', '*')
     """
     if not _listed(widths) or not all(_is_finite(item) for item in (*widths, origin)):
         raise SchemaError(
-            f"The interval taxonomy of column '{column}' needs `widths` as a list of numbers and `origin` as a number.",
+            say(
+                "The interval taxonomy of column '{column}' needs `widths` as a list of numbers and "
+                "`origin` as a number.",
+                column=column,
+            ),
             "Intervals begin at the origin and are as wide as the widths say.",
             "Write for example widths = [5, 10, 20].",
         )
     steps, _ = _in_units([float(width) for width in widths])
     if steps[0] <= 0 or any(wide % narrow or wide <= narrow for narrow, wide in pairwise(steps)):
         raise SchemaError(
-            f"The interval widths of column '{column}' must be positive, rise, and each divide the next.",
+            say(
+                "The interval widths of column '{column}' must be positive, rise, and each divide the next.",
+                column=column,
+            ),
             "Otherwise a narrow interval would straddle two wide ones.",
             "Write for example widths = [5, 10, 20].",
         )
@@ -357,6 +413,9 @@ def interval_paths(
 
     Computed in whole multiples of the last decimal place in use, because 0.3 / 0.1 in doubles is below 3. Numbers
     are taken as they are written, not as the double nearest to them. Whole intervals leave out their end.
+
+    >>> interval_paths([23], 5, [1, 2], whole=True)
+    [('[20..24]', '[20..29]')]
     """
     (step, start, *units), places = _in_units([width, origin, *numbers])
     last = 10**places if whole else 0
@@ -405,22 +464,30 @@ def _unit_text(units: int, places: int, decimal: str) -> str:
 def dates(
     values: Sequence[str], levels: Sequence[str] = DATE_LEVELS[1:], form: str = "%Y-%m-%d", column: str = ""
 ) -> Taxonomy:
-    """Days by month, year, decade: `2024-03-07` -> `2024-03` -> `2024` -> `2020s` -> `*`."""
+    """Days by month, year, decade: `2024-03-07` -> `2024-03` -> `2024` -> `2020s` -> `*`.
+
+    >>> dates(["2024-03-07"], ["year"]).labels
+    ('2024-03-07', '2024', '*')
+    """
     unknown = [level for level in levels if level not in DATE_LEVELS]
     if unknown:
         raise SchemaError(
-            f"The date taxonomy of column '{column}' names {len(unknown)} unknown level(s).",
-            "Levels are " + ", ".join(DATE_LEVELS) + ".",
+            say(
+                "The date taxonomy of column '{column}' names {unknown} unknown level(s).",
+                column=column,
+                unknown=len(unknown),
+            ),
+            say("Levels are {levels}.", levels=", ".join(DATE_LEVELS)),
             'Write for example levels = ["month", "year"].',
         )
     wanted = [level for level in DATE_LEVELS if level in levels]
-    parsed = parse_dates(values, form, column)
+    parsed = _parse_dates(values, form, column)
     order = sorted(range(len(values)), key=lambda i: (parsed[i], values[i]))
     paths = [[values[i], *(_date_label(parsed[i], level) for level in wanted)] for i in order]
     return from_paths(paths, column)
 
 
-def parse_dates(values: Sequence[str], form: str, column: str) -> list[date]:
+def _parse_dates(values: Sequence[str], form: str, column: str) -> list[date]:
     """Each text as a date, or one error that counts those that are none."""
     out: list[date] = []
     bad = 0
@@ -431,7 +498,12 @@ def parse_dates(values: Sequence[str], form: str, column: str) -> list[date]:
             bad += 1
     if bad:
         raise TaxonomyError(
-            f"Column '{column}' has {bad} distinct value(s) that are no date of the form {form}.",
+            say(
+                "Column '{column}' has {bad} distinct value(s) that are no date of the form {form}.",
+                column=column,
+                bad=bad,
+                form=form,
+            ),
             "A value without a place in the calendar cannot be generalized.",
             'Set the column\'s `format`, for example format = "%d/%m/%Y", or correct the values.',
         )
@@ -454,6 +526,9 @@ def automatic(values: Sequence[str], column: str = "") -> Taxonomy:
     Codes have at least three letters or digits, all of one length, and digits in every value (postal codes,
     ICD-10, municipality numbers); their tree drops one character at a time. Names and words have no meaning
     a program could guess, so they stay flat.
+
+    >>> automatic(["J18", "J21", "K35"]).labels
+    ('J18', 'J21', 'K35', 'J1*', 'J2*', 'K3*', 'J*', 'K*', '*')
     """
     plain = [value for value in values if value]
     lengths = {len(value) for value in plain}
@@ -472,17 +547,3 @@ def _aligned(paths: list[list[str]]) -> list[list[str]]:
     # Short codes skip the long prefixes; padding at the leaf keeps equal prefixes on equal levels.
     height = max((len(path) for path in paths), default=0)
     return [[path[0]] * (height - len(path)) + path for path in paths]
-
-
-__all__ = [
-    "DATE_LEVELS",
-    "ROOT_LABEL",
-    "automatic",
-    "dates",
-    "flat",
-    "from_tree",
-    "interval_paths",
-    "intervals",
-    "parse_dates",
-    "prefix",
-]

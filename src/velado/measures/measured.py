@@ -396,7 +396,7 @@ def _linkage(published: PublishedTable, settings: Settings, skipped: dict[str, s
             ReleasedColumn(
                 np.maximum(read.low, 0)[read.codes],
                 np.maximum(read.high, 0)[read.codes],
-                read.value[read.codes],
+                read.middle[read.codes],
             )
             for read in published.columns
         ]

@@ -16,7 +16,7 @@ import polars as pl
 
 from velado.data.encode import EncodedColumn, EncodedTable, encode
 from velado.data.partition import BoolArray, FloatArray, IntArray, Partition
-from velado.data.published_text import NO_CODE, ReadColumn, read_texts
+from velado.data.published_column import NO_CODE, PublishedColumn, read_texts
 from velado.data.schema import Schema
 from velado.data.table import Table
 from velado.data.visible import visible_groups
@@ -36,7 +36,7 @@ class PublishedTable:
     """
 
     data: EncodedTable
-    columns: tuple[ReadColumn, ...]
+    columns: tuple[PublishedColumn, ...]
     classes: Partition
     true_rows: npt.NDArray[np.int64] | None
     agreeing: float | None = None
@@ -100,7 +100,7 @@ class PublishedTable:
                 substitutions != "auto"
             ):  # a text known to be a substitution says nothing about whom it stands for
                 return None
-            if not all(bool(read.states_cover[read.codes].all()) for read in self.columns):
+            if not all(bool(read.stated[read.codes].all()) for read in self.columns):
                 return None
             return tuple(
                 Covers(
@@ -111,7 +111,7 @@ class PublishedTable:
         pairs = zip(self.data.columns, self.columns, strict=True)
         return tuple(self._charged(column, read, substitutions) for column, read in pairs)
 
-    def _charged(self, column: EncodedColumn, read: ReadColumn, substitutions: Substitutions) -> Covers:
+    def _charged(self, column: EncodedColumn, read: PublishedColumn, substitutions: Substitutions) -> Covers:
         assert self.true_rows is not None
         truth = column.codes[self.true_rows]
         by_value = substitutions == "value" or (
@@ -220,7 +220,7 @@ def _agreeing(
     return float(same.mean())
 
 
-def _chosen_by_value(truth: npt.NDArray[np.int32], column: EncodedColumn, read: ReadColumn) -> bool:
+def _chosen_by_value(truth: npt.NDArray[np.int32], column: EncodedColumn, read: PublishedColumn) -> bool:
     text_of = np.zeros(column.size, dtype=np.int32)
     text_of[truth] = read.codes
     return bool((text_of[truth] == read.codes).all())

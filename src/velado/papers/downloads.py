@@ -23,7 +23,8 @@ from typing import Any, BinaryIO, Protocol
 from urllib.parse import urlsplit
 
 from velado.errors import OutputError, TableError
-from velado.papers.public_data import DataSet, RemoteFile
+from velado.papers.public_data import PublicDataSet, RemoteFile
+from velado.text import say
 
 RECORD = "checksums.json"
 PARTS = ".downloads"
@@ -40,7 +41,7 @@ class Told(Protocol):
 
 
 @dataclass(frozen=True)
-class Patience:
+class Retries:
     """How long to try: attempts in all, the first wait between them, and how long to wait for bytes, in seconds."""
 
     attempts: int = 4
@@ -64,10 +65,10 @@ class _Again(Exception):
 
 
 def fetch(
-    data_set: DataSet,
+    data_set: PublicDataSet,
     folder: Path,
     told: Told,
-    patience: Patience | None = None,
+    retries: Retries | None = None,
     *,
     force: bool = False,
     unchecked: bool = False,
@@ -79,9 +80,13 @@ def fetch(
     """
     if not data_set.files:
         raise TableError(
-            f"'{data_set.name}' cannot be fetched by velado.",
+            say("'{data_set}' cannot be fetched by velado.", data_set=data_set.name),
             data_set.by_hand,
-            f"Get it from {data_set.page} and put it at '{data_set.place}' below the data folder.",
+            say(
+                "Get it from {page} and put it at '{place}' below the data folder.",
+                page=data_set.page,
+                place=data_set.place,
+            ),
         )
     out = []
     for at, file in enumerate(data_set.files):
@@ -89,7 +94,7 @@ def fetch(
         def part(share: float, doing: str = "", done: int = at) -> None:
             told((done + share) / len(data_set.files), doing)
 
-        out.append(_fetch(file, folder, part, patience or Patience(), force, unchecked))
+        out.append(_fetch(file, folder, part, retries or Retries(), force, unchecked))
     return tuple(out)
 
 
@@ -105,7 +110,7 @@ def status(file: RemoteFile, folder: Path) -> str:
 
 
 def _fetch(
-    file: RemoteFile, folder: Path, told: Told, patience: Patience, force: bool, unchecked: bool
+    file: RemoteFile, folder: Path, told: Told, retries: Retries, force: bool, unchecked: bool
 ) -> Fetched:
     record = _recorded(folder).get(file.place, {})
     known = file.sha256 or record.get("file")
@@ -114,15 +119,15 @@ def _fetch(
         found = _digest(place.read_bytes()) if place.is_file() else ""
         if known is not None and found != known and not unchecked:
             raise OutputError(
-                f"'{file.place}' is there already, and is another file.",
+                say("'{place}' is there already, and is another file.", place=file.place),
                 "It may be yours, so it was left as it is.",
                 "Remove it, or replace it with --force.",
             )
         return Fetched(file.place, found, already=True, known=known is not None)
-    raw = _download(file, folder, told, patience)
+    raw = _download(file, folder, told, retries)
     source = _digest(raw)
     if record.get("source", source) != source and not unchecked:
-        _refuse(file, folder, "the one that was downloaded first")
+        _refuse(file, folder, say("the one that was downloaded first"))
     try:
         data = raw if file.prepare is None else file.prepare(raw)
     except TableError:
@@ -130,7 +135,7 @@ def _fetch(
         raise
     found = _digest(data)
     if known is not None and found != known and not unchecked:
-        _refuse(file, folder, "the one the experiments were made with")
+        _refuse(file, folder, say("the one the experiments were made with"))
     _write(place, data)
     _write_record(folder, file.place, {"url": file.url, "source": source, "file": found})
     _forget(_part(file, folder))
@@ -141,30 +146,43 @@ def _fetch(
 def _refuse(file: RemoteFile, folder: Path, expected: str) -> None:
     _forget(_part(file, folder))
     raise TableError(
-        f"The checksum of the download for '{file.place}' is wrong: it is not {expected}.",
+        say(
+            "The checksum of the download for '{place}' is wrong: it is not {expected}.",
+            place=file.place,
+            expected=expected,
+        ),
         "It was cut, changed on the way, or replaced at its source, so it was thrown away.",
         "Try again; if it stays so, compare it with the source by hand, or keep it with --unchecked.",
     )
 
 
-def _download(file: RemoteFile, folder: Path, told: Told, patience: Patience) -> bytes:
+def _download(file: RemoteFile, folder: Path, told: Told, retries: Retries) -> bytes:
     part = _part(file, folder)
     host = urlsplit(file.url).hostname or "the source"
     trouble = ""
-    for attempt in range(patience.attempts):
+    for attempt in range(retries.attempts):
         if attempt:
-            told(0.0, f"{host}: {trouble}; attempt {attempt + 1} of {patience.attempts}")
-            patience.sleep(patience.wait * 2 ** (attempt - 1))
+            told(0.0, f"{host}: {trouble}; attempt {attempt + 1} of {retries.attempts}")
+            retries.sleep(retries.wait * 2 ** (attempt - 1))
         try:
-            _receive(file, part, told, patience.timeout)
+            _receive(file, part, told, retries.timeout)
         except _Again as error:
             trouble = str(error)
             continue
         return part.read_bytes()
     raise TableError(
-        f"'{host}' could not be reached or did not send the whole file ({trouble}; {patience.attempts} attempts).",
+        say(
+            "'{host}' could not be reached or did not send the whole file ({trouble}; {attempts} attempts).",
+            host=host,
+            trouble=trouble,
+            attempts=retries.attempts,
+        ),
         "This computer may be offline or behind a proxy, or the source may be down.",
-        f"Run the same command again later (it goes on where it stopped), or put the file at '{file.place}' by hand.",
+        say(
+            "Run the same command again later (it goes on where it stopped), or put the file at '{place}' "
+            "by hand.",
+            place=file.place,
+        ),
     )
 
 
@@ -198,7 +216,12 @@ def _receive(file: RemoteFile, part: Path, told: Told, timeout: float) -> None:
         if error.code in _TRANSIENT:
             raise _Again(f"HTTP {error.code}") from None
         raise TableError(
-            f"'{urlsplit(file.url).hostname}' answered HTTP {error.code} for '{file.place}'.",
+            say(
+                "'{hostname}' answered HTTP {code} for '{place}'.",
+                hostname=urlsplit(file.url).hostname,
+                code=error.code,
+                place=file.place,
+            ),
             "The file is no longer at that address, or may not be read from here.",
             "Look at the data set's page (`velado data list`), and put the file in its place by hand.",
         ) from None
@@ -264,7 +287,10 @@ class _NoDowngrade(urllib.request.HTTPRedirectHandler):
         """The request that follows, or an error."""
         if urlsplit(req.full_url).scheme == "https" and urlsplit(newurl).scheme != "https":
             raise TableError(
-                f"'{urlsplit(req.full_url).hostname}' sends us on to an address without encryption.",
+                say(
+                    "'{hostname}' sends us on to an address without encryption.",
+                    hostname=urlsplit(req.full_url).hostname,
+                ),
                 "Anyone on the way could change the file.",
                 "Look at the data set's page (`velado data list`), and put the file in its place by hand.",
             )
@@ -288,7 +314,11 @@ def _kind(error: BaseException) -> str:
 
 def _too_large(file: RemoteFile) -> TableError:
     return TableError(
-        f"The download for '{file.place}' is larger than {file.most_bytes / 1e6:.0f} MB.",
+        say(
+            "The download for '{place}' is larger than {most_bytes:.0f} MB.",
+            place=file.place,
+            most_bytes=file.most_bytes / 1e6,
+        ),
         "The data set is smaller than that, so this is something else.",
         "Look at the data set's page (`velado data list`), and put the file in its place by hand.",
     )
@@ -323,7 +353,9 @@ def _write(place: Path, data: bytes) -> None:
 
 def _unwritable(name: str, error: OSError) -> OutputError:
     return OutputError(
-        f"'{name}' cannot be written ({error.strerror or 'system error'}).",
+        say(
+            "'{name}' cannot be written ({reason}).", name=name, reason=error.strerror or say("system error")
+        ),
         "The download has no place to go.",
         "Check the data folder, its permissions and the space left.",
     )
@@ -336,7 +368,7 @@ def _recorded(folder: Path) -> dict[str, dict[str, str]]:
         return {}
     except (OSError, ValueError):
         raise TableError(
-            f"'{RECORD}' in the data folder cannot be read.",
+            say("'{record}' in the data folder cannot be read.", record=RECORD),
             "It says which files were downloaded first, and later ones are compared with them.",
             "Remove it, if you do not mind that this is forgotten.",
         ) from None

@@ -1,27 +1,41 @@
-"""Answer: the numbers, what they promise, what they cost, and how they were made."""
+"""Answer: the numbers, what they promise, what they cost, and how they were made.
+
+Intervals say where the exact answer lies with at least the stated confidence, cell by cell: the answer over the rows
+that count (a unit's rows beyond the most are out) and on the declared grid. They cover the noise alone, not sampling.
+
+A COUNT is left as drawn, so it may be negative: only so are sums and averages of counts unbiased. The interval of a count
+that came out at 0 or above starts at 0 at the lowest, because a count does. A negative one keeps its whole interval: cut at
+0 it would not hold its own number. A histogram has one line per key and bin, with the bin in a column of its own.
+"""
 
 from __future__ import annotations
 
 import html
 import json
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from velado.data.io import to_frame
 from velado.errors import ParameterError
+from velado.query.budget import Facts, Measure, plain, short
+from velado.query.needs import Counts, Grid, GridCells, Keys, Tallies, cells_of
+from velado.query.noise import half_width
+from velado.query.plan import Draw, Part, QueryPlan, name_of
+from velado.query.unit import Promise
+from velado.query.values import Aggregate
+from velado.text import Sentence, say, told
 
 FORMAT = 1
 """The layout of `Answer.to_dict`; a reader refuses any other."""
 
-LEAST = Fraction(1, 1_000_000)
-"""Amounts below it are not told apart in what people read."""
-
-_TYPES: Mapping[str, Any] = {
+_TYPES: Facts = {
     "text": pl.String,
     "whole": pl.Int64,
     "number": pl.Float64,
@@ -30,23 +44,70 @@ _TYPES: Mapping[str, Any] = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
+class Cost:
+    """What an answer took of the budget, was allowed to take, and what is left of how much; all in one measure.
+
+    >>> Cost(measure="epsilon", spent=Fraction(0), asked=Fraction(1, 2), left=Fraction(1), budget=Fraction(1)).spent
+    Fraction(0, 1)
+    """
+
+    measure: Measure
+    spent: Fraction
+    asked: Fraction
+    left: Fraction
+    budget: Fraction
+
+    def to_dict(self) -> Facts:
+        """Exact fractions as text, with floats beside them."""
+        about = {name: float(getattr(self, name)) for name in ("spent", "left", "budget")}
+        return {**plain(self), "about": about}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Making:
+    """How an answer was made: the canonical query, the names of values and keys, the plan, the table and its ledger.
+
+    >>> making = Making(query="{}", values=("n",), keys=(), plan={}, extremes="quantile", confidence=0.95, table={}, ledger={})
+    >>> making.values
+    ('n',)
+    """
+
+    query: str
+    values: tuple[str, ...]
+    keys: tuple[str, ...]
+    plan: Facts
+    extremes: str
+    confidence: float
+    table: Facts
+    ledger: Facts
+
+
+@dataclass(frozen=True, kw_only=True)
 class Answer:
     """One answered question. Everything in it may be shown to the analyst who asked.
 
     *frame* has one row per key (or one row in all): the keys, then for each aggregate its value and the interval
-    `_low` .. `_high` (null where there is none: quantiles, MIN and MAX). `how["plan"]["values"]` says how each is to be
+    `_low` .. `_high` (null where there is none: quantiles, MIN and MAX). `how.plan["values"]` says how each is to be
     read. *guarantee* is the promise, *cost* what it took of the budget, *how* the query, the mechanisms
     and their scales. *question* is a fingerprint of what was asked, *receipt* the head of the ledger's chain at its entry,
     and *stored* tells that these numbers were drawn before and cost nothing now. *entry* is the name by which the ledger
     knows the question on this content of the table; it is made from the exact rows, so it is the owner's alone and no
     written form of the answer has it.
+
+    >>> from velado.query.unit import Unit
+    >>> cost = Cost(measure="epsilon", spent=Fraction(0), asked=Fraction(1), left=Fraction(1), budget=Fraction(1))
+    >>> how = Making(query="", values=("n",), keys=(), plan={}, extremes="bound", confidence=0.95, table={}, ledger={})
+    >>> frame = pl.DataFrame({"n": [7], "n_low": [4], "n_high": [10]})
+    >>> answer = Answer(frame=frame, guarantee=Unit().guarantee(), cost=cost, how=how, question="", stored=True, receipt="")
+    >>> answer.value, answer.interval(), Answer.from_dict(json.loads(answer.to_json())).value
+    (7, (4, 10), 7)
     """
 
     frame: pl.DataFrame
-    guarantee: Mapping[str, Any]
-    cost: Mapping[str, Any]
-    how: Mapping[str, Any]
+    guarantee: Promise
+    cost: Cost
+    how: Making
     question: str
     stored: bool
     receipt: str
@@ -55,37 +116,43 @@ class Answer:
     @property
     def value(self) -> Any:
         """The number itself, where one number was asked for."""
-        names = [name for name in self.how["values"] if name in self.frame.columns]
-        if self.frame.height != 1 or len(names) != 1:
-            raise ParameterError(
-                f"The answer has {self.frame.height} row(s) and {len(names)} value(s) in each.",
-                "Only an answer of one row and one value is a single number.",
-                "Read its frame instead.",
-            )
-        return self.frame.item(0, names[0])
+        return self.frame.item(0, self._only())
 
     def interval(self) -> tuple[Any, Any]:
         """The interval around a single number, at the confidence that was asked for."""
-        self.value  # noqa: B018 - raises where there is more than one number
-        name = next(name for name in self.how["values"] if name in self.frame.columns)
+        name = self._only()
         return self.frame.item(0, f"{name}_low"), self.frame.item(0, f"{name}_high")
+
+    def _only(self) -> str:
+        names = [name for name in self.how.values if name in self.frame.columns]
+        if self.frame.height != 1 or len(names) != 1:
+            raise ParameterError(
+                say(
+                    "The answer has {height} row(s) and {names} value(s) in each.",
+                    height=self.frame.height,
+                    names=len(names),
+                ),
+                "Only an answer of one row and one value is a single number.",
+                "Read its frame instead.",
+            )
+        return names[0]
 
     def to(self, like: str = "polars") -> Any:
         """The frame as "polars", "pandas" or "arrow"."""
         return to_frame(self.frame, like)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Facts:
         """Everything as JSON has it: fractions as text, floats to their last bit, missing as null."""
         return {
             "format": FORMAT,
             "question": self.question,
             "stored": self.stored,
             "receipt": self.receipt,
-            "guarantee": plain(self.guarantee),
-            "cost": plain(self.cost),
+            "guarantee": self.guarantee.to_dict(),
+            "cost": self.cost.to_dict(),
             "how": plain(self.how),
             "columns": [{"name": name, "type": _type_of(dtype)} for name, dtype in self.frame.schema.items()],
-            "rows": [[plain(cell) for cell in row] for row in self.frame.iter_rows()],
+            "rows": plain(list(self.frame.iter_rows())),
         }
 
     def to_json(self, indent: int | None = None) -> str:
@@ -93,153 +160,149 @@ class Answer:
         return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False, indent=indent)
 
     @classmethod
-    def from_dict(cls, document: Mapping[str, Any]) -> Answer:
+    def from_dict(cls, document: Facts) -> Answer:
         """The answer that `to_dict` wrote, equal in every number."""
         try:
             if document["format"] != FORMAT:
                 raise KeyError("format")
-            names = [column["name"] for column in document["columns"]]
-            types = {column["name"]: _TYPES[column["type"]] for column in document["columns"]}
-            cells = {name: [row[at] for row in document["rows"]] for at, name in enumerate(names)}
-            series = [
-                pl.Series(name, cells[name], dtype=pl.String).str.to_date()
-                if types[name] == pl.Date
-                else pl.Series(name, cells[name], dtype=types[name])
-                for name in names
-            ]
+            cost = {name: value for name, value in document["cost"].items() if name != "about"}
+            amounts = {name: Fraction(value) for name, value in cost.items() if name != "measure"}
+            how = document["how"]
             return cls(
-                pl.DataFrame(series),
-                document["guarantee"],
-                document["cost"],
-                document["how"],
-                document["question"],
-                document["stored"],
-                document["receipt"],
+                frame=_frame_of(document["columns"], document["rows"]),
+                guarantee=Promise.from_dict(document["guarantee"]),
+                cost=Cost(measure=cost["measure"], **amounts),
+                how=Making(**{**how, "values": tuple(how["values"]), "keys": tuple(how["keys"])}),
+                question=document["question"],
+                stored=document["stored"],
+                receipt=document["receipt"],
             )
-        except (KeyError, IndexError, TypeError, ValueError, pl.exceptions.PolarsError):
+        except (LookupError, TypeError, ValueError, AttributeError, pl.exceptions.PolarsError):
             raise ParameterError(
                 "This is not an answer as this version of velado writes it.",
                 "Its parts are missing or of another layout.",
                 "Read a file that `velado query --json` or `Answer.to_json` wrote.",
             ) from None
 
-    def sentences(self) -> list[str]:
+    def sentences(self) -> list[Sentence]:
         """How the numbers are to be read, the promise, the cost and what is left, as a person reads them."""
-        cost, promise = self.cost, self.guarantee
-        measure = cost["measure"]
-        out = readings(self.how, promise)
-        out.append(f"Promise ({promise['type']}): {promise['definition']} for {promise['unit']}.")
-        if "implies" in promise:
-            told = promise["implies"]
-            out.append(
-                f"At delta {told['delta']:g} this answer alone implies an epsilon of {short(told['epsilon'])}."
-            )
+        cost, promise, measure = self.cost, self.guarantee, self.cost.measure
+        out = _readings(self.how, promise)
+        kind, about = say(promise.type), {"definition": say(promise.definition or ""), "unit": promise.unit}
+        out.append(say("Promise ({kind}): {definition} for {unit}.", kind=kind, **about))
+        if promise.implies is not None:
+            said = {"delta": promise.implies["delta"], "epsilon": short(promise.implies["epsilon"])}
+            out.append(say("At delta {delta:g} this answer alone implies an epsilon of {epsilon}.", **said))
+        left = {"measure": measure, "left": short(cost.left)}
         if self.stored:
             out.append(
-                f"Cost: nothing; asked before, these are the same numbers. Left: {measure} {short(cost['left'])}."
+                say(
+                    "Cost: nothing; asked before, these are the same numbers. Left: {measure} {left}.", **left
+                )
             )
         else:
-            out.append(
-                f"Cost: {measure} {short(cost['spent'])}. Left: {measure} {short(cost['left'])} of {short(cost['budget'])}."
-            )
-        out.append(f"Covers {promise['covers']}.")
-        return out + [f"Warning: {text}" for text in promise.get("warnings", ())]
+            left |= {"spent": short(cost.spent), "budget": short(cost.budget)}
+            out.append(say("Cost: {measure} {spent}. Left: {measure} {left} of {budget}.", **left))
+        out.append(say("Covers {covers}.", covers=say(promise.covers or "")))
+        return out + [say("Warning: {text}", text=text) for text in promise.warnings or ()]
 
     def __str__(self) -> str:
-        return "\n".join([table_text(self.frame), *self.sentences()])
+        return "\n".join([_table_text(self.frame), *map(told, self.sentences())])
 
     def _repr_html_(self) -> str:
         head = "".join(f"<th>{html.escape(name)}</th>" for name in self.frame.columns)
         body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(cell_text(cell))}</td>" for cell in row) + "</tr>"
+            "<tr>" + "".join(f"<td>{html.escape(_cell_text(cell))}</td>" for cell in row) + "</tr>"
             for row in self.frame.iter_rows()
         )
-        notes = "".join(f"<li>{html.escape(text)}</li>" for text in self.sentences())
+        notes = "".join(f"<li>{html.escape(told(text))}</li>" for text in self.sentences())
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><ul>{notes}</ul>"
 
 
-def plain(value: Any) -> Any:
-    """A value as JSON has it; fractions and dates become their exact text."""
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    return value if isinstance(value, str | int | float | bool | None) else str(value)
-
-
-def readings(how: Mapping[str, Any], promise: Mapping[str, Any]) -> list[str]:
+def _readings(how: Making, promise: Promise) -> list[Sentence]:
     """What each value of an answer is, and what its interval or its rank says; nothing is said that is not so."""
-    values = how["plan"].get("values", ())
+    values = how.plan.get("values", ())
     out = []
     for value in values:
+        name, column, asked = value["name"], value["column"], value["asked"]
         if value["answered_as"] == "bound":
             out.append(
-                f"{value['name']} is the declared bound of '{value['column']}'; no rows were looked at."
+                say(
+                    "{name} is the declared bound of '{column}'; no rows were looked at.",
+                    name=name,
+                    column=column,
+                )
             )
         elif value["answered_as"] == "quantile":
-            level = level_text(value["level"])
-            extreme = value["asked"].upper() if value["asked"] in ("min", "max") else ""
-            named = f"{extreme} is answered as the {level} quantile" if extreme else f"the {level} quantile"
-            out.append(f"{value['name']}: {named}; {rank_text(value)}.")
+            said = {"name": name, "level": _level_text(value["level"]), "rank": _rank_text(value)}
+            if asked in ("min", "max"):
+                said["extreme"] = asked.upper()
+                out.append(say("{name}: {extreme} is answered as the {level} quantile; {rank}.", **said))
+            else:
+                out.append(say("{name}: the {level} quantile; {rank}.", **said))
     if any(value["answered_as"] == "number" for value in values):
-        kept = "every row" if promise["mode"] == "strict" else "the rows that count"
-        most = f" (at most {promise['most_rows']} per unit)" if "most_rows" in promise else ""
+        kept = say("every row") if promise.mode == "strict" else say("the rows that count")
+        if promise.most_rows is not None:
+            kept = say("{kept} (at most {rows} per unit)", kept=kept, rows=promise.most_rows)
         out.append(
-            f"Each interval holds the exact value over {kept}{most}, with numbers moved to their declared bounds and "
-            f"steps, with a chance of at least {level_text(how['confidence'])}. It is about the noise alone."
+            say(
+                "Each interval holds the exact value over {kept}, with numbers moved to their declared bounds and "
+                "steps, with a chance of at least {chance}. It is about the noise alone.",
+                kept=kept,
+                chance=_level_text(how.confidence),
+            )
         )
     return out
 
 
-def rank_text(value: Mapping[str, Any]) -> str:
+def _rank_text(value: Facts) -> Sentence:
     """By how many rows a quantile may miss its rank."""
-    told = value["rank_error"]
-    best = f" more than the best of {value['candidates']:,} candidates does"
-    beyond = "" if told["beyond"] == "the asked rank" else best
-    return (
-        f"it may miss the asked rank by {math.ceil(told['rows']):,} rows{beyond}, "
-        f"by no more with a chance of at least {level_text(told['confidence'])}"
+    off = value["rank_error"]
+    said = {"rows": math.ceil(off["rows"]), "chance": _level_text(off["confidence"])}
+    if off["beyond"] == "the asked rank":
+        return say(
+            "it may miss the asked rank by {rows:,} rows, by no more with a chance of at least {chance}",
+            **said,
+        )
+    return say(
+        "it may miss the asked rank by {rows:,} rows more than the best of {candidates:,} candidates does, "
+        "by no more with a chance of at least {chance}",
+        **said,
+        candidates=value["candidates"],
     )
 
 
-def level_text(level: str | float) -> str:
-    """A level or a confidence in percent, with the digits it has."""
-    return f"{float(100 * Fraction(str(level))):.6g} %"
+def _level_text(level: str | float) -> Sentence:
+    """A level or a confidence in percent, with the digits it has.
+
+    >>> _level_text("1/2"), _level_text(0.9999)
+    ('50 %', '99.99 %')
+    """
+    return say("{percent:.6g} %", percent=float(100 * Fraction(str(level))))
 
 
-def rounded(amount: str | float | Fraction) -> str:
-    """An amount in at most six decimals, never as a fraction or with an exponent; the exact one stands in the JSON."""
-    text = f"{float(Fraction(amount)):.6f}".rstrip("0").rstrip(".")
-    return "0" if text == "-0" else text
-
-
-def tiny(amount: str | float | Fraction) -> bool:
-    """Whether an amount is above 0 but rounds to it."""
-    return 0 < Fraction(amount) < LEAST
-
-
-def short(amount: str | float | Fraction) -> str:
-    """An exact amount as a person reads it: its decimals where they end soon, else about as many as matter."""
-    if tiny(amount):
-        return "less than 0.000001"
-    text = rounded(amount)
-    return text if Fraction(text) == Fraction(amount) else f"about {text}"
-
-
-def cell_text(cell: Any) -> str:
+def _cell_text(cell: Any) -> str:
     """One cell of an answer as text; a missing key is the cell of missing and undeclared values."""
     if cell is None:
         return "-"
     return f"{cell:.6g}" if isinstance(cell, float) else str(cell)
 
 
-def table_text(frame: pl.DataFrame) -> str:
+def _table_text(frame: pl.DataFrame) -> str:
     """A frame as lines of aligned columns."""
-    lines = [list(frame.columns)] + [[cell_text(cell) for cell in row] for row in frame.iter_rows()]
+    lines = [list(frame.columns)] + [[_cell_text(cell) for cell in row] for row in frame.iter_rows()]
     widths = [max(len(line[at]) for line in lines) for at in range(frame.width)]
     return "\n".join(
         "  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in lines
     )
+
+
+def _frame_of(columns: list[Facts], rows: list[list[Any]]) -> pl.DataFrame:
+    types = {column["name"]: _TYPES[column["type"]] for column in columns}
+    read = pl.DataFrame(
+        rows, {name: pl.String if type_ == pl.Date else type_ for name, type_ in types.items()}, orient="row"
+    )
+    return read.with_columns(pl.col(name).str.to_date() for name, type_ in types.items() if type_ == pl.Date)
 
 
 def _type_of(dtype: Any) -> str:
@@ -248,3 +311,138 @@ def _type_of(dtype: Any) -> str:
     if dtype.is_float():
         return "number"
     return {pl.Date: "date", pl.Boolean: "yes/no"}.get(dtype.base_type(), "text")
+
+
+# From noisy whole numbers to a data frame of values and intervals: nothing here sees a row or an exact count.
+
+Floats = NDArray[np.float64]
+_LIMIT = (1 << 63) - 1
+
+
+def frame(plan: QueryPlan, drawn: Tallies, confidence: Fraction) -> pl.DataFrame:
+    """GroupKey columns (null in the last cell of each), then value, low and high of every aggregate. O(cells).
+
+    >>> from velado.data.schema import Schema
+    >>> from velado.query.plan import plan
+    >>> from velado.query.unit import Unit
+    >>> from velado.query.values import Query
+    >>> made = plan(Query("stays", (Aggregate("count"),)), Schema({}), Unit(), "epsilon", Fraction(1))
+    >>> frame(made, (np.array([7]),), Fraction(19, 20)).row(0)
+    (7, 4, 10)
+    """
+    lines = cells_of(plan.keys)
+    columns: dict[str, pl.Series] = {}
+    first = plan.query.aggregates[0]
+    bins: tuple[str, ...] = ()
+    if first.kind == "histogram":
+        need = plan.draws[plan.parts[0].draws[0]].need
+        assert isinstance(need, GridCells)
+        bins = _bin_names(need)
+    for key, series in zip(plan.keys, _key_columns(plan.keys, max(1, len(bins))), strict=True):
+        columns[key.column] = series
+    if bins:
+        columns[f"{name_of(first)}_bin"] = pl.Series(list(bins) * lines, dtype=pl.String)
+    for aggregate, part in zip(plan.query.aggregates, plan.parts, strict=True):
+        value, low, high = _estimate(aggregate, part, plan.draws, drawn, lines, confidence)
+        name = name_of(aggregate)
+        columns |= {name: value, f"{name}_low": low, f"{name}_high": high}
+    return pl.DataFrame(columns)
+
+
+def _key_columns(keys: Keys, repeat: int = 1) -> list[pl.Series]:
+    """The key values of every cell, row-major with the last key fastest, each cell *repeat* times."""
+    sizes = [len(key.domain) + 1 for key in keys]
+    out = []
+    for place, key in enumerate(keys):
+        inner = repeat * int(np.prod(sizes[place + 1 :], dtype=np.int64))
+        outer = int(np.prod(sizes[:place], dtype=np.int64))
+        codes = np.tile(np.repeat(np.arange(sizes[place]), inner), outer)
+        out.append(pl.Series([*key.domain, None], dtype=pl.String).gather(codes))
+    return out
+
+
+def _bin_names(need: GridCells) -> tuple[str, ...]:
+    """Each bin as the interval of values it holds: closed below, open above, the last one closed."""
+    edges, step = need.edges, need.grid.step
+    texts = [_text(step * edge) for edge in edges[:-1]]
+    last = _text(step * (edges[-1] - 1))
+    inner = (f"[{low}, {high})" for low, high in pairwise(texts))
+    return (*inner, f"[{texts[-1]}, {last}]")
+
+
+def _text(number: Fraction) -> str:
+    return str(number.numerator) if number.denominator == 1 else repr(float(number))
+
+
+def _estimate(
+    aggregate: Aggregate,
+    part: Part,
+    draws: tuple[Draw, ...],
+    drawn: Tallies,
+    lines: int,
+    confidence: Fraction,
+) -> tuple[pl.Series, pl.Series, pl.Series]:
+    """Value, low and high of one aggregate."""
+    if part.bound is not None:
+        # The declared bound says nothing of the rows, so there is no interval to state.
+        return pl.Series([part.bound] * lines, dtype=pl.Float64), _nothing(lines), _nothing(lines)
+    used = [draws[place] for place in part.draws]
+    noisy = [drawn[place] for place in part.draws]
+    if part.grid is None or aggregate.kind == "histogram":
+        return _whole(noisy[0].ravel(), half_width(used[0].mechanism, used[0].scale, confidence))
+    if aggregate.kind == "sum":
+        t = half_width(used[0].mechanism, used[0].scale, confidence)
+        value, low, high = (_series(_numbers(part.grid, noisy[0], shift)) for shift in (0, -t, t))
+        return value, low, high
+    if aggregate.kind == "avg":
+        return _average(part.grid, used, noisy, confidence)
+    chosen = np.array(used[0].candidates, dtype=np.int64)[noisy[0]]
+    # The rank it may miss by is public and stands in the plan; the values at those ranks are not.
+    return _series(_numbers(part.grid, chosen, 0)), _nothing(lines), _nothing(lines)
+
+
+def _whole(noisy: Counts, t: int) -> tuple[pl.Series, pl.Series, pl.Series]:
+    """Noisy counts as drawn, and an interval that holds them; no lower than 0 where the count itself is not."""
+    bounded = np.clip(noisy, t - _LIMIT, _LIMIT - t)
+    low, high = np.where(noisy >= 0, np.maximum(bounded - t, 0), bounded - t), bounded + t
+    return pl.Series(noisy, dtype=pl.Int64), pl.Series(low, dtype=pl.Int64), pl.Series(high, dtype=pl.Int64)
+
+
+def _numbers(grid: Grid, indices: Counts, shift: int) -> Floats:
+    """(index + shift) x step, rounded once from the exact product."""
+    over, under = grid.step.numerator, grid.step.denominator
+    return np.array([over * (index + shift) / under for index in indices.tolist()], dtype=np.float64)
+
+
+def _average(
+    grid: Grid, used: list[Draw], noisy: list[Counts], confidence: Fraction
+) -> tuple[pl.Series, pl.Series, pl.Series]:
+    """centre + noisy centred sum / noisy count, clamped to the grid; a noisy count below 1 is taken as 1.
+
+    Both numbers lie in their intervals with confidence (1 + c)/2 each, so together with at least c, and then the exact
+    average lies between the smallest and the largest quotient of the two intervals.
+    """
+    each = (1 + confidence) / 2
+    width_sum, width_count = (half_width(draw.mechanism, draw.scale, each) for draw in used)
+    total, count = (part.astype(np.float64) for part in noisy)
+    value = total / np.maximum(count, 1)
+    least, most = np.maximum(count - width_count, 1), np.maximum(count + width_count, 1)
+    below, above = total - width_sum, total + width_sum
+    low = np.where(below < 0, below / least, below / most)
+    high = np.where(above > 0, above / least, above / most)
+    return _series(_on_scale(grid, value)), _series(_on_scale(grid, low)), _series(_on_scale(grid, high))
+
+
+def _on_scale(grid: Grid, centred: Floats) -> Floats:
+    clamped = np.clip(centred, grid.low - grid.centre, grid.high - grid.centre)
+    scaled = (grid.centre + clamped) * float(grid.step)
+    out: Floats = np.clip(scaled, grid.value(grid.low), grid.value(grid.high))
+    return out
+
+
+def _series(values: Any) -> pl.Series:
+    return pl.Series(values, dtype=pl.Float64)
+
+
+def _nothing(lines: int) -> pl.Series:
+    return pl.Series([None] * lines, dtype=pl.Float64)

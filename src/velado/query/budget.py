@@ -8,13 +8,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
+from decimal import Decimal
 from fractions import Fraction
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, TypeAlias
 
 from velado.errors import ParameterError
+from velado.text import Sentence, say
 
 Measure = Literal["epsilon", "rho"]
+Amount = Fraction | int | float | str
+Facts: TypeAlias = dict[str, Any]
+"""A document as JSON has it; made here from typed values, and read by whoever writes it down."""
 
 # Smaller ones are no floats any more, and nobody could tell them from 0.
 LEAST_DELTA = Fraction(1, 10**300)
@@ -25,7 +30,11 @@ MOST_EXPONENT = 40
 
 @dataclass(frozen=True)
 class Budget:
-    """A total under one measure. *delta* is only told with a rho, to say what (epsilon, delta) it implies."""
+    """A total under one measure. *delta* is only told with a rho, to say what (epsilon, delta) it implies.
+
+    >>> Budget.epsilon("0.5").total, Budget.approximate(1, "1e-9").measure
+    (Fraction(1, 2), 'rho')
+    """
 
     measure: Measure
     total: Fraction
@@ -34,7 +43,7 @@ class Budget:
     def __post_init__(self) -> None:
         if not 0 < self.total <= 1000:
             raise ParameterError(
-                f"A budget must be above 0 and at most 1000 ({self.measure}).",
+                say("A budget must be above 0 and at most 1000 ({measure}).", measure=self.measure),
                 "Nothing can be answered for nothing, and beyond that nothing is protected.",
                 "Choose for example a total epsilon of 1.",
             )
@@ -46,17 +55,17 @@ class Budget:
             )
 
     @classmethod
-    def epsilon(cls, total: Fraction | int | float | str) -> Budget:
+    def epsilon(cls, total: Amount) -> Budget:
         """Pure differential privacy with this epsilon in all."""
         return cls("epsilon", exact(total))
 
     @classmethod
-    def rho(cls, total: Fraction | int | float | str, delta: Fraction | float | str | None = None) -> Budget:
+    def rho(cls, total: Amount, delta: Amount | None = None) -> Budget:
         """Zero-concentrated differential privacy with this rho in all."""
         return cls("rho", exact(total), None if delta is None else exact(delta))
 
     @classmethod
-    def approximate(cls, epsilon: Fraction | float | str, delta: Fraction | float | str) -> Budget:
+    def approximate(cls, epsilon: Amount, delta: Amount) -> Budget:
         """The largest zCDP budget that implies (epsilon, delta), rounded down by one part in 2^43.
 
         With L = ln(1/delta): rho = (sqrt(L + e) - sqrt(L))^2 = (e / (sqrt(L + e) + sqrt(L)))^2, whose second form loses
@@ -74,18 +83,45 @@ class Budget:
         rho = (float(e) / (math.sqrt(log + float(e)) + math.sqrt(log))) ** 2
         return cls("rho", Fraction(rho * (1 - 2**-43)), d)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Facts:
         """The measure, the total as an exact fraction and as a float, and what it implies."""
-        out: dict[str, Any] = {"measure": self.measure, "total": str(self.total), "about": float(self.total)}
-        if self.delta is not None:
-            out["implies"] = {"epsilon": epsilon_of(self.total, self.delta), "delta": float(self.delta)}
-        return out
+        implies = None if self.delta is None else implied(self.total, self.delta)
+        out = {"measure": self.measure, "total": str(self.total), "about": float(self.total)}
+        return out if implies is None else {**out, "implies": implies}
 
 
-def exact(value: Fraction | int | float | str) -> Fraction:
+def implied(rho: Fraction, delta: Fraction) -> dict[str, float]:
+    """The (epsilon, delta) that a rho stands for.
+
+    >>> implied(Fraction(1, 2), Fraction(1, 10**9))["delta"]
+    1e-09
+    """
+    return {"epsilon": epsilon_of(rho, delta), "delta": float(delta)}
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON has it: fractions and dates by their exact text, dataclasses by the fields that are not None.
+
+    >>> plain({"cost": Fraction(1, 3), "budget": (Fraction(1), 2.5)})
+    {'cost': '1/3', 'budget': ['1', 2.5]}
+    """
+    if is_dataclass(value):
+        told = {field.name: getattr(value, field.name) for field in fields(value)}
+        return {name: plain(item) for name, item in told.items() if item is not None}
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return value if isinstance(value, str | int | float | bool | None) else str(value)
+
+
+def exact(value: Amount) -> Fraction:
     """A number as the fraction its decimal text names: 0.1 is one tenth, not the float beside it.
 
     A text has at most 120 characters and an exponent within 40: a billion digits would be computed before they are judged.
+
+    >>> exact(0.1), exact("1/3")
+    (Fraction(1, 10), Fraction(1, 3))
     """
     if isinstance(value, Fraction):
         return value
@@ -98,13 +134,58 @@ def exact(value: Fraction | int | float | str) -> Fraction:
     except (ValueError, ZeroDivisionError):
         raise ParameterError(
             "A budget or cost is not a finite number of ordinary size.",
-            f"It is added up exactly, so it must be a decimal number or a fraction, with an exponent within {MOST_EXPONENT}.",
+            say(
+                "It is added up exactly, so it must be a decimal number or a fraction, with an exponent "
+                "within {most_exponent}.",
+                most_exponent=MOST_EXPONENT,
+            ),
             "Write for example 0.5 or 1/3.",
         ) from None
 
 
+LEAST = Fraction(1, 1_000_000)
+"""Amounts below it are not told apart in what people read."""
+
+
+def tiny(amount: Amount) -> bool:
+    """Whether an amount is above 0 but rounds to it.
+
+    >>> tiny("1e-9"), tiny(0)
+    (True, False)
+    """
+    return 0 < Fraction(amount) < LEAST
+
+
+def rounded(amount: Amount) -> str:
+    """An amount in at most six decimals, never as a fraction or with an exponent; the exact one stands in the JSON.
+
+    >>> rounded("1/3"), rounded(Fraction(1, 2))
+    ('0.333333', '0.5')
+    """
+    text = f"{float(Fraction(amount)):.6f}".rstrip("0").rstrip(".")
+    return "0" if text == "-0" else text
+
+
+def short(amount: Amount) -> Sentence:
+    """An exact amount as a person reads it: its decimals where they end soon, else about as many as matter.
+
+    >>> short("1/2"), short("1/3"), short("1e-9")
+    ('0.5', 'about 0.333333', 'less than 0.000001')
+    """
+    if tiny(amount):
+        return say("less than 0.000001")
+    number = Decimal(rounded(amount))
+    if Fraction(number) == Fraction(amount):
+        return Sentence("{amount}", {"amount": number})
+    return say("about {amount}", amount=number)
+
+
 def epsilon_of(rho: Fraction, delta: Fraction) -> float:
-    """The epsilon that rho-zCDP implies at delta: rho + 2 sqrt(rho ln(1/delta)) (Bun and Steinke 2016, prop. 1.3), rounded up."""
+    """The epsilon that rho-zCDP implies at delta: rho + 2 sqrt(rho ln(1/delta)) (Bun and Steinke 2016, prop. 1.3), rounded up.
+
+    >>> round(epsilon_of(Fraction(1, 10), Fraction(1, 10**9)), 3)
+    2.979
+    """
     value = float(rho) + 2 * math.sqrt(float(rho)) * math.sqrt(_log_of_inverse(delta))
     return value * (1 + 2**-45)
 
@@ -114,7 +195,7 @@ def _log_of_inverse(delta: Fraction) -> float:
     return -math.log1p(-float(1 - delta)) if delta > Fraction(1, 2) else -math.log(float(delta))
 
 
-# What the ledger knows, and what every ledger must do; where it is kept is `velado.query.store`'s business.
+# What a ledger is asked and says of itself; where it is kept is `velado.query.store`'s business.
 #
 # Order of an answer: reserve (durable) -> compute and draw -> record the answer (durable) -> reply. A crash between the
 # steps loses budget, never privacy: a reservation is never given back.
@@ -122,7 +203,11 @@ def _log_of_inverse(delta: Fraction) -> float:
 
 @dataclass(frozen=True)
 class Charge:
-    """One question to be paid: who asks, the question's fingerprint and canonical text, and its exact cost."""
+    """One question to be paid: who asks, the question's fingerprint and canonical text, and its exact cost.
+
+    >>> Charge("ana", "4f2a", "SELECT COUNT(*) FROM stays", Fraction(1, 10)).cost
+    Fraction(1, 10)
+    """
 
     analyst: str
     question: str
@@ -132,15 +217,25 @@ class Charge:
 
 @dataclass(frozen=True)
 class Reservation:
-    """A paid question that waits for its answer; *number* is its place in the chain, *head* the chain's hash there."""
+    """A paid question that waits for its answer; *number* is its place in the chain, *head* the chain's hash there.
+
+    >>> Reservation(2, "9c01").number
+    2
+    """
 
     number: int
     head: str
 
 
-@dataclass(frozen=True)
-class State:
-    """What a ledger says of itself: budget, spent in all and by analyst, caps, entries and the chain's head."""
+@dataclass(frozen=True, kw_only=True)
+class LedgerState:
+    """What a ledger says of itself: budget, spent in all and by analyst, caps, entries and the chain's head.
+
+    >>> state = LedgerState(dataset="stays", budget=Budget.epsilon(1), spent=Fraction(1, 4), by_analyst={},
+    ...     caps={}, entries=2, answers=1, head="9c01")
+    >>> state.left
+    Fraction(3, 4)
+    """
 
     dataset: str
     budget: Budget
@@ -156,52 +251,8 @@ class State:
         """What can still be spent by all analysts together."""
         return self.budget.total - self.spent
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Facts:
         """Exact fractions as text, with floats beside the totals."""
-        return {
-            "dataset": self.dataset,
-            "budget": self.budget.to_dict(),
-            "spent": str(self.spent),
-            "left": str(self.left),
-            "about": {"spent": float(self.spent), "left": float(self.left)},
-            "by_analyst": {name: str(cost) for name, cost in self.by_analyst.items()},
-            "caps": {name: str(cap) for name, cap in self.caps.items()},
-            "entries": self.entries,
-            "answers": self.answers,
-            "head": self.head,
-        }
-
-
-class Ledger(Protocol):
-    """A durable, append-only, hash-chained account of one data set's budget, safe among threads and processes."""
-
-    @property
-    def lasting(self) -> bool:
-        """Whether the account outlives this process; an answer's promise says which."""
-
-    def stored(self, question: str) -> tuple[str, str] | None:
-        """The answer recorded for this question as (JSON text, head of its entry), or None."""
-
-    def reserve(self, charge: Charge) -> Reservation:
-        """Debit and make durable, or raise BudgetExceeded (total or the analyst's cap) and debit nothing."""
-
-    def record(self, reservation: Reservation, question: str, answer: str) -> str:
-        """Append the answer, durably, and return the chain's head."""
-
-    def state(self) -> State:
-        """The account as it stands."""
-
-    def last_state(self) -> State:
-        """The account at least as new as whatever was appended through this object; without looking for what others added."""
-
-    def verify(self) -> State:
-        """Recompute the whole chain and the totals; LedgerError names the first entry that does not hold."""
-
-    def set_cap(self, analyst: str, cap: Fraction) -> None:
-        """The most one analyst may spend from now on, as an entry of the chain."""
-
-    def raise_budget(self, total: Fraction, reason: str) -> None:
-        """A larger total, signed by the owner's reason, as an entry of the chain; a smaller one is refused."""
-
-    def close(self) -> None:
-        """Give back files and connections."""
+        about = {"spent": float(self.spent), "left": float(self.left)}
+        out: Facts = {**plain(self), "budget": self.budget.to_dict(), "left": str(self.left), "about": about}
+        return out

@@ -16,17 +16,22 @@ from velado.data.numbers import with_point
 from velado.data.schema import Column, Schema, TaxonomySpec
 from velado.data.taxonomy import ROOT_LABEL
 from velado.errors import QueryRefused
-from velado.query.needs import Grid, Key
+from velado.query.needs import Grid, GroupKey
+from velado.text import say
 
 MOST_VALUES = 10_000
 
 
-def key_of(schema: Schema, column: str, limit: int = MOST_VALUES) -> Key:
+def key_of(schema: Schema, column: str, limit: int = MOST_VALUES) -> GroupKey:
     """The declared domain of *column*: its `values`, else the leaves of its taxonomy, else the numbers of its grid.
 
     Texts that mean "no value" are left out, since their cells are missing. A number's texts are the exact decimals of
     index x step, `2` or `0.5`, with the schema's decimal mark; a row belongs to the one it equals. A taxonomy counts
     when its values stand in a file or in the schema; one that is built from the rows does not.
+
+    >>> schema = Schema({"sex": Column("sex", values=("F", "M"))})
+    >>> key_of(schema, "sex")
+    GroupKey(column='sex', domain=('F', 'M'))
     """
     declared = schema.columns[column]
     domain: tuple[str, ...]
@@ -36,9 +41,9 @@ def key_of(schema: Schema, column: str, limit: int = MOST_VALUES) -> Key:
         domain = _numbers(declared, limit, schema.decimal)
     elif declared.kind == "date":
         raise QueryRefused(
-            f"Column '{column}' is a date without declared values, so it has no keys.",
+            say("Column '{column}' is a date without declared values, so it has no keys.", column=column),
             "Days found in the rows would tell who is there.",
-            f"Filter by it in WHERE, or declare the days as values in [columns.{column}].",
+            say("Filter by it in WHERE, or declare the days as values in [columns.{column}].", column=column),
         )
     else:
         domain = _leaves(declared)
@@ -46,11 +51,18 @@ def key_of(schema: Schema, column: str, limit: int = MOST_VALUES) -> Key:
         domain = tuple(text for text in domain if text not in schema.missing_values)
     if not domain or len(domain) > limit:
         raise QueryRefused(
-            f"The declared domain of column '{column}' has {len(domain):,} values.",
-            f"At least 1 and at most {limit:,} keys can be answered, because every one of them is.",
+            say(
+                "The declared domain of column '{column}' has {domain:,} values.",
+                column=column,
+                domain=len(domain),
+            ),
+            say(
+                "At least 1 and at most {limit:,} keys can be answered, because every one of them is.",
+                limit=limit,
+            ),
             "Group by a coarser column.",
         )
-    return Key(column, domain)
+    return GroupKey(column, domain)
 
 
 def _checked(column: Column, values: tuple[str, ...], decimal: str) -> tuple[str, ...]:
@@ -68,9 +80,13 @@ def _checked(column: Column, values: tuple[str, ...], decimal: str) -> tuple[str
         meant = set()
     if len(meant) != len(values):
         raise QueryRefused(
-            f"The values declared for column '{column.name}' are not all different {column.kind} values.",
+            say(
+                "The values declared for column '{column}' are not all different {kind} values.",
+                column=column.name,
+                kind=column.kind,
+            ),
             "A row must belong to one key at most.",
-            f"Correct values, kind or format in [columns.{column.name}].",
+            say("Correct values, kind or format in [columns.{column}].", column=column.name),
         )
     return values
 
@@ -78,15 +94,22 @@ def _checked(column: Column, values: tuple[str, ...], decimal: str) -> tuple[str
 def _numbers(column: Column, limit: int, decimal: str) -> tuple[str, ...]:
     if column.step is None or column.bounds is None:
         raise QueryRefused(
-            f"Column '{column.name}' is numeric without declared bounds and step, so it has no keys.",
+            say(
+                "Column '{column}' is numeric without declared bounds and step, so it has no keys.",
+                column=column.name,
+            ),
             "Numbers are grouped by their declared grid, and numbers found in the rows would tell of them.",
-            f"Declare bounds and step in [columns.{column.name}], or ask for a HISTOGRAM.",
+            say("Declare bounds and step in [columns.{column}], or ask for a HISTOGRAM.", column=column.name),
         )
     grid = Grid.of(column)
     if grid.high - grid.low >= limit:
         raise QueryRefused(
-            f"The grid of column '{column.name}' has {grid.high - grid.low + 1:,} numbers.",
-            f"At most {limit:,} keys can be answered, because every one of them is.",
+            say(
+                "The grid of column '{column}' has {high:,} numbers.",
+                column=column.name,
+                high=grid.high - grid.low + 1,
+            ),
+            say("At most {limit:,} keys can be answered, because every one of them is.", limit=limit),
             "Ask for a HISTOGRAM of it, or declare a wider step.",
         )
     numbers = (grid.step * index for index in range(grid.low, grid.high + 1))
@@ -94,7 +117,11 @@ def _numbers(column: Column, limit: int, decimal: str) -> tuple[str, ...]:
 
 
 def decimal_text(value: Fraction) -> str:
-    """A number with finitely many decimals, written out exactly without an exponent or trailing zeros."""
+    """A number with finitely many decimals, written out exactly without an exponent or trailing zeros.
+
+    >>> decimal_text(Fraction(1, 8)), decimal_text(Fraction(-3))
+    ('0.125', '-3')
+    """
     # Only factors 2 and 5 of the denominator end; the larger power says how many decimals there are.
     places, left = 0, value.denominator
     while left != 1:
@@ -114,19 +141,24 @@ def _leaves(column: Column) -> tuple[str, ...]:
         found = _below(spec.tree)
     if found is None:
         raise QueryRefused(
-            f"Column '{column.name}' has no declared domain.",
+            say("Column '{column}' has no declared domain.", column=column.name),
             _why_none(spec),
-            f'Declare values = ["...", "..."] in [columns.{column.name}], or a taxonomy file.',
+            say(
+                'Declare values = ["...", "..."] in [columns.{column}], or a taxonomy file.',
+                column=column.name,
+            ),
         )
     return tuple(dict.fromkeys(leaf for leaf in found if leaf not in ("", ROOT_LABEL)))
 
 
 def _why_none(spec: TaxonomySpec | None) -> str:
-    if spec is not None and spec.file is None:
-        return "Its taxonomy is built from the rows, and keys taken from the rows would tell who is there."
-    if spec is not None:
-        return "Its taxonomy file has not been read together with the schema."
-    return "Keys taken from the rows would tell who is there, so a public list is needed."
+    if spec is None:
+        return say("Keys taken from the rows would tell who is there, so a public list is needed.")
+    if spec.file is None:
+        return say(
+            "Its taxonomy is built from the rows, and keys taken from the rows would tell who is there."
+        )
+    return say("Its taxonomy file has not been read together with the schema.")
 
 
 def _below(node: Any) -> Iterator[str]:

@@ -14,14 +14,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from statistics import NormalDist
-from typing import Any
 
 import numpy as np
 
 from velado.errors import ParameterError
 from velado.query import noise
-from velado.query.accuracy import standard_deviation
-from velado.query.budget import exact
+from velado.query.budget import Facts, exact
+from velado.query.noise import standard_deviation
+from velado.text import say
 
 ENOUGH = 30
 """Reports from which a normal approximation is usual at 95 %; with fewer its interval holds the value less often."""
@@ -33,6 +33,9 @@ class Estimate:
 
     Noise has heavier tails than a normal distribution, so the interval covers less often than stated where reports are
     *few* (below 30) or the confidence is far above 95 %. The mechanisms' promise does not rest on it.
+
+    >>> Estimate(0.4, 0.1, 0.2, 0.6, reports=12).few
+    True
     """
 
     value: float
@@ -46,7 +49,7 @@ class Estimate:
         """Whether there are too few reports to rely on the interval."""
         return self.reports < ENOUGH
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Facts:
         """The five numbers, what the interval is, and whether the reports are too few for it."""
         return {**vars(self), "interval": "normal approximation", "few_reports": self.few}
 
@@ -56,6 +59,10 @@ class RandomizedResponse:
     """A device tells its category with a certain chance, else one of the others, all alike (Warner 1965; k-ary).
 
     The chance p of the truth is the largest with p / q <= e^epsilon, q = (1 - p) / (k - 1), as OpenDP's map says.
+
+    >>> asked = RandomizedResponse(("yes", "no"), Fraction(2))
+    >>> round(asked.chance, 3), len(asked.perturb(["yes", "no"]))
+    (0.881, 2)
     """
 
     categories: tuple[str, ...]
@@ -86,7 +93,7 @@ class RandomizedResponse:
         places = {category: place for place, category in enumerate(self.categories)}
         codes = [places.get(value, -1) if isinstance(value, str) else -1 for value in values]
         if -1 in codes:
-            raise _outside("A value is none of the declared categories.")
+            raise _outside(say("A value is none of the declared categories."))
         told = noise.respond(len(self.categories), self.chance, np.array(codes, dtype=np.int64))
         return tuple(self.categories[code] for code in told.tolist())
 
@@ -97,7 +104,7 @@ class RandomizedResponse:
         """
         counts = Counter(reports)
         if not set(counts) <= set(self.categories):
-            raise _outside("A report is none of the declared categories.")
+            raise _outside(say("A report is none of the declared categories."))
         n = _some(counts.total())
         p = self.chance
         q = (1 - p) / (len(self.categories) - 1)
@@ -109,7 +116,7 @@ class RandomizedResponse:
             out[category] = _estimate(share, math.sqrt(variance), n, confidence, 0.0, 1.0)
         return out
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Facts:
         """The mechanism and its promise."""
         return {
             "mechanism": "randomised response",
@@ -124,6 +131,10 @@ class LocalLaplace:
     """A device adds discrete Laplace noise to a number on a declared grid: low, low + step, ..., high.
 
     Any two values differ by at most (high - low) / step cells, which is the sensitivity.
+
+    >>> device = LocalLaplace(Fraction(0), Fraction(120), Fraction(1), Fraction(1))
+    >>> device.scale, len(device.perturb([40.0]))
+    (120.0, 1)
     """
 
     low: Fraction
@@ -162,7 +173,7 @@ class LocalLaplace:
         """One report per value: the nearest grid value plus noise. NaN or a value outside the bounds is an error."""
         numbers = np.asarray(values, dtype=np.float64)
         if not bool(np.all((numbers >= float(self.low)) & (numbers <= float(self.high)))):
-            raise _outside("A value is not a number between the declared bounds.")
+            raise _outside(say("A value is not a number between the declared bounds."))
         steps = np.floor((numbers - float(self.low)) / float(self.step) + 0.5)
         indices = np.clip(steps, 0, self.cells).astype(np.int64)
         noisy = noise.add("laplace", "epsilon", self.scale, indices)
@@ -172,12 +183,12 @@ class LocalLaplace:
         """The mean of the devices' grid values: the mean of the reports, unbiased; the error is the noise's sd / sqrt(n)."""
         numbers = np.asarray(reports, dtype=np.float64)
         if not bool(np.all(np.isfinite(numbers))):
-            raise _outside("A report is not a finite number.")
+            raise _outside(say("A report is not a finite number."))
         n = _some(numbers.size)
         error = standard_deviation("laplace", self.scale) * float(self.step) / math.sqrt(n)
         return _estimate(float(numbers.mean()), error, n, confidence, float(self.low), float(self.high))
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Facts:
         """The mechanism and its promise."""
         return {
             "mechanism": "discrete Laplace",
@@ -201,7 +212,7 @@ def _epsilon(value: Fraction | float | str) -> Fraction:
     return epsilon
 
 
-def _guarantee(charge: Fraction) -> dict[str, Any]:
+def _guarantee(charge: Fraction) -> Facts:
     return {
         "type": "guaranteed",
         "model": "local",

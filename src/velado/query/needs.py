@@ -20,6 +20,7 @@ from velado.data.schema import Column
 from velado.errors import QueryRefused
 from velado.query.unit import Unit
 from velado.query.values import Predicate
+from velado.text import say
 
 # Where sums live: a declared number's cells, so that noise is drawn on whole numbers and no bit of a float leaks.
 #
@@ -38,7 +39,12 @@ MOST_STEP = Fraction(10**288)
 
 @dataclass(frozen=True)
 class Grid:
-    """The whole numbers a column counts with: value = index x step, low <= index <= high."""
+    """The whole numbers a column counts with: value = index x step, low <= index <= high.
+
+    >>> grid = Grid.of(Column("age", kind="numeric", bounds=(0, 120), step=0.5))
+    >>> grid.low, grid.high, grid.value(3), grid.reach
+    (0, 240, 1.5, 240)
+    """
 
     column: str
     step: Fraction
@@ -69,15 +75,18 @@ class Grid:
         """The grid the schema declares, or the reason why there is none. The rows are never asked."""
         if column.kind != "numeric":
             raise QueryRefused(
-                f"Column '{column.name}' is not declared numeric.",
+                say("Column '{column}' is not declared numeric.", column=column.name),
                 "Sums, averages and quantiles are defined for numbers alone.",
-                f'Ask COUNT, or declare kind = "numeric" in [columns.{column.name}].',
+                say('Ask COUNT, or declare kind = "numeric" in [columns.{column}].', column=column.name),
             )
         if column.bounds is None:
             raise QueryRefused(
-                f"Column '{column.name}' has no declared bounds.",
+                say("Column '{column}' has no declared bounds.", column=column.name),
                 "Without public bounds one row could move the answer without limit, and bounds read off the rows would tell of them.",
-                f"Declare bounds = [low, high] in [columns.{column.name}] from what is publicly known.",
+                say(
+                    "Declare bounds = [low, high] in [columns.{column}] from what is publicly known.",
+                    column=column.name,
+                ),
             )
         return _declared(column.name, (column.bounds[0], column.bounds[1]), column.step)
 
@@ -98,18 +107,22 @@ def _declared(name: str, bounds: tuple[float, float], declared: float | None) ->
     first, last = math.ceil(low / step), math.floor(high / step)
     if last < first or max(abs(first), abs(last)) > MOST_INDEX:
         raise QueryRefused(
-            f"The step declared for column '{name}' does not fit its bounds.",
+            say("The step declared for column '{name}' does not fit its bounds.", name=name),
             "The bounds must hold at least one step and at most 2^40 of them.",
-            f"Change step or bounds in [columns.{name}].",
+            say("Change step or bounds in [columns.{name}].", name=name),
         )
     return Grid(name, step, first, last)
 
 
 def _beyond(name: str) -> QueryRefused:
     return QueryRefused(
-        f"The bounds or the step of column '{name}' are too large or too small to be summed.",
+        say("The bounds or the step of column '{name}' are too large or too small to be summed.", name=name),
         "Sums and their noise must fit a floating-point number, so a step lies between 1e-290 and 1e288.",
-        f"Declare the column in another unit of measurement, with bounds and step in [columns.{name}] to match.",
+        say(
+            "Declare the column in another unit of measurement, with bounds and step in [columns.{name}] to "
+            "match.",
+            name=name,
+        ),
     )
 
 
@@ -117,8 +130,12 @@ Counts = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Key:
-    """A column to group by and its public domain; one more cell, the last, holds missing and undeclared values."""
+class GroupKey:
+    """A column to group by and its public domain; one more cell, the last, holds missing and undeclared values.
+
+    >>> cells_of((GroupKey("sex", ("F", "M")),))
+    3
+    """
 
     column: str
     domain: tuple[str, ...]
@@ -126,14 +143,22 @@ class Key:
 
 @dataclass(frozen=True)
 class Rows:
-    """How many rows match; with *column*, how many of them have a value there (NaN counts as none)."""
+    """How many rows match; with *column*, how many of them have a value there (NaN counts as none).
+
+    >>> Rows("age")
+    Rows(column='age')
+    """
 
     column: str | None = None
 
 
 @dataclass(frozen=True)
 class GridSum:
-    """The sum of (index - offset) over matching rows that have a value; saturates at +-2^62."""
+    """The sum of (index - offset) over matching rows that have a value; saturates at +-2^62.
+
+    >>> GridSum(Grid("age", Fraction(1), 0, 120), offset=60).offset
+    60
+    """
 
     grid: Grid
     offset: int = 0
@@ -141,7 +166,11 @@ class GridSum:
 
 @dataclass(frozen=True)
 class GridCells:
-    """Matching rows per bin of the grid: bin b holds the indices edges[b] <= index < edges[b+1]."""
+    """Matching rows per bin of the grid: bin b holds the indices edges[b] <= index < edges[b+1].
+
+    >>> GridCells(Grid("age", Fraction(1), 0, 9), (0, 5, 10)).edges
+    (0, 5, 10)
+    """
 
     grid: Grid
     edges: tuple[int, ...]
@@ -150,8 +179,18 @@ class GridCells:
 Need = Rows | GridSum | GridCells
 
 
-def cells_of(keys: tuple[Key, ...]) -> int:
-    """How many cells the keys make together: the product of (domain + 1), row-major, the last key fastest."""
+Keys = tuple[GroupKey, ...]
+Needs = tuple[Need, ...]
+Tallies = tuple[Counts, ...]
+"""One array per need: shape (cells,), or (cells, bins) for GridCells."""
+
+
+def cells_of(keys: Keys) -> int:
+    """How many cells the keys make together: the product of (domain + 1), row-major, the last key fastest.
+
+    >>> cells_of((GroupKey("sex", ("F", "M")), GroupKey("ward", ("a", "b", "c"))))
+    12
+    """
     return prod(len(key.domain) + 1 for key in keys)
 
 
@@ -167,13 +206,9 @@ class Engine(Protocol):
         """Whose rows were cut to their most; a session about another unit refuses this engine."""
 
     def tally(
-        self,
-        where: Predicate | None,
-        keys: tuple[Key, ...],
-        needs: tuple[Need, ...],
-        seconds: float | None = None,
-    ) -> tuple[Counts, ...]:
-        """One array per need: shape (cells,), or (cells, bins) for GridCells. EngineError after *seconds*."""
+        self, where: Predicate | None, keys: Keys, needs: Needs, seconds: float | None = None
+    ) -> Tallies:
+        """One array per need; EngineError after *seconds*."""
 
     def close(self) -> None:
         """Give back what the engine holds."""

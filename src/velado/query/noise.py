@@ -11,16 +11,14 @@ import time
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal
+from statistics import NormalDist
+from typing import Any, Literal
 
 import numpy as np
 
-from velado.errors import EngineError, MissingExtra, QueryRefused
-from velado.query.budget import Measure
-from velado.query.needs import Counts, GridCells, cells_of
-
-if TYPE_CHECKING:
-    from velado.query.plan import Draw, Plan
+from velado.errors import EngineError, MissingExtra, ParameterError, QueryRefused
+from velado.query.budget import Amount, Budget, Measure, exact
+from velado.query.needs import Counts
 
 try:
     import opendp.prelude as dp
@@ -44,7 +42,11 @@ LEAST_SHARE = 1 << 200
 
 @lru_cache(maxsize=512)
 def measurement(mechanism: Mechanism, measure: Measure, scale: float) -> Any:
-    """OpenDP's measurement; building one takes about 0.1 ms, so the last ones are kept. It holds no data."""
+    """OpenDP's measurement; building one takes about 0.1 ms, so the last ones are kept. It holds no data.
+
+    >>> measurement("laplace", "epsilon", 2.0).map(1)
+    0.5
+    """
     numbers = dp.vector_domain(dp.atom_domain(T="i64"))
     if mechanism == "laplace":
         return dp.m.make_laplace(numbers, dp.l1_distance(T="i64"), scale=scale, MO="MaxDivergence")
@@ -64,6 +66,10 @@ def calibrate(
 
     sensitivity / epsilon in floating point often maps to more than epsilon; so the scale is stepped up, one float and
     then two, four ... at a time, until the map itself agrees.
+
+    >>> scale, charge = calibrate("laplace", "epsilon", 1, Fraction(1, 3))
+    >>> round(scale, 6), charge <= Fraction(1, 3)
+    (3.0, True)
     """
     if asked * LEAST_SHARE < 1:
         scale = math.inf
@@ -88,25 +94,12 @@ def calibrate(
     return scale, charge
 
 
-def carry_out(plan: Plan, tallies: tuple[Counts, ...], deadline: float | None = None) -> tuple[Counts, ...]:
-    """One noisy array per draw of *plan*, from one exact array per need: whole numbers, or chosen candidates' places.
-
-    The shape of what an engine returned is checked before anything is drawn; its numbers are not looked at. Between two
-    draws, and between two cells of a quantile, a *deadline* that `time.monotonic` has passed is an EngineError.
-    """
-    cells = cells_of(plan.keys)
-    if len(tallies) != len(plan.needs):
-        raise _wrong_shape()
-    for need, tally in zip(plan.needs, tallies, strict=True):
-        expected = (cells, len(need.edges) - 1) if isinstance(need, GridCells) else (cells,)
-        if tally.shape != expected or tally.dtype != np.int64:
-            raise _wrong_shape()
-    exact = dict(zip(plan.needs, tallies, strict=True))
-    return tuple(_drawn(draw, plan.measure, exact[draw.need], deadline) for draw in plan.draws)
-
-
 def add(mechanism: Literal["laplace", "gaussian"], measure: Measure, scale: float, values: Counts) -> Counts:
-    """The values with independent noise of that scale; saturates at the 64-bit limits, which tells nothing more."""
+    """The values with independent noise of that scale; saturates at the 64-bit limits, which tells nothing more.
+
+    >>> add("laplace", "epsilon", 1.0, np.zeros(3, dtype=np.int64)).shape
+    (3,)
+    """
     bounded = np.clip(values, -WIDEST, WIDEST)
     noisy = measurement(mechanism, measure, scale)(bounded.ravel().tolist())
     return np.asarray(noisy, dtype=np.int64).reshape(values.shape)
@@ -115,17 +108,26 @@ def add(mechanism: Literal["laplace", "gaussian"], measure: Measure, scale: floa
 def choose_smallest(
     measure: Measure, scale: float, rows: Sequence[Sequence[int]], deadline: float | None = None
 ) -> Counts:
-    """For every row of scores the place of the one that is smallest after noise; EngineError after the *deadline*."""
+    """For every row of scores the place of the one that is smallest after noise; EngineError after the *deadline*.
+
+    >>> choose_smallest("epsilon", 1e-3, [[900, 0, 900]])
+    array([1])
+    """
     choose = measurement("noisy-max", measure, scale)
     chosen = []
     for row in rows:
-        _check_time(deadline)
+        check_time(deadline)
         chosen.append(choose(row))
     return np.array(chosen, dtype=np.int64)
 
 
 def calibrate_response(categories: int, asked: Fraction) -> tuple[float, Fraction]:
-    """The largest chance of a true answer among *categories* whose map stays within *asked*, and its exact charge."""
+    """The largest chance of a true answer among *categories* whose map stays within *asked*, and its exact charge.
+
+    >>> chance, charge = calibrate_response(2, Fraction(1))
+    >>> round(chance, 3), charge <= 1
+    (0.731, True)
+    """
     # 1 / (1 + (k-1) e^-x) does not overflow where e^x would.
     chance = 1 / (1 + (categories - 1) * math.exp(-float(asked)))
     chance = min(chance, math.nextafter(1.0, 0.0))
@@ -137,7 +139,11 @@ def calibrate_response(categories: int, asked: Fraction) -> tuple[float, Fractio
 
 
 def respond(categories: int, chance: float, codes: Counts) -> Counts:
-    """Each code kept with that chance, else another one, all alike; one call to OpenDP per code."""
+    """Each code kept with that chance, else another one, all alike; one call to OpenDP per code.
+
+    >>> respond(3, 1 - 1e-15, np.array([0, 2, 1]))
+    array([0, 2, 1])
+    """
     answer = _response(categories, chance)
     if categories == 2:
         return np.array([answer(code == 1) for code in codes.tolist()], dtype=np.int64)
@@ -151,14 +157,11 @@ def _response(categories: int, chance: float) -> Any:
     return dp.m.make_randomized_response(list(range(categories)), chance, T="i64")
 
 
-def _drawn(draw: Draw, measure: Measure, tally: Counts, deadline: float | None) -> Counts:
-    _check_time(deadline)
-    if draw.mechanism == "noisy-max":
-        return choose_smallest(measure, draw.scale, draw.scores(tally).tolist(), deadline)
-    return add(draw.mechanism, measure, draw.scale, tally)
+def check_time(deadline: float | None) -> None:
+    """Nothing, or EngineError where a *deadline* of `time.monotonic` has passed.
 
-
-def _check_time(deadline: float | None) -> None:
+    >>> check_time(None)
+    """
     if deadline is not None and time.monotonic() > deadline:
         raise EngineError(
             "Drawing the noise took longer than the time allowed.",
@@ -167,9 +170,82 @@ def _check_time(deadline: float | None) -> None:
         )
 
 
-def _wrong_shape() -> EngineError:
-    return EngineError(
-        "The engine returned arrays of another shape or type than it was asked for.",
-        "Noise is drawn on 64-bit whole numbers, one array per need and one number per cell.",
-        "Report this as a fault of the engine.",
-    )
+# How wide the noise is: exact tails of the discrete mechanisms.
+
+# Up to this scale the discrete Gaussian's tail is summed; beyond it a continuous bound is less than one step off.
+SUMMED = 4096.0
+
+
+@lru_cache(maxsize=1024)
+def half_width(mechanism: Mechanism, scale: float, confidence: Fraction) -> int:
+    """The smallest whole t (Gaussian beyond scale 4,096: at most one more) with P(|noise| <= t) >= confidence.
+
+    Discrete Laplace: P(|X| > t) = 2 p^(t+1) / (1 + p) with p = exp(-1/scale). Discrete Gaussian: the sum of
+    exp(-x^2 / 2 scale^2), or P(X >= m) <= P(N(0, scale^2) >= m - 1) (Canonne, Kamath, Steinke 2020, prop. 25).
+
+    >>> half_width("laplace", 1.0, Fraction(19, 20)), half_width("gaussian", 10.0, Fraction(19, 20))
+    (3, 20)
+    """
+    if not 0 < confidence < 1:
+        raise ParameterError(
+            "The confidence of an interval must lie strictly between 0 and 1.",
+            "It is the chance that the interval holds the exact answer.",
+            "Choose for example 0.95.",
+        )
+    outside = float(1 - confidence)
+    if mechanism == "laplace":
+        p = math.exp(-1 / scale)
+        t = max(0, math.ceil(scale * math.log(2 / ((1 + p) * outside))) - 1)
+        # The logarithm may be off by its last bit: the tail itself decides.
+        while _laplace_tail(scale, t) > outside:
+            t += 1
+        while t > 0 and _laplace_tail(scale, t - 1) <= outside:
+            t -= 1
+        return t
+    if mechanism == "gaussian":
+        if scale > SUMMED:
+            return math.ceil(-scale * NormalDist().inv_cdf(outside / 2))
+        beyond = _gaussian_tails(scale)
+        # The tails fall; the first one within `outside` is the answer.
+        return int(np.searchsorted(-beyond, -outside))
+    raise ValueError("a chosen candidate has a rank error, not a width")
+
+
+def _laplace_tail(scale: float, t: int) -> float:
+    """P(|X| > t) of the discrete Laplace distribution."""
+    p = math.exp(-1 / scale)
+    return 2 * math.exp(-(t + 1) / scale) / (1 + p)
+
+
+@lru_cache(maxsize=64)
+def _gaussian_tails(scale: float) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """P(|X| > t) for t = 0, 1, ..., summed from the far end so that small tails keep their digits."""
+    x = np.arange(0, math.ceil(40 * scale) + 2, dtype=np.float64)
+    weights = np.exp(-0.5 * (x / scale) ** 2)
+    above = np.cumsum(weights[::-1])[::-1]
+    total = weights[0] + 2 * above[1]
+    tails: np.ndarray[tuple[int], np.dtype[np.float64]] = np.append(2 * above[1:], 0.0) / total
+    return tails
+
+
+def standard_deviation(mechanism: Mechanism, scale: float) -> float:
+    """Of the discrete Laplace sqrt(2p)/(1-p), p = exp(-1/scale); of the discrete Gaussian at most its scale.
+
+    >>> round(standard_deviation("laplace", 10.0), 2)
+    14.14
+    """
+    if mechanism == "laplace":
+        return math.sqrt(2 * math.exp(-1 / scale)) / -math.expm1(-1 / scale)
+    return scale
+
+
+def wins_from(epsilon: Amount, delta: Amount) -> int:
+    """The least number of equal counts from which zCDP adds less noise than pure epsilon does.
+
+    The standard deviation of each is sqrt(2) k / epsilon when pure and, at the same (epsilon, delta), sqrt(k / 2 rho) when
+    concentrated: the second wins when k > epsilon^2 / (4 rho). The two promises differ: the second may fail with chance delta.
+
+    >>> wins_from(1, "1e-6"), wins_from(1, "1e-9")
+    (15, 22)
+    """
+    return math.floor(exact(epsilon) ** 2 / (4 * Budget.approximate(epsilon, delta).total)) + 1

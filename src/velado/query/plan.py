@@ -12,22 +12,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from velado.data.schema import Schema
-from velado.errors import ParameterError, QueryRefused
-from velado.query import plan as limits
-from velado.query import plan as quantiles
-from velado.query.budget import Measure
+from velado.errors import EngineError, ParameterError, QueryRefused
+from velado.query import noise
+from velado.query.budget import Facts, Measure
 from velado.query.domains import key_of
-from velado.query.engines.compile import Layout
-from velado.query.engines.exact_answers import check as check_engines
-from velado.query.needs import Counts, Grid, GridCells, GridSum, Key, Need, Rows, cells_of
-from velado.query.noise import Mechanism, calibrate
+from velado.query.engines._compile import Layout
+from velado.query.engines._tally import check as check_engines
+from velado.query.needs import Counts, Grid, GridCells, GridSum, Keys, Need, Needs, Rows, Tallies, cells_of
+from velado.query.noise import Mechanism
 from velado.query.unit import Unit
 from velado.query.values import Aggregate, Query
+from velado.text import say
 
 # Private quantiles: one candidate chosen by noisy scores that come from exact counts per bin.
 #
@@ -56,6 +56,9 @@ def level(at: Fraction) -> Fraction:
     """The level as a fraction with a denominator of at most 10,000, strictly between 0 and 1.
 
     Scores are whole multiples of 1/b, so a finer level would only be rounded elsewhere.
+
+    >>> level(Fraction("0.123456789"))
+    Fraction(10, 81)
     """
     nearest = at.limit_denominator(MOST_DENOMINATOR)
     finest = Fraction(1, MOST_DENOMINATOR)
@@ -67,6 +70,9 @@ def candidates(grid: Grid, cells: int) -> tuple[int, ...]:
     """The indices to choose from: all of the grid when it has at most 2,000, else as many, evenly spread.
 
     With many keys there are fewer, so that no quantile draws more than 300,000 scores.
+
+    >>> candidates(Grid("age", Fraction(1), 0, 3), 1)
+    (0, 1, 2, 3)
     """
     most = min(MOST_CANDIDATES, MOST_SCORES // cells)
     points = grid.high - grid.low + 1
@@ -75,28 +81,44 @@ def candidates(grid: Grid, cells: int) -> tuple[int, ...]:
     if most < LEAST_CANDIDATES:
         raise QueryRefused(
             "The keys of this query make too many cells for a quantile.",
-            f"Each cell chooses among at least {LEAST_CANDIDATES} candidates, and one answer draws at most {MOST_SCORES:,} scores.",
+            say(
+                "Each cell chooses among at least {least_candidates} candidates, and one answer draws at "
+                "most {most_scores:,} scores.",
+                least_candidates=LEAST_CANDIDATES,
+                most_scores=MOST_SCORES,
+            ),
             "Group by fewer keys, or ask for averages.",
         )
     return tuple(grid.low + (grid.high - grid.low) * i // (most - 1) for i in range(most))
 
 
 def cells_between(grid: Grid, chosen: tuple[int, ...]) -> GridCells:
-    """The bins whose counts give #lt and #le of every candidate exactly: one for it alone, one up to the next."""
+    """The bins whose counts give #lt and #le of every candidate exactly: one for it alone, one up to the next.
+
+    >>> cells_between(Grid("age", Fraction(1), 0, 9), (2, 5)).edges
+    (0, 2, 3, 5, 6, 10)
+    """
     edges = {grid.low, grid.high + 1} | set(chosen) | {c + 1 for c in chosen}
     return GridCells(grid, tuple(sorted(edges)))
 
 
 @lru_cache(maxsize=256)
 def places(need: GridCells, chosen: tuple[int, ...]) -> tuple[int, ...]:
-    """The bin of each candidate."""
+    """The bin of each candidate.
+
+    >>> places(cells_between(Grid("age", Fraction(1), 0, 9), (2, 5)), (2, 5))
+    (1, 3)
+    """
     return tuple(np.searchsorted(np.array(need.edges, dtype=np.int64), np.array(chosen)).tolist())
 
 
-def scores(tally: Counts, bins: tuple[int, ...], at: Fraction) -> Counts:
+def scores_of(tally: Counts, bins: tuple[int, ...], at: Fraction) -> Counts:
     """The score of every candidate, shape (cells, candidates), from the exact counts per bin. O(cells x bins).
 
     Counts are clipped far above any table's size: clipping moves nothing further, and nothing overflows.
+
+    >>> scores_of(np.array([[3, 4, 1]]), (0, 1, 2), Fraction(1, 2))
+    array([[2, 0, 6]])
     """
     a, b = at.numerator, at.denominator
     kept = np.clip(tally, 0, _LARGEST // (b * tally.shape[1]))
@@ -114,6 +136,9 @@ def rank_error(scale: float, count: int, at: Fraction, confidence: Fraction) -> 
 
     Both noises OpenDP draws choose a score worse than the best by t with chance at most count x exp(-t / scale)
     (McSherry and Talwar 2007; permute-and-flip is never worse, McKenna and Sheldon 2020). Scores are b times ranks.
+
+    >>> round(rank_error(2.0, 100, Fraction(1, 2), Fraction(19, 20)), 1)
+    7.6
     """
     return scale * math.log(count / float(1 - confidence)) / at.denominator
 
@@ -126,7 +151,7 @@ def rank_error(scale: float, count: int, at: Fraction, confidence: Fraction) -> 
 MOST_NUMBERS = 100_000
 
 
-def check(query: Query, schema: Schema, keys: tuple[Key, ...], draws: Sequence[Draw]) -> None:
+def _check_size(query: Query, schema: Schema, keys: Keys, draws: Sequence[Draw]) -> None:
     """Nothing, where the answer is small enough and no engine will refuse it; else QueryRefused. Linear in the question."""
     cells = cells_of(keys)
     scores = sum(cells * len(draw.candidates) for draw in draws if draw.at is not None)
@@ -138,13 +163,20 @@ def check(query: Query, schema: Schema, keys: tuple[Key, ...], draws: Sequence[D
     if max(numbers, cells * len(query.aggregates)) > MOST_NUMBERS:
         raise QueryRefused(
             "The keys, bins and aggregates of this query make too many numbers together.",
-            f"One answer draws and keeps at most {MOST_NUMBERS:,}; an average needs two for every cell.",
+            say(
+                "One answer draws and keeps at most {most_numbers:,}; an average needs two for every cell.",
+                most_numbers=MOST_NUMBERS,
+            ),
             "Ask for fewer things at once, or group by fewer keys.",
         )
     if scores > MOST_SCORES:
         raise QueryRefused(
             "The quantiles of this query, MIN and MAX among them, choose among too many candidates together.",
-            f"One answer draws at most {MOST_SCORES:,} scores, one for every quantile, cell and candidate.",
+            say(
+                "One answer draws at most {most_scores:,} scores, one for every quantile, cell and "
+                "candidate.",
+                most_scores=MOST_SCORES,
+            ),
             "Ask for fewer quantiles at once, or group by fewer keys.",
         )
     needs = tuple(dict.fromkeys(draw.need for draw in draws))
@@ -171,29 +203,35 @@ def sensitivity(need: Need, unit: Unit, cells: int) -> int:
 
     Rows: a row adds 1 to one cell. GridCells: a row adds 1 to one bin of one cell, whatever the number of bins.
     GridSum: a row adds (index - offset) to one cell, and low <= index <= high because the grid clamps.
+
+    >>> sensitivity(GridSum(Grid("age", Fraction(1), 0, 120)), Unit("household", rows=4), cells=1)
+    480
     """
     match need:
         case Rows():
-            return moved(unit, 1, 1 if cells == 1 else 2)
+            return _moved(unit, 1, 1 if cells == 1 else 2)
         case GridCells():
-            return moved(unit, 1, 2)
+            return _moved(unit, 1, 2)
         case GridSum(grid, offset):
             low, high = grid.low - offset, grid.high - offset
             reach = max(abs(low), abs(high))
-            return moved(unit, reach, max(high, 0) - min(low, 0) if cells == 1 else 2 * reach)
+            return _moved(unit, reach, max(high, 0) - min(low, 0) if cells == 1 else 2 * reach)
 
 
 def score_sensitivity(numerator: int, denominator: int, unit: Unit, cells: int) -> int:
     """The most one unit moves any quantile score of level numerator/denominator, added up over the keys.
 
-    A row changes both terms of `quantiles.scores` by at most max(a, b - a), and a maximum moves no more than its terms.
+    A row changes both terms of `scores_of` by at most max(a, b - a), and a maximum moves no more than its terms.
     A unit with g_k rows in key k moves that key's scores by g_k max(a, b - a) in the largest norm, and sum g_k <= g.
+
+    >>> score_sensitivity(9, 10, Unit(), cells=1)
+    9
     """
     reach = max(numerator, denominator - numerator)
-    return moved(unit, reach, denominator if cells == 1 else 2 * reach)
+    return _moved(unit, reach, denominator if cells == 1 else 2 * reach)
 
 
-def moved(unit: Unit, reach: int, swing: int) -> int:
+def _moved(unit: Unit, reach: int, swing: int) -> int:
     """Rows times reach, or with a declared dependence the swing of one row and its share of the others'."""
     most = max(1, unit.times(reach if unit.dependence is None else swing))
     if most > MOST_SENSITIVITY:
@@ -213,7 +251,11 @@ MOST_HISTOGRAM_CELLS = 100_000
 
 @dataclass(frozen=True)
 class Draw:
-    """One use of a mechanism on the array of one need; *at* and *candidates* belong to a quantile."""
+    """One use of a mechanism on the array of one need; *at* and *candidates* belong to a quantile.
+
+    >>> Draw(Rows(), "laplace", 1, 10.0, Fraction(1, 10)).subject
+    ('rows', None)
+    """
 
     need: Need
     mechanism: Mechanism
@@ -227,12 +269,12 @@ class Draw:
         """What a noisy maximum chooses by: one score per key and candidate."""
         if self.at is None or not isinstance(self.need, GridCells):
             raise ValueError("only a quantile has scores")
-        return quantiles.scores(tally, quantiles.places(self.need, self.candidates), self.at)
+        return scores_of(tally, places(self.need, self.candidates), self.at)
 
-    def to_dict(self, confidence: Fraction = Fraction(19, 20)) -> dict[str, Any]:
+    def to_dict(self, confidence: Fraction = Fraction(19, 20)) -> Facts:
         """Mechanism, scale, sensitivity and charge; for a quantile also its level and the rank it may miss by."""
         word, column = self.subject
-        out: dict[str, Any] = {
+        out: Facts = {
             "need": word if column is None else f"{word} '{column}'",
             "what": word,
             "column": column,
@@ -265,7 +307,7 @@ class Draw:
             case GridCells(grid, _):
                 return "histogram of" if self.at is None else "quantile of", grid.column
 
-    def rank_error(self, confidence: Fraction) -> dict[str, Any]:
+    def rank_error(self, confidence: Fraction) -> Facts:
         """By how many rows a quantile may miss the rank that was asked for, with that chance, in each cell.
 
         Where the candidates are fewer than the grid's points, the miss is counted from the best candidate's.
@@ -275,7 +317,7 @@ class Draw:
         grid = self.need.grid
         every = len(self.candidates) == grid.high - grid.low + 1
         return {
-            "rows": quantiles.rank_error(self.scale, len(self.candidates), self.at, confidence),
+            "rows": rank_error(self.scale, len(self.candidates), self.at, confidence),
             "confidence": float(confidence),
             "beyond": "the asked rank" if every else "the best candidate",
         }
@@ -283,7 +325,11 @@ class Draw:
 
 @dataclass(frozen=True)
 class Part:
-    """How one aggregate is made: the places of its draws, its grid, or the declared bound that answers it."""
+    """How one aggregate is made: the places of its draws, its grid, or the declared bound that answers it.
+
+    >>> Part((0, 1), Grid("age", Fraction(1), 0, 120)).draws
+    (0, 1)
+    """
 
     draws: tuple[int, ...]
     grid: Grid | None = None
@@ -291,11 +337,16 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Plan:
-    """The draws of a query and their exact cost; *parts* stand in the order of the query's aggregates."""
+class QueryPlan:
+    """The draws of a query and their exact cost; *parts* stand in the order of the query's aggregates.
+
+    >>> made = plan(Query("stays", (Aggregate("count"),)), Schema({}), Unit(), "epsilon", Fraction(1, 2))
+    >>> made.needs, made.to_dict()["cells"]
+    ((Rows(column=None),), 1)
+    """
 
     query: Query
-    keys: tuple[Key, ...]
+    keys: Keys
     measure: Measure
     unit: Unit
     draws: tuple[Draw, ...]
@@ -304,11 +355,11 @@ class Plan:
     extremes: Extremes
 
     @property
-    def needs(self) -> tuple[Need, ...]:
+    def needs(self) -> Needs:
         """What the engine is asked, each thing once; two quantiles of a column share one."""
         return tuple(dict.fromkeys(draw.need for draw in self.draws))
 
-    def to_dict(self, confidence: Fraction = Fraction(19, 20)) -> dict[str, Any]:
+    def to_dict(self, confidence: Fraction = Fraction(19, 20)) -> Facts:
         """What is charged, how it is drawn and how each value is to be read, for the answer and for a price beforehand."""
         return {
             "measure": self.measure,
@@ -323,9 +374,9 @@ class Plan:
             ],
         }
 
-    def _reading(self, aggregate: Aggregate, part: Part, confidence: Fraction) -> dict[str, Any]:
+    def _reading(self, aggregate: Aggregate, part: Part, confidence: Fraction) -> Facts:
         """What one value is: a number with an interval, a quantile with a level and a rank error, or a declared bound."""
-        out: dict[str, Any] = {
+        out: Facts = {
             "name": name_of(aggregate),
             "asked": aggregate.kind,
             "column": aggregate.column,
@@ -352,8 +403,13 @@ def plan(
     measure: Measure,
     spend: Fraction,
     extremes: Extremes = "quantile",
-) -> Plan:
-    """Mechanisms, scales and charges whose sum is at most *spend*; QueryRefused where the schema does not allow it."""
+) -> QueryPlan:
+    """Mechanisms, scales and charges whose sum is at most *spend*; QueryRefused where the schema does not allow it.
+
+    >>> made = plan(Query("stays", (Aggregate("count"),)), Schema({}), Unit(), "epsilon", Fraction(1, 2))
+    >>> made.draws[0].mechanism, made.charge <= Fraction(1, 2)
+    ('laplace', True)
+    """
     if not spend > 0:
         raise ParameterError(
             "What is spent on a query must be above 0.",
@@ -381,26 +437,34 @@ def plan(
         parts.append(Part(tuple(wanted.setdefault(one, len(wanted)) for one in asked), grid))
     share = spend / max(1, len(wanted))
     draws = tuple(_draw(need, at, chosen, unit, measure, share, cells) for need, at, chosen in wanted)
-    limits.check(query, schema, keys, draws)
+    _check_size(query, schema, keys, draws)
     charge = sum((draw.charge for draw in draws), Fraction(0))
-    return Plan(query, keys, measure, unit, draws, tuple(parts), charge, extremes)
+    return QueryPlan(query, keys, measure, unit, draws, tuple(parts), charge, extremes)
 
 
 def name_of(aggregate: Aggregate) -> str:
-    """What an aggregate's column of the answer is called: the alias, or the kind and column where there is none."""
+    """What an aggregate's column of the answer is called: the alias, or the kind and column where there is none.
+
+    >>> name_of(Aggregate("avg", "age")), name_of(Aggregate("count", alias="n"))
+    ('avg_age', 'n')
+    """
     return aggregate.alias or "_".join(filter(None, (aggregate.kind, aggregate.column)))
 
 
 def histogram_edges(grid: Grid, bins: int) -> tuple[int, ...]:
-    """Edges of *bins* equal cells from the lowest to the highest index; the last cell holds the highest too."""
+    """Edges of *bins* equal cells from the lowest to the highest index; the last cell holds the highest too.
+
+    >>> histogram_edges(Grid("age", Fraction(1), 0, 10), 2)
+    (0, 5, 11)
+    """
     span = grid.high - grid.low
     if bins == span + 1:
         return tuple(range(grid.low, grid.high + 2))
     if not 1 <= bins <= max(1, span):
         raise QueryRefused(
-            f"A histogram of '{grid.column}' cannot have that many bins.",
+            say("A histogram of '{column}' cannot have that many bins.", column=grid.column),
             "A bin holds at least one step of the column's declared grid.",
-            f"Ask for at most {span + 1} bins, or declare a finer step.",
+            say("Ask for at most {span} bins, or declare a finer step.", span=span + 1),
         )
     return (*(grid.low - (-span * i // bins) for i in range(bins)), grid.high + 1)
 
@@ -409,7 +473,7 @@ def _grid(aggregate: Aggregate, schema: Schema) -> Grid:
     column = schema.columns.get(aggregate.column or "")
     if column is None:
         raise QueryRefused(
-            f"The aggregate {aggregate.kind.upper()} names no column of the schema.",
+            say("The aggregate {upper} names no column of the schema.", upper=aggregate.kind.upper()),
             "Its bounds and step are read from there.",
             "Name a declared column.",
         )
@@ -432,7 +496,10 @@ def _asked(
             if cells * (len(edges) - 1) > MOST_HISTOGRAM_CELLS:
                 raise QueryRefused(
                     "The keys and bins of this histogram make too many cells.",
-                    f"One answer draws at most {MOST_HISTOGRAM_CELLS:,} numbers.",
+                    say(
+                        "One answer draws at most {most_histogram_cells:,} numbers.",
+                        most_histogram_cells=MOST_HISTOGRAM_CELLS,
+                    ),
                     "Ask for fewer bins, or group by fewer keys.",
                 )
             return [(GridCells(grid, edges), None, ())]
@@ -444,8 +511,8 @@ def _asked(
                     "It is the share of rows that lie below the answer.",
                     "Ask for example QUANTILE(column, 0.9).",
                 )
-            chosen = quantiles.candidates(grid, cells)
-            return [(quantiles.cells_between(grid, chosen), quantiles.level(at), chosen)]
+            chosen = candidates(grid, cells)
+            return [(cells_between(grid, chosen), level(at), chosen)]
 
 
 def _draw(
@@ -463,5 +530,41 @@ def _draw(
         mechanism, most = "noisy-max", score_sensitivity(at.numerator, at.denominator, unit, cells)
     else:
         mechanism, most = ("laplace" if measure == "epsilon" else "gaussian"), sensitivity(need, unit, cells)
-    scale, charge = calibrate(mechanism, measure, most, share)
+    scale, charge = noise.calibrate(mechanism, measure, most, share)
     return Draw(need, mechanism, most, scale, charge, at, chosen)
+
+
+def carry_out(plan: QueryPlan, tallies: Tallies, deadline: float | None = None) -> Tallies:
+    """One noisy array per draw of *plan*, from one exact array per need: whole numbers, or chosen candidates' places.
+
+    The shape of what an engine returned is checked before anything is drawn; its numbers are not looked at. Between two
+    draws, and between two cells of a quantile, a *deadline* that `time.monotonic` has passed is an EngineError.
+
+    >>> made = plan(Query("stays", (Aggregate("count"),)), Schema({}), Unit(), "epsilon", Fraction(40))
+    >>> abs(int(carry_out(made, (np.array([100]),))[0][0]) - 100) < 5
+    True
+    """
+    cells = cells_of(plan.keys)
+    if len(tallies) != len(plan.needs):
+        raise _wrong_shape()
+    for need, tally in zip(plan.needs, tallies, strict=True):
+        expected = (cells, len(need.edges) - 1) if isinstance(need, GridCells) else (cells,)
+        if tally.shape != expected or tally.dtype != np.int64:
+            raise _wrong_shape()
+    exact = dict(zip(plan.needs, tallies, strict=True))
+    return tuple(_drawn(draw, plan.measure, exact[draw.need], deadline) for draw in plan.draws)
+
+
+def _drawn(draw: Draw, measure: Measure, tally: Counts, deadline: float | None) -> Counts:
+    noise.check_time(deadline)
+    if draw.mechanism == "noisy-max":
+        return noise.choose_smallest(measure, draw.scale, draw.scores(tally).tolist(), deadline)
+    return noise.add(draw.mechanism, measure, draw.scale, tally)
+
+
+def _wrong_shape() -> EngineError:
+    return EngineError(
+        "The engine returned arrays of another shape or type than it was asked for.",
+        "Noise is drawn on 64-bit whole numbers, one array per need and one number per cell.",
+        "Report this as a fault of the engine.",
+    )

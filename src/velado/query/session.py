@@ -8,44 +8,36 @@ the curator, who runs this code and holds the rows, is trusted.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import is_dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from pathlib import Path, PurePath
+from math import prod
+from pathlib import PurePath
 from typing import Any, get_args
+
+import numpy as np
 
 from velado.data.schema import Schema
 from velado.data.table import Table
 from velado.errors import EngineError, LedgerError, ParameterError
-from velado.query.accuracy import Proposal
-from velado.query.answer import Answer
-from velado.query.budget import Budget, Charge, Ledger, State, epsilon_of, exact
-from velado.query.by_hand import checked
+from velado.query.answer import Answer, Cost, Making, frame
+from velado.query.budget import Budget, Charge, Facts, LedgerState, exact, implied
 from velado.query.engines import engine_for_table
-from velado.query.estimates import frame
-from velado.query.needs import Counts, Engine
-from velado.query.noise import carry_out
-from velado.query.plan import Extremes, Plan, name_of, plan
-from velado.query.question import entry_text, fingerprints, read_draws, write_draws
-from velado.query.sql.parse import parse
-from velado.query.store import (
-    TableIdentity,
-    address_of,
-    claim,
-    create_ledger,
-    ledger_exists,
-    ledger_known,
-    memory_ledger,
-    open_ledger,
-)
-from velado.query.store.account import interrupted
-from velado.query.unit import Unit, UnitOfAccount
+from velado.query.groups import Proposal
+from velado.query.needs import Engine, Tallies, cells_of
+from velado.query.plan import Extremes, QueryPlan, carry_out, name_of, plan
+from velado.query.sql import checked, parse
+from velado.query.store import ChainedLedger, UnitOfAccount, memory_ledger
+from velado.query.unit import Promise, Unit
 from velado.query.values import Query
+from velado.text import say
 
 # What a session is given, checked before it is made: names, units, budgets and levels of confidence.
 
@@ -54,14 +46,18 @@ LEAST_OUTSIDE = Fraction(1, 10**12)
 
 
 def table_name(source: str) -> str:
-    """The name a file's table has in SQL: the file's own name without its ending."""
+    """The name a file's table has in SQL: the file's own name without its ending.
+
+    >>> table_name("data/stays.csv")
+    'stays'
+    """
     return (
         re.sub(r"\.(csv|tsv|txt|parquet|pq|arrow|feather|ipc)$", "", PurePath(source).name, flags=re.I)
         or "table"
     )
 
 
-def schema_of(table: Table | Engine, schema: Schema | None) -> Schema:
+def _schema_of(table: Table | Engine, schema: Schema | None) -> Schema:
     """The schema of a table, or the one given with an engine."""
     if isinstance(table, Table):
         return table.schema if schema is None else schema
@@ -75,16 +71,21 @@ def schema_of(table: Table | Engine, schema: Schema | None) -> Schema:
 
 
 def check_unit_column(unit: Unit, schema: Schema) -> None:
-    """The column that tells units apart is declared."""
+    """The column that tells units apart is declared.
+
+    >>> check_unit_column(Unit("household", 4), Schema({}))
+    Traceback (most recent call last):
+    velado.errors.ParameterError: The unit's column 'household' is not in the schema. Rows that move together are found by it. Name a column of the table.
+    """
     if unit.column is not None and unit.column not in schema.columns:
         raise ParameterError(
-            f"The unit's column '{unit.column}' is not in the schema.",
+            say("The unit's column '{column}' is not in the schema.", column=unit.column),
             "Rows that move together are found by it.",
             "Name a column of the table.",
         )
 
 
-def check_unit(unit: Unit, schema: Schema, engine: Table | Engine) -> None:
+def _check_unit(unit: Unit, schema: Schema, engine: Table | Engine) -> None:
     """The unit's column is declared, and an engine leaves out rows for this very unit."""
     check_unit_column(unit, schema)
     if not isinstance(engine, Table) and engine.unit != unit:
@@ -95,7 +96,7 @@ def check_unit(unit: Unit, schema: Schema, engine: Table | Engine) -> None:
         )
 
 
-def budget_of(budget: Budget | Ledger | Fraction | float | str | None) -> Budget | None:
+def _budget_of(budget: Budget | ChainedLedger | Fraction | float | str | None) -> Budget | None:
     """The budget of a session's own account, a number being a total epsilon; None where a ledger was handed in."""
     if budget is None:
         raise ParameterError(
@@ -108,7 +109,7 @@ def budget_of(budget: Budget | Ledger | Fraction | float | str | None) -> Budget
     return budget if isinstance(budget, Budget) else None
 
 
-def extremes_of(extremes: Extremes) -> Extremes:
+def _extremes_of(extremes: Extremes) -> Extremes:
     """How MIN and MAX are answered, if it is one of the ways there are."""
     if extremes not in get_args(Extremes):
         raise ParameterError(
@@ -120,7 +121,11 @@ def extremes_of(extremes: Extremes) -> Extremes:
 
 
 def analyst_name(name: str) -> str:
-    """The name, if a ledger can hold it."""
+    """The name, if a ledger can hold it.
+
+    >>> analyst_name("ana")
+    'ana'
+    """
     if not name.strip() or len(name) > 200 or not name.isprintable():
         raise ParameterError(
             "An analyst's name must be 1 to 200 printable characters.",
@@ -131,7 +136,11 @@ def analyst_name(name: str) -> str:
 
 
 def confidence_level(confidence: float | Fraction) -> Fraction:
-    """The level as an exact fraction above 0 and at most 1 - 1e-12, beyond which tails are not told apart."""
+    """The level as an exact fraction above 0 and at most 1 - 1e-12, beyond which tails are not told apart.
+
+    >>> confidence_level(0.95)
+    Fraction(19, 20)
+    """
     level = exact(confidence)
     if not 0 < level <= 1 - LEAST_OUTSIDE:
         raise ParameterError(
@@ -142,86 +151,93 @@ def confidence_level(confidence: float | Fraction) -> Fraction:
     return level
 
 
-# The ledger that goes with a file, so that asking from the command line is accounted for like any other asking.
-#
-# It lies beside the file as `<file>.ledger`, is made with the first question, and is found again by the next one. Without a budget
-# of its own it holds exactly what the first question asks for: then nothing is left, and the owner must raise it on purpose.
+# By what the ledger knows a question, and how the drawn numbers of its answer are kept there.
 
-ENDING = ".ledger"
+LAYOUT = 1
+"""The layout of fingerprints and stored draws; another layout is another question."""
 
 
-@dataclass(frozen=True)
-class Account:
-    """An open ledger, where it is, whether this call made it, and whether its budget is the first question's alone."""
+def _fingerprints(
+    plan: QueryPlan, versions: Sequence[str], spend: Fraction, extremes: str
+) -> tuple[str, ...]:
+    """One for each version: equal for two questions only if their answers are draws of one distribution over one content of the table.
 
-    ledger: Ledger
-    where: str
-    made: bool
-    only_this: bool
-
-
-def ledger_path(file: str | Path) -> Path:
-    """Where the ledger of a file lies unless another place is named: beside it."""
-    path = Path(file)
-    return path.with_name(path.name + ENDING)
-
-
-def has_ledger(file: str | Path) -> bool:
-    """Whether questions about this file, or one with its content, are or ever were accounted for, in whatever ledger."""
-    return ledger_exists(ledger_path(file)) or ledger_known(TableIdentity.of_file(Path(file))) is not None
-
-
-def account_of(
-    file: str | Path,
-    asked: Budget,
-    *,
-    where: str | Path | None = None,
-    seal: Path | None = None,
-    budget: Budget | None = None,
-    table: TableIdentity | None = None,
-) -> Account:
-    """The file's ledger, opened, or made with *budget* (else with exactly what is *asked*).
-
-    *where* is another path or a PostgreSQL address. *table* tells the rows apart where they are not in *file*; a table that
-    is accounted for in another ledger is refused. A budget given for a ledger that exists is not applied: its total
-    changes only by `velado ledger raise`, which leaves an entry in the chain.
+    SHA-256 over the canonical query, the table's version, the unit, the measure, the spend, how extremes are answered,
+    the domains of the keys, and every draw with its grid, sensitivity and scale. Aliases and the confidence of the
+    intervals are left out: they change how an answer is shown, not what was drawn. What versions share is written once.
     """
-    place = str(ledger_path(file) if where is None else where)
-    # Where only the seal is left, opening says that the ledger is gone; a new one would be a second budget.
-    claim(table or TableIdentity.of_file(Path(file)), address_of(place))
-    if ledger_exists(place, seal):
-        return Account(_opened(place, seal), place, made=False, only_this=False)
+    unit = plan.unit
+    form = {
+        "layout": LAYOUT,
+        "query": plan.query.canonical(),
+        "unit": [unit.column, unit.rows, unit.dependence],
+        "measure": plan.measure,
+        "spend": spend,
+        "extremes": extremes,
+        "keys": [[key.column, list(key.domain)] for key in plan.keys],
+        "draws": [[type(draw.need).__name__, draw] for draw in plan.draws],
+    }
+    text = json.dumps(form, ensure_ascii=False, separators=(",", ":"), sort_keys=True, default=_written)
+    # Of the sorted keys the version comes last, so it is the end of the text.
+    shared = hashlib.sha256(text[:-1].encode())
+    found = []
+    for version in versions:
+        one = shared.copy()
+        one.update(f',"version":{json.dumps(version, ensure_ascii=False)}}}'.encode())
+        found.append(one.hexdigest())
+    return tuple(found)
+
+
+def _written(value: Any) -> Any:
+    """A frozen value by its fields, and anything else by its exact text."""
+    return vars(value) if is_dataclass(value) else str(value)
+
+
+def _entry_text(plan: QueryPlan, spend: Fraction) -> str:
+    """The question as the ledger writes it down: its canonical form, and what it was allowed to cost.
+
+    The spend is part of what a question is known by, so whoever asks again at no cost has to name it.
+    """
+    form = {**json.loads(plan.query.canonical()), "spend": str(spend)}
+    return json.dumps(form, ensure_ascii=False, separators=(",", ":"))
+
+
+def _write_draws(drawn: Tallies, analyst: str) -> str:
+    """The drawn whole numbers as the ledger keeps them, with who asked first."""
+    arrays = [{"shape": list(array.shape), "numbers": array.ravel().tolist()} for array in drawn]
+    return json.dumps({"layout": LAYOUT, "analyst": analyst, "drawn": arrays}, separators=(",", ":"))
+
+
+def _read_draws(text: str, plan: QueryPlan) -> Tallies:
+    """The numbers that `_write_draws` wrote, checked against the plan's own shapes."""
     try:
-        ledger = create_ledger(place, Path(file).name or "table", budget or asked, seal)
-    except LedgerError:
-        # Two first questions at once: one makes the ledger, the other finds it.
-        if not ledger_exists(place, seal):
-            raise
-        return Account(_opened(place, seal), place, made=False, only_this=False)
-    return Account(ledger, place, made=True, only_this=budget is None)
-
-
-def _opened(place: str, seal: Path | None) -> Ledger:
-    """The ledger, waiting a little for somebody who is just making it."""
-    for _ in range(20):
-        try:
-            return open_ledger(place, seal)
-        except LedgerError as error:
-            if error.what != interrupted().what:
-                raise
-            time.sleep(0.1)
-    return open_ledger(place, seal)
+        document: Facts = json.loads(text)
+        arrays = document["drawn"]
+        good = document["layout"] == LAYOUT and len(arrays) == len(plan.draws)
+        good = good and all(
+            array["shape"][:1] == [cells_of(plan.keys)] and prod(array["shape"]) == len(array["numbers"])
+            for array in arrays
+        )
+        if not good:
+            raise ValueError
+        return tuple(np.array(array["numbers"], dtype=np.int64).reshape(array["shape"]) for array in arrays)
+    except (ValueError, KeyError, TypeError, OverflowError):
+        raise LedgerError(
+            "The ledger holds an answer to this question that cannot be read.",
+            "Drawing another would tell more than was paid for.",
+            "Check the ledger with `velado ledger verify`, or ask with another spend.",
+        ) from None
 
 
 KEPT_PLANS = 256
 SHARE = 10
 """Without a spend of its own, a question takes one tenth of the whole budget."""
 
-IN_MEMORY = "this session only; its account is kept in memory and forgotten when it ends"
-IN_PROCESS = (
+IN_MEMORY = say("this session only; its account is kept in memory and forgotten when it ends")
+IN_PROCESS = say(
     "the sessions of this process that share the account; it is kept in memory and forgotten when they end"
 )
-IN_LEDGER = "every answer recorded in this ledger, by any analyst, before and after restarts"
+IN_LEDGER = say("every answer recorded in this ledger, by any analyst, before and after restarts")
 
 
 class Session:
@@ -235,13 +251,22 @@ class Session:
     was free learns that no row has changed since.
 
     One session may be used from many threads. Two that ask the same at once pay once.
+
+    >>> import polars as pl
+    >>> from velado.data.schema import Column
+    >>> schema = Schema({"age": Column("age", kind="numeric", bounds=(0, 120))})
+    >>> stays = Table.of(pl.DataFrame({"age": ["41", "67", "70"]}), schema, "stays")
+    >>> with Session(stays, budget=100) as session:
+    ...     answer = session.answer("SELECT COUNT(*) FROM stays WHERE age > 60")
+    >>> abs(answer.value - 2) < 10, str(answer.guarantee.unit)
+    (True, 'one record')
     """
 
     def __init__(
         self,
         table: Table | Engine,
         unit: Unit | Proposal | None = None,
-        budget: Budget | Ledger | Fraction | float | str | None = None,
+        budget: Budget | ChainedLedger | Fraction | float | str | None = None,
         *,
         schema: Schema | None = None,
         name: str | None = None,
@@ -251,18 +276,18 @@ class Session:
         seconds: float | None = None,
         version: str | None = None,
     ) -> None:
-        self.schema = schema_of(table, schema)
+        self.schema = _schema_of(table, schema)
         # A proposal that nobody signed has no unit to give, and says so.
         unit = unit.unit() if isinstance(unit, Proposal) else unit
         self.unit = Unit.declared(self.schema) if unit is None else unit
-        check_unit(self.unit, self.schema, table)
+        _check_unit(self.unit, self.schema, table)
         self.name = name or (table_name(table.source) if isinstance(table, Table) else "table")
         self.analyst = analyst_name(analyst)
-        self.extremes: Extremes = extremes_of(extremes)
+        self.extremes: Extremes = _extremes_of(extremes)
         self.seconds = seconds
-        own = budget_of(budget)
+        own = _budget_of(budget)
         self._own_ledger, self._own_engine = own is not None, isinstance(table, Table)
-        self._ledger: Ledger = budget if own is None else memory_ledger(self.name, own)  # type: ignore[assignment]
+        self._ledger: ChainedLedger = budget if own is None else memory_ledger(self.name, own)  # type: ignore[assignment]
         account = self._ledger.state()
         self.budget = account.budget
         self.each = account.budget.total / SHARE if each is None else exact(each)
@@ -276,7 +301,7 @@ class Session:
         self._account = UnitOfAccount(self._ledger, self.unit, self.analyst)
         self._account.check()
 
-    def price(self, query: str | Query, spend: Fraction | float | str | None = None) -> Plan:
+    def price(self, query: str | Query, spend: Fraction | float | str | None = None) -> QueryPlan:
         """What the question would cost and how noisy its answer would be. Nothing is asked, spent or looked at."""
         return self._planned(self._read(query), self.each if spend is None else exact(spend))[0]
 
@@ -305,10 +330,10 @@ class Session:
             if found is None:
                 drawn, receipt = self._ask(made, question, who, limit)
             else:
-                drawn, receipt = read_draws(found[0], made), found[1]
+                drawn, receipt = _read_draws(found[0], made), found[1]
         return self._reply(made, drawn, level, limit, (question, public), found is not None, receipt)
 
-    def state(self) -> State:
+    def state(self) -> LedgerState:
         """The account as it stands."""
         return self._ledger.state()
 
@@ -335,21 +360,19 @@ class Session:
         """
         return query if isinstance(query, str) else checked(query, self.schema, self.name)
 
-    def _plan(self, query: str | Query, spend: Fraction) -> tuple[Plan, str, str]:
+    def _plan(self, query: str | Query, spend: Fraction) -> tuple[QueryPlan, str, str]:
         """The plan of a question and its fingerprints with and without the table's version; nothing else enters them."""
         if isinstance(query, str):
             query = parse(query, self.schema, self.name)
         made = plan(query, self.schema, self.unit, self.budget.measure, spend, self.extremes)
         # The second goes to the analyst: a fingerprint of the exact rows would let a guess of them be tested.
-        question, public = fingerprints(made, (self.version, ""), spend, self.extremes)
+        question, public = _fingerprints(made, (self.version, ""), spend, self.extremes)
         return made, question, public
 
-    def _ask(
-        self, made: Plan, question: str, analyst: str, limit: Fraction
-    ) -> tuple[tuple[Counts, ...], str]:
+    def _ask(self, made: QueryPlan, question: str, analyst: str, limit: Fraction) -> tuple[Tallies, str]:
         """Pay, then look, then draw, then record: never in another order."""
         self._account.hold()
-        reservation = self._ledger.reserve(Charge(analyst, question, entry_text(made, limit), made.charge))
+        reservation = self._ledger.reserve(Charge(analyst, question, _entry_text(made, limit), made.charge))
         deadline = None if self.seconds is None else time.monotonic() + self.seconds
         try:
             tallies = self._engine.tally(made.query.where, made.keys, made.needs, self.seconds)
@@ -357,15 +380,17 @@ class Session:
         except EngineError as error:
             raise EngineError(
                 error.what,
-                f"{error.why} The question was paid before the engine was asked, and stays paid.",
+                say(
+                    "{why} The question was paid before the engine was asked, and stays paid.", why=error.why
+                ),
                 error.fix,
             ) from None
-        return drawn, self._ledger.record(reservation, question, write_draws(drawn, analyst))
+        return drawn, self._ledger.record(reservation, question, _write_draws(drawn, analyst))
 
     def _reply(
         self,
-        made: Plan,
-        drawn: tuple[Counts, ...],
+        made: QueryPlan,
+        drawn: Tallies,
         confidence: Fraction,
         asked: Fraction,
         known_as: tuple[str, str],
@@ -374,64 +399,65 @@ class Session:
     ) -> Answer:
         # Every way here has just read or written the ledger.
         account = self._ledger.last_state()
-        spent = Fraction(0) if stored else made.charge
-        cost = {
-            "measure": self.budget.measure,
-            "spent": str(spent),
-            "asked": str(asked),
-            "left": str(account.left),
-            "budget": str(account.budget.total),
-            "about": {
-                "spent": float(spent),
-                "left": float(account.left),
-                "budget": float(account.budget.total),
-            },
-        }
-        how = {
-            "query": made.query.canonical(),
-            "values": [name_of(aggregate) for aggregate in made.query.aggregates],
-            "keys": list(made.query.keys),
-            "plan": made.to_dict(confidence),
-            "extremes": self.extremes,
-            "confidence": float(confidence),
-            "table": {"name": self.name},
-            "ledger": {"dataset": account.dataset, "durable": self._lasting},
-        }
+        question, public = known_as
         return Answer(
-            frame(made, drawn, confidence),
-            self.guarantee(made.charge, account),
-            cost,
-            how,
-            known_as[1],
-            stored,
-            receipt,
-            known_as[0],
+            frame=frame(made, drawn, confidence),
+            guarantee=self.guarantee(made.charge, account),
+            cost=Cost(
+                measure=self.budget.measure,
+                spent=Fraction(0) if stored else made.charge,
+                asked=asked,
+                left=account.left,
+                budget=account.budget.total,
+            ),
+            how=Making(
+                query=made.query.canonical(),
+                values=tuple(name_of(aggregate) for aggregate in made.query.aggregates),
+                keys=made.query.keys,
+                plan=made.to_dict(confidence),
+                extremes=self.extremes,
+                confidence=float(confidence),
+                table={"name": self.name},
+                ledger={"dataset": account.dataset, "durable": self._lasting},
+            ),
+            question=public,
+            stored=stored,
+            receipt=receipt,
+            entry=question,
         )
 
     @property
     def _lasting(self) -> bool:
         return not self._own_ledger and self._ledger.lasting
 
-    def guarantee(self, charge: Fraction | None = None, account: State | None = None) -> dict[str, Any]:
+    def guarantee(self, charge: Fraction | None = None, account: LedgerState | None = None) -> Promise:
         """The promise of the whole account and, where a *charge* is named, of an answer of this cost."""
         budget = self.budget if account is None else account.budget
-        out = self.unit.guarantee()
+        promise = self.unit.guarantee()
         pure = budget.measure == "epsilon"
-        out["definition"] = "epsilon-differential privacy" if pure else "rho-zCDP"
-        if charge is not None:
-            out[budget.measure] = str(charge)
-            if budget.delta is not None:
-                out["implies"] = {"epsilon": epsilon_of(charge, budget.delta), "delta": float(budget.delta)}
-        out["budget"] = budget.to_dict()
-        out["covers"] = IN_LEDGER if self._lasting else IN_MEMORY if self._own_ledger else IN_PROCESS
         declared = self.schema.group or self.schema.person
+        warnings = None
         if declared is not None and self.unit.column != declared.name:
-            kind = "group" if declared.group else "person"
-            out["warnings"] = [
-                f"The schema names '{declared.name}' as the {kind} column, but this promise is about {out['unit']}: "
-                f"all rows of one {kind} together are not covered."
-            ]
-        return out
+            kind = say("group") if declared.group else say("person")
+            warnings = (
+                say(
+                    "The schema names '{column}' as the {kind} column, but this promise is about {unit}: all rows of one "
+                    "{kind} together are not covered.",
+                    column=declared.name,
+                    kind=kind,
+                    unit=promise.unit,
+                ),
+            )
+        return replace(
+            promise,
+            definition=say("epsilon-differential privacy") if pure else say("rho-zCDP"),
+            epsilon=charge if pure else None,
+            rho=None if pure else charge,
+            implies=None if charge is None or budget.delta is None else implied(charge, budget.delta),
+            budget=budget.to_dict(),
+            covers=IN_LEDGER if self._lasting else IN_MEMORY if self._own_ledger else IN_PROCESS,
+            warnings=warnings,
+        )
 
     @contextmanager
     def _alone_with(self, question: str) -> Iterator[None]:

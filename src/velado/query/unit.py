@@ -2,18 +2,56 @@
 
 from __future__ import annotations
 
-import json
 import math
-import threading
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Literal
 
 from velado.data.schema import Schema
 from velado.errors import ParameterError
-from velado.query.budget import Charge, Ledger, State
+from velado.query.budget import Facts, plain
+from velado.text import say
 
 Mode = Literal["strict", "groups"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Promise:
+    """What is promised, to whom and what it covers; *type* is guaranteed or guaranteed-if.
+
+    *epsilon* or *rho* is the cost of one answer, *implies* the (epsilon, delta) that it stands for.
+
+    >>> Unit("household", rows=4).guarantee().to_dict()["unit"]
+    "all rows with one value of 'household'"
+    """
+
+    type: str = say("guaranteed")
+    mode: Mode
+    unit: str
+    column: str | None = None
+    most_rows: int | None = None
+    enforced: str | None = None
+    holds_for: str
+    dependence: Fraction | None = None
+    definition: str | None = None
+    epsilon: Fraction | None = None
+    rho: Fraction | None = None
+    implies: dict[str, float] | None = None
+    budget: Facts | None = None
+    covers: str | None = None
+    warnings: tuple[str, ...] | None = None
+
+    def to_dict(self) -> Facts:
+        """As JSON has it, without what does not apply."""
+        facts: Facts = plain(self)
+        return facts
+
+    @classmethod
+    def from_dict(cls, facts: Facts) -> Promise:
+        """The promise that `to_dict` wrote."""
+        told: Facts = {**facts, "warnings": tuple(facts["warnings"]) if "warnings" in facts else None}
+        told |= {name: Fraction(facts[name]) for name in ("dependence", "epsilon", "rho") if name in facts}
+        return cls(**told)
 
 
 @dataclass(frozen=True)
@@ -27,6 +65,9 @@ class Unit:
     group changes, each other row moves by at most the fraction d of what it could. One row then moves an answer by at
     most 1 + (rows - 1) d of its own swing (Liu, Chakraborty, Mittal 2016), and the promise is about that one row, in
     groups that really have at most *rows* rows: which rows are left out of larger ones may follow from their content.
+
+    >>> Unit("household", rows=4).times(10), Unit("household", 4, Fraction(1, 3)).times(10)
+    (40, 20)
     """
 
     column: str | None = None
@@ -58,32 +99,33 @@ class Unit:
             return reach * self.rows
         return math.ceil(reach * (1 + (self.rows - 1) * self.dependence))
 
-    def guarantee(self) -> dict[str, Any]:
-        """The promise in words a machine can read; `type` is guaranteed or guaranteed-if."""
+    def guarantee(self) -> Promise:
+        """The promise in words a machine can read, before any cost is known."""
         if self.column is None:
-            return {
-                "type": "guaranteed",
-                "mode": "strict",
-                "unit": "one record",
-                "holds_for": "rows that tell nothing of one another",
-            }
-        out: dict[str, Any] = {
-            "type": "guaranteed",
-            "mode": "groups",
-            "unit": f"all rows with one value of '{self.column}'",
-            "column": self.column,
-            "most_rows": self.rows,
-            "enforced": "rows beyond the most, and rows without a value of the column, are left out of every answer",
-            "holds_for": "any correlation inside a group, none across groups",
-        }
-        if self.dependence is not None:
-            out["type"] = "guaranteed-if"
-            out["unit"] = "one record together with its group"
-            out["dependence"] = str(self.dependence)
-            out["holds_for"] = (
-                "correlation inside a group up to the declared dependence, in groups of at most the declared rows"
+            return Promise(
+                mode="strict", unit="one record", holds_for="rows that tell nothing of one another"
             )
-        return out
+        whole = Promise(
+            mode="groups",
+            unit=say("all rows with one value of '{column}'", column=self.column),
+            column=self.column,
+            most_rows=self.rows,
+            enforced=say(
+                "rows beyond the most, and rows without a value of the column, are left out of every answer"
+            ),
+            holds_for=say("any correlation inside a group, none across groups"),
+        )
+        if self.dependence is None:
+            return whole
+        return replace(
+            whole,
+            type=say("guaranteed-if"),
+            unit=say("one record together with its group"),
+            dependence=self.dependence,
+            holds_for=say(
+                "correlation inside a group up to the declared dependence, in groups of at most the declared rows"
+            ),
+        )
 
     @classmethod
     def declared(cls, schema: Schema) -> Unit:
@@ -93,60 +135,11 @@ class Unit:
             return cls()
         if column.max_rows is None:
             raise ParameterError(
-                f"The schema groups rows by '{column.name}' but does not say how many of a group's rows count.",
+                say(
+                    "The schema groups rows by '{column}' but does not say how many of a group's rows count.",
+                    column=column.name,
+                ),
                 "Without a declared most one group could move an answer without limit.",
-                f"Add for example max_rows = 4 to [columns.{column.name}].",
+                say("Add for example max_rows = 4 to [columns.{column}].", column=column.name),
             )
         return cls(column.name, column.max_rows)
-
-
-# One ledger adds up costs about one unit; costs about different units have no sum.
-#
-# An epsilon for one record says little of a household of ten, so a ledger that mixed both would show a total that protects
-# nobody it names. The first session that pays writes down its unit, as an entry that costs nothing, and every later one must
-# be about the same. The most rows of a group may change: neighbouring tables still differ by that one whole group.
-
-QUESTION = "unit"
-
-
-def people_state(ledger: Ledger, state: State) -> State:
-    """The account as people made it: the entry about the unit is no answer, and no analyst asked for it."""
-    if ledger.stored(QUESTION) is None:
-        return state
-    spent = {name: cost for name, cost in state.by_analyst.items() if cost > 0}
-    return replace(state, by_analyst=spent, answers=state.answers - 1)
-
-
-class UnitOfAccount:
-    """The unit a ledger's costs are about, written once and compared ever after. Safe among threads and processes."""
-
-    def __init__(self, ledger: Ledger, unit: Unit, analyst: str) -> None:
-        dependence = None if unit.dependence is None else str(unit.dependence)
-        self._text = json.dumps({"column": unit.column, "dependence": dependence}, sort_keys=True)
-        self._ledger = ledger
-        self._analyst = analyst
-        self._held = False
-        self._lock = threading.Lock()
-
-    def check(self) -> bool:
-        """Whether the ledger has its unit already; refuses when it is another one."""
-        found = self._ledger.stored(QUESTION)
-        if found is not None and found[0] != self._text:
-            raise ParameterError(
-                "This ledger accounts for another unit than the session's.",
-                "Costs about different units cannot be added up to one promise.",
-                "Use the unit the ledger was begun with, or a ledger of its own (whose promise stands apart).",
-            )
-        return found is not None
-
-    def hold(self) -> None:
-        """The ledger's costs are about this unit from here on."""
-        if self._held:
-            return
-        with self._lock:
-            if not self.check():
-                charge = Charge(self._analyst, QUESTION, self._text, Fraction(0))
-                self._ledger.record(self._ledger.reserve(charge), QUESTION, self._text)
-                # Where two processes came at once, the entry that stands first is the one that counts.
-                self.check()
-            self._held = True

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from velado.data.encode import encode_column
-from velado.data.published_text import read_texts
+from velado.data.published_column import read_texts
 from velado.data.schema import Column
 from velado.data.table import Table
 from velado.data.taxonomy import from_tree

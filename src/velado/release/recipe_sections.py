@@ -22,6 +22,6 @@ class DataSection:
         tuple[str, ...] | None,
         Setting("the columns models may use; without it every published one but free text", items=1),
     ] = None
-    undeclared: Annotated[
-        Undeclared, Setting("what becomes of columns that the schema does not name")
-    ] = "refuse"
+    undeclared: Annotated[Undeclared, Setting("what becomes of columns that the schema does not name")] = (
+        "refuse"
+    )

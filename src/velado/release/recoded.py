@@ -8,60 +8,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
 from velado.data.encode import EncodedColumn
 from velado.data.partition import BoolArray, Partition
+from velado.data.published_column import Cell as Cell
+from velado.data.published_column import PublishedColumn as PublishedColumn
 from velado.data.taxonomy import ROOT_LABEL
 from velado.errors import ParameterError
-
-Cell = str | float | None
-
-
-@dataclass(frozen=True, repr=False)
-class PublishedColumn:
-    """One quasi-identifier as it will be published.
-
-    Row r is published as ``values[codes[r]]``. *low* and *high* are the codes of the encoded column that the
-    value stands for: what it is charged for. *states_cover* is True when the published text itself says so
-    (an interval, a taxonomy label, `*`); False for a substitution (a mean, a centroid, a most common value),
-    which may be false of the person it stands for: the codes its text is true of are *true_low*..*true_high*
-    (low > high for none).
-    """
-
-    name: str
-    codes: npt.NDArray[np.int32]
-    values: tuple[Cell, ...]
-    low: npt.NDArray[np.int32]
-    high: npt.NDArray[np.int32]
-    states_cover: bool = True
-    true_low: npt.NDArray[np.int32] | None = None
-    true_high: npt.NDArray[np.int32] | None = None
-
-    def __repr__(self) -> str:
-        return f"PublishedColumn({self.name!r}, values={len(self.values)}, states_cover={self.states_cover})"
-
-    def losses(self, column: EncodedColumn) -> npt.NDArray[np.float64]:
-        """The normalized certainty penalty of each row in this column."""
-        return column.loss(self.low, self.high)[self.codes]
-
-    def false_cells(self, column: EncodedColumn, kept: BoolArray) -> int:
-        """How many kept rows are published with a value that does not cover their true one."""
-        low = (self.low if self.true_low is None else self.true_low)[self.codes]
-        high = (self.high if self.true_high is None else self.true_high)[self.codes]
-        wrong = (column.codes < low) | (column.codes > high)
-        if column.moved is not None:
-            says = np.array([value != ROOT_LABEL for value in self.values], dtype=bool)
-            wrong |= column.moved & says[self.codes]
-        return int((wrong & kept).sum())
-
-    def series(self, kept: BoolArray) -> pl.Series:
-        """The column of the published table, suppressed rows left out."""
-        if all(isinstance(value, float) or value is None for value in self.values):
-            numbers = pl.Series(self.name, list(self.values), dtype=pl.Float64)
-            return numbers.gather(self.codes[kept]).alias(self.name)
-        texts = pl.Series(self.name, [None if v is None else str(v) for v in self.values], dtype=pl.String)
-        return texts.gather(self.codes[kept]).alias(self.name)
+from velado.text import say
 
 
 def true_codes(
@@ -104,7 +58,11 @@ def refuse_unrounded(columns: Sequence[EncodedColumn], recoded: Recoded) -> None
     for column, published in zip(columns, recoded.columns, strict=True):
         if column.rounding is not None and not published.states_cover:
             raise ParameterError(
-                f"The interval ends of '{column.name}' are to be rounded, but it is published as single numbers.",
+                say(
+                    "The interval ends of '{column}' are to be rounded, but it is published as single "
+                    "numbers.",
+                    column=column.name,
+                ),
                 "A mean, a centroid or a most common value has no ends: it may be somebody's true value as it stands.",
                 "Use a method with the recoder cover (or intervals), or remove 'round' from the column.",
             )
@@ -156,7 +114,11 @@ def refuse_means_of_suppressed(before: Recoded, kept: BoolArray) -> None:
         shared = np.intersect1d(column.codes[gone], column.codes[kept])
         if shared.size:
             raise ParameterError(
-                f"{shared.size} value(s) published for '{column.name}' stand for rows that would be suppressed too.",
+                say(
+                    "{size} value(s) published for '{column}' stand for rows that would be suppressed too.",
+                    size=shared.size,
+                    column=column.name,
+                ),
                 "With the number of rows, a mean tells what the suppressed row had.",
                 "Use the recoder cover or another method, or allow no suppression and lower k.",
             )

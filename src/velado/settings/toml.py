@@ -34,36 +34,34 @@ def parse_toml(source: Path | str, document: str = "the file") -> Mapping[str, A
 
     >>> parse_toml("k = ", "the recipe")
     Traceback (most recent call last):
-    velado.errors.SchemaError: the recipe is not valid TOML: Invalid value (at end of document). Nothing was read. Correct that place.
+    velado.errors.SchemaError: The TOML of the recipe is not valid: Invalid value (at end of document). Nothing was read. Correct that place.
     """
     import tomllib
 
-    called = document
+    called, file = document, ""
     try:
         if isinstance(source, Path):
-            called = say("{document} '{file}'", document=document, file=source.name)
+            file = source.name
+            called = f"'{file}'"
             # Some editors put a byte order mark first, which TOML does not know.
             source = source.read_text(encoding="utf-8-sig")
         return tomllib.loads(source)
     except FileNotFoundError:
-        problem = say("{document} is not there.", document=called), "Check the path and the spelling."
+        problem = say("There is no file '{file}'.", file=file), "Check the path and the spelling."
     except UnicodeDecodeError:
-        problem = say("{document} is not UTF-8 text.", document=called), "Save it as UTF-8."
+        problem = say("The file '{file}' is not UTF-8 text.", file=file), "Save it as UTF-8."
     except OSError:
         problem = (
-            say("{document} cannot be read.", document=called),
+            say("The file '{file}' cannot be read.", file=file),
             "Check that it is a file and its permissions.",
         )
     except tomllib.TOMLDecodeError as error:
         problem = (
-            say("{document} is not valid TOML: {reason}.", document=called, reason=str(error)),
+            say("The TOML of {document} is not valid: {reason}.", document=called, reason=str(error)),
             "Correct that place.",
         )
     except (ValueError, RecursionError):  # a number of thousands of digits, a thousand brackets
-        problem = (
-            say("{document} holds a number or a nesting that is too long.", document=called),
-            "Shorten it.",
-        )
+        problem = say("A number or a nesting in {document} is too long.", document=called), "Shorten it."
     raise SchemaError(problem[0], "Nothing was read.", problem[1])
 
 

@@ -8,7 +8,7 @@ Nothing here touches the disk: reading is `velado.data.io`, writing is `velado.d
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from typing import Any
 import polars as pl
 
 from velado.data.formulas import escaped_names
-from velado.data.io import attach_taxonomies, read_schema, read_table, read_toml
+from velado.data.io import attach_taxonomies, read_schema, read_table
 from velado.data.keys import OWNER_FILE, Key, owner_key
 from velado.data.schema import Schema
 from velado.data.staging import (
@@ -30,7 +30,7 @@ from velado.data.staging import (
     write_folder,
 )
 from velado.data.table import Table, Undeclared
-from velado.errors import ParameterError, SchemaError
+from velado.errors import ParameterError
 from velado.measures.measured import Scores, measure
 from velado.release.anonymize import DEFAULT_METHOD, carry_out, method_from
 from velado.release.goal import Progress, silent
@@ -40,27 +40,43 @@ from velado.release.operations._operation import Operation
 from velado.release.population import read_plain
 from velado.release.prepare import prepare
 from velado.release.release import Release
-from velado.report.public import public_page
-from velado.report.render import render_html, render_json, render_markdown
-from velado.study.manifest import input_digest, manifest, manifest_json
+from velado.report.blocks import Page
+from velado.report.facts import OutputFacts, ReleaseFacts, SourceFacts
+from velado.report.manifest import input_digest, manifest, manifest_json
+from velado.report.release_page import public_page, release_page
+from velado.report.render import render_html, render_markdown, to_json
+from velado.settings import parse_toml
 from velado.study.recipe import Format, Language, Per, Recipe, Report, without_folders
-from velado.study.summarize import summarize
 from velado.study.what_if import best_possible, what_ifs
+from velado.text import language, say, speaking
 
-RENDERERS = {"html": render_html, "md": render_markdown, "json": render_json}
+RENDERERS: Mapping[Report, Callable[[ReleaseFacts, Page], str]] = {
+    "html": lambda facts, page: render_html(page),
+    "md": lambda facts, page: render_markdown(page),
+    "json": lambda facts, page: to_json({"language": language(), "facts": facts.facts(), "report": page}),
+}
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Published:
-    """A release that stands in *folder*, its scores, and the *summary* its reports were rendered from.
+    """A release that stands in *folder*, all that is known of it, and the *page* its reports were rendered from.
 
     *public* is the part of the folder that may be handed over, *private* the part that stays.
     """
 
-    release: Release
-    scores: Scores
+    facts: ReleaseFacts
+    page: Page
     folder: Path
-    summary: Mapping[str, Any]
+
+    @property
+    def release(self) -> Release:
+        """The release itself."""
+        return self.facts.release
+
+    @property
+    def scores(self) -> Scores:
+        """What was measured on it."""
+        return self.facts.scores
 
     @property
     def public(self) -> Path:
@@ -169,7 +185,7 @@ def apply_recipe(
 def read_recipe(path: str | Path) -> Recipe:
     """A Recipe from its file. Taxonomy files it names but does not hold are read from its folder."""
     path = Path(path)
-    return _with_files(Recipe.from_dict(read_toml(path, SchemaError, "recipe")), path.parent)
+    return _with_files(Recipe.from_dict(parse_toml(path, say("The recipe file"))), path.parent)
 
 
 def _with_files(recipe: Recipe, folder: Path) -> Recipe:
@@ -226,29 +242,37 @@ def _run(
         key_fingerprint=key.fingerprint,
     )
     table_file, content = _table_file(release, recipe, table)
-    formulas = count_formulas(release.frame) if recipe.formulas == "keep" else 0
-    digest = hashlib.sha256(content).hexdigest()
-    summary = summarize(release, scores, others, recipe, table, table_file, digest, formulas)
+    kept = recipe.formulas == "keep"
+    facts = ReleaseFacts(
+        release=release,
+        scores=scores,
+        what_ifs=others,
+        source=SourceFacts(
+            name=table.source,
+            keyed_sha256=recipe.input_digest,
+            key=key.fingerprint,
+            rows=table.rows,
+            columns=tuple(table.frame.columns),
+        ),
+        output=OutputFacts(
+            file=table_file,
+            sha256=hashlib.sha256(content).hexdigest(),
+            formulas=count_formulas(release.frame) if kept else 0,
+            escaped_names={} if kept else escaped_names(release.aligned.columns),
+        ),
+    )
     files = {
         f"{PUBLIC}/{table_file}": content,
-        f"{PUBLIC}/manifest.json": manifest_json(
-            manifest(
-                release,
-                table,
-                key,
-                table_file,
-                digest,
-                population=everyone,
-                formulas=formulas,
-                escaped=escaped_names(release.aligned.columns) if recipe.formulas == "escape" else {},
-            )
-        ),
-        f"{PUBLIC}/about.html": public_page(summary).encode(),
+        f"{PUBLIC}/manifest.json": manifest_json(manifest(facts, key, everyone)),
         f"{PRIVATE}/recipe.toml": recipe.to_toml().encode(),
         f"{PRIVATE}/{OWNER_FILE}": key.secret + b"\n",
         f"{PRIVATE}/rows.csv": csv_bytes(pl.DataFrame({"row": release.rows + 1})),
-        **{f"{PRIVATE}/report.{kind}": RENDERERS[kind](summary).encode() for kind in recipe.reports},
     }
+    with speaking(recipe.language):
+        page = release_page(facts)
+        files[f"{PUBLIC}/about.html"] = render_html(public_page(facts)).encode()
+        for kind in recipe.reports:
+            files[f"{PRIVATE}/report.{kind}"] = RENDERERS[kind](facts, page).encode()
     clash = [name for name in beside if f"{PRIVATE}/{name}" in files or name not in PRIVATE_FILES]
     if clash:
         raise ParameterError(
@@ -259,7 +283,7 @@ def _run(
     own = {f"{PRIVATE}/{name}": data for name, data in beside.items()}
     folder = write_folder(out, {**files, **own}, force, reads)
     progress(1.0, "done")
-    return Published(release, scores, folder, summary)
+    return Published(facts=facts, page=page, folder=folder)
 
 
 def _table_file(release: Release, recipe: Recipe, table: Table) -> tuple[str, bytes]:

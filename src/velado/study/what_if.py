@@ -1,10 +1,10 @@
-"""What another k, or letting some rows go, would have changed: the same method run again beside a release."""
+"""What another k, or letting some rows go, would have changed, and how far a release is from the best possible."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Literal
 
 from velado.errors import VeladoError
 from velado.release.anonymize import carry_out
@@ -14,69 +14,37 @@ from velado.release.guarantees.k_anonymity import KAnonymity
 from velado.release.methods._method import Method
 from velado.release.methods.progressive.lower_bound import lower_bound
 from velado.release.release import Release
-
-# How far a release is from the best possible one for the same table: a proven bound, whatever the method.
-#
-# The bound (see `velado.release.methods.progressive.lower_bound`) holds for every grouping with at least k rows in each
-# class. Further guarantees, k per person, substitutions and suppressed rows (each counted as wholly lost) can only
-# cost more, so it holds for any release of the table.
+from velado.report.facts import WhatIf, WhatIfs
+from velado.text import say
 
 LARGEST_BOUNDED = 200_000
 """Larger tables get no bound: it looks at every row again for each box that holds it."""
 WORK = 60_000_000
 """Tuples looked at: about a second of one core. More makes the bound tighter, not truer."""
+LARGEST_RERUN = 1_000_000
+"""Rows x quasi-identifiers up to which the reruns are made: a rule, not a clock, so that reports repeat."""
+SUPPRESSIONS = (0.01, 0.05)
 
 
-def best_possible(release: Release) -> dict[str, Any]:
-    """The least loss any release with the same k could have, and how far above it this one is at most."""
+def best_possible(release: Release) -> Mapping[str, object]:
+    """The least loss any release with the same k could have, and how far above it this one is at most, as notes.
+
+    The bound (see `velado.release.methods.progressive.lower_bound`) holds for every grouping with at least k rows in
+    each group. Further guarantees, k per person, substitutions and suppressed rows (each counted as wholly lost) can
+    only cost more, so it holds for any release of the table.
+    """
     ks = [guarantee.k for guarantee in release.goal.guarantees if isinstance(guarantee, KAnonymity)]
     if not ks:
         return {}
     if release.data.rows > LARGEST_BOUNDED:
-        return {
-            "lower_bound": None,
-            "lower_bound_reason": f"not computed for more than {LARGEST_BOUNDED} rows",
-        }
+        reason = say("not computed for more than {rows:,} rows", rows=LARGEST_BOUNDED)
+        return {"lower_bound": None, "lower_bound_reason": reason}
     # Rows that left before the method saw them lost everything; the bound speaks of the others.
     share = release.data.rows / release.table.rows
     bound = share * lower_bound(release.data, max(ks), WORK) + (1 - share)
     reached = release.loss
     above = reached / bound - 1 if bound > 0 else (0.0 if reached <= 0 else None)
     return {"lower_bound": bound, "above_best_possible_at_most": above}
-
-
-LARGEST_RERUN = 1_000_000
-"""Rows x quasi-identifiers up to which the reruns are made: a rule, not a clock, so that reports repeat."""
-
-SUPPRESSIONS = (0.01, 0.05)
-
-Skipped = Literal["", "large", "no-k"]
-
-
-@dataclass(frozen=True)
-class WhatIf:
-    """One rerun with k or the suppression limit changed: what it gave, or the sentence why it failed."""
-
-    k: int
-    suppression: float
-    changed: Literal["k", "suppression"]
-    loss: float | None = None
-    suppressed: int | None = None
-    groups: int | None = None
-    smallest: int | None = None
-    failed: str = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """As plain values."""
-        return asdict(self)
-
-
-@dataclass(frozen=True)
-class WhatIfs:
-    """All reruns, or why there are none: the table is "large", or the method promises "no-k"."""
-
-    runs: tuple[WhatIf, ...] = ()
-    skipped: Skipped = ""
 
 
 def what_ifs(release: Release, guarantees: Sequence[Guarantee], progress: Progress = silent) -> WhatIfs:
@@ -98,21 +66,12 @@ def what_ifs(release: Release, guarantees: Sequence[Guarantee], progress: Progre
     runs = []
     for number, (changed, other, suppression) in enumerate(asked):
         progress(number / len(asked), "what if")
-        runs.append(_rerun(release, guarantees, other, suppression, changed))
-    return WhatIfs(tuple(runs))
-
-
-def _rerun(
-    release: Release,
-    guarantees: Sequence[Guarantee],
-    k: int,
-    suppression: float,
-    changed: Literal["k", "suppression"],
-) -> WhatIf:
-    method: Method = replace(release.method, k=k)  # type: ignore[type-var]
-    try:
-        other = carry_out(release.prepared, method, guarantees, suppression=suppression, seed=release.seed)
-    except VeladoError as error:
-        return WhatIf(k, suppression, changed, failed=error.what)
-    sizes = other.checked.partition.sizes
-    return WhatIf(k, suppression, changed, other.loss, other.suppressed, int(sizes.size), int(sizes.min()))
+        method: Method = replace(release.method, k=other)  # type: ignore[type-var]
+        try:
+            again = carry_out(
+                release.prepared, method, guarantees, suppression=suppression, seed=release.seed
+            )
+            runs.append(WhatIf.of(again, other, suppression, changed))
+        except VeladoError as error:
+            runs.append(WhatIf(k=other, suppression=suppression, changed=changed, failed=error.what))
+    return WhatIfs(runs=tuple(runs))

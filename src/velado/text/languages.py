@@ -52,7 +52,7 @@ def choose(
     and not from the machine it was made on. A service passes no environment, for its readers have languages
     of their own. A flag that is no language is for the caller to refuse, who knows how it was given.
 
-    >>> choose("pt"), choose(None, {"VELADO_LANG": "pt_BR.UTF-8"}), choose(None, {}, "fr, pt-BR;q=0.8, en;q=0")
+    >>> choose("pt"), choose(None, {"VELADO_LANG": "pt_BR.UTF-8"}), choose(None, {}, "fr, pt-BR;q=0.8")
     ('pt', 'pt', 'pt')
     >>> choose(None, {"LANG": "pt_BR.UTF-8"})
     'en'

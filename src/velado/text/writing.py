@@ -37,7 +37,8 @@ def written(value: object, spec: str = "", tongue: Language | None = None) -> st
 def number(value: float | None, digits: int | None = None, tongue: Language | None = None) -> str:
     """A number with thousands marks and *digits* after the point.
 
-    Without *digits* a whole number has none and another four. A dash where there is no number, and no minus sign before a zero.
+    Without *digits* a whole number has none and another four. A dash where there is no number, and no
+    minus sign before a zero.
 
     >>> number(1234.5, 1, "en"), number(1234.5, 1, "pt"), number(-0.01, 1), number(None), number(0.5)
     ('1,234.5', '1.234,5', '0.0', '–', '0.5000')

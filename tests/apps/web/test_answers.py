@@ -10,7 +10,7 @@ import pytest
 
 from velado.apps.web.history import sql_of
 from velado.data.schema import Schema
-from velado.query.sql.parse import parse
+from velado.query.sql import parse
 
 from .running import SCHEMA, SECRET, Running, rows, running, token, write_service
 

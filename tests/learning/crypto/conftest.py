@@ -29,7 +29,7 @@ def private(iso) -> PrivateKey:
 
 @pytest.fixture(scope="session")
 def other() -> PrivateKey:
-    return keygen(2048, Random(7)).private
+    return keygen(2048, Random(7))
 
 
 @pytest.fixture

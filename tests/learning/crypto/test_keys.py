@@ -16,7 +16,7 @@ def prime(bits: int, seed: int) -> int:
 
 @pytest.fixture(scope="module")
 def made() -> PrivateKey:
-    return keygen(2048, Random(1)).private
+    return keygen(2048, Random(1))
 
 
 def test_a_made_key_has_two_distant_primes_of_one_length(made):
@@ -30,26 +30,24 @@ def test_a_made_key_has_two_distant_primes_of_one_length(made):
 
 
 def test_keys_are_made_of_the_source_alone_and_differ_without_one(made):
-    assert keygen(2048, Random(1)).private == made
-    first, second = keygen(1024, paper=True), keygen(1024, paper=True)
-    assert first.private != second.private
+    assert keygen(2048, Random(1)) == made
+    first, second = keygen(1024, least_bits=1024), keygen(1024, least_bits=1024)
+    assert first != second
     seed = bytes(range(32))
-    assert keygen(1024, Tape(seed), paper=True) == keygen(1024, Tape(seed), paper=True)
+    assert keygen(1024, Tape(seed), least_bits=1024) == keygen(1024, Tape(seed), least_bits=1024)
 
 
-def test_a_short_key_is_made_in_paper_mode_only_and_warns(made):
+def test_a_short_key_is_made_only_for_who_asks_for_one(made):
     with pytest.raises(KeyRefused, match="1024 bits"):
         keygen(1024)
     with pytest.raises(KeyRefused):
-        keygen(1022, paper=True)
+        keygen(1022, least_bits=512)
     with pytest.raises(KeyRefused):
         keygen(2049)
-    short = keygen(1024, Random(2), paper=True)
-    assert short.warning is not None and "never" in short.warning
+    short = keygen(1024, Random(2), least_bits=1024)
     with pytest.raises(KeyRefused, match="2048"):
-        short.private.public.validate()
-    short.private.public.validate(1024)
-    assert keygen(2048, Random(3), paper=True).warning is None
+        short.public.validate()
+    short.public.validate(1024)
 
 
 @pytest.mark.parametrize(

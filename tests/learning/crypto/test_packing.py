@@ -53,7 +53,7 @@ def test_slots_do_not_overlap_and_stay_within_the_plaintext(limits, terms, size)
 @settings(max_examples=10)
 @given(st.lists(st.lists(st.integers(-(2**130), 2**130), min_size=44, max_size=44), min_size=1, max_size=10))
 def test_packed_sums_survive_encryption(rows):
-    private = keygen(1024, Random(4), paper=True).private
+    private = keygen(1024, Random(4), least_bits=1024)
     packing = Packing.for_key(private.public, [2**130] * 44, terms=10)
     pool = ObfuscatorPool(OwnerPower(private, Random(5)))
     sent = [encrypt_many(private.public, packing.pack(row), pool) for row in rows]

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from velado.learning.net.identity import Identity, make_identity, open_identity
+from velado.learning.protocols.protocol_registry import PROTOCOLS
 from velado.learning.regression import design_matrix as design
 from velado.learning.regression import fit as exact
 from velado.learning.regression.job import Bounded, Job, Party
@@ -188,10 +189,10 @@ def consortium(
         parties.append(make_identity(folder / name, party, PASSPHRASE, log2_n=LOG2_N))
     tables = tables or {f"clinic-{i}": rows(i) for i in range(clients)}
     bounds = bounds or {"age": (0, 120), "level": (-10, 10), "stay": (-50, 50)}
-    columns = [Bounded(name, Fraction(low), Fraction(high)) for name, (low, high) in bounds.items()]
+    columns = [Bounded(name, (Fraction(low), Fraction(high))) for name, (low, high) in bounds.items()]
     job = Job(
         name="stay",
-        protocol=protocol,  # type: ignore[arg-type]
+        protocol=PROTOCOLS[protocol],
         features=tuple(column for column in columns if column.name != target),
         target=next(column for column in columns if column.name == target),
         parties=tuple(parties),

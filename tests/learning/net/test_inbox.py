@@ -11,7 +11,7 @@ from velado.errors import OutputError, ProtocolError
 from velado.learning.net.journal import WINDOW, Audit, Inbox
 from velado.learning.net.mutual_tls import Pins
 from velado.learning.net.wire import largest_message, seal
-from velado.learning.protocols.role import Message
+from velado.learning.protocols.protocol import Message
 
 from .parties import Consortium
 
@@ -118,7 +118,7 @@ def test_the_journal_is_read_with_the_same_care(desk: Desk) -> None:
 
 
 def test_the_limit_leaves_room_for_every_kind(group: Consortium) -> None:
-    from velado.learning.protocols.delegated_regression import most_bytes
+    from velado.learning.protocols.parts import most_bytes
 
     for width in (1, 13, 60):
         features = tuple(replace(group.job.target, name=f"x{i}") for i in range(width))

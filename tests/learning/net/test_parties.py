@@ -16,10 +16,10 @@ from velado.errors import EncryptionError, ProtocolError
 from velado.learning.net.identity import make_identity, open_identity
 from velado.learning.net.journal import RECEIVED, Begin, Journal
 from velado.learning.net.mutual_tls import Pins
-from velado.learning.net.runner import build_role
 from velado.learning.net.sender import Post, Undelivered
 from velado.learning.net.wire import largest_message, seal
-from velado.learning.protocols.role import Message
+from velado.learning.protocols.protocol import Message
+from velado.learning.protocols.role import make_role
 from velado.learning.regression.job import Party
 
 from .parties import LOG2_N, PASSPHRASE, Consortium, consortium
@@ -51,11 +51,11 @@ def finished(request, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cons
 
 def test_every_party_that_may_know_holds_exact_least_squares(finished: Consortium) -> None:
     knowing = [
-        p.name for p in finished.job.parties if finished.job.protocol != "masked" or p.role != "provider"
+        p.name for p in finished.job.parties if finished.job.protocol.name != "masked" or p.role != "provider"
     ]
     for name in knowing:
         assert finished.fit(name) == finished.expected
-    if finished.job.protocol == "masked":
+    if finished.job.protocol.name == "masked":
         assert not (finished.folder / "out-vault" / "fit.json").exists()
         assert "does not learn the coefficients" in finished.log("vault")
 
@@ -65,7 +65,7 @@ def test_each_party_has_its_report_for_itself_alone(finished: Consortium) -> Non
         out = finished.folder / f"out-{party.name}"
         assert stat.S_IMODE(out.stat().st_mode) == 0o700
         assert {stat.S_IMODE(path.stat().st_mode) for path in out.iterdir()} == {0o600}
-        assert json.loads((out / "learned.json").read_text())["protocol"] == finished.job.protocol
+        assert json.loads((out / "learned.json").read_text())["protocol"] == finished.job.protocol.name
         report = (out / "report.md").read_text("utf-8")
         assert finished.job.digest() in report and "What each party saw" in report and party.name in report
 
@@ -99,7 +99,7 @@ def test_a_role_rebuilt_from_any_part_of_its_journal_says_the_same(finished: Con
             columns = read_columns(finished.folder / f"{name}.csv", finished.job)
         said: list[list[bytes]] = []
         for part in range(len(arrived) + 1):
-            role = build_role(finished.job, name, begin.seed(identity.journal_key), columns)
+            role = make_role(finished.job, name, begin.seed(identity.journal_key), columns)
             out = [seal(message, identity.signing) for message in role.start()]
             for data in arrived[:part]:
                 out += [seal(message, identity.signing) for message in role.receive(_opened(finished, data))]

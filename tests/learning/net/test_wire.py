@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from velado.errors import ProtocolError
 from velado.learning.net.wire import LARGEST, VERSION, decode, encode, open_envelope, seal
-from velado.learning.protocols.role import Message
+from velado.learning.protocols.protocol import Message
 
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
 names = st.text(min_size=1, max_size=200).filter(

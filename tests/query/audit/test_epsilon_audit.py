@@ -69,8 +69,8 @@ def answers(engine, sql: str, spend: Fraction, asks: int) -> list[float]:
     for _ in range(asks):
         with Session(engine, UNIT, spend, schema=SCHEMA, name="people") as session:
             answer = session.answer(sql, spend=spend)
-            assert Fraction(answer.guarantee["epsilon"]) <= spend
-            values = answer.frame[answer.how["values"][0]].to_list()
+            assert Fraction(answer.guarantee.epsilon) <= spend
+            values = answer.frame[answer.how.values[0]].to_list()
             out += values if len(values) == 1 else values[:WARDS]
     return out
 

@@ -40,7 +40,7 @@ BUGS = (
     ),
     Bug(
         "groups are not cut to their most rows",
-        (("query/engines/duckdb_load.py", "WHERE n > {unit.rows}", "WHERE n > {unit.rows + 1000000}"),),
+        (("query/engines/_duckdb_rows.py", "WHERE n > {unit.rows}", "WHERE n > {unit.rows + 1000000}"),),
         (f"{AUDIT}::test_a_group_larger_than_the_most_is_hidden_too",),
     ),
     Bug(
@@ -59,10 +59,10 @@ BUGS = (
     Bug(
         "no lock around the ledger",
         (
-            ("query/store/chained.py", "            with keeper.held():\n                with shelf", "            if True:\n                with shelf"),
-            ("query/store/sqlite_store.py", 'execute("BEGIN IMMEDIATE")', 'execute("BEGIN")'),
+            ("query/store/_ledger.py", "            with keeper.held():\n                with shelf", "            if True:\n                with shelf"),
+            ("query/store/_entries.py", 'execute("BEGIN IMMEDIATE")', 'execute("BEGIN")'),
         ),
-        ("tests/query/store/test_processes.py::test_processes_on_a_budget_for_b_get_exactly_b_answers",),
+        ("tests/query/store/test_processes.py::test_nobody_writes_while_another_one_writes",),
     ),
     Bug(
         "numpy's noise",

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from velado.data.schema import Column, Schema
 from velado.data.table import Table
 from velado.query.engines import engine_for_file, engine_for_postgres, engine_for_table
-from velado.query.needs import Grid, GridCells, GridSum, Key, Need, Rows, cells_of
+from velado.query.needs import Grid, GridCells, GridSum, GroupKey, Need, Rows, cells_of
 from velado.query.unit import Unit
 from velado.query.values import And, Compare, In, IsNull, Like, Not, Or, Predicate
 
@@ -99,11 +99,11 @@ predicates: st.SearchStrategy[Predicate] = st.recursive(
     max_leaves=6,
 )
 KEYS = [
-    Key(WORD, ("a", "A", "é", "o'b", "日本")),
-    Key(NUMBER, ("0", "0.1", "0.10", "2", "no number")),
-    Key(DAY, ("2000-02-29", "no day", "0001-01-01")),
-    Key(HOME, tuple(f"h{n}" for n in range(40))),
-    Key(WORD, ()),
+    GroupKey(WORD, ("a", "A", "é", "o'b", "日本")),
+    GroupKey(NUMBER, ("0", "0.1", "0.10", "2", "no number")),
+    GroupKey(DAY, ("2000-02-29", "no day", "0001-01-01")),
+    GroupKey(HOME, tuple(f"h{n}" for n in range(40))),
+    GroupKey(WORD, ()),
 ]
 keys = st.lists(st.sampled_from(KEYS), max_size=2, unique=True).map(tuple)
 
@@ -168,7 +168,7 @@ def truth(part: Predicate, row: dict[str, object]) -> bool | None:
             return True if True in any_ else None if None in any_ else False
 
 
-def code(key: Key, row: dict[str, object]) -> int:
+def code(key: GroupKey, row: dict[str, object]) -> int:
     value = row[key.column]
     for number, text in enumerate(key.domain):
         if key.column == NUMBER:
@@ -187,7 +187,7 @@ def index(grid: Grid, value: float) -> int:
 
 
 def expected(
-    table: list[dict[str, object]], where: Predicate | None, by: tuple[Key, ...], need: Need
+    table: list[dict[str, object]], where: Predicate | None, by: tuple[GroupKey, ...], need: Need
 ) -> list[int] | list[list[int]]:
     """One need, one row after another."""
     size = cells_of(by)

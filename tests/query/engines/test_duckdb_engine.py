@@ -14,8 +14,8 @@ from velado.data.schema import Column, Schema
 from velado.data.table import Table
 from velado.errors import EngineError, QueryRefused, SchemaError, TableError
 from velado.query.engines import engine_for_file, engine_for_table
-from velado.query.engines.exact_answers import MOST, saturated
-from velado.query.needs import Grid, GridCells, GridSum, Key, Rows
+from velado.query.engines._tally import MOST, saturated
+from velado.query.needs import Grid, GridCells, GridSum, GroupKey, Rows
 from velado.query.unit import Unit
 from velado.query.values import Compare, Like
 
@@ -91,7 +91,7 @@ def test_many_threads_get_the_same_answer(engine) -> None:
 
     def ask() -> None:
         for _ in range(10):
-            found = engine.tally(Compare("sex", "=", "F"), (Key("sex", ("F", "M")),), (Rows(),), 30.0)
+            found = engine.tally(Compare("sex", "=", "F"), (GroupKey("sex", ("F", "M")),), (Rows(),), 30.0)
             if found[0].tolist() != [1, 0, 0]:
                 wrong.append(found)
 
@@ -145,7 +145,7 @@ def test_a_grid_the_schema_does_not_declare_is_refused(engine) -> None:
 def test_bins_that_do_not_rise_and_cells_beyond_number_are_refused(engine) -> None:
     with pytest.raises(QueryRefused):
         engine.tally(None, (), (GridCells(AGE, (3, 3)),))
-    wide = Key("sex", tuple(map(str, range(10_000))))
+    wide = GroupKey("sex", tuple(map(str, range(10_000))))
     with pytest.raises(QueryRefused):
         engine.tally(None, (wide, wide), (Rows(),))
 
@@ -183,7 +183,7 @@ def test_a_file_and_the_table_read_from_it_give_the_same_numbers(tmp_path: Path)
     schema = Schema(SCHEMA.columns, encoding="latin-1", separator=";")
     file = engine_for_file(path, schema, Unit())
     frame = engine_for_table(read_table(path, schema, undeclared="drop"), Unit())
-    keys = (Key("sex", ("Fé", "M\n;")),)
+    keys = (GroupKey("sex", ("Fé", "M\n;")),)
     for found, again in zip(
         file.tally(None, keys, (Rows(), Rows("day"), GridSum(AGE))),
         frame.tally(None, keys, (Rows(), Rows("day"), GridSum(AGE))),

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from velado.data.schema import Column
-from velado.query.engines.compile import exact_sql, index_of, index_sql, indices_of
+from velado.query.engines._compile import exact_sql, index_of, index_sql, indices_of
 from velado.query.needs import Grid
 
 COLUMNS = [

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from velado.data.schema import Column, Schema
 from velado.data.table import Table
 from velado.query.engines import engine_for_postgres, engine_for_table
-from velado.query.needs import Counts, Grid, GridCells, GridSum, Key, Rows
+from velado.query.needs import Counts, Grid, GridCells, GridSum, GroupKey, Rows
 from velado.query.unit import Unit
 from velado.query.values import Compare
 
@@ -30,7 +30,7 @@ NEEDS = (
     GridCells(GRID, tuple(range(-6, 12, 3))),
 )
 REACH = (1, 1, GRID.reach, GRID.centred_reach, 1)
-KEYS = (Key("kind", ("a", "b")),)
+KEYS = (GroupKey("kind", ("a", "b")),)
 rows = st.lists(
     st.tuples(
         st.sampled_from(["h1", "h2", "h3", "", None]),

@@ -9,7 +9,7 @@ import pytest
 from velado.data.schema import Column, Schema
 from velado.errors import EngineError, SchemaError
 from velado.query.engines import engine_for_postgres
-from velado.query.needs import Grid, GridSum, Key, Rows
+from velado.query.needs import Grid, GridSum, GroupKey, Rows
 from velado.query.unit import Unit
 from velado.query.values import Compare, Like
 
@@ -51,7 +51,7 @@ def test_numbers_beyond_a_double_count_with_their_bound_and_none_is_an_error(eng
 def test_texts_compare_exactly_and_case_counts(engine) -> None:
     assert int(engine.tally(Compare("word", "=", "a"), (), (Rows(),))[0][0]) == 3
     assert int(engine.tally(Like("word", "A"), (), (Rows(),))[0][0]) == 1
-    assert engine.tally(None, (Key("word", ("A", "a")),), (Rows(),))[0].tolist() == [1, 3, 2]
+    assert engine.tally(None, (GroupKey("word", ("A", "a")),), (Rows(),))[0].tolist() == [1, 3, 2]
 
 
 def test_units_are_told_apart_by_the_servers_own_equality(server, postgres_url) -> None:

@@ -6,7 +6,7 @@ import time
 import weakref
 from collections.abc import Callable
 
-from velado.query.engines.duckdb_engine import Watchdog
+from velado.query.engines._duckdb_engine import Watchdog
 
 BOUND = 20.0
 

@@ -12,8 +12,7 @@ import pytest
 from scipy.stats import chi2
 
 from velado.data.schema import Column, Schema
-from velado.query.noise import carry_out
-from velado.query.plan import plan
+from velado.query.plan import carry_out, plan
 from velado.query.unit import Unit
 from velado.query.values import Aggregate, Query
 

@@ -18,8 +18,8 @@ from fractions import Fraction
 from velado.errors import BudgetExceeded
 from velado.query.budget import Charge
 from velado.query.store import ChainedLedger, open_ledger
-from velado.query.store.opening import _addresses
-from velado.query.store.seal import Seal
+from velado.query.store._ledger import _addresses
+from velado.query.store._seal import Seal
 
 STEPS = ("locked", "begun", "appended", "committed", "sealed", "released", "reserved", "drawn", "recorded")
 RANDOM = "random"

@@ -10,8 +10,7 @@ import pytest
 
 from velado.errors import BudgetExceeded, LedgerError, ParameterError
 from velado.query.budget import Budget, Charge, Reservation
-from velado.query.store.account import Account, fold
-from velado.query.store.chain import START, Entry, canonical, make_entry
+from velado.query.store._chain import START, Account, Entry, canonical, fold, make_entry
 
 KEY = bytes(range(32))
 NAME = "ab" * 16

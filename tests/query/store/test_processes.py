@@ -5,6 +5,8 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
 
@@ -12,7 +14,7 @@ import pytest
 
 from velado.errors import BudgetExceeded, LedgerError
 from velado.query.budget import Budget, Charge
-from velado.query.store import create_ledger, memory_ledger, open_ledger
+from velado.query.store import ChainedLedger, create_ledger, memory_ledger, open_ledger
 
 LAB = Path(__file__).with_name("lab.py")
 
@@ -46,6 +48,42 @@ def test_processes_on_a_budget_for_b_get_exactly_b_answers(
     state = ledger.verify()
     assert (state.spent, state.answers, state.left) == (Fraction(budget, 7), budget, 0)
     ledger.close()
+
+
+def test_nobody_writes_while_another_one_writes(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One stops in the middle of a debit, and another, however long it has, does not finish its own before."""
+    create_ledger(where, "patients", Budget.epsilon(1)).close()
+    first, second = open_ledger(where), open_ledger(where)
+    begun, go_on, finished = threading.Event(), threading.Event(), []
+    store = first._here()[0]
+    writing = store.writing
+
+    @contextmanager
+    def slowly() -> Iterator[None]:
+        with writing():
+            begun.set()
+            assert go_on.wait(60)
+            yield
+
+    def reserve(ledger: ChainedLedger, name: str) -> None:
+        ledger.reserve(Charge(name, name, "", Fraction(1, 4)))
+        finished.append(name)
+
+    monkeypatch.setattr(store, "writing", slowly)
+    one = threading.Thread(target=reserve, args=(first, "ana"))
+    one.start()
+    assert begun.wait(60)
+    two = threading.Thread(target=reserve, args=(second, "rui"))
+    two.start()
+    two.join(0.5)
+    waited = two.is_alive()
+    go_on.set()
+    one.join(60)
+    two.join(60)
+    assert waited and finished == ["ana", "rui"]
+    assert second.verify().spent == Fraction(1, 2)
+    first.close()
+    second.close()
 
 
 @pytest.mark.slow

@@ -10,8 +10,15 @@ import pytest
 
 from velado.errors import LedgerError, ParameterError
 from velado.query.budget import Budget
-from velado.query.session import account_of, has_ledger
-from velado.query.store import TableIdentity, address_of, agree_version, claim, ledger_known
+from velado.query.store import (
+    TableIdentity,
+    account_of,
+    address_of,
+    agree_version,
+    claim,
+    has_ledger,
+    ledger_known,
+)
 
 
 @pytest.fixture

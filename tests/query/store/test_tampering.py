@@ -14,9 +14,9 @@ import pytest
 from velado.errors import LedgerError
 from velado.query.budget import Budget, Charge
 from velado.query.store import ChainedLedger, create_ledger, open_ledger, seal_of
-from velado.query.store.chain import START, make_entry
-from velado.query.store.chained import NEAR
-from velado.query.store.seal import SECTOR
+from velado.query.store._chain import START, make_entry
+from velado.query.store._ledger import NEAR
+from velado.query.store._seal import SECTOR
 
 COLUMNS = ("number", "kind", "payload", "previous", "hash")
 

@@ -174,7 +174,7 @@ def show_answer(
 ) -> None:
     """The numbers and how they are to be read, then promise, cost, what the ledger has to say, and any warning."""
     _show_numbers(answer, lang)
-    promise, cost = answer.guarantee, answer.cost
+    promise, cost = answer.guarantee.to_dict(), answer.cost.to_dict()
     for text in _readings(answer, lang):
         show.line(text)
     measure = cost["measure"]
@@ -198,7 +198,7 @@ def show_answer(
 
 def amount(cost: str | Fraction | float, lang: str) -> str:
     """An exact cost in at most six decimals, without an exponent; a remainder too small for them is called so."""
-    from velado.query.answer import rounded, tiny
+    from velado.query.budget import rounded, tiny
 
     if tiny(cost):
         return say(lang, "query_tiny")
@@ -211,7 +211,7 @@ def _show_numbers(answer: Any, lang: str) -> None:
     # A quantile has no interval: two columns of nothing would only ask what they mean.
     empty = [
         f"{name}_{end}"
-        for name in answer.how["values"]
+        for name in answer.how.values
         for end in ("low", "high")
         if frame[f"{name}_{end}"].null_count() == frame.height
     ]
@@ -220,13 +220,13 @@ def _show_numbers(answer: Any, lang: str) -> None:
     rows = [[_cell(cell, lang) for cell in row] for row in frame.iter_rows()]
     wide = sum(max(len(line[at]) for line in (head, *rows)) + GAP for at in range(len(head)))
     if wide > _room():
-        ends = [name for value in answer.how["values"] for name in (value, f"{value}_low", f"{value}_high")]
+        ends = [name for value in answer.how.values for name in (value, f"{value}_low", f"{value}_high")]
         keys = [name for name in head if name not in ends]
         rows = [
             [_cell(row[key], lang) for key in keys]
             + [value, *(_cell(row.get(f"{value}{end}"), lang) for end in ("", "_low", "_high"))]
             for row in frame.iter_rows(named=True)
-            for value in answer.how["values"]
+            for value in answer.how.values
         ]
         head = keys + [say(lang, f"query_{word}") for word in ("name", "value", "low", "high")]
     show.table(say(lang, "query_title"), head, rows)
@@ -246,7 +246,7 @@ def _cell(value: Any, lang: str) -> str:
 
 def _readings(answer: Any, lang: str) -> list[str]:
     """What each value is; an interval is explained where there is one, a rank where there is none."""
-    values, promise = answer.how["plan"]["values"], answer.guarantee
+    values, promise = answer.how.plan["values"], answer.guarantee.to_dict()
     out = []
     for value in values:
         told = {"name": value["name"], "column": value["column"]}
@@ -260,7 +260,7 @@ def _readings(answer: Any, lang: str) -> list[str]:
         rows = say(lang, "query_every_row")
         if promise["mode"] != "strict":
             rows = say(lang, "query_rows_that_count", rows=promise["most_rows"], column=promise["column"])
-        out.append(say(lang, "query_interval", rows=rows, confidence=_level(answer.how["confidence"], lang)))
+        out.append(say(lang, "query_interval", rows=rows, confidence=_level(answer.how.confidence, lang)))
     return out
 
 

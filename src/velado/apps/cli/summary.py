@@ -5,20 +5,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from velado.apps.cli import show
 from velado.apps.cli.words import number, percent, say
-from velado.report.phrases import guarantee_in, unit_in
+from velado.text import Language, speaking, told
 
 if TYPE_CHECKING:
     from velado.data.inspect import ColumnFinding, Inspection
     from velado.data.missing_codes import MissingCode
-    from velado.measures.measured import Scores
-    from velado.release.guarantees._guarantee import Verdict
-    from velado.release.release import Release
-    from velado.release.side_doors import SideDoor
     from velado.study.run import Published
 
 
@@ -260,7 +255,7 @@ def reason_in(lang: str, reason: str) -> str:
 SHOWN = 5
 
 
-def published(done: Published, lang: str, as_json: bool, quiet: bool, formulas: str) -> None:
+def published(done: Published, lang: Language, as_json: bool, quiet: bool) -> None:
     """A finished release is told: as JSON the manifest and the folder, else in ten lines and its warnings."""
     if as_json:
         manifest = json.loads((done.public / "manifest.json").read_text("utf-8"))
@@ -275,149 +270,15 @@ def published(done: Published, lang: str, as_json: bool, quiet: bool, formulas: 
         return
     if quiet:
         return
-    for text in warnings(done.release, lang, formulas):
-        show.note(f"{say(lang, 'warning')}: {text}")
-    for text in ten_lines(done, lang):
-        show.line(text)
+    from velado.report.terminal import ten_lines, warning_lines
 
-
-def warnings(release: Release, lang: str, formulas: str) -> list[str]:
-    """What the steward should look at, without any cell: the release's own warnings, side doors, minimality, formulas."""
-    from velado.data.staging import count_formulas
-
-    out = list(release.warnings)
-    out += [door_in(lang, door) for door in release.side_doors if not door.accepted]
-    if release.goal.reads_sensitive:
-        out.append(say(lang, "minimality"))
-    count = count_formulas(release.frame) if formulas == "keep" else 0
-    if count:
-        out.append(say(lang, "formulas", count=number(count, lang)))
-    return out
-
-
-def door_in(lang: str, door: SideDoor) -> str:
-    """One side door as a sentence of the reader's language."""
-    if lang == "en":
-        return door.sentence()
-    from velado.report.phrases import door_sentence
-    from velado.report.report_words import Words
-
-    return door_sentence(door.to_dict(), Words(lang))
-
-
-def ten_lines(done: Published, lang: str) -> list[str]:
-    """The release in exactly ten lines, the last two being where it and its report are."""
-    release = done.release
-    table, checked = release.table, release.checked
-    unit, unique_before, unique_after, risk_before, risk_after = exposure_change(done.scores)
-    smallest, wild = (reading.smallest for reading in checked.readings)
-    ncp = done.scores.ncp
-    losses = release.losses if ncp is None else ncp.by_column
-    most = max(losses, key=losses.__getitem__)
-    people = done.scores.before.uniqueness.people
-    facts = {
-        "source": table.source,
-        "rows": number(table.rows, lang),
-        "columns": number(table.frame.width, lang),
-    }
-    values = {f.name: getattr(release.method, f.name) for f in fields(release.method)}  # type: ignore[arg-type]
-    own = [f"{name} = {value}" for name, value in values.items() if value not in (None, "")]
-    reports = [path.name for path in sorted(done.private.glob("report.*"))]
-    report = "report.html" if "report.html" in reports else (reports[0] if reports else None)
-    return [
-        say(lang, "line_table", **facts)
-        if people is None
-        else say(lang, "line_table_people", people=number(people, lang), **facts),
-        say(
-            lang,
-            "line_method",
-            title=release.method.title,
-            settings=", ".join([*own, f"seed = {release.seed}"]),
-        ),
-        say(
-            lang,
-            "line_promise",
-            type=say(lang, release.promise),
-            sentences=" ".join(verdict(v, lang) for v in release.verdicts) or say(lang, "no_guarantee"),
-        ),
-        say(
-            lang,
-            "line_groups",
-            groups=number(checked.partition.count, lang),
-            mean=number(release.aligned.height / checked.partition.count, lang, 1),
-            smallest=number(smallest, lang),
-            wild=number(wild, lang),
-        ),
-        say(
-            lang,
-            "line_unique",
-            before=number(unique_before, lang),
-            after=number(unique_after, lang),
-            unit=unit_in(lang, unit),
-        ),
-        say(lang, "line_risk", before=percent(risk_before, lang), after=percent(risk_after, lang)),
-        say(
-            lang,
-            "line_loss",
-            variant="leaves-1" if ncp is None else ncp.variant,
-            loss=f"{percent(release.loss if ncp is None else ncp.overall, lang)} {near_best(release, lang)}".strip(),
-            column=most,
-            most=percent(losses[most], lang),
-        ),
-        say(
-            lang,
-            "line_rows",
-            rows=number(release.aligned.height, lang),
-            suppressed=number(release.suppressed, lang),
-            doors=number(len(release.side_doors), lang),
-        ),
-        say(lang, "line_release", path=done.public),
-        say(lang, "line_report", path=done.private if report is None else done.private / report),
-    ]
-
-
-def near_best(release: Release, lang: str) -> str:
-    """How far the loss is from the best possible, where the method proved a bound; else nothing."""
-    from velado.report.notes import above_best_percent
-
-    above = above_best_percent(release)
-    if above is None:
-        return ""
-    return say(lang, "best_possible") if above <= 0 else say(lang, "above_best", above=number(above, lang))
-
-
-def exposure_change(scores: Scores) -> tuple[str, int, int, float, float]:
-    """Unit (rows or people), how many are unique before and after, and the highest risk before and after."""
-    before, after = scores.before, scores.after
-    if before.people is not None and after.people is not None:
-        return (
-            "people",
-            before.uniqueness.unique_people or 0,
-            after.uniqueness.unique_people or 0,
-            before.people.prosecutor.highest,
-            after.people.prosecutor.highest,
-        )
-    return (
-        "rows",
-        before.uniqueness.unique_rows,
-        after.uniqueness.unique_rows,
-        before.rows.prosecutor.highest,
-        after.rows.prosecutor.highest,
-    )
-
-
-def verdict(found: Verdict, lang: str) -> str:
-    """A verdict as a sentence in the language."""
-    return say(
-        lang,
-        "guarantee_holds" if found.holds else "guarantee_broken",
-        guarantee=guarantee_in(lang, found.guarantee),
-        needed=number(found.needed, lang),
-        unit=unit_in(lang, found.unit),
-        achieved=number(found.achieved, lang),
-        groups=number(found.failing_groups, lang),
-        rows=number(found.failing_rows, lang),
-    )
+    reports = sorted(path.name for path in done.private.glob("report.*"))
+    report = "report.html" if "report.html" in reports else (reports[0] if reports else "")
+    with speaking(lang):
+        for text in warning_lines(done.facts):
+            show.note(f"{say(lang, 'warning')}: {told(text)}")
+        for text in ten_lines(done.facts, done.public, done.private / report):
+            show.line(told(text))
 
 
 def roles(inspection: Inspection, lang: str) -> None:

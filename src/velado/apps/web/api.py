@@ -16,9 +16,9 @@ from velado.apps.web.shelf import Shelved
 from velado.apps.web.tokens import Token
 from velado.errors import LedgerError
 from velado.query.answer import Answer
-from velado.query.budget import State
+from velado.query.budget import LedgerState
 from velado.query.session import confidence_level
-from velado.query.unit import people_state
+from velado.query.store import people_state
 
 router = APIRouter()
 
@@ -53,7 +53,7 @@ async def ask(question: Question, token: Caller, request: Request) -> JSONRespon
             return found, JSONResponse(_shown(found, service))
 
         answer, reply = await service.work(job, request.receive)
-        note |= {"question": answer.entry, "cost": str(answer.cost["spent"])}
+        note |= {"question": answer.entry, "cost": str(answer.cost.spent)}
         note["outcome"] = "stored" if answer.stored else "answered"
     service.metrics.answer(question.dataset, answer.stored)
     return reply
@@ -81,7 +81,7 @@ async def price(question: Question, token: Caller, request: Request) -> JSONResp
             "cost": {"measure": plan.measure, "charge": str(plan.charge), "about": float(plan.charge)},
             "left": {"exact": str(left), "about": float(left)},
             "enough": plan.charge <= left,
-            "guarantee": shelved.session.guarantee(plan.charge),
+            "guarantee": shelved.session.guarantee(plan.charge).to_dict(),
         }
     )
 
@@ -208,7 +208,7 @@ def _checked(service: Service, token: Token, question: Question) -> tuple[Shelve
     return shelved, amount(question.spend)
 
 
-def _account(shelved: Shelved) -> State:
+def _account(shelved: Shelved) -> LedgerState:
     """The account without the entry that says what unit it is about."""
     return people_state(shelved.ledger, shelved.ledger.state())
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from velado.query.budget import State
+from velado.query.budget import LedgerState
 
 BOUNDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 """Upper edges of the latency histogram, in seconds."""
@@ -63,7 +63,7 @@ class Metrics:
             self._times = [a + b for a, b in zip(self._times, other["times"], strict=True)]
             self._seconds += other["seconds"]
 
-    def text(self, states: Mapping[str, State]) -> str:
+    def text(self, states: Mapping[str, LedgerState]) -> str:
         """Everything in Prometheus' text format, version 0.0.4; of the data sets, only those of *states*."""
         with self._lock:
             lines = _family("velado_requests_total", "counter", "Requests by route and status.")

@@ -12,10 +12,11 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
 
-from velado.data.io import read_toml
 from velado.errors import ParameterError, SchemaError
 from velado.query.budget import Budget, exact
 from velado.query.unit import Unit
+from velado.settings import parse_toml
+from velado.text import say
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}\Z")
 
@@ -116,7 +117,7 @@ class Settings:
 def read_settings(path: str | Path) -> Settings:
     """The settings of a service.toml; paths in it are relative to the file."""
     path = Path(path)
-    return settings_from(read_toml(path, SchemaError, "service file"), path.parent)
+    return settings_from(parse_toml(path, say("The service file")), path.parent)
 
 
 def settings_from(document: Mapping[str, Any], folder: Path) -> Settings:

@@ -17,12 +17,12 @@ from velado.apps.web.settings import Dataset, Settings
 from velado.data.io import read_schema
 from velado.data.schema import Schema
 from velado.errors import LedgerError, ParameterError, QueryRefused
-from velado.query.answer import short
+from velado.query.budget import short
 from velado.query.domains import key_of
 from velado.query.engines import engine_for_file, engine_for_postgres
 from velado.query.needs import Engine
 from velado.query.session import Session
-from velado.query.sql.tree import queryable
+from velado.query.sql import queryable
 from velado.query.store import (
     ChainedLedger,
     TableIdentity,
@@ -193,7 +193,7 @@ def _public(dataset: Dataset, schema: Schema, session: Session) -> dict[str, Any
         "name": dataset.name,
         "title": dataset.title or dataset.name,
         "columns": columns,
-        "guarantee": session.guarantee(),
+        "guarantee": session.guarantee().to_dict(),
         "each": str(session.each),
         "extremes": dataset.extremes,
         "mode": session.unit.mode,

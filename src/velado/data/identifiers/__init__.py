@@ -1,36 +1,20 @@
 """Recognising what points at a person: by the words of a column's header and by the shape of its values.
 
-`headers` reads a header with the words of `lexicon`; `shapes` reads a sample of values, with the rules of
-`check_digits` and the lists of `names`; `judgement` brings both together, for every room that publishes or checks;
-`following` finds columns that name nobody and still link the rows of a person.
+`headers` reads a header with the words of `_lexicon`; `_shapes` reads a sample of values, with the rules of check digits
+and the lists of `_names`; `judgement` brings both together, for every room that publishes or checks, and finds columns
+that name nobody and still link the rows of a person; `people` says which column tells who a person is.
 """
 
-from velado.data.identifiers.headers import (
-    Found,
-    IdentifierKind,
-    header_names_codes,
-    header_says,
-    header_says_day,
-    header_words,
-    read_header,
-)
-from velado.data.identifiers.judgement import Identifying, following_columns, identifying_columns
-from velado.data.identifiers.people import person_columns, repeated_identifiers
-from velado.data.identifiers.shapes import valid_cns_share, valid_cpf_share
-
-__all__ = [
-    "Found",
-    "IdentifierKind",
-    "Identifying",
-    "following_columns",
-    "header_names_codes",
-    "header_says",
-    "header_says_day",
-    "header_words",
-    "identifying_columns",
-    "person_columns",
-    "read_header",
-    "repeated_identifiers",
-    "valid_cns_share",
-    "valid_cpf_share",
-]
+from velado.data.identifiers._shapes import valid_cns_share as valid_cns_share
+from velado.data.identifiers._shapes import valid_cpf_share as valid_cpf_share
+from velado.data.identifiers.headers import IdentifierKind as IdentifierKind
+from velado.data.identifiers.headers import Identifying as Identifying
+from velado.data.identifiers.headers import header_names_codes as header_names_codes
+from velado.data.identifiers.headers import header_says as header_says
+from velado.data.identifiers.headers import header_says_day as header_says_day
+from velado.data.identifiers.headers import header_words as header_words
+from velado.data.identifiers.headers import read_header as read_header
+from velado.data.identifiers.judgement import following_columns as following_columns
+from velado.data.identifiers.judgement import identifying_columns as identifying_columns
+from velado.data.identifiers.people import person_columns as person_columns
+from velado.data.identifiers.people import repeated_identifiers as repeated_identifiers

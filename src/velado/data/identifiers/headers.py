@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from velado.data.identifiers.lexicon import (
+from velado.data.identifiers._lexicon import (
     CODE_WORDS,
     DAY_WORDS,
     JOINTS,
@@ -20,20 +20,21 @@ from velado.data.identifiers.lexicon import (
     TOPICS,
     words,
 )
+from velado.text import say
 
 IdentifierKind = Literal[
     "cpf", "cns", "cnpj", "rg", "ssn", "document", "card", "account", "record", "member", "email", "phone", "name",
     "address", "url", "ip", "mac", "uuid", "device", "plate", "coordinates", "photo", "biometric", "free text",
 ]  # fmt: skip
 
-HEADER_EVENT = "the header names the number of a visit or event"
-HEADER_PERSON = "the header names a person"
-HEADER_BADGE = "the header names a badge or key"
-HEADER_PART = "the header names a part of a name"
-HEADER_STAFF = "the header may name a professional, and names stand below"
-HEADER_STAFF_ALONE = "the header names a professional"
-HEADER_VISITOR = "the header names a person's visit or event"
-HEADER_NUMBER = "the header names the number of a person's record"
+HEADER_EVENT = say("the header names the number of a visit or event")
+HEADER_PERSON = say("the header names a person")
+HEADER_BADGE = say("the header names a badge or key")
+HEADER_PART = say("the header names a part of a name")
+HEADER_STAFF = say("the header may name a professional, and names stand below")
+HEADER_STAFF_ALONE = say("the header names a professional")
+HEADER_VISITOR = say("the header names a person's visit or event")
+HEADER_NUMBER = say("the header names the number of a person's record")
 _LONG_WORD = 8  # shorter words also stand inside unrelated ones ("cidade" in "velocidade")
 _KNOWN = frozenset().union(*TAGS.values()) | JOINTS | PLURALS_THAT_COUNT
 _SHORT_PIECES = words(
@@ -42,11 +43,15 @@ _SHORT_PIECES = words(
 
 
 @dataclass(frozen=True)
-class Found:
-    """An identifier that a header or the shape of values speaks for.
+class Identifying:
+    """What identifies people, or may: what by, why, how sure, and whether equal values are one person.
 
-    *sure* False is a doubt; *person* says that equal values stand for one person; *valid* is the share
-    of values whose check digits are right.
+    A header or the shape of values speaks for it; what is found of a *column* has its name. *sure* False means in doubt:
+    to be held back and asked. *person* is False for what equal rows share without being one person: a device, a visit,
+    a doctor, a household, an address. *valid* is the share of sampled values whose check digits are right.
+
+    >>> read_header("NM_PACIENTE").kind, read_header("cd_municipio")
+    ('name', None)
     """
 
     kind: IdentifierKind
@@ -54,21 +59,34 @@ class Found:
     sure: bool = True
     person: bool = False
     valid: float | None = None
+    column: str = ""
 
 
 def header_words(name: str) -> frozenset[str]:
-    """The words of a header in lower case without accents: `dataNascimento` is {data, nascimento}."""
+    """The words of a header in lower case without accents: `dataNascimento` is {data, nascimento}.
+
+    >>> sorted(header_words("dataNascimento"))
+    ['data', 'nascimento']
+    """
     return frozenset(re.findall(r"[a-z]+[0-9]*", _plain(name)))
 
 
 def header_says(name: str, topic: str) -> bool:
-    """Whether a header has a word of *topic*; long words also count within longer ones."""
+    """Whether a header has a word of *topic*; long words also count within longer ones.
+
+    >>> header_says("municipio_res", "quasi"), header_says("valor", "quasi")
+    (True, False)
+    """
     own, known = header_words(name), TOPICS[topic]
     return bool(own & known) or any(long in word for word in own for long in known if len(long) >= _LONG_WORD)
 
 
 def header_says_day(name: str) -> bool:
-    """Whether a header speaks of a day: dt, data, fecha, nascimento, obito, alta ..."""
+    """Whether a header speaks of a day: dt, data, fecha, nascimento, obito, alta ...
+
+    >>> header_says_day("DT_INTER"), header_says_day("idade")
+    (True, False)
+    """
     own = header_words(name)
     return bool(own & DAY_WORDS) or any(
         word.startswith(("dt", "data", "date", "fecha", "nasc")) for word in own
@@ -76,12 +94,20 @@ def header_says_day(name: str) -> bool:
 
 
 def header_names_codes(name: str) -> bool:
-    """Whether the header speaks of codes written in digits that are no quantities."""
+    """Whether the header speaks of codes written in digits that are no quantities.
+
+    >>> header_names_codes("CEP"), header_names_codes("peso")
+    (True, False)
+    """
     return bool(header_words(name) & CODE_WORDS)
 
 
 def header_tokens(name: str) -> tuple[str, ...]:
-    """The words of a header in order, joined ones apart: `NOMEDOPACIENTE` is nome, do, paciente."""
+    """The words of a header in order, joined ones apart: `NOMEDOPACIENTE` is nome, do, paciente.
+
+    >>> header_tokens("NOMEDOPACIENTE")
+    ('nome', 'do', 'paciente')
+    """
     text = re.sub(r"#|n[º°]", " num ", _plain(name, keep="º°#"))
     text = re.sub(r"\b(?:[a-z]\.){2,}", lambda found: found.group().replace(".", "") + " ", text)
     text = re.sub(r"\be[\s_-]?mail", "email", text)
@@ -170,12 +196,15 @@ def _tags(tokens: tuple[str, ...]) -> _Said:
     return _Said(frozenset(tags), tokens, unknown)
 
 
-def read_header(name: str) -> Found | None:
+def read_header(name: str) -> Identifying | None:
     """The identifier that a header names by itself, or None.
 
     A header whose words say an attribute (type, date, count, age ...) names that attribute. A name of a thing (a hospital,
     a drug, a town) is nobody's name; the number of an event, a doctor, a device or a household is an identifier, but
     not of one person.
+
+    >>> read_header("nome_paciente").why, read_header("tipo_documento")
+    ('the header names a person', None)
     """
     said = _tags(header_tokens(name))
     if not said.tags:
@@ -186,12 +215,16 @@ def read_header(name: str) -> Found | None:
     if found is None and not about:
         found = _naming(said) or _numbering(said)
     if found is None and said.any("angle") and not about:
-        return Found("coordinates", "the header names coordinates", sure=False)
+        return Identifying("coordinates", say("the header names coordinates"), sure=False)
     return found
 
 
 def header_of_others(name: str) -> bool:
-    """Whether a header speaks of somebody beside the person of a row: a professional, relative, contact or employer."""
+    """Whether a header speaks of somebody beside the person of a row: a professional, relative, contact or employer.
+
+    >>> header_of_others("nome_mae"), header_of_others("nome_paciente")
+    (True, False)
+    """
     said = _tags(header_tokens(name))
     if said.any("relative", "others", "contact") or ("by" in said.tokens and said.any("person")):
         return True
@@ -215,101 +248,111 @@ def _attribute(said: _Said) -> bool:
     return said.any("birth") and not said.any("name", "document", "record")
 
 
-def _contact(said: _Said) -> Found | None:
+def _contact(said: _Said) -> Identifying | None:
     theirs = not said.any("thing")
     own = not said.any("staff", "relative", "contact", "others")
     if said.any("ip"):
-        return Found("ip", "the header names an IP address")
+        return Identifying("ip", say("the header names an IP address"))
     if said.any("mac"):
-        return Found("mac", "the header names a network card")
+        return Identifying("mac", say("the header names a network card"))
     if said.any("email") and not said.any("attribute"):
-        return Found("email", "the header names an e-mail address", theirs, own)
+        return Identifying("email", say("the header names an e-mail address"), theirs, own)
     if said.any("url") or (said.any("web") and "page" in said.tokens):
-        return Found("url", "the header names a web page or profile", theirs)
+        return Identifying("url", say("the header names a web page or profile"), theirs)
     if said.any("phone") and not (said.any("device") and "phone" not in said.tokens):
-        return Found("phone", "the header names a telephone", theirs)
+        return Identifying("phone", say("the header names a telephone"), theirs)
     if said.any("coordinates"):
-        return Found("coordinates", "the header names coordinates")
+        return Identifying("coordinates", say("the header names coordinates"))
     if said.any("contact") and not said.any("name"):
-        return Found("phone", "the header names a contact", theirs)
+        return Identifying("phone", say("the header names a contact"), theirs)
     if said.any("address"):
         return (
             None
             if said.any("thing") and not said.any("home")
-            else Found("address", "the header names an address")
+            else Identifying("address", say("the header names an address"))
         )
     at_home = said.any("home", "person", "number") or "completo" in said.tokens or "end" in said.tokens[1:]
     if said.any("short address") and at_home:
-        return Found("address", "the header names an address")
+        return Identifying("address", say("the header names an address"))
     if said.any("home") and said.any("number") and not said.any("id"):
-        return Found("address", "the header names an address")
+        return Identifying("address", say("the header names an address"))
     if len(said.tokens) > 1 and said.tags == {"number"}:
-        return Found("address", "the header says number twice, as that of a house", False)
-    return Found("address", "the header names an address", False) if "complemento" in said.tokens else None
+        return Identifying("address", say("the header says number twice, as that of a house"), False)
+    return (
+        Identifying("address", say("the header names an address"), False)
+        if "complemento" in said.tokens
+        else None
+    )
 
 
-def _thing_of_theirs(said: _Said) -> Found | None:
+def _thing_of_theirs(said: _Said) -> Identifying | None:
     if said.any("plate"):
-        return Found("plate", "the header names a vehicle")
+        return Identifying("plate", say("the header names a vehicle"))
     if said.any("vehicle") and said.any("id", "number"):
-        return Found("plate", "the header names a vehicle")
+        return Identifying("plate", say("the header names a vehicle"))
     if said.any("serial") or (said.any("series") and said.any("number")):
-        return Found("device", "the header names a device")
+        return Identifying("device", say("the header names a device"))
     if said.any("device") and not {"model", "modelo"} & set(said.tokens):
-        return Found("device", "the header names a device", sure=said.any("id", "number", "code"))
+        return Identifying("device", say("the header names a device"), sure=said.any("id", "number", "code"))
     if said.any("biometric"):
-        return Found("biometric", "the header names a biometric feature or a signature")
+        return Identifying("biometric", say("the header names a biometric feature or a signature"))
     if said.any("body") and said.any("print", "image", "id", "photo"):
         kind: IdentifierKind = "photo" if said.any("photo", "image") else "biometric"
-        return Found(kind, "the header names a picture or a part of the body")
+        return Identifying(kind, say("the header names a picture or a part of the body"))
     if said.any("photo"):
-        return Found("photo", "the header names a photograph")
+        return Identifying("photo", say("the header names a photograph"))
     if said.any("image") and said.unknown == 0 and not said.any("thing"):
-        return Found("photo", "the header names a photograph", sure=False)
+        return Identifying("photo", say("the header names a photograph"), sure=False)
     return None
 
 
-def _papers(said: _Said, about: bool) -> Found | None:
+def _papers(said: _Said, about: bool) -> Identifying | None:
     person = not said.any("relative", "staff", "others")
     if said.any("cpf") and not said.any("attribute"):
-        return Found("cpf", "the header says CPF", person=person)
+        return Identifying("cpf", say("the header says CPF"), person=person)
     if said.any("cns") or (said.any("sus") and said.any("card", "number", "id", "code")):
-        return Found("cns", "the header says CNS (health card number)", person=person) if not about else None
+        return (
+            Identifying("cns", say("the header says CNS (health card number)"), person=person)
+            if not about
+            else None
+        )
     if said.any("rg") and not about:
-        return Found("rg", "the header names an identity document", person=person)
+        return Identifying("rg", say("the header names an identity document"), person=person)
     if said.any("cnpj") and not about:
-        return Found("cnpj", "the header says CNPJ (company number)")
+        return Identifying("cnpj", say("the header says CNPJ (company number)"))
     social = "social" in said.tokens or "ss" in said.tokens
     if not about and (said.any("ssn") or (social and said.any("security")) or said.tokens[:1] == ("ss",)):
-        return Found("ssn", "the header names a social security number", person=person)
+        return Identifying("ssn", say("the header names a social security number"), person=person)
     numbered = said.any("number", "id", "code")
     if said.any("document") and (not about or (said.any("number") and "documento" in said.tokens)):
-        return Found("document", "the header names an identity document", person=person)
+        return Identifying("document", say("the header names an identity document"), person=person)
     if about:
         return None
     if said.any("weak document"):
-        return Found("document", "the header names an identity document", said.any("voting"), person)
+        return Identifying(
+            "document", say("the header names an identity document"), said.any("voting"), person
+        )
     of_state = said.any("tax") and said.any("id") and not said.any("thing")
     if of_state or ("dl" in said.tokens and numbered):
-        return Found("document", "the header names an identity document", person=person)
+        return Identifying("document", say("the header names an identity document"), person=person)
     if said.any("registry") and numbered:
         own_entry = said.any("number") and said.any("record", "weak record")
-        return Found("record", "the header names an entry of a civil registry", own_entry)
+        return Identifying("record", say("the header names an entry of a civil registry"), own_entry)
     insured = said.any("number", "id") or (numbered and not {"convenio", "plano", "plan"} & set(said.tokens))
     if (said.any("insurance") and (insured or said.any("card", "person", "record"))) or said.any("own card"):
-        return Found("member", "the header names a member or insurance number", person=True)
+        return Identifying("member", say("the header names a member or insurance number"), person=True)
     if said.any("policy"):
-        return Found("member", "the header names a member or insurance number", False, True)
+        return Identifying("member", say("the header names a member or insurance number"), False, True)
     if said.any("badge"):
-        return Found("card", HEADER_BADGE, person=True)
+        return Identifying("card", HEADER_BADGE, person=True)
     if said.any("card") or (said.tokens[:1] == ("cc",) and numbered):
-        return Found("card", "the header names a card", person=True)
+        return Identifying("card", say("the header names a card"), person=True)
     if said.any("account") or said.tokens == ("user", "name"):
-        return Found("account", "the header names an account", person=True)
+        return Identifying("account", say("the header names an account"), person=True)
     return None
 
 
-def _naming(said: _Said) -> Found | None:
+def _naming(said: _Said) -> Identifying | None:
     if said.any("name"):
         of_person = said.any("person", "short person", "own name", "which name", "contact")
         other = said.any("relative", "staff")
@@ -318,29 +361,31 @@ def _naming(said: _Said) -> Found | None:
                 return None
             # A part of a name is shared by many people.
             part = said.any("part of name") and not said.any("whole name")
-            return Found("name", HEADER_PERSON, person=of_person and not other and not part)
+            return Identifying("name", HEADER_PERSON, person=of_person and not other and not part)
         if said.any("thing", "event", "device", "attribute"):
             return None
-        return Found("name", "the header says name; whose is not said", False, True)
+        return Identifying("name", say("the header says name; whose is not said"), False, True)
     if said.any("bare name") and said.unknown == 0 and not said.any("id", "number", "code", "thing", "event"):
-        return Found("name", HEADER_PART, person=False)
+        return Identifying("name", HEADER_PART, person=False)
     if said.any("short staff") and not said.any("record", "weak record", "thing", "id", "number", "code"):
-        return Found("name", HEADER_STAFF, sure=False)
+        return Identifying("name", HEADER_STAFF, sure=False)
     if said.any("relative") and said.unknown == 0 and not said.any("id", "number", "code", "thing"):
-        return Found("name", "the header names a relative or guardian", sure=False)
+        return Identifying("name", say("the header names a relative or guardian"), sure=False)
     return None
 
 
-def _numbering(said: _Said) -> Found | None:
+def _numbering(said: _Said) -> Identifying | None:
     numbered = said.any("id", "number", "code", "key")
     if said.any("record"):
-        return Found("record", HEADER_NUMBER, person=not said.any("staff", "event", "thing"))
+        return Identifying("record", HEADER_NUMBER, person=not said.any("staff", "event", "thing"))
     if said.any("weak record") and (numbered or said.any("clinical", "person")):
-        return Found("record", HEADER_NUMBER, person=not said.any("event") and "protocolo" not in said.tokens)
+        return Identifying(
+            "record", HEADER_NUMBER, person=not said.any("event") and "protocolo" not in said.tokens
+        )
     if said.any("pseudonym"):
-        return Found("record", "the header names a pseudonym", person=True)
+        return Identifying("record", say("the header names a pseudonym"), person=True)
     if numbered and said.any("person", "short person") and not said.any("thing", "event"):
-        return Found("record", HEADER_NUMBER, person=True)
+        return Identifying("record", HEADER_NUMBER, person=True)
     if (
         said.any("event")
         and said.any("person")
@@ -348,20 +393,20 @@ def _numbering(said: _Said) -> Found | None:
         and said.unknown == 0
         and not said.any("thing")
     ):
-        return Found("record", HEADER_VISITOR, person=True)
+        return Identifying("record", HEADER_VISITOR, person=True)
     if numbered and said.any("relative"):
-        return Found("record", HEADER_NUMBER)
+        return Identifying("record", HEADER_NUMBER)
     if numbered and said.any("staff"):
-        return Found("record", "the header names the number of a professional")
+        return Identifying("record", say("the header names the number of a professional"))
     if said.any("event") and numbered:
         codes_only = said.any("code") and not said.any("id", "number", "key")
-        return Found("record", HEADER_EVENT, sure=not codes_only)
+        return Identifying("record", HEADER_EVENT, sure=not codes_only)
     if "hid" in said.tokens or (said.any("household") and numbered):
-        return Found("record", "the header names the number of a household")
+        return Identifying("record", say("the header names the number of a household"))
     if said.any("study") and said.any("id"):
-        return Found("record", HEADER_NUMBER, False, True)
+        return Identifying("record", HEADER_NUMBER, False, True)
     if said.any("thing") and "hospital" in said.tokens and said.any("number"):
-        return Found("record", HEADER_NUMBER, False, True)
+        return Identifying("record", HEADER_NUMBER, False, True)
     if said.any("id"):
         if said.tokens in (
             ("id",),
@@ -373,13 +418,13 @@ def _numbering(said: _Said) -> Found | None:
             ("identifier",),
             ("identificador",),
         ):
-            return Found("record", "the header says id", person=True)
+            return Identifying("record", say("the header says id"), person=True)
         if said.any("thing"):
             return None
-        return Found("record", "the header says id; whose is not said", False, True)
+        return Identifying("record", say("the header says id; whose is not said"), False, True)
     alone = said.unknown == 0 and not said.any("thing", "event", "attribute")
     if said.any("person") and alone and not said.any("kind of person"):
-        return Found("record", HEADER_PERSON, said.any("surely a person"), True)
+        return Identifying("record", HEADER_PERSON, said.any("surely a person"), True)
     if said.any("staff") and alone:
-        return Found("name", HEADER_STAFF_ALONE, sure=False)
+        return Identifying("name", HEADER_STAFF_ALONE, sure=False)
     return None

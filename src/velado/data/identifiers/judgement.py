@@ -12,12 +12,15 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from velado.data.identifiers._lexicon import TAGS, TOPICS, words
+from velado.data.identifiers._names import like_names
+from velado.data.identifiers._shapes import Values, find_shape, free_text, share, valid_cpf_share
 from velado.data.identifiers.headers import (
     HEADER_BADGE,
     HEADER_EVENT,
@@ -25,18 +28,16 @@ from velado.data.identifiers.headers import (
     HEADER_PERSON,
     HEADER_STAFF,
     HEADER_VISITOR,
-    Found,
     IdentifierKind,
+    Identifying,
     header_of_others,
     header_says,
     header_tokens,
     read_header,
 )
-from velado.data.identifiers.lexicon import TAGS, TOPICS, words
-from velado.data.identifiers.names import like_names
-from velado.data.identifiers.shapes import Values, find_shape, free_text, share, valid_cpf_share
 from velado.data.normal import normal_of, tidy_texts, value_codes
 from velado.data.table import Table
+from velado.text import say
 
 # Coordinates kept in two columns under headers that say nothing: two runs of decimals as places on a map have them.
 
@@ -45,7 +46,7 @@ MOST_COLUMNS = 4
 LEAST_ROWS = 20
 
 
-def coordinate_pairs(samples: Mapping[str, pl.Series]) -> tuple[str, ...]:
+def _coordinate_pairs(samples: Mapping[str, pl.Series]) -> tuple[str, ...]:
     """The columns of *samples* (texts by header) that are a latitude and a longitude together.
 
     Four decimals or more in most cells, one sign, a spread smaller than the distance from zero: a degree is 111 km, so
@@ -109,11 +110,11 @@ _PROFILE = (
     r"(?i:https?)://[^\s]+/(?:~|u/|users?/|profiles?/|in/|people/)[^\s]"
 )
 _TRACES: tuple[tuple[IdentifierKind, str, str], ...] = (
-    ("email", _EMAIL, "some values hold an e-mail address"),
-    ("cpf", _CPF, "some values hold a CPF"),
-    ("ssn", _SSN, "some values hold a social security number"),
-    ("url", _PROFILE, "some values hold a web address"),
-    ("phone", _PHONE, "some values hold a telephone number"),
+    ("email", _EMAIL, say("some values hold an e-mail address")),
+    ("cpf", _CPF, say("some values hold a CPF")),
+    ("ssn", _SSN, say("some values hold a social security number")),
+    ("url", _PROFILE, say("some values hold a web address")),
+    ("phone", _PHONE, say("some values hold a telephone number")),
 )
 # What every trace has: an @, a profile's slashes, enough digits near a mark; or a sign nobody sees, which may hide one.
 _MAY_HOLD = (
@@ -123,7 +124,7 @@ _MAY_HOLD = (
 )
 
 
-def find_traces(texts: pl.Series, *, numbers: bool = False) -> Found | None:
+def _find_traces(texts: pl.Series, *, numbers: bool = False) -> Identifying | None:
     """The strongest trace that any of *texts* holds, as a doubt; None when none does.
 
     With *numbers* most texts are numbers, and eleven digits that keep a CPF's rule may do so by chance. O(n).
@@ -134,11 +135,11 @@ def find_traces(texts: pl.Series, *, numbers: bool = False) -> Found | None:
     held = tidy_texts(held.unique())
     for kind, pattern, why in _TRACES:
         if bool(held.str.contains(pattern).any()):
-            return Found(kind, why, sure=False)
+            return Identifying(kind, why, sure=False)
     if not numbers:
         whole = held.filter(held.str.contains(r"^[0-9]{11}$"))
         if whole.len() and valid_cpf_share(whole) > 0.5:
-            return Found("cpf", "some values hold a CPF", sure=False)
+            return Identifying("cpf", say("some values hold a CPF"), sure=False)
     return None
 
 
@@ -155,8 +156,8 @@ LEAST_PEOPLE = 5
 LEAST_TOGETHER = 20
 """People from which on combinations are judged: among fewer, everybody differs from everybody in something."""
 PROBE = 2_000
-WHY = "in doubt: all rows of a person share its value and hardly anybody else has it, so it links them"
-WHY_TOGETHER = (
+WHY = say("in doubt: all rows of a person share its value and hardly anybody else has it, so it links them")
+WHY_TOGETHER = say(
     "in doubt: with other columns that stay the same for a person it tells people apart and links their rows"
 )
 
@@ -167,6 +168,12 @@ def following_columns(table: Table, person: str, names: Iterable[str]) -> tuple[
     Each alone, or several together: height and blood type name nobody, and hardly two people share both. Of several the
     one with most values is named first, until what is left tells few people apart. () where no person has several
     rows: there is nothing to link. O(n log n) for a column that passes a first look at 2,000 people; others cost O(n).
+
+    >>> from velado.testing.factory import small_table
+    >>> who = ("identifier", "text", " ".join(f"p{n // 2}" for n in range(40)))
+    >>> table = small_table(who=who, ward=("other", "categorical", " ".join(f"w{n // 2}" for n in range(40))))
+    >>> [found.column for found in following_columns(table, "who", ["ward"])]
+    ['ward']
     """
     people, size = value_codes(table, table.schema.columns[person])
     known = people > 0
@@ -185,7 +192,7 @@ def following_columns(table: Table, person: str, names: Iterable[str]) -> tuple[
         if (constant_share(people[known], codes[known], values) or 0.0) < CONSTANT:
             continue
         if _alone(people[known], codes[known], values, everybody) >= ALONE:
-            out.append(Identifying(name, "record", WHY, sure=False, person=False))
+            out.append(Identifying("record", WHY, sure=False, column=name))
             continue
         of_person = np.zeros(size, dtype=np.int64)
         of_person[people[known]] = codes[known]  # the last row's, where a person's rows differ
@@ -208,7 +215,7 @@ def _together(table: Table, constant: dict[str, npt.NDArray[np.int64]]) -> list[
         _, counts = np.unique(joint, axis=0, return_counts=True)
         if int((counts == 1).sum()) < ALONE * joint.shape[0]:
             break
-        out.append(Identifying(order.pop(0), "record", WHY_TOGETHER, sure=False, person=False))
+        out.append(Identifying("record", WHY_TOGETHER, sure=False, column=order.pop(0)))
     return out
 
 
@@ -221,7 +228,12 @@ def _pairs(
 
 
 def constant_share(people: npt.NDArray[np.int32], codes: npt.NDArray[np.int32], values: int) -> float | None:
-    """The share of people with several filled rows who have one value in all of them; None when nobody has several."""
+    """The share of people with several filled rows who have one value in all of them; None when nobody has several.
+
+    >>> people, wards = np.array([1, 1, 2, 2], np.int32), np.array([1, 1, 1, 2], np.int32)
+    >>> constant_share(people, wards, values=3)
+    0.5
+    """
     who, _, counts = _pairs(people, codes, values)
     if not who.size:
         return None
@@ -246,29 +258,17 @@ _MASKED = r"^(?:\*+|\[.*[\])]|\s*)$"
 _DATES = r"^\d{4}[-/.]\d{1,2}[-/.]\d{1,2}(?:[T ].*)?$|^\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}(?: .*)?$|^\d{1,2}:\d{2}(?::\d{2})?$"
 
 
-@dataclass(frozen=True)
-class Identifying:
-    """A column that identifies people, or may: what by, why, how sure, and whether equal values are one person.
-
-    *sure* False means in doubt: to be held back and asked. *person* is False for what equal rows share without being
-    one person: a device, a visit, a doctor, a household, an address. *valid* is the share of sampled values whose
-    check digits are right.
-    """
-
-    column: str
-    kind: IdentifierKind
-    why: str
-    sure: bool
-    person: bool
-    valid: float | None = None
-
-
 def identifying_columns(table: Table, names: Iterable[str] | None = None) -> tuple[Identifying, ...]:
     """Every column of *names* (default: all) that identifies people by its header or by the shape of its values.
 
     The role that the schema gives a column is not looked at. Cells that say nothing (`*`, blanks, intervals) are left out,
     so a published column of stars identifies nobody whatever its header. O(n) for each column, with 5,000
     cells read closely.
+
+    >>> from velado.testing.factory import small_table
+    >>> mails = small_table(mail=("other", "text", "ana@x.br bia@y.br eva@z.br"))
+    >>> [found.kind for found in identifying_columns(mails)]
+    ['email']
     """
     wanted = tuple(table.frame.columns if names is None else names)
     judged = {name: _judge(table, name) for name in wanted}
@@ -278,17 +278,20 @@ def identifying_columns(table: Table, names: Iterable[str] | None = None) -> tup
         if judged[name] is None
         and (table.frame.schema[name].is_float() or table.frame.schema[name] == pl.String)
     }
-    for name in coordinate_pairs(samples):
-        judged[name] = Found("coordinates", "two columns hold decimals as coordinates have them", sure=False)
-    return tuple(
-        Identifying(name, found.kind, found.why, found.sure, found.person, found.valid)
-        for name, found in judged.items()
-        if found is not None
-    )
+    for name in _coordinate_pairs(samples):
+        judged[name] = Identifying(
+            "coordinates", say("two columns hold decimals as coordinates have them"), sure=False
+        )
+    return tuple(replace(found, column=name) for name, found in judged.items() if found is not None)
 
 
 def counts(table: Table, name: str) -> tuple[int, int]:
-    """How many cells of a column say something, and how many different values they are."""
+    """How many cells of a column say something, and how many different values they are.
+
+    >>> from velado.testing.factory import small_table
+    >>> counts(small_table(who=("identifier", "text", "P1 p1 P2 _")), "who")
+    (3, 2)
+    """
     filled = _filled(table, name)
     distinct = filled.unique().cast(pl.String)
     # `P1` and `P1 ` are one person: people are counted as every room counts them.
@@ -327,16 +330,16 @@ def _sampled(table: Table, name: str) -> tuple[pl.Series, int]:
     return texts.filter(~texts.str.contains(_MASKED)), rows
 
 
-def _judge(table: Table, name: str) -> Found | None:
+def _judge(table: Table, name: str) -> Identifying | None:
     """What one column identifies by; worked out once for each table, because several rooms ask."""
     asked = ("identifying", name)
     if asked not in table._known:
         table._known[asked] = _judged(table, name)
-    found: Found | None = table._known[asked]
+    found: Identifying | None = table._known[asked]
     return found
 
 
-def _judged(table: Table, name: str) -> Found | None:
+def _judged(table: Table, name: str) -> Identifying | None:
     dtype = table.frame.schema[name]
     if dtype == pl.Boolean or dtype.is_temporal():
         return None
@@ -378,17 +381,17 @@ def _judged(table: Table, name: str) -> Found | None:
     if found is not None and found.person and header_of_others(name):
         found = replace(found, person=False)
     if (found is None or not found.sure) and (why := free_text(name, texts, distinct.len(), texts.len())):
-        return Found("free text", why, sure=False)
+        return Identifying("free text", why, sure=False)
     return found or _whole_traces(table, name, texts, distinct)
 
 
-def _whole_traces(table: Table, name: str, texts: pl.Series, distinct: pl.Series) -> Found | None:
+def _whole_traces(table: Table, name: str, texts: pl.Series, distinct: pl.Series) -> Identifying | None:
     series = table.frame.get_column(name)
     if series.dtype != pl.String:
         return None
     if 2 * distinct.len() < texts.len():
         series = series.unique()
-    return find_traces(series, numbers=share(texts, r"^[+-]?[0-9.,]+$") >= 0.5)
+    return _find_traces(series, numbers=share(texts, r"^[+-]?[0-9.,]+$") >= 0.5)
 
 
 def _plain_numbers(texts: pl.Series, distinct: pl.Series) -> bool:
@@ -411,14 +414,14 @@ def _is_unique(table: Table, name: str, texts: pl.Series, rows: int) -> bool:
     return texts.len() == rows or counts(table, name)[1] == rows
 
 
-def _from_header(name: str, texts: pl.Series) -> Found | None:
+def _from_header(name: str, texts: pl.Series) -> Identifying | None:
     found = read_header(name)
     if found is None:
         return None
     tokens = header_tokens(name)
     if found.why == HEADER_STAFF or (found.kind == "document" and "doc" in tokens):
         if share(texts, r"\d") < 0.2 and like_names(texts.unique()):
-            return Found("name", HEADER_STAFF)
+            return Identifying("name", HEADER_STAFF)
         if found.why == HEADER_STAFF:
             return None
     if found.why == HEADER_PART and share(texts, r"^\p{L}") < 0.5:
@@ -435,7 +438,9 @@ def _from_header(name: str, texts: pl.Series) -> Found | None:
         precise = share(texts, r"^[+-]?\d{1,3}[.,]\d{2,}[1-9]\d*$")
         if precise < 0.2 or share(texts, r"^[+-]?(?:1[0-7]\d|\d{1,2})[.,]\d+$") < 0.9:
             return None
-        return Found("coordinates", "the header names coordinates, and they have three decimals or more")
+        return Identifying(
+            "coordinates", say("the header names coordinates, and they have three decimals or more")
+        )
     if fractions >= 0.5 and found.kind not in ("coordinates", "ip", "document", "rg", "cpf", "phone"):
         return None
     if found.why == HEADER_EVENT and share(texts, r"^\d{1,2}$") == 1.0:
@@ -445,17 +450,17 @@ def _from_header(name: str, texts: pl.Series) -> Found | None:
     return found
 
 
-def _judged_together(header: Found | None, shape: Found | None) -> Found | None:
+def _judged_together(header: Identifying | None, shape: Identifying | None) -> Identifying | None:
     if header is None or shape is None:
         return header or shape
     if header.sure and shape.kind in ("record", "uuid", "document"):
-        return Found(header.kind, header.why, True, header.person, shape.valid)
+        return Identifying(header.kind, header.why, True, header.person, shape.valid)
     if shape.sure and (shape.kind != "name" or header.kind == "name" or not header.sure):
         # The header knows whose it is (a doctor's, a mother's, a visit's), the shape what it is.
         owned = shape.person and (header.person or header.kind not in ("record", "name"))
-        return Found(shape.kind, shape.why, True, owned, shape.valid)
+        return Identifying(shape.kind, shape.why, True, owned, shape.valid)
     if header.sure:
-        return Found(header.kind, header.why, True, header.person, shape.valid)
+        return Identifying(header.kind, header.why, True, header.person, shape.valid)
     if header.kind == shape.kind:
-        return Found(header.kind, shape.why, False, header.person, shape.valid)
+        return Identifying(header.kind, shape.why, False, header.person, shape.valid)
     return header

@@ -31,11 +31,9 @@ from velado.randomness import secure
 
 DEFAULT_BITS = 3072
 LEAST_BITS = 2048
-PAPER_BITS = 1024
+SHORTEST_BITS = 1024
 MOST_BITS = 16384
 _ROUNDS = 40
-
-PAPER_WARNING = "A key under 2048 bits can be broken with known means: use it to repeat published figures, never for people's data."
 
 
 @cache
@@ -210,20 +208,14 @@ def _prime(bits: int, random: Source) -> Whole:
             return candidate
 
 
-@dataclass(frozen=True)
-class MadeKey:
-    """A new private key and, for a paper's short key, the warning that every output made with it must carry."""
-
-    private: PrivateKey
-    warning: str | None
-
-
-def keygen(bits: int = DEFAULT_BITS, random: Source | None = None, paper: bool = False) -> MadeKey:
-    """A new key: 3072 bits by default, 2048 at least, down to 1024 only in *paper* mode and then with a warning.
+def keygen(
+    bits: int = DEFAULT_BITS, random: Source | None = None, least_bits: int = LEAST_BITS
+) -> PrivateKey:
+    """A new key: 3072 bits by default, 2048 at least, down to 1024 only for who says so (a paper's figures, never people's data).
 
     Cost: about 0.3 s at 2048 bits and 1 s at 3072, varying with luck.
     """
-    least = PAPER_BITS if paper else LEAST_BITS
+    least = max(least_bits, SHORTEST_BITS)
     if not least <= bits <= MOST_BITS or bits % 2:
         raise refused(
             f"A key of {bits} bits is not made here.",
@@ -233,7 +225,7 @@ def keygen(bits: int = DEFAULT_BITS, random: Source | None = None, paper: bool =
     while True:
         p, q = _prime(bits // 2, source), _prime(bits // 2, source)
         if _far_apart(p, q) and gmpy2.gcd(p - 1, q - 1) == 2 and gmpy2.gcd(p * q, (p - 1) * (q - 1)) == 1:
-            return MadeKey(PrivateKey(p, q), PAPER_WARNING if bits < LEAST_BITS else None)
+            return PrivateKey(p, q)
 
 
 try:
@@ -242,9 +234,7 @@ try:
     from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 except ImportError as missing:  # pragma: no cover - the development environment has it
     raise MissingExtra(
-        "cryptography is not installed.",
-        "Private keys are kept encrypted.",
-        "Install velado[encrypted].",
+        "cryptography is not installed.", "Private keys are kept encrypted.", "Install velado[encrypted]."
     ) from missing
 
 MAGIC = b"VELADOSK"
@@ -278,7 +268,7 @@ def seal(private: PrivateKey, passphrase: str, random: Source | None = None, log
     return head + AESGCM(_derive(passphrase, salt, log2_n)).encrypt(nonce, secret, head)
 
 
-def open_sealed(data: bytes, passphrase: str, minimum_bits: int = PAPER_BITS) -> PrivateKey:
+def open_sealed(data: bytes, passphrase: str, minimum_bits: int = SHORTEST_BITS) -> PrivateKey:
     """The key in *data*, if the passphrase opens it, no byte was changed, and it is a sound key of at least that size."""
     if not _HEAD < len(data) <= _LONGEST or data[: len(MAGIC)] != MAGIC:
         raise _refused("This is not a key file of velado.", "Give the file that keygen wrote.")

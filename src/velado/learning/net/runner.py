@@ -16,7 +16,6 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -37,16 +36,18 @@ from velado.learning.net.journal import (
     receipt,
 )
 from velado.learning.net.mutual_tls import Pins, parse_address
+from velado.learning.net.outputs import Ending
 from velado.learning.net.party_server import Server
 from velado.learning.net.sender import Letter, Outbox, Post
 from velado.learning.net.wire import seal
-from velado.learning.protocols.role import Message, Role
+from velado.learning.protocols.protocol import Message, RoleName
+from velado.learning.protocols.role import make_role
 from velado.learning.regression.design_matrix import flatten, moments_of
-from velado.learning.regression.job import Job, RoleName
-from velado.learning.regression.simulate import make_role
+from velado.learning.regression.job import Job
 from velado.randomness import Tape
+from velado.text import say
 
-# A party's role in a job, from its seed and, for a client, the rows of its table.
+# What a party brings to its role: the rows of its table, or a key it made before.
 
 
 def read_columns(path: Path, job: Job) -> dict[str, Any]:
@@ -76,37 +77,18 @@ def read_paillier(identity: Identity, passphrase: str, job: Job) -> PrivateKey |
     private = open_sealed(read_private(path), passphrase)
     if private.public.bits != job.key_bits:
         raise KeyRefused(
-            f"The stored key has {private.public.bits} bits and the job says {job.key_bits}.",
+            say(
+                "The stored key has {bits} bits and the job says {key_bits}.",
+                bits=private.public.bits,
+                key_bits=job.key_bits,
+            ),
             "The others would refuse it.",
-            f"Remove {PAILLIER} to have a fresh key made for the job, or make one of that size.",
+            say(
+                "Remove {paillier} to have a fresh key made for the job, or make one of that size.",
+                paillier=PAILLIER,
+            ),
         )
     return private
-
-
-def build_role(
-    job: Job,
-    name: str,
-    seed: bytes,
-    columns: Mapping[str, Any] | None = None,
-    private: PrivateKey | None = None,
-) -> Role:
-    """The role, the same again for the same seed and rows; a provider may bring its key."""
-    if private is None or job.party(name).role != "provider":
-        return make_role(job, name, seed, columns)
-    from velado.learning.protocols import delegated_regression, masked_regression
-
-    providers: dict[str, Any] = {
-        "delegated": delegated_regression.Provider,
-        "masked": masked_regression.Provider,
-    }
-    if job.protocol not in providers:
-        raise KeyRefused(
-            f"The protocol {job.protocol} does not take a stored key.",
-            "Its key is made for the run.",
-            f"Remove {PAILLIER} from the identity.",
-        )
-    role: Role = providers[job.protocol](job, name, Tape(seed, f"{job.digest()}:{name}"), private)
-    return role
 
 
 JOURNAL, AUDIT = "journal.bin", "audit.log"
@@ -119,17 +101,6 @@ STAGE = 0.2
 # again after its end answers old messages for the shorter one.
 LINGER, RESUMED_LINGER = 15.0, 3.0
 _BEAT = 0.25
-
-
-@dataclass(frozen=True)
-class Ending:
-    """How a party's part ended: its outcome or the failure, whom the last words did not reach, and what it cost."""
-
-    outcome: Mapping[str, Any] | None
-    failure: str | None
-    stopped: bool = False
-    untold: tuple[str, ...] = ()
-    cost: Mapping[str, float] = field(default_factory=dict)
 
 
 class Runner:
@@ -188,7 +159,7 @@ class Runner:
         self._outbox = Outbox(Post(self.identity, self.pins), self._acknowledge, self._audit)
         resumed = bool(self._journal.records)
         begin, seed = self._begin()
-        self._role = build_role(self.job, name, seed, self._columns, self._private)
+        self._role = make_role(self.job, name, seed, self._columns, self._private)
         if not resumed:
             self._journal.append(BEGIN, begin.to_bytes())
         self._until = begin.until + self._patience
@@ -254,7 +225,7 @@ class Runner:
             if kind == RECEIVED:
                 self._take(self._inbox.again(payload))
             elif kind == LEFT:
-                self._send(self._without(payload.decode("utf-8", "replace").split("\n")))
+                self._send(self._role.without(payload.decode("utf-8", "replace").split("\n")))
             elif kind == ENDED:
                 self._send(self._role.abort(payload.decode("utf-8", "replace")))
         self._journal.records = []
@@ -278,19 +249,14 @@ class Runner:
 
     def _leave_behind(self) -> None:
         """Clients that are awaited too long are left behind, if the role knows how."""
-        awaited = tuple(getattr(self._role, "awaited", ()))
+        awaited = self._role.awaited
         if awaited != self._awaited:
             self._awaited, self._since = awaited, time.monotonic()
         elif awaited and time.monotonic() - self._since > STAGE * self.job.minutes * 60:
             self._journal.append(LEFT, "\n".join(awaited).encode())
             for name in awaited:
                 self._event("left", peer=name)
-            self._send(self._without(awaited))
-
-    def _without(self, names: Sequence[str]) -> Sequence[Message]:
-        role: Any = self._role
-        messages: Sequence[Message] = role.without(names)
-        return messages
+            self._send(self._role.without(awaited))
 
     def _take(self, message: Message) -> None:
         try:

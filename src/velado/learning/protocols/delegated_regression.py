@@ -21,27 +21,29 @@ from velado.learning.crypto.paillier import (
     ciphertexts_size,
     ciphertexts_to_bytes,
     decrypt_many,
-    encrypt_many,
     obfuscate,
 )
 from velado.learning.crypto.paillier_keys import PrivateKey, PublicKey
 from velado.learning.protocols.parts import (
+    CLIENT_SEEN,
     KEY_BYTES,
+    PAILLIER_MODEL,
     RESULT_BYTES,
     Collector,
+    Encryptor,
     KeyHolder,
-    fit_of,
-    key_in,
+    most_bytes,
     result_bytes,
-    result_in,
     standard_errors,
 )
-from velado.learning.protocols.role import BaseRole, Kind, Message, refused
+from velado.learning.protocols.protocol import Facts, Message, Protocol, Seen, Step
+from velado.learning.protocols.role import Take, refused
 from velado.learning.regression.design_matrix import flat_bounds, flatten, unflatten
-from velado.learning.regression.fit import Moments, solve
+from velado.learning.regression.fit import solve
 from velado.learning.regression.job import Job
 from velado.learning.regression.regression_noise import noisy
 from velado.randomness import Tape
+from velado.text import say
 
 
 def packing_for(job: Job, key: PublicKey) -> Packing:
@@ -49,55 +51,25 @@ def packing_for(job: Job, key: PublicKey) -> Packing:
     return Packing.for_key(key, flat_bounds(job), len(job.of("client")))
 
 
-def most_bytes(job: Job, count: int) -> int:
-    """How large a message of so many ciphertexts is under a key of the job's size."""
-    return 64 + count * 2 * (job.key_bits // 8)
-
-
-class Client(BaseRole):
+class DelegatedClient(Encryptor):
     """Sends its encrypted sums once the key is there, and waits for the result."""
 
-    def __init__(self, job: Job, name: str, tape: Tape, moments: Moments) -> None:
-        super().__init__(job, name, tape)
-        self._moments = moments
+    sends = "sums"
 
-    def kinds(self) -> Mapping[str, Kind]:
-        """The key, then the result, both from the provider."""
-        return {
-            "key": Kind("provider", {"key": KEY_BYTES}, self._take_key),
-            "result": Kind("provider", {"result": RESULT_BYTES}, self._take_result),
-        }
-
-    def _take_key(self, message: Message) -> Sequence[Message]:
-        if self._sent:
-            raise refused("brings a second key")
-        key = key_in(message, self.job)
-        plaintexts = packing_for(self.job, key).pack(flatten(self._moments))
-        pool = ObfuscatorPool(FullPower(key, self._tape.fork("obfuscators")))
-        sums = ciphertexts_to_bytes(key, encrypt_many(key, plaintexts, pool))
-        return [self._message(self._one("evaluator"), "sums", ciphertexts=sums)]
-
-    def _take_result(self, message: Message) -> Sequence[Message]:
-        coefficients, errors, rows = result_in(message.fields["result"], self.job)
-        self._outcome = {"fit": fit_of(self.job, coefficients, errors, rows).to_dict()}
-        return ()
+    def _plaintexts(self, key: PublicKey) -> Sequence[int]:
+        return packing_for(self.job, key).pack(flatten(self._moments))
 
 
-class Evaluator(Collector):
+class DelegatedEvaluator(Collector):
     """Adds what it cannot read, re-randomises the total, and sends it to the provider."""
 
     def __init__(self, job: Job, name: str, tape: Tape) -> None:
         super().__init__(job, name, tape)
         self._pool: ObfuscatorPool | None = None
 
-    def kinds(self) -> Mapping[str, Kind]:
+    def takes(self) -> Mapping[str, Take]:
         """The key, every client's sums, then the result."""
-        largest = most_bytes(self.job, len(flat_bounds(self.job)))
-        return {
-            "key": Kind("provider", {"key": KEY_BYTES}, self._take_key),
-            "sums": Kind("client", {"ciphertexts": largest}, self._take_ciphertexts),
-            "result": Kind("provider", {"result": RESULT_BYTES}, self._take_result),
-        }
+        return {"key": self._take_key, "sums": self._take_ciphertexts, "result": self._take_result}
 
     def _expected(self, key: PublicKey) -> int:
         return packing_for(self.job, key).plaintexts
@@ -112,30 +84,24 @@ class Evaluator(Collector):
         data = ciphertexts_to_bytes(key, obfuscate(sums, self._pool))
         return [self._message(self._one("provider"), "total", ciphertexts=data)]
 
-    def _take_result(self, message: Message) -> Sequence[Message]:
-        coefficients, errors, rows = result_in(message.fields["result"], self.job)
-        self._outcome = {"fit": fit_of(self.job, coefficients, errors, rows).to_dict()}
-        return ()
 
-
-class Provider(KeyHolder):
+class DelegatedProvider(KeyHolder):
     """Makes the key, decrypts the total alone, solves it exactly, and tells the coefficients."""
 
     def __init__(self, job: Job, name: str, tape: Tape, private: PrivateKey | None = None) -> None:
         super().__init__(job, name, tape, private)
         packing_for(job, self._private.public)  # a sum that cannot fit is refused before anyone sends
 
-    def kinds(self) -> Mapping[str, Kind]:
-        """The encrypted total from the evaluator."""
-        largest = most_bytes(self.job, len(flat_bounds(self.job)))
-        return {"total": Kind("evaluator", {"ciphertexts": largest}, self._take_total)}
+    def takes(self) -> Mapping[str, Take]:
+        """The encrypted total."""
+        return {"total": self._take_total}
 
     def _take_total(self, message: Message) -> Sequence[Message]:
         key = self._private.public
         packing = packing_for(self.job, key)
         data = message.fields["ciphertexts"]
         if len(data) != ciphertexts_size(key, packing.plaintexts):
-            raise refused("holds another number of ciphertexts than the job needs")
+            raise refused(say("holds another number of ciphertexts than the job needs"))
         ciphertexts = ciphertexts_from_bytes(key, data, packing.plaintexts)
         moments = unflatten(packing.unpack(decrypt_many(self._private, ciphertexts)), self.job)
         clients = len(self.job.of("client"))
@@ -148,9 +114,57 @@ class Provider(KeyHolder):
         moments = noisy(moments, self.job, self._tape.fork("noise"))
         beta = solve(moments, self.job)
         errors = standard_errors(moments, self.job) if self.job.moments else None
-        self._outcome = {
-            "fit": fit_of(self.job, [float(value) for value in beta], errors, moments.rows).to_dict()
-        }
+        self._hold(beta, errors, moments.rows)
         told = result_bytes(beta, errors, moments.rows)
-        others = [party.name for party in self.job.parties if party.name != self.name]
-        return [self._message(name, "result", result=told) for name in others]
+        return [self._message(name, "result", result=told) for name in self._others()]
+
+
+def _sums_bytes(job: Job) -> int:
+    return most_bytes(job, len(flat_bounds(job)))
+
+
+_STEPS = (
+    Step("start", "provider", "key", "client", "keyed", {"key": KEY_BYTES}),
+    Step("start", "provider", "key", "evaluator", "keyed", {"key": KEY_BYTES}),
+    Step("start", "client", "sums", "evaluator", "end", {"ciphertexts": _sums_bytes}),
+    Step("keyed", "evaluator", "total", "provider", "asked", {"ciphertexts": _sums_bytes}),
+    Step("asked", "provider", "result", "evaluator", "end", {"result": RESULT_BYTES}),
+    Step("keyed", "provider", "result", "client", "end", {"result": RESULT_BYTES}),
+)
+
+_FACTS = Facts(
+    assumptions=PAILLIER_MODEL,
+    parties={
+        "client": CLIENT_SEEN,
+        "evaluator": Seen(
+            saw=say("Every client's encrypted sums, their sizes and times, and at the end {told}."),
+            infers=say("Who took part; of the rows, what a client can infer."),
+        ),
+        "provider": Seen(
+            saw=say(
+                "The pooled second moments of all rows in the clear: X'X, X'y, the number of rows "
+                "and, where asked for, y'y."
+            ),
+            infers=say(
+                "Every mean, variance and correlation of the pooled rows; no single client's, unless "
+                "all others tell theirs."
+            ),
+        ),
+    },
+    coalitions=(
+        say("Evaluator and provider together decrypt every client's own sums."),
+        say("The provider and all clients but one know that one's sums."),
+    ),
+    hides=say("each client's rows and sums, from everyone; the pooled sums, from all but the provider"),
+)
+
+DELEGATED = Protocol(
+    name="delegated",
+    steps=_STEPS,
+    client=DelegatedClient,
+    evaluator=DelegatedEvaluator,
+    provider=DelegatedProvider,
+    pooled="provider",
+    facts=_FACTS,
+)
+"""The fastest with a key: the provider learns the pooled sums, and may work out standard errors or add noise."""

@@ -32,26 +32,25 @@ from velado.learning.crypto.paillier import (
     ciphertexts_from_bytes,
     ciphertexts_to_bytes,
     decrypt_many,
-    encrypt_many,
     matrix_dots,
     obfuscate,
 )
-from velado.learning.crypto.paillier_keys import PrivateKey, PublicKey
-from velado.learning.protocols.delegated_regression import most_bytes
+from velado.learning.crypto.paillier_keys import PublicKey
 from velado.learning.protocols.parts import (
+    CLIENT_SEEN,
     KEY_BYTES,
+    PAILLIER_MODEL,
     RESULT_BYTES,
     Collector,
+    Encryptor,
     KeyHolder,
-    fit_of,
-    key_in,
+    most_bytes,
     result_bytes,
-    result_in,
 )
-from velado.learning.protocols.role import BaseRole, Kind, Message, refused
+from velado.learning.protocols.protocol import Facts, Message, Protocol, Seen, Step
+from velado.learning.protocols.role import Outcome, Take, refused
 from velado.learning.regression.design_matrix import flatten
 from velado.learning.regression.fit import (
-    Moments,
     bounds_of,
     reconstruct,
     refuse_overflow,
@@ -62,6 +61,7 @@ from velado.learning.regression.fit import (
 )
 from velado.learning.regression.job import Job
 from velado.randomness import Tape
+from velado.text import say
 
 
 def entries(job: Job) -> int:
@@ -69,53 +69,26 @@ def entries(job: Job) -> int:
     return job.width * (job.width + 1) // 2 + job.width
 
 
-class Client(BaseRole):
+class MaskedClient(Encryptor):
     """Sends its sums encrypted entry by entry, and waits for the result."""
 
-    def __init__(self, job: Job, name: str, tape: Tape, moments: Moments) -> None:
-        super().__init__(job, name, tape)
-        refuse_overflow(job)
-        self._moments = moments
+    sends = "entries"
 
-    def kinds(self) -> Mapping[str, Kind]:
-        """The key from the provider, then the result from the evaluator."""
-        return {
-            "key": Kind("provider", {"key": KEY_BYTES}, self._take_key),
-            "result": Kind("evaluator", {"result": RESULT_BYTES}, self._take_result),
-        }
-
-    def _take_key(self, message: Message) -> Sequence[Message]:
-        if self._sent:
-            raise refused("brings a second key")
-        key = key_in(message, self.job)
-        pool = ObfuscatorPool(FullPower(key, self._tape.fork("obfuscators")))
-        numbers = flatten(self._moments)[: entries(self.job)]
-        data = ciphertexts_to_bytes(key, encrypt_many(key, numbers, pool))
-        return [self._message(self._one("evaluator"), "entries", ciphertexts=data)]
-
-    def _take_result(self, message: Message) -> Sequence[Message]:
-        coefficients, errors, rows = result_in(message.fields["result"], self.job)
-        self._outcome = {"fit": fit_of(self.job, coefficients, errors, rows).to_dict()}
-        return ()
+    def _plaintexts(self, key: PublicKey) -> Sequence[int]:
+        return flatten(self._moments)[: entries(self.job)]
 
 
-class Evaluator(Collector):
+class MaskedEvaluator(Collector):
     """Masks what it cannot read, and unmasks a solution the provider cannot read."""
 
     def __init__(self, job: Job, name: str, tape: Tape) -> None:
         super().__init__(job, name, tape)
-        refuse_overflow(job)
         self._mask: tuple[list[list[int]], list[int]] | None = None
         self.exact: tuple[Fraction, ...] | None = None
 
-    def kinds(self) -> Mapping[str, Kind]:
+    def takes(self) -> Mapping[str, Take]:
         """The key, every client's entries, then the provider's solution."""
-        job = self.job
-        return {
-            "key": Kind("provider", {"key": KEY_BYTES}, self._take_key),
-            "entries": Kind("client", {"ciphertexts": most_bytes(job, entries(job))}, self._take_ciphertexts),
-            "solution": Kind("provider", {"solution": job.width * (job.key_bits // 8)}, self._take_solution),
-        }
+        return {"key": self._take_key, "entries": self._take_ciphertexts, "solution": self._take_solution}
 
     def _expected(self, key: PublicKey) -> int:
         return entries(self.job)
@@ -144,15 +117,14 @@ class Evaluator(Collector):
         return [self._message(self._one("provider"), "masked", ciphertexts=data)]
 
     def _take_solution(self, message: Message) -> Sequence[Message]:
-        if self._key is None or self._mask is None:
-            raise refused("brings a solution before anything was asked")
+        assert self._key is not None and self._mask is not None  # the table: nothing was asked before
         n, width, size = int(self._key.n), self.job.width, self.job.key_bits // 8
         data = message.fields["solution"]
         if len(data) != width * size:
-            raise refused("holds a solution of another length")
+            raise refused(say("holds a solution of another length"))
         w = [int.from_bytes(data[i * size : (i + 1) * size], "big") for i in range(width)]
         if any(value >= n for value in w):
-            raise refused("holds a number beyond the modulus")
+            raise refused(say("holds a number beyond the modulus"))
         full, shift = self._mask
         limits = bounds_of(self.job)
         encoded: list[Fraction] = []
@@ -166,37 +138,23 @@ class Evaluator(Collector):
             encoded.append(found)
         beta = self.exact = scaling_of(self.job).to_real(encoded)
         told = result_bytes(beta, None, None)
-        self._outcome = {"fit": fit_of(self.job, [float(value) for value in beta], None, None).to_dict()}
+        self._hold(beta, None, None)
         out = [self._message(party.name, "result", result=told) for party in self.job.of("client")]
         return [*out, self._message(self._one("provider"), "finished")]
 
 
-class Provider(KeyHolder):
+class MaskedProvider(KeyHolder):
     """Makes the key and solves a system that tells it nothing."""
 
-    def __init__(self, job: Job, name: str, tape: Tape, private: PrivateKey | None = None) -> None:
-        refuse_overflow(job)
-        super().__init__(job, name, tape, private)
-        self._solved = False
-
-    def kinds(self) -> Mapping[str, Kind]:
-        """The masked system, then the word that the job is finished, both from the evaluator."""
-        width = self.job.width
-        return {
-            "masked": Kind(
-                "evaluator", {"ciphertexts": most_bytes(self.job, width * (width + 1))}, self._take_masked
-            ),
-            "finished": Kind("evaluator", {}, self._take_finished),
-        }
+    def takes(self) -> Mapping[str, Take]:
+        """The masked system, then the word that the job is finished."""
+        return {"masked": self._take_masked, "finished": self._take_finished}
 
     def _take_masked(self, message: Message) -> Sequence[Message]:
-        if self._solved:
-            raise refused("asks for a second solution")
         key, width = self._private.public, self.job.width
         ciphertexts = ciphertexts_from_bytes(key, message.fields["ciphertexts"], width * (width + 1))
         numbers = decrypt_many(self._private, ciphertexts)
         matrix = [numbers[i * width : (i + 1) * width] for i in range(width)]
-        self._solved = True
         w = solve_modulo(matrix, numbers[width * width :], int(key.n))
         if w is None:
             raise singular(self.job, ())
@@ -205,9 +163,7 @@ class Provider(KeyHolder):
         return [self._message(self._one("evaluator"), "solution", solution=data)]
 
     def _take_finished(self, message: Message) -> Sequence[Message]:
-        if not self._solved:
-            raise refused("ends a job that has not begun")
-        self._outcome = {"finished": True}
+        self._outcome = Outcome()
         return ()
 
 
@@ -221,3 +177,80 @@ def draw_mask(n: int, width: int, tape: Tape) -> tuple[list[list[int]], list[int
             continue
         if math.gcd(determinant, n) == 1:
             return full, [tape.below(n) for _ in range(width)]
+
+
+def _masked_bytes(job: Job) -> int:
+    return most_bytes(job, job.width * (job.width + 1))
+
+
+_STEPS = (
+    Step("start", "provider", "key", "client", "keyed", {"key": KEY_BYTES}),
+    Step("start", "provider", "key", "evaluator", "keyed", {"key": KEY_BYTES}),
+    Step(
+        "start",
+        "client",
+        "entries",
+        "evaluator",
+        "summed",
+        {"ciphertexts": lambda job: most_bytes(job, entries(job))},
+    ),
+    Step("keyed", "evaluator", "masked", "provider", "asked", {"ciphertexts": _masked_bytes}),
+    Step(
+        "asked",
+        "provider",
+        "solution",
+        "evaluator",
+        "solved",
+        {"solution": lambda job: job.width * (job.key_bits // 8)},
+    ),
+    Step("summed", "evaluator", "result", "client", "end", {"result": RESULT_BYTES}),
+    Step("solved", "evaluator", "finished", "provider", "end"),
+)
+
+_FACTS = Facts(
+    assumptions=PAILLIER_MODEL,
+    parties={
+        "client": CLIENT_SEEN,
+        "evaluator": Seen(
+            saw=say(
+                "Every client's encrypted sums, the provider's masked solution, and the exact "
+                "rational coefficients."
+            ),
+            infers=say(
+                "The pooled X'X and X'y, by computation: exact coefficients determine them, and "
+                "lattice reduction finds them in seconds (velado.papers.regression.mask_attacks does "
+                "it). Count the evaluator as knowing every mean, variance and correlation of the "
+                "pooled rows; no single client's."
+            ),
+        ),
+        "provider": Seen(
+            saw=say(
+                "C = A R and d = b + A r modulo n, where R is a uniformly random invertible matrix "
+                "and r a uniformly random vector."
+            ),
+            infers=say(
+                "Nothing but whether A is invertible: for invertible A, C and d are uniform whatever "
+                "A and b are."
+            ),
+        ),
+    },
+    coalitions=(
+        say("Evaluator and provider together learn everything: each client's sums in the clear."),
+        say("The evaluator and all clients but one know that one's sums: the pooled ones less their own."),
+    ),
+    hides=say(
+        "each client's rows and sums, from everyone; the pooled sums, from the provider and the clients"
+    ),
+    computed=say("the pooled sums, to the evaluator, who can compute them from the exact coefficients"),
+)
+
+MASKED = Protocol(
+    name="masked",
+    steps=_STEPS,
+    client=MaskedClient,
+    evaluator=MaskedEvaluator,
+    provider=MaskedProvider,
+    refuse=refuse_overflow,
+    facts=_FACTS,
+)
+"""The default: the provider learns nothing, the evaluator the exact coefficients."""

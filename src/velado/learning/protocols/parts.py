@@ -1,4 +1,8 @@
-"""What the regression protocols share: a client's part up to its sums, the key's arrival, and the result's form."""
+"""What the regression protocols share: the result's form, and the roles around one Paillier key.
+
+`RegressionRole` takes a result, `KeyHolder` is a provider that announces its key, `Encryptor` a client that sends its sums under
+it, `Collector` an evaluator that gathers them.
+"""
 
 from __future__ import annotations
 
@@ -6,26 +10,51 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 from velado.errors import KeyRefused, VeladoError
+from velado.learning.crypto.obfuscators import FullPower, ObfuscatorPool
 from velado.learning.crypto.paillier import (
     Ciphertext,
     SeenCiphertexts,
     ciphertexts_from_bytes,
+    ciphertexts_to_bytes,
+    encrypt_many,
     key_from_bytes,
     key_to_bytes,
     sum_ciphertexts,
 )
 from velado.learning.crypto.paillier_keys import PrivateKey, PublicKey, keygen
-from velado.learning.protocols.role import BaseRole, Message, refused
+from velado.learning.protocols.protocol import Message, Seen
+from velado.learning.protocols.role import BaseRole, Outcome, Take, refused
 from velado.learning.protocols.who_learns_what import learned, promise
+from velado.learning.regression.design_matrix import moments_of
 from velado.learning.regression.fit import Fit, Moments, covariance_diagonal
 from velado.learning.regression.job import Job
 from velado.randomness import Tape
+from velado.text import say
 
 KEY_BYTES = 4096
 RESULT_BYTES = 1 << 20
+
+
+def most_bytes(job: Job, count: int) -> int:
+    """How large a message of so many ciphertexts is under a key of the job's size."""
+    return 64 + count * 2 * (job.key_bits // 8)
+
+
+PAILLIER_MODEL = say(
+    "Parties follow the protocol but look at all they see (semi-honest); channels are authenticated "
+    "and encrypted; Paillier's encryption is secure (decisional composite residuosity)."
+)
+CLIENT_SEEN = Seen(
+    saw=say("The public key, and at the end {told}."),
+    infers=say(
+        "Nothing of another client's rows beyond what these figures say of the pooled rows. Where the"
+        " columns are few and hold whole numbers of few digits, the coefficients' 53 bits are enough "
+        "to compute the pooled X'X and X'y."
+    ),
+)
 
 
 def key_in(message: Message, job: Job) -> PublicKey:
@@ -33,7 +62,11 @@ def key_in(message: Message, job: Job) -> PublicKey:
     key = key_from_bytes(message.fields["key"], job.key_bits)
     if key.bits != job.key_bits:
         raise KeyRefused(
-            f"The provider's key has {key.bits} bits and the job says {job.key_bits}.",
+            say(
+                "The provider's key has {bits} bits and the job says {key_bits}.",
+                bits=key.bits,
+                key_bits=job.key_bits,
+            ),
             "Parties must work with the key they agreed on.",
             "Start the job again with a provider that reads the same job file.",
         )
@@ -69,7 +102,7 @@ def result_in(data: bytes, job: Job) -> tuple[tuple[float, ...], tuple[float, ..
     except (ValueError, TypeError, KeyError, RecursionError, OverflowError):
         good = False
     if not good:
-        raise refused("holds no result of this job")
+        raise refused(say("holds no result of this job"))
     return coefficients, deviations, rows
 
 
@@ -79,13 +112,7 @@ def standard_errors(moments: Moments, job: Job) -> tuple[float, ...] | None:
     return None if squares is None else tuple(math.sqrt(max(0.0, float(value))) for value in squares)
 
 
-def fit_of(
-    job: Job,
-    coefficients: Sequence[float],
-    errors: Sequence[float] | None,
-    rows: int | None,
-    cost: Mapping[str, Any] | None = None,
-) -> Fit:
+def fit_of(job: Job, coefficients: Sequence[float], errors: Sequence[float] | None, rows: int | None) -> Fit:
     """The outcome a party holds: result, promise, cost, how."""
     return Fit(
         target=job.target.name,
@@ -94,29 +121,68 @@ def fit_of(
         promise=promise(job),
         learned=learned(job),
         standard_errors=None if errors is None else tuple(errors),
-        cost=dict(cost or {}),
         how={"job": job.to_dict(), "digest": job.digest(), "rows": rows},
     )
 
 
-# What the roles around one Paillier key share: a provider that announces it, an evaluator that collects under it.
+class RegressionRole(BaseRole):
+    """A role that ends with the coefficients, or knows that others have them."""
+
+    def _hold(
+        self,
+        coefficients: Sequence[float | Fraction],
+        errors: Sequence[float] | None,
+        rows: int | None,
+        summed: Sequence[str] = (),
+    ) -> None:
+        """The fit is this role's outcome; *summed* are the clients whose rows it counts, where some may have left."""
+        fit = fit_of(self.job, [float(value) for value in coefficients], errors, rows)
+        self._outcome = Outcome(fit=fit, summed=tuple(summed))
+
+    def _take_result(self, message: Message) -> Sequence[Message]:
+        self._hold(*result_in(message.fields["result"], self.job))
+        return ()
 
 
-class KeyHolder(BaseRole):
+class KeyHolder(RegressionRole):
     """A provider: it makes the key, or is handed one, and tells everyone the public part."""
 
     def __init__(self, job: Job, name: str, tape: Tape, private: PrivateKey | None = None) -> None:
         super().__init__(job, name, tape)
-        self._private = private or keygen(job.key_bits, tape.fork("key")).private
+        self._private = private or keygen(job.key_bits, tape.fork("key"), job.protocol.least_key_bits)
 
     def start(self) -> Sequence[Message]:
         """The public key, to everyone."""
         data = key_to_bytes(self._private.public)
-        others = [party.name for party in self.job.parties if party.name != self.name]
-        return [self._message(name, "key", key=data) for name in others]
+        return [self._message(name, "key", key=data) for name in self._others()]
 
 
-class Collector(BaseRole):
+class Encryptor(RegressionRole):
+    """A client: it sends its sums, encrypted once the key is there, and waits for the result."""
+
+    sends: ClassVar[str]
+
+    def __init__(self, job: Job, name: str, tape: Tape, columns: Mapping[str, Any]) -> None:
+        super().__init__(job, name, tape)
+        self._moments = moments_of(columns, job)
+
+    def takes(self) -> Mapping[str, Take]:
+        """The key, then the result."""
+        return {"key": self._take_key, "result": self._take_result}
+
+    def _plaintexts(self, key: PublicKey) -> Sequence[int]:
+        """The numbers that are encrypted one by one."""
+        raise AssertionError("a protocol says which")
+
+    def _take_key(self, message: Message) -> Sequence[Message]:
+        key = key_in(message, self.job)
+        plaintexts = self._plaintexts(key)
+        pool = ObfuscatorPool(FullPower(key, self._tape.fork("obfuscators")))
+        data = ciphertexts_to_bytes(key, encrypt_many(key, plaintexts, pool))
+        return [self._message(self._one("evaluator"), self.sends, ciphertexts=data)]
+
+
+class Collector(RegressionRole):
     """An evaluator up to the moment when every client's ciphertexts are here, checked, under the provider's key.
 
     Clients and provider send independently, so ciphertexts may come before the key; they are kept unread until then.
@@ -141,10 +207,7 @@ class Collector(BaseRole):
         raise AssertionError("a protocol says what follows")
 
     def _take_key(self, message: Message) -> Sequence[Message]:
-        key = key_in(message, self.job)
-        if self._key is not None:
-            raise refused("brings a second key")
-        self._key = key
+        self._key = key = key_in(message, self.job)
         self._key_is_here(key)
         for sender, data in self._waiting.items():
             try:
@@ -156,8 +219,6 @@ class Collector(BaseRole):
 
     def _take_ciphertexts(self, message: Message) -> Sequence[Message]:
         data = message.fields["ciphertexts"]
-        if message.sender in self._arrived or message.sender in self._waiting:
-            raise refused("brings a client's sums a second time")
         if self._key is None:
             self._waiting[message.sender] = data
             return ()

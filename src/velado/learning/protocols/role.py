@@ -1,4 +1,4 @@
-"""What every role of every protocol does: take a message, return messages. No clock, no socket, no file.
+"""The discipline every role shares: whose message, of which job, in which turn, with which fields. No clock, no socket, no file.
 
 A role's randomness is a tape made from one secret seed, so that a role killed at any point is brought back by giving a
 new one the same seed and the messages it had received: it then stands where it stood, byte for byte, and what it
@@ -8,41 +8,39 @@ sends again is what it had sent.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+import typing
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-from velado.errors import ProtocolError, VeladoError
-from velado.learning.regression.job import Job, RoleName
+from velado.errors import KeyRefused, ProtocolError, VeladoError
+from velado.learning.crypto.paillier_keys import PrivateKey
+from velado.learning.protocols.protocol import START, Message, RoleName, Step
+from velado.learning.regression.fit import Fit
+from velado.learning.regression.job import Job
 from velado.randomness import Tape
+from velado.text import say
 
-# What parties say to each other: named kinds with named binary fields, and nothing else.
-#
-# A message is pure data. How it becomes bytes, how it is signed and how it travels is `velado.learning.net`'s business;
-# in a test a message goes from one role's list into another's `receive`.
+# How far ahead of its turn a message may come and still be kept.
+WINDOW = 64
+LONGEST_REASON = 600
+
+Take = Callable[[Message], Sequence[Message]]
 
 
-@dataclass(frozen=True)
-class Message:
-    """One message of a job: *number* counts the messages of its sender to its receiver, from 0.
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What a role knows at the end: the fit, where it is to know it, and whose rows it counts, where some may have left.
 
-    *fields* hold bytes under short names; a kind's exact fields and limits are listed by the protocol that defines it
-    and checked on arrival, before anything is decoded.
+    >>> Outcome().fit is None
+    True
     """
 
-    job: str
-    sender: str
-    receiver: str
-    number: int
-    kind: str
-    fields: Mapping[str, bytes] = field(default_factory=dict)
-
-    def __repr__(self) -> str:
-        size = sum(len(value) for value in self.fields.values())
-        return f"Message({self.kind} {self.number}: {self.sender} to {self.receiver}, {size} bytes)"
+    fit: Fit | None = None
+    summed: tuple[str, ...] = ()
 
 
-class Role(Protocol):
+class Role(typing.Protocol):
     """One party's part in one job."""
 
     @property
@@ -58,8 +56,12 @@ class Role(Protocol):
         """Why the job failed, in a sentence that may be told to all parties; None while it has not."""
 
     @property
-    def outcome(self) -> dict[str, Any] | None:
+    def outcome(self) -> Outcome | None:
         """What the role knows at the end: coefficients where it is to know them, and what it learned."""
+
+    @property
+    def awaited(self) -> tuple[str, ...]:
+        """Whom the job waits for now and could go on without; empty where it cannot."""
 
     def start(self) -> Sequence[Message]:
         """The messages the role sends before it has received any."""
@@ -67,48 +69,36 @@ class Role(Protocol):
     def receive(self, message: Message) -> Sequence[Message]:
         """Take one message and return what follows from it.
 
-        A repeated message (same sender and number, same bytes) changes nothing and is answered with nothing; one out of
-        turn is kept until its turn; one of another job, of an unknown sender or kind, or with fields that do not
-        validate raises ProtocolError and leaves the role as it was. A message of kind "abort" ends the role with its reason.
+        A repeated message (same sender and number, same bytes) changes nothing and is answered with nothing; one ahead of
+        its number is kept until its turn; one of another job, of an unknown sender or kind, that no step allows now, or with
+        fields that do not validate raises ProtocolError and leaves the role as it was. "abort" ends the role with its reason.
         """
+
+    def without(self, names: Collection[str]) -> Sequence[Message]:
+        """Go on without those of *names* that are still awaited, where the protocol can do that."""
 
     def abort(self, reason: str) -> Sequence[Message]:
         """End the job here and tell every other party why (a time limit, a local error)."""
 
 
-# The discipline every role shares: whose message, of which job, in which turn, with which fields.
-#
-# A role lists the kinds it takes; nothing is decoded before job, receiver, sender, kind, turn and sizes were checked.
-
-# How far ahead of its turn a message may come and still be kept.
-WINDOW = 64
-LONGEST_REASON = 600
-
-
-@dataclass(frozen=True)
-class Kind:
-    """A kind of message a role takes: who may send it, its fields with the most bytes each, and what it leads to."""
-
-    sender: RoleName
-    fields: Mapping[str, int]
-    take: Callable[[Message], Sequence[Message]]
-
-
 class BaseRole:
-    """Order, duplicates and the end of a job; what a protocol does stands in the kinds its roles list."""
+    """Order, duplicates and the end of a job, by the protocol's table; what a kind leads to stands in `takes`."""
 
     def __init__(self, job: Job, name: str, tape: Tape) -> None:
         self.job = job
         self._name = name
+        self._role = job.party(name).role
         self._id = job.digest()
         self._tape = tape
+        self._roles = {party.name: party.role for party in job.parties}
+        self._states: dict[tuple[str, bool], str] = {}
         self._sent: dict[str, int] = {}
         self._due: dict[str, int] = {}
         self._taken: dict[tuple[str, int], bytes] = {}
         self._early: dict[tuple[str, int], Message] = {}
         self._failure: str | None = None
-        self._outcome: dict[str, Any] | None = None
-        job.party(name)
+        self._outcome: Outcome | None = None
+        job.protocol.refuse(job)
 
     @property
     def name(self) -> str:
@@ -126,12 +116,17 @@ class BaseRole:
         return self._failure
 
     @property
-    def outcome(self) -> dict[str, Any] | None:
+    def outcome(self) -> Outcome | None:
         """What the role knows at the end."""
         return self._outcome
 
-    def kinds(self) -> Mapping[str, Kind]:
-        """The kinds of message this role takes."""
+    @property
+    def awaited(self) -> tuple[str, ...]:
+        """Nobody: a protocol that can go on without some says whom it waits for."""
+        return ()
+
+    def takes(self) -> Mapping[str, Take]:
+        """What is done with each kind of message this role takes."""
         return {}
 
     def start(self) -> Sequence[Message]:
@@ -146,14 +141,14 @@ class BaseRole:
         print_ = _fingerprint(message)
         if message.number < due:
             if self._taken.get(place) != print_:
-                raise refused("repeats a number with other content")
+                raise refused(say("repeats a number with other content"))
             return ()
         if message.number > due:
             kept = self._early.get(place)
             if message.number >= due + WINDOW:
-                raise refused("is too far ahead of its turn")
+                raise refused(say("is too far ahead of its turn"))
             if kept is not None and _fingerprint(kept) != print_:
-                raise refused("repeats a number with other content")
+                raise refused(say("repeats a number with other content"))
             self._early[place] = message
             return ()
         out = list(self._take(message))
@@ -165,62 +160,95 @@ class BaseRole:
                 break
         return out
 
+    def without(self, names: Collection[str]) -> Sequence[Message]:
+        """Nothing: nobody is awaited that the job could go on without."""
+        return ()
+
     def abort(self, reason: str) -> Sequence[Message]:
         """End the job here and tell every other party why."""
         if self.done:
             return ()
         self._failure = reason[:LONGEST_REASON]
-        return [
-            self._message(party.name, "abort", reason=self._failure.encode()[:LONGEST_REASON])
-            for party in self.job.parties
-            if party.name != self._name
-        ]
+        return [self._abort_to(name, self._failure) for name in self._others()]
 
     def _take(self, message: Message) -> Sequence[Message]:
-        taken_before = self.done
+        out: Sequence[Message] = ()
         if message.kind == "abort":
             reason = message.fields["reason"].decode("utf-8", "replace")
-            out: Sequence[Message] = ()
-            if not taken_before:
+            if not self.done:
                 clean = "".join(c if c.isprintable() else "?" for c in reason)
                 self._failure = f"{message.sender} ended the job: {clean}"
-        elif taken_before:
-            out = ()
-        else:
-            try:
-                out = self.kinds()[message.kind].take(message)
-            except ProtocolError:
-                raise
-            except VeladoError as error:
-                # Not the message's fault: the job cannot go on, and all parties are told why.
-                out = self.abort(f"{error.what} {error.fix}")
+        elif not self.done:
+            out = self._take_step(message)
         self._due[message.sender] = message.number + 1
         self._taken[message.sender, message.number] = _fingerprint(message)
         return out
 
+    def _take_step(self, message: Message) -> Sequence[Message]:
+        """What follows from a message that some step of the table allows now."""
+        talk = self._talk(message.sender, coming=True)
+        before = self._states.get(talk, START)
+        step = self._step(message.kind, message.sender, before, coming=True)
+        if step is None:
+            raise refused(
+                say("comes out of turn or a second time ('{kind}' does not follow here)", kind=message.kind)
+            )
+        self._states[talk] = step.next
+        try:
+            return self.takes()[message.kind](message)
+        except ProtocolError:
+            self._states[talk] = before
+            raise
+        except VeladoError as error:
+            # Not the message's fault: the job cannot go on, and all parties are told why.
+            return self.abort(f"{error.what} {error.fix}")
+
     def _check(self, message: Message) -> None:
         if message.job != self._id:
-            raise refused("belongs to another job, or to another version of the job file")
+            raise refused(say("belongs to another job, or to another version of the job file"))
         if message.receiver != self._name:
-            raise refused("is addressed to somebody else")
-        roles = {party.name: party.role for party in self.job.parties}
-        if message.sender not in roles or message.sender == self._name:
-            raise refused("comes from nobody the job names")
+            raise refused(say("is addressed to somebody else"))
+        if message.sender not in self._roles or message.sender == self._name:
+            raise refused(say("comes from nobody the job names"))
         if message.number < 0:
-            raise refused("has a negative number")
-        if message.kind == "abort":
-            allowed: Mapping[str, int] = {"reason": LONGEST_REASON}
-        else:
-            kind = self.kinds().get(message.kind)
-            if kind is None or kind.sender != roles[message.sender]:
-                raise refused("is of a kind its sender may not send here")
-            allowed = kind.fields
+            raise refused(say("has a negative number"))
+        allowed = {"reason": LONGEST_REASON}
+        if message.kind != "abort":
+            step = self._step(message.kind, message.sender, None, coming=True)
+            if step is None:
+                raise refused(say("is of a kind its sender may not send here"))
+            allowed = {
+                key: most if isinstance(most, int) else most(self.job) for key, most in step.fields.items()
+            }
         if set(message.fields) != set(allowed):
-            raise refused("lacks a field, or has one too many")
+            raise refused(say("lacks a field, or has one too many"))
         if any(len(value) > allowed[key] for key, value in message.fields.items()):
-            raise refused("has a field larger than its kind allows")
+            raise refused(say("has a field larger than its kind allows"))
+
+    def _step(self, kind: str, peer: str, state: str | None, coming: bool) -> Step | None:
+        """The step by which *kind* goes between this role and a peer in that state, or in any where it is None."""
+        ends = (self._roles[peer], self._role) if coming else (self._role, self._roles[peer])
+        for step in self.job.protocol.steps:
+            if (step.kind, step.sender, step.receiver) == (kind, *ends) and state in (None, step.state):
+                return step
+        return None
+
+    def _talk(self, peer: str, coming: bool) -> tuple[str, bool]:
+        """Under what the state with a peer is kept; between two clients each direction has its own."""
+        return peer, coming and self._roles[peer] == self._role
 
     def _message(self, receiver: str, kind: str, **fields: bytes) -> Message:
+        talk = self._talk(receiver, coming=False)
+        step = self._step(kind, receiver, self._states.get(talk, START), coming=False)
+        if step is None:
+            raise AssertionError(f"the table has no '{kind}' from {self._role} now")
+        self._states[talk] = step.next
+        return self._numbered(receiver, kind, fields)
+
+    def _abort_to(self, receiver: str, reason: str) -> Message:
+        return self._numbered(receiver, "abort", {"reason": reason.encode()[:LONGEST_REASON]})
+
+    def _numbered(self, receiver: str, kind: str, fields: Mapping[str, bytes]) -> Message:
         number = self._sent.get(receiver, 0)
         self._sent[receiver] = number + 1
         return Message(self._id, self._name, receiver, number, kind, fields)
@@ -228,11 +256,44 @@ class BaseRole:
     def _one(self, role: RoleName) -> str:
         return self.job.of(role)[0].name
 
+    def _others(self) -> list[str]:
+        return [name for name in self._roles if name != self._name]
+
+
+def make_role(
+    job: Job,
+    name: str,
+    seed: bytes,
+    columns: Mapping[str, Any] | None = None,
+    private: PrivateKey | None = None,
+) -> Role:
+    """The role a party has in a job, from its secret seed and, for a client, its rows; a provider may bring its key.
+
+    The same seed and rows give the same role again.
+    """
+    tape = Tape(seed, f"{job.digest()}:{name}")
+    protocol, role = job.protocol, job.party(name).role
+    if private is not None and role == "provider" and not protocol.stored_key:
+        raise KeyRefused(
+            say("The protocol {protocol} does not take a stored key.", protocol=protocol.name),
+            "Its key is made for the run.",
+            "Remove the stored key from the identity.",
+        )
+    made: Role
+    if role == "client":
+        made = protocol.client(job, name, tape, columns or {})
+    elif role == "evaluator":
+        made = protocol.evaluator(job, name, tape)
+    else:
+        assert protocol.provider is not None  # a job whose protocol has none names none
+        made = protocol.provider(job, name, tape, private)
+    return made
+
 
 def refused(why: str) -> ProtocolError:
     """The error of a message that was not taken; it names no content."""
     return ProtocolError(
-        f"A message {why}.",
+        say("A message {why}.", why=why),
         "Taking it could mix up runs or let a stranger in.",
         "Check that all parties run the same job file and version; the message was dropped.",
     )

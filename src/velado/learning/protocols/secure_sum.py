@@ -14,25 +14,34 @@ hands sealed. A client answers *unmask* once, with one kind of share for each ot
 threshold = max(minimum_clients, more than half of all clients), an evaluator that tells clients different stories cannot
 gather both kinds of anyone either, unless clients help it. The evaluator learns the pooled moments, and solves exactly.
 
-Dropouts: `Evaluator.without(names)`, said by whoever watches the clock, goes on without those it still waits for, at every
+Dropouts: `SumEvaluator.without(names)`, said by whoever watches the clock, goes on without those it still waits for, at every
 stage; a client whose sums arrived counts in the result even if it leaves after that. Fewer than the threshold: the job ends.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 from velado.errors import InputError
 from velado.learning.crypto import sharing as pairwise
 from velado.learning.crypto.sharing import SHARE_BYTES, join, split, well_formed
-from velado.learning.protocols.parts import RESULT_BYTES, fit_of, result_bytes, result_in, standard_errors
-from velado.learning.protocols.role import BaseRole, Kind, Message, refused
-from velado.learning.regression.design_matrix import flat_bounds, flatten, unflatten
+from velado.learning.protocols.parts import (
+    CLIENT_SEEN,
+    RESULT_BYTES,
+    RegressionRole,
+    result_bytes,
+    standard_errors,
+)
+from velado.learning.protocols.protocol import Facts, Message, Protocol, Seen, Step
+from velado.learning.protocols.role import Take, refused
+from velado.learning.regression.design_matrix import flat_bounds, flatten, moments_of, unflatten
 from velado.learning.regression.fit import Moments, solve
 from velado.learning.regression.job import Job
 from velado.learning.regression.regression_noise import noisy
 from velado.randomness import Tape
+from velado.text import say
 
 # A client's part in the secure sum, and the rules it shares with the evaluator (`secure_sum` says what happens when).
 
@@ -65,7 +74,7 @@ def names_in(data: bytes, job: Job) -> tuple[str, ...]:
     places = [int.from_bytes(data[i : i + 2], "big") for i in range(0, len(data), 2)]
     rising = all(a < b for a, b in itertools.pairwise(places))
     if len(data) % 2 or not places or not rising or places[0] < 1 or places[-1] > len(names):
-        raise refused("holds no list of clients")
+        raise refused(say("holds no list of clients"))
     return tuple(names[place - 1] for place in places)
 
 
@@ -80,103 +89,94 @@ def mask_key(secret: bytes, public: bytes, job: str, one: str, other: str) -> by
     key = pairwise.agreed(secret, public, job, "mask", *sorted((one, other)))
     if key is None:
         raise InputError(
-            f"The keys of {one} and {other} agree on nothing.",
+            say("The keys of {one} and {other} agree on nothing.", one=one, other=other),
             "A mask made from them would hide nothing.",
             "Let both start again.",
         )
     return key
 
 
-class Client(BaseRole):
+class SumClient(RegressionRole):
     """Hides its sums under masks, and helps to take away those of the sum, once."""
 
-    def __init__(self, job: Job, name: str, tape: Tape, moments: Moments) -> None:
+    def __init__(self, job: Job, name: str, tape: Tape, columns: Mapping[str, Any]) -> None:
         super().__init__(job, name, tape)
-        self._values = flatten(moments)
+        self._values = flatten(moments_of(columns, job))
         self._letter_secret = tape.fork("letters").bytes(32)
         self._mask_secret = tape.fork("masks").bytes(32)
         self._self_seed = tape.fork("self").bytes(32)
         self._hello: dict[str, tuple[bytes, bytes]] = {}
-        self._roster: tuple[str, ...] | None = None
-        self._shared = False
-        self._held: dict[str, tuple[bytes, bytes]] | None = None
-        self._opened = False
+        self._roster: tuple[str, ...] = ()
+        self._held: dict[str, tuple[bytes, bytes]] = {}
 
-    def kinds(self) -> Mapping[str, Kind]:
+    def takes(self) -> Mapping[str, Take]:
         """The others' keys, then the evaluator's four words."""
-        clients = len(self.job.of("client"))
         return {
-            "hello": Kind("client", {"keys": 2 * KEY_BYTES, "commitment": 32}, self._take_hello),
-            "roster": Kind("evaluator", {"members": 2 * clients}, self._take_roster),
-            "delivered": Kind(
-                "evaluator", {"members": 2 * clients, "shares": SEALED_BYTES * clients}, self._take_delivered
-            ),
-            "unmask": Kind("evaluator", {"members": 2 * clients}, self._take_unmask),
-            "result": Kind("evaluator", {"result": RESULT_BYTES}, self._take_result),
+            "hello": self._take_hello,
+            "roster": self._take_roster,
+            "delivered": self._take_delivered,
+            "unmask": self._take_unmask,
+            "result": self._take_result,
         }
 
     def start(self) -> Sequence[Message]:
         """The public keys and the own mask's commitment, to everyone."""
         keys = pairwise.public_of(self._letter_secret) + pairwise.public_of(self._mask_secret)
         fits = pairwise.commitment(self._self_seed, self._id)
-        others = [party.name for party in self.job.parties if party.name != self.name]
-        return [self._message(name, "hello", keys=keys, commitment=fits) for name in others]
+        return [self._message(name, "hello", keys=keys, commitment=fits) for name in self._others()]
 
     def _take_hello(self, message: Message) -> Sequence[Message]:
         keys = message.fields["keys"]
-        if len(keys) != 2 * KEY_BYTES or message.sender in self._hello:
-            raise refused("brings no keys, or keys a second time")
+        if len(keys) != 2 * KEY_BYTES:
+            raise refused(say("brings no keys"))
         self._hello[message.sender] = keys[:KEY_BYTES], keys[KEY_BYTES:]
         return self._share()
 
     def _take_roster(self, message: Message) -> Sequence[Message]:
         members = names_in(message.fields["members"], self.job)
-        if self._roster is not None or self.name not in members or len(members) < threshold_of(self.job):
-            raise refused("brings a second roster, or one this client cannot take part in")
+        if self.name not in members or len(members) < threshold_of(self.job):
+            raise refused(say("brings a roster this client cannot take part in"))
         self._roster = members
         return self._share()
 
     def _share(self) -> Sequence[Message]:
         """Shares for everyone on the roster, once their keys are all there."""
         if (
-            self._shared
-            or self._roster is None
-            or any(name not in self._hello for name in self._others(self._roster))
+            self._held
+            or not self._roster
+            or any(name not in self._hello for name in self._but_own(self._roster))
         ):
             return ()
         places, least = places_of(self.job), threshold_of(self.job)
         holders = [places[name] for name in self._roster]
         own = split(self._self_seed, least, holders, self._tape.fork("self shares"))
         pair = split(self._mask_secret, least, holders, self._tape.fork("mask shares"))
-        self._own_shares = own[places[self.name]], pair[places[self.name]]
+        self._held = {self.name: (own[places[self.name]], pair[places[self.name]])}
         sealed = b""
-        for name in self._others(self._roster):
+        for name in self._but_own(self._roster):
             letter = own[places[name]] + pair[places[name]]
             sealed += pairwise.seal(self._letter_key(name, self.name, name), letter, self._id.encode())
-        self._shared = True
         return [self._message(self._one("evaluator"), "shares", shares=sealed)]
 
     def _take_delivered(self, message: Message) -> Sequence[Message]:
         members = names_in(message.fields["members"], self.job)
-        if not self._shared or self._roster is None or self._held is not None:
-            raise refused("brings shares out of turn")
         if (
             self.name not in members
             or not set(members) <= set(self._roster)
             or len(members) < threshold_of(self.job)
         ):
-            raise refused("counts on clients that cannot be counted on")
-        others, data = self._others(members), message.fields["shares"]
+            raise refused(say("counts on clients that cannot be counted on"))
+        others, data = self._but_own(members), message.fields["shares"]
         if len(data) != SEALED_BYTES * len(others):
-            raise refused("holds another number of shares than it names clients")
-        held = {self.name: self._own_shares}
+            raise refused(say("holds another number of shares than it names clients"))
+        held = dict(self._held)
         for at, name in enumerate(others):
             sealed = data[at * SEALED_BYTES : (at + 1) * SEALED_BYTES]
             letter = pairwise.unseal(self._letter_key(name, name, self.name), sealed, self._id.encode())
             if letter is None or not (
                 well_formed(letter[:SHARE_BYTES]) and well_formed(letter[SHARE_BYTES:])
             ):
-                raise refused("holds a share that its client did not seal")
+                raise refused(say("holds a share that its client did not seal"))
             held[name] = letter[:SHARE_BYTES], letter[SHARE_BYTES:]
         self._held = held
         size, count = number_bytes(self.job), len(self._values)
@@ -190,15 +190,12 @@ class Client(BaseRole):
 
     def _take_unmask(self, message: Message) -> Sequence[Message]:
         arrived = names_in(message.fields["members"], self.job)
-        if self._held is None or self._opened:
-            raise refused("asks for shares out of turn or a second time")
         if (
             self.name not in arrived
             or not set(arrived) <= set(self._held)
             or len(arrived) < threshold_of(self.job)
         ):
-            raise refused("asks to take masks away for too few clients, or for others")
-        self._opened = True
+            raise refused(say("asks to take masks away for too few clients, or for others"))
         # One kind for each: of who arrived the own mask's, of who did not the pairwise masks'.
         shares = b"".join(
             self._held[name][0 if name in arrived else 1]
@@ -206,21 +203,14 @@ class Client(BaseRole):
         )
         return [self._message(self._one("evaluator"), "opened", shares=shares)]
 
-    def _take_result(self, message: Message) -> Sequence[Message]:
-        if not self._opened:
-            raise refused("brings a result before anything was summed")
-        coefficients, errors, rows = result_in(message.fields["result"], self.job)
-        self._outcome = {"fit": fit_of(self.job, coefficients, errors, rows).to_dict()}
-        return ()
-
-    def _others(self, names: Sequence[str]) -> list[str]:
+    def _but_own(self, names: Sequence[str]) -> list[str]:
         return [name for name in names if name != self.name]
 
     def _letter_key(self, peer: str, sender: str, receiver: str) -> bytes:
         key = pairwise.agreed(self._letter_secret, self._hello[peer][0], self._id, "letter", sender, receiver)
         if key is None:
             raise InputError(
-                f"The key that {peer} sent agrees on nothing.",
+                say("The key that {peer} sent agrees on nothing.", peer=peer),
                 "Anyone could read what is sealed under it.",
                 "Let that client start again.",
             )
@@ -230,7 +220,7 @@ class Client(BaseRole):
 HELLO, SHARES, MASKED, OPENED = range(4)
 
 
-class Evaluator(BaseRole):
+class SumEvaluator(RegressionRole):
     """Carries sealed shares, adds masked sums, takes the sum's masks away, and solves."""
 
     def __init__(self, job: Job, name: str, tape: Tape) -> None:
@@ -244,15 +234,13 @@ class Evaluator(BaseRole):
         self._sharers: tuple[str, ...] = ()
         self._summed: tuple[str, ...] = ()
 
-    def kinds(self) -> Mapping[str, Kind]:
+    def takes(self) -> Mapping[str, Take]:
         """The four words of every client, in their order."""
-        clients = len(self.job.of("client"))
-        vector = number_bytes(self.job) * len(flat_bounds(self.job))
         return {
-            "hello": Kind("client", {"keys": 2 * KEY_BYTES, "commitment": 32}, self._take_hello),
-            "shares": Kind("client", {"shares": SEALED_BYTES * clients}, self._taker(SHARES, "shares")),
-            "masked": Kind("client", {"numbers": vector}, self._taker(MASKED, "numbers")),
-            "opened": Kind("client", {"shares": SHARE_BYTES * clients}, self._taker(OPENED, "shares")),
+            "hello": self._take_hello,
+            "shares": self._taker(SHARES, "shares"),
+            "masked": self._taker(MASKED, "numbers"),
+            "opened": self._taker(OPENED, "shares"),
         }
 
     @property
@@ -277,8 +265,7 @@ class Evaluator(BaseRole):
                 f"{len(self._members)} clients are left, and {threshold_of(self.job)} are needed to take masks away. "
                 f"Missing: {', '.join(sorted(self._gone))}."
             )
-        reason = b"The job went on without this client."
-        told = [self._message(name, "abort", reason=reason) for name in leaving]
+        told = [self._abort_to(name, "The job went on without this client.") for name in leaving]
         try:
             return [*told, *self._go_on()]
         except InputError as error:
@@ -288,23 +275,21 @@ class Evaluator(BaseRole):
         keys, fits = message.fields["keys"], message.fields["commitment"]
         if message.sender in self._gone:
             return ()
-        if len(keys) != 2 * KEY_BYTES or len(fits) != 32 or message.sender in self._got[HELLO]:
-            raise refused("brings no keys, or keys a second time")
+        if len(keys) != 2 * KEY_BYTES or len(fits) != 32:
+            raise refused(say("brings no keys"))
         self._commitments[message.sender] = fits
         self._got[HELLO][message.sender] = keys[KEY_BYTES:]
         return self._go_on()
 
-    def _taker(self, stage: int, field: str) -> Callable[[Message], Sequence[Message]]:
+    def _taker(self, stage: int, field: str) -> Take:
         def take(message: Message) -> Sequence[Message]:
             data = message.fields[field]
             if message.sender in self._gone:
                 return ()  # It came too late: the others have gone on, and nothing is done with it.
-            if self._stage != stage or message.sender in self._got[stage]:
-                raise refused("comes out of turn or a second time")
             if len(data) != self._due_bytes(stage) or (
                 stage == OPENED and not all(map(well_formed, _cut(data)))
             ):
-                raise refused("does not hold what its stage needs")
+                raise refused(say("does not hold what its stage needs"))
             self._got[stage][message.sender] = data
             return self._go_on()
 
@@ -355,8 +340,7 @@ class Evaluator(BaseRole):
         moments = noisy(moments, job, self._tape.fork("noise"))
         beta = solve(moments, job)
         errors = standard_errors(moments, job) if job.moments else None
-        fit = fit_of(job, [float(value) for value in beta], errors, moments.rows)
-        self._outcome = {"fit": fit.to_dict(), "summed": list(self._summed)}
+        self._hold(beta, errors, moments.rows, self._summed)
         told = result_bytes(beta, errors, moments.rows)
         return [self._message(name, "result", result=told) for name in self._members]
 
@@ -406,10 +390,88 @@ def _numbers(data: bytes, size: int) -> list[int]:
 
 def _false_shares(name: str) -> InputError:
     return InputError(
-        f"The shares of {name}'s mask do not fit what it announced.",
+        say("The shares of {name}'s mask do not fit what it announced.", name=name),
         "A client gave a false share, so the sum cannot be told.",
         "Run the job again, without a client that is not trusted.",
     )
 
 
-__all__ = ["Client", "Evaluator", "threshold_of"]
+def _members(job: Job) -> int:
+    return 2 * len(job.of("client"))
+
+
+_HELLO: Mapping[str, int] = {"keys": 2 * KEY_BYTES, "commitment": 32}
+_STEPS = (
+    Step("start", "client", "hello", "client", "end", _HELLO),
+    Step("start", "client", "hello", "evaluator", "greeted", _HELLO),
+    Step("greeted", "evaluator", "roster", "client", "listed", {"members": _members}),
+    Step(
+        "listed",
+        "client",
+        "shares",
+        "evaluator",
+        "shared",
+        {"shares": lambda job: SEALED_BYTES * len(job.of("client"))},
+    ),
+    Step(
+        "shared",
+        "evaluator",
+        "delivered",
+        "client",
+        "delivered",
+        {"members": _members, "shares": lambda job: SEALED_BYTES * len(job.of("client"))},
+    ),
+    Step(
+        "delivered",
+        "client",
+        "masked",
+        "evaluator",
+        "summed",
+        {"numbers": lambda job: number_bytes(job) * len(flat_bounds(job))},
+    ),
+    Step("summed", "evaluator", "unmask", "client", "asked", {"members": _members}),
+    Step(
+        "asked",
+        "client",
+        "opened",
+        "evaluator",
+        "opened",
+        {"shares": lambda job: SHARE_BYTES * len(job.of("client"))},
+    ),
+    Step("opened", "evaluator", "result", "client", "end", {"result": RESULT_BYTES}),
+)
+
+_FACTS = Facts(
+    assumptions=say(
+        "Parties follow the protocol but look at all they see (semi-honest); channels are "
+        "authenticated and encrypted; X25519, HKDF-SHA-256 and ChaCha20 are secure."
+    ),
+    parties={
+        "client": Seen(
+            saw=say("The other clients' public keys and encrypted shares, and at the end {told}."),
+            infers=CLIENT_SEEN.infers,
+        ),
+        "evaluator": Seen(
+            saw=say(
+                "Every client's masked sums, and the pooled second moments in the clear: X'X, X'y, "
+                "the number of rows and, where asked for, y'y."
+            ),
+            infers=say("Every mean, variance and correlation of the pooled rows; no single client's."),
+        ),
+    },
+    coalitions=(
+        say("The evaluator with enough clients to pass the recovery threshold unmasks any client's sums."),
+        say("The evaluator and all clients but one know that one's sums."),
+    ),
+    hides=say("each client's rows and sums, from everyone; the pooled sums, from all but the evaluator"),
+)
+
+SECURE_SUM = Protocol(
+    name="secure-sum",
+    steps=_STEPS,
+    client=SumClient,
+    evaluator=SumEvaluator,
+    pooled="evaluator",
+    facts=_FACTS,
+)
+"""No key and no provider: masks that cancel; the evaluator learns the pooled sums, and clients may leave on the way."""

@@ -8,13 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from velado.errors import ProtocolError
-from velado.learning.protocols import delegated_regression, masked_regression, secure_sum
-from velado.learning.protocols.role import Message, Role
-from velado.learning.regression.design_matrix import moments_of
+from velado.learning.protocols.protocol import Message
+from velado.learning.protocols.role import Role, make_role
 from velado.learning.regression.fit import Fit
 from velado.learning.regression.job import Job
-from velado.papers.regression import paper_masked
 from velado.randomness import Tape
+from velado.text import say
 
 
 @dataclass
@@ -28,27 +27,6 @@ class Transcript:
     def failures(self) -> dict[str, str]:
         """Why the job failed, by party; empty where it did not."""
         return {name: role.failure for name, role in self.roles.items() if role.failure is not None}
-
-
-def make_role(job: Job, name: str, seed: bytes, columns: Mapping[str, Any] | None = None) -> Role:
-    """The role a party has in a job, from its secret seed and, for a client, its rows."""
-    tape = Tape(seed, f"{job.digest()}:{name}")
-    party = job.party(name)
-    module: Any = {
-        "delegated": delegated_regression,
-        "masked": masked_regression,
-        "paper-masked": paper_masked,
-        "secure-sum": secure_sum,
-    }[job.protocol]
-    if party.role == "provider":
-        return module.Provider(job, name, tape)  # type: ignore[no-any-return]
-    if party.role == "evaluator":
-        return module.Evaluator(job, name, tape)  # type: ignore[no-any-return]
-    if (
-        job.protocol == "paper-masked"
-    ):  # its conversion needs a word from the others, so it takes the rows themselves
-        return paper_masked.Client(job, name, tape, columns or {})
-    return module.Client(job, name, tape, moments_of(columns or {}, job))  # type: ignore[no-any-return]
 
 
 def deliver(
@@ -78,10 +56,13 @@ def simulate(
     }
     transcript = deliver(roles)
     evaluator = roles[job.of("evaluator")[0].name]
-    if evaluator.outcome is None:
+    if evaluator.outcome is None or evaluator.outcome.fit is None:
         raise ProtocolError(
-            f"The job ended without a result: {evaluator.failure or 'a message is missing'}.",
+            say(
+                "The job ended without a result: {failure}.",
+                failure=evaluator.failure or "a message is missing",
+            ),
             "No coefficients can be given.",
             "Mend what the sentence names and run it again.",
         )
-    return Fit.from_dict(evaluator.outcome["fit"]), transcript
+    return evaluator.outcome.fit, transcript

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import polars as pl
 
 from velado.data.encode import EncodedColumn, encode_column
-from velado.data.published_text import ReadColumn, label_nodes, read_texts
+from velado.data.published_column import PublishedColumn, label_nodes, read_texts
 from velado.data.schema import Column
 from velado.data.table import Table
 from velado.data.taxonomy import ROOT_LABEL
@@ -47,7 +47,8 @@ class EncoderSettings:
         Intervals, Setting("an interval as its midpoint or its bounds: `[20..30]` is 25, or 20 and 30")
     ] = "midpoint"
     taxonomy: Annotated[
-        Nodes, Setting("a label as a share of each value below it, as each of them, or as its place in the tree")
+        Nodes,
+        Setting("a label as a share of each value below it, as each of them, or as its place in the tree"),
     ] = "shares"
     widest: Annotated[int, Setting("a taxonomy with more values than this is always ordinal", ge=2)] = 256
 
@@ -143,7 +144,7 @@ class Encoder:
             domain = (0.0, float(column.size - 1 - (column.missing >= 0)))
         else:
             assert column.points is not None
-            real = column.points[: column.missing] if column.missing >= 0 else column.points
+            real = column.numbers
             # Declared bounds reach around the values; where there are none the values are the domain.
             centre = float(real[0] + real[-1]) / 2
             half = max(float(column.span), float(real[-1] - real[0])) / 2
@@ -179,7 +180,7 @@ class Encoder:
         )
         return np.asarray(table[read.codes], dtype=np.float64)
 
-    def _places(self, column: EncodedColumn, read: ReadColumn) -> npt.NDArray[np.float64]:
+    def _places(self, column: EncodedColumn, read: PublishedColumn) -> npt.NDArray[np.float64]:
         """Middle, or low and high, of what each text states; a blank stands in the middle of the domain."""
         if column.tree is not None:
             low, high = read.low.astype(np.float64), read.high.astype(np.float64)
@@ -189,17 +190,17 @@ class Encoder:
             middle = (low + high) / 2
         else:
             assert column.points is not None
-            blank = np.isnan(read.value)
-            real = column.points[: column.missing] if column.missing >= 0 else column.points
+            blank = np.isnan(read.middle)
+            real = column.numbers
             centre = float(real[0] + real[-1]) / 2
-            middle = np.where(blank, centre, read.value)
+            middle = np.where(blank, centre, read.middle)
             low = np.where(blank, centre - column.span / 2, read.lower)
             high = np.where(blank, centre + column.span / 2, read.upper)
         ends = [low, high] if self.settings.interval == "bounds" else [middle]
         return np.stack([*ends, *([blank.astype(np.float64)] if column.missing >= 0 else [])], axis=1)
 
 
-def _leaves(column: EncodedColumn, read: ReadColumn, style: str) -> npt.NDArray[np.float64]:
+def _leaves(column: EncodedColumn, read: PublishedColumn, style: str) -> npt.NDArray[np.float64]:
     leaves = np.arange(column.size)
     below = (leaves >= read.low[:, None]) & (leaves <= read.high[:, None])
     if style == "multi-hot":

@@ -20,7 +20,7 @@ from velado.data.encode import EncodedColumn
 from velado.data.kinds import DATE_FORMATS, DATETIME_FORMATS
 from velado.data.numbers import number_text
 from velado.data.partition import IntArray
-from velado.data.published_text import ReadColumn
+from velado.data.published_column import PublishedColumn
 from velado.data.taxonomy import Taxonomy
 from velado.measures.recoded_columns import PublishedTable
 
@@ -206,7 +206,7 @@ def distributions(published: PublishedTable) -> tuple[Distribution, ...]:
     return tuple(distribution(column, read) for column, read in pairs)
 
 
-def distribution(column: EncodedColumn, read: ReadColumn) -> Distribution:
+def distribution(column: EncodedColumn, read: PublishedColumn) -> Distribution:
     """The original values beside the published ones, each published cover spread evenly over its codes.
 
     A number that is no original value counts at the nearest one. Suppressed rows are absent from *after*.
@@ -230,14 +230,14 @@ def spread(
     return np.asarray(np.maximum(np.cumsum(steps[:size]), 0.0), dtype=np.float64)
 
 
-def _placed(column: EncodedColumn, read: ReadColumn) -> tuple[IntArray, IntArray]:
+def _placed(column: EncodedColumn, read: PublishedColumn) -> tuple[IntArray, IntArray]:
     low, high = read.low.copy(), read.high.copy()
-    if column.points is not None and bool((~read.states_cover).any()):
-        real = column.points[: column.missing] if column.missing >= 0 else column.points
-        lost = np.flatnonzero(~read.states_cover)
-        right = np.clip(np.searchsorted(real, read.value[lost]), 0, real.size - 1)
+    if column.points is not None and bool((~read.stated).any()):
+        real = column.numbers
+        lost = np.flatnonzero(~read.stated)
+        right = np.clip(np.searchsorted(real, read.middle[lost]), 0, real.size - 1)
         left = np.maximum(right - 1, 0)
-        nearer = np.abs(real[left] - read.value[lost]) <= np.abs(real[right] - read.value[lost])
+        nearer = np.abs(real[left] - read.middle[lost]) <= np.abs(real[right] - read.middle[lost])
         low[lost] = high[lost] = np.where(nearer, left, right)
     return low, high
 
@@ -251,7 +251,7 @@ def _numeric(
     column: EncodedColumn, before: npt.NDArray[np.float64], after: npt.NDArray[np.float64]
 ) -> Distribution:
     assert column.points is not None
-    real = column.points[: column.missing] if column.missing >= 0 else column.points
+    real = column.numbers
     edges, labels = _bins(column, real)
     which = np.clip(np.searchsorted(edges, real, side="right") - 1, 0, len(labels) - 1)
     blank = None

@@ -46,7 +46,7 @@ def false_cells(published: PublishedTable) -> FalseCells:
         truth = column.codes[rows]
         false = (truth < read.low[read.codes]) | (truth > read.high[read.codes])
         if column.moved is not None:
-            false |= column.moved[rows] & ~read.says_nothing[read.codes]
+            false |= column.moved[rows] & ~read.says_nothing(column)[read.codes]
         wrong[column.name] = int(false.sum())
     count = max(int(np.size(rows)), 1)
     total = sum(wrong.values())

@@ -31,6 +31,7 @@ from velado.papers.correlated.rank_correlation import (
     sensitivity,
 )
 from velado.query.values import And, Compare, In, IsNull, Like, Not, Or, Predicate, Query, Value, leaves
+from velado.text import say
 
 # Laplace noise as the source draws it: floating point, from an ordinary generator. It protects nobody.
 #
@@ -72,7 +73,7 @@ def numbers_or_nan(table: Table, name: str) -> Floats:
     column = table.schema.columns.get(name)
     if column is None or column.kind != "numeric":
         raise QueryRefused(
-            f"Column '{name}' is not a numeric column of the schema.",
+            say("Column '{name}' is not a numeric column of the schema.", name=name),
             "Only numbers can be added up or compared by size.",
             "Name a numeric column.",
         )
@@ -86,7 +87,9 @@ def typed_column(table: Table, name: str) -> pl.Series:
     column = table.schema.columns.get(name)
     if column is None:
         raise QueryRefused(
-            f"There is no column '{name}'.", "The schema names every column.", "Check the spelling."
+            say("There is no column '{name}'.", name=name),
+            "The schema names every column.",
+            "Check the spelling.",
         )
     if column.kind == "numeric":
         return pl.Series(name, numbers_or_nan(table, name)).fill_nan(None)
@@ -140,7 +143,7 @@ def _same_type(frame: pl.DataFrame, column: str, value: Value) -> None:
     )
     if not fits:
         raise QueryRefused(
-            f"Column '{column}' is compared with a value of another type.",
+            say("Column '{column}' is compared with a value of another type.", column=column),
             "A number, a day and a text are never equal.",
             "Write the value as the schema's kind of the column has it.",
         )
@@ -207,7 +210,7 @@ def paper_answer(
         reach = float(sensitivity(learnt, effect.of_row, effect.inside)[0])
         if reach == 0.0 and not show_unprotected:
             raise QueryRefused(
-                f"{kind.upper()} would be answered without any noise.",
+                say("{upper} would be answered without any noise.", upper=kind.upper()),
                 "The source's sensitivity is 0 where removing any one row leaves the answer as it is, and the exact value would leave.",
                 "Pass show_unprotected to see what the source would publish; or ask for a private quantile.",
             )
@@ -253,7 +256,10 @@ def _refuse(query: Query, scale_parameter: float, has_ledger: bool) -> None:
     odd = sorted({a.kind for a in query.aggregates} - set(AGGREGATIONS))
     if odd or not query.aggregates:
         raise QueryRefused(
-            f"The source does not answer {', '.join(odd).upper() or 'an empty list of aggregates'}.",
+            say(
+                "The source does not answer {upper}.",
+                upper=", ".join(odd).upper() or "an empty list of aggregates",
+            ),
             "It knows COUNT, SUM, AVG, MIN and MAX.",
             "Use one of them, or ask in groups or strict mode.",
         )

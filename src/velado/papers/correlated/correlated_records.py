@@ -15,6 +15,7 @@ import numpy.typing as npt
 from velado.data.numbers import parse_numbers
 from velado.data.table import Table
 from velado.errors import SchemaError, TableError
+from velado.text import say
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -51,7 +52,7 @@ def records_of(table: Table, columns: Sequence[str] | None = None, target: str |
         ]
     if len(columns) < 2:
         raise TableError(
-            f"Only {len(columns)} column(s) are left to compare records by.",
+            say("Only {columns} column(s) are left to compare records by.", columns=len(columns)),
             "Ranks within a record need at least two.",
             "Name more columns.",
         )
@@ -67,14 +68,14 @@ def column_numbers(table: Table, name: str) -> Floats:
     """A numeric column as it stands, any other as ordinal codes in the order of the names."""
     if name not in table.schema.columns:
         raise SchemaError(
-            f"There is no column '{name}'.",
+            say("There is no column '{name}'.", name=name),
             "A record is compared by columns the schema names.",
             "Check the spelling.",
         )
     blank = table.is_missing(name).to_numpy()
     if blank.any():
         raise TableError(
-            f"Column '{name}' has {int(blank.sum())} missing cell(s).",
+            say("Column '{name}' has {sum} missing cell(s).", name=name, sum=int(blank.sum())),
             "The source removes records with missing cells before it compares them.",
             "Drop those rows first.",
         )

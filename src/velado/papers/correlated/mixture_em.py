@@ -20,6 +20,7 @@ import numpy as np
 
 from velado.errors import ParameterError
 from velado.papers.correlated.correlated_records import Floats, Integers
+from velado.text import say
 
 # How many components BIC would take, from coarse to fine with warm starts (section 2.3.3.2; algorithms 4 and 5).
 #
@@ -153,7 +154,11 @@ class Monomials:
         width = values.shape[1]
         if width > WIDEST:
             raise ParameterError(
-                f"BIC is scored for records of at most {WIDEST} columns; there are {width}.",
+                say(
+                    "BIC is scored for records of at most {widest} columns; there are {width}.",
+                    widest=WIDEST,
+                    width=width,
+                ),
                 "Each Gaussian has about half that number squared of parameters, and the work grows with it.",
                 "Name the number of components yourself, or keep fewer columns.",
             )

@@ -18,6 +18,7 @@ from scipy.stats import rankdata
 
 from velado.errors import MissingExtra, ParameterError, QueryRefused
 from velado.papers.correlated.correlated_records import Floats, Integers, Records
+from velado.text import say
 
 # The one place that says what to install where scikit-learn is missing.
 
@@ -26,7 +27,7 @@ def scikit_learn(what: str) -> None:
     """Raise unless scikit-learn can be imported."""
     if find_spec("sklearn") is None:
         raise MissingExtra(
-            f"{what} needs scikit-learn, which is not installed.",
+            say("{what} needs scikit-learn, which is not installed.", what=what),
             "The source's clustering, mixtures and choice of columns are scikit-learn's.",
             "Install velado with its extra: velado[ml].",
         )
@@ -257,7 +258,7 @@ def influence(kind: Aggregation, inside: Mask, values: Floats | None = None) -> 
     matching = int(np.count_nonzero(inside))
     if matching == 0 or (kind == "avg" and matching == 1):
         raise QueryRefused(
-            f"{kind.upper()} has too few rows to be answered as in the source.",
+            say("{upper} has too few rows to be answered as in the source.", upper=kind.upper()),
             "Without a row, or for the mean of one, the source's sensitivity is not defined.",
             "Ask about more rows; or use a promise that does not depend on the rows.",
         )
@@ -267,7 +268,7 @@ def influence(kind: Aggregation, inside: Mask, values: Floats | None = None) -> 
         return Influence(float(matching), out, inside)
     if values is None:
         raise QueryRefused(
-            f"{kind.upper()} needs a numeric column.",
+            say("{upper} needs a numeric column.", upper=kind.upper()),
             "Only rows can be counted without one.",
             "Name the column.",
         )
@@ -311,11 +312,11 @@ def chosen_columns(
         )
     if not 1 <= keep <= len(records.features):
         raise ParameterError(
-            f"{keep} column(s) cannot be kept of {len(records.features)}.",
+            say("{keep} column(s) cannot be kept of {features}.", keep=keep, features=len(records.features)),
             "Elimination keeps at least one column and at most all of them.",
             "Lower the number of columns to keep.",
         )
-    scikit_learn("Recursive feature elimination")
+    scikit_learn(say("Recursive feature elimination"))
     from sklearn.ensemble import RandomForestClassifier
     from sklearn.feature_selection import RFE
 

@@ -36,7 +36,7 @@ from velado.learning.crypto.paillier import (
     decrypt_many,
 )
 from velado.learning.crypto.paillier_keys import PrivateKey
-from velado.learning.protocols.role import Message
+from velado.learning.protocols.protocol import Message
 from velado.learning.regression.fit import ridge_entries, scaling_of
 from velado.learning.regression.job import Job
 from velado.papers.regression.paper_arithmetic import Masks

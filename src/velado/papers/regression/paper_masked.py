@@ -34,25 +34,26 @@ from velado.learning.crypto.paillier import (
     ciphertexts_to_bytes,
     decrypt_many,
     encrypt_many,
-    key_to_bytes,
     obfuscate,
     sum_ciphertexts,
 )
-from velado.learning.crypto.paillier_keys import PrivateKey, PublicKey, keygen
-from velado.learning.protocols.delegated_regression import most_bytes
+from velado.learning.crypto.paillier_keys import PrivateKey, PublicKey
 from velado.learning.protocols.masked_regression import entries
 from velado.learning.protocols.parts import (
+    CLIENT_SEEN,
     KEY_BYTES,
     RESULT_BYTES,
-    fit_of,
+    KeyHolder,
+    RegressionRole,
     key_in,
+    most_bytes,
     result_bytes,
-    result_in,
 )
-from velado.learning.protocols.role import BaseRole, Kind, Message, refused
-from velado.learning.protocols.who_learns_what import promise
+from velado.learning.protocols.protocol import Facts, Message, Protocol, Seen, Step
+from velado.learning.protocols.protocol_registry import PROTOCOLS
+from velado.learning.protocols.role import Outcome, Take, refused
 from velado.learning.regression.design_matrix import flatten
-from velado.learning.regression.fit import Moments, ridge_entries
+from velado.learning.regression.fit import ridge_entries
 from velado.learning.regression.job import Job
 from velado.papers.regression.paper_arithmetic import (
     Masks,
@@ -68,6 +69,7 @@ from velado.papers.regression.paper_arithmetic import (
     undo_shift,
 )
 from velado.randomness import Tape
+from velado.text import say
 
 # The plain fields of Method 1's messages: how large they may be, and how they are written and read.
 
@@ -88,7 +90,7 @@ def shift_bytes(job: Job) -> int:
 def shift_in(data: bytes) -> int:
     """The shift, in units of 2^-q."""
     if not data:
-        raise refused("holds no shift")
+        raise refused(say("holds no shift"))
     return int.from_bytes(data, "big")
 
 
@@ -112,7 +114,7 @@ def solutions_in(data: bytes, width: int) -> tuple[Solution, Solution]:
     except (ValueError, TypeError, AttributeError, ZeroDivisionError, RecursionError):
         good = False
     if not good:
-        raise refused("holds no solutions of this job")
+        raise refused(say("holds no solutions of this job"))
     return found[0], found[1]
 
 
@@ -126,29 +128,21 @@ def divisions(job: Job) -> int:
     return job.width * (job.width + 2)
 
 
-class Client(BaseRole):
+class PaperClient(RegressionRole):
     """Converts its rows, with the common shift where there are negative values, and sends its encrypted sums."""
 
     def __init__(self, job: Job, name: str, tape: Tape, columns: Mapping[str, Any]) -> None:
         super().__init__(job, name, tape)
-        refuse(job)
         self._columns = columns
         self._key: PublicKey | None = None
         self._pool: ObfuscatorPool | None = None
-        self._moments: Moments | None = None
         paper_moments(columns, job)  # rows that cannot be used are refused before anyone sends
 
-    def kinds(self) -> Mapping[str, Kind]:
-        """The key and, with negative values, the shift from the provider; the result from the evaluator."""
-        return {
-            "key": Kind("provider", {"key": KEY_BYTES}, self._take_key),
-            "shift": Kind("provider", {"shift": shift_bytes(self.job)}, self._take_shift),
-            "result": Kind("evaluator", {"result": RESULT_BYTES}, self._take_result),
-        }
+    def takes(self) -> Mapping[str, Take]:
+        """The key and, with negative values, the shift; then the result."""
+        return {"key": self._take_key, "shift": self._take_shift, "result": self._take_result}
 
     def _take_key(self, message: Message) -> Sequence[Message]:
-        if self._key is not None:
-            raise refused("brings a second key")
         self._key = key = key_in(message, self.job)
         self._pool = ObfuscatorPool(FullPower(key, self._tape.fork("obfuscators")))
         if not has_negatives(self.job):
@@ -157,34 +151,25 @@ class Client(BaseRole):
         return [self._message(self._one("evaluator"), "least", ciphertexts=ciphertexts_to_bytes(key, least))]
 
     def _take_shift(self, message: Message) -> Sequence[Message]:
-        if self._key is None or self._moments is not None:
-            raise refused("brings a shift nobody waits for")
+        if not has_negatives(self.job):
+            raise refused(say("brings a shift nobody waits for"))
         shift = shift_in(message.fields["shift"])
         if shift < own_shift(self._columns, self.job):
-            raise refused("brings a shift that leaves a negative value")
+            raise refused(say("brings a shift that leaves a negative value"))
         return self._send(shift)
 
     def _send(self, shift: int) -> Sequence[Message]:
         assert self._key is not None and self._pool is not None
-        self._moments = paper_moments(self._columns, self.job, shift)
-        numbers = flatten(self._moments)[: entries(self.job)]
+        numbers = flatten(paper_moments(self._columns, self.job, shift))[: entries(self.job)]
         data = ciphertexts_to_bytes(self._key, encrypt_many(self._key, numbers, self._pool))
         return [self._message(self._one("evaluator"), "entries", ciphertexts=data)]
 
-    def _take_result(self, message: Message) -> Sequence[Message]:
-        if self._moments is None:
-            raise refused("brings a result before anything was sent")
-        coefficients, errors, rows = result_in(message.fields["result"], self.job)
-        self._outcome = {"fit": fit_of(self.job, coefficients, errors, rows).to_dict()}
-        return ()
 
-
-class Evaluator(BaseRole):
+class PaperEvaluator(RegressionRole):
     """Adds and masks what it cannot read, and puts the provider's two solutions together."""
 
     def __init__(self, job: Job, name: str, tape: Tape) -> None:
         super().__init__(job, name, tape)
-        refuse(job)
         self._key: PublicKey | None = None
         self._pool: ObfuscatorPool | None = None
         self._waiting: dict[str, tuple[str, bytes]] = {}
@@ -193,27 +178,22 @@ class Evaluator(BaseRole):
         self._seen = SeenCiphertexts()
         self._shift = None if has_negatives(job) else 0
         self._addends: list[int] | None = None
-        self._masked = False
         self.masks: Masks | None = None
         self.solutions: tuple[tuple[Fraction, ...], tuple[Fraction, ...]] | None = None
         self.exact: tuple[Fraction, ...] | None = None
 
-    def kinds(self) -> Mapping[str, Kind]:
+    def takes(self) -> Mapping[str, Take]:
         """The key, clients' least values and entries, and the provider's answers."""
-        job = self.job
-        many = most_bytes(job, divisions(job))
         return {
-            "key": Kind("provider", {"key": KEY_BYTES}, self._take_key),
-            "least": Kind("client", {"ciphertexts": most_bytes(job, 1)}, self._take_from_client),
-            "shift": Kind("provider", {"shift": shift_bytes(job)}, self._take_shift),
-            "entries": Kind("client", {"ciphertexts": most_bytes(job, entries(job))}, self._take_from_client),
-            "divided": Kind("provider", {"ciphertexts": many}, self._take_divided),
-            "solutions": Kind("provider", {"solutions": solutions_size(job)}, self._take_solutions),
+            "key": self._take_key,
+            "least": self._take_from_client,
+            "shift": self._take_shift,
+            "entries": self._take_from_client,
+            "divided": self._take_divided,
+            "solutions": self._take_solutions,
         }
 
     def _take_key(self, message: Message) -> Sequence[Message]:
-        if self._key is not None:
-            raise refused("brings a second key")
         self._key = key = key_in(message, self.job)
         self._pool = ObfuscatorPool(FullPower(key, self._tape.fork("obfuscators")))
         # Made while clients convert their rows: not part of the regression stage.
@@ -228,13 +208,12 @@ class Evaluator(BaseRole):
         return self._go_on()
 
     def _take_from_client(self, message: Message) -> Sequence[Message]:
-        taken = self._least if message.kind == "least" else self._entries
-        if message.sender in taken or message.sender in self._waiting:
-            raise refused("brings a client's numbers a second time")
         # With negative values every client's entries come after its least value, without them there is none.
         shifted = has_negatives(self.job)
-        if (message.kind == "least") != (shifted and message.sender not in self._least):
-            raise refused("is out of turn")
+        if message.sender in self._waiting or (message.kind == "least") != (
+            shifted and message.sender not in self._least
+        ):
+            raise refused(say("is out of turn"))
         data = message.fields["ciphertexts"]
         if self._key is None:
             self._waiting[message.sender] = (message.kind, data)
@@ -260,8 +239,6 @@ class Evaluator(BaseRole):
         return self._divide()
 
     def _take_shift(self, message: Message) -> Sequence[Message]:
-        if self._shift is not None or len(self._least) < len(self.job.of("client")):
-            raise refused("brings a shift nobody waits for")
         self._shift = shift_in(message.fields["shift"])
         return self._go_on()
 
@@ -292,13 +269,10 @@ class Evaluator(BaseRole):
 
     def _take_divided(self, message: Message) -> Sequence[Message]:
         """Protocol 2, second half: take floor(r / d) off again, and send what the provider is to solve."""
-        if self._key is None or self._pool is None or self.masks is None or self._addends is None:
-            raise refused("brings an answer before anything was asked")
-        if self._masked:
-            raise refused("answers a second time")
+        assert self._key is not None and self._pool is not None  # the table: a division was asked for
+        assert self.masks is not None and self._addends is not None
         key, d = self._key, self.masks.prime**2
         found = ciphertexts_from_bytes(key, message.fields["ciphertexts"], divisions(self.job), self._seen)
-        self._masked = True
         off = encrypt_many(key, [-(r // d) for r in self._addends], self._pool)
         n2 = key.n2
         sent = [Ciphertext(a.value * b.value % n2, key, True) for a, b in zip(found, off, strict=True)]
@@ -306,95 +280,76 @@ class Evaluator(BaseRole):
         return [self._message(self._one("provider"), "masked", ciphertexts=data)]
 
     def _take_solutions(self, message: Message) -> Sequence[Message]:
-        if self.masks is None or not self._masked or self._shift is None:
-            raise refused("brings a solution before anything was asked")
+        assert self.masks is not None and self._shift is not None  # the table: a solution was asked for
         self.solutions = solutions_in(message.fields["solutions"], self.job.width)
         beta = undo_shift(combine(self.masks, *self.solutions), self._shift, self.job.bits)
         try:
-            told, floats = result_bytes(beta, None, None), [float(value) for value in beta]
+            told = result_bytes(beta, None, None)
+            self._hold(beta, None, None)
         except OverflowError:
             return self.abort("The provider's solutions stand for no coefficients.")
         self.exact = beta
-        self._outcome = {"fit": fit_of(self.job, floats, None, None).to_dict()}
         out = [self._message(party.name, "result", result=told) for party in self.job.of("client")]
         return [*out, self._message(self._one("provider"), "finished")]
 
 
-class Provider(BaseRole):
+class PaperProvider(KeyHolder):
     """Makes the key, finds the shift, divides what is hidden by an addend, and solves what is not hidden at all."""
 
     def __init__(self, job: Job, name: str, tape: Tape, private: PrivateKey | None = None) -> None:
-        super().__init__(job, name, tape)
-        refuse(job)
-        self._private = private or keygen(job.key_bits, tape.fork("key"), paper=True).private
+        super().__init__(job, name, tape, private)
         self._pool = ObfuscatorPool(OwnerPower(self._private, tape.fork("obfuscators")))
-        self._shifted = not has_negatives(job)
-        self._divided = False
-        self._solved = False
+        self._shifted = False
 
-    def kinds(self) -> Mapping[str, Kind]:
+    def takes(self) -> Mapping[str, Take]:
         """All from the evaluator: clients' least values, the division, the masked systems, the end."""
-        job = self.job
-        many = most_bytes(job, divisions(job))
         return {
-            "minima": Kind(
-                "evaluator", {"ciphertexts": most_bytes(job, len(job.of("client")))}, self._take_minima
-            ),
-            "divide": Kind("evaluator", {"prime": prime_bytes(job), "ciphertexts": many}, self._take_divide),
-            "masked": Kind("evaluator", {"ciphertexts": many}, self._take_masked),
-            "finished": Kind("evaluator", {}, self._take_finished),
+            "minima": self._take_minima,
+            "divide": self._take_divide,
+            "masked": self._take_masked,
+            "finished": self._take_finished,
         }
 
     def start(self) -> Sequence[Message]:
         """The public key, to everyone; the obfuscators of its one answer are made here, ahead of time."""
         self._pool.fill(divisions(self.job))
-        data = key_to_bytes(self._private.public)
-        return [self._message(name, "key", key=data) for name in self._others()]
+        return super().start()
 
     def _take_minima(self, message: Message) -> Sequence[Message]:
-        if self._shifted:
-            raise refused("asks for a shift nobody needs")
+        if not has_negatives(self.job):
+            raise refused(say("asks for a shift nobody needs"))
         key, count = self._private.public, len(self.job.of("client"))
         found = ciphertexts_from_bytes(key, message.fields["ciphertexts"], count)
         shift = max(0, *decrypt_many(self._private, found))
         data = shift.to_bytes(max(1, (shift.bit_length() + 7) // 8), "big")
         if len(data) > shift_bytes(self.job):
-            raise refused("holds a value below the public bounds")
+            raise refused(say("holds a value below the public bounds"))
         self._shifted = True
         return [self._message(name, "shift", shift=data) for name in self._others()]
 
     def _take_divide(self, message: Message) -> Sequence[Message]:
-        if not self._shifted or self._divided:
-            raise refused("asks for a division out of turn")
+        if has_negatives(self.job) and not self._shifted:
+            raise refused(say("asks for a division before the shift"))
         prime = int.from_bytes(message.fields["prime"], "big")
         if prime.bit_length() != self.job.bits or not gmpy2.is_prime(prime, 40):
-            raise refused("holds no prime of the job's bits")
+            raise refused(say("holds no prime of the job's bits"))
         key = self._private.public
         found = ciphertexts_from_bytes(key, message.fields["ciphertexts"], divisions(self.job))
         numbers = [value // prime**2 for value in decrypt_many(self._private, found)]
-        self._divided = True
         data = ciphertexts_to_bytes(key, encrypt_many(key, numbers, self._pool))
         return [self._message(self._one("evaluator"), "divided", ciphertexts=data)]
 
     def _take_masked(self, message: Message) -> Sequence[Message]:
-        if not self._divided or self._solved:
-            raise refused("asks for a solution out of turn")
         key = self._private.public
         found = ciphertexts_from_bytes(key, message.fields["ciphertexts"], divisions(self.job))
         numbers = decrypt_many(self._private, found)
-        self._solved = True
         xi, eta = solve_both(numbers, self.job.width, self.job)
         data = solutions_bytes(xi, eta)
         return [self._message(self._one("evaluator"), "solutions", solutions=data)]
 
     def _take_finished(self, message: Message) -> Sequence[Message]:
-        if not self._solved:
-            raise refused("ends a job that has not begun")
-        self._outcome = {"finished": True, "promise": promise(self.job)}
+        self._outcome = Outcome()
         return ()
-
-    def _others(self) -> list[str]:
-        return [party.name for party in self.job.parties if party.name != self.name]
 
 
 def _powers(bases: Sequence[Ciphertext], exponents: Sequence[int]) -> list[Ciphertext]:
@@ -406,3 +361,107 @@ def _powers(bases: Sequence[Ciphertext], exponents: Sequence[int]) -> list[Ciphe
 
     with ThreadPoolExecutor(2) as pool:
         return list(pool.map(raised, zip(bases, exponents, strict=True)))
+
+
+def _divided_bytes(job: Job) -> int:
+    return most_bytes(job, divisions(job))
+
+
+# With negative values `least`, `minima` and `shift` go before; without them they are left out.
+_STEPS = (
+    Step("start", "provider", "key", "client", "keyed", {"key": KEY_BYTES}),
+    Step("start", "provider", "key", "evaluator", "keyed", {"key": KEY_BYTES}),
+    Step("start", "client", "least", "evaluator", "told", {"ciphertexts": lambda job: most_bytes(job, 1)}),
+    Step(
+        "keyed",
+        "evaluator",
+        "minima",
+        "provider",
+        "minima",
+        {"ciphertexts": lambda job: most_bytes(job, len(job.of("client")))},
+    ),
+    Step("minima", "provider", "shift", "evaluator", "shifted", {"shift": shift_bytes}),
+    Step("keyed", "provider", "shift", "client", "shifted", {"shift": shift_bytes}),
+    Step(
+        "start",
+        "client",
+        "entries",
+        "evaluator",
+        "summed",
+        {"ciphertexts": lambda job: most_bytes(job, entries(job))},
+    ),
+    Step(
+        "told",
+        "client",
+        "entries",
+        "evaluator",
+        "summed",
+        {"ciphertexts": lambda job: most_bytes(job, entries(job))},
+    ),
+    Step(
+        "keyed",
+        "evaluator",
+        "divide",
+        "provider",
+        "dividing",
+        {"prime": prime_bytes, "ciphertexts": _divided_bytes},
+    ),
+    Step(
+        "shifted",
+        "evaluator",
+        "divide",
+        "provider",
+        "dividing",
+        {"prime": prime_bytes, "ciphertexts": _divided_bytes},
+    ),
+    Step("dividing", "provider", "divided", "evaluator", "divided", {"ciphertexts": _divided_bytes}),
+    Step("divided", "evaluator", "masked", "provider", "asked", {"ciphertexts": _divided_bytes}),
+    Step("asked", "provider", "solutions", "evaluator", "solved", {"solutions": solutions_size}),
+    Step("summed", "evaluator", "result", "client", "end", {"result": RESULT_BYTES}),
+    Step("solved", "evaluator", "finished", "provider", "end"),
+)
+
+_FACTS = Facts(
+    assumptions=say(
+        "None is enough: the source's multiplicative masks cancel. Reproduced for science; not private."
+    ),
+    parties={
+        "client": Seen(
+            saw=CLIENT_SEEN.saw,
+            infers=say("With negative values, the shift M: the least value among all clients."),
+        ),
+        "evaluator": Seen(
+            saw=say("Every client's encrypted sums, and the solutions of both masked systems."),
+            infers=say("D linear equations in A with every run: after D - 1 runs all of X'X."),
+        ),
+        "provider": Seen(
+            saw=say(
+                "The masked matrix and both masked vectors in the clear; with negative values each "
+                "client's least value."
+            ),
+            infers=say(
+                "Every correlation of the design from one run: a~_ij a~_ji / (a~_ii a~_jj) = a_ij^2 /"
+                " (a_ii a_jj)."
+            ),
+        ),
+    },
+    coalitions=(say("No coalition is needed: provider and evaluator each learn it alone."),),
+)
+
+PAPER_MASKED = Protocol(
+    name="paper-masked",
+    steps=_STEPS,
+    client=PaperClient,
+    evaluator=PaperEvaluator,
+    provider=PaperProvider,
+    least_key_bits=1024,
+    least_clients=1,
+    scaled=False,
+    stored_key=False,
+    refuse=refuse,
+    facts=_FACTS,
+)
+"""Method 1 as the source has it: no promise, short keys, one client where figures are repeated."""
+
+WITH_PAPER: Mapping[str, Protocol] = {**PROTOCOLS, PAPER_MASKED.name: PAPER_MASKED}
+"""The protocols of `velado.learning`, and the paper's."""

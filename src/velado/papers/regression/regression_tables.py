@@ -30,15 +30,16 @@ from numpy.typing import NDArray
 from velado.data.io import read_table
 from velado.errors import MissingExtra
 from velado.learning.crypto.paillier_keys import PrivateKey, keygen
-from velado.learning.protocols import delegated_regression
-from velado.learning.protocols.role import Message, Role
+from velado.learning.protocols.delegated_regression import DELEGATED as DELEGATED_PROTOCOL
+from velado.learning.protocols.protocol import Message, Protocol
+from velado.learning.protocols.role import Role, make_role
 from velado.learning.regression.design_matrix import moments_of
 from velado.learning.regression.fit import Moments, solve, solve_encoded
-from velado.learning.regression.job import Bounded, Job, Party, Protocol
-from velado.learning.regression.simulate import deliver, make_role
+from velado.learning.regression.job import Bounded, Job, Party
+from velado.learning.regression.simulate import deliver
 from velado.papers.paper_registry import HONEST, PAPER, PUBLISHED, Cell, Reproduced, Reproduction
-from velado.papers.regression import paper_masked
 from velado.papers.regression.paper_arithmetic import SPREAD, paper_moments, paper_solution
+from velado.papers.regression.paper_masked import PAPER_MASKED
 from velado.randomness import Tape
 from velado.release.goal import Progress
 
@@ -96,7 +97,9 @@ def job_for(
         low, high = float(columns[name].min()), float(columns[name].max())
         # Outwards to the first digit of the span; for published data that gives nothing away.
         step = Fraction(10) ** math.floor(math.log10(high - low))
-        return Bounded(name, math.floor(Fraction(low) / step) * step, math.ceil(Fraction(high) / step) * step)
+        return Bounded(
+            name, (math.floor(Fraction(low) / step) * step, math.ceil(Fraction(high) / step) * step)
+        )
 
     *features, target = columns
     parties = (
@@ -212,7 +215,7 @@ def relative_error(found: Beta, true: Beta) -> Any:
 
 def exact_beta(columns: dict[str, Floats], data_set: DataSet) -> tuple[Fraction, ...]:
     """Least squares on the doubles themselves, exactly: beta without conversion."""
-    job = job_for(data_set, columns, "delegated", EVERY_BIT, KEY_BITS)
+    job = job_for(data_set, columns, DELEGATED_PROTOCOL, EVERY_BIT, KEY_BITS)
     return solve(moments_of(columns, job), job)
 
 
@@ -242,14 +245,14 @@ def run_default(job: Job, columns: dict[str, Floats], private: PrivateKey) -> tu
     roles = _roles(job, shares(columns, job), private)
     deliver(roles)
     outcome = roles["evaluator"].outcome
-    if outcome is None:
+    if outcome is None or outcome.fit is None:
         raise RuntimeError(f"the run ended without a result: {roles['evaluator'].failure}")
-    return tuple(outcome["fit"]["coefficients"].values())
+    return outcome.fit.coefficients
 
 
 def errors(data: Path, progress: Progress, table: int, quick: bool) -> Reproduced:
     """Tables 7 and 8: the error against beta with conversion, or without."""
-    private = keygen(KEY_BITS, Tape(_SEED, "key")).private
+    private = keygen(KEY_BITS, Tape(_SEED, "key"))
     rows: list[tuple[Cell, ...]] = []
     used = _used(quick)
     for at, (data_set, places) in enumerate(used):
@@ -260,7 +263,7 @@ def errors(data: Path, progress: Progress, table: int, quick: bool) -> Reproduce
             noise = float(relative_error(float_beta(columns), plain))
         for place in places:
             bits = BITS[place]
-            job = job_for(data_set, columns, "delegated", bits, KEY_BITS)
+            job = job_for(data_set, columns, DELEGATED_PROTOCOL, bits, KEY_BITS)
             floored = paper_moments(columns, job)
             rounded = solve(moments_of(columns, job), job)
             found = run_default(job, columns, private)
@@ -317,7 +320,7 @@ def difference(data: Path, progress: Progress, quick: bool) -> Reproduced:
         plain = exact_beta(columns, data_set)
         for place in places:
             bits = BITS[place]
-            job = job_for(data_set, columns, "delegated", bits, KEY_BITS)
+            job = job_for(data_set, columns, DELEGATED_PROTOCOL, bits, KEY_BITS)
             floored = paper_moments(columns, job)
             second = relative_error(solve_encoded(floored, job), plain)
             narrow, wide = (
@@ -339,9 +342,8 @@ def difference(data: Path, progress: Progress, quick: bool) -> Reproduced:
 
 def times(data: Path, progress: Progress, quick: bool) -> Reproduced:
     """Table 10: the seconds of the regression stage, from the last client's sums to the coefficients."""
-    sizes = {"paper-masked": (1024, 3072), "delegated": (2048, 3072)}
     keys = {
-        bits: keygen(bits, Tape(_SEED, f"{bits}"), paper=bits < KEY_BITS).private
+        bits: keygen(bits, Tape(_SEED, f"{bits}"), least_bits=1024)
         for bits in ((1024, 2048) if quick else (1024, 2048, 3072))
     }
     rows: list[tuple[Cell, ...]] = []
@@ -350,20 +352,18 @@ def times(data: Path, progress: Progress, quick: bool) -> Reproduced:
         columns = data_set.read(data)
         for place in places:
             progress((at + place / len(BITS)) / len(used), f"{data_set.title}, q = {BITS[place]}")
-            for protocol, minutes in (
-                ("paper-masked", data_set.minutes_1),
-                ("delegated", data_set.minutes_2),
+            for protocol, method, minutes in (
+                (PAPER_MASKED, "Method 1", data_set.minutes_1),
+                (DELEGATED_PROTOCOL, "Method 2", data_set.minutes_2),
             ):
-                # How many clients were added up does not matter for this stage: as few as the protocol takes.
-                clients = 1 if protocol == "paper-masked" else 3
                 ours: list[Cell] = []
-                for bits in sizes[protocol]:
+                for bits in (protocol.least_key_bits, 3072):
                     if bits not in keys:
                         ours.append(None)
                         continue
-                    job = job_for(data_set, columns, protocol, BITS[place], bits, clients)  # type: ignore[arg-type]
+                    # How many clients were added up does not matter for this stage: as few as the protocol takes.
+                    job = job_for(data_set, columns, protocol, BITS[place], bits, protocol.least_clients)
                     ours.append(_stage(_roles(job, shares(columns, job), keys[bits])))
-                method = "Method 1" if protocol == "paper-masked" else "Method 2"
                 small, large = ours
                 rows.append((data_set.title, method, BITS[place], minutes[place] * 60, small, large))
     ratios = [float(row[3] or 0) / float(row[4] or 1) for row in rows]
@@ -396,9 +396,9 @@ def _roles(job: Job, tables: Mapping[str, Mapping[str, Any]], private: PrivateKe
     roles: dict[str, Role] = {}
     for party in job.parties:
         seed = Tape(_SEED, party.name).bytes(32)
-        if party.role == "provider":
-            made = paper_masked.Provider if job.protocol == "paper-masked" else delegated_regression.Provider
-            roles[party.name] = made(job, party.name, Tape(seed, f"{job.digest()}:{party.name}"), private)
+        if party.role == "provider" and job.protocol.provider is not None:
+            tape = Tape(seed, f"{job.digest()}:{party.name}")
+            roles[party.name] = job.protocol.provider(job, party.name, tape, private)
         else:
             roles[party.name] = make_role(job, party.name, seed, tables.get(party.name))
     return roles

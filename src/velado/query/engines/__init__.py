@@ -21,8 +21,9 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from velado.errors import MissingExtra, TableError
-from velado.query.engines import exact_answers as fingerprint
-from velado.query.engines.compile import Layout
+from velado.query.engines import _tally as fingerprint
+from velado.query.engines._compile import Layout
+from velado.text import say
 
 if TYPE_CHECKING:
     from velado.data.schema import Schema
@@ -39,9 +40,20 @@ LARGE_FILE = 4 << 30
 def engine_for_table(
     table: Table, unit: Unit, *, threads: int | None = None, memory: str | None = None
 ) -> Engine:
-    """DuckDB over the frame, in memory; nothing is written to disk. A unit keeps its first rows in the frame's order."""
+    """DuckDB over the frame, in memory; nothing is written to disk. A unit keeps its first rows in the frame's order.
+
+    >>> import polars as pl
+    >>> from velado.data.schema import Column, Schema
+    >>> from velado.data.table import Table
+    >>> from velado.query.needs import Rows
+    >>> from velado.query.unit import Unit
+    >>> stays = Table.of(pl.DataFrame({"home": ["a", "a", "b"]}), Schema({"home": Column("home")}), "stays")
+    >>> engine_for_table(stays, Unit("home", rows=1)).tally(None, (), (Rows(),))
+    (array([2]),)
+    """
     _need_duckdb()
-    from velado.query.engines.duckdb_engine import DuckDBEngine, arrow_of, connect, load, unit_numbers
+    from velado.query.engines._duckdb_engine import DuckDBEngine
+    from velado.query.engines._duckdb_rows import arrow_of, connect, load, unit_numbers
 
     layout = Layout.of(table.schema, unit)
     rows, numbers = arrow_of(table), unit_numbers(table, unit)
@@ -70,7 +82,8 @@ def engine_for_file(
     file that the schema does not name are not read.
     """
     _need_duckdb()
-    from velado.query.engines.duckdb_engine import DuckDBEngine, connect, load, pick, scan
+    from velado.query.engines._duckdb_engine import DuckDBEngine
+    from velado.query.engines._duckdb_rows import connect, load, pick, scan
 
     layout = Layout.of(schema, unit)
     folder = TemporaryDirectory(prefix="velado-")
@@ -87,7 +100,7 @@ def engine_for_file(
         load(connection, source, types, _unit_cell(layout, types), layout, schema, unit)
         if _stamp(Path(path)) != before:
             raise TableError(
-                f"'{Path(path).name}' changed while it was read.",
+                say("'{path}' changed while it was read.", path=Path(path).name),
                 "The rows that were counted and the ones an answer would be known by could differ.",
                 "Try again when nobody writes to the file, or query a copy.",
             )
@@ -114,7 +127,7 @@ def engine_for_postgres(
             "Tables in PostgreSQL are reached through it.",
             "Install velado[postgres].",
         ) from None
-    from velado.query.engines.postgres_engine import PostgresEngine
+    from velado.query.engines._postgres_engine import PostgresEngine
 
     return PostgresEngine(url, relation, schema, unit, version)
 

@@ -20,7 +20,7 @@ import polars as pl
 from scipy.optimize import isotonic_regression
 
 from velado.data.numbers import with_point
-from velado.data.published_text import stated_number
+from velado.data.published_column import stated_number
 from velado.data.schema import Column
 from velado.data.table import Table
 from velado.data.taxonomy import ROOT_LABEL

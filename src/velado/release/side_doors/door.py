@@ -12,6 +12,7 @@ import polars as pl
 
 from velado.data.visible import visible_groups
 from velado.errors import SideDoorOpen
+from velado.text import join, say, say_n
 
 DoorKind = Literal[
     "copy",
@@ -99,44 +100,84 @@ class SideDoor:
 
     def sentence(self) -> str:
         """The finding in one sentence."""
+        parts = {
+            "who": quoted(self.columns),
+            "reveals": self.reveals,
+            "guess": self.guess,
+            "baseline": self.baseline,
+            "rows": self.rows_revealed,
+        }
         if self.kind == "near-unique":
-            return (
-                f"'{self.column}' holds a value nobody else has in {self.rows_revealed} rows: "
-                "it can be matched against another file."
+            return say(
+                "{who} holds a value nobody else has in {rows} rows: it can be matched against another file.",
+                **parts,
             )
         if self.kind == "unseen":
-            return f"{self.rows_revealed} pairs of published columns were not looked at together: there are too many."
-        if self.kind == "row-order":
-            return (
-                f"The order of the rows follows quasi-identifier '{self.reveals}': neighbouring rows show the same "
-                f"value in {self.guess:.1%} of the cases, by chance in {self.baseline:.1%}."
+            return say(
+                "{rows} pairs of published columns were not looked at together: there are too many.", **parts
             )
-        one = len(self.columns) == 1
-        who = quoted(self.columns) + ("" if one else " together")
-        if self.kind in ("original", "order"):
-            lies, seems = ("lies", "it seems to be") if one else ("lie", "they seem to give")
-            way = "" if self.kind == "original" else ", by a rule that only rises or falls,"
-            return (
-                f"{who} {lies}{way} within the published value of quasi-identifier '{self.reveals}' in "
-                f"{self.guess:.1%} of the rows, by chance in {self.baseline:.1%}: {seems} its original."
+        if self.kind == "row-order":
+            return say(
+                "The order of the rows follows quasi-identifier '{reveals}': neighbouring rows show the same "
+                "value in {guess:.1%} of the cases, by chance in {baseline:.1%}.",
+                **parts,
+            )
+        columns = max(len(self.columns), 1)
+        if self.kind == "original":
+            return say_n(
+                "{who} lies within the published value of quasi-identifier '{reveals}' in {guess:.1%} of the rows, "
+                "by chance in {baseline:.1%}: it seems to be its original.",
+                "{who} together lie within the published value of quasi-identifier '{reveals}' in {guess:.1%} of "
+                "the rows, by chance in {baseline:.1%}: they seem to give its original.",
+                columns,
+                **parts,
+            )
+        if self.kind == "order":
+            return say_n(
+                "{who} lies, by a rule that only rises or falls, within the published value of quasi-identifier "
+                "'{reveals}' in {guess:.1%} of the rows, by chance in {baseline:.1%}: it seems to be its original.",
+                "{who} together lie, by a rule that only rises or falls, within the published value of "
+                "quasi-identifier '{reveals}' in {guess:.1%} of the rows, by chance in {baseline:.1%}: they seem to "
+                "give its original.",
+                columns,
+                **parts,
             )
         if self.kind == "part-copy":
-            return (
-                f"{who} hold{'s' if one else ''} the value of quasi-identifier '{self.reveals}' itself in "
-                f"{self.guess:.1%} of the rows without its commonest value, by chance in {self.baseline:.1%}."
+            return say_n(
+                "{who} holds the value of quasi-identifier '{reveals}' itself in {guess:.1%} of the rows without its "
+                "commonest value, by chance in {baseline:.1%}.",
+                "{who} together hold the value of quasi-identifier '{reveals}' itself in {guess:.1%} of the rows "
+                "without its commonest value, by chance in {baseline:.1%}.",
+                columns,
+                **parts,
             )
         if self.kind in ("near-copy", "narrows"):
-            verb = {"near-copy": "all but repeat", "narrows": "narrow"}[self.kind] + ("s" if one else "")
-            return (
-                f"{who} {verb} quasi-identifier '{self.reveals}': reading "
-                f"{'it' if one else 'them'} rules out about {self.guess:.1%} of the other values."
+            verb = {
+                "near-copy": say_n("all but repeats", "all but repeat", columns),
+                "narrows": say_n("narrows", "narrow", columns),
+            }[self.kind]
+            return say_n(
+                "{who} {verb} quasi-identifier '{reveals}': reading it rules out about {guess:.1%} of the other "
+                "values.",
+                "{who} together {verb} quasi-identifier '{reveals}': reading them rules out about {guess:.1%} of the "
+                "other values.",
+                columns,
+                verb=verb,
+                **parts,
             )
-        known = {"copy": "repeat", "functional": "determine", "near-functional": "often give"}
-        how = known.get(self.kind, "tell")
-        how += ("s" if one else "") + (" away" if self.kind == "near-functional" else "")
-        return (
-            f"{who} {how} quasi-identifier '{self.reveals}': it is guessed right in "
-            f"{self.guess:.1%} of the rows, without the column{'' if one else 's'} in {self.baseline:.1%}."
+        known = {
+            "copy": say_n("repeats", "repeat", columns),
+            "functional": say_n("determines", "determine", columns),
+            "near-functional": say_n("often gives away", "often give away", columns),
+        }
+        return say_n(
+            "{who} {verb} quasi-identifier '{reveals}': it is guessed right in {guess:.1%} of the rows, without the "
+            "column in {baseline:.1%}.",
+            "{who} together {verb} quasi-identifier '{reveals}': it is guessed right in {guess:.1%} of the rows, "
+            "without the columns in {baseline:.1%}.",
+            columns,
+            verb=known.get(self.kind, say_n("tells", "tell", columns)),
+            **parts,
         )
 
 
@@ -147,7 +188,7 @@ def paired(names: Sequence[str]) -> str:
 
 def quoted(names: Sequence[str]) -> str:
     """Names of columns within a sentence."""
-    return " and ".join(f"'{name}'" for name in names)
+    return join((f"'{name}'" for name in names), say(" and "))
 
 
 def refuse_copies(doors: Sequence[SideDoor]) -> None:
@@ -162,10 +203,19 @@ def refuse_copies(doors: Sequence[SideDoor]) -> None:
             how = "one to one" if door.kind == "copy" else "but for a little"
             one = len(door.columns) == 1
             raise SideDoorOpen(
-                f"Column{'' if one else 's'} {quoted(door.columns)} repeat{'s' if one else ''} quasi-identifier "
-                f"'{door.reveals}' {how}{'' if one else ', read together'}.",
-                f"Published as {'it is, it' if one else 'they are, they'} would undo the generalization and void "
-                "the promise.",
+                say(
+                    "Column{s} {columns} repeat{s_2} quasi-identifier '{reveals}' {how}{read_together}.",
+                    s="" if one else "s",
+                    columns=quoted(door.columns),
+                    s_2="s" if one else "",
+                    reveals=door.reveals,
+                    how=how,
+                    read_together="" if one else say(", read together"),
+                ),
+                say(
+                    "Published as {it_is_it} would undo the generalization and void the promise.",
+                    it_is_it=say("it is, it") if one else say("they are, they"),
+                ),
                 _way_out(door, unique=unique),
             )
 
@@ -194,11 +244,22 @@ def refuse_doors(
         if smallest < least:
             one = len(door.columns) == 1
             raise SideDoorOpen(
-                f"Column{'' if one else 's'} {quoted(door.columns)} give{'s' if one else ''} quasi-identifier "
-                f"'{door.reveals}' away: read with {'it' if one else 'them'}, the smallest group has {smallest}, "
-                f"not {least}.",
-                f"Whoever reads {'it' if one else 'them'} undoes the generalization, and the promise does not hold "
-                "against him.",
+                say(
+                    "Column{s} {columns} give{s_2} quasi-identifier '{reveals}' away: read with {it}, the "
+                    "smallest group has {smallest}, not {least}.",
+                    s="" if one else "s",
+                    columns=quoted(door.columns),
+                    s_2="s" if one else "",
+                    reveals=door.reveals,
+                    it="it" if one else "them",
+                    smallest=smallest,
+                    least=least,
+                ),
+                say(
+                    "Whoever reads {it} undoes the generalization, and the promise does not hold against "
+                    "him.",
+                    it="it" if one else "them",
+                ),
                 _way_out(door, quasi, unique),
             )
 

@@ -84,7 +84,7 @@ class Material:
 def load(path: str | Path) -> Material:
     """The study of file *path* with its table, or one clear error. Files are looked for beside the recipe."""
     path = Path(path).absolute()  # "." has no name that an error could show
-    recipe = StudyRecipe.from_dict(parse_toml(path, "The study"))
+    recipe = StudyRecipe.from_dict(parse_toml(path, say("The study file")))
     data = recipe.data
     return prepare(recipe, path.parent / data.table, read_schema(path.parent / data.schema))
 

@@ -123,7 +123,7 @@ def anonymize(
     if inspection is not None and not as_json and not quiet:
         show.line(say(tongue, "roles_inferred", path=published.private / "schema.toml"))
         summary.roles(inspection, tongue)
-    summary.published(published, tongue, as_json, quiet, formulas)
+    summary.published(published, tongue, as_json, quiet)
 
 
 def propose(file: Path, encoding: str | None, tongue: str, quiet: bool) -> NoReturn:

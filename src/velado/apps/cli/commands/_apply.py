@@ -62,4 +62,4 @@ def apply(
             key=key,
             progress=progress,
         )
-    summary.published(published, tongue, as_json, quiet, plan.formulas)
+    summary.published(published, tongue, as_json, quiet)

@@ -53,4 +53,4 @@ def demo(
             language=tongue,  # type: ignore[arg-type]  # checked by language()
             progress=progress,
         )
-    summary.published(published, tongue, as_json, quiet, "keep")
+    summary.published(published, tongue, as_json, quiet)

@@ -16,9 +16,10 @@ from velado.apps.cli.show import waiting
 from velado.apps.cli.words import number
 from velado.apps.cli.words_federate import say
 from velado.errors import OutputError, ParameterError, SchemaError
+from velado.text import say as say_sentence
 
 if TYPE_CHECKING:
-    from velado.learning.flower.agreement import Recipe
+    from velado.learning.flower.agreement import FederationRecipe
     from velado.learning.flower.flower_records import FederatedFit, RoundRecord
     from velado.learning.flower.simulation import Ready
 
@@ -74,7 +75,7 @@ def federate(
     from velado.learning.flower.agreement import agree, read_recipe
 
     settings, schema = read_recipe(recipe)
-    if settings.table is None:
+    if settings.data.table is None:
         if not dry_run:
             raise SchemaError(
                 "The recipe names no table.",
@@ -92,17 +93,17 @@ def federate(
         require_flower(engine == "flower", settings.federation.model)
         progress(0.0, say(tongue, "federate_preparing"))
         ready = make_ready(
-            recipe.parent / settings.table,
+            recipe.parent / settings.data.table,
             schema,
-            settings.locally.method,
+            settings.anonymization.method,
             settings.federation,
-            target=settings.target,
-            encoding=settings.encoding,
-            seed=settings.locally.seed,
-            features=settings.features,
-            guarantees=settings.locally.guarantees,
-            suppression=settings.locally.suppression,
-            undeclared=settings.undeclared,
+            target=settings.data.target,
+            encoding=settings.models,
+            seed=settings.anonymization.seed,
+            features=settings.data.features,
+            guarantees=settings.anonymization.guarantees,
+            suppression=settings.anonymization.suppression,
+            undeclared=settings.data.undeclared,
         )
         if not dry_run:
             fit = _run(ready, engine, settings, tongue, progress, output, form, run_ready)
@@ -118,7 +119,7 @@ def federate(
 def _run(
     ready: Ready,
     engine: str,
-    settings: Recipe,
+    settings: FederationRecipe,
     tongue: str,
     progress: Any,
     output: Path,
@@ -165,7 +166,7 @@ def _refuse_output(folder: Path) -> None:
     """Nothing, if a fit can be written to *folder*; else an error, before anything is trained."""
     if folder.exists() or folder.is_symlink():
         raise OutputError(
-            f"The output '{folder.name or folder}' exists already.",
+            say_sentence("The output '{folder}' exists already.", folder=folder.name or folder),
             "A fit is written to a folder of its own, so that two are never mixed.",
             "Name another folder with --output, or remove this one first.",
         )
@@ -175,7 +176,11 @@ def _refuse_output(folder: Path) -> None:
             pass
     except OSError as error:
         raise OutputError(
-            f"The output folder '{folder.name}' cannot be made ({error.strerror or 'system error'}).",
+            say_sentence(
+                "The output folder '{folder}' cannot be made ({strerror}).",
+                folder=folder.name,
+                strerror=error.strerror or "system error",
+            ),
             "The fit would be lost after the training.",
             "Check the path, the permissions and the space left.",
         ) from None

@@ -92,8 +92,8 @@ def groups(
 
         from velado.data.io import read_schema, read_table
         from velado.data.staging import csv_bytes, write_file
-        from velado.query.accuracy import Clustering, Made, suggest_groups
-        from velado.query.session import has_ledger
+        from velado.query.groups import Clustering, Made, suggest_groups
+        from velado.query.store import has_ledger
 
         _refuse_settings(sign, reason, rows, output)
         if has_ledger(file):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from velado.apps.cli import options as flags
-from velado.apps.cli import show, summary
+from velado.apps.cli import show
 from velado.apps.cli.commands._anonymize import refuse_existing
 from velado.apps.cli.commands._pseudonymize import KeyFile, Namespace, read_key
 from velado.apps.cli.options import DEFAULT_METHOD, META, build_method, promises_k
@@ -99,7 +99,7 @@ def joined(
         from velado.release.guarantees import KAnonymity, LDiversity
         from velado.release.joined import anonymize_joined
         from velado.release.methods import method_named
-        from velado.study.manifest import manifest_json
+        from velado.report.manifest import manifest_json
 
         chosen = method_named(method)
         tables = {
@@ -161,7 +161,7 @@ def manifest_of(
     release: JoinedRelease, tables: dict[str, Table], files: dict[str, bytes], key: Key
 ) -> dict[str, Any]:
     """What an auditor needs to know of the release, without any cell value."""
-    from velado.study.manifest import VERSION, coarse, input_digest, package_version, public_schema
+    from velado.report.manifest import VERSION, coarse, input_digest, package_version, public_schema
 
     facts = release.to_dict()
     facts |= {part: coarse(facts[part]) for part in ("result", "cost")}
@@ -190,6 +190,8 @@ def manifest_of(
 
 def _tell(release: JoinedRelease, folder: Path, tongue: str) -> None:
     from velado.data.staging import PUBLIC
+    from velado.report.terminal import verdict_line
+    from velado.text import told
 
     for text in release.warnings:
         show.note(f"{say(tongue, 'warning')}: {text}")
@@ -209,7 +211,7 @@ def _tell(release: JoinedRelease, folder: Path, tongue: str) -> None:
             tongue,
             "line_promise",
             type=say(tongue, release.promise),
-            sentences=" ".join(dict.fromkeys(summary.verdict(found, tongue) for found in verdicts)),
+            sentences=" ".join(dict.fromkeys(told(verdict_line(found), tongue) for found in verdicts)),
         )
     )
     show.line(

@@ -18,7 +18,7 @@ from velado.apps.cli.words import number, say
 from velado.errors import LedgerError, ParameterError
 
 if TYPE_CHECKING:
-    from velado.query.budget import Budget, State
+    from velado.query.budget import Budget, LedgerState
     from velado.query.store import ChainedLedger, Entry
 
 app = typer.Typer(
@@ -62,7 +62,7 @@ def show(
     quiet: flags.Quiet = False,
 ) -> None:
     """Show what is spent and what is left, in all and by analyst."""
-    from velado.query.unit import people_state
+    from velado.query.store import people_state
 
     tongue = flags.language(lang)
     with _opened(ledger, seal) as account:
@@ -106,7 +106,7 @@ def verify(
     A receipt is the hash that came with an answer. A ledger that lacks one was restored from before that answer,
     together with its seal; exit code 8.
     """
-    from velado.query.unit import people_state
+    from velado.query.store import people_state
 
     tongue = flags.language(lang)
     wanted = [text.strip().lower() for text in receipt or []]
@@ -299,7 +299,7 @@ def _plain(where: str) -> str:
 
 def _row(entry: Entry) -> dict[str, Any]:
     """An entry without its question and its answer; the one about the unit is nobody's question."""
-    from velado.query.unit import QUESTION
+    from velado.query.store import QUESTION
 
     said = entry.fields()
     unit = said.get("question") == QUESTION
@@ -321,7 +321,7 @@ def _told(row: dict[str, Any], name: str, tongue: str) -> Any:
     return answers.amount(row[name], tongue) if name == "cost" and row[name] else row[name]
 
 
-def _show_state(tongue: str, state: State, seal: Path) -> None:
+def _show_state(tongue: str, state: LedgerState, seal: Path) -> None:
     def row(name: str, value: Fraction) -> list[str]:
         return [name, answers.amount(value, tongue)]
 

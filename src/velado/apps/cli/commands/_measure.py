@@ -12,7 +12,8 @@ from velado.apps.cli import options as flags
 from velado.apps.cli import show
 from velado.apps.cli.show import waiting
 from velado.apps.cli.words import linkage_in, number, percent, say
-from velado.report.phrases import unit_in
+from velado.report.phrases import phrase
+from velado.text import told
 
 TABLES = ("table.csv", "table.parquet")
 
@@ -220,7 +221,7 @@ def table_of(release: Path) -> Path:
 def _utility(scores: dict[str, Any], lang: str) -> list[list[str]]:
     utility, rows = scores["utility"], scores["rows"]
     out = [
-        [unit_in(lang, "rows"), number(rows["original"], lang), number(rows["published"], lang)],
+        [told(phrase("rows"), lang), number(rows["original"], lang), number(rows["published"], lang)],
     ]
     ncp = utility["ncp"]
     if ncp is not None:
@@ -243,7 +244,7 @@ def _risk(scores: dict[str, Any], lang: str) -> list[list[str]]:
         old, new = before[side], after[side]
         if old is None:
             continue
-        name = unit_in(lang, unit)
+        name = told(phrase(unit), lang)
         for key, part, inner in (
             ("prosecutor_highest", "prosecutor", "highest"),
             ("prosecutor_mean", "prosecutor", "mean"),

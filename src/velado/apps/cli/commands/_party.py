@@ -14,10 +14,12 @@ from velado.apps.cli import options as flags
 from velado.apps.cli import show as out
 from velado.apps.cli.words_party import tell
 from velado.errors import MissingExtra, ParameterError, ProtocolError
+from velado.text import say, told
 
 if TYPE_CHECKING:
-    from velado.learning.net.runner import Ending
-    from velado.learning.regression.job import Job, RoleName
+    from velado.learning.net.outputs import Ending
+    from velado.learning.protocols.protocol import RoleName
+    from velado.learning.regression.job import Job
 
 STOPPED = 143
 ROLES = ("client", "evaluator", "provider")
@@ -106,17 +108,19 @@ def keygen(
     parse_address(address, name)
     if paillier and not 2048 <= paillier <= 8192:
         raise ParameterError(
-            f"A key of {paillier} bits is not made.", "Under 2048 bits it can be broken.", "Use 3072."
+            say("A key of {paillier} bits is not made.", paillier=paillier),
+            "Under 2048 bits it can be broken.",
+            "Use 3072.",
         )
     passphrase = _passphrase(passphrase_file, tongue, confirm=True)
-    told = make_identity(output, Party(name, role, address), passphrase, days, paillier)  # type: ignore[arg-type]
+    made = make_identity(output, Party(name, role, address), passphrase, days, paillier)  # type: ignore[arg-type]
     if as_json:
-        out.as_json({"folder": str(output), "file": str(public_file(output)), "party": vars(told)})
+        out.as_json({"folder": str(output), "file": str(public_file(output)), "party": vars(made)})
     elif not quiet:
         out.note(tell(tongue, "party_made", name=name, folder=output))
         out.note(tell(tongue, "party_until", days=days))
         out.note(tell(tongue, "party_paste", file=public_file(output)))
-        for line in party_toml(told).splitlines():
+        for line in party_toml(made).splitlines():
             out.line(line)
 
 
@@ -186,28 +190,29 @@ def show(
     tongue = flags.language(lang)
     _need_libraries()
     from velado.learning.net.identity import read_job
-    from velado.learning.protocols.who_learns_what import learned, promise_lines
+    from velado.learning.protocols.who_learns_what import learned, promise
+    from velado.papers.regression.paper_masked import WITH_PAPER
 
-    found = read_job(job)
+    found = read_job(job, WITH_PAPER)
     spoken: Any = "pt" if tongue == "pt" else "en"
-    facts = learned(found, spoken)
+    facts = learned(found)
     if as_json:
-        out.as_json({"digest": found.digest(), "job": found.to_dict(), "learned": facts})
+        out.as_json({"digest": found.digest(), "job": found.to_dict(), "learned": facts.to_dict(spoken)})
         return
     if quiet:
         return
     parts = {"features": len(found.features), "bits": found.bits, "key_bits": found.key_bits}
-    described = {"name": found.name, "target": found.target.name, "protocol": found.protocol}
+    described = {"name": found.name, "target": found.target.name, "protocol": found.protocol.name}
     out.line(tell(tongue, "party_job", **described, ridge=found.ridge, **parts))
     out.line(tell(tongue, "party_digest", digest=found.digest()))
     head = [tell(tongue, f"party_{key}") for key in ("name", "role", "address", "certificate")]
     rows = [[party.name, party.role, party.address, party.certificate] for party in found.parties]
     out.table(tell(tongue, "party_parties"), head, rows)
     head = [tell(tongue, f"party_{key}") for key in ("role", "saw", "infers")]
-    seen = [[role, said["saw"], said["infers"]] for role, said in facts["parties"].items()]
+    seen = [[role, told(said.saw, spoken), told(said.infers, spoken)] for role, said in facts.parties.items()]
     out.table(tell(tongue, "party_learned"), head, seen)
-    for text in (*promise_lines(found, spoken), *facts["coalitions"], facts["always"]):
-        out.line(text)
+    for text in (*promise(found).lines(), *facts.coalitions, facts.always):
+        out.line(told(text, spoken))
 
 
 def _run(
@@ -227,8 +232,9 @@ def _run(
     from velado.learning.net import outputs
     from velado.learning.net.identity import open_identity, read_job
     from velado.learning.net.runner import Runner, read_columns, read_paillier
+    from velado.papers.regression.paper_masked import WITH_PAPER
 
-    job = read_job(job_file)
+    job = read_job(job_file, WITH_PAPER)
     passphrase = _passphrase(passphrase_file, tongue)
     identity = open_identity(folder, passphrase)
     columns = None if table is None else read_columns(table, job)
@@ -240,8 +246,8 @@ def _run(
 
     def hear(event: str, facts: Mapping[str, Any]) -> None:
         if not quiet and not as_json:
-            told = {"name": identity.name, "role": role, "digest": job.digest()[:16], **facts}
-            out.note(tell(tongue, f"party_{event}", **told))
+            parts = {"name": identity.name, "role": role, "digest": job.digest()[:16], **facts}
+            out.note(tell(tongue, f"party_{event}", **parts))
 
     def finished(ending: Ending) -> None:
         written[:] = outputs.write_outputs(
@@ -258,7 +264,7 @@ def _run(
     outputs.write_outputs(output, job, identity.name, ending, "pt" if tongue == "pt" else "en")
     if ending.failure is not None:
         raise ProtocolError(
-            f"The job ended without a result: {ending.failure}",
+            say("The job ended without a result: {failure}", failure=ending.failure),
             "No coefficients can be given.",
             "Mend what the sentence names, agree on a new job name, and start it again at all parties.",
         )
@@ -268,27 +274,31 @@ def _run(
 def _show_ending(
     job: Job, output: Path, ending: Ending, written: list[str], as_json: bool, tongue: str, quiet: bool
 ) -> None:
-    from velado.learning.net.outputs import fit_of_ending
     from velado.learning.protocols.who_learns_what import short_key
 
-    fit = fit_of_ending(ending)
+    fit = ending.fit
     if as_json:
-        facts = {"job": job.digest(), "fit": fit, "untold": list(ending.untold), "cost": dict(ending.cost)}
+        facts = {
+            "job": job.digest(),
+            "fit": None if fit is None else fit.to_dict(),
+            "untold": list(ending.untold),
+            "cost": dict(ending.cost),
+        }
         out.as_json({**facts, "folder": str(output), "files": written})
         return
     if quiet:
         return
     if short_key(job):
-        out.note(short_key(job, "pt" if tongue == "pt" else "en"))
+        out.note(told(short_key(job), "pt" if tongue == "pt" else "en"))
     if fit is None:
         out.line(tell(tongue, "party_no_coefficients"))
     else:
-        errors = fit["standard_errors"]
+        errors = fit.standard_errors
         head = [tell(tongue, "party_column"), tell(tongue, "party_coefficient")]
         head += [] if errors is None else [tell(tongue, "party_error")]
         rows = [
-            [column, f"{value:.10g}", *(() if errors is None else (f"{errors[column]:.4g}",))]
-            for column, value in fit["coefficients"].items()
+            [column, f"{value:.10g}", *(() if errors is None else (f"{errors[place]:.4g}",))]
+            for place, (column, value) in enumerate(zip(fit.names, fit.coefficients, strict=True))
         ]
         out.table(tell(tongue, "party_coefficients"), head, rows)
     out.line(tell(tongue, "party_written", folder=output, files=", ".join(written)))

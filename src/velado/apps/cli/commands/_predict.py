@@ -12,6 +12,7 @@ from velado.apps.cli import options as flags
 from velado.apps.cli import show
 from velado.apps.cli.words import say
 from velado.errors import OutputError, SchemaError
+from velado.text import say as say_sentence
 
 
 def predict(
@@ -33,20 +34,23 @@ def predict(
 
     from velado.apps.cli.regression_rows import number_columns
     from velado.data.staging import csv_bytes
-    from velado.learning.regression.fit import INTERCEPT, Fit
+    from velado.learning.regression.fit import Fit
+    from velado.learning.regression.job import INTERCEPT
 
     try:
         document = json.loads(fit.read_bytes())
     except (OSError, ValueError, RecursionError):
         raise SchemaError(
-            f"'{fit.name}' cannot be read as a model.",
+            say_sentence("'{fit}' cannot be read as a model.", fit=fit.name),
             "A model is the fit.json that a regression wrote.",
             "Give that file.",
         ) from None
     model = Fit.from_dict(document if isinstance(document, dict) else {})
     if output.exists():
         raise OutputError(
-            f"'{output.name}' exists already.", "It would be overwritten.", "Choose another name."
+            say_sentence("'{output}' exists already.", output=output.name),
+            "It would be overwritten.",
+            "Choose another name.",
         )
     names = [name for name in model.names if name != INTERCEPT]
     columns = number_columns(file, names, encoding)
@@ -56,13 +60,17 @@ def predict(
         output.write_bytes(data)
     except OSError as error:
         raise OutputError(
-            f"'{output.name}' cannot be written ({error.strerror or 'system error'}).",
+            say_sentence(
+                "'{output}' cannot be written ({strerror}).",
+                output=output.name,
+                strerror=error.strerror or "system error",
+            ),
             "The scores are not kept.",
             "Check the path, the permissions and the space left.",
         ) from None
     if as_json:
-        show.as_json({"rows": len(scores), "file": str(output), "promise": dict(model.promise)})
+        show.as_json({"rows": len(scores), "file": str(output), "promise": model.promise.to_dict()})
     elif not quiet:
-        if model.promise.get("unsafe"):
+        if model.promise.unsafe:
             show.note(f"{say(tongue, 'warning')}: {say(tongue, 'regress_unsafe')}")
         show.line(say(tongue, "predict_written", rows=len(scores), target=model.target, path=output))

@@ -1,4 +1,4 @@
-"""`velado query --paper`: a question answered as in the source, for science. It promises nothing, and says so."""
+"""`velado query`: one question about a file that is not handed out, answered with noise and accounted for."""
 
 from __future__ import annotations
 
@@ -11,12 +11,10 @@ import typer
 from velado.apps.cli import options as flags
 from velado.apps.cli import show
 from velado.apps.cli import show as answers
-from velado.apps.cli.commands import _query as query_paper
+from velado.apps.cli.commands._query_paper import answer_as_in_the_paper
 from velado.apps.cli.show import waiting
 from velado.apps.cli.words import say
-from velado.errors import OutputError, ParameterError, QueryRefused
-
-# `velado query`: one question about a file that is not handed out, answered with noise and accounted for.
+from velado.errors import OutputError, ParameterError
 
 RECORD = "record"
 ENDINGS = (".csv", ".parquet", ".json")
@@ -179,16 +177,27 @@ def query(
     assert sql is not None and schema is not None
     if paper is not None:
         _refuse_promises(epsilon, rho, budget, price, remote or output is not None)
-        settings = {"eps": eps, "components": components, "keep": keep, "target": target}
-        query_paper.answer_as_in_the_paper(
-            sql, file, schema, paper, scale_parameter, settings, seed, show_unprotected, ledger, quiet, as_json, tongue
-        )  # fmt: skip
+        settings = {"eps": eps, "components": components, "keep": keep}
+        answer_as_in_the_paper(
+            sql,
+            file,
+            schema,
+            {"name": paper, **{name: value for name, value in settings.items() if value is not None}},
+            scale_parameter=scale_parameter,
+            target=target,
+            seed=seed,
+            show_unprotected=show_unprotected,
+            accounted=ledger is not None,
+            quiet=quiet,
+            as_json=as_json,
+            tongue=tongue,
+        )
         return
     with waiting(tongue, quiet or as_json):
         from velado.data.io import read_schema
         from velado.query.plan import Extremes, plan
         from velado.query.session import analyst_name, check_unit_column, confidence_level, table_name
-        from velado.query.sql.parse import parse
+        from velado.query.sql import parse
 
         declared = read_schema(schema)
         how: Any = flags.one_of(extremes, get_args(Extremes), "--extremes")
@@ -339,8 +348,8 @@ def _ask(
     """The answer, and what is to be said about its ledger."""
     from velado.data.io import read_table
     from velado.query.engines import engine_for_file, engine_for_postgres, engine_for_table
-    from velado.query.session import Session, account_of
-    from velado.query.store import TableIdentity
+    from velado.query.session import Session
+    from velado.query.store import TableIdentity, account_of
 
     if address != "duckdb":
         engine = engine_for_postgres(address, name, schema, unit)
@@ -388,61 +397,3 @@ def _write(path: Path, answer: Any) -> None:
         write_file(path, (answer.to_json(indent=2) + "\n").encode())
     else:
         write_file(path, csv_bytes(answer.frame) if ending == ".csv" else parquet_bytes(answer.frame))
-
-
-def answer_as_in_the_paper(
-    sql: str,
-    file: Path,
-    schema: Path,
-    approach: str,
-    scale_parameter: float,
-    settings: Mapping[str, Any],
-    seed: int,
-    show_unprotected: bool,
-    ledger: str | None,
-    quiet: bool,
-    as_json: bool,
-    tongue: str,
-) -> None:
-    """Fit the approach, answer, and print the value, its scale and the promise: none."""
-    with waiting(tongue, quiet or as_json):
-        from velado.data.io import read_schema, read_table
-        from velado.papers.correlated.approaches import approach_named
-        from velado.papers.correlated.correlated_answer import paper_answer
-        from velado.query.session import has_ledger, table_name
-        from velado.query.sql.parse import parse
-        from velado.randomness import seeded
-
-        declared = read_schema(schema)
-        kind = approach_named(approach)
-        fields = {field: value for field, value in settings.items() if value is not None}
-        target = fields.pop("target", None)
-        unknown = [field for field in fields if field not in kind.__dataclass_fields__]
-        if unknown:
-            raise ParameterError(
-                f"The approach {approach} does not take --{unknown[0].replace('_', '-')}.",
-                "A setting that does nothing would be passed over.",
-                "Leave it out, or choose the approach it belongs to.",
-            )
-        try:
-            result = paper_answer(
-                read_table(file, declared),
-                parse(sql, declared, table_name(file.name)),
-                kind(**fields),
-                scale_parameter,
-                seeded(seed, "paper"),
-                has_ledger=ledger is not None or has_ledger(file),
-                target=target,
-                show_unprotected=show_unprotected,
-            )
-        except QueryRefused as error:
-            # The library names its argument; whoever is at the shell has a flag.
-            fix = error.fix.replace("show_unprotected", "--show-unprotected")
-            raise QueryRefused(error.what, error.why, fix) from None
-    if as_json:
-        show.as_json(result.to_dict())
-    elif not quiet:
-        head = [say(tongue, key) for key in ("paper_value", "paper_answer", "query_scale")]
-        rows = [[name, f"{value:.6g}", f"{result.scales[name]:.6g}"] for name, value in result.values.items()]
-        show.table(say(tongue, "paper_title", approach=approach), head, rows)
-        show.line(say(tongue, "paper_promise"))

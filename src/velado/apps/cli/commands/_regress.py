@@ -6,7 +6,7 @@ import json
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,8 +15,10 @@ from velado.apps.cli import show
 from velado.apps.cli.show import waiting
 from velado.apps.cli.words import say
 from velado.errors import MissingExtra, ParameterError
+from velado.text import say as say_sentence
 
 if TYPE_CHECKING:
+    from velado.learning.protocols.protocol import Protocol
     from velado.learning.regression.fit import Fit
     from velado.learning.regression.job import Job
 
@@ -111,12 +113,13 @@ def regress(
     need_libraries()
     from velado.apps.cli import regression_rows as rows
     from velado.data.staging import refuse_folder, write_folder
-    from velado.learning.regression.job import Protocol
+    from velado.papers.regression.paper_masked import WITH_PAPER
 
-    flags.one_of(protocol, get_args(Protocol), "--protocol")
-    if standard_errors and protocol not in ("delegated", "secure-sum"):
+    flags.one_of(protocol, tuple(WITH_PAPER), "--protocol")
+    chosen = WITH_PAPER[protocol]
+    if standard_errors and chosen.pooled is None:
         raise ParameterError(
-            f"The protocol {protocol} gives no standard errors.",
+            say_sentence("The protocol {protocol} gives no standard errors.", protocol=protocol),
             "They follow from the pooled sums, and this protocol does not give them out.",
             "Leave --standard-errors out, or use --protocol delegated or secure-sum.",
         )
@@ -144,7 +147,7 @@ def regress(
     settings["most_rows"] = rows.public_most(
         len(columns[target]), simulate * minimum_rows, noise=epsilon is not None
     )
-    job = _job(file.stem, protocol, target, limits, simulate, settings)
+    job = _job(file.stem, chosen, target, limits, simulate, settings)
     with waiting(tongue, quiet or as_json):
         fit = _run(job, rows.shared_out(columns, simulate))
     language: Any = "pt" if tongue == "pt" else "en"
@@ -155,11 +158,13 @@ def regress(
         _show(job, fit, output, language, bounds_from_data)
 
 
-def _job(name: str, protocol: Any, target: str, limits: Any, clients: int, settings: dict[str, Any]) -> Job:
+def _job(
+    name: str, protocol: Protocol, target: str, limits: Any, clients: int, settings: dict[str, Any]
+) -> Job:
     from velado.learning.regression.job import Job, Party
 
     parties = [Party("evaluator", "evaluator")]
-    if protocol != "secure-sum":
+    if protocol.provider is not None:
         parties.append(Party("provider", "provider"))
     parties += [Party(f"client-{place + 1}", "client") for place in range(clients)]
     features = tuple(bounded for column, bounded in limits.items() if column != target)
@@ -185,28 +190,29 @@ def _run(job: Job, tables: dict[str, dict[str, Any]]) -> Fit:
 
 
 def _files(job: Job, fit: Fit, language: Any) -> dict[str, bytes]:
-    from velado.learning.net.outputs import report
-    from velado.learning.net.runner import Ending
-    from velado.learning.protocols.who_learns_what import learned, promise_lines
+    from velado.learning.net.outputs import Ending, report
+    from velado.learning.protocols.role import Outcome
+    from velado.text import told
 
-    ending = Ending({"fit": fit.to_dict()}, None, cost=dict(fit.cost))
+    ending = Ending(outcome=Outcome(fit=fit), cost=fit.cost)
     text = report(job, "evaluator", ending, language)
-    promise = "\n".join(f"- {line}" for line in promise_lines(job, language))
+    promise = "\n".join(f"- {line}" for line in (told(line, language) for line in fit.promise.lines()))
     text += f"\n## {say(language, 'regress_promise')}\n\n{promise}\n\n{say(language, 'regress_simulated')}\n"
-    files: dict[str, Any] = {"fit.json": fit.to_dict(), "learned.json": learned(job, language)}
+    files: dict[str, Any] = {"fit.json": fit.to_dict(), "learned.json": fit.learned.to_dict(language)}
     written = {name: json.dumps(value, ensure_ascii=False, indent=2) + "\n" for name, value in files.items()}
     return {name: body.encode() for name, body in {**written, "report.md": text}.items()}
 
 
 def _show(job: Job, fit: Fit, output: Path, language: Any, from_data: bool) -> None:
-    from velado.learning.protocols.who_learns_what import learned, promise_lines, short_key
+    from velado.learning.protocols.who_learns_what import short_key
+    from velado.text import told
 
     if from_data:
         show.note(f"{say(language, 'warning')}: {say(language, 'regress_bounds_read')}")
-    if fit.promise.get("unsafe"):
+    if fit.promise.unsafe:
         show.note(f"{say(language, 'warning')}: {say(language, 'regress_unsafe')}")
     if short_key(job):
-        show.note(f"{say(language, 'warning')}: {short_key(job, language)}")
+        show.note(f"{say(language, 'warning')}: {told(short_key(job), language)}")
     head = [say(language, "column"), say(language, "regress_coefficient")]
     errors = fit.standard_errors
     if errors is not None:
@@ -216,22 +222,28 @@ def _show(job: Job, fit: Fit, output: Path, language: Any, from_data: bool) -> N
         for place, (name, value) in enumerate(zip(fit.names, fit.coefficients, strict=True))
     ]
     title = say(
-        language, "regress_title", target=fit.target, clients=len(job.of("client")), protocol=job.protocol
+        language,
+        "regress_title",
+        target=fit.target,
+        clients=len(job.of("client")),
+        protocol=job.protocol.name,
     )
     show.table(title, head, body)
     show.line(f"{say(language, 'regress_promise')}:")
-    for line in promise_lines(job, language):
-        show.line(f"- {line}")
+    for line in fit.promise.lines():
+        show.line(f"- {told(line, language)}")
     show.line("")
-    facts = learned(job, language)
     head = [say(language, f"regress_{key}") for key in ("party", "saw", "infers")]
     show.table(
         say(language, "regress_learned"),
         head,
-        [[role, said["saw"], said["infers"]] for role, said in facts["parties"].items()],
+        [
+            [role, told(said.saw, language), told(said.infers, language)]
+            for role, said in fit.learned.parties.items()
+        ],
     )
-    for text in (*facts["coalitions"], facts["always"]):
-        show.line(text)
+    for text in (*fit.learned.coalitions, fit.learned.always):
+        show.line(told(text, language))
     show.line("")
     cost = {key: fit.cost[key] for key in ("seconds", "processor_seconds", "messages_sent", "bytes_sent")}
     show.line(say(language, "regress_cost", **cost))

@@ -26,10 +26,10 @@ from velado.apps.cli.options import (
     language,
     one_of,
 )
-from velado.apps.cli.summary import door_in
 from velado.apps.cli.words import number, say
 from velado.errors import GuaranteeNotMet
-from velado.report.phrases import guarantee_in, unit_in
+from velado.report.phrases import phrase
+from velado.text import told
 
 if TYPE_CHECKING:
     from velado.release.verify import Verification
@@ -109,8 +109,8 @@ def _show(tongue: str, found: Verification, notes: list[str]) -> None:
         [say(tongue, key) for key in ("guarantee", "needed", "achieved", "verdict", "failing")],
         [
             [
-                guarantee_in(tongue, verdict.guarantee),
-                f"{number(verdict.needed, tongue)} {unit_in(tongue, verdict.unit)}",
+                told(phrase(verdict.guarantee), tongue),
+                f"{number(verdict.needed, tongue)} {told(phrase(verdict.unit), tongue)}",
                 number(verdict.achieved, tongue),
                 say(tongue, "holds" if verdict.holds else "broken"),
                 number(verdict.failing_rows, tongue),
@@ -129,7 +129,7 @@ def _show(tongue: str, found: Verification, notes: list[str]) -> None:
     if doors:
         show.line(say(tongue, "side_doors_title") + ":")
         for door in doors:
-            show.line(f"  {door_in(tongue, door)}")
+            show.line(f"  {told(door.sentence(), tongue)}")
     for text in notes:
         show.line(text)
     if found.holds:

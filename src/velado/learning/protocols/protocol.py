@@ -1,0 +1,103 @@
+"""Protocol: what one way of working together is, said once: who may say what and when, which limits a job keeps, who learns what.
+
+A protocol is a value. `protocol_registry` lists those of this room; whoever has another (a paper's, to be repeated and
+attacked) hands it in where a job is read. Which message may follow which is a table of `Step`s that every role checks
+before it decodes anything, and from which `docs/reference/protocols.md` is drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+RoleName = Literal["provider", "evaluator", "client"]
+
+START = "start"
+
+
+@dataclass(frozen=True)
+class Message:
+    """One message of a job: *number* counts the messages of its sender to its receiver, from 0.
+
+    A message is pure data: how it becomes bytes, is signed and travels is `velado.learning.net`'s business. *fields* hold
+    bytes under short names; the exact fields of a kind and the most bytes of each stand in the protocol's steps.
+    """
+
+    job: str
+    sender: str
+    receiver: str
+    number: int
+    kind: str
+    fields: Mapping[str, bytes] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        size = sum(len(value) for value in self.fields.values())
+        return f"Message({self.kind} {self.number}: {self.sender} to {self.receiver}, {size} bytes)"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One line of a protocol's table: in *state*, *sender* may say *kind* to *receiver*, and they are in *next* afterwards.
+
+    The state belongs to the two who talk; both keep it, the one by what it sends and the other by what it takes. Between two
+    clients each direction is a talk of its own, since both may begin. *fields* are the message's fields with the most bytes
+    each, a number or a function of the job.
+    """
+
+    state: str
+    sender: RoleName
+    kind: str
+    receiver: RoleName
+    next: str
+    fields: Mapping[str, int | Callable[..., int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """What a party of some role saw in a run, and what follows from it; `{told}` stands for what is told to all."""
+
+    saw: str
+    infers: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """Who learns what under which assumptions, and which coalitions break it: of the protocol, not of one table.
+
+    *hides* is what the protocol promises to hide, nothing where it promises nothing; *computed* what somebody can compute
+    besides what it is told.
+    """
+
+    assumptions: str
+    parties: Mapping[RoleName, Seen]
+    coalitions: tuple[str, ...]
+    hides: str = ""
+    computed: str = ""
+
+
+def _accepted(job: object) -> None:
+    """Nothing: a protocol without limits of its own takes every job that keeps the common ones."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Protocol:
+    """One protocol: its roles' classes, its table of messages, the limits it sets on a job, and what it tells whom.
+
+    *pooled* names the role that sees the pooled sums in the clear: only there can standard errors be worked out and noise be
+    added. *scaled*: columns are scaled and centred by their bounds. *stored_key*: a provider may bring a key it made before.
+    *refuse* raises where a job keeps the common limits and still cannot be run.
+    """
+
+    name: str
+    steps: tuple[Step, ...]
+    facts: Facts
+    client: Callable[..., Any]
+    evaluator: Callable[..., Any]
+    provider: Callable[..., Any] | None = None
+    pooled: RoleName | None = None
+    least_key_bits: int = 2048
+    least_clients: int = 3
+    scaled: bool = True
+    stored_key: bool = True
+    refuse: Callable[..., None] = _accepted

@@ -1,0 +1,10 @@
+"""The protocols a job may name, by name; a job is read with these unless a larger table is handed in."""
+
+from collections.abc import Mapping
+
+from velado.learning.protocols.delegated_regression import DELEGATED
+from velado.learning.protocols.masked_regression import MASKED
+from velado.learning.protocols.protocol import Protocol
+from velado.learning.protocols.secure_sum import SECURE_SUM
+
+PROTOCOLS: Mapping[str, Protocol] = {one.name: one for one in (MASKED, DELEGATED, SECURE_SUM)}

@@ -1,0 +1,439 @@
+"""Rows become DuckDB's table `kept`: from a frame or a file, cells as the layout says, units cut to their most rows.
+
+To count one person as two would let them move an answer twice as far as the noise hides. DuckDB knows no NFKC and only
+simple case, so what is not plain goes through velado's own normal form: each distinct text once, joined back by its
+spelling. Plain texts (ASCII without blanks, and surely no number but one without a leading zero) DuckDB settles itself.
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from velado.data.csv_reading import as_utf8, check_header, header_of
+from velado.data.normal import case_of, normal_texts, tidy_texts
+from velado.data.numbers import THOUSANDS
+from velado.data.schema import Schema
+from velado.data.table import Table
+from velado.errors import EngineError, SchemaError, TableError
+from velado.query.engines._compile import ColumnPlace, Layout, index_sql, indices_of, missing_numbers
+from velado.query.unit import Unit
+from velado.text import say
+
+# CSV and Parquet files as DuckDB scans them: header read by us, cells as text, names by place, nothing guessed.
+
+_HEAD = 1 << 20
+_GLOB = frozenset("*?[]{}")
+
+
+@dataclass(frozen=True)
+class Scan:
+    """A relation DuckDB can read, whose columns are f0, f1, ... in the file's order, and their true names."""
+
+    relation: str
+    names: tuple[str, ...]
+
+
+def scan(path: Path, schema: Schema, folder: Path) -> Scan:
+    """How DuckDB reads the file; *folder* is private and may receive a copy in UTF-8."""
+    if not path.is_file():
+        raise TableError(
+            say("There is no file '{path}'.", path=path.name),
+            "Nothing was read.",
+            "Check the path and the spelling.",
+        )
+    suffix = path.suffix.lower()
+    if suffix in (".parquet", ".pq"):
+        return _parquet(_plain(path, folder))
+    if suffix not in (".csv", ".tsv", ".txt"):
+        raise TableError(
+            say("'{path}' is neither a CSV nor a Parquet file by its ending.", path=path.name),
+            "DuckDB is asked to scan those two.",
+            "Rename it, or read it with velado.read_table and query the table.",
+        )
+    return _csv(path, schema, folder)
+
+
+def pick(found: Scan, schema: Schema, connection: Any) -> tuple[str, Sequence[str]]:
+    """The declared columns alone, as r0, r1, ... by their places, and their types; undeclared ones cannot be asked about."""
+    absent = [name for name in schema.columns if name not in found.names]
+    if absent:
+        raise SchemaError(
+            say(
+                "The schema names {absent} column(s) the file does not have: {absent_2}.",
+                absent=len(absent),
+                absent_2=", ".join(absent[:5]),
+            ),
+            "A question about a column that is not there has no answer.",
+            "Correct the name in the schema or the header of the file.",
+        )
+    at = {name: number for number, name in enumerate(found.names)}
+    chosen = ", ".join(f"f{at[name]} AS r{number}" for number, name in enumerate(schema.columns))
+    relation = f"(SELECT {chosen} FROM {found.relation})"
+    try:
+        types = [str(row[1]) for row in connection.execute(f"DESCRIBE SELECT * FROM {relation}").fetchall()]
+    except duckdb.Error:
+        raise TableError(
+            "The file cannot be scanned.",
+            "Its content does not have the format of its ending.",
+            "Check the file.",
+        ) from None
+    return relation, types
+
+
+def _csv(path: Path, schema: Schema, folder: Path) -> Scan:
+    utf8 = schema.encoding.lower().replace("_", "-") in ("utf-8", "utf8", "utf-8-sig")
+    source = path if utf8 else _recoded(path, schema.encoding, folder)
+    with source.open("rb") as file:
+        head = file.read(_HEAD)
+    if not head.strip():
+        raise TableError(
+            say("'{path}' is empty.", path=path.name),
+            "It has no header and no rows.",
+            "Check that the right file was given.",
+        )
+    # A block may end inside a character; the header is checked up to the last whole line.
+    whole = head if len(head) < _HEAD else head[: head.rfind(b"\n") + 1]
+    data = as_utf8(whole, path.name, "utf-8").removeprefix(codecs.BOM_UTF8)
+    header, separator = header_of(data, path.name, schema.separator)
+    check_header(header, path.name, tuple(schema.columns))
+    columns = ", ".join(f"'f{number}': 'VARCHAR'" for number in range(len(header)))
+    place = quoted(str(_plain(source, folder)))
+    relation = (
+        f"read_csv('{place}', columns = {{{columns}}}, auto_detect = false, header = true, "
+        f"delim = '{quoted(separator)}', quote = '\"', escape = '\"', nullstr = '', strict_mode = true)"
+    )
+    return Scan(relation, tuple(header))
+
+
+def _parquet(path: Path) -> Scan:
+    try:
+        names = tuple(pq.read_schema(path).names)
+    except (pa.ArrowException, OSError):
+        raise TableError(
+            say("'{path}' is not a readable Parquet file.", path=path.name),
+            "Its content does not have that format.",
+            "Check the file, or give it the ending of its true format.",
+        ) from None
+    places = ", ".join(f"f{number}" for number in range(len(names)))
+    relation = f"read_parquet('{quoted(str(path))}', hive_partitioning = false) AS file({places})"
+    return Scan(relation, names)
+
+
+def _recoded(path: Path, encoding: str, folder: Path) -> Path:
+    out = folder / "utf8.csv"
+    try:
+        with (
+            path.open("r", encoding=encoding, newline="") as file,
+            out.open("w", encoding="utf-8", newline="") as copy,
+        ):
+            while block := file.read(1 << 22):
+                copy.write(block)
+    except (UnicodeError, LookupError, ValueError):
+        raise TableError(
+            say("'{path}' is not {encoding} text.", path=path.name, encoding=encoding),
+            "Accented letters would be garbled or lost.",
+            "Save it as UTF-8, or name its true encoding in [table] of the schema.",
+        ) from None
+    return out
+
+
+def _plain(path: Path, folder: Path) -> Path:
+    # DuckDB reads *, ? and brackets in a path as patterns, so such a file is reached through a link without them.
+    path = path.resolve()
+    if not _GLOB & set(str(path)):
+        return path
+    link = folder / f"rows{path.suffix.lower()}"
+    link.symlink_to(path)
+    return link
+
+
+# Rows from a frame or a file into DuckDB's table `kept`: cells as the layout says, units cut to their most rows.
+#
+# A cell that does not read as its column's declared kind (text among numbers, an impossible date) is a missing cell: an
+# error that depends on a row would tell of the row. With a decimal comma, points are read as thousands marks alone.
+
+_NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "FLOAT", "DOUBLE", "DECIMAL", "BOOLEAN")
+_DAYS = ("DATE", "TIMESTAMP")
+_TEXTS = ("VARCHAR", "UUID", "ENUM", "TIME", *_NUMBERS, *_DAYS)
+
+
+def connect(threads: int | None, memory: str | None, spill: str, database: str = ":memory:") -> Any:
+    """A fresh database that spills to *spill* (nowhere if blank) and loads no extension."""
+    config: dict[str, Any] = {
+        "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
+        "temp_directory": spill,
+    }
+    if threads is not None:
+        config["threads"] = threads
+    if memory is not None:
+        config["memory_limit"] = memory
+    try:
+        connection = duckdb.connect(database, config=config)
+        connection.execute("SET TimeZone = 'UTC'")
+    except duckdb.Error:
+        raise EngineError(
+            "DuckDB could not be opened with these settings.",
+            "The limit of threads or memory is not one it understands, or the disk is full.",
+            "Use for example threads = 2 and memory = '4GB'.",
+        ) from None
+    return connection
+
+
+def arrow_of(table: Table) -> pa.Table:
+    """The table's declared columns as Arrow, named r0, r1, ...: numbers, days, or texts with missing ones null."""
+    columns = {}
+    for number, column in enumerate(table.schema.columns.values()):
+        series = table.frame.get_column(column.name)
+        typed = series.dtype.is_numeric() or series.dtype == pl.Boolean
+        if column.kind == "numeric" and typed:
+            series = series.cast(pl.Float64)
+        elif column.kind == "numeric" and not isinstance(
+            series.dtype, pl.String | pl.Categorical | pl.Enum | pl.Null
+        ):
+            raise wrong_type(column.name, "numeric")
+        elif column.kind == "date" and isinstance(series.dtype, pl.Date | pl.Datetime):
+            series = series.dt.date() if isinstance(series.dtype, pl.Datetime) else series
+        else:
+            series = table.text(column.name)
+        columns[f"r{number}"] = series.to_arrow()
+    return pa.table(columns)
+
+
+def unit_numbers(table: Table, unit: Unit) -> pa.Array | None:
+    """The unit's column where it holds floats but is not declared numeric: as text 0.0 and -0.0 would differ."""
+    if unit.column is None or table.schema.columns[unit.column].kind == "numeric":
+        return None
+    series = table.frame.get_column(unit.column)
+    return series.cast(pl.Float64).to_arrow() if series.dtype.is_float() else None
+
+
+def load(
+    connection: Any,
+    source: str,
+    types: Sequence[str],
+    unit_cell: tuple[str, str] | None,
+    layout: Layout,
+    schema: Schema,
+    unit: Unit,
+) -> None:
+    """`kept` holds the rows of *source*, whose columns are named r0, r1, ... by their places and have these types.
+
+    *unit_cell* is the name and type of the column that tells units apart, if any. A unit keeps its first rows in the
+    order of the source; rows without a unit value do not count. Which rows a unit keeps depends on its own rows and
+    their order alone. O(n log n) for the window, once.
+    """
+    ordered = list(layout.places.values())
+    missing = ", ".join(f"'{quoted(text)}'" for text in schema.missing_values)
+    columns = [
+        f"{_cell(place, type_, missing, schema)} AS {place.name}"
+        for place, type_ in zip(ordered, types, strict=True)
+    ]
+    if unit_cell is not None:
+        columns.append(f"{unit_cell[0]} AS u")
+    try:
+        # A Parquet file's statistics leave NaN out, and DuckDB would conclude from them that no cell is one.
+        connection.execute("SET disabled_optimizers = 'statistics_propagation'")
+        connection.execute(f"CREATE TABLE read AS SELECT {', '.join(columns)} FROM {source}")
+        connection.execute("RESET disabled_optimizers")
+    except duckdb.InvalidInputException:
+        raise TableError(
+            "The rows cannot be read as the schema says.",
+            "A row has too few or too many fields, the text is not in the declared encoding, or a date format is not known.",
+            "Correct the file, or separator, encoding and format in the schema; `velado inspect` names the place.",
+        ) from None
+    except duckdb.Error:
+        raise EngineError(
+            "DuckDB could not load the rows.",
+            "The file is damaged, or memory or disk ran out.",
+            "Check the file, or allow more memory.",
+        ) from None
+    grids = [
+        f"{index_sql(place.name, place.grid, 'NULL::INT8')} AS {place.index}"
+        for place in ordered
+        if place.grid is not None
+    ]
+    names = [place.name for place in ordered]
+    few = ""
+    if unit_cell is not None and unit.column is not None:
+        told_apart = units_of(connection, layout.places[unit.column], unit_cell[1], schema)
+        # Nobody is protected by a row that belongs to no unit, so it does not count.
+        few = (
+            f" WHERE rowid NOT IN (SELECT r FROM (SELECT r, u0, u1, row_number() OVER"
+            f" (PARTITION BY u0, u1 ORDER BY r) AS n FROM ({told_apart})) WHERE n > {unit.rows}"
+            " OR (u0 IS NULL AND u1 IS NULL))"
+        )
+    connection.execute(f"CREATE TABLE kept AS SELECT {', '.join([*names, *grids])} FROM read{few}")
+    connection.execute("DROP TABLE read")
+    connection.unregister(SPELLED)
+    for place in ordered:
+        _settle_ties(connection, place)
+
+
+def _settle_ties(connection: Any, place: ColumnPlace) -> None:
+    # Numbers on or within a hair of a tie were left open; their distinct values are few and settled in rationals.
+    if place.grid is None:
+        return
+    name, index = place.name, place.index
+    open_ = f"{name} IS NOT NULL AND {index} IS NULL"
+    values = [
+        row[0] for row in connection.execute(f"SELECT DISTINCT {name} FROM kept WHERE {open_}").fetchall()
+    ]
+    if not values:
+        return
+    ties = pa.table(
+        {"x": pa.array(values, pa.float64()), "i": pa.array(indices_of(values, place.grid), pa.int64())}
+    )
+    connection.register("ties", ties)
+    connection.execute(
+        f"UPDATE kept SET {index} = ties.i FROM ties WHERE kept.{name} = ties.x AND {index} IS NULL"
+    )
+    connection.unregister("ties")
+
+
+def _cell(place: ColumnPlace, type_: str, missing: str, schema: Schema) -> str:
+    raw, column = f"r{place.number}", place.column
+    if place.sort == "number":
+        if type_ != "VARCHAR":
+            if not type_.lstrip("U").startswith(_NUMBERS):
+                raise wrong_type(column.name, "numeric")
+            number = f"CAST({raw} AS DOUBLE)"
+        else:
+            number = f"TRY_CAST({number_text_sql(_without(raw, missing), schema.decimal)} AS DOUBLE)"
+        # Minus nought is nought, so that equal numbers are equal bits wherever they are joined.
+        return f"CASE WHEN isnan({number}) THEN NULL WHEN {number} = 0 THEN 0::DOUBLE ELSE {number} END"
+    if place.sort == "day":
+        if type_.startswith(_DAYS):
+            return f"CAST({raw} AS DATE)"
+        if type_ != "VARCHAR":
+            raise wrong_type(column.name, "date")
+        return f"CAST(TRY_STRPTIME({_without(raw, missing)}, '{quoted(column.format)}') AS DATE)"
+    if not type_.lstrip("U").startswith(_TEXTS):
+        raise wrong_type(column.name, column.kind)
+    return _without(raw, missing) if type_ == "VARCHAR" else f"CAST({raw} AS VARCHAR)"
+
+
+def _without(raw: str, missing: str) -> str:
+    return f"CASE WHEN {raw} IN ({missing}) THEN NULL ELSE {raw} END" if missing else raw
+
+
+def wrong_type(name: str, kind: str) -> SchemaError:
+    """The error for a column whose stored type cannot be read as its declared kind."""
+    return SchemaError(
+        say(
+            "Column '{name}' is declared {kind}, but its stored type cannot be read so.", name=name, kind=kind
+        ),
+        "What is asked about it would have no meaning.",
+        "Correct its kind in the schema.",
+    )
+
+
+# Whose row is whose in DuckDB: rows of one unit are those whose cells have one normal form.
+
+SPELLED = "spelled"
+"""The name under which the texts that are not plain stand with their normal form, while rows are loaded."""
+# Without a blank, and with a character that no number has; or a whole number as everybody writes it.
+_PLAIN = "regexp_full_match(u, '[!-~]*[!-*/:-DF-df-~][!-~]*|[1-9][0-9]*')"
+
+
+def units_of(connection: Any, place: ColumnPlace, type_: str, schema: Schema) -> str:
+    """A query over the table `read`, whose column u holds the unit's cell: a row's number r and what tells units apart.
+
+    Rows of one unit have u0 and u1 in common: the number or day the cell reads as, or else its normal form; both are
+    NULL in a row without a unit.
+    """
+    missing = _list(schema.missing_values)
+    if type_ != "VARCHAR" and not type_.startswith("ENUM"):
+        return f"SELECT rowid AS r, {_typed(place, type_, missing, schema)} AS u0, NULL AS u1 FROM read"
+    _spell_out(connection, place, schema)
+    none = _list(_normal(pl.Series([*schema.missing_values, ""]), place, schema).unique().to_list())
+    plain = "u" if case_of(place.column) == "distinct" else "upper(u)"
+    texts = (
+        f"SELECT read.rowid AS r, u, coalesce(tidy, u) AS tidy, coalesce(normal, {plain}) AS normal"
+        f" FROM (SELECT rowid, u::VARCHAR AS u FROM read) AS read LEFT JOIN {SPELLED} ON u = raw"
+    )
+    gone = (
+        f"u IN ({missing}) OR tidy IN ({missing}) OR normal IN ({none})" if missing else f"normal IN ({none})"
+    )
+    value = _value("tidy", place, missing, schema)
+    read = f"CASE WHEN {gone} THEN NULL ELSE {value} END"
+    left = f"CASE WHEN {gone} OR {_reads('tidy', place, schema)} THEN NULL ELSE normal END"
+    return f"SELECT r, {read} AS u0, {left} AS u1 FROM ({texts})"
+
+
+def _spell_out(connection: Any, place: ColumnPlace, schema: Schema) -> None:
+    found = connection.sql(
+        f"SELECT DISTINCT u FROM (SELECT u::VARCHAR AS u FROM read) WHERE u IS NOT NULL AND NOT {_PLAIN}"
+    )
+    raw = pl.Series("raw", found.to_arrow_table().column(0).to_pylist(), dtype=pl.String)
+    spelled = pl.DataFrame([raw, tidy_texts(raw).alias("tidy"), _normal(raw, place, schema).alias("normal")])
+    connection.register(SPELLED, spelled.to_arrow())
+
+
+def _normal(texts: pl.Series, place: ColumnPlace, schema: Schema) -> pl.Series:
+    number = place.sort == "number"
+    return normal_texts(texts, case=case_of(place.column), decimal=schema.decimal, exponents=number)
+
+
+def _value(text: str, place: ColumnPlace, missing: str, schema: Schema) -> str:
+    if place.sort == "number":
+        return _number(f"TRY_CAST({number_text_sql(text, schema.decimal)} AS DOUBLE)", schema)
+    if place.sort == "day":
+        return _day(f"CAST(TRY_STRPTIME({text}, '{quoted(place.column.format)}') AS DATE)", missing)
+    return "NULL"
+
+
+def _reads(text: str, place: ColumnPlace, schema: Schema) -> str:
+    """Whether a text is known by the number or day it reads as."""
+    if place.sort == "number":
+        return f"TRY_CAST({number_text_sql(text, schema.decimal)} AS DOUBLE) IS NOT NULL"
+    if place.sort == "day":
+        return f"TRY_STRPTIME({text}, '{quoted(place.column.format)}') IS NOT NULL"
+    return "FALSE"
+
+
+def _typed(place: ColumnPlace, type_: str, missing: str, schema: Schema) -> str:
+    if place.sort == "number" or type_ in ("FLOAT", "DOUBLE"):
+        return _number("CAST(u AS DOUBLE)", schema)
+    if place.sort == "day":
+        return _day("CAST(u AS DATE)", missing)
+    text = "CAST(u AS VARCHAR)"
+    return f"CASE WHEN {text} IN ({missing}) THEN NULL ELSE {text} END" if missing else text
+
+
+def _number(number: str, schema: Schema) -> str:
+    none = "".join(f" OR {number} = '{value!r}'::DOUBLE" for value in missing_numbers(schema))
+    return f"CASE WHEN isnan({number}){none} THEN NULL WHEN {number} = 0 THEN 0::DOUBLE ELSE {number} END"
+
+
+def _day(day: str, missing: str) -> str:
+    return f"CASE WHEN CAST({day} AS VARCHAR) IN ({missing}) THEN NULL ELSE {day} END" if missing else day
+
+
+def number_text_sql(text: str, decimal: str) -> str:
+    """An expression for the number in a text as DuckDB casts it, NULL for what only DuckDB takes for one."""
+    # An underscore between digits is a number to DuckDB, but not to anyone who writes tables.
+    text = f"CASE WHEN contains({text}, '_') THEN NULL ELSE {text} END"
+    if decimal == ".":
+        return text
+    trimmed = f"trim({text})"
+    plain = f"CASE WHEN regexp_matches({trimmed}, '{THOUSANDS}') THEN replace({trimmed}, '.', '') ELSE {trimmed} END"
+    return f"CASE WHEN contains({plain}, '.') THEN NULL ELSE replace({plain}, ',', '.') END"
+
+
+def quoted(text: str) -> str:
+    """The inside of a SQL text literal."""
+    return text.replace("'", "''")
+
+
+def _list(texts: Any) -> str:
+    return ", ".join(f"'{quoted(text)}'" for text in texts)

@@ -1,0 +1,319 @@
+"""ReleaseFacts: everything that is known of a release, without language; every view is made from these.
+
+The report shows distributions and row numbers of the original table: it is for the data's steward. What may leave
+(manifest, public page) is made from the same facts, and shows only what the published table tells anyway.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from velado.data.taxonomy import ROOT_LABEL
+from velado.measures.measured import Exposure, Scores
+from velado.measures.risk.reidentification import Reidentification
+from velado.measures.utility.ncp import CertaintyPenalty
+from velado.release.operations import Perturb
+from velado.release.release import Release
+from velado.release.side_doors import promise_with_side_doors, smallest_with_doors
+from velado.release.side_doors.door import telling_columns
+
+SHOWN_ROWS = 20
+SAME = 1e-9
+"""Losses this near to one another are equal but for rounding."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceFacts:
+    """The table that was read: its name, its fingerprint under the owner's key, its size.
+
+    >>> SourceFacts(name="stays.csv", keyed_sha256="ab", key="01", rows=40, columns=("age", "sex")).rows
+    40
+    """
+
+    name: str
+    keyed_sha256: str
+    key: str
+    rows: int
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputFacts:
+    """The file that may leave, and how many of its cells begin like a formula.
+
+    *escaped_names* are columns whose name was escaped in the file.
+
+    >>> OutputFacts(file="table.csv", sha256="cd").formulas
+    0
+    """
+
+    file: str
+    sha256: str
+    formulas: int = 0
+    escaped_names: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WhatIf:
+    """One run of the method with k or the suppression limit changed: what it gave, or the sentence why it failed.
+
+    >>> WhatIf(k=10, suppression=0.0, changed="k", failed="No group holds.").loss is None
+    True
+    """
+
+    k: int | None
+    suppression: float
+    changed: Literal["", "k", "suppression"] = ""
+    loss: float | None = None
+    suppressed: int | None = None
+    groups: int | None = None
+    smallest: int | None = None
+    failed: str = ""
+
+    @classmethod
+    def of(
+        cls,
+        release: Release,
+        k: int | None,
+        suppression: float,
+        changed: Literal["", "k", "suppression"] = "",
+    ) -> WhatIf:
+        """What a run gave."""
+        sizes = release.checked.partition.sizes
+        return cls(
+            k=k,
+            suppression=suppression,
+            changed=changed,
+            loss=release.loss,
+            suppressed=release.suppressed,
+            groups=int(sizes.size),
+            smallest=int(sizes.min()),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class WhatIfs:
+    """All reruns, or why there are none: the table is "large", or the method promises "no-k".
+
+    >>> WhatIfs(skipped="large").runs
+    ()
+    """
+
+    runs: tuple[WhatIf, ...] = ()
+    skipped: Literal["", "large", "no-k"] = ""
+
+
+@dataclass(frozen=True)
+class CostlyRow:
+    """A published row that lost much: its number in the input (the first is 1), and the columns that cost it most.
+
+    >>> CostlyRow(3, 0.5, ("age",)).columns
+    ('age',)
+    """
+
+    row: int
+    loss: float
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, repr=False)
+class RowLosses:
+    """The loss of every row of the input in every quasi-identifier; a suppressed row loses 1 in each.
+
+    *losses* is rows x quasi-identifiers, in the order of the input.
+
+    >>> found = RowLosses(np.array([[0.0, 0.25], [0.5, 0.25]]), ("age", "sex"), np.array([True, True]))
+    >>> found.costliest(1), found.carried_by(0.5)
+    ([CostlyRow(row=2, loss=0.375, columns=('age',))], 0.75)
+    """
+
+    losses: npt.NDArray[np.float64]
+    names: tuple[str, ...]
+    kept: npt.NDArray[np.bool_]
+
+    @property
+    def by_row(self) -> npt.NDArray[np.float64]:
+        """Mean loss of each row."""
+        return np.asarray(self.losses.mean(axis=1), dtype=np.float64)
+
+    def column_shares(self) -> dict[str, float]:
+        """The part of the whole loss that each column carries; all 0 when nothing was lost."""
+        total = float(self.losses.sum())
+        sums = self.losses.sum(axis=0)
+        return {n: float(s / total) if total else 0.0 for n, s in zip(self.names, sums, strict=True)}
+
+    def costliest(self, shown: int = SHOWN_ROWS) -> list[CostlyRow]:
+        """The published rows that lose most, with all columns of a tie; ties of rows go to the earlier one."""
+        rows = np.flatnonzero(self.kept)
+        means = self.by_row[rows]
+        order = np.lexsort((rows, -means))[:shown]
+        out = []
+        for row in rows[order[means[order] > 0]]:
+            dearest = self.losses[row] >= self.losses[row].max() - SAME
+            names = tuple(name for name, most in zip(self.names, dearest, strict=True) if most)
+            out.append(CostlyRow(int(row) + 1, float(self.by_row[row]), names))
+        return out
+
+    def carried_by(self, share: float) -> float:
+        """The part of the whole loss that the costliest *share* of all rows (at least one row) carries."""
+        means = np.sort(self.by_row)[::-1]
+        total = float(means.sum())
+        count = max(1, int(np.ceil(share * means.size)))
+        return float(means[:count].sum() / total) if total else 0.0
+
+
+def row_losses(release: Release) -> RowLosses:
+    """The losses of a release, row by row. O(rows x quasi-identifiers).
+
+    >>> import polars, velado
+    >>> schema = velado.Schema.from_dict({"columns": {"age": {"role": "quasi", "kind": "numeric"}}})
+    >>> release = velado.anonymize(polars.DataFrame({"age": [1, 3, 7, 9]}), schema, "mondrian", k=2)
+    >>> row_losses(release).by_row
+    array([0.25, 0.25, 0.25, 0.25])
+    """
+    columns = release.data.columns
+    losses = np.ones((release.kept.size, len(columns)))
+    # A row with a blank that the schema suppresses left before the method saw it: it has lost everything.
+    seen = np.flatnonzero(release.prepared.present)
+    for at, (column, published) in enumerate(zip(columns, release.recoded.columns, strict=True)):
+        losses[seen, at] = np.where(release.recoded.kept, published.losses(column), 1.0)
+    return RowLosses(losses, tuple(column.name for column in columns), release.kept)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ReleaseFacts:
+    """A release, what was measured on it, what other settings would have given, and the files it came from and made."""
+
+    release: Release
+    scores: Scores
+    what_ifs: WhatIfs
+    source: SourceFacts
+    output: OutputFacts
+
+    @property
+    def quasi(self) -> list[str]:
+        """The quasi-identifiers."""
+        return [column.name for column in self.release.data.columns]
+
+    @property
+    def ncp(self) -> CertaintyPenalty:
+        """What the release cost, charged against the table as it was read."""
+        assert self.scores.ncp is not None  # always known in process
+        return self.scores.ncp
+
+    @property
+    def smallest(self) -> int:
+        """The smallest group of the published table."""
+        return self.scores.after.class_sizes.smallest
+
+    @property
+    def warnings(self) -> list[str]:
+        """What the steward should know before the table leaves."""
+        return [*self.release.warnings, *self.scores.notes]
+
+    @property
+    def by_person(self) -> bool:
+        """Whether people are counted, rather than rows."""
+        return self.scores.before.people is not None and self.scores.after.people is not None
+
+    def risk(self, exposure: Exposure) -> Reidentification:
+        """The risk of each person where people are known in both tables, else of each row."""
+        return exposure.people if self.by_person and exposure.people is not None else exposure.rows
+
+    @property
+    def suppressed_rows(self) -> list[int]:
+        """The first numbers of the rows that were left out; the first row of the input is 1."""
+        return [int(row) + 1 for row in np.flatnonzero(~self.release.kept)[:SHOWN_ROWS]]
+
+    @property
+    def now(self) -> WhatIf:
+        """This release, beside which the reruns stand."""
+        k = getattr(self.release.method, "k", None)
+        return WhatIf.of(self.release, k, self.release.goal.suppression)
+
+    @cached_property
+    def row_losses(self) -> RowLosses:
+        """Which rows and columns carry the loss."""
+        return row_losses(self.release)
+
+    @property
+    def above_best_percent(self) -> int | None:
+        """By how many percent at most the loss lies above the best possible, rounded up; None when not known.
+
+        The bound is on the table the method saw. Where column operations came first the loss is told against
+        another table, and the two are not compared.
+        """
+        above = self.release.notes.get("above_best_possible_at_most")
+        if above is None or self.release.notes.get("lower_bound") is None or self.release.operations:
+            return None
+        return math.ceil(100 * float(above) - 1e-6)
+
+    @cached_property
+    def true_ends(self) -> list[str]:
+        """Number columns whose published ends are values read off the rows."""
+        noisy = {operation.column for operation in self.release.operations if isinstance(operation, Perturb)}
+        # Perturbed numbers are nobody's.
+        return [name for name, step in self._ends.items() if step is None and name not in noisy]
+
+    @property
+    def rounded_ends(self) -> dict[str, float]:
+        """Number columns whose published ends are multiples of a declared step, and the step."""
+        return {name: step for name, step in self._ends.items() if step is not None}
+
+    @cached_property
+    def _ends(self) -> dict[str, float | None]:
+        pairs = zip(self.release.data.columns, self.release.recoded.columns, strict=True)
+        return {
+            column.name: None if column.rounding is None else column.rounding.step
+            for column, published in pairs
+            if column.is_numeric
+            and published.states_cover
+            and any(value is not None and value != ROOT_LABEL for value in published.values)
+        }
+
+    def smallest_behind(self, *columns: str) -> int:
+        """The smallest group for who also reads *columns*."""
+        return promise_with_side_doors(self.release.aligned, self.quasi, columns)
+
+    @cached_property
+    def behind_doors(self) -> tuple[list[str], int | None]:
+        """The columns that tell a quasi-identifier, and the smallest group for who reads them all too."""
+        doors = self.release.side_doors
+        smallest = smallest_with_doors(self.release.aligned, self.quasi, doors)
+        return telling_columns(doors, self.quasi), smallest
+
+    def facts(self) -> dict[str, object]:
+        """All of it as plain values, for `report.json`: with labels of the original table, so not for publication."""
+        behind, smallest = self.behind_doors
+        return {
+            "input": self.source,
+            "output": self.output,
+            **self.release.to_dict(),
+            "method": {
+                name: getattr(self.release.method, name) for name in ("name", "title", "cost", "source")
+            },
+            "public_losses": self.release.public_losses,
+            "altered": self.release.prepared.altered,
+            "interval_ends": {"true": self.true_ends, "rounded": self.rounded_ends},
+            "sensitive_in_view": self.release.goal.reads_sensitive,
+            "suppressed_row_numbers": self.suppressed_rows,
+            "above_best_percent": self.above_best_percent,
+            "why": {
+                "share_by_column": self.row_losses.column_shares(),
+                "costliest_rows": self.row_losses.costliest(),
+                "carried_by_1": self.row_losses.carried_by(0.01),
+                "carried_by_5": self.row_losses.carried_by(0.05),
+                "now": self.now,
+                "what_if": self.what_ifs,
+            },
+            "behind_side_doors": {"columns": behind, "smallest_group": smallest},
+            "distributions": {part.name: part.to_dict() for part in self.scores.distributions},
+            "measures": self.scores.to_dict(),
+        }

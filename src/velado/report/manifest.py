@@ -1,0 +1,122 @@
+"""The manifest of a release: what was made from what, with which promise, and how; never a cell value.
+
+It leaves with the table, so it holds nothing of the original but its size and the names of its columns: the input and
+the taxonomies are named by fingerprints under the owner's key, which nobody else can test guesses with, and the loss
+is the one that the published table shows. The same run gives the same manifest: there are no times in it.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
+from statistics import fmean
+
+from velado.data.keys import Key, content_of
+from velado.data.schema import Schema
+from velado.data.table import Table
+from velado.report.facts import ReleaseFacts
+from velado.report.render import to_json
+
+VERSION = 2
+DECIMALS = 3
+LIBRARIES = ("numpy", "numba", "scipy", "polars")
+SHOWN_OF_DOORS = ("column", "columns", "reveals", "kind", "accepted")
+
+
+def manifest(facts: ReleaseFacts, key: Key, population: Table | None = None) -> dict[str, object]:
+    """Everything an auditor needs to know of a release, without values, times or durations."""
+    release, output = facts.release, facts.output
+    told, losses = release.to_dict(), release.public_losses
+    return {
+        "manifest_version": VERSION,
+        "velado": package_version("velado"),
+        "libraries": {"python": platform.python_version(), **{n: package_version(n) for n in LIBRARIES}},
+        "input": {
+            "keyed_sha256": facts.source.keyed_sha256,
+            "key": key.fingerprint,
+            "rows": facts.source.rows,
+            "columns": facts.source.columns,
+        },
+        "population": None
+        if population is None
+        else {"keyed_sha256": input_digest(population, key), "rows": population.rows},
+        "schema": public_schema(release.table.schema, key),
+        "promise": {name: told["promise"][name] for name in ("type", "verdicts", "readings_of_blanks")},
+        "side_doors": [
+            {name: door[name] for name in SHOWN_OF_DOORS if name in door}
+            for door in told["promise"]["side_doors"]
+        ],
+        "signed_columns": told["promise"]["signed_columns"],
+        "warnings": release.prepared.warnings,
+        "cells_like_formulas": output.formulas,
+        "how": {name: value for name, value in told["how"].items() if name != "notes"},
+        "metrics": {
+            "rows": release.aligned.height,
+            "ncp": coarse({"overall": fmean(losses.values()), "by_column": losses}),
+            "domain": "declared bounds, else the range of the published rows; suppressed rows count 1",
+        },
+        "output": {
+            "file": output.file,
+            "sha256": output.sha256,
+            "rows": release.aligned.height,
+            "columns": release.aligned.columns,
+            "escaped_names": output.escaped_names,
+            "row_order": told["result"]["row_order"],
+            "suppressed_rows": release.suppressed,
+        },
+    }
+
+
+def coarse(figures: object) -> object:
+    """Numbers to three decimals: a loss in full precision depends on withheld rows, and guesses of them could be tried.
+
+    >>> coarse({"age": 0.12345, "rows": 10})
+    {'age': 0.123, 'rows': 10}
+    """
+    if isinstance(figures, Mapping):
+        return {name: coarse(value) for name, value in figures.items()}
+    return round(figures, DECIMALS) if isinstance(figures, float) else figures
+
+
+def input_digest(table: Table, key: Key) -> str:
+    """The table's fingerprint under the owner's key: that of its file's bytes, or of its cells where it had none."""
+    return key.digest(bytes.fromhex(table.fingerprint) if table.fingerprint else content_of(table.frame))
+
+
+def manifest_json(document: Mapping[str, object]) -> bytes:
+    r"""The manifest as it stands in the folder.
+
+    >>> manifest_json({"rows": 40})
+    b'{\n  "rows": 40\n}\n'
+    """
+    return to_json(document).encode()
+
+
+def package_version(name: str) -> str:
+    """The installed version, or "not installed" where the package runs from its source tree.
+
+    >>> package_version("no-such-package")
+    'not installed'
+    """
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def public_schema(schema: Schema, key: Key) -> dict[str, object]:
+    """The schema with each taxonomy replaced by its builder, options and keyed digest: its labels are values."""
+    document = schema.to_dict()
+    for name, column in schema.columns.items():
+        spec = column.taxonomy
+        if spec is None:
+            continue
+        entry: dict[str, object] = {"builder": spec.builder, **spec.options}
+        content = spec.tree if spec.tree is not None else spec.paths
+        if content is not None:
+            text = json.dumps(content, ensure_ascii=False, sort_keys=True)
+            entry["keyed_sha256"] = key.digest(text.encode())
+        document["columns"][name]["taxonomy"] = entry
+    return document
