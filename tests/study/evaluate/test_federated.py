@@ -50,13 +50,13 @@ def test_what_the_section_leaves_out_is_taken_from_the_other_phases(example) -> 
         ("engine = 'lop'", "Did you mean 'loop'"),
         ("methods = ['mondrain']", "Did you mean 'mondrian'"),
         ("methods = [{ name = 'mondrian', k = 3 }]", "k is an axis"),
-        ("k = [1]", "below 2"),
-        ("seeds = [0, 0]", "one twice"),
-        ("alpha = [0]\nsplits = ['dirichlet']", "outside its limits"),
+        ("k = [1]", "at least 2"),
+        ("seeds = [0, 0]", "different whole numbers"),
+        ("alpha = [0]\nsplits = ['dirichlet']", "0.001 or more"),
         ("participation = 1.5", "at most 1"),
         ("participation = 0.9\nfraction = 0.5", "below 'participation'"),
-        ("rounds = 0", "at least 1"),
-        ("clients = 'many'", "wrong type"),
+        ("rounds = 0", r"'rounds' in \[federated\] of .* from 1 to"),
+        ("clients = 'many'", "takes a whole number"),
     ],
 )
 def test_a_mistake_in_the_section_is_named_before_anything_runs(example, line: str, words: str) -> None:

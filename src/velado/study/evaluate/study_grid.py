@@ -117,9 +117,9 @@ def _federated(material: Material) -> list[GridJob]:
         return []
     return [
         _federated_job(material, federation, method, seed)
-        for seed in part.seeds or ()
+        for seed in part.seeds
         for federation in part.federations
-        for method in (None, *at_each_k(part.methods or (), part.k or ()))
+        for method in (None, *at_each_k(part.methods, part.k))
     ]
 
 

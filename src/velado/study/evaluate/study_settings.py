@@ -140,7 +140,9 @@ class StudyMetrics:
 
     quality: Annotated[
         tuple[Annotated[str, Setting(choices=QUALITIES)], ...],
-        _axis("what is shown of every model; the first one decides", "a list of different qualities"),
+        _axis(
+            "what is shown of every model; the first one decides", f"different ones of {', '.join(QUALITIES)}"
+        ),
     ] = ("accuracy", "precision", "recall", "f1", "auc", "log_loss")
     loss: Annotated[str, Setting("what a release lost", choices=LOSSES)] = "ncp"
     risk: Annotated[str, Setting("what an attacker can do with it", choices=RISKS)] = "record_linkage"
@@ -178,9 +180,9 @@ class FederatedAxes:
     cell depends on it.
     """
 
-    methods: Annotated[Methods | None, _AS_BEFORE] = None
-    k: Annotated[Ks | None, _AS_BEFORE] = None
-    seeds: Annotated[Seeds | None, _AS_BEFORE] = None
+    methods: Annotated[Methods, _AS_BEFORE] = ()
+    k: Annotated[Ks, _AS_BEFORE] = ()
+    seeds: Annotated[Seeds, _AS_BEFORE] = ()
     models: Annotated[
         tuple[Literal["logistic", "xgboost"], ...],
         _axis("logistic regression (FedAvg) or XGBoost (bagging)", "a list of different models"),
@@ -249,7 +251,7 @@ class StudyRecipe:
         out["anonymization"]["guarantees"] = [[entry_of(one) for one in each] for each in axes.guarantees]
         if self.federated is not None:
             settings = asdict(self.federated.federation)
-            out["federated"]["methods"] = _entries(self.federated.methods or ())
+            out["federated"]["methods"] = _entries(self.federated.methods)
             del out["federated"]["federation"]
             out["federated"] |= {name: settings[name] for name in FEDERATION}
         return out
@@ -271,7 +273,7 @@ class StudyRecipe:
         axes = {
             name: getattr(made.anonymization, name)
             for name in ("methods", "k", "seeds")
-            if getattr(made.federated, name) is None
+            if not getattr(made.federated, name)
         }
         federation = made.federated.federation
         if "test_share" not in document["federated"]:
@@ -292,7 +294,8 @@ def _federated(part: Mapping[str, Any], place: Where) -> dict[str, Any]:
     out = {key: value for key, value in part.items() if key in axes}
     if isinstance(out.get("alpha"), int | float):
         out["alpha"] = [out["alpha"]]
-    return {**out, "federation": {key: value for key, value in part.items() if key in FEDERATION}}
+    given = {key: value for key, value in part.items() if key in FEDERATION}
+    return {**out, "federation": read(Federation, given, place)}
 
 
 def _no_k(section: object, name: str) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 from markupsafe import Markup
 
 from velado.report.blocks import Block, Bullets, Figure, Legend, Page, Section, Text, VerdictCard, section
-from velado.report.charts import DOTTED, INK, LegendEntry, definitions, swatch
+from velado.report.charts import DOTTED, INK, LegendEntry, definitions, swatch, tell
 from velado.report.render import HTML_LANGUAGE, environment, render_markdown, source
 from velado.study.evaluate.amounts import NAMES, commas, number, percent, promises
 from velado.study.evaluate.analysis import MAJORITY, StudyRow
@@ -162,8 +162,9 @@ def to_html(facts: StudyFacts, language: Language = "en") -> str:
 
 def _unbroken(value: str) -> str:
     """The text told, with a number and its sign, k and its number, and the two ends of an interval on one line."""
-    text = told(value)
-    return text.replace(" %", "\u00a0%").replace("k = ", "k\u00a0=\u00a0").replace("…", "\u2060…\u2060")
+    return (
+        tell(value).replace(" %", "\u00a0%").replace("k = ", "k\u00a0=\u00a0").replace("…", "\u2060…\u2060")
+    )
 
 
 def _policy(style: str, script: str) -> str:
