@@ -21,8 +21,8 @@ from benchmarks.adult import schema_dict
 from benchmarks.timing import Row, data_folder, print_rows
 from velado.study.evaluate.load import Material, load
 from velado.study.evaluate.matched import Rival, leaders
-from velado.study.evaluate.outcome import Study
-from velado.study.evaluate.study_grid import plan
+from velado.study.evaluate.study_grid import ORIGINAL, plan
+from velado.study.evaluate.study_outcome import Study
 from velado.study.evaluate.study_run import evaluate, make_plan
 from velado.study.evaluate.work import carry_out
 
@@ -107,7 +107,7 @@ def sample(material: Material) -> list[Row]:
             parts.setdefault(row.model or "release and its measures", []).append(time.process_time() - last)
             last = time.process_time()
         cpu.setdefault(job.label, []).append(last - start)
-    seeds, per_method = len(material.recipe.seeds), len(material.recipe.k)
+    seeds, per_method = len(material.recipe.anonymization.seeds), len(material.recipe.anonymization.k)
     total = sum(
         seeds * (1 if label == ORIGINAL else per_method) * sum(times) / len(times)
         for label, times in cpu.items()

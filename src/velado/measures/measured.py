@@ -29,7 +29,7 @@ from velado.measures.risk.record_linkage import (
 from velado.measures.risk.reidentification import (
     ClassSizes,
     Reidentification,
-    Uniqueness,
+    UniqueShares,
     class_sizes,
     population_sizes,
     reidentification,
@@ -46,7 +46,16 @@ from velado.release.gate import open_identifiers
 from velado.release.guarantees.k_anonymity import KAnonymity
 from velado.release.release import Release
 
-__all__ = ["LINKAGE_ROWS", "Direction", "Exposure", "Scores", "Settings", "Ties", "measure", "measure_files"]
+__all__ = [
+    "LINKAGE_ROWS",
+    "Direction",
+    "Exposure",
+    "MeasureSettings",
+    "Scores",
+    "Ties",
+    "measure",
+    "measure_files",
+]
 
 LINKAGE_ROWS = 200_000
 """Above this many rows the linkage attack is run only when asked for: it compares each row with all others."""
@@ -58,7 +67,7 @@ class Exposure:
 
     rows: Reidentification
     people: Reidentification | None
-    uniqueness: Uniqueness
+    uniqueness: UniqueShares
     class_sizes: ClassSizes
 
     def to_dict(self) -> dict[str, Any]:
@@ -126,7 +135,7 @@ class Scores:
 
 
 @dataclass(frozen=True)
-class Settings:
+class MeasureSettings:
     """Which of the named variants to compute; *linkage* None runs it up to LINKAGE_ROWS rows.
 
     *partial_knowledge* None measures it while it is cheap. *special_uniques* searches keys of up to *largest_key*
@@ -149,7 +158,7 @@ class Settings:
 
 
 def measure(
-    release: Release, settings: Settings | None = None, population: pl.DataFrame | None = None
+    release: Release, settings: MeasureSettings | None = None, population: pl.DataFrame | None = None
 ) -> Scores:
     """Everything measured on a release velado made.
 
@@ -159,7 +168,7 @@ def measure(
     is compared with the table before them; only if its texts cannot be read against that table (a mask without
     a place in the taxonomy) with the table after, and then false cells are not counted.
     """
-    settings = settings or Settings()
+    settings = settings or MeasureSettings()
     ks = [part.k for part in release.goal.guarantees if isinstance(part, KAnonymity)]
     unread = ""
     if release.operations:
@@ -229,7 +238,7 @@ def measure_files(
     rows: IntArray | None = None,
     drawn: bool = False,
     k: int | None = None,
-    settings: Settings | None = None,
+    settings: MeasureSettings | None = None,
     population: pl.DataFrame | None = None,
 ) -> Scores:
     """Everything that can be measured on a published *frame* beside its original, whoever made it.
@@ -239,7 +248,7 @@ def measure_files(
     which, metrics that pair rows are left out with the reason, the others still run. The loss
     is charged for what each text states and, where that is false or nothing, for what it stands for.
     """
-    settings = settings or Settings()
+    settings = settings or MeasureSettings()
     published = read_published(original, frame, kept, rows=rows, drawn=drawn)
     covers = published.covers(settings.substitutions)
     skipped: dict[str, str] = {}
@@ -298,7 +307,7 @@ def _scores(
     published: PublishedTable,
     frame: pl.DataFrame,
     missing_values: tuple[str, ...],
-    settings: Settings,
+    settings: MeasureSettings,
     ncp: CertaintyPenalty | None,
     charged: str,
     k: int | None,
@@ -379,7 +388,9 @@ def _after(
     )
 
 
-def _linkage(published: PublishedTable, settings: Settings, skipped: dict[str, str]) -> LinkageResult | None:
+def _linkage(
+    published: PublishedTable, settings: MeasureSettings, skipped: dict[str, str]
+) -> LinkageResult | None:
     """The linkage attack on what the texts say: an interval stands at its middle, a number at itself."""
     if published.true_rows is None:
         skipped["record linkage"] = _sentences(published.unpaired)

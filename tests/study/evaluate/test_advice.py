@@ -6,14 +6,14 @@ from typing import Any
 import polars as pl
 import pytest
 
-from velado.measures.models.quality import Estimate
+from velado.measures.models.quality import Interval
 from velado.study.evaluate.advice import above_majority, choose, no_choice, recommend
 from velado.study.evaluate.amounts import amount, at_most, bare, digits_beside, interval_of, lost
 from velado.study.evaluate.analysis import Hole, ReleaseSetting
 from velado.study.evaluate.load import load
-from velado.study.evaluate.outcome import Study
 from velado.study.evaluate.page import to_markdown
 from velado.study.evaluate.study_grid import ORIGINAL
+from velado.study.evaluate.study_outcome import Study
 from velado.study.evaluate.work import SCHEMA
 from velado.text import told as in_language
 
@@ -232,8 +232,8 @@ def test_a_loss_below_zero_is_a_gain(study_of) -> None:
     assert "ganha 0,5 pontos de acurácia" in told(study, "pt")
     assert lost("it", "accuracy", -0.0001) == "it loses 0.0 points of accuracy"
     assert in_language(lost("it", "log_loss", -0.02), "pt") == "diminui a perda logarítmica em 0,020"
-    assert interval_of("accuracy", Estimate(-0.02, -0.03, -0.01)) == " (1.0 to 3.0)"
-    assert interval_of("accuracy", Estimate(0.02)) == ""
+    assert interval_of("accuracy", Interval(-0.02, -0.03, -0.01)) == " (1.0 to 3.0)"
+    assert interval_of("accuracy", Interval(0.02)) == ""
 
 
 def test_rounding_does_not_hide_that_the_limit_is_passed(study_of) -> None:
@@ -242,7 +242,7 @@ def test_rounding_does_not_hide_that_the_limit_is_passed(study_of) -> None:
     # 0.9 - 0.89 is a little more than 0.01 as numbers are stored.
     said = told(study_of(cells(BASE | {("mondrian", 6): noisy(0.89)}, {("mondrian", 6): 0.1})))
     assert "Of all settings that lose at most 1.0 points" in said and "within the limit" in said
-    assert digits_beside("accuracy", Estimate(0.010004), 0.01) == 4
+    assert digits_beside("accuracy", Interval(0.010004), 0.01) == 4
     assert at_most(0.9 - 0.89, 0.01) and not at_most(0.0101, 0.01)
     assert amount("accuracy", None) == "–" and in_language(bare("log_loss", 0.0104, 2), "pt") == "0,0104"
 

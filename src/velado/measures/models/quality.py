@@ -43,10 +43,10 @@ class Quality:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class Interval:
     """A mean with the interval that holds the true one with the stated confidence; None where it cannot be said.
 
-    >>> Estimate(0.8, 0.7, 0.9).ends, UNKNOWN.mean
+    >>> Interval(0.8, 0.7, 0.9).ends, UNKNOWN.mean
     ((0.8, 0.7, 0.9), None)
     """
 
@@ -61,7 +61,7 @@ class Estimate:
         return self.mean, self.low, self.high
 
 
-UNKNOWN = Estimate()
+UNKNOWN = Interval()
 """What nothing is known of."""
 
 
@@ -136,14 +136,14 @@ def _area(yes: npt.NDArray[np.bool_], score: npt.NDArray[np.float64]) -> float |
     return float((rank[yes].sum() - first * (first + 1) / 2) / (first * second))
 
 
-def interval(values: Sequence[float], confidence: float = 0.95) -> Estimate:
+def interval(values: Sequence[float], confidence: float = 0.95) -> Interval:
     """Mean of *values* over seeds with Student's interval, mean +- t s / sqrt(n); one seed alone has no interval.
 
     Seeds share the table, so their test parts overlap: the interval speaks of this table's splits and random choices,
     not of other tables.
 
     >>> interval([0.5]), interval([])
-    (Estimate(mean=0.5, low=None, high=None, count=1), Estimate(mean=None, low=None, high=None, count=0))
+    (Interval(mean=0.5, low=None, high=None, count=1), Interval(mean=None, low=None, high=None, count=0))
     """
     from scipy.stats import t
 
@@ -152,14 +152,14 @@ def interval(values: Sequence[float], confidence: float = 0.95) -> Estimate:
     numbers = np.asarray(values, dtype=np.float64)
     mean = float(numbers.mean())
     if numbers.size < 2:
-        return Estimate(mean, count=1)
+        return Interval(mean, count=1)
     half = float(t.ppf((1 + confidence) / 2, numbers.size - 1) * numbers.std(ddof=1) / np.sqrt(numbers.size))
-    return Estimate(mean, mean - half, mean + half, int(numbers.size))
+    return Interval(mean, mean - half, mean + half, int(numbers.size))
 
 
 def bootstrap_interval(
     share: float, rows: int, random: np.random.Generator, confidence: float = 0.95, draws: int = 2000
-) -> Estimate:
+) -> Interval:
     """The *share* of *rows* test rows that were answered rightly, with its percentile bootstrap interval. O(draws).
 
     For a single seed: it speaks of other test rows, not of other splits or random choices.
@@ -170,7 +170,7 @@ def bootstrap_interval(
     # The mean of a resample of yes/no values is a binomial share, so that no row has to be drawn.
     shares = random.binomial(rows, share, size=draws) / rows
     low, high = np.quantile(shares, [(1 - confidence) / 2, (1 + confidence) / 2])
-    return Estimate(share, float(low), float(high), rows)
+    return Interval(share, float(low), float(high), rows)
 
 
 # One model fitted on encoded rows and asked about others; what goes wrong becomes a sentence, never a hole.

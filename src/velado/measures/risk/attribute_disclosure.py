@@ -18,7 +18,7 @@ Z_95 = 1.959963984540054
 
 
 @dataclass(frozen=True)
-class Interval:
+class WilsonInterval:
     """A share and its 95 % Wilson interval."""
 
     share: float
@@ -42,8 +42,8 @@ class AttributeDisclosure:
 
     column: str
     rows: int
-    guessed: Interval
-    baseline: Interval
+    guessed: WilsonInterval
+    baseline: WilsonInterval
     with_own_row: float
     alone: float
     homogeneous: Mapping[float, float]
@@ -74,11 +74,7 @@ class AttributeDisclosure:
 
 
 def attribute_disclosure(
-    column: str,
-    classes: Partition,
-    codes: IntArray,
-    size: int,
-    thresholds: Sequence[float] = HOMOGENEITY,
+    column: str, classes: Partition, codes: IntArray, size: int, thresholds: Sequence[float] = HOMOGENEITY
 ) -> AttributeDisclosure:
     """The sensitive value of every row guessed from the other rows of its class, beside the blind guess.
 
@@ -104,7 +100,7 @@ def attribute_disclosure(
     table = np.where(labels >= 0, 0, -1)
     rows = int((labels >= 0).sum())
     if not rows:
-        none = Interval(0.0, 0.0, 0.0)
+        none = WilsonInterval(0.0, 0.0, 0.0)
         return AttributeDisclosure(column, 0, none, none, 0.0, 0.0, {t: 0.0 for t in thresholds})
     blind = ValueCounts.of(table, 1, codes, size)
     counts = ValueCounts.of(labels, classes.count, codes, size)
@@ -129,18 +125,18 @@ def attribute_disclosure(
     )
 
 
-def wilson(successes: float, trials: int, z: float = Z_95) -> Interval:
+def wilson(successes: float, trials: int, z: float = Z_95) -> WilsonInterval:
     """The share *successes* / *trials* with its score interval (Wilson 1927), which never leaves 0..1.
 
     centre (p + z^2/2n) / (1 + z^2/n), half width z sqrt(p(1-p)/n + z^2/4n^2) / (1 + z^2/n).
     """
     if trials <= 0:
-        return Interval(0.0, 0.0, 0.0)
+        return WilsonInterval(0.0, 0.0, 0.0)
     share = successes / trials
     scale = 1 + z * z / trials
     centre = (share + z * z / (2 * trials)) / scale
     half = z * sqrt(max(share * (1 - share), 0.0) / trials + z * z / (4 * trials * trials)) / scale
-    return Interval(share, max(0.0, min(centre - half, share)), min(1.0, max(centre + half, share)))
+    return WilsonInterval(share, max(0.0, min(centre - half, share)), min(1.0, max(centre + half, share)))
 
 
 def _is_start(groups: IntArray) -> IntArray:

@@ -15,12 +15,7 @@ from velado.data.schema import Column, Schema
 from velado.data.table import Table
 from velado.measures.recoded_columns import PublishedTable
 from velado.measures.risk.attribute_disclosure import AttributeDisclosure, attribute_disclosure
-from velado.measures.risk.partial_linkage import (
-    LARGEST_SUBSET,
-    SUBSETS,
-    PartialKnowledge,
-    partial_knowledge,
-)
+from velado.measures.risk.partial_linkage import LARGEST_SUBSET, SUBSETS, PartialKnowledge, partial_knowledge
 from velado.measures.risk.population_uniqueness import PopulationUniqueness, population_uniqueness
 from velado.measures.risk.special_uniques import SpecialUniques, special_uniques, special_uniques_of
 

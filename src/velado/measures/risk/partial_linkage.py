@@ -60,11 +60,7 @@ class KnownSubset:
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values; only column names."""
-        return {
-            "columns": list(self.columns),
-            "before": self.before.to_dict(),
-            "after": self.after.to_dict(),
-        }
+        return {"columns": list(self.columns), "before": self.before.to_dict(), "after": self.after.to_dict()}
 
 
 @dataclass(frozen=True)
@@ -163,7 +159,7 @@ def linkage_with(
     released = [
         # A number without a cover has code -1; its value is what counts.
         ReleasedColumn(
-            np.maximum(part.low, 0)[part.codes], np.maximum(part.high, 0)[part.codes], part.value[part.codes]
+            np.maximum(part.low, 0)[part.codes], np.maximum(part.high, 0)[part.codes], part.middle[part.codes]
         )
         for part in (published.columns[at] for at in chosen)
     ]

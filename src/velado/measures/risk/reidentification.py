@@ -94,7 +94,7 @@ def class_sizes(sizes: IntArray) -> ClassSizes:
 
 
 @dataclass(frozen=True)
-class Uniqueness:
+class UniqueShares:
     """Rows, and people where a person column is declared, that no other shares a combination with."""
 
     rows: int
@@ -119,7 +119,7 @@ class Uniqueness:
         }
 
 
-def uniqueness_of(data: EncodedTable) -> Uniqueness:
+def uniqueness_of(data: EncodedTable) -> UniqueShares:
     """Who is unique in the original table, on its encoded values."""
     names = [column.name for column in data.columns]
     codes = [column.codes for column in data.columns]
@@ -128,7 +128,7 @@ def uniqueness_of(data: EncodedTable) -> Uniqueness:
 
 def uniqueness(
     names: Sequence[str], codes: Sequence[IntArray], sizes: Sequence[int], people: IntArray | None = None
-) -> Uniqueness:
+) -> UniqueShares:
     """Counts rows in classes of one row, and people in some class with nobody else, on all columns and on each.
 
     *codes* are per column and row, 0..size-1. A person with several rows is unique when any of the rows
@@ -139,9 +139,9 @@ def uniqueness(
     alone = [Partition.by_codes([column], [size]) for column, size in zip(codes, sizes, strict=True)]
     by_column = {name: _unique_rows(part) for name, part in zip(names, alone, strict=True)}
     if people is None:
-        return Uniqueness(whole.rows, _unique_rows(whole), by_column)
+        return UniqueShares(whole.rows, _unique_rows(whole), by_column)
     people_by_column = {name: _unique_people(part, people) for name, part in zip(names, alone, strict=True)}
-    return Uniqueness(
+    return UniqueShares(
         whole.rows,
         _unique_rows(whole),
         by_column,

@@ -42,7 +42,7 @@ _CALENDAR: tuple[tuple[Grouped, str], ...] = (
 
 
 @dataclass(frozen=True, repr=False)
-class Bins:
+class HistogramBins:
     """Which bin each of *leaves* is in, the label of each bin, and what a bin joins (None: nothing)."""
 
     grouped: Grouped | None
@@ -51,7 +51,7 @@ class Bins:
     of_leaf: npt.NDArray[np.int64]
 
 
-def calendar_bins(tree: Taxonomy, leaves: npt.NDArray[np.int64]) -> Bins | None:
+def calendar_bins(tree: Taxonomy, leaves: npt.NDArray[np.int64]) -> HistogramBins | None:
     """Months, years or decades when the values are days, by how long they span; None when they are none.
 
     Values are days if all have one common form, or if a level of their taxonomy consists of months, years or
@@ -76,7 +76,7 @@ def calendar_bins(tree: Taxonomy, leaves: npt.NDArray[np.int64]) -> Bins | None:
     return _periods("year", leaves, year) if span <= LONG_SPAN else _periods("decade", leaves, year // 10)
 
 
-def level_bins(tree: Taxonomy, leaves: npt.NDArray[np.int64], most: int) -> Bins | None:
+def level_bins(tree: Taxonomy, leaves: npt.NDArray[np.int64], most: int) -> HistogramBins | None:
     """The narrowest level of the taxonomy at which *leaves* have at most *most* labels; None without one.
 
     The root alone is no level: it would show one bar.
@@ -101,9 +101,9 @@ def _days(texts: list[str]) -> pl.Series | None:
     return None
 
 
-def _calendar_level(tree: Taxonomy, leaves: npt.NDArray[np.int64]) -> Bins | None:
+def _calendar_level(tree: Taxonomy, leaves: npt.NDArray[np.int64]) -> HistogramBins | None:
     """The narrowest calendar level with few enough periods, else the widest one; None when there is none."""
-    found: Bins | None = None
+    found: HistogramBins | None = None
     for level in range(1, tree.height):
         nodes, of_leaf = np.unique(tree.levels[leaves, level], return_inverse=True)
         labels = [tree.labels[node] for node in nodes.tolist()]
@@ -123,18 +123,20 @@ def _in_tree_order(
     leaves: npt.NDArray[np.int64],
     nodes: npt.NDArray[np.int32],
     of_leaf: npt.NDArray[np.int64],
-) -> Bins:
+) -> HistogramBins:
     order = np.argsort(tree.first[nodes], kind="stable")
     place = np.empty_like(order)
     place[order] = np.arange(order.size)
-    return Bins(grouped, [tree.labels[node] for node in nodes[order].tolist()], leaves, place[of_leaf])
+    return HistogramBins(
+        grouped, [tree.labels[node] for node in nodes[order].tolist()], leaves, place[of_leaf]
+    )
 
 
-def _periods(grouped: Grouped, leaves: npt.NDArray[np.int64], period: npt.NDArray[np.int64]) -> Bins:
+def _periods(grouped: Grouped, leaves: npt.NDArray[np.int64], period: npt.NDArray[np.int64]) -> HistogramBins:
     shown = np.arange(period.min(), period.max() + 1)
     if shown.size > _MOST_PERIODS:  # a mistyped year must not stretch the picture over centuries
         shown = np.unique(period)
-    return Bins(
+    return HistogramBins(
         grouped, [_period(grouped, at) for at in shown.tolist()], leaves, np.searchsorted(shown, period)
     )
 

@@ -17,7 +17,7 @@ from statistics import fmean, stdev
 import polars as pl
 
 from velado.measures.models.model_registry import MODELS
-from velado.measures.models.quality import Estimate
+from velado.measures.models.quality import Interval
 from velado.release.methods import METHODS
 from velado.study.evaluate.amounts import (
     EVEN,
@@ -383,13 +383,13 @@ class Above:
     *clear* says that it does so in every seed, or by more than two standard errors: then few seeds are why it is not
     sure, for Student's interval of two seeds is thirteen standard errors wide on either side.
 
-    >>> Above("knn", 0.8, Estimate(0.2, 0.1, 0.3), True).sure
+    >>> Above("knn", 0.8, Interval(0.2, 0.1, 0.3), True).sure
     True
     """
 
     model: str
     accuracy: float
-    gain: Estimate
+    gain: Interval
     clear: bool
 
     @property

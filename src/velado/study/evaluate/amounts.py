@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from velado.measures.models.quality import Estimate
+from velado.measures.models.quality import Interval
 from velado.text import NOTHING, Sentence, join, say
 
 EVEN = 1e-9
@@ -96,10 +96,10 @@ def tick(name: str, value: float) -> str:
     return join([number(scaled, digits), "%"]) if is_share(name) else number(scaled, digits)
 
 
-def span(name: str, found: Estimate) -> str:
+def span(name: str, found: Interval) -> str:
     """The value of a measure with its interval.
 
-    >>> span("auc", Estimate(0.686, 0.604, 0.768))
+    >>> span("auc", Interval(0.686, 0.604, 0.768))
     '68.6 % (60.4…76.8)'
     """
     scale, digits = (100, 1) if is_share(name) else (1, _DECIMALS[name])
@@ -136,10 +136,10 @@ def amount(name: str, value: float | None, digits: int = 1) -> str:
     return say("{value} points", value=text) if is_share(name) and value is not None else text
 
 
-def digits_beside(name: str, found: Estimate, limit: float, digits: int = 1) -> int:
+def digits_beside(name: str, found: Interval, limit: float, digits: int = 1) -> int:
     """As many digits as show that what lies above *limit* does.
 
-    >>> digits_beside("accuracy", Estimate(0.0104), 0.01)
+    >>> digits_beside("accuracy", Interval(0.0104), 0.01)
     2
     """
     above = [value for value in found.ends if value is not None and not at_most(value, limit)]
@@ -149,17 +149,17 @@ def digits_beside(name: str, found: Estimate, limit: float, digits: int = 1) -> 
     return digits + _MORE_DIGITS
 
 
-def dropped(name: str, found: Estimate, limit: float | None = None) -> str:
+def dropped(name: str, found: Interval, limit: float | None = None) -> str:
     """A drop of quality with its interval, as a table writes it; beside a *limit* with digits enough to see its side.
 
-    >>> dropped("accuracy", Estimate(0.0104, 0.0, 0.03), 0.01)
+    >>> dropped("accuracy", Interval(0.0104, 0.0, 0.03), 0.01)
     '1.04 points (0.00…3.00)'
     """
     digits = 1 if limit is None else digits_beside(name, found, limit)
     return _with_ends(amount(name, found.mean, digits), found, lambda end: bare(name, end, digits))
 
 
-def _with_ends(middle: str, found: Estimate, write: object) -> str:
+def _with_ends(middle: str, found: Interval, write: object) -> str:
     if found.mean is None or found.low is None or found.high is None:
         return middle
     low, high = (write(end) for end in (found.low, found.high))  # type: ignore[operator]
@@ -199,10 +199,10 @@ def lost(verb: str, name: str, drop: float, digits: int = 1) -> str:
     return say(_VERBS[verb][kind], amount=amount(name, abs(drop), digits), quality=NAMES[name])
 
 
-def interval_of(name: str, found: Estimate, digits: int = 1) -> str:
+def interval_of(name: str, found: Interval, digits: int = 1) -> str:
     """The interval of a drop in brackets, turned round where `lost` tells a gain; nothing where there is none.
 
-    >>> interval_of("accuracy", Estimate(-0.02, -0.03, -0.01))
+    >>> interval_of("accuracy", Interval(-0.02, -0.03, -0.01))
     ' (1.0 to 3.0)'
     """
     low, high = found.low, found.high

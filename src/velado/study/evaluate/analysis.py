@@ -18,7 +18,7 @@ from types import MappingProxyType
 import polars as pl
 
 from velado.learning.flower.flower_records import FederatedFit
-from velado.measures.models.quality import QUALITIES, UNKNOWN, Estimate, bootstrap_interval, interval
+from velado.measures.models.quality import QUALITIES, UNKNOWN, Interval, bootstrap_interval, interval
 from velado.randomness import seeded
 from velado.study.evaluate.amounts import better_when_smaller, commas, promises
 from velado.study.evaluate.load import Material
@@ -69,19 +69,19 @@ class StudyRow:
     *scope* says what was anonymized, *protocol* how it was tested, *model* what was trained, *split* how the rows lay at
     the clients; each is None where it plays no part.
 
-    >>> StudyRow(setting=ReleaseSetting("mdav", 5), numbers={"ncp": Estimate(0.2)})["ncp"].mean
+    >>> StudyRow(setting=ReleaseSetting("mdav", 5), numbers={"ncp": Interval(0.2)})["ncp"].mean
     0.2
     """
 
     setting: ReleaseSetting
-    numbers: Mapping[str, Estimate] = field(default_factory=dict)
+    numbers: Mapping[str, Interval] = field(default_factory=dict)
     seeds: int = 0
     scope: str | None = None
     protocol: str | None = None
     model: str | None = None
     split: str | None = None
 
-    def __getitem__(self, name: str) -> Estimate:
+    def __getitem__(self, name: str) -> Interval:
         return self.numbers.get(name, UNKNOWN)
 
     @property
@@ -94,7 +94,7 @@ class StudyRow:
 class Best:
     """The release from which a model loses least among those of one k and promise, and the runner-up.
 
-    >>> Best(setting=ReleaseSetting("mdav", 5), model="knn", drop=0.01, second="gok", gain=Estimate(0.02, 0.01, 0.03)).sure
+    >>> Best(setting=ReleaseSetting("mdav", 5), model="knn", drop=0.01, second="gok", gain=Interval(0.02, 0.01, 0.03)).sure
     True
     """
 
@@ -102,7 +102,7 @@ class Best:
     model: str
     drop: float
     second: str
-    gain: Estimate
+    gain: Interval
 
     @property
     def sure(self) -> bool:
@@ -298,7 +298,7 @@ class Analysis:
             for values, part in cells.group_by("method", "k", "guarantees", *labels, maintain_order=True)
         )
 
-    def estimate(self, values: Iterable[float | None]) -> Estimate:
+    def estimate(self, values: Iterable[float | None]) -> Interval:
         """Mean and interval of what is known of *values*."""
         known = [value for value in values if value is not None]
         return interval(known, self.material.recipe.analyses.confidence)
@@ -335,7 +335,7 @@ class Analysis:
         """What *setting* lost of the main quality in each seed; the mean over all models, or one model's."""
         return self._drops.get((setting, model), {})
 
-    def gain(self, first: ReleaseSetting, second: ReleaseSetting, model: str) -> Estimate:
+    def gain(self, first: ReleaseSetting, second: ReleaseSetting, model: str) -> Interval:
         """How much more of the main quality *model* keeps with *first* than with *second*, seed by seed."""
         one, two = self.drops_of(first, model), self.drops_of(second, model)
         return self.estimate(two[seed] - one[seed] for seed in one if seed in two)
@@ -532,10 +532,10 @@ def _ends(values: Iterable[float | None]) -> tuple[float, float, float] | None:
     return (min(known), median(known), max(known)) if known else None
 
 
-def possible(name: str, found: Estimate) -> Estimate:
+def possible(name: str, found: Interval) -> Interval:
     """The interval without what cannot be: with two or three seeds Student's reaches beyond 100 %.
 
-    >>> possible("accuracy", Estimate(0.9, 0.7, 1.1)).high
+    >>> possible("accuracy", Interval(0.9, 0.7, 1.1)).high
     1.0
     """
     if found.mean is None or found.low is None or found.high is None:

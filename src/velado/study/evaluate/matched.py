@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from velado.measures.models.quality import Estimate
+from velado.measures.models.quality import Interval
 from velado.study.evaluate.amounts import at_most
 from velado.study.evaluate.analysis import Analysis, ReleaseSetting
 
@@ -40,7 +40,7 @@ class Rival:
     k_other: int | None
     risk: float
     same_risk: bool
-    gain: Estimate
+    gain: Interval
     verdict: Verdict
 
 
@@ -51,7 +51,7 @@ class Leader:
     setting: ReleaseSetting
     model: str
     risk: float | None
-    drop: Estimate
+    drop: Interval
     within: Within
     beside: tuple[Rival, ...]
 
@@ -110,7 +110,7 @@ def _same(one: float, other: float, share: float = SAME) -> bool:
     return abs(one - other) <= share * max(one, other)
 
 
-def _verdict(gain: Estimate, met: bool, risk: float, asked: float) -> Verdict:
+def _verdict(gain: Interval, met: bool, risk: float, asked: float) -> Verdict:
     if gain.low is None or gain.high is None:
         return "one" if met else "apart"
     if gain.low > 0:  # the other loses more; at less risk that is no verdict
@@ -139,10 +139,10 @@ def leaders(study: Analysis) -> tuple[Leader, ...]:
     return tuple(out)
 
 
-def within(drop: Estimate, most: float) -> Within:
+def within(drop: Interval, most: float) -> Within:
     """Whether a drop keeps the limit: surely, on average (its interval reaches beyond), in one seed, or not.
 
-    >>> within(Estimate(0.005, 0.0, 0.02), 0.01)
+    >>> within(Interval(0.005, 0.0, 0.02), 0.01)
     'on average'
     """
     if drop.mean is None or not at_most(drop.mean, most):

@@ -26,7 +26,7 @@ DEFAULT_PROTOCOL = "split-first"
 
 
 @dataclass(frozen=True)
-class Protocol:
+class EvaluationProtocol:
     """A named way to evaluate. *scope*: what is anonymized, the training part or the whole table.
 
     *true_test*: models are asked about true rows, else about rows of the release. *sorted_folds*: unshuffled folds
@@ -43,18 +43,20 @@ class Protocol:
     source: str
 
 
-PROTOCOLS: tuple[Protocol, ...] = (
-    Protocol(DEFAULT_PROTOCOL, "train", True, False, "split, anonymize the training part, test on true rows"),
-    Protocol(
+PROTOCOLS: tuple[EvaluationProtocol, ...] = (
+    EvaluationProtocol(
+        DEFAULT_PROTOCOL, "train", True, False, "split, anonymize the training part, test on true rows"
+    ),
+    EvaluationProtocol(
         "paper-gfkmc", "whole", False, False, "GFKMC thesis: anonymize all rows, then split the release"
     ),
-    Protocol(
+    EvaluationProtocol(
         "paper-gok", "whole", False, True, "GOK's published code: unshuffled folds of the sorted release"
     ),
 )
 
 
-def protocol_named(name: str) -> Protocol:
+def protocol_named(name: str) -> EvaluationProtocol:
     """The protocol of this name, or an error that suggests the nearest.
 
     >>> protocol_named("paper-gok").scope

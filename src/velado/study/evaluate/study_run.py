@@ -28,9 +28,9 @@ from velado.data.staging import parquet_bytes
 from velado.errors import ParameterError
 from velado.release.goal import Progress, silent
 from velado.study.evaluate.load import Material, load
-from velado.study.evaluate.outcome import Study
 from velado.study.evaluate.page import to_html, to_markdown
 from velado.study.evaluate.study_grid import GridJob, cells_of, estimate, in_turn, plan
+from velado.study.evaluate.study_outcome import Study
 from velado.study.evaluate.work import SCHEMA, carry_out, lost
 from velado.text import Language, duration, say, speaking, told
 

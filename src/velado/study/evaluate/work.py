@@ -21,14 +21,14 @@ from velado.data.table import Table
 from velado.errors import ParameterError, VeladoError
 from velado.learning.flower.federation import Federation
 from velado.learning.flower.flower_records import FederatedFit, FederationStopped
-from velado.measures.measured import Scores, Settings, measure, measure_files
+from velado.measures.measured import MeasureSettings, Scores, measure, measure_files
 from velado.measures.models.encoder import Encoder, FloatMatrix, fit_encoder
 from velado.measures.models.model_registry import Model
 from velado.measures.models.quality import QUALITIES, IntVector, Quality, fit_and_predict, quality
 from velado.release.anonymize import anonymize
 from velado.release.release import Release
 from velado.study.evaluate.load import Material
-from velado.study.evaluate.protocols import Protocol, Split, protocol_named, unshuffled_folds
+from velado.study.evaluate.protocols import EvaluationProtocol, Split, protocol_named, unshuffled_folds
 from velado.study.evaluate.study_grid import Cell, GridJob, in_turn
 from velado.study.evaluate.study_settings import label_of
 from velado.text import say
@@ -107,7 +107,7 @@ SCHEMA: Mapping[str, type[pl.DataType]] = {
 """The columns of a study's results."""
 
 # Partial knowledge tries every part of the quasi-identifiers: minutes on a wide table, and no axis of a study.
-_MEASURED = Settings(partial_knowledge=False)
+_MEASURED = MeasureSettings(partial_knowledge=False)
 
 Lesson = tuple[FloatMatrix, IntVector, FloatMatrix, IntVector]
 """Training features, training labels, test features, test labels."""
@@ -243,7 +243,9 @@ def _encoder(material: Material, ground: _Ground) -> Encoder:
     return fit_encoder(ground.table, recipe.data.target, recipe.models, material.features, material.classes)
 
 
-def _encoded(protocol: Protocol, material: Material, ground: _Ground, encoder: Encoder) -> list[Lesson]:
+def _encoded(
+    protocol: EvaluationProtocol, material: Material, ground: _Ground, encoder: Encoder
+) -> list[Lesson]:
     """What is taught and asked, one entry per fold."""
     features, labels = encoder.features(ground.frame), encoder.labels(ground.frame)
     if protocol.true_test:

@@ -5,7 +5,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from velado.study.evaluate.outcome import Study, StudyFacts
+from velado.study.evaluate.study_outcome import Study, StudyFacts
 from velado.study.evaluate.study_run import evaluate
 
 from ..conftest import SCHEMA, STUDY, people

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from velado.learning.flower.flower_records import FORMAT, FederatedFit
-from velado.measures.models.quality import Estimate
+from velado.measures.models.quality import Interval
 from velado.study.evaluate.analysis import ReleaseSetting, StudyRow, Training
-from velado.study.evaluate.outcome import StudyFacts
+from velado.study.evaluate.study_outcome import StudyFacts
 from velado.study.evaluate.study_settings import StudyRecipe
 from velado.text import Sentence
 
@@ -130,7 +130,7 @@ def grown(facts: StudyFacts, methods: int = 5, ks: int = 6, models: int = 4) -> 
     def moved(row: StudyRow, setting: ReleaseSetting, model: str | None = None) -> StudyRow:
         factor = float(rng.uniform(0.6, 1.0))
         numbers = {
-            name: Estimate(*(None if end is None else end * factor for end in found.ends))
+            name: Interval(*(None if end is None else end * factor for end in found.ends))
             for name, found in row.numbers.items()
         }
         return replace(row, setting=setting, model=model, numbers=numbers)

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from velado.study.evaluate.outcome import StudyFacts
 from velado.study.evaluate.page import to_html
+from velado.study.evaluate.study_outcome import StudyFacts
 
 from ....apps.web.browser import Browser, chromium
 from .studies import EVIL, renamed, with_fits

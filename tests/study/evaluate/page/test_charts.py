@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from velado.measures.models.quality import UNKNOWN, Estimate
+from velado.measures.models.quality import UNKNOWN, Interval
 from velado.study.evaluate.analysis import AcrossClients, ReleaseSetting, StudyRow
 from velado.study.evaluate.page import to_html
 from velado.study.evaluate.page.convergence import curves_of, needed, over_clients, participation
@@ -154,7 +154,7 @@ def test_a_federation_that_came_to_nothing_is_not_called_untested(facts) -> None
 
 
 def test_the_last_round_is_told_with_its_interval_and_the_split_in_words(facts) -> None:
-    numbers = dict.fromkeys(("accuracy", "auc", "log_loss", "drop_accuracy"), Estimate(0.5, 0.4, 0.6))
+    numbers = dict.fromkeys(("accuracy", "auc", "log_loss", "drop_accuracy"), Interval(0.5, 0.4, 0.6))
     setting = ReleaseSetting("mondrian", 6)
     row = StudyRow(setting=setting, model="logistic", split="dirichlet(0.5)", numbers=numbers)
     counts = dict.fromkeys(("rounds", "applied", "missed", "clients", "sat_out"), 0)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from velado.measures.models.quality import UNKNOWN, Estimate
+from velado.measures.models.quality import UNKNOWN, Interval
 from velado.study.evaluate.amounts import dropped, figure, number, percent, span, tick
 from velado.text import told
 
@@ -27,24 +27,24 @@ def test_numbers_are_written_as_the_language_does() -> None:
 
 
 def test_a_figure_with_its_interval() -> None:
-    auc = Estimate(0.686, 0.604, 0.7675)
+    auc = Interval(0.686, 0.604, 0.7675)
     assert span("auc", auc) == "68.6 % (60.4…76.8)"
     assert told(span("auc", auc), "pt") == "68,6 % (60,4…76,8)"
-    assert span("log_loss", Estimate(0.51)) == "0.510"
+    assert span("log_loss", Interval(0.51)) == "0.510"
     assert span("f1", UNKNOWN) == figure("f1", None) == "–"
 
 
 def test_what_is_lost_is_told_in_points_and_log_loss_plainly() -> None:
-    drop = Estimate(0.0123, -0.01, 0.03)
+    drop = Interval(0.0123, -0.01, 0.03)
     assert dropped("accuracy", drop) == "1.2 points (-1.0…3.0)"
-    assert told(dropped("accuracy", Estimate(0.0123)), "pt") == "1,2 pontos"
+    assert told(dropped("accuracy", Interval(0.0123)), "pt") == "1,2 pontos"
     assert dropped("log_loss", drop) == "0.012 (-0.010…0.030)"
     assert dropped("accuracy", UNKNOWN) == "–"
 
 
 def test_a_digit_is_added_where_rounding_hides_that_a_limit_is_passed() -> None:
-    drop = Estimate(0.0104, 0.0, 0.03)
+    drop = Interval(0.0104, 0.0, 0.03)
     assert dropped("accuracy", drop, 0.01) == "1.04 points (0.00…3.00)"
     assert dropped("accuracy", drop, 0.02) == "1.0 points (0.0…3.0)"
-    assert told(dropped("log_loss", Estimate(0.0104), 0.01), "pt") == "0,0104"
-    assert dropped("accuracy", Estimate(0.01 + 1e-15), 0.01) == "1.0 points"
+    assert told(dropped("log_loss", Interval(0.0104), 0.01), "pt") == "0,0104"
+    assert dropped("accuracy", Interval(0.01 + 1e-15), 0.01) == "1.0 points"

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from velado.measures.models.quality import Estimate
+from velado.measures.models.quality import Interval
 from velado.study.evaluate.advice import Recommendation
 from velado.study.evaluate.analysis import Hole, ReleaseSetting
 from velado.study.evaluate.page import to_html
@@ -187,7 +187,7 @@ def test_the_tiles_name_a_method_that_failed_everywhere_and_tell_settings_apart(
 
 
 def test_log_loss_has_one_unit_on_the_whole_page(facts) -> None:
-    choice = replace(facts.choice, numbers={**facts.choice.numbers, "drop": Estimate(0.0104)})
+    choice = replace(facts.choice, numbers={**facts.choice.numbers, "drop": Interval(0.0104)})
     said = replace(facts, main="log_loss", recommendation=replace(facts.recommendation, choice=choice))
     text = Reader(part(to_html(said), "limit")).text
     assert "The limit is 0.010, set in the study" in text and "At most 0.010 of log loss lost" in text

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from velado.measures.models.quality import Estimate
+from velado.measures.models.quality import Interval
 from velado.report.blocks import Table, Text
 from velado.study.evaluate.advice import Recommendation
 from velado.study.evaluate.analysis import Best, ReleaseSetting, StudyRow
@@ -23,14 +23,14 @@ SETTING = ReleaseSetting("a", 10)
 
 def row(model: str, drop: float | None, high: float | None, setting: ReleaseSetting = SETTING) -> StudyRow:
     low = None if high is None else -high
-    numbers = {"accuracy": Estimate(0.8, 0.7, 0.9), "drop_accuracy": Estimate(drop, low, high)}
+    numbers = {"accuracy": Interval(0.8, 0.7, 0.9), "drop_accuracy": Interval(drop, low, high)}
     return StudyRow(setting=setting, model=model, protocol="split-first", numbers=numbers)
 
 
 @pytest.fixture
 def made(facts):
     def make(quality=(), within: bool = True, high: float | None = 0.009, chosen: bool = True, **more):
-        choice = StudyRow(setting=SETTING, numbers={"drop": Estimate(0.005, 0.0, high)}) if chosen else None
+        choice = StudyRow(setting=SETTING, numbers={"drop": Interval(0.005, 0.0, high)}) if chosen else None
         said = Recommendation(choice=choice, within_limit=within, sentences=())
         empty = {"recommendation": said, "quality": tuple(quality), "best": (), "same_risk": (), **more}
         return replace(facts, **empty)
@@ -71,7 +71,7 @@ def test_each_model_is_held_against_the_limit_with_its_interval(made) -> None:
 
 def test_who_is_better_is_sure_only_where_the_interval_leaves_out_zero(made) -> None:
     def best(low: float | None) -> Best:
-        gain = Estimate(0.02, low, 0.03)
+        gain = Interval(0.02, low, 0.03)
         return Best(setting=replace(SETTING, method="b"), model="m", drop=0.0, second="a", gain=gain)
 
     for low, word in ((0.01, "keeps most"), (-0.01, "cannot be told"), (None, "one seed")):
@@ -89,13 +89,13 @@ def test_who_is_better_is_sure_only_where_the_interval_leaves_out_zero(made) -> 
 def test_methods_at_the_same_risk_are_told_apart_by_what_they_lose(made) -> None:
     def rival(method: str, gain: float, verdict: str) -> Rival:
         where = {"k": 10, "k_other": None, "risk": 0.05, "same_risk": True}
-        return Rival(method=method, gain=Estimate(gain), verdict=verdict, **where)  # type: ignore[arg-type]
+        return Rival(method=method, gain=Interval(gain), verdict=verdict, **where)  # type: ignore[arg-type]
 
     line = Leader(
         setting=SETTING,
         model="m",
         risk=0.05,
-        drop=Estimate(0.005, 0.0, 0.02),
+        drop=Interval(0.005, 0.0, 0.02),
         within="on average",
         beside=(rival("b", -0.012, "less"), rival("c", 0.1, "more")),
     )

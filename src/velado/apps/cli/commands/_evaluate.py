@@ -14,7 +14,7 @@ from velado.errors import GuaranteeNotMet
 from velado.text import say, speaking, told
 
 if TYPE_CHECKING:
-    from velado.study.evaluate.outcome import Study
+    from velado.study.evaluate.study_outcome import Study
     from velado.study.evaluate.study_run import StudyPlan
 
 
@@ -46,8 +46,8 @@ def evaluate(
     tongue = flags.language(lang)
     with waiting(tongue, quiet or as_json) as progress:
         from velado.study.evaluate.load import load
-        from velado.study.evaluate.study_run import StudyPlan, make_plan
         from velado.study.evaluate.study_run import evaluate as run
+        from velado.study.evaluate.study_run import make_plan
 
         def planned(made: StudyPlan) -> None:
             if made.damaged and not quiet:
@@ -58,9 +58,7 @@ def evaluate(
             plan = make_plan(material, output, jobs)
         else:
             try:
-                found = run(
-                    material, output, jobs=jobs, language=tongue, progress=progress, planned=planned
-                )
+                found = run(material, output, jobs=jobs, language=tongue, progress=progress, planned=planned)
             except KeyboardInterrupt:
                 kept = "Interrupted: finished cells are kept, and the same command goes on from there."
                 typer.echo(told(say(kept), tongue), err=True)
@@ -122,7 +120,9 @@ def _show(study: Study, output: Path) -> None:
 
     facts = study.facts()
     table = tradeoff_table(facts)
-    show.table("", [told(head) for head in table.header], [[told(cell) for cell in row] for row in table.rows])
+    show.table(
+        "", [told(head) for head in table.header], [[told(cell) for cell in row] for row in table.rows]
+    )
     files = [name for name in RESULTS if (output / name).exists()]
     for sentence in (
         *facts.recommendation.sentences,

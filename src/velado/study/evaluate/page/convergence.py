@@ -23,10 +23,10 @@ from velado.study.evaluate.amounts import (
     tick,
 )
 from velado.study.evaluate.analysis import ReleaseSetting, Training
-from velado.study.evaluate.outcome import StudyFacts
 from velado.study.evaluate.page.looks import COMMONEST, ORIGINAL_DATA, Looks
 from velado.study.evaluate.page.panels import better
 from velado.study.evaluate.page.study_tables import tidy
+from velado.study.evaluate.study_outcome import StudyFacts
 from velado.text import NOTHING, Sentence, join, say
 
 MEASURES = {"accuracy": "accuracy", "auc": "auc", "loss": "log_loss"}

@@ -18,7 +18,6 @@ from velado.report.charts import DOTTED, INK, LegendEntry, definitions, swatch, 
 from velado.report.render import HTML_LANGUAGE, environment, render_markdown, source
 from velado.study.evaluate.amounts import NAMES, commas, number, percent, promises
 from velado.study.evaluate.analysis import MAJORITY, StudyRow
-from velado.study.evaluate.outcome import StudyFacts
 from velado.study.evaluate.page import convergence, panels, tradeoff
 from velado.study.evaluate.page.looks import COMMONEST, ORIGINAL_DATA, Looks
 from velado.study.evaluate.page.study_tables import (
@@ -33,6 +32,7 @@ from velado.study.evaluate.page.study_tables import (
     table_of,
     tradeoff_table,
 )
+from velado.study.evaluate.study_outcome import StudyFacts
 from velado.study.evaluate.study_settings import LOSSES, RISKS
 from velado.text import Language, join, language, say, speaking, told
 
@@ -257,7 +257,7 @@ def spoken(value: Any) -> Any:
 
 
 def _tradeoff_blocks(
-    facts: StudyFacts, settings: Sequence[StudyRow], texts: Sequence[tradeoff.Told], looks: Looks
+    facts: StudyFacts, settings: Sequence[StudyRow], texts: Sequence[tradeoff.SettingTip], looks: Looks
 ) -> list[Block]:
     chosen = [LegendEntry(say("recommended"), swatch(INK, mark="chosen"))] if facts.choice else []
     original = LegendEntry(ORIGINAL_DATA, swatch(INK, mark="star"))

@@ -22,8 +22,8 @@ from velado.study.evaluate.amounts import (
 )
 from velado.study.evaluate.analysis import Best, Hole, ReleaseSetting, StudyRow
 from velado.study.evaluate.matched import Leader, Rival, Within, within
-from velado.study.evaluate.outcome import StudyFacts
 from velado.study.evaluate.protocols import protocol_named
+from velado.study.evaluate.study_outcome import StudyFacts
 from velado.study.evaluate.study_settings import LOSSES, RISKS
 from velado.study.evaluate.work import RELEASE_NUMBERS
 from velado.text import NOTHING, join, say
@@ -173,8 +173,8 @@ def _best_blocks(facts: StudyFacts, choice: ReleaseSetting) -> list[Block]:
 def best_sentence(best: Best, main: str) -> str:
     """Which method keeps most, and whether that is sure.
 
-    >>> from velado.measures.models.quality import Estimate
-    >>> best = Best(setting=ReleaseSetting("b", 10), model="m", drop=0.0, second="a", gain=Estimate(0.02, 0.01, 0.03))
+    >>> from velado.measures.models.quality import Interval
+    >>> best = Best(setting=ReleaseSetting("b", 10), model="m", drop=0.0, second="a", gain=Interval(0.02, 0.01, 0.03))
     >>> best_sentence(best, "accuracy")
     'm: b keeps most, 2.0 points more than a (1.0 to 3.0).'
     """

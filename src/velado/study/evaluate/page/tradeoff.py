@@ -10,10 +10,10 @@ from velado.report.blocks import Drawing
 from velado.report.charts import Box, Scale
 from velado.study.evaluate.amounts import NAMES, commas, dropped, figure, is_share, promises, span, tick
 from velado.study.evaluate.analysis import ReleaseSetting, StudyRow
-from velado.study.evaluate.outcome import StudyFacts
 from velado.study.evaluate.page.looks import Looks
 from velado.study.evaluate.protocols import protocol_named
 from velado.study.evaluate.study_grid import ORIGINAL
+from velado.study.evaluate.study_outcome import StudyFacts
 from velado.study.evaluate.study_settings import LOSSES, RISKS
 from velado.text import join, say, told
 
@@ -27,7 +27,7 @@ _SCALES: dict[charts.Kind, str] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Told:
+class SettingTip:
     """What is shown when a setting is pointed at, part by part: the script picks the measures that are drawn."""
 
     head: str
@@ -47,7 +47,7 @@ def settings_of(facts: StudyFacts) -> list[StudyRow]:
     return [row for row in facts.releases if row.scope == scope]
 
 
-def texts_of(settings: Sequence[StudyRow], facts: StudyFacts, models: Sequence[str]) -> list[Told]:
+def texts_of(settings: Sequence[StudyRow], facts: StudyFacts, models: Sequence[str]) -> list[SettingTip]:
     """What is told of each setting."""
     main = facts.main
     head = say("points of {name} lost" if is_share(main) else "rise of {name}", name=NAMES[main])
@@ -59,7 +59,7 @@ def texts_of(settings: Sequence[StudyRow], facts: StudyFacts, models: Sequence[s
         return join([join([model, ":"], ""), NAMES[main], span(main, found[main])])
 
     return [
-        Told(
+        SettingTip(
             head=row.setting.name,
             measures={name: join([NAMES[name], span(name, row[name])], ": ") for name in (*LOSSES, *RISKS)},
             drop=join([head, dropped(main, (drops.get(row.setting) or row["drop"]), facts.limit)], ": "),
@@ -76,7 +76,7 @@ def measured(settings: Sequence[StudyRow], names: Sequence[str], first: str) -> 
 
 
 def drawings(
-    facts: StudyFacts, settings: Sequence[StudyRow], texts: Sequence[Told], looks: Looks
+    facts: StudyFacts, settings: Sequence[StudyRow], texts: Sequence[SettingTip], looks: Looks
 ) -> list[Drawing]:
     """Every chart; the first is the study's own choice, the others wait for the reader's."""
     metrics = facts.recipe.metrics
@@ -99,7 +99,7 @@ class _Chart:
     risk: str
     looks: Looks
 
-    def drawing(self, texts: Sequence[Told] | None) -> Drawing:
+    def drawing(self, texts: Sequence[SettingTip] | None) -> Drawing:
         """The chart; with *texts* its points have tooltips."""
         name = say("{loss} against {risk}", loss=NAMES[self.loss], risk=NAMES[self.risk])
         said = told(name)
@@ -120,7 +120,7 @@ class _Chart:
         """Loss and risk."""
         return row[self.loss].mean, row[self.risk].mean
 
-    def parts(self, texts: Sequence[Told] | None) -> list[str]:
+    def parts(self, texts: Sequence[SettingTip] | None) -> list[str]:
         """Axes and lines; marks and their labels lie above all lines, so that no line strikes a number through."""
         known = [
             (at, row, risk, loss)

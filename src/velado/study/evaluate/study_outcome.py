@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from velado.measures.models.quality import Estimate
+from velado.measures.models.quality import Interval
 from velado.study.evaluate.advice import Recommendation, not_tested, recommend
 from velado.study.evaluate.analysis import (
     MAJORITY,
@@ -249,7 +249,7 @@ def _place(names: list[str], label: str) -> tuple[int, str]:
     return (names.index(name) if name in names else -1), label
 
 
-def _spread(name: str, found: Estimate) -> dict[str, float | None]:
+def _spread(name: str, found: Interval) -> dict[str, float | None]:
     return {name: found.mean, f"{name}_low": found.low, f"{name}_high": found.high}
 
 
