@@ -19,12 +19,12 @@ import tomli_w
 
 from benchmarks.adult import schema_dict
 from benchmarks.timing import Row, data_folder, print_rows
+from velado.study.evaluate._matched import Rival, leaders
+from velado.study.evaluate._study_grid import ORIGINAL, plan
+from velado.study.evaluate._work import carry_out
 from velado.study.evaluate.load import Material, load
-from velado.study.evaluate.matched import Rival, leaders
-from velado.study.evaluate.study_grid import ORIGINAL, plan
 from velado.study.evaluate.study_outcome import Study
 from velado.study.evaluate.study_run import evaluate, make_plan
-from velado.study.evaluate.work import carry_out
 
 METHODS = ["progressive", "mondrian", "gfkmc", "mdav", "full-domain"]
 KS = [3, 5, 10, 20, 50, 100]

@@ -63,7 +63,13 @@ LINKAGE_ROWS = 200_000
 
 @dataclass(frozen=True, repr=False)
 class Exposure:
-    """How exposed people are in one table: chances of re-identification, who is unique, how large classes are."""
+    """How exposed people are in one table: chances of re-identification, who is unique, how large classes are.
+
+    >>> from velado.testing.factory import small_table
+    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
+    >>> measure_files(table, table.frame).after.uniqueness.unique_rows
+    2
+    """
 
     rows: Reidentification
     people: Reidentification | None
@@ -86,6 +92,11 @@ class Scores:
 
     *distributions* carry values of the original table as labels; `to_dict` gives their distances only, so that
     it holds no cell value.
+
+    >>> from velado.testing.factory import small_table
+    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
+    >>> measure_files(table, table.frame)
+    Scores(rows=4 of 4, ncp=0.0000)
     """
 
     original_rows: int
@@ -141,6 +152,9 @@ class MeasureSettings:
     *partial_knowledge* None measures it while it is cheap. *special_uniques* searches keys of up to *largest_key*
     columns (default 4). *sampling_fraction*, the share of the population in the original table, has population
     uniqueness estimated.
+
+    >>> MeasureSettings(linkage=False).variant
+    'leaves-1'
     """
 
     variant: Variant = "leaves-1"
@@ -167,6 +181,12 @@ def measure(
     a frame recoded like the release, for the journalist. Where column operations were done first, the release
     is compared with the table before them; only if its texts cannot be read against that table (a mask without
     a place in the taxonomy) with the table after, and then false cells are not counted.
+
+    >>> import velado
+    >>> from velado.testing.factory import small_table
+    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"))
+    >>> measure(velado.anonymize(table, table.schema, method="mondrian", k=2)).after.class_sizes.smallest
+    2
     """
     settings = settings or MeasureSettings()
     ks = [part.k for part in release.goal.guarantees if isinstance(part, KAnonymity)]
@@ -247,6 +267,11 @@ def measure_files(
     published row, the number of its original. When rows are missing, or their order was *drawn*, and nobody says which is
     which, metrics that pair rows are left out with the reason, the others still run. The loss
     is charged for what each text states and, where that is false or nothing, for what it stands for.
+
+    >>> from velado.testing.factory import small_table
+    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
+    >>> measure_files(table, table.frame).ncp.overall
+    0.0
     """
     settings = settings or MeasureSettings()
     published = read_published(original, frame, kept, rows=rows, drawn=drawn)

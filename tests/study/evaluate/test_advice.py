@@ -7,14 +7,14 @@ import polars as pl
 import pytest
 
 from velado.measures.models.quality import Interval
-from velado.study.evaluate.advice import above_majority, choose, no_choice, recommend
-from velado.study.evaluate.amounts import amount, at_most, bare, digits_beside, interval_of, lost
+from velado.study.evaluate._advice import above_majority, choose, no_choice, recommend
+from velado.study.evaluate._amounts import amount, at_most, bare, digits_beside, interval_of, lost
+from velado.study.evaluate._study_grid import ORIGINAL
+from velado.study.evaluate._work import SCHEMA
 from velado.study.evaluate.analysis import Hole, ReleaseSetting
 from velado.study.evaluate.load import load
 from velado.study.evaluate.page import to_markdown
-from velado.study.evaluate.study_grid import ORIGINAL
 from velado.study.evaluate.study_outcome import Study
-from velado.study.evaluate.work import SCHEMA
 from velado.text import told as in_language
 
 Setting = tuple[str, int | None]

@@ -6,14 +6,14 @@ import polars as pl
 import pytest
 
 from velado.measures.models.quality import interval
-from velado.study.evaluate.advice import choose, not_tested, recommend
+from velado.study.evaluate._advice import choose, not_tested, recommend
+from velado.study.evaluate._matched import beside
+from velado.study.evaluate._study_grid import ORIGINAL
+from velado.study.evaluate._work import SCHEMA
 from velado.study.evaluate.analysis import ReleaseSetting, StudyRow
 from velado.study.evaluate.load import load
-from velado.study.evaluate.matched import beside
 from velado.study.evaluate.page import to_markdown
-from velado.study.evaluate.study_grid import ORIGINAL
 from velado.study.evaluate.study_outcome import Study
-from velado.study.evaluate.work import SCHEMA
 
 SEED_NOISE = [0.03, -0.02, 0.01]
 

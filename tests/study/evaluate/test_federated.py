@@ -10,9 +10,9 @@ import pytest
 from velado.data.cells import CELLS
 from velado.errors import MissingExtra, ParameterError, SchemaError
 from velado.study.evaluate import study_settings as federated
+from velado.study.evaluate._study_grid import ORIGINAL, cells_of, estimate, plan
 from velado.study.evaluate.load import load
 from velado.study.evaluate.page import to_markdown
-from velado.study.evaluate.study_grid import ORIGINAL, cells_of, estimate, plan
 from velado.study.evaluate.study_run import START_UP, evaluate, make_plan, takes_all_cores
 from velado.study.evaluate.study_settings import StudyRecipe
 

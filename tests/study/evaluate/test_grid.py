@@ -1,7 +1,7 @@
 """The grid: every combination once, ids that follow from content, a cost without computing anything."""
 
+from velado.study.evaluate._study_grid import cells_of, plan
 from velado.study.evaluate.load import load
-from velado.study.evaluate.study_grid import cells_of, plan
 from velado.study.evaluate.study_run import START_UP, make_plan
 
 

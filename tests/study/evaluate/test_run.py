@@ -14,8 +14,8 @@ import pytest
 from velado.data.cells import CELLS, SUFFIX
 from velado.errors import OutputError, ParameterError
 from velado.measures.models.model_registry import DecisionTree
+from velado.study.evaluate._study_grid import ORIGINAL
 from velado.study.evaluate.load import load
-from velado.study.evaluate.study_grid import ORIGINAL
 from velado.study.evaluate.study_run import compute_all, evaluate, make_plan
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -195,7 +195,7 @@ def test_a_worker_that_hears_no_signal_ends_all_the_same_when_its_parent_is_kill
 def test_two_studies_in_one_folder_at_a_time_are_refused(example, tmp_path: Path) -> None:
     pytest.importorskip("fcntl", reason="folders are locked on Unix only")
     from velado.data.cells import CellStore
-    from velado.study.evaluate.work import SCHEMA
+    from velado.study.evaluate._work import SCHEMA
 
     store = CellStore(tmp_path / "out", SCHEMA)
     store.begin()
@@ -266,8 +266,8 @@ def test_a_process_that_dies_takes_its_own_cells_with_it_and_nothing_else(
 ) -> None:
     from velado.data.cells import CellStore
     from velado.study.evaluate import study_run as workers
-    from velado.study.evaluate.study_grid import plan
-    from velado.study.evaluate.work import SCHEMA
+    from velado.study.evaluate._study_grid import plan
+    from velado.study.evaluate._work import SCHEMA
 
     monkeypatch.setattr(workers, "compute", die_at_k_six)
     material = load(example.change(("seeds = [0, 1]", "seeds = [0]"), ('"mondrian", ', "")))
@@ -284,7 +284,7 @@ def test_a_process_that_dies_takes_its_own_cells_with_it_and_nothing_else(
 
 def die_at_k_six(job, material, store) -> int:
     """As `compute`, but its process is killed at k = 6, as the system does when memory runs out."""
-    from velado.study.evaluate.work import carry_out
+    from velado.study.evaluate._work import carry_out
 
     if job.k == 6:
         os.kill(os.getpid(), signal.SIGKILL)

@@ -5,10 +5,10 @@ import polars as pl
 import pytest
 
 from velado.measures.models.encoder import fit_encoder
-from velado.study.evaluate import work
+from velado.study.evaluate import _work as work
+from velado.study.evaluate._study_grid import ORIGINAL, plan
 from velado.study.evaluate.load import load
 from velado.study.evaluate.protocols import protocol_named
-from velado.study.evaluate.study_grid import ORIGINAL, plan
 from velado.study.evaluate.study_run import evaluate
 
 ALL = ("[models]", "[analyses]\nprotocols = ['split-first', 'paper-gfkmc', 'paper-gok']\nfolds = 4\n[models]")

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from velado.errors import ParameterError
 from velado.measures.models.encoder import FloatMatrix, Ranges
 from velado.measures.models.model_registry import Model, require
+from velado.text import say
 
 QUALITIES = ("accuracy", "balanced_accuracy", "precision", "recall", "f1", "auc", "log_loss")
 """The measures of `Quality`, by name; all but log_loss are better when larger."""
@@ -28,6 +29,10 @@ class Quality:
     With a *positive* class, precision, recall and F1 are that class's; else they are means over the classes that
     occur among true or given answers ("macro"), a class never answered counting precision 0. *auc* of several
     classes is the mean of one class against the rest, over classes that some but not all rows have.
+
+    >>> answers = Predictions(np.array([0, 1]), np.array([[0.9, 0.1], [0.2, 0.8]]), True, 0.0)
+    >>> quality(np.array([0, 1]), answers).accuracy
+    1.0
     """
 
     rows: int
@@ -66,7 +71,12 @@ UNKNOWN = Interval()
 
 
 def quality(truth: IntVector, answers: Predictions, positive: int | None = None) -> Quality:
-    """*answers* scored against *truth*, both class numbers. O(rows log rows) for each class's curve."""
+    """*answers* scored against *truth*, both class numbers. O(rows log rows) for each class's curve.
+
+    >>> answers = Predictions(np.array([0, 0]), np.array([[0.9, 0.1], [0.6, 0.4]]), True, 0.0)
+    >>> quality(np.array([0, 1]), answers).recall
+    0.5
+    """
     classes = answers.scores.shape[1]
     confusion = np.zeros((classes, classes), dtype=np.int64)
     np.add.at(confusion, (truth, answers.labels), 1)
@@ -102,7 +112,11 @@ def quality(truth: IntVector, answers: Predictions, positive: int | None = None)
 
 
 def log_loss(truth: IntVector, scores: npt.NDArray[np.float64]) -> float:
-    """Mean of -ln p(true class); a probability is at least 1e-15, so that one sure mistake does not hide the rest."""
+    """Mean of -ln p(true class); a probability is at least 1e-15, so that one sure mistake does not hide the rest.
+
+    >>> round(log_loss(np.array([0]), np.array([[0.5, 0.5]])), 4)
+    0.6931
+    """
     total = scores.sum(axis=1)
     chance = scores[np.arange(truth.size), truth] / np.where(total > 0, total, 1.0)
     return float(-np.log(np.clip(chance, 1e-15, 1.0)).mean())
@@ -115,6 +129,9 @@ def curve_area(
 
     Two classes: that of *positive* (or the second). More: the mean over the classes. None where a test part has
     one class only.
+
+    >>> curve_area(np.array([0, 1]), np.array([[0.9, 0.1], [0.2, 0.8]]))
+    1.0
     """
     classes = scores.shape[1]
     if classes == 2 or positive is not None:
@@ -184,6 +201,9 @@ class Predictions:
 
     *probabilities* says whether the scores are probabilities; the scores of a support vector machine are
     distances. Classes the training rows did not hold have score 0 (or the least score of the row).
+
+    >>> Predictions(np.array([0, 1]), np.eye(2), True, 0.0)
+    Predictions(rows=2, classes=2)
     """
 
     labels: IntVector
@@ -209,13 +229,18 @@ def fit_and_predict(
     Class numbers run to *classes*, also those that no training row has. A training part with a single class
     teaches nothing and is refused. With *ranges* (the encoder's) features are brought to one size by what they can be;
     without, by how much they vary among the rows that teach.
+
+    >>> from velado.measures.models.model_registry import DecisionTree
+    >>> rows, labels = np.array([[0.0], [1.0]], dtype=np.float32), np.array([0, 1])
+    >>> fit_and_predict(DecisionTree(leaf=1), rows, labels, rows, classes=2, seed=0).labels
+    array([0, 1])
     """
     require(model)
     start = time.process_time()
     present, numbers = np.unique(labels, return_inverse=True)
     if present.size < 2 and model.name != "majority":
         raise ParameterError(
-            f"The training rows hold {present.size} of {classes} classes.",
+            say("The training rows hold {size} of {classes} classes.", size=present.size, classes=classes),
             "A model cannot learn to tell classes apart that it never saw.",
             "Use more rows, a larger training part, or another target.",
         )
@@ -225,7 +250,12 @@ def fit_and_predict(
     neighbours = getattr(model, "neighbours", None)
     if neighbours is not None and neighbours > labels.size:
         raise ParameterError(
-            f"'{model.name}' asks {neighbours} neighbours, but there are {labels.size} training rows.",
+            say(
+                "'{model}' asks {neighbours} neighbours, but there are {size} training rows.",
+                model=model.name,
+                neighbours=neighbours,
+                size=labels.size,
+            ),
             "There are not that many to ask.",
             "Lower 'neighbours', or use more rows.",
         )

@@ -11,6 +11,7 @@ import numpy as np
 
 from velado.data.partition import FloatArray, IntArray, Partition, ValueCounts
 from velado.errors import ParameterError
+from velado.text import say
 
 HOMOGENEITY = (0.8, 0.9, 1.0)
 Z_95 = 1.959963984540054
@@ -19,7 +20,11 @@ Z_95 = 1.959963984540054
 
 @dataclass(frozen=True)
 class WilsonInterval:
-    """A share and its 95 % Wilson interval."""
+    """A share and its 95 % Wilson interval.
+
+    >>> wilson(5, 10).share
+    0.5
+    """
 
     share: float
     low: float
@@ -38,6 +43,10 @@ class AttributeDisclosure:
     it: what the class gives away about people known to be in the table. *alone* is the share of rows with no
     other value in their class. *homogeneous* maps a threshold to the share of rows in classes where one value
     holds at least that share.
+
+    >>> found = attribute_disclosure("ill", Partition.of(np.array([0, 0, 1, 1])), np.array([1, 1, 2, 2]), 3)
+    >>> found.alone
+    0.0
     """
 
     column: str
@@ -88,11 +97,19 @@ def attribute_disclosure(
     *codes* are 0..size-1 per row of *classes*, 0 "no value": such rows have nothing to guess and are left out,
     and so are suppressed rows. The interval treats rows as independent; rows of one class are not quite, so
     with few classes it is too narrow. O(rows), O(rows log rows) where classes times values are many.
+
+    >>> attribute_disclosure("ill", Partition.of(np.array([0, 0, 1, 1])), np.array([1, 1, 2, 2]), 3).guessed.share
+    1.0
     """
     codes = np.asarray(codes)
     if codes.size != classes.rows:
         raise ParameterError(
-            f"Column '{column}' has {codes.size} values for {classes.rows} published rows.",
+            say(
+                "Column '{column}' has {size} values for {rows} published rows.",
+                column=column,
+                size=codes.size,
+                rows=classes.rows,
+            ),
             "Every published row must stand beside its own sensitive value.",
             "Give the sensitive values of the published rows, in their order.",
         )
@@ -129,6 +146,9 @@ def wilson(successes: float, trials: int, z: float = Z_95) -> WilsonInterval:
     """The share *successes* / *trials* with its score interval (Wilson 1927), which never leaves 0..1.
 
     centre (p + z^2/2n) / (1 + z^2/n), half width z sqrt(p(1-p)/n + z^2/4n^2) / (1 + z^2/n).
+
+    >>> round(wilson(5, 10).low, 3)
+    0.237
     """
     if trials <= 0:
         return WilsonInterval(0.0, 0.0, 0.0)

@@ -20,11 +20,11 @@ import polars as pl
 from velado.learning.flower.flower_records import FederatedFit
 from velado.measures.models.quality import QUALITIES, UNKNOWN, Interval, bootstrap_interval, interval
 from velado.randomness import seeded
-from velado.study.evaluate.amounts import better_when_smaller, commas, promises
+from velado.study.evaluate._amounts import better_when_smaller, commas, promises
+from velado.study.evaluate._study_grid import ORIGINAL
+from velado.study.evaluate._work import RELEASE_NUMBERS, gaps_of
 from velado.study.evaluate.load import Material
 from velado.study.evaluate.protocols import DEFAULT_PROTOCOL, protocol_named
-from velado.study.evaluate.study_grid import ORIGINAL
-from velado.study.evaluate.work import RELEASE_NUMBERS, gaps_of
 
 MAJORITY = "majority"
 SHARES = frozenset(
@@ -141,7 +141,13 @@ class ProtocolEffect:
 
 @dataclass(frozen=True, kw_only=True)
 class Training:
-    """One run across clients, the method named as in the study; *gap* says why one was given up."""
+    """One run across clients, the method named as in the study; *gap* says why one was given up.
+
+    >>> from velado.learning.flower.flower_records import FederatedFit
+    >>> fit = FederatedFit.from_dict({"format": 1, "model": "logistic", "split": "iid", "alpha": None, "method": "mdav", "k": 5, "seed": 0, "clients_asked": 4, "participation": 0.8, "majority": None, "rounds": [], "clients": [], "promise": {}})
+    >>> Training(setting=ReleaseSetting("mdav", 5), seed=0, fit=fit).split
+    'iid'
+    """
 
     setting: ReleaseSetting
     seed: int
@@ -161,6 +167,10 @@ class AcrossClients:
     *missed* counts the answers that were asked for and did not come, *sat_out* the clients without a release or with too
     few rows; *ncp* and *linkage* are those of the clients' own releases: least, median, most. *gaps* are the sentences
     about what is missing, each once with how often it holds.
+
+    >>> row = StudyRow(setting=ReleaseSetting("mdav", 5), model="logistic", split="iid")
+    >>> AcrossClients(row=row, rounds=6, applied=5, missed=2, clients=4, sat_out=0, ncp=None, linkage=None).applied
+    5
     """
 
     row: StudyRow
@@ -200,6 +210,10 @@ class Analysis:
     """The results of a study, one row per cell, and what they come to.
 
     *planned* counts the cells of the grid; every one of them is in *results*, done or as a gap with its reason.
+
+    >>> from velado.study.evaluate._work import SCHEMA
+    >>> Analysis(None, pl.DataFrame(schema=SCHEMA), planned=0)
+    Analysis(0 of 0 cells, 0 gaps)
     """
 
     material: Material
@@ -497,7 +511,12 @@ class Analysis:
 
 
 def holes(cells: pl.DataFrame) -> tuple[Hole, ...]:
-    """The cells of a frame by their settings and reasons."""
+    """The cells of a frame by their settings and reasons.
+
+    >>> from velado.study.evaluate._work import SCHEMA
+    >>> holes(pl.DataFrame(schema=SCHEMA))
+    ()
+    """
     columns = ("kind", "seed", "reason", "protocol", "model", "split")
     return tuple(
         Hole(

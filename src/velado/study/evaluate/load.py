@@ -35,6 +35,9 @@ class Material:
 
     *fingerprint* is the SHA-256 of the table as it came; *dropped* rows had no target; *width* is how many
     features a row becomes; *alone* classes have too few people: under no seed is a model asked about them.
+
+    >>> Material(None, None, ("no", "yes"), ("age",), "ab", width=1).classes
+    ('no', 'yes')
     """
 
     recipe: StudyRecipe
@@ -82,7 +85,12 @@ class Material:
 
 
 def load(path: str | Path) -> Material:
-    """The study of file *path* with its table, or one clear error. Files are looked for beside the recipe."""
+    """The study of file *path* with its table, or one clear error. Files are looked for beside the recipe.
+
+    >>> load("nowhere.toml")
+    Traceback (most recent call last):
+    velado.errors.SchemaError: There is no file 'nowhere.toml'. Nothing was read. Check the path and the spelling.
+    """
     path = Path(path).absolute()  # "." has no name that an error could show
     recipe = StudyRecipe.from_dict(parse_toml(path, say("The study file")))
     data = recipe.data
@@ -90,7 +98,14 @@ def load(path: str | Path) -> Material:
 
 
 def prepare(recipe: StudyRecipe, source: Any, schema: Schema) -> Material:
-    """The recipe brought together with *source*: target, features and models checked before anything is run."""
+    """The recipe brought together with *source*: target, features and models checked before anything is run.
+
+    >>> recipe = {"data": {"table": "t.csv", "schema": "s.toml", "target": "ill"}, "anonymization": {"methods": ["mdav"]}, "models": {"use": ["knn"]}}
+    >>> from velado.testing.factory import small_table
+    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
+    >>> prepare(StudyRecipe.from_dict(recipe), table.frame, table.schema)
+    Material(4 rows, 2 classes, 1 features)
+    """
     for model in (*recipe.models.use, Majority()):
         require(model)
     if recipe.federated is not None:

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from velado.measures.models.quality import Interval
-from velado.study.evaluate.advice import Recommendation, not_tested, recommend
+from velado.study.evaluate._advice import Recommendation, not_tested, recommend
+from velado.study.evaluate._matched import Leader, leaders
 from velado.study.evaluate.analysis import (
     MAJORITY,
     AcrossClients,
@@ -19,7 +20,6 @@ from velado.study.evaluate.analysis import (
     Training,
     holes,
 )
-from velado.study.evaluate.matched import Leader, leaders
 from velado.study.evaluate.study_settings import StudyRecipe
 from velado.text import Language, told
 
@@ -28,7 +28,11 @@ Plain = Mapping[str, object]
 
 @dataclass(frozen=True, kw_only=True)
 class StudiedTable:
-    """The table of a study in numbers: no cell of it. *alone* classes were never asked about."""
+    """The table of a study in numbers: no cell of it. *alone* classes were never asked about.
+
+    >>> StudiedTable(source="people.csv", described={}, sha256="ab", rows=240, dropped=0, alone=0, classes=2, features=("age",), encoded=1).rows
+    240
+    """
 
     source: str
     described: Plain
@@ -47,6 +51,9 @@ class StudyFacts:
 
     *left_out* are the models whose main quality is not known anywhere; *same_risk* has for each k, promise and model the
     release that loses least beside all others at its risk; *partial* are cells of which one number is missing.
+
+    >>> sorted(one for one in vars(StudyFacts) if one in ("choice", "limit", "methods"))
+    ['choice', 'limit', 'methods']
     """
 
     recipe: StudyRecipe
@@ -204,7 +211,13 @@ class StudyFacts:
 
 @dataclass(frozen=True, repr=False)
 class Study(Analysis):
-    """What `evaluate` gives back: the results of the cells, what they come to, and the advice that follows."""
+    """What `evaluate` gives back: the results of the cells, what they come to, and the advice that follows.
+
+    >>> import polars as pl
+    >>> from velado.study.evaluate._work import SCHEMA
+    >>> Study(None, pl.DataFrame(schema=SCHEMA), planned=4)
+    Study(0 of 4 cells, 0 gaps)
+    """
 
     def facts(self) -> StudyFacts:
         """Everything the study found."""

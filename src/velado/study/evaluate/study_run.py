@@ -27,11 +27,11 @@ from velado.data.cells import CellStore
 from velado.data.staging import parquet_bytes
 from velado.errors import ParameterError
 from velado.release.goal import Progress, silent
+from velado.study.evaluate._study_grid import GridJob, cells_of, estimate, in_turn, plan
+from velado.study.evaluate._work import SCHEMA, carry_out, lost
 from velado.study.evaluate.load import Material, load
 from velado.study.evaluate.page import to_html, to_markdown
-from velado.study.evaluate.study_grid import GridJob, cells_of, estimate, in_turn, plan
 from velado.study.evaluate.study_outcome import Study
-from velado.study.evaluate.work import SCHEMA, carry_out, lost
 from velado.text import Language, duration, say, speaking, told
 
 GRACE = 5.0
@@ -39,7 +39,11 @@ GRACE = 5.0
 
 
 def compute(job: GridJob, material: Material, store: CellStore) -> int:
-    """The cells of *job* computed and stored; how many are gaps."""
+    """The cells of *job* computed and stored; how many are gaps.
+
+    >>> compute(GridJob("train", None, (), 0, ()), None, None)
+    0
+    """
     gaps = 0
     for row in carry_out(job, material):
         store.put(asdict(row))
@@ -50,7 +54,11 @@ def compute(job: GridJob, material: Material, store: CellStore) -> int:
 def compute_all(
     jobs: Sequence[GridJob], material: Material, store: CellStore, workers: int
 ) -> Iterator[tuple[GridJob, int]]:
-    """Each job with its number of gaps, in the order in which they are finished."""
+    """Each job with its number of gaps, in the order in which they are finished.
+
+    >>> list(compute_all([], None, None, workers=1))
+    []
+    """
     if workers == 1 or len(jobs) == 1:
         for job in jobs:
             yield job, compute(job, material, store)
@@ -62,7 +70,11 @@ def compute_all(
 
 
 def takes_all_cores(job: GridJob, material: Material) -> bool:
-    """Whether the job must run when nothing else does."""
+    """Whether the job must run when nothing else does.
+
+    >>> takes_all_cores(GridJob("train", None, (), 0, ()), None)
+    False
+    """
     return job.federation is not None and in_turn(material)
 
 
@@ -222,7 +234,12 @@ def _count(jobs: Sequence[GridJob], *, federated: bool) -> int:
 
 
 def make_plan(material: Material, out: str | Path, jobs: int | None = None) -> StudyPlan:
-    """The grid and its cost, nothing computed and nothing written. A folder that could not be used is refused."""
+    """The grid and its cost, nothing computed and nothing written. A folder that could not be used is refused.
+
+    >>> make_plan(load("nowhere.toml"), "out")
+    Traceback (most recent call last):
+    velado.errors.SchemaError: There is no file 'nowhere.toml'. Nothing was read. Check the path and the spelling.
+    """
     workers = _workers(jobs)
     grid = plan(material)
     store = CellStore(Path(out), SCHEMA)
@@ -269,6 +286,10 @@ def evaluate(
     *study* is the path of a study file, or `load`ed material. The folder then holds `results.parquet`, `study.json`,
     `study.md` and `study.html` in *language*; the cells under `cells/` serve the next run. *planned* is told what will
     be done, before anything is.
+
+    >>> evaluate("nowhere.toml", "out")
+    Traceback (most recent call last):
+    velado.errors.SchemaError: There is no file 'nowhere.toml'. Nothing was read. Check the path and the spelling.
     """
     material = study if isinstance(study, Material) else load(study)
     store = CellStore(Path(out), SCHEMA)
@@ -323,7 +344,11 @@ def _compute(made: StudyPlan, material: Material, store: CellStore, progress: Pr
 
 
 def files_of(study: Study, language: Language) -> Mapping[str, bytes]:
-    """The files of a finished study by name."""
+    """The files of a finished study by name.
+
+    >>> sorted(RESULTS)
+    ['results.parquet', 'study.html', 'study.json', 'study.md']
+    """
     facts = study.facts()
     return {
         "results.parquet": parquet_bytes(study.results),

@@ -71,7 +71,11 @@ Inside = Annotated[float, Setting(gt=0, lt=1)]
 
 @settings(section="data", kw_only=True)
 class StudyData(DataSection):
-    """The table, its schema, and what models learn."""
+    """The table, its schema, and what models learn.
+
+    >>> StudyData(table="t.csv", schema="s.toml", target="ill").positive is None
+    True
+    """
 
     table: Annotated[str, Setting("the table's file, looked for beside the study file", items=1)]
     positive: Annotated[
@@ -84,7 +88,11 @@ class StudyData(DataSection):
 
 @settings(section="anonymization", kw_only=True)
 class AnonymizationAxes:
-    """The releases that are made: every method x k x set of promises x seed."""
+    """The releases that are made: every method x k x set of promises x seed.
+
+    >>> AnonymizationAxes(methods=["mdav"], k=[3, 6]).seeds
+    (0, 1, 2)
+    """
 
     methods: Methods
     k: Ks = (5, 10, 20)
@@ -117,7 +125,11 @@ class AnonymizationAxes:
 
 @settings(section="models", kw_only=True)
 class StudyModels(EncoderSettings):
-    """The models that are trained, and how cells become numbers for them."""
+    """The models that are trained, and how cells become numbers for them.
+
+    >>> StudyModels(use=["knn"]).encoding
+    {'interval': 'midpoint', 'taxonomy': 'shares', 'widest': 256}
+    """
 
     use: Annotated[
         tuple[Model, ...],
@@ -136,7 +148,11 @@ class StudyModels(EncoderSettings):
 
 @settings(section="metrics", kw_only=True)
 class StudyMetrics:
-    """What is measured of every release and model; the first quality decides."""
+    """What is measured of every release and model; the first quality decides.
+
+    >>> StudyMetrics(quality=["auc"]).risk
+    'record_linkage'
+    """
 
     quality: Annotated[
         tuple[Annotated[str, Setting(choices=QUALITIES)], ...],
@@ -150,7 +166,11 @@ class StudyMetrics:
 
 @settings(section="analyses", kw_only=True)
 class StudyAnalyses:
-    """How rows are split and tested, how sure intervals are, and what a recommended setting may cost."""
+    """How rows are split and tested, how sure intervals are, and what a recommended setting may cost.
+
+    >>> StudyAnalyses(most_drop=0.02).protocols
+    ('split-first',)
+    """
 
     protocols: Annotated[
         tuple[Annotated[str, Setting(choices=lambda: [one.name for one in PROTOCOLS])], ...],
@@ -178,6 +198,9 @@ class FederatedAxes:
     *engine* carries the messages of Flower's apps: "loop" within one process, so that runs go side by side; "flower"
     through its simulation engine, with a process per core and one run at a time. Both give the same numbers, so that no
     cell depends on it.
+
+    >>> [one.alpha for one in FederatedAxes(splits=["dirichlet"], alpha=[0.1, 1]).federations]
+    [0.1, 1.0]
     """
 
     methods: Annotated[Methods, _AS_BEFORE] = ()
@@ -310,7 +333,10 @@ def _no_k(section: object, name: str) -> None:
 
 
 def require_federated(part: FederatedAxes) -> None:
-    """What the section needs is installed, or MissingExtra says which extra brings it."""
+    """What the section needs is installed, or MissingExtra says which extra brings it.
+
+    >>> require_federated(FederatedAxes())
+    """
     for library in ("flwr", *(("xgboost",) if "xgboost" in part.models else ())):
         if find_spec(library) is None:
             raise MissingExtra(

@@ -9,8 +9,8 @@ import pytest
 from velado.measures.models.quality import UNKNOWN, Interval
 from velado.study.evaluate.analysis import AcrossClients, ReleaseSetting, StudyRow
 from velado.study.evaluate.page import to_html
-from velado.study.evaluate.page.convergence import curves_of, needed, over_clients, participation
-from velado.study.evaluate.page.tradeoff import settings_of
+from velado.study.evaluate.page._convergence import curves_of, needed, over_clients, participation
+from velado.study.evaluate.page._tradeoff import settings_of
 from velado.study.evaluate.study_settings import FederatedAxes
 from velado.text import told
 

@@ -3,7 +3,7 @@
 import pytest
 
 from velado.measures.models.quality import UNKNOWN, Interval
-from velado.study.evaluate.amounts import dropped, figure, number, percent, span, tick
+from velado.study.evaluate._amounts import dropped, figure, number, percent, span, tick
 from velado.text import told
 
 

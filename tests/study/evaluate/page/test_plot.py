@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from velado.report.charts import COLOURS, Box, Scale, definitions, place_labels, svg
 from velado.study.evaluate.analysis import ReleaseSetting
-from velado.study.evaluate.page.looks import Looks
+from velado.study.evaluate.page._looks import Looks
 
 numbers = st.floats(1e-4, 1e4)
 BOX = Box(60, 50, 700, 380)

@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 import pytest
 
 from velado.measures.models.quality import Interval
-from velado.study.evaluate.advice import Recommendation
+from velado.study.evaluate._advice import Recommendation
 from velado.study.evaluate.analysis import Hole, ReleaseSetting
 from velado.study.evaluate.page import to_html
 from velado.text import told

@@ -6,10 +6,10 @@ import pytest
 
 from velado.measures.models.quality import Interval
 from velado.report.blocks import Table, Text
-from velado.study.evaluate.advice import Recommendation
+from velado.study.evaluate._advice import Recommendation
+from velado.study.evaluate._matched import Leader, Rival
 from velado.study.evaluate.analysis import Best, ReleaseSetting, StudyRow
-from velado.study.evaluate.matched import Leader, Rival
-from velado.study.evaluate.page.study_tables import (
+from velado.study.evaluate.page._study_tables import (
     best_sentence,
     best_table,
     limit_blocks,

@@ -115,7 +115,7 @@ def _show_plan(plan: StudyPlan, as_json: bool, quiet: bool) -> None:
 
 
 def _show(study: Study, output: Path) -> None:
-    from velado.study.evaluate.page.study_tables import tradeoff_table
+    from velado.study.evaluate.page import tradeoff_table
     from velado.study.evaluate.study_run import RESULTS
 
     facts = study.facts()

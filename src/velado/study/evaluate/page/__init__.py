@@ -4,6 +4,7 @@ Charts are finished SVG and stand in the file; the script in it only shows, hide
 without a script nothing but comfort is missing. Nothing is loaded from anywhere, and no cell of the table is shown.
 """
 
-from velado.study.evaluate.page.render_page import to_html, to_markdown
+from velado.study.evaluate.page._render_page import to_html, to_markdown
+from velado.study.evaluate.page._study_tables import tradeoff_table
 
-__all__ = ["to_html", "to_markdown"]
+__all__ = ["to_html", "to_markdown", "tradeoff_table"]

@@ -27,9 +27,9 @@ from velado.measures.models.model_registry import Model
 from velado.measures.models.quality import QUALITIES, IntVector, Quality, fit_and_predict, quality
 from velado.release.anonymize import anonymize
 from velado.release.release import Release
+from velado.study.evaluate._study_grid import Cell, GridJob, in_turn
 from velado.study.evaluate.load import Material
 from velado.study.evaluate.protocols import EvaluationProtocol, Split, protocol_named, unshuffled_folds
-from velado.study.evaluate.study_grid import Cell, GridJob, in_turn
 from velado.study.evaluate.study_settings import label_of
 from velado.text import say
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from velado.report import charts
 from velado.report.charts import INK, SOFT, LegendEntry, swatch
-from velado.study.evaluate.amounts import promises
+from velado.study.evaluate._amounts import promises
 from velado.study.evaluate.analysis import ReleaseSetting
 from velado.text import say
 

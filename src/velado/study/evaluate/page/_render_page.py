@@ -16,11 +16,13 @@ from markupsafe import Markup
 from velado.report.blocks import Block, Bullets, Figure, Legend, Page, Section, Text, VerdictCard, section
 from velado.report.charts import DOTTED, INK, LegendEntry, definitions, swatch, tell
 from velado.report.render import HTML_LANGUAGE, environment, render_markdown, source
-from velado.study.evaluate.amounts import NAMES, commas, number, percent, promises
+from velado.study.evaluate._amounts import NAMES, commas, number, percent, promises
 from velado.study.evaluate.analysis import MAJORITY, StudyRow
-from velado.study.evaluate.page import convergence, panels, tradeoff
-from velado.study.evaluate.page.looks import COMMONEST, ORIGINAL_DATA, Looks
-from velado.study.evaluate.page.study_tables import (
+from velado.study.evaluate.page import _convergence as convergence
+from velado.study.evaluate.page import _panels as panels
+from velado.study.evaluate.page import _tradeoff as tradeoff
+from velado.study.evaluate.page._looks import COMMONEST, ORIGINAL_DATA, Looks
+from velado.study.evaluate.page._study_tables import (
     gap_blocks,
     limit_blocks,
     line_columns,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from velado.measures.models.quality import UNKNOWN
 from velado.report.blocks import Block, Bullets, Folded, State, Table, text
-from velado.study.evaluate.amounts import (
+from velado.study.evaluate._amounts import (
     NAMES,
     amount,
     bare,
@@ -20,12 +20,12 @@ from velado.study.evaluate.amounts import (
     promises,
     span,
 )
+from velado.study.evaluate._matched import Leader, Rival, Within, within
+from velado.study.evaluate._work import RELEASE_NUMBERS
 from velado.study.evaluate.analysis import Best, Hole, ReleaseSetting, StudyRow
-from velado.study.evaluate.matched import Leader, Rival, Within, within
 from velado.study.evaluate.protocols import protocol_named
 from velado.study.evaluate.study_outcome import StudyFacts
 from velado.study.evaluate.study_settings import LOSSES, RISKS
-from velado.study.evaluate.work import RELEASE_NUMBERS
 from velado.text import NOTHING, join, say
 
 Column = tuple[str, bool, Callable[..., str]]

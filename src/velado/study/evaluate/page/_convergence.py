@@ -11,7 +11,7 @@ from velado.learning.flower.flower_records import ClientRecord
 from velado.report import charts
 from velado.report.blocks import Block, Bullets, Drawing, Folded, Heading, Legend, Table, Text, text
 from velado.report.charts import DOTTED, INK, SOFT, Box, LegendEntry, Scale, swatch
-from velado.study.evaluate.amounts import (
+from velado.study.evaluate._amounts import (
     NAMES,
     better_when_smaller,
     commas,
@@ -23,9 +23,9 @@ from velado.study.evaluate.amounts import (
     tick,
 )
 from velado.study.evaluate.analysis import ReleaseSetting, Training
-from velado.study.evaluate.page.looks import COMMONEST, ORIGINAL_DATA, Looks
-from velado.study.evaluate.page.panels import better
-from velado.study.evaluate.page.study_tables import tidy
+from velado.study.evaluate.page._looks import COMMONEST, ORIGINAL_DATA, Looks
+from velado.study.evaluate.page._panels import better
+from velado.study.evaluate.page._study_tables import tidy
 from velado.study.evaluate.study_outcome import StudyFacts
 from velado.text import NOTHING, Sentence, join, say
 

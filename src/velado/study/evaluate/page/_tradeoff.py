@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from velado.report import charts
 from velado.report.blocks import Drawing
 from velado.report.charts import Box, Scale
-from velado.study.evaluate.amounts import NAMES, commas, dropped, figure, is_share, promises, span, tick
+from velado.study.evaluate._amounts import NAMES, commas, dropped, figure, is_share, promises, span, tick
+from velado.study.evaluate._study_grid import ORIGINAL
 from velado.study.evaluate.analysis import ReleaseSetting, StudyRow
-from velado.study.evaluate.page.looks import Looks
+from velado.study.evaluate.page._looks import Looks
 from velado.study.evaluate.protocols import protocol_named
-from velado.study.evaluate.study_grid import ORIGINAL
 from velado.study.evaluate.study_outcome import StudyFacts
 from velado.study.evaluate.study_settings import LOSSES, RISKS
 from velado.text import join, say, told

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from velado.measures.models.quality import Interval
-from velado.study.evaluate.amounts import at_most
+from velado.study.evaluate._amounts import at_most
 from velado.study.evaluate.analysis import Analysis, ReleaseSetting
 
 SAME = 0.02

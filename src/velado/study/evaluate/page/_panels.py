@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from velado.report import charts
 from velado.report.blocks import Drawing
 from velado.report.charts import DOTTED, Box, Scale
-from velado.study.evaluate.amounts import NAMES, better_when_smaller, figure, is_share, span, tick
+from velado.study.evaluate._amounts import NAMES, better_when_smaller, figure, is_share, span, tick
 from velado.study.evaluate.analysis import MAJORITY, ReleaseSetting, StudyRow
-from velado.study.evaluate.page.looks import COMMONEST, ORIGINAL_DATA, Looks
-from velado.study.evaluate.page.study_tables import k_text
-from velado.study.evaluate.page.tradeoff import with_promise
+from velado.study.evaluate.page._looks import COMMONEST, ORIGINAL_DATA, Looks
+from velado.study.evaluate.page._study_tables import k_text
+from velado.study.evaluate.page._tradeoff import with_promise
 from velado.study.evaluate.study_outcome import StudyFacts
 from velado.text import join, say
 

@@ -19,7 +19,7 @@ import polars as pl
 from velado.measures.models.model_registry import MODELS
 from velado.measures.models.quality import Interval
 from velado.release.methods import METHODS
-from velado.study.evaluate.amounts import (
+from velado.study.evaluate._amounts import (
     EVEN,
     NAMES,
     amount,
@@ -32,10 +32,10 @@ from velado.study.evaluate.amounts import (
     number,
     percent,
 )
+from velado.study.evaluate._matched import SAME, Rival, beside, within
+from velado.study.evaluate._study_grid import ORIGINAL
 from velado.study.evaluate.analysis import MAJORITY, Analysis, ReleaseSetting, StudyRow
-from velado.study.evaluate.matched import SAME, Rival, beside, within
 from velado.study.evaluate.protocols import DEFAULT_PROTOCOL, PROTOCOLS, protocol_named
-from velado.study.evaluate.study_grid import ORIGINAL
 from velado.text import NOTHING, join, say
 
 # ---- the choice
