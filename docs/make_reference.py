@@ -43,15 +43,9 @@ def first_line(thing: Any) -> str:
 
 
 def parameters(kind: Any) -> list[str]:
-    """A table of a dataclass's fields: flag, type, default, limits, help."""
-    if not fields(kind):
-        return []
-    lines = ["| parameter | default | limits | meaning |", "|---|---|---|---|"]
-    for field in fields(kind):
-        lines.append(
-            f"| `{field.name}` | {_default(field)} | {_limits(field)} | {field.metadata.get('help', '')} |"
-        )
-    return [*lines, ""]
+    """A table of the settings of a class: name, default, limits, help."""
+    rows = [f"| `{row.name}` | {row.default} | {row.limits} | {row.help} |" for row in reference(kind)]
+    return ["| parameter | default | takes | meaning |", "|---|---|---|---|", *rows, ""] if rows else []
 
 
 def _default(field: Field[Any]) -> str:

@@ -43,7 +43,6 @@ from velado.measures.utility.distribution import Distribution, distributions
 from velado.measures.utility.false_cells import FalseCells, false_cells
 from velado.measures.utility.ncp import CertaintyPenalty, Covers, Variant, normalized_certainty_penalty
 from velado.release.gate import open_identifiers
-from velado.release.guarantees.k_anonymity import KAnonymity
 from velado.release.release import Release
 
 __all__ = [
@@ -189,7 +188,6 @@ def measure(
     2
     """
     settings = settings or MeasureSettings()
-    ks = [part.k for part in release.goal.guarantees if isinstance(part, KAnonymity)]
     unread = ""
     if release.operations:
         try:
@@ -197,7 +195,7 @@ def measure(
                 release.original,
                 release.aligned,
                 kept=release.kept,
-                k=max(ks, default=None),
+                k=release.goal.k,
                 settings=settings,
                 population=population,
             )
@@ -226,7 +224,7 @@ def measure(
         settings,
         ncp,
         "the cover of each group",
-        max(ks, default=None),
+        release.goal.k,
         population,
         {},
     )

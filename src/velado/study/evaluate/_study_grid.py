@@ -39,6 +39,10 @@ ENGINE_START, ENGINE_TURN = 10.0, 0.03
 """What Flower's simulation engine adds: seconds until it runs, and seconds for each client's turn."""
 
 
+At = tuple[Method | None, int | None]
+"""A method and its k; (None, None) is the original table."""
+
+
 @dataclass(frozen=True)
 class Cell:
     """One thing to know. *model* and *protocol* are None for a release cell."""
@@ -57,20 +61,16 @@ class GridJob:
 
     scope: Scope
     method: Method | None
+    k: int | None
     guarantees: tuple[Guarantee, ...]
     seed: int
     cells: tuple[Cell, ...]
     federation: Federation | None = None
 
     @property
-    def k(self) -> int | None:
-        """The group size that the method promises, where it promises one."""
-        return getattr(self.method, "k", None)
-
-    @property
     def label(self) -> str:
         """The method and every setting that is not its default."""
-        return ORIGINAL if self.method is None else label_of(self.method, "k")
+        return ORIGINAL if self.method is None else label_of(self.method)
 
     @property
     def promised(self) -> str:
@@ -89,25 +89,25 @@ def plan(material: Material) -> tuple[GridJob, ...]:
     jobs = []
     for seed in axes.seeds:
         for scope in scopes:
-            jobs.append(_job(material, scope, None, (), seed))
+            jobs.append(_job(material, scope, (None, None), (), seed))
             jobs += [
-                _job(material, scope, method, promised, seed)
-                for method in at_each_k(axes.methods, axes.k)
+                _job(material, scope, at, promised, seed)
+                for at in at_each_k(axes.methods, axes.k)
                 for promised in axes.guarantees
             ]
     return (*jobs, *_federated(material))
 
 
-def at_each_k(methods: Iterable[Method], ks: Iterable[int]) -> Iterator[Method]:
+def at_each_k(methods: Iterable[Method], ks: Iterable[int]) -> Iterator[At]:
     """Every method at every k; one that promises no group size once.
 
     >>> from velado.release.methods import DAS, Mondrian
-    >>> [getattr(method, "k", None) for method in at_each_k([Mondrian(), DAS()], [3, 6])]
+    >>> [k for _, k in at_each_k([Mondrian(), DAS()], [3, 6])]
     [3, 6, None]
     """
     ks = tuple(ks)
     for method in methods:
-        yield from (replace(method, k=k) for k in ks) if has_k(method) else (method,)  # type: ignore[type-var]
+        yield from ((method, k) for k in (ks if has_k(method) else (None,)))
 
 
 def _federated(material: Material) -> list[GridJob]:
@@ -116,20 +116,21 @@ def _federated(material: Material) -> list[GridJob]:
     if part is None:
         return []
     return [
-        _federated_job(material, federation, method, seed)
+        _federated_job(material, federation, at, seed)
         for seed in part.seeds
         for federation in part.federations
-        for method in (None, *at_each_k(part.methods, part.k))
+        for at in ((None, None), *at_each_k(part.methods, part.k))
     ]
 
 
-def _release_content(material: Material, method: Method | None, seed: int) -> dict[str, Any]:
+def _release_content(material: Material, at: At, seed: int) -> dict[str, Any]:
     """What every cell of a release depends on; rows without a target are left out under every protocol."""
     return {
         "version": VERSION,
         "table": material.fingerprint,
         "schema": material.schema_digest,
-        "method": None if method is None else entry_of(method),
+        "method": None if at[0] is None else entry_of(at[0]),
+        "k": at[1],
         "suppression": material.recipe.anonymization.suppression,
         "seed": seed,
         "target": material.recipe.data.target,
@@ -145,19 +146,17 @@ def _model_content(material: Material) -> dict[str, Any]:
     }
 
 
-def _federated_job(material: Material, federation: Federation, method: Method | None, seed: int) -> GridJob:
-    content = {"cell": "federated", **_release_content(material, method, seed), **_model_content(material)}
+def _federated_job(material: Material, federation: Federation, at: At, seed: int) -> GridJob:
+    content = {"cell": "federated", **_release_content(material, at, seed), **_model_content(material)}
     cell = Cell(_digest({**content, "federation": asdict(federation)}), None, None)
-    return GridJob("train", method, (), seed, (cell,), federation)
+    return GridJob("train", *at, (), seed, (cell,), federation)
 
 
-def _job(
-    material: Material, scope: Scope, method: Method | None, promised: tuple[Guarantee, ...], seed: int
-) -> GridJob:
+def _job(material: Material, scope: Scope, at: At, promised: tuple[Guarantee, ...], seed: int) -> GridJob:
     recipe = material.recipe
     share = recipe.analyses.test_share
     release = {
-        **_release_content(material, method, seed),
+        **_release_content(material, at, seed),
         "scope": scope,
         "guarantees": [entry_of(one) for one in promised],
         "per": recipe.anonymization.per,
@@ -166,7 +165,7 @@ def _job(
     }
     cells = [Cell(_digest({"cell": "release", **release}), None, None)]
     models = list(recipe.models.use)
-    if method is None and not any(isinstance(model, Majority) for model in models):
+    if at[0] is None and not any(isinstance(model, Majority) for model in models):
         models.append(Majority())  # the line that every model must beat stands in every study
     for protocol in map(protocol_named, recipe.analyses.protocols):
         if protocol.scope != scope:
@@ -182,7 +181,7 @@ def _job(
         cells += [
             Cell(_digest({**content, "model": entry_of(model)}), protocol.name, model) for model in models
         ]
-    return GridJob(scope, method, promised, seed, tuple(cells))
+    return GridJob(scope, *at, promised, seed, tuple(cells))
 
 
 def _digest(content: Mapping[str, Any]) -> str:

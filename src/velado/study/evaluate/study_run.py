@@ -41,7 +41,7 @@ GRACE = 5.0
 def compute(job: GridJob, material: Material, store: CellStore) -> int:
     """The cells of *job* computed and stored; how many are gaps.
 
-    >>> compute(GridJob("train", None, (), 0, ()), None, None)
+    >>> compute(GridJob("train", None, None, (), 0, ()), None, None)
     0
     """
     gaps = 0
@@ -72,7 +72,7 @@ def compute_all(
 def takes_all_cores(job: GridJob, material: Material) -> bool:
     """Whether the job must run when nothing else does.
 
-    >>> takes_all_cores(GridJob("train", None, (), 0, ()), None)
+    >>> takes_all_cores(GridJob("train", None, None, (), 0, ()), None)
     False
     """
     return job.federation is not None and in_turn(material)

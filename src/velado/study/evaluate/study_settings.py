@@ -11,7 +11,7 @@ Pure: `load` brings in the table.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields, replace
+from dataclasses import fields, replace
 from importlib.util import find_spec
 from typing import Annotated, Any, Literal
 
@@ -25,7 +25,7 @@ from velado.release.guarantees._guarantee import Guarantee
 from velado.release.methods import METHODS
 from velado.release.methods._method import Method
 from velado.release.recipe_sections import DataSection
-from velado.settings import Setting, Where, entry_of, read, settings, specs, table_of, unknown_key
+from velado.settings import Setting, Where, read, settings, specs, table_of, unknown_key
 from velado.study.evaluate.protocols import DEFAULT_PROTOCOL, PROTOCOLS
 from velado.study.recipe import Per
 from velado.text import say
@@ -269,14 +269,9 @@ class StudyRecipe:
     def to_dict(self) -> dict[str, Any]:
         """The five sections, and the sixth where it is used, as a file holds them; every default written out."""
         out = table_of(self)
-        axes = self.anonymization
-        out["anonymization"]["methods"] = _entries(axes.methods)
-        out["anonymization"]["guarantees"] = [[entry_of(one) for one in each] for each in axes.guarantees]
         if self.federated is not None:
-            settings = asdict(self.federated.federation)
-            out["federated"]["methods"] = _entries(self.federated.methods)
-            del out["federated"]["federation"]
-            out["federated"] |= {name: settings[name] for name in FEDERATION}
+            given = out["federated"].pop("federation")
+            out["federated"] |= {name: given[name] for name in FEDERATION}
         return out
 
     @classmethod
@@ -302,10 +297,6 @@ class StudyRecipe:
         if "test_share" not in document["federated"]:
             federation = replace(federation, test_share=made.analyses.test_share)
         return replace(made, federated=replace(made.federated, federation=federation, **axes))
-
-
-def _entries(methods: Sequence[Method]) -> list[dict[str, Any]]:
-    return [{key: value for key, value in entry_of(one).items() if key != "k"} for one in methods]
 
 
 def _federated(part: Mapping[str, Any], place: Where) -> dict[str, Any]:
@@ -352,19 +343,15 @@ def has_k(method: Method | type[Method]) -> bool:
     >>> [method.name for method in METHODS if not has_k(method)]
     ['das', 'fixed-interval']
     """
-    return any(one.name == "k" for one in fields(method))  # type: ignore[arg-type]
+    return method.promise != "measured"
 
 
-def label_of(part: Any, *without: str) -> str:
-    """`name` or `name(setting=value, ...)` of a method, guarantee or model; defaults left out, and those *without*.
+def label_of(part: Method | Guarantee | Model) -> str:
+    """`name` or `name(setting=value, ...)` of a method, guarantee or model; defaults left out.
 
     >>> from velado.release.methods import Mondrian
-    >>> label_of(Mondrian(k=3, cut="relaxed"), "k"), label_of(Mondrian(k=3))
-    ('mondrian(cut=relaxed)', 'mondrian(k=3)')
+    >>> label_of(Mondrian(cut="relaxed")), label_of(Mondrian())
+    ('mondrian(cut=relaxed)', 'mondrian')
     """
-    usual = {one.name: one.default for one in fields(part)} | {"name": part.name}
-    given = {
-        key: value for key, value in entry_of(part).items() if key not in without and usual[key] != value
-    }
-    inside = ", ".join(f"{key}={value}" for key, value in given.items())
-    return f"{part.name}({inside})" if inside else str(part.name)
+    inside = ", ".join(f"{key}={value}" for key, value in table_of(part, defaults=False).items())
+    return f"{part.name}({inside})" if inside else part.name

@@ -15,7 +15,7 @@ import pytest
 from velado.study.evaluate.page import to_html
 from velado.study.evaluate.study_outcome import StudyFacts
 
-from ....apps.web.browser import Browser, chromium
+from ....apps.service.browser import Browser, chromium
 from .studies import EVIL, renamed, with_fits
 
 pytestmark = pytest.mark.skipif(chromium() is None, reason="Chromium is not installed.")

@@ -54,7 +54,7 @@ def run(
     portuguese = flags.language(lang) == "pt"
     if not 0 <= port <= 65_535:
         raise ParameterError("--port must lie from 0 to 65535.", "There are no other ports.", "Choose one.")
-    from velado.apps.web import server
+    from velado.apps.service import web_server
 
     def ready(address: str) -> None:
         if as_json:
@@ -62,7 +62,7 @@ def run(
         elif not quiet:
             show.line(f"Atendendo em {address}" if portuguese else f"Serving on {address}")
 
-    server.run(service, server.Listening(host, port, tls_cert, tls_key, plain_http, workers), ready)
+    web_server.run(service, web_server.Listening(host, port, tls_cert, tls_key, plain_http, workers), ready)
 
 
 def add(
@@ -86,8 +86,8 @@ def add(
 ) -> None:
     """Make a token for ANALYST and print it, once."""
     portuguese = flags.language(lang) == "pt"
-    from velado.apps.web.settings import read_settings
-    from velado.apps.web.tokens import add_token
+    from velado.apps.service.service_settings import read_settings
+    from velado.apps.service.tokens import add_token
 
     settings = read_settings(service)
     for name in dataset or ():
@@ -118,8 +118,8 @@ def revoke(
 ) -> None:
     """End a token by its id, or all tokens of an analyst."""
     portuguese = flags.language(lang) == "pt"
-    from velado.apps.web.settings import read_settings
-    from velado.apps.web.tokens import revoke_token
+    from velado.apps.service.service_settings import read_settings
+    from velado.apps.service.tokens import revoke_token
 
     ended = revoke_token(read_settings(service).tokens, name)
     if as_json:
@@ -137,8 +137,8 @@ def listing(
 ) -> None:
     """List tokens: who, which role, since and until when. Never the tokens."""
     portuguese = flags.language(lang) == "pt"
-    from velado.apps.web.settings import read_settings
-    from velado.apps.web.tokens import read_tokens
+    from velado.apps.service.service_settings import read_settings
+    from velado.apps.service.tokens import read_tokens
 
     now = datetime.now(UTC)
     found = [
