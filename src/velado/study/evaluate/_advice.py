@@ -10,7 +10,7 @@ seed-by-seed difference leaves out zero (`matched`).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
@@ -53,37 +53,39 @@ class Recommendation:
 def recommend(study: Analysis) -> Recommendation:
     """What to use, with its reasons, and what must be known beside it."""
     chosen, reached = choose(study)
-    sentences: list[str] = []
-    if chosen is None:
-        sentences.append(no_choice(study))
-        if study.tradeoff and all(row["risk"].mean is None for row in study.tradeoff):
-            sentences.append(
-                say(
-                    "The risk ({risk}) was not measured for any setting: very large tables are not compared row by "
-                    'row. Set risk = "reidentification" in [metrics].',
-                    risk=NAMES[study.material.recipe.metrics.risk],
-                )
-            )
-    else:
-        sentences.append(_choice(study, chosen))
-        sentences += _rests_on(study, chosen)
-        sentences += _why(study, chosen, reached)
-        sentences += _each_model(study, chosen)
-        sentences += [
-            _compared(study.main, chosen, other) for other in beside(study, chosen.setting, _risk(chosen))
-        ]
-        sentences += over_majority(study, chosen.setting)
-        sentences += _across_clients(study, chosen)
-    sentences += _protocol_notes(study)
-    if study.gaps.height:
-        sentences.append(
-            say(
-                "{gaps} of {cells} cells could not be computed; their reasons stand below, and no average holds them.",
-                gaps=study.gaps.height,
-                cells=study.planned,
-            )
+    sentences = (*(_reasons(study, chosen, reached) if chosen else _without(study)), *_beside_it(study))
+    return Recommendation(choice=chosen, within_limit=reached, sentences=sentences)
+
+
+def _reasons(study: Analysis, chosen: StudyRow, reached: bool) -> Iterator[str]:
+    yield _choice(study, chosen)
+    yield from _rests_on(study, chosen)
+    yield from _why(study, chosen, reached)
+    yield from _each_model(study, chosen)
+    for other in beside(study, chosen.setting, _risk(chosen)):
+        yield _compared(study.main, chosen, other)
+    yield from over_majority(study, chosen.setting)
+    yield from _across_clients(study, chosen)
+
+
+def _without(study: Analysis) -> Iterator[str]:
+    yield no_choice(study)
+    if study.tradeoff and all(row["risk"].mean is None for row in study.tradeoff):
+        yield say(
+            "The risk ({risk}) was not measured for any setting: very large tables are not compared row by row. Set "
+            'risk = "reidentification" in [metrics].',
+            risk=NAMES[study.material.recipe.metrics.risk],
         )
-    return Recommendation(choice=chosen, within_limit=reached, sentences=tuple(sentences))
+
+
+def _beside_it(study: Analysis) -> Iterator[str]:
+    yield from _protocol_notes(study)
+    if study.gaps.height:
+        yield say(
+            "{gaps} of {cells} cells could not be computed; their reasons stand below, and no average holds them.",
+            gaps=study.gaps.height,
+            cells=study.planned,
+        )
 
 
 def choose(study: Analysis) -> tuple[StudyRow | None, bool]:
@@ -174,59 +176,49 @@ def _choice(study: Analysis, chosen: StudyRow) -> str:
     )
 
 
-def _rests_on(study: Analysis, chosen: StudyRow) -> list[str]:
+def _rests_on(study: Analysis, chosen: StudyRow) -> Iterator[str]:
     """Which models the average leaves out, and how many of the seeds it holds."""
-    out: list[str] = []
     if study.models_left_out:
-        out.append(
-            say(
-                "Not in that average, because their {quality} is not known: {names}.",
-                quality=NAMES[study.main],
-                names=", ".join(study.models_left_out),
-            )
+        yield say(
+            "Not in that average, because their {quality} is not known: {names}.",
+            quality=NAMES[study.main],
+            names=", ".join(study.models_left_out),
         )
     seeds = len(study.material.recipe.anonymization.seeds)
     if chosen.seeds < seeds:
-        out.append(
-            say(
-                "It rests on {done} of {seeds} seeds only; in the others something could not be computed.",
-                done=chosen.seeds,
-                seeds=seeds,
-            )
+        yield say(
+            "It rests on {done} of {seeds} seeds only; in the others something could not be computed.",
+            done=chosen.seeds,
+            seeds=seeds,
         )
-    return out
 
 
-def _why(study: Analysis, chosen: StudyRow, reached: bool) -> list[str]:
+def _why(study: Analysis, chosen: StudyRow, reached: bool) -> Iterator[str]:
     """Why this setting: the least risk within the limit (or about the least), or the least loss; and how sure that is."""
     limits = study.material.recipe.analyses
     most = amount(study.main, limits.most_drop)
-    out: list[str] = []
     if not reached:
-        out.append(say("No setting loses at most {most}; this one loses least.", most=most))
+        yield say("No setting loses at most {most}; this one loses least.", most=most)
     else:
         least = min(_risk(row) for row in _good(study, _considered(study)))
         if _risk(chosen) > least * (1 + EVEN):
-            out.append(
-                say(
-                    "Of all settings that lose at most {most} it leaves about the least risk: the least is {least}, "
-                    "and where risks differ by at most {tie} the smaller loss decides.",
-                    most=most,
-                    least=percent(least, 2),
-                    tie=percent(SAME, 0),
-                )
+            yield say(
+                "Of all settings that lose at most {most} it leaves about the least risk: the least is {least}, "
+                "and where risks differ by at most {tie} the smaller loss decides.",
+                most=most,
+                least=percent(least, 2),
+                tie=percent(SAME, 0),
             )
         else:
-            out.append(say("Of all settings that lose at most {most} it leaves the least risk.", most=most))
+            yield say("Of all settings that lose at most {most} it leaves the least risk.", most=most)
         kept = within(chosen["drop"], limits.most_drop)
         if kept == "one":
-            out.append(say("One seed gives no interval: more seeds could decide otherwise."))
+            yield say("One seed gives no interval: more seeds could decide otherwise.")
         elif kept != "surely":
-            out.append(say("Its interval reaches beyond that limit: more seeds could decide otherwise."))
+            yield say("Its interval reaches beyond that limit: more seeds could decide otherwise.")
     if limits.most_risk is not None:
         limit = percent(limits.most_risk)
-        out.append(say("Only settings with a risk of at most {limit} were considered.", limit=limit))
-    return out
+        yield say("Only settings with a risk of at most {limit} were considered.", limit=limit)
 
 
 _COMPARED = {
@@ -321,9 +313,8 @@ _LIMIT = {
 }
 
 
-def _each_model(study: Analysis, chosen: StudyRow) -> list[str]:
+def _each_model(study: Analysis, chosen: StudyRow) -> Iterator[str]:
     """Model by model: what the chosen setting loses, whether that keeps the limit, and who does better at its risk."""
-    out = []
     most = study.material.recipe.analyses.most_drop
     for row in study.known_drops:
         if (row.protocol, row.setting) != (study.protocol, chosen.setting):
@@ -338,8 +329,7 @@ def _each_model(study: Analysis, chosen: StudyRow) -> list[str]:
             limit=say(_LIMIT[within(drop, most)], most=bare(study.main, most)),
         )
         others = beside(study, chosen.setting, _risk(chosen), row.model)
-        out.append(join([first, _ranking(study.main, others, _risk(chosen))]) if others else first)
-    return out
+        yield join([first, _ranking(study.main, others, _risk(chosen))]) if others else first
 
 
 _RANKS = {
@@ -445,12 +435,11 @@ _OVER = {
 }
 
 
-def over_majority(study: Analysis, chosen: ReleaseSetting) -> list[str]:
+def over_majority(study: Analysis, chosen: ReleaseSetting) -> Iterator[str]:
     """Whether models learn anything from the release, and whether there is anything to learn at all.
 
     One model that surely does is enough. Where none surely does but one clearly lies above, the seeds are too few.
     """
-    out: list[str] = []
     for setting, words in (
         (chosen, _OVER),
         (
@@ -473,16 +462,13 @@ def over_majority(study: Analysis, chosen: ReleaseSetting) -> list[str]:
             continue
         key, one = _told(found)
         if key in words:
-            out.append(
-                say(
-                    words[key],
-                    model=one.model,
-                    value=percent(one.accuracy),
-                    majority=percent(study.majority),
-                    seeds=one.gain.count,
-                )
+            yield say(
+                words[key],
+                model=one.model,
+                value=percent(one.accuracy),
+                majority=percent(study.majority),
+                seeds=one.gain.count,
             )
-    return out
 
 
 def _told(found: Sequence[Above]) -> tuple[str, Above]:
@@ -496,9 +482,8 @@ def _told(found: Sequence[Above]) -> tuple[str, Above]:
     return "near", found[0]
 
 
-def _across_clients(study: Analysis, chosen: StudyRow) -> list[str]:
+def _across_clients(study: Analysis, chosen: StudyRow) -> Iterator[str]:
     """What the chosen setting comes to where clients anonymize and train, model by model and split by split."""
-    out = []
     for one in study.across_clients:
         row, drop = one.row, one.row["drop_accuracy"]
         if (row.setting.method, row.setting.k) != (
@@ -506,105 +491,87 @@ def _across_clients(study: Analysis, chosen: StudyRow) -> list[str]:
             chosen.setting.k,
         ) or drop.mean is None:
             continue
-        out.append(
-            say(
-                "Trained across clients ({model}, {split}), {setting} ends at {value} accuracy, {lost}{range}.",
-                model=row.model,
-                split=row.split,
-                setting=row.setting.name,
-                value=percent(row["accuracy"].mean),
-                lost=lost("apart", "accuracy", drop.mean),
-                range=interval_of("accuracy", drop),
-            )
+        yield say(
+            "Trained across clients ({model}, {split}), {setting} ends at {value} accuracy, {lost}{range}.",
+            model=row.model,
+            split=row.split,
+            setting=row.setting.name,
+            value=percent(row["accuracy"].mean),
+            lost=lost("apart", "accuracy", drop.mean),
+            range=interval_of("accuracy", drop),
         )
-    return out
 
 
-def _protocol_notes(study: Analysis) -> list[str]:
+def _protocol_notes(study: Analysis) -> Iterator[str]:
     honest = next((one for one in study.protocols if one.protocol == DEFAULT_PROTOCOL), None)
-    out: list[str] = []
     for one in study.protocols:
         if honest is None or one is honest:
             continue
-        out.append(
-            say(
-                "Under {protocol} releases {seem}; asked about true rows, as the default protocol does, they {honest}.",
-                protocol=one.protocol,
-                seem=lost("seem", study.main, one.drop),
-                honest=lost("they", study.main, honest.drop),
-            )
+        yield say(
+            "Under {protocol} releases {seem}; asked about true rows, as the default protocol does, they {honest}.",
+            protocol=one.protocol,
+            seem=lost("seem", study.main, one.drop),
+            honest=lost("they", study.main, honest.drop),
         )
         if one.pairs:
-            out.append(
-                say(
-                    "Under {protocol} two methods lie {between} apart on average, under the default protocol {default}; "
-                    "the protocol alone moves their difference by {due}: {due_bare} / ({due_bare} + {default_bare}) = "
-                    "{share} of what is seen is due to it, and {reversed} of {pairs} comparisons turn round.",
-                    protocol=one.protocol,
-                    between=amount(study.main, one.between),
-                    default=amount(study.main, one.default),
-                    due=amount(study.main, one.due),
-                    due_bare=bare(study.main, one.due),
-                    default_bare=bare(study.main, one.default),
-                    share=percent(one.share, 0),
-                    reversed=one.reversed,
-                    pairs=one.pairs,
-                )
+            yield say(
+                "Under {protocol} two methods lie {between} apart on average, under the default protocol {default}; "
+                "the protocol alone moves their difference by {due}: {due_bare} / ({due_bare} + {default_bare}) = "
+                "{share} of what is seen is due to it, and {reversed} of {pairs} comparisons turn round.",
+                protocol=one.protocol,
+                between=amount(study.main, one.between),
+                default=amount(study.main, one.default),
+                due=amount(study.main, one.due),
+                due_bare=bare(study.main, one.due),
+                default_bare=bare(study.main, one.default),
+                share=percent(one.share, 0),
+                reversed=one.reversed,
+                pairs=one.pairs,
             )
-    return out
 
 
-def not_tested(study: Analysis) -> tuple[str, ...]:
+def not_tested(study: Analysis) -> Iterator[str]:
     """What a reader might take for granted and the study did not look at."""
     recipe, material = study.material.recipe, study.material
-    run = {one.name for one in (*recipe.anonymization.methods, *recipe.models.use)}
-    run |= {MAJORITY, *recipe.analyses.protocols}
+    axes = recipe.anonymization
+    run = {MAJORITY, *recipe.analyses.protocols, *(one.name for one in axes.methods)}
+    run |= {one.name for one in recipe.models.use}
 
     def others(parts: Iterable[object]) -> str:
         return ", ".join(name for part in parts if (name := str(getattr(part, "name", ""))) not in run)
 
-    out: list[str] = []
-    if names := others(METHODS):
-        out.append(say("Methods not run: {names}.", names=names))
-    if names := others(MODELS):
-        out.append(say("Models not trained: {names}.", names=names))
-    if names := others(PROTOCOLS):
-        out.append(say("Protocols not run: {names}.", names=names))
-    ks = ", ".join(map(str, recipe.anonymization.k))
-    out.append(say("Only k = {ks}; what lies between or beyond was not run.", ks=ks))
-    if not any(recipe.anonymization.guarantees):
-        out.append(
-            say(
-                "No promise beyond k: what a release says about the sensitive values of a whole group is measured, not "
-                "bounded."
-            )
+    methods, models, protocols = others(METHODS), others(MODELS), others(PROTOCOLS)
+    promised, part = any(axes.guarantees), percent(1 - recipe.analyses.test_share, 0)
+    if methods:
+        yield say("Methods not run: {names}.", names=methods)
+    if models:
+        yield say("Models not trained: {names}.", names=models)
+    if protocols:
+        yield say("Protocols not run: {names}.", names=protocols)
+    yield say("Only k = {ks}; what lies between or beyond was not run.", ks=", ".join(map(str, axes.k)))
+    if not promised:
+        yield say(
+            "No promise beyond k: what a release says about the sensitive values of a whole group is measured, not bounded."
         )
-    if len(recipe.anonymization.seeds) == 1:
-        out.append(say("One seed: chance cannot be told from difference."))
+    if len(axes.seeds) == 1:
+        yield say("One seed: chance cannot be told from difference.")
     if protocol_named(study.protocol).scope == "train":
-        out.append(
-            say(
-                "Loss and risk are those of releases of the training part, {share} of the rows; a release of all rows "
-                "loses a little less.",
-                share=percent(1 - recipe.analyses.test_share, 0),
-            )
+        yield say(
+            "Loss and risk are those of releases of the training part, {share} of the rows; a release of all rows loses a "
+            "little less.",
+            share=part,
         )
     if material.dropped:
-        out.append(say("{count} rows without a target were left out.", count=number(material.dropped, 0)))
+        yield say("{count} rows without a target were left out.", count=number(material.dropped, 0))
     if material.alone:
-        out.append(
-            say(
-                "{count} class(es) have too few people: models learn them, and no test part could ask about them.",
-                count=material.alone,
-            )
+        yield say(
+            "{count} class(es) have too few people: models learn them, and no test part could ask about them.",
+            count=material.alone,
         )
     if recipe.federated is None:
-        out.append(say("Rows were all in one place; training across sites is not part of this study."))
-    elif any(recipe.anonymization.guarantees) or recipe.anonymization.per is not None:
-        out.append(say("Clients promise k alone: other promises and per were not tried across clients."))
-    return (
-        *out,
-        say("Model settings are fixed, not tuned; a tuned model may rank methods differently."),
-        say("One table and one target: another target may need other columns and another k."),
-        say("The attacker of the risk figures knows all quasi-identifiers of everybody and nothing else."),
-    )
+        yield say("Rows were all in one place; training across sites is not part of this study.")
+    elif promised or axes.per is not None:
+        yield say("Clients promise k alone: other promises and per were not tried across clients.")
+    yield say("Model settings are fixed, not tuned; a tuned model may rank methods differently.")
+    yield say("One table and one target: another target may need other columns and another k.")
+    yield say("The attacker of the risk figures knows all quasi-identifiers of everybody and nothing else.")

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from importlib import import_module
 from types import NoneType
-from typing import get_args, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
@@ -227,9 +227,10 @@ def _model_numbers(
         values = [getattr(one, name) for one in found]
         return None if any(value is None for value in values) else float(np.mean(values))
 
+    scores: dict[str, Any] = {name: mean(name) for name in ("majority", *QUALITIES)}
     return replace(
         empty,
-        **{name: mean(name) for name in ("majority", *QUALITIES)},
+        **scores,
         test_rows=sum(one.rows for one in found),
         reason=_reasons({key: text for one in found for key, text in one.reasons.items()}),
         seconds=seconds,

@@ -14,6 +14,7 @@ from functools import cached_property
 from itertools import combinations
 from statistics import fmean, median
 from types import MappingProxyType
+from typing import Any
 
 import polars as pl
 
@@ -527,7 +528,7 @@ def holes(cells: pl.DataFrame) -> tuple[Hole, ...]:
     )
 
 
-def _effect(protocol: str, drop: float, gaps: Mapping[tuple[object, ...], float]) -> ProtocolEffect:
+def _effect(protocol: str, drop: float, gaps: Mapping[Any, float]) -> ProtocolEffect:
     own = {key[1:]: gap for key, gap in gaps.items() if key[0] == protocol}
     honest = {key: gaps[DEFAULT_PROTOCOL, *key] for key in own if (DEFAULT_PROTOCOL, *key) in gaps}
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from velado.measures.models.quality import Interval
 from velado.study.evaluate._advice import Recommendation, not_tested, recommend
@@ -104,8 +105,11 @@ class StudyFacts:
     @property
     def models(self) -> tuple[str, ...]:
         """The models that were trained, each with its settings; the commonest class only where the recipe lists it."""
-        rows = [*self.quality, *(hole for hole in self.gaps if hole.kind == "model")]
-        found = {row.model for row in rows if row.model is not None}
+        names = (
+            *(row.model for row in self.quality),
+            *(hole.model for hole in self.gaps if hole.kind == "model"),
+        )
+        found = {name for name in names if name is not None}
         found -= {MAJORITY} - {one.name for one in self.recipe.models.use}
         return tuple(sorted(found, key=self._model_place))
 
@@ -160,53 +164,62 @@ class StudyFacts:
             "majority": self.majority,
             "models_left_out": list(self.left_out),
             "recommendation": {
-                "choice": None if said.choice is None else _row(said.choice),
+                "choice": None if said.choice is None else flat(said.choice),
                 "within_limit": said.within_limit,
                 "sentences": [told(sentence, language) for sentence in said.sentences],
             },
-            "tradeoff": [_row(row) for row in self.tradeoff],
-            "releases": [_row(row) for row in self.releases],
-            "quality": [_row(row) for row in self.quality],
-            "best": [
-                {
-                    **vars(one),
-                    **vars(one.setting),
-                    **_spread("gain", one.gain),
-                    "sure": one.sure,
-                    "setting": None,
-                }
-                for one in self.best
-            ],
-            "same_risk": [
-                {
-                    **vars(one.setting),
-                    "model": one.model,
-                    "risk": one.risk,
-                    **_spread("drop", one.drop),
-                    "within": one.within,
-                    "beside": [{**vars(other), **_spread("gain", other.gain)} for other in one.beside],
-                }
-                for one in self.same_risk
-            ],
-            "protocols": [{**vars(one), "share": one.share} for one in self.protocols],
+            **{
+                name: [flat(one) for one in getattr(self, name)]
+                for name in ("tradeoff", "releases", "quality", "same_risk", "gaps", "partial")
+            },
+            "best": [{**flat(one), "sure": one.sure} for one in self.best],
+            "protocols": [{**flat(one), "share": one.share} for one in self.protocols],
             "federated": [
-                {**one.fit.to_dict(), **vars(one.setting), "seed": one.seed, "gap": one.gap}
+                {**one.fit.to_dict(), **flat(one.setting), "seed": one.seed, "gap": one.gap}
                 for one in self.federated
             ],
-            "federated_summary": [_across(one) for one in self.across_clients],
+            "federated_summary": [flat(one) for one in self.across_clients],
             "federated_gaps": [
                 {
                     "model": model,
                     "split": split,
-                    **vars(setting),
+                    **flat(setting),
                     "gaps": [told(gap, language) for gap in gaps],
                 }
                 for (model, split, setting), gaps in self.federated_gaps.items()
             ],
-            "gaps": list(_holes(self.gaps)),
-            "partial": list(_holes(self.partial)),
             "not_tested": [told(sentence, language) for sentence in self.not_tested],
         }
+
+
+def flat(one: Any) -> dict[str, object]:
+    """A row as plain values on one level: an interval becomes three numbers, what plays no part is left out.
+
+    >>> flat(StudyRow(setting=ReleaseSetting("mdav", 5), seeds=2, numbers={"ncp": Interval(0.2, 0.1, 0.3)}))
+    {'method': 'mdav', 'k': 5, 'guarantees': '', 'ncp': 0.2, 'ncp_low': 0.1, 'ncp_high': 0.3, 'seeds': 2}
+    """
+    out: dict[str, object] = {}
+    for name, value in vars(one).items():
+        if name in ("setting", "row"):
+            out |= flat(value)
+        elif name == "numbers":
+            for number, found in value.items():
+                out |= _spread(number, found.ends)
+        elif isinstance(value, Interval):
+            out |= _spread(name, value.ends)
+        elif name == "beside":
+            out[name] = [flat(other) for other in value]
+        elif isinstance(one, AcrossClients) and not isinstance(value, int):
+            out |= _spread(name, value or (None, None, None), ("_least", "_median", "_most"))
+        elif value is not None or not isinstance(one, StudyRow):
+            out[name] = value
+    return out
+
+
+def _spread(
+    name: str, values: Sequence[float | None], ends: Sequence[str] = ("", "_low", "_high")
+) -> dict[str, float | None]:
+    return {f"{name}{end}": value for end, value in zip(ends, values, strict=True)}
 
 
 @dataclass(frozen=True, repr=False)
@@ -253,38 +266,10 @@ class Study(Analysis):
             federated_gaps=self.federated_gaps,
             gaps=holes(self.gaps),
             partial=holes(self.partial),
-            not_tested=not_tested(self),
+            not_tested=tuple(not_tested(self)),
         )
 
 
 def _place(names: list[str], label: str) -> tuple[int, str]:
     name = label.partition("(")[0]
     return (names.index(name) if name in names else -1), label
-
-
-def _spread(name: str, found: Interval) -> dict[str, float | None]:
-    return {name: found.mean, f"{name}_low": found.low, f"{name}_high": found.high}
-
-
-def _row(row: StudyRow) -> dict[str, object]:
-    labels = {"scope": row.scope, "protocol": row.protocol, "model": row.model, "split": row.split}
-    out: dict[str, object] = {name: value for name, value in labels.items() if value is not None}
-    out |= {**vars(row.setting), "seeds": row.seeds}
-    for name, found in row.numbers.items():
-        out |= _spread(name, found)
-    return out
-
-
-def _across(one: AcrossClients) -> dict[str, object]:
-    out = {**_row(one.row), **{key: value for key, value in vars(one).items() if isinstance(value, int)}}
-    for name, ends in (("ncp", one.ncp), ("linkage", one.linkage)):
-        found = ends or (None, None, None)
-        out |= dict(zip((f"{name}_least", f"{name}_median", f"{name}_most"), found, strict=True))
-    return out
-
-
-def _holes(found: Iterable[Hole]) -> Iterable[dict[str, object]]:
-    for hole in found:
-        values = dict(vars(hole))
-        values.pop("setting")
-        yield {**vars(hole.setting), **values}

@@ -11,7 +11,7 @@ from velado.apps.cli import options as flags
 from velado.apps.cli import show
 from velado.apps.cli.show import kernels_are_cold, waiting
 from velado.errors import GuaranteeNotMet
-from velado.text import say, speaking, told
+from velado.text import Language, say, speaking, told
 
 if TYPE_CHECKING:
     from velado.study.evaluate.study_outcome import Study
@@ -43,7 +43,7 @@ def evaluate(
     The study file names the table, methods, k, models and metrics. An interrupted study goes on where it was left:
     run the same command again.
     """
-    tongue = flags.language(lang)
+    tongue: Language = "pt" if flags.language(lang) == "pt" else "en"
     with waiting(tongue, quiet or as_json) as progress:
         from velado.study.evaluate.load import load
         from velado.study.evaluate.study_run import evaluate as run
@@ -97,7 +97,7 @@ def _show_plan(plan: StudyPlan, as_json: bool, quiet: bool) -> None:
     }
     rows = [(name, *(getattr(one, count) for count in heads)) for name, one in plan.methods.items()]
     show.table(told(say("The grid")), [told(one) for one in (say("method"), *heads.values())], rows)
-    said = [
+    said: list[str] = [
         say(
             "{cells:,} cells, {missing:,} to compute: about {minutes:,.1f} min on {workers} process(es), roughly.",
             cells=plan.cells,

@@ -36,7 +36,7 @@ class Looks:
         methods = dict.fromkeys(one.method for one in changed)
         return cls(tuple(methods), tuple(dict.fromkeys(one.guarantees for one in changed)), tuple(ks))
 
-    def tags(self, setting: ReleaseSetting) -> dict[str, int | str | None]:
+    def tags(self, setting: ReleaseSetting) -> dict[str, int]:
         """The numbers by which filters know a setting."""
         if setting.is_original:
             return {}
@@ -59,7 +59,8 @@ class Looks:
 
     def group(self, setting: ReleaseSetting, parts: Iterable[str]) -> str:
         """The parts of one series in its colour."""
-        return charts.group(parts, self.colour(setting), **self.tags(setting))
+        tags = self.tags(setting)
+        return charts.group(parts, self.colour(setting), m=tags.get("m"), g=tags.get("g"))
 
     def legend(self, only: Iterable[str] | None = None) -> list[LegendEntry]:
         """Methods by colour and mark, promises by dash; *only* these methods, or all."""

@@ -184,7 +184,8 @@ def _content(facts: StudyFacts) -> dict[str, object]:
     lines = lines_of(facts)
     settings = tradeoff.settings_of(facts)
     trained = [one for one in facts.federated if one.fit.rounds]
-    looks = Looks.of(one.setting for one in (*settings, *lines, *trained))
+    drawn = [row.setting for row in (*settings, *lines)]
+    looks = Looks.of([*drawn, *(one.setting for one in trained)])
     models = list(dict.fromkeys(str(line.model) for line in lines if line.model != MAJORITY))
     texts = tradeoff.texts_of(settings, facts, models)
     curves = convergence.curves_of(facts.federated)
