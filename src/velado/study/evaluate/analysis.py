@@ -144,10 +144,8 @@ class ProtocolEffect:
 class Training:
     """One run across clients, the method named as in the study; *gap* says why one was given up.
 
-    >>> from velado.learning.flower.flower_records import FederatedFit
-    >>> fit = FederatedFit.from_dict({"format": 1, "model": "logistic", "split": "iid", "alpha": None, "method": "mdav", "k": 5, "seed": 0, "clients_asked": 4, "participation": 0.8, "majority": None, "rounds": [], "clients": [], "promise": {}})
-    >>> Training(setting=ReleaseSetting("mdav", 5), seed=0, fit=fit).split
-    'iid'
+    >>> Training(setting=ReleaseSetting("mdav", 5), seed=0, fit=None, gap="Too few clients answered.").gap
+    'Too few clients answered.'
     """
 
     setting: ReleaseSetting

@@ -16,6 +16,10 @@ from velado.text import Sentence
 EVIL = "</script><img src=x onerror=hacked()>\"'&{{7*7}}"
 
 
+NOTHING_SAID = dict.fromkeys(("guaranteed", "measured", "not_promised", "what_leaves"), [])
+PROMISE = {"type": "measured", "clients_checked": 0, "en": NOTHING_SAID, "pt": NOTHING_SAID}
+
+
 def fits(rounds: int = 30) -> list[dict[str, Any]]:
     """Trainings as `FederatedFit.to_dict` gives them: two settings and the original, two seeds, two kinds of split.
 
@@ -80,7 +84,7 @@ def fit(
         "majority": 0.7,
         "rounds": lines,
         "clients": clients,
-        "promise": {},
+        "promise": PROMISE,
         "how": {},
         "format": FORMAT,
     }

@@ -7,11 +7,15 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from velado.measures.models.quality import Interval
+from velado.study.evaluate._matched import Rival
+from velado.study.evaluate.analysis import ReleaseSetting
 from velado.study.evaluate.page import to_html
 from velado.study.evaluate.study_outcome import StudyFacts
 
@@ -110,13 +114,16 @@ def test_pointing_at_a_mark_tells_its_figures(opened) -> None:
 
 def test_marks_that_lie_on_one_another_are_told_together(opened) -> None:
     def same(said: Any) -> Any:
-        one = next(row for row in said["releases"] if row["method"] == "mondrian" and row["k"] == 3)
+        one = next(row for row in said.releases if row.setting == ReleaseSetting("mondrian", 3))
         moved = {name: one[name] for name in ("ncp", "record_linkage")}
-        rows = [
-            {**row, **(moved if row["method"] == "progressive" and row["k"] == 3 else {})}
-            for row in said["releases"]
-        ]
-        return {**said, "releases": rows}
+        other = ReleaseSetting("progressive", 3)
+        return replace(
+            said,
+            releases=tuple(
+                replace(row, numbers={**row.numbers, **moved}) if row.setting == other else row
+                for row in said.releases
+            ),
+        )
 
     said = point_at(opened(change=same), mark_of("mondrian, k = 3"))
     assert "mondrian, k = 3\n" in said and "progressive, k = 3\n" in said
@@ -346,13 +353,19 @@ def test_no_table_is_wider_than_the_printed_page(opened) -> None:
     names = ("greedy-clustering", "k-member", "mdav", "gfkmc", "top-down-greedy", "clustering-based")
 
     def crowded(said: Any) -> Any:
-        beside = [
-            {"method": name, "gain": -0.0123, "verdict": verdict}
+        where = {"k": 3, "k_other": None, "risk": 0.1, "same_risk": True, "gain": Interval(-0.0123)}
+        beside = tuple(
+            Rival(method=name, verdict=verdict, **where)
             for name in names
             for verdict in ("less", "even", "more", "apart")
-        ]
-        rows = [{**row, "beside": beside, "guarantees": "l-diversity(l=3)"} for row in said["same_risk"]]
-        return {**said, "same_risk": rows}
+        )
+        return replace(
+            said,
+            same_risk=tuple(
+                replace(one, beside=beside, setting=replace(one.setting, guarantees="l-diversity(l=3)"))
+                for one in said.same_risk
+            ),
+        )
 
     for language in ("en", "pt"):
         browser = opened(language, crowded)
