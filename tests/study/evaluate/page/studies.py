@@ -16,7 +16,7 @@ from velado.text import Sentence
 EVIL = "</script><img src=x onerror=hacked()>\"'&{{7*7}}"
 
 
-NOTHING_SAID = dict.fromkeys(("guaranteed", "measured", "not_promised", "what_leaves"), [])
+NOTHING_SAID = dict.fromkeys(("guaranteed", "measured", "not_promised", "what_leaves"), ())
 PROMISE = {"type": "measured", "clients_checked": 0, "en": NOTHING_SAID, "pt": NOTHING_SAID}
 
 
