@@ -14,18 +14,17 @@ import tempfile
 import time
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
-import polars as pl
 import tomli_w
 
 from benchmarks.adult import schema_dict
 from benchmarks.timing import Row, data_folder, print_rows
-from velado.study.evaluate.analysis import Study
+from velado.study.evaluate._matched import Rival, leaders
+from velado.study.evaluate._study_grid import ORIGINAL, plan
+from velado.study.evaluate._work import carry_out
 from velado.study.evaluate.load import Material, load
-from velado.study.evaluate.study_grid import ORIGINAL, plan
+from velado.study.evaluate.study_outcome import Study
 from velado.study.evaluate.study_run import evaluate, make_plan
-from velado.study.evaluate.work import carry_out
 
 METHODS = ["progressive", "mondrian", "gfkmc", "mdav", "full-domain"]
 KS = [3, 5, 10, 20, 50, 100]
@@ -65,38 +64,35 @@ def cpu_seconds() -> float:
 def drops(study: Study, k: int = 10) -> list[Row]:
     """Points of accuracy that models lose at *k*, the best method first with its bar, and who is better at its risk."""
     out = []
-    matched = {(row["model"], row["k"]): row for row in study.to_dict()["same_risk"]}
+    matched = {(one.model, one.setting.k): one for one in leaders(study)}
+    risks = {row.setting: row["risk"].mean for row in study.tradeoff}
     for model in ("random-forest", "xgboost"):
-        table = study.quality.filter(
-            (pl.col("model") == model) & (pl.col("k") == k) & (pl.col("method") != ORIGINAL)
-        ).sort("drop_accuracy")
-        for place, row in enumerate(table.iter_rows(named=True)):
-            low, high = 100 * row["drop_accuracy_low"], 100 * row["drop_accuracy_high"]
-            risk = study.tradeoff.filter((pl.col("method") == row["method"]) & (pl.col("k") == k)).item(
-                0, "risk"
-            )
+        rows = [row for row in study.quality if row.model == model and row.setting.k == k]
+        for place, row in enumerate(sorted(rows, key=lambda row: row["drop_accuracy"].mean or 0.0)):
+            drop, low, high = (100 * (end or 0.0) for end in row["drop_accuracy"].ends)
+            risk = risks[row.setting] or 0.0
             out.append(
                 Row(
-                    f"{model} on {row['method']}, k = {k}",
-                    100 * row["drop_accuracy"],
+                    f"{model} on {row.setting.method}, k = {k}",
+                    drop,
                     "points",
                     1.0 if place == 0 else None,
                     note=f"interval {low:.2f} to {high:.2f}; record linkage {100 * risk:.2f} %",
                 )
             )
-        out += [_at_its_risk(model, other) for other in matched[model, k]["beside"]] if table.height else []
+        out += [_at_its_risk(model, other) for other in matched[model, k].beside] if rows else []
     return out
 
 
-def _at_its_risk(model: str, other: dict[str, Any]) -> Row:
-    where = f"k = {other['k']}" if other["k_other"] is None else f"k = {other['k']} to {other['k_other']}"
-    near = "" if other["same_risk"] else ", nearest risk"
-    low, high = (100 * other[name] for name in ("gain_low", "gain_high"))
+def _at_its_risk(model: str, other: Rival) -> Row:
+    where = f"k = {other.k}" if other.k_other is None else f"k = {other.k} to {other.k_other}"
+    near = "" if other.same_risk else ", nearest risk"
+    gain, low, high = (100 * (end or 0.0) for end in other.gain.ends)
     return Row(
-        f"  {other['method']} ({where}{near}) loses more by",
-        100 * other["gain"],
+        f"  {other.method} ({where}{near}) loses more by",
+        gain,
         "points",
-        note=f"interval {low:.2f} to {high:.2f}; {model}; it loses {other['verdict']}",
+        note=f"interval {low:.2f} to {high:.2f}; {model}; it loses {other.verdict}",
     )
 
 
@@ -108,12 +104,10 @@ def sample(material: Material) -> list[Row]:
     for job in jobs:
         start = last = time.process_time()
         for row in carry_out(job, material):
-            parts.setdefault(row["model"] or "release and its measures", []).append(
-                time.process_time() - last
-            )
+            parts.setdefault(row.model or "release and its measures", []).append(time.process_time() - last)
             last = time.process_time()
         cpu.setdefault(job.label, []).append(last - start)
-    seeds, per_method = len(material.recipe.seeds), len(material.recipe.k)
+    seeds, per_method = len(material.recipe.anonymization.seeds), len(material.recipe.anonymization.k)
     total = sum(
         seeds * (1 if label == ORIGINAL else per_method) * sum(times) / len(times)
         for label, times in cpu.items()
@@ -163,7 +157,7 @@ def main() -> None:
             *drops(study),
         ]
         print_rows("A study of Adult", rows)
-        for sentence in study.to_dict()["recommendation"]["sentences"]:
+        for sentence in study.facts().recommendation.sentences:
             print(f"- {sentence}")
 
 

@@ -6,25 +6,32 @@
 from __future__ import annotations
 
 import inspect
-import json
+import re
 from collections.abc import Sequence
-from dataclasses import MISSING, Field, fields
+from dataclasses import MISSING, Field, fields, replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import velado
 from velado.learning.flower.federation import Federation
-from velado.measures.models.encoder import EncoderSettings, Intervals, Nodes
 from velado.measures.models.model_registry import MODELS
 from velado.papers.regression.paper_masked import WITH_PAPER
 from velado.release.guarantees import GUARANTEES
 from velado.release.methods import METHODS
 from velado.release.operations import OPERATIONS
 from velado.release.recoders import RECODERS
-from velado.settings import reference
+from velado.settings import Row, reference
 from velado.study.evaluate.protocols import PROTOCOLS
-from velado.study.evaluate.study_settings import SETTINGS, FederatedPart, StudyRecipe
+from velado.study.evaluate.study_settings import (
+    FEDERATION,
+    AnonymizationAxes,
+    FederatedAxes,
+    StudyAnalyses,
+    StudyData,
+    StudyMetrics,
+    StudyModels,
+)
 
 FOLDER = Path(__file__).parent / "reference"
 
@@ -130,17 +137,15 @@ def study_page() -> str:
         "",
     ]
     titles = {
-        "data": "what models learn from",
-        "anonymization": "the grid of releases",
-        "models": "who learns, and how texts become numbers",
-        "metrics": "what is measured",
-        "analyses": "how it is tested, and what may be recommended",
+        StudyData: "what models learn from",
+        AnonymizationAxes: "the grid of releases",
+        StudyModels: "who learns, and how texts become numbers",
+        StudyMetrics: "what is measured",
+        StudyAnalyses: "how it is tested, and what may be recommended",
     }
     for section, title in titles.items():
-        keys = [one for one in fields(StudyRecipe) if one.metadata.get("section") == section]
-        if section == "models":
-            keys += fields(EncoderSettings)
-        lines += [f"## `[{section}]`: {title}", "", *_keys(keys)]
+        rows = reference(section)
+        lines += [f"## `[{rows[0].section}]`: {title}", "", *settings_table(rows)]
     lines += [
         "## `[federated]`: trained across clients",
         "",
@@ -148,48 +153,37 @@ def study_page() -> str:
         " together; what is left out is taken from the other sections.",
         "",
     ]
-    axes = [one for one in fields(FederatedPart) if one.name != "settings"]
-    lines += _keys(axes)[:-1]
-    lines += [
-        f"| `{row.name}` | {row.default} | {row.limits} | {row.help} |"
-        for row in reference(Federation)
-        if row.name in SETTINGS
+    axes = [
+        replace(row, default="from [anonymization]") if row.default == "[]" else row
+        for row in reference(FederatedAxes)
+        if row.section == "federated"
     ]
-    lines.append("")
+    rest = [
+        replace(row, default="that of [analyses]") if row.name == "test_share" else row
+        for row in reference(Federation)
+        if row.name in FEDERATION
+    ]
+    lines += settings_table([*axes, *rest])
     lines += ["## Models", ""]
     for model in MODELS:
-        lines += [f"### `{model.name}`", "", first_line(model), "", *parameters(model)]
+        lines += [f"### `{model.name}`", "", first_line(model), "", *settings_table(reference(model))]
     lines += ["## Protocols", "", "| name | what it does |", "|---|---|"]
     lines += [f"| `{one.name}` | {one.source} |" for one in PROTOCOLS]
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _keys(keys: Sequence[Field[Any]]) -> list[str]:
-    lines = ["| key | default | one of | meaning |", "|---|---|---|---|"]
-    for one in keys:
-        name = one.metadata.get("key") or one.name
-        choices = one.metadata.get("choices") or ENCODER_CHOICES.get(name, ())
-        said = ", ".join(f"`{choice}`" for choice in choices) or _limits(one)
-        lines.append(f"| `{name}` | {_toml(one)} | {said} | {one.metadata['help']} |")
+def settings_table(rows: Sequence[Row]) -> list[str]:
+    """Settings as a table: key, default, what it takes, meaning."""
+    if not rows:
+        return []
+    lines = ["| key | default | takes | meaning |", "|---|---|---|---|"]
+    for row in rows:
+        words = re.sub(
+            r"(?<=of )([\w-]+, )+[\w-]+", lambda found: found[0].replace(", ", "`, `").join("``"), row.limits
+        )
+        lines.append(f"| `{row.name}` | {row.default} | {words} | {row.help} |")
     return [*lines, ""]
 
-
-def _toml(one: Field[Any]) -> str:
-    if one.default is MISSING:
-        return "from [anonymization]" if "as in [anonymization]" in one.metadata["help"] else "required"
-    if one.default is None:
-        return "none"
-    if one.name == "test_share" and "section" not in one.metadata:
-        return "that of [analyses]"
-    value = (
-        [list(part) if isinstance(part, tuple) else part for part in one.default]
-        if isinstance(one.default, tuple)
-        else one.default
-    )
-    return f"`{json.dumps(value)}`"
-
-
-ENCODER_CHOICES = {"interval": get_args(Intervals), "taxonomy": get_args(Nodes)}
 
 CONSTANTS = {
     "GUARANTEES": "Every registered guarantee.",

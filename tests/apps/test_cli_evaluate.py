@@ -15,7 +15,6 @@ from typer.testing import CliRunner
 pytest.importorskip("sklearn", reason="studies train models: they need velado[ml]")
 
 from velado.apps.cli.commands import _evaluate as evaluate
-from velado.apps.cli.words_evaluate import EN, PT
 from velado.data.samples import hospital_csv, hospital_schema
 from velado.errors import OutputError, SchemaError
 
@@ -144,9 +143,3 @@ def test_errors_are_the_librarys(study: Path, tmp_path: Path) -> None:
     study.write_text(study.read_text("utf-8").replace("[models]", "[model]"), "utf-8")
     with pytest.raises(SchemaError, match="Did you mean 'models'"):
         velado(study, "-o", tmp_path / "out")
-
-
-def test_both_languages_have_the_same_words_with_the_same_places() -> None:
-    assert set(EN) == set(PT)
-    for key, text in EN.items():
-        assert set(re.findall(r"\{(\w+)\}", text)) == set(re.findall(r"\{(\w+)\}", PT[key])), key

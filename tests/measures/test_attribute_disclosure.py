@@ -32,13 +32,7 @@ def one_by_one(labels, codes):
 
 
 @settings(max_examples=200, deadline=None)
-@given(
-    st.lists(
-        st.tuples(st.integers(-1, 3), st.integers(0, 4)),
-        min_size=1,
-        max_size=30,
-    )
-)
+@given(st.lists(st.tuples(st.integers(-1, 3), st.integers(0, 4)), min_size=1, max_size=30))
 def test_the_counted_guess_is_the_guess_made_row_by_row(rows) -> None:
     labels = np.array([label for label, _ in rows])
     codes = np.array([code for _, code in rows], dtype=np.int32)

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from velado.data.schema import Column
-from velado.measures.measured import Settings, measure_files
+from velado.measures.measured import MeasureSettings, measure_files
 from velado.measures.recoded_columns import read_published
 from velado.measures.risk import disclosure as room
 from velado.measures.risk.disclosure import disclosure
@@ -48,7 +48,7 @@ def test_the_scores_hold_the_cheap_measures_unasked_and_the_others_on_request(ta
     assert plain["partial_knowledge"]["subsets_with_unique_rows_before"] == 2
     assert plain["partial_knowledge"]["subsets_with_unique_rows_after"] == 0
     assert plain["special_uniques"] is None and plain["population_uniqueness"] is None
-    asked = Settings(special_uniques=True, sampling_fraction=0.5)
+    asked = MeasureSettings(special_uniques=True, sampling_fraction=0.5)
     more = measure_files(table, halves(table), settings=asked).to_dict()["risk"]
     assert more["special_uniques"]["before"]["keys_by_size"] == {"1": 12, "2": 0}
     assert more["special_uniques"]["after"]["special_rows"] == 0
@@ -75,7 +75,7 @@ def test_texts_that_mean_missing_are_no_value_to_guess(table) -> None:
 
 def test_what_is_left_out_has_its_reason(table, monkeypatch) -> None:
     frame = halves(table)
-    off = measure_files(table, frame.drop("ill"), settings=Settings(partial_knowledge=False))
+    off = measure_files(table, frame.drop("ill"), settings=MeasureSettings(partial_knowledge=False))
     assert off.not_measured["partial knowledge"] == "It was switched off."
     assert "not in the published table" in off.not_measured["attribute disclosure"]
     assert off.to_dict()["risk"]["attribute_disclosure"] == {}

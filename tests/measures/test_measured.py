@@ -11,7 +11,7 @@ from velado.data.partition import Partition
 from velado.data.schema import Column, Schema, TaxonomySpec
 from velado.data.table import Table
 from velado.measures import measured
-from velado.measures.measured import Settings, measure, measure_files
+from velado.measures.measured import MeasureSettings, measure, measure_files
 from velado.release.anonymize import anonymize
 from velado.release.goal import Goal, Progress
 from velado.release.guarantees import KMap
@@ -125,7 +125,7 @@ def test_without_knowing_the_missing_rows_only_counts_are_measured(patients) -> 
 
 
 def test_a_variant_that_needs_true_values_is_left_out_with_its_reason_when_rows_are_unknown(patients) -> None:
-    scores = measure_files(patients, blocks(patients).aligned, settings=Settings(variant="gok"))
+    scores = measure_files(patients, blocks(patients).aligned, settings=MeasureSettings(variant="gok"))
     assert scores.ncp is None and "needs the classes" in scores.not_measured["ncp"]
 
 
@@ -180,12 +180,12 @@ def test_das_read_from_its_file_is_charged_its_bins(data_folder) -> None:
     frame = pl.read_csv(data_folder / "adult" / "adult_clean.csv", infer_schema=False).select(names)
     table = Table.of(frame, Schema({name: Column(name, "quasi", "numeric") for name in names}))
     release = anonymize(table, table.schema, DAS())
-    settings = Settings(variant="das-eq1", linkage=False)
+    settings = MeasureSettings(variant="das-eq1", linkage=False)
     inside, outside = measure(release, settings), measure_files(table, release.aligned, settings=settings)
     assert inside.ncp is not None and outside.ncp is not None
     assert round(inside.ncp.overall, 4) == 0.1657
     assert outside.ncp.overall == pytest.approx(inside.ncp.overall, abs=1e-9)
-    published = Settings(variant="das-eq1", divisor_columns=15, linkage=False)
+    published = MeasureSettings(variant="das-eq1", divisor_columns=15, linkage=False)
     as_printed = measure(release, published).ncp
     assert as_printed is not None and round(as_printed.overall, 4) == 0.0331
     assert inside.false_cells is not None and inside.false_cells.share > 0.5
@@ -196,8 +196,8 @@ def test_linkage_is_left_out_on_large_tables_unless_asked_for(patients, monkeypa
     monkeypatch.setattr(measured, "LINKAGE_ROWS", 10)
     left_out = measure(blocks(patients))
     assert left_out.linkage is None and "10" in left_out.not_measured["record linkage"]
-    assert measure(blocks(patients), Settings(linkage=True)).linkage is not None
-    assert measure(blocks(patients), Settings(linkage=False)).linkage is None
+    assert measure(blocks(patients), MeasureSettings(linkage=True)).linkage is not None
+    assert measure(blocks(patients), MeasureSettings(linkage=False)).linkage is None
 
 
 def test_each_person_is_looked_for_in_the_classes_of_their_own_rows(patients) -> None:

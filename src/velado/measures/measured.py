@@ -29,7 +29,7 @@ from velado.measures.risk.record_linkage import (
 from velado.measures.risk.reidentification import (
     ClassSizes,
     Reidentification,
-    Uniqueness,
+    UniqueShares,
     class_sizes,
     population_sizes,
     reidentification,
@@ -45,7 +45,16 @@ from velado.measures.utility.ncp import CertaintyPenalty, Covers, Variant, norma
 from velado.release.gate import open_identifiers
 from velado.release.release import Release
 
-__all__ = ["LINKAGE_ROWS", "Direction", "Exposure", "Scores", "Settings", "Ties", "measure", "measure_files"]
+__all__ = [
+    "LINKAGE_ROWS",
+    "Direction",
+    "Exposure",
+    "MeasureSettings",
+    "Scores",
+    "Ties",
+    "measure",
+    "measure_files",
+]
 
 LINKAGE_ROWS = 200_000
 """Above this many rows the linkage attack is run only when asked for: it compares each row with all others."""
@@ -53,11 +62,17 @@ LINKAGE_ROWS = 200_000
 
 @dataclass(frozen=True, repr=False)
 class Exposure:
-    """How exposed people are in one table: chances of re-identification, who is unique, how large classes are."""
+    """How exposed people are in one table: chances of re-identification, who is unique, how large classes are.
+
+    >>> from velado.testing.factory import small_table
+    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
+    >>> measure_files(table, table.frame).after.uniqueness.unique_rows
+    2
+    """
 
     rows: Reidentification
     people: Reidentification | None
-    uniqueness: Uniqueness
+    uniqueness: UniqueShares
     class_sizes: ClassSizes
 
     def to_dict(self) -> dict[str, Any]:
@@ -76,6 +91,11 @@ class Scores:
 
     *distributions* carry values of the original table as labels; `to_dict` gives their distances only, so that
     it holds no cell value.
+
+    >>> from velado.testing.factory import small_table
+    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
+    >>> measure_files(table, table.frame)
+    Scores(rows=4 of 4, ncp=0.0000)
     """
 
     original_rows: int
@@ -125,12 +145,15 @@ class Scores:
 
 
 @dataclass(frozen=True)
-class Settings:
+class MeasureSettings:
     """Which of the named variants to compute; *linkage* None runs it up to LINKAGE_ROWS rows.
 
     *partial_knowledge* None measures it while it is cheap. *special_uniques* searches keys of up to *largest_key*
     columns (default 4). *sampling_fraction*, the share of the population in the original table, has population
     uniqueness estimated.
+
+    >>> MeasureSettings(linkage=False).variant
+    'leaves-1'
     """
 
     variant: Variant = "leaves-1"
@@ -148,7 +171,7 @@ class Settings:
 
 
 def measure(
-    release: Release, settings: Settings | None = None, population: pl.DataFrame | None = None
+    release: Release, settings: MeasureSettings | None = None, population: pl.DataFrame | None = None
 ) -> Scores:
     """Everything measured on a release velado made.
 
@@ -157,8 +180,14 @@ def measure(
     a frame recoded like the release, for the journalist. Where column operations were done first, the release
     is compared with the table before them; only if its texts cannot be read against that table (a mask without
     a place in the taxonomy) with the table after, and then false cells are not counted.
+
+    >>> import velado
+    >>> from velado.testing.factory import small_table
+    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"))
+    >>> measure(velado.anonymize(table, table.schema, method="mondrian", k=2)).after.class_sizes.smallest
+    2
     """
-    settings = settings or Settings()
+    settings = settings or MeasureSettings()
     unread = ""
     if release.operations:
         try:
@@ -227,7 +256,7 @@ def measure_files(
     rows: IntArray | None = None,
     drawn: bool = False,
     k: int | None = None,
-    settings: Settings | None = None,
+    settings: MeasureSettings | None = None,
     population: pl.DataFrame | None = None,
 ) -> Scores:
     """Everything that can be measured on a published *frame* beside its original, whoever made it.
@@ -236,8 +265,13 @@ def measure_files(
     published row, the number of its original. When rows are missing, or their order was *drawn*, and nobody says which is
     which, metrics that pair rows are left out with the reason, the others still run. The loss
     is charged for what each text states and, where that is false or nothing, for what it stands for.
+
+    >>> from velado.testing.factory import small_table
+    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
+    >>> measure_files(table, table.frame).ncp.overall
+    0.0
     """
-    settings = settings or Settings()
+    settings = settings or MeasureSettings()
     published = read_published(original, frame, kept, rows=rows, drawn=drawn)
     covers = published.covers(settings.substitutions)
     skipped: dict[str, str] = {}
@@ -296,7 +330,7 @@ def _scores(
     published: PublishedTable,
     frame: pl.DataFrame,
     missing_values: tuple[str, ...],
-    settings: Settings,
+    settings: MeasureSettings,
     ncp: CertaintyPenalty | None,
     charged: str,
     k: int | None,
@@ -377,7 +411,9 @@ def _after(
     )
 
 
-def _linkage(published: PublishedTable, settings: Settings, skipped: dict[str, str]) -> LinkageResult | None:
+def _linkage(
+    published: PublishedTable, settings: MeasureSettings, skipped: dict[str, str]
+) -> LinkageResult | None:
     """The linkage attack on what the texts say: an interval stands at its middle, a number at itself."""
     if published.true_rows is None:
         skipped["record linkage"] = _sentences(published.unpaired)

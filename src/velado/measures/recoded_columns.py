@@ -22,6 +22,7 @@ from velado.data.table import Table
 from velado.data.visible import visible_groups
 from velado.errors import TableError
 from velado.measures.utility.ncp import Covers
+from velado.text import say
 
 Substitutions = Literal["auto", "value", "class"]
 
@@ -33,6 +34,11 @@ class PublishedTable:
     *true_rows* are the numbers of the original rows that the published rows came from, None when rows are
     missing and nobody said which. *agreeing* is the share of paired rows whose other columns are unchanged. *schema*
     says how the original's cells are read.
+
+    >>> from velado.testing.factory import small_table
+    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
+    >>> read_published(table, table.frame).rows
+    4
     """
 
     data: EncodedTable
@@ -152,6 +158,11 @@ def read_published(
     were published. Where they stand in another order, *rows* has the number of each one's original row. Without
     either the rows are paired when both tables have as many, and not otherwise; *drawn* says that the order was drawn
     and they are not. *data* is the encoded original where the caller has it. O(rows) and one parse per distinct text.
+
+    >>> from velado.testing.factory import small_table
+    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
+    >>> read_published(table, table.frame).columns[0].name
+    'age'
     """
     data = encode(table) if data is None else data
     # What was published is read from its texts, whatever rounding the schema asks of a release.
@@ -160,7 +171,11 @@ def read_published(
     absent = [name for name in names if name not in frame.columns]
     if absent:
         raise TableError(
-            f"The published table lacks {len(absent)} quasi-identifier(s): {', '.join(absent[:5])}.",
+            say(
+                "The published table lacks {absent} quasi-identifier(s): {absent_2}.",
+                absent=len(absent),
+                absent_2=", ".join(absent[:5]),
+            ),
             "What they lost or gave away cannot be measured.",
             "Give the matching schema, or set publish = false for a column that was kept back.",
         )
@@ -178,7 +193,11 @@ def _pairing(rows: int, published: int, kept: BoolArray | None) -> npt.NDArray[n
     if kept is None:
         if published > rows:
             raise TableError(
-                f"The published table has {published} rows, the original only {rows}.",
+                say(
+                    "The published table has {published} rows, the original only {rows}.",
+                    published=published,
+                    rows=rows,
+                ),
                 "A release never has more rows than the table it was made from.",
                 "Check that the two files belong together.",
             )
@@ -186,7 +205,13 @@ def _pairing(rows: int, published: int, kept: BoolArray | None) -> npt.NDArray[n
     kept = np.asarray(kept, dtype=bool)
     if kept.size != rows or int(kept.sum()) != published:
         raise TableError(
-            f"The mask keeps {int(kept.sum())} of {kept.size} rows; the tables have {published} and {rows}.",
+            say(
+                "The mask keeps {sum} of {size} rows; the tables have {published} and {rows}.",
+                sum=int(kept.sum()),
+                size=kept.size,
+                published=published,
+                rows=rows,
+            ),
             "Rows would be compared with other people's.",
             "Give one entry per original row, True where it was published.",
         )
@@ -198,7 +223,13 @@ def _numbered(originals: int, published: int, rows: IntArray) -> npt.NDArray[np.
     inside = numbers.size == published and bool(((numbers >= 0) & (numbers < originals)).all())
     if not inside or np.unique(numbers).size != published:
         raise TableError(
-            f"The numbers of rows do not fit: {numbers.size} of them, for {published} published rows of {originals}.",
+            say(
+                "The numbers of rows do not fit: {size} of them, for {published} published rows of "
+                "{originals}.",
+                size=numbers.size,
+                published=published,
+                originals=originals,
+            ),
             "Rows would be compared with other people's.",
             "Give the original's row for each published row, each once.",
         )

@@ -11,8 +11,9 @@ pytest.importorskip("sklearn", reason="models need velado[ml]")
 from velado.errors import MissingExtra, ParameterError
 from velado.measures.models import model_registry as registry
 from velado.measures.models.encoder import Ranges
-from velado.measures.models.model_registry import MODELS, Majority, model_named, parameters, require
+from velado.measures.models.model_registry import MODELS, Majority, model_named, require
 from velado.measures.models.quality import fit_and_predict
+from velado.settings import entry_of
 
 
 def lessons(rows: int = 300, classes: int = 2):
@@ -85,7 +86,7 @@ def test_every_model_is_registered_once_and_states_its_parameters() -> None:
     names = [kind.name for kind in MODELS]
     assert len(set(names)) == len(names) == 9
     for kind in MODELS:
-        stated = parameters(kind())
+        stated = entry_of(kind())
         assert stated.pop("name") == kind.name
         assert all(isinstance(value, builtins.int | builtins.float | None) for value in stated.values())
         assert (kind.__doc__ or "").strip() and kind.pace > 0

@@ -1,20 +1,21 @@
 """The recommendation says no more than the seeds do, names what it leaves out, and has one unit for every number."""
 
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
 import pytest
 
-from velado.study.evaluate import advice as majority
-from velado.study.evaluate import advice as no_choice
-from velado.study.evaluate.advice import choose, recommend, setting_text
-from velado.study.evaluate.amounts import amount, at_most, bare, digits_beside, lost, span
-from velado.study.evaluate.analysis import Study
+from velado.measures.models.quality import Interval
+from velado.study.evaluate._advice import above_majority, choose, no_choice, recommend
+from velado.study.evaluate._amounts import amount, at_most, bare, digits_beside, interval_of, lost
+from velado.study.evaluate._study_grid import ORIGINAL
+from velado.study.evaluate._work import SCHEMA
+from velado.study.evaluate.analysis import Hole, ReleaseSetting
 from velado.study.evaluate.load import load
-from velado.study.evaluate.markdown import to_markdown
-from velado.study.evaluate.study_grid import ORIGINAL
-from velado.study.evaluate.study_words import say
-from velado.study.evaluate.work import SCHEMA
+from velado.study.evaluate.page import to_markdown
+from velado.study.evaluate.study_outcome import Study
+from velado.text import told as in_language
 
 Setting = tuple[str, int | None]
 NOISE = (0.03, -0.02, 0.01)
@@ -52,15 +53,13 @@ def cells(
 def study_of(example):
     def make(rows: list[dict[str, Any]], *change: tuple[str, str]) -> Study:
         frame = pl.DataFrame(rows, schema=SCHEMA)
-        return Study.of(
-            load(example.change(("seeds = [0, 1]", "seeds = [0, 1, 2]"), *change)), frame, len(rows)
-        )
+        return Study(load(example.change(("seeds = [0, 1]", "seeds = [0, 1, 2]"), *change)), frame, len(rows))
 
     return make
 
 
 def told(study: Study, language: str = "en") -> str:
-    return " ".join(recommend(study, language)["sentences"])
+    return " ".join(in_language(sentence, language) for sentence in recommend(study).sentences)
 
 
 BASE = {ORIGINALS: noisy(0.9)}
@@ -81,7 +80,7 @@ BASE = {ORIGINALS: noisy(0.9)}
 def test_a_difference_that_is_not_sure_is_not_stated(study_of, other, risk, words) -> None:
     accuracy = BASE | {("mondrian", 6): noisy(0.895), ("mdav", 6): other}
     study = study_of(cells(accuracy, {("mondrian", 6): 0.1, ("mdav", 6): risk}))
-    if choose(study)[0]["method"] != "mondrian":
+    if choose(study)[0].setting.method != "mondrian":
         pytest.fail("the other is recommended")
     said = told(study)
     assert words in said and "do not tell whether mdav loses more or less than mondrian (" in said
@@ -127,7 +126,7 @@ def test_few_seeds_are_told_as_the_cause_where_a_model_clearly_lies_above(study_
 
 def test_the_models_are_ranked_by_how_often_they_are_right(study_of) -> None:
     study = study_of([*cells({ORIGINALS: [0.7, 0.8]}, {}), model(ORIGINALS, 0, "mute")])
-    (found,) = majority.above_majority(study, {"method": ORIGINAL, "k": None, "guarantees": ""})
+    (found,) = above_majority(study, ReleaseSetting(ORIGINAL))
     assert (found.model, found.clear, found.sure) == ("knn", True, False)
 
 
@@ -148,15 +147,15 @@ def log_loss_rows(known: bool = True) -> list[dict[str, Any]]:
 
 def test_a_model_without_the_main_quality_is_named_where_the_average_leaves_it_out(study_of) -> None:
     study = study_of(log_loss_rows(), LOG_LOSS)
-    sentences = recommend(study, "en")["sentences"]
+    sentences = recommend(study).sentences
     assert sentences[1] == "Not in that average, because their log loss is not known: svm."
-    assert recommend(study, "pt")["sentences"][1].endswith("não se conhece a perda logarítmica: svm.")
-    document = study.to_dict()
-    assert document["models_left_out"] == ["svm"] and document["gaps"] == []
-    assert {row["model"] for row in document["partial"]} == {"svm"} and len(document["partial"]) == 9
-    page = to_markdown(document, "en")
-    assert "Nothing." not in page and say("en", "partial") in page
-    assert "| mondrian | 6 | – | svm | 3 | log_loss: This model gives no probabilities. |" in page
+    assert in_language(sentences[1], "pt").endswith("não se conhece a perda logarítmica: svm.")
+    facts = study.facts()
+    assert facts.left_out == ("svm",) and facts.gaps == ()
+    assert {hole.model for hole in facts.partial} == {"svm"} and len(facts.partial) == 9
+    page = to_markdown(facts)
+    assert "Computed, but with a figure missing:" in page
+    assert "| mondrian | 6 | – | svm | 3 | log\\_loss: This model gives no probabilities. |" in page
 
 
 def test_log_loss_has_one_unit_everywhere(study_of) -> None:
@@ -167,8 +166,11 @@ def test_log_loss_has_one_unit_everywhere(study_of) -> None:
     assert "mondrian loses 0.024 less than mdav (0.024 to 0.024)" in said
     assert "With knn it raises the log loss by 0.0063 (0.0063 to 0.0063), within the limit of 0.010." in said
     assert " points" not in said and " pontos" not in told(study, "pt")
-    page = to_markdown(study.to_dict(), "en")
-    assert "rise of log loss |" in page and "points" not in page and "| 0.006 (0.006…0.006) |" in page
+    page = to_markdown(study.facts())
+    main = (
+        page.replace("At most 1.0 points of accuracy", "").split("## Against")[0] + page.split("## Which")[1]
+    )
+    assert "rise of log loss |" in page and "points" not in main and "| 0.006 (0.006…0.006) |" in page
 
 
 def test_the_true_reason_is_given_where_nothing_can_be_recommended(study_of) -> None:
@@ -187,16 +189,16 @@ def test_the_true_reason_is_given_where_nothing_can_be_recommended(study_of) -> 
     apart = [row for row in rows if row["kind"] == "release" or row["method"] == ORIGINAL]
     failed = [model(setting, 0, "knn", status="gap", reason="It failed.")]
     assert "the accuracy of knn is not known" in told(study_of([*apart, *failed]))
-    assert no_choice.no_choice(study_of(cells(BASE, {})), "pt").startswith("Nenhuma configuração")
+    assert in_language(no_choice(study_of(cells(BASE, {}))), "pt").startswith("Nenhuma configuração")
 
 
 def test_a_model_that_no_release_could_train_does_not_take_the_recommendation_away(study_of) -> None:
     rows = cells(BASE | {("mondrian", 6): noisy(0.895)}, {("mondrian", 6): 0.1})
     rows += [model(ORIGINALS, seed, "slow", accuracy=0.9) for seed in range(3)]
     rows += [model(("mondrian", 6), seed, "slow", status="gap", reason="Too long.") for seed in range(3)]
-    found = recommend(study_of(rows), "en")
-    assert found["choice"]["method"] == "mondrian"
-    assert "accuracy is not known: slow." in found["sentences"][1]
+    found = recommend(study_of(rows))
+    assert found.choice.setting.method == "mondrian"
+    assert "accuracy is not known: slow." in found.sentences[1]
 
 
 def test_one_seed_has_no_interval_that_could_reach_anywhere(study_of) -> None:
@@ -208,9 +210,9 @@ def test_one_seed_has_no_interval_that_could_reach_anywhere(study_of) -> None:
 
 def test_seeds_that_are_missing_from_the_recommended_setting_are_told(study_of) -> None:
     accuracy = BASE | {("mondrian", 6): noisy(0.895)[:1], ("mdav", 6): noisy(0.8)}
-    said = recommend(study_of(cells(accuracy, {("mondrian", 6): 0.1, ("mdav", 6): 0.1})), "en")
-    assert said["choice"]["method"] == "mondrian"
-    assert said["sentences"][1].startswith("It rests on 1 of 3 seeds only")
+    said = recommend(study_of(cells(accuracy, {("mondrian", 6): 0.1, ("mdav", 6): 0.1})))
+    assert said.choice.setting.method == "mondrian"
+    assert said.sentences[1].startswith("It rests on 1 of 3 seeds only")
     accuracy |= {("mondrian", 6): noisy(0.895)}
     whole = told(study_of(cells(accuracy, {("mondrian", 6): 0.1, ("mdav", 6): 0.1})))
     assert "It rests on" not in whole
@@ -228,10 +230,10 @@ def test_a_loss_below_zero_is_a_gain(study_of) -> None:
     study = study_of(cells(BASE | {("mondrian", 6): [0.932, 0.889, 0.913]}, {("mondrian", 6): 0.1}))
     assert "it gains 0.5 points of accuracy on average over the models (-0.5 to 1.4)" in told(study)
     assert "ganha 0,5 pontos de acurácia" in told(study, "pt")
-    assert lost("it", "accuracy", -0.0001, "en") == "it loses 0.0 points of accuracy"
-    assert lost("it", "log_loss", -0.02, "pt") == "diminui a perda logarítmica em 0,020"
-    assert span("accuracy", -0.02, -0.03, -0.01, "en") == " (1.0 to 3.0)"
-    assert span("accuracy", 0.02, None, None, "en") == ""
+    assert lost("it", "accuracy", -0.0001) == "it loses 0.0 points of accuracy"
+    assert in_language(lost("it", "log_loss", -0.02), "pt") == "diminui a perda logarítmica em 0,020"
+    assert interval_of("accuracy", Interval(-0.02, -0.03, -0.01)) == " (1.0 to 3.0)"
+    assert interval_of("accuracy", Interval(0.02)) == ""
 
 
 def test_rounding_does_not_hide_that_the_limit_is_passed(study_of) -> None:
@@ -240,25 +242,33 @@ def test_rounding_does_not_hide_that_the_limit_is_passed(study_of) -> None:
     # 0.9 - 0.89 is a little more than 0.01 as numbers are stored.
     said = told(study_of(cells(BASE | {("mondrian", 6): noisy(0.89)}, {("mondrian", 6): 0.1})))
     assert "Of all settings that lose at most 1.0 points" in said and "within the limit" in said
-    assert digits_beside("accuracy", [0.010004, None], 0.01) == 4
+    assert digits_beside("accuracy", Interval(0.010004), 0.01) == 4
     assert at_most(0.9 - 0.89, 0.01) and not at_most(0.0101, 0.01)
-    assert (amount("accuracy", None, "en"), bare("log_loss", 0.0104, "pt", 2)) == ("–", "0,0104")
+    assert amount("accuracy", None) == "–" and in_language(bare("log_loss", 0.0104, 2), "pt") == "0,0104"
 
 
 def test_promises_are_named_in_the_language() -> None:
-    setting = {"method": "mondrian", "k": 6, "guarantees": "l-diversity(l=3)"}
-    assert setting_text(setting, "pt") == "mondrian, k = 6, l-diversidade(l=3)"
-    assert setting_text(setting) == "mondrian, k = 6, l-diversity(l=3)"
+    setting = ReleaseSetting("mondrian", 6, "l-diversity(l=3)")
+    assert in_language(setting.name, "pt") == "mondrian, k = 6, l-diversidade(l=3)"
+    assert setting.name == "mondrian, k = 6, l-diversity(l=3)"
 
 
 def test_marks_in_names_stay_text_in_markdown(study_of) -> None:
-    document = study_of(cells(BASE | {("mondrian", 6): noisy(0.8)}, {("mondrian", 6): 0.1})).to_dict()
+    facts = study_of(cells(BASE | {("mondrian", 6): noisy(0.8)}, {("mondrian", 6): 0.1})).facts()
     evil = "<b>|`x`|[y](z)"
-    document["recipe"]["data"]["target"] = document["table"]["source"] = evil
-    gap = dict.fromkeys(("protocol", "k", "seed", "model", "split")) | {"kind": "release", "guarantees": ""}
-    document["gaps"] = [{**gap, "method": evil, "reason": "Column `a|b`\n# is <i>."}]
-    document["recommendation"]["sentences"].append(evil)
-    page = to_markdown(document, "en")
-    safe = "\\<b\\>\\|\\`x\\`\\|[y]\\(z)"
-    assert page.count(safe) == 4 and evil not in page
-    assert f"| {safe} | – | – | – | 1 | Column \\`a\\|b\\` # is \\<i\\>. |" in page
+    hole = Hole(kind="release", setting=ReleaseSetting(evil), seed=0, reason="Column `a|b`\n# is <i>.")
+    said = replace(facts.recommendation, sentences=(*facts.recommendation.sentences, evil))
+    data = replace(facts.recipe.data, target=evil)
+    page = to_markdown(
+        replace(
+            facts,
+            recipe=replace(facts.recipe, data=data),
+            table=replace(facts.table, source=evil),
+            planned=facts.planned + 1,
+            gaps=(hole,),
+            recommendation=said,
+        )
+    )
+    safe = "\\<b\\>\\|\\`x\\`\\|\\[y\\](z)"
+    assert page.count(safe) == 6 and evil not in page
+    assert f"| {safe} | – | – | – | 1 | Column \\`a\\|b\\` \\# is \\<i\\>. |" in page

@@ -2,19 +2,18 @@
 
 import re
 
-import numpy as np
 import polars as pl
 import pytest
 
 from velado.measures.models.quality import interval
-from velado.study.evaluate import matched
-from velado.study.evaluate.advice import choose, not_tested, recommend
-from velado.study.evaluate.analysis import Study
+from velado.study.evaluate._advice import choose, not_tested, recommend
+from velado.study.evaluate._matched import beside
+from velado.study.evaluate._study_grid import ORIGINAL
+from velado.study.evaluate._work import SCHEMA
+from velado.study.evaluate.analysis import ReleaseSetting, StudyRow
 from velado.study.evaluate.load import load
-from velado.study.evaluate.markdown import to_markdown
-from velado.study.evaluate.study_grid import ORIGINAL
-from velado.study.evaluate.study_words import WORDS, number, percent
-from velado.study.evaluate.work import SCHEMA
+from velado.study.evaluate.page import to_markdown
+from velado.study.evaluate.study_outcome import Study
 
 SEED_NOISE = [0.03, -0.02, 0.01]
 
@@ -50,9 +49,17 @@ def made(example):
     def make(accuracy, risk, extra=(), change=()) -> Study:
         change = (("seeds = [0, 1]", "seeds = [0, 1, 2]"), *change)
         frame = pl.DataFrame([*cells(accuracy, risk), *extra], schema=SCHEMA)
-        return Study.of(load(example.change(*change)), frame, frame.height)
+        return Study(load(example.change(*change)), frame, frame.height)
 
     return make
+
+
+def one_of(rows: tuple[StudyRow, ...], method: str, k: int | None = None) -> StudyRow:
+    return next(row for row in rows if row.setting.method == method and k in (None, row.setting.k))
+
+
+def rivals(study: Study, chosen: StudyRow, model: str | None = None):
+    return beside(study, chosen.setting, chosen["risk"].mean, model)
 
 
 def noisy(mean: float) -> list[float]:
@@ -65,12 +72,12 @@ RISK = {(ORIGINAL, None): 0.95}
 
 def test_what_all_seeds_share_cancels_in_a_drop(made) -> None:
     study = made(BASE | {("mondrian", 3): noisy(0.88)}, RISK | {("mondrian", 3): 0.2})
-    row = study.quality.filter(pl.col("method") == "mondrian").row(0, named=True)
-    assert row["drop_accuracy"] == pytest.approx(0.02)
-    assert row["drop_accuracy_high"] - row["drop_accuracy_low"] == pytest.approx(0, abs=1e-9)
+    row = one_of(study.quality, "mondrian")
+    assert row["drop_accuracy"].mean == pytest.approx(0.02)
+    assert row["drop_accuracy"].high - row["drop_accuracy"].low == pytest.approx(0, abs=1e-9)
     wide = interval(noisy(0.88))
-    assert (row["accuracy_low"], row["accuracy_high"]) == pytest.approx((wide.low, wide.high))
-    assert row["seeds"] == 3
+    assert (row["accuracy"].low, row["accuracy"].high) == pytest.approx((wide.low, wide.high))
+    assert row.seeds == 3
 
 
 def test_the_least_risk_within_the_limit_is_recommended(made) -> None:
@@ -80,8 +87,8 @@ def test_the_least_risk_within_the_limit_is_recommended(made) -> None:
         RISK | {("mondrian", 3): 0.3, ("mondrian", 6): 0.15, ("progressive", 6): 0.14},
     )
     chosen, reached = choose(study)
-    assert reached and (chosen["method"], chosen["k"]) == ("mondrian", 6)
-    words = recommend(study, "en")["sentences"]
+    assert reached and chosen.setting == ReleaseSetting("mondrian", 6)
+    words = recommend(study).sentences
     assert words[0].startswith("Use mondrian, k = 6: it loses 0.7 points of accuracy")
     assert (
         "At k = 6 and about the same risk, mondrian loses 4.3 points less than progressive (4.3 to 4.3), "
@@ -99,11 +106,11 @@ def test_a_release_that_is_worse_is_called_so_and_chance_is_not_called_a_differe
         },
         RISK | {("mondrian", 6): 0.15, ("progressive", 6): 0.15, ("mdav", 6): 0.15},
     )
-    words = " ".join(recommend(study, "en")["sentences"])
+    words = " ".join(recommend(study).sentences)
     assert "these seeds tell no difference between" in words
     assert re.search(r"loses \d+\.\d points less than mdav", words)
-    best = study.best.row(0, named=True)
-    assert best["sure"] is False and best["gain_low"] < 0 < best["gain_high"]
+    best = study.best[0]
+    assert not best.sure and best.gain.low < 0 < best.gain.high
 
 
 def test_methods_are_compared_at_the_same_risk_between_two_k_where_need_be(made) -> None:
@@ -112,10 +119,10 @@ def test_methods_are_compared_at_the_same_risk_between_two_k_where_need_be(made)
         BASE | {("mondrian", 6): noisy(0.895), ("mdav", 6): noisy(0.86), ("mdav", 3): noisy(0.89)},
         RISK | {("mondrian", 6): 0.10, ("mdav", 6): 0.05, ("mdav", 3): 0.20},
     )
-    (found,) = matched.beside(study, choose(study)[0])
-    assert (found["k"], found["k_other"], found["verdict"]) == (3, 6, "more") and found["same_risk"]
-    assert found["gain"] == pytest.approx(0.895 - 0.875)
-    words = recommend(study, "en")["sentences"]
+    (found,) = rivals(study, choose(study)[0])
+    assert (found.k, found.k_other, found.verdict) == (3, 6, "more") and found.same_risk
+    assert found.gain.mean == pytest.approx(0.895 - 0.875)
+    words = recommend(study).sentences
     told = "At the same risk (k = 6; the other between k = 3 and k = 6), mondrian loses 2.0 points less than mdav"
     assert f"{told} (2.0 to 2.0), at a risk of 10.0 % against 10.0 %." in words
     told = "With decision-tree it loses 0.50 points of accuracy (0.50 to 0.50), within the limit of 1.0."
@@ -136,19 +143,17 @@ def test_a_method_that_keeps_more_at_the_same_risk_is_named_as_better(made) -> N
         | {("mondrian", 6): 0.1, ("mdav", 3): 0.11, ("mdav", 6): 0.09}
         | {("gfkmc", 6): 0.1, ("k-member", 6): 0.02},
     )
-    by_method = {row["method"]: row for row in matched.beside(study, choose(study)[0], "decision-tree")}
-    verdicts = {name: row["verdict"] for name, row in by_method.items()}
+    verdicts = {one.method: one.verdict for one in rivals(study, choose(study)[0], "decision-tree")}
     # k-member loses more and leaves less: that is another trade-off, no worse method.
     assert verdicts == {"mdav": "less", "gfkmc": "even", "k-member": "apart"}
-    words = " ".join(recommend(study, "en")["sentences"])
+    words = " ".join(recommend(study).sentences)
     assert re.search(r"At its risk \(10\.00 %\) less is lost by mdav \(0\.38 points\)", words)
     assert "mdav loses 0.4 points less than mondrian" in words and "on this it is better" in words
     assert "no difference is told from gfkmc" in words
     assert "k-member loses 9.2 points more than mondrian (9.2 to 9.2) and leaves less risk" in words
-    table = {(row["k"], row["model"]): row for row in study.to_dict()["same_risk"]}
-    best = table[3, "decision-tree"]
-    assert (best["method"], best["within"]) == ("mdav", "surely")
-    page = to_markdown(study.to_dict("pt"), "pt")
+    best = {(one.setting.k, one.model): one for one in study.facts().same_risk}[3, "decision-tree"]
+    assert (best.setting.method, best.within) == ("mdav", "surely")
+    page = to_markdown(study.facts(), "pt")
     assert "## Qual método conserva mais com o mesmo risco" in page and "mantido" in page
 
 
@@ -161,9 +166,8 @@ def test_away_from_the_risk_only_domination_is_said(made, risk: float, accuracy:
         BASE | {("mondrian", 6): noisy(0.89), ("mdav", 6): noisy(accuracy)},
         RISK | {("mondrian", 6): 0.1, ("mdav", 6): risk},
     )
-    chosen = study.tradeoff.filter(pl.col("method") == "mondrian").row(0, named=True)
-    (found,) = matched.beside(study, chosen)
-    assert found["verdict"] == verdict and not found["same_risk"]
+    (found,) = rivals(study, one_of(study.tradeoff, "mondrian"))
+    assert found.verdict == verdict and not found.same_risk
 
 
 def test_a_seed_in_which_a_model_is_missing_counts_in_no_mean_over_models(made) -> None:
@@ -173,8 +177,8 @@ def test_a_seed_in_which_a_model_is_missing_counts_in_no_mean_over_models(made) 
         if row["kind"] == "model" and not (row["method"] == "mondrian" and row["seed"] == 1)
     ]
     study = made(BASE | {("mondrian", 3): noisy(0.9)}, RISK | {("mondrian", 3): 0.2}, extra)
-    row = study.tradeoff.filter(pl.col("method") == "mondrian").row(0, named=True)
-    assert row["drop"] == pytest.approx(0.2) and row["seeds"] == 2
+    row = one_of(study.tradeoff, "mondrian")
+    assert row["drop"].mean == pytest.approx(0.2) and row.seeds == 2
 
 
 def test_without_a_setting_within_the_limit_the_least_loss_is_named_and_said_to_be_that(made) -> None:
@@ -183,8 +187,8 @@ def test_without_a_setting_within_the_limit_the_least_loss_is_named_and_said_to_
         RISK | {("mondrian", 3): 0.3, ("mondrian", 6): 0.15},
     )
     chosen, reached = choose(study)
-    assert not reached and chosen["k"] == 3
-    assert "No setting loses at most 1.0 points" in " ".join(recommend(study, "en")["sentences"])
+    assert not reached and chosen.setting.k == 3
+    assert "No setting loses at most 1.0 points" in " ".join(recommend(study).sentences)
 
 
 def test_a_risk_limit_that_nothing_keeps_gives_no_recommendation(made) -> None:
@@ -193,15 +197,15 @@ def test_a_risk_limit_that_nothing_keeps_gives_no_recommendation(made) -> None:
         RISK | {("mondrian", 3): 0.3},
         change=(("[models]", "[analyses]\nmost_risk = 0.1\n[models]"),),
     )
-    found = recommend(study, "en")
-    assert found["choice"] is None and found["sentences"][0].startswith("No setting can be recommended")
+    found = recommend(study)
+    assert found.choice is None and found.sentences[0].startswith("No setting can be recommended")
 
 
 def test_models_that_beat_nothing_are_said_to(made) -> None:
     study = made(
         {(ORIGINAL, None): [0.61, 0.59, 0.6], ("mondrian", 3): [0.6, 0.6, 0.6]}, RISK | {("mondrian", 3): 0.3}
     )
-    words = " ".join(recommend(study, "en")["sentences"])
+    words = " ".join(recommend(study).sentences)
     assert "no model is surely right more often" in words and "Even on the original rows" in words
 
 
@@ -218,15 +222,15 @@ def test_what_the_protocol_does_to_a_difference_is_shown(made) -> None:
         extra,
         (("[models]", "[analyses]\nprotocols = ['split-first', 'paper-gfkmc']\n[models]"),),
     )
-    table = {row["protocol"]: row for row in study.protocols.to_dicts()}
-    assert table["split-first"]["due"] == pytest.approx(0, abs=1e-12)
+    table = {one.protocol: one for one in study.protocols}
+    assert table["split-first"].due == pytest.approx(0, abs=1e-12)
     paper = table["paper-gfkmc"]
-    assert paper["drop"] == pytest.approx(-0.025) and paper["between"] == pytest.approx(0.05)
+    assert paper.drop == pytest.approx(-0.025) and paper.between == pytest.approx(0.05)
     # One point in favour of the one became five in favour of the other.
-    assert paper["due"] == pytest.approx(0.06) and (paper["reversed"], paper["pairs"]) == (1, 1)
-    assert paper["share"] == pytest.approx(6 / 7) and table["split-first"]["share"] == pytest.approx(0)
-    assert paper["default"] == pytest.approx(0.01)
-    words = " ".join(recommend(study, "en")["sentences"])
+    assert paper.due == pytest.approx(0.06) and (paper.reversed, paper.pairs) == (1, 1)
+    assert paper.share == pytest.approx(6 / 7) and table["split-first"].share == pytest.approx(0)
+    assert paper.default == pytest.approx(0.01)
+    words = " ".join(recommend(study).sentences)
     told = "moves their difference by 6.0 points: 6.0 / (6.0 + 1.0) = 86 % of what is seen is due to it, and 1 of 1"
     assert told in words
     # What is lost below zero is a gain.
@@ -240,20 +244,20 @@ def test_one_seed_gives_no_interval_and_decides_nothing(made) -> None:
         one | {("mondrian", 3): [0.92], ("progressive", 3): [0.91]},
         RISK | {("mondrian", 3): 0.3, ("progressive", 3): 0.3},
     )
-    assert study.quality.get_column("accuracy_low").null_count() == study.quality.height
-    assert study.quality.get_column("drop_accuracy_low").null_count() == study.quality.height
+    assert all(row["accuracy"].low is None for row in study.quality)
+    assert all(row["drop_accuracy"].low is None for row in study.quality)
     known = pl.DataFrame(study.results.to_dicts(), schema=SCHEMA).with_columns(
         test_rows=pl.lit(400, dtype=pl.Int64)
     )
-    row = Study.of(study.material, known, known.height).quality.row(0, named=True)
+    row = Study(study.material, known, known.height).quality[0]
     half = 1.96 * (0.93 * 0.07 / 400) ** 0.5
-    assert (row["accuracy_low"], row["accuracy_high"]) == pytest.approx((0.93 - half, 0.93 + half), abs=5e-3)
-    assert row["auc_low"] is None and row["drop_accuracy_low"] is None
-    assert "in one seed, which decides nothing" in " ".join(recommend(study, "en")["sentences"])
+    assert (row["accuracy"].low, row["accuracy"].high) == pytest.approx((0.93 - half, 0.93 + half), abs=5e-3)
+    assert row["auc"].low is None and row["drop_accuracy"].low is None
+    assert "in one seed, which decides nothing" in " ".join(recommend(study).sentences)
 
 
 def test_what_was_not_tested_is_listed(made) -> None:
-    listed = " ".join(not_tested(made(BASE, RISK), "en"))
+    listed = " ".join(not_tested(made(BASE, RISK)))
     for words in (
         "mdav",
         "xgboost",
@@ -267,16 +271,7 @@ def test_what_was_not_tested_is_listed(made) -> None:
     assert "mondrian" not in listed
 
 
-def test_both_languages_say_the_same_things_in_the_same_places(made) -> None:
-    assert set(WORDS["en"]) == set(WORDS["pt"])
-    for key, text in WORDS["en"].items():
-        assert set(re.findall(r"\{(\w+)\}", text)) == set(re.findall(r"\{(\w+)\}", WORDS["pt"][key])), key
+def test_a_study_is_told_in_portuguese(made) -> None:
     study = made(BASE | {("mondrian", 3): noisy(0.88)}, RISK | {("mondrian", 3): 0.2})
-    page = to_markdown(study.to_dict("pt"), "pt")
-    assert "## Recomendação" in page and "2,0" in page and "Nada." in page
-
-
-def test_numbers_are_written_as_the_language_does() -> None:
-    assert (number(1234.56, "en"), number(1234.56, "pt")) == ("1,234.6", "1.234,6")
-    assert (percent(0.125, "pt"), percent(None, "en"), number(-0.01, "en")) == ("12,5 %", "–", "0.0")
-    assert np.isfinite(float(number(-1.5, "en")))
+    page = to_markdown(study.facts(), "pt")
+    assert "**Recomendação: " in page and "2,0 pontos" in page and "\n\nNada: " in page

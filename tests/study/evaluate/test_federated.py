@@ -10,9 +10,9 @@ import pytest
 from velado.data.cells import CELLS
 from velado.errors import MissingExtra, ParameterError, SchemaError
 from velado.study.evaluate import study_settings as federated
+from velado.study.evaluate._study_grid import ORIGINAL, cells_of, estimate, plan
 from velado.study.evaluate.load import load
-from velado.study.evaluate.markdown import to_markdown
-from velado.study.evaluate.study_grid import ORIGINAL, cells_of, estimate, plan
+from velado.study.evaluate.page import to_markdown
 from velado.study.evaluate.study_run import START_UP, evaluate, make_plan, takes_all_cores
 from velado.study.evaluate.study_settings import StudyRecipe
 
@@ -31,7 +31,7 @@ def test_what_the_section_leaves_out_is_taken_from_the_other_phases(example) -> 
     path = across(example, "[federated]\n[analyses]\ntest_share = 0.3\n")
     recipe = load(path).recipe
     assert recipe.federated.k == (3, 6) and recipe.federated.seeds == (0, 1)
-    assert [entry["name"] for entry in recipe.federated.methods] == ["mondrian", "progressive"]
+    assert [method.name for method in recipe.federated.methods] == ["mondrian", "progressive"]
     (only,) = recipe.federated.federations
     assert (only.model, only.split, only.clients, only.rounds) == ("logistic", "iid", 10, 100)
     assert only.test_share == 0.3
@@ -50,13 +50,13 @@ def test_what_the_section_leaves_out_is_taken_from_the_other_phases(example) -> 
         ("engine = 'lop'", "Did you mean 'loop'"),
         ("methods = ['mondrain']", "Did you mean 'mondrian'"),
         ("methods = [{ name = 'mondrian', k = 3 }]", "k is an axis"),
-        ("k = [1]", "below 2"),
-        ("seeds = [0, 0]", "one twice"),
-        ("alpha = [0]\nsplits = ['dirichlet']", "outside its limits"),
+        ("k = [1]", "at least 2"),
+        ("seeds = [0, 0]", "different whole numbers"),
+        ("alpha = [0]\nsplits = ['dirichlet']", "0.001 or more"),
         ("participation = 1.5", "at most 1"),
         ("participation = 0.9\nfraction = 0.5", "below 'participation'"),
-        ("rounds = 0", "at least 1"),
-        ("clients = 'many'", "wrong type"),
+        ("rounds = 0", r"'rounds' in \[federated\] of .* from 1 to"),
+        ("clients = 'many'", "takes a whole number"),
     ],
 )
 def test_a_mistake_in_the_section_is_named_before_anything_runs(example, line: str, words: str) -> None:
@@ -97,7 +97,7 @@ def test_the_cost_of_runs_that_take_all_cores_is_not_divided_among_them(example)
         cost = sum(estimate(job, material) for job in runs)
         rest = sum(estimate(job, material) for job in jobs) - cost
         assert planned.seconds == pytest.approx(START_UP + rest / 2 + (cost if alone else cost / 2))
-        said = planned.to_dict()
+        said = planned.facts()
         assert (said["federated_runs"], said["releases"]) == (4, 10)
 
 
@@ -137,7 +137,7 @@ def _larger(study, out: Path):
 
 
 def test_every_run_is_told_round_by_round_and_client_by_client(study, tmp_path: Path) -> None:
-    document = json.loads(json.dumps(study().to_dict()))
+    document = json.loads(json.dumps(study().facts().to_dict()))
     fits = document["federated"]
     assert [(fit["method"], fit["k"], fit["seed"]) for fit in fits] == [
         (ORIGINAL, None, 0),
@@ -163,26 +163,27 @@ def test_every_run_is_told_round_by_round_and_client_by_client(study, tmp_path: 
 
 def test_both_languages_have_the_section(study) -> None:
     found = study()
-    page = to_markdown(found.to_dict("en"), "en")
-    part = page.partition("## Trained across clients")[2].partition("\n## ")[0]
-    assert re.search(r"\| logistic \| iid \| mondrian \| 3 \| \d+\.\d \(.*6 / 6 \| 0 \|", part)
-    assert re.search(r"\| mondrian \| 3 \| \d+\.\d · \d+\.\d · \d+\.\d \| .* \| 0 / 8 \|", part)
+    page = to_markdown(found.facts())
+    part = page.partition("## Training across clients")[2].partition("\n## ")[0]
+    assert re.search(r"\| logistic, rows dealt out evenly \| mondrian, k = 3 \| \d+\.\d % \(", part)
+    assert re.search(r"\| mondrian, k = 3 \| 6 \| 6 \| 4 / 4 \| 0 \|", part)
+    assert re.search(r"\| mondrian, k = 3 \| \d+\.\d % \(\d+\.\d…\d+\.\d\) \| .* \| 0 / 4 \|", part)
     assert "training across sites is not part" not in page
-    assert "## Treino entre clientes" in to_markdown(found.to_dict("pt"), "pt")
+    assert "## Treino entre clientes" in to_markdown(found.facts(), "pt")
 
 
 def test_a_client_with_too_few_rows_sits_out_and_is_seen_to(study, tmp_path: Path) -> None:
     lines = "splits = ['dirichlet']\nalpha = 0.2\nparticipation = 0.25\nseeds = [0]\n"
     found = study(SECTION.replace("k = [3]", "k = [30]") + lines)
-    (row,) = [row for row in found.federated_summary if row["method"] == "mondrian"]
-    assert 0 < row["sat_out"] < row["clients"] == 4
+    (one,) = [one for one in found.across_clients if one.row.setting.method == "mondrian"]
+    assert 0 < one.sat_out < one.clients == 4
     page = (tmp_path / "out" / "study.md").read_text("utf-8")
     assert re.search(r"- logistic, dirichlet\(0\.2\), mondrian, k = 30: client \d.*fewer than k = 30", page)
 
 
 def test_too_few_clients_for_a_round_are_a_gap_with_its_reason(study, tmp_path: Path) -> None:
     found = study(SECTION.replace("k = [3]", "k = [60]") + "seeds = [0]\n")
-    (gap,) = [gap for gap in found.to_dict()["gaps"] if gap["kind"] == "federated"]
+    (gap,) = [gap for gap in found.facts().to_dict()["gaps"] if gap["kind"] == "federated"]
     assert (gap["method"], gap["k"], gap["model"], gap["split"]) == ("mondrian", 60, "logistic", "iid")
     assert "0 of 4 clients can take part" in gap["reason"]
     page = (tmp_path / "out" / "study.md").read_text("utf-8")
@@ -191,17 +192,16 @@ def test_too_few_clients_for_a_round_are_a_gap_with_its_reason(study, tmp_path: 
 
 def test_a_run_that_had_to_be_given_up_keeps_its_history(study) -> None:
     found = study(SECTION.replace("rounds = 3", "rounds = 30") + "dropout = 0.7\nunmet = 2\nseeds = [0]\n")
-    fits = found.to_dict()["federated"]
+    fits = found.facts().to_dict()["federated"]
     assert len(fits) == 2 and all(fit["gap"] for fit in fits)
     assert all(not one["applied"] and one["gap"] for fit in fits for one in fit["rounds"][-2:])
-    assert found.gaps.height == 2 and found.federated_summary == []
+    assert found.gaps.height == 2 and found.across_clients == ()
 
 
 def test_answers_that_did_not_come_are_counted(study) -> None:
     found = study(SECTION + "dropout = 0.2\nunmet = 30\nparticipation = 0.5\nseeds = [0]\n")
-    rows = found.federated_summary
-    missed = sum(one["asked"] - one["replied"] for fit in found.federated for one in fit["rounds"])
-    assert sum(row["missed"] for row in rows) == missed > 0
+    missed = sum(one.asked - one.replied for training in found.federated for one in training.fit.rounds)
+    assert sum(one.missed for one in found.across_clients) == missed > 0
 
 
 @pytest.mark.slow

@@ -1,7 +1,7 @@
 """The grid: every combination once, ids that follow from content, a cost without computing anything."""
 
+from velado.study.evaluate._study_grid import cells_of, plan
 from velado.study.evaluate.load import load
-from velado.study.evaluate.study_grid import cells_of, plan
 from velado.study.evaluate.study_run import START_UP, make_plan
 
 
@@ -65,7 +65,7 @@ def test_whatever_a_number_depends_on_changes_its_id(example) -> None:
 
 def test_a_plan_counts_and_costs_and_writes_nothing(example) -> None:
     out = example.folder / "out"
-    found = make_plan(load(example.study), out, 2).to_dict()
+    found = make_plan(load(example.study), out, 2).facts()
     assert (found["cells"], found["missing"], found["releases"]) == (32, 32, 10)
     assert found["estimated_seconds"] > START_UP and found["workers"] == 2
     assert found["methods"]["mondrian"] == {"releases": 4, "federated": 0, "cells": 12}

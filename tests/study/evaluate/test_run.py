@@ -14,8 +14,8 @@ import pytest
 from velado.data.cells import CELLS, SUFFIX
 from velado.errors import OutputError, ParameterError
 from velado.measures.models.model_registry import DecisionTree
+from velado.study.evaluate._study_grid import ORIGINAL
 from velado.study.evaluate.load import load
-from velado.study.evaluate.study_grid import ORIGINAL
 from velado.study.evaluate.study_run import compute_all, evaluate, make_plan
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -100,7 +100,7 @@ def test_a_damaged_cell_is_computed_again_and_counted(example, tmp_path: Path) -
         path.write_bytes(bytes(data))
     before = cell_times(out)
     made = make_plan(load(example.study), out, 1)
-    assert (made.damaged, made.missing, made.to_dict()["damaged"]) == (3, 3, 3)
+    assert (made.damaged, made.missing, made.facts()["damaged"]) == (3, 3, 3)
     told = []
     again = evaluate(example.study, out, jobs=1, planned=told.append)
     assert [plan.damaged for plan in told] == [3]
@@ -195,7 +195,7 @@ def test_a_worker_that_hears_no_signal_ends_all_the_same_when_its_parent_is_kill
 def test_two_studies_in_one_folder_at_a_time_are_refused(example, tmp_path: Path) -> None:
     pytest.importorskip("fcntl", reason="folders are locked on Unix only")
     from velado.data.cells import CellStore
-    from velado.study.evaluate.work import SCHEMA
+    from velado.study.evaluate._work import SCHEMA
 
     store = CellStore(tmp_path / "out", SCHEMA)
     store.begin()
@@ -220,7 +220,7 @@ def test_a_class_with_one_member_is_trained_on_and_does_not_stop_the_study(examp
     path.write_text("\n".join(lines) + "\n", "utf-8")
     study = evaluate(example.change(('positive = "yes"\n', "")), tmp_path / "out", jobs=1)
     assert study.gaps.height == 0
-    found = study.to_dict()
+    found = study.facts().to_dict()
     assert (found["table"]["classes"], found["table"]["classes_never_tested"]) == (3, 1)
     assert "1 class(es) have too few people" in (tmp_path / "out" / "study.md").read_text("utf-8")
 
@@ -241,8 +241,8 @@ def test_several_classes_are_averaged_and_the_page_says_how(example, tmp_path: P
 def test_an_interval_holds_no_number_that_cannot_be(example, tmp_path: Path) -> None:
     study = evaluate(example.study, tmp_path / "out", jobs=1)
     for name in ("accuracy", "auc", "precision"):
-        assert study.quality.get_column(f"{name}_high").max() <= 1
-        assert study.quality.get_column(f"{name}_low").min() >= 0
+        assert max(row[name].high for row in study.quality) <= 1
+        assert min(row[name].low for row in study.quality) >= 0
     assert "Intervals are Student's, 95 %, over 2 seeds" in (tmp_path / "out" / "study.md").read_text("utf-8")
 
 
@@ -266,8 +266,8 @@ def test_a_process_that_dies_takes_its_own_cells_with_it_and_nothing_else(
 ) -> None:
     from velado.data.cells import CellStore
     from velado.study.evaluate import study_run as workers
-    from velado.study.evaluate.study_grid import plan
-    from velado.study.evaluate.work import SCHEMA
+    from velado.study.evaluate._study_grid import plan
+    from velado.study.evaluate._work import SCHEMA
 
     monkeypatch.setattr(workers, "compute", die_at_k_six)
     material = load(example.change(("seeds = [0, 1]", "seeds = [0]"), ('"mondrian", ', "")))
@@ -284,7 +284,7 @@ def test_a_process_that_dies_takes_its_own_cells_with_it_and_nothing_else(
 
 def die_at_k_six(job, material, store) -> int:
     """As `compute`, but its process is killed at k = 6, as the system does when memory runs out."""
-    from velado.study.evaluate.work import carry_out
+    from velado.study.evaluate._work import carry_out
 
     if job.k == 6:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -371,4 +371,4 @@ def test_a_gap_is_not_tried_again_and_not_taken_for_a_number(example, tmp_path: 
     before = cell_times(tmp_path / "out")
     found = evaluate(study, tmp_path / "out", jobs=1)
     assert cell_times(tmp_path / "out") == before
-    assert 200 not in found.quality.get_column("k").to_list()
+    assert 200 not in {row.setting.k for row in found.quality}

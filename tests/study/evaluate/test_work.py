@@ -5,10 +5,10 @@ import polars as pl
 import pytest
 
 from velado.measures.models.encoder import fit_encoder
-from velado.study.evaluate import work
+from velado.study.evaluate import _work as work
+from velado.study.evaluate._study_grid import ORIGINAL, plan
 from velado.study.evaluate.load import load
 from velado.study.evaluate.protocols import protocol_named
-from velado.study.evaluate.study_grid import ORIGINAL, plan
 from velado.study.evaluate.study_run import evaluate
 
 ALL = ("[models]", "[analyses]\nprotocols = ['split-first', 'paper-gfkmc', 'paper-gok']\nfolds = 4\n[models]")
@@ -27,9 +27,11 @@ def ground(example):
 def test_by_default_models_learn_from_the_release_and_are_asked_about_true_rows(ground) -> None:
     material, made = ground("train")
     split = material.split(0)
-    ((taught, labels, asked, truth),) = work._encoded(protocol_named("split-first"), material, made)
+    ((taught, labels, asked, truth),) = work._encoded(
+        protocol_named("split-first"), material, made, work._encoder(material, made)
+    )
     train, test = material.table.frame[split.train], material.table.frame[split.test]
-    own = fit_encoder(material.table.with_frame(train), "ill", material.recipe.encoder, material.features)
+    own = fit_encoder(material.table.with_frame(train), "ill", material.recipe.models, material.features)
     assert (asked == own.features(test, "whole")).all() and (truth == own.labels(test)).all()
     assert (taught == own.features(made.frame)).all() and labels.size == made.frame.height == train.height
     # At k = 40 hardly any city is published as it is, but every city that is asked about is.
@@ -40,16 +42,16 @@ def test_by_default_models_learn_from_the_release_and_are_asked_about_true_rows(
 
 def test_the_thesis_tests_on_rows_of_the_release(ground) -> None:
     material, made = ground("whole")
-    ((taught, _, asked, _),) = work._encoded(protocol_named("paper-gfkmc"), material, made)
-    whole = fit_encoder(material.table, "ill", material.recipe.encoder, material.features).features(
-        made.frame
+    ((taught, _, asked, _),) = work._encoded(
+        protocol_named("paper-gfkmc"), material, made, work._encoder(material, made)
     )
+    whole = fit_encoder(material.table, "ill", material.recipe.models, material.features).features(made.frame)
     assert (asked == whole[material.split(0).test]).all() and taught.shape[0] + asked.shape[0] == 240
 
 
 def test_unshuffled_folds_of_sorted_output_separate_the_classes(ground) -> None:
     material, made = ground("whole", 10)
-    folds = work._encoded(protocol_named("paper-gok"), material, made)
+    folds = work._encoded(protocol_named("paper-gok"), material, made, work._encoder(material, made))
     assert [fold[2].shape[0] for fold in folds] == [60] * 4
     # All features but the dose, which is published as it is.
     classes = [set(map(bytes, np.ascontiguousarray(fold[2][:, :-1]))) for fold in folds]
@@ -69,5 +71,5 @@ def test_every_protocol_is_run_and_the_whole_table_is_anonymized_once_for_both_p
         for (name,), part in study.results.filter(pl.col("kind") == "model").group_by(["protocol"])
     }
     assert tested == {"split-first": {60}, "paper-gfkmc": {60}, "paper-gok": {240}}
-    assert {row["protocol"] for row in study.protocols.to_dicts()} == set(tested)
+    assert {one.protocol for one in study.protocols} == set(tested)
     assert study.protocol == "split-first"

@@ -18,7 +18,7 @@ from velado.errors import TableError, VeladoError
 from velado.learning.flower._terms import FederationTerms
 from velado.learning.flower.federation import Federation
 from velado.learning.flower.flower_records import ClientRecord, FloatMatrix, client_record
-from velado.measures.measured import Settings, measure, measure_files
+from velado.measures.measured import MeasureSettings, measure, measure_files
 from velado.randomness import seeded
 from velado.release.anonymize import anonymize
 from velado.release.goal import default_k
@@ -131,7 +131,7 @@ def _balance(
 
 
 # Partial knowledge tries every part of the quasi-identifiers: minutes on a wide table, and nothing a round needs.
-_MEASURED = Settings(partial_knowledge=False)
+_MEASURED = MeasureSettings(partial_knowledge=False)
 
 
 _METHOD = Setting("how rows are grouped; `original` leaves them", parts=lambda: METHODS, kind="method")

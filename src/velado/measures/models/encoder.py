@@ -60,6 +60,9 @@ class Ranges:
     A release hardly varies in a column it generalized. Scaled by that little spread, the plain value of a true row lies
     far outside everything a model has seen, and models that measure distances answer with the majority. Scaled by what
     is possible, a true row lies among the others. *columns* counts the columns that the features stand for.
+
+    >>> Ranges(np.zeros(1), np.array([50.0]), 1).unit(np.array([[25.0]], dtype=np.float32))
+    array([[0.5]], dtype=float32)
     """
 
     low: npt.NDArray[np.float64]
@@ -80,6 +83,11 @@ class Encoder:
 
     *columns* were fitted on the rows given to `fit_encoder` together with the schema's taxonomies and bounds;
     *classes* are the texts of the target in order, and belong to the owner like every value of the table.
+
+    >>> from velado.testing.factory import small_table
+    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
+    >>> fit_encoder(table, "ill")
+    Encoder(1 columns, 1 features, 2 classes)
     """
 
     columns: tuple[EncodedColumn, ...]
@@ -107,7 +115,11 @@ class Encoder:
         absent = [column.name for column in self.columns if column.name not in frame.columns]
         if absent:
             raise TableError(
-                f"The rows lack {len(absent)} column(s) the model was trained on: {', '.join(absent[:5])}.",
+                say(
+                    "The rows lack {absent} column(s) the model was trained on: {absent_2}.",
+                    absent=len(absent),
+                    absent_2=", ".join(absent[:5]),
+                ),
                 "A feature that is missing cannot be guessed.",
                 "Publish the column, or leave it out of the features of the study.",
             )
@@ -123,7 +135,11 @@ class Encoder:
         bad = numbers.null_count()
         if bad:
             raise TableError(
-                f"{bad} row(s) have no class of the target '{self.target}', or one the encoder does not know.",
+                say(
+                    "{bad} row(s) have no class of the target '{target}', or one the encoder does not know.",
+                    bad=bad,
+                    target=self.target,
+                ),
                 "Such rows can neither teach nor test.",
                 "Drop rows without a target, or fit the encoder on rows that hold every class.",
             )
@@ -220,6 +236,11 @@ def fit_encoder(
     Taxonomies, declared values and bounds are public and come from the schema; only where it is silent do the
     values of *table* (the training part) decide. *features* default to every published column but free text and
     the target; *classes* to the texts the target has here.
+
+    >>> from velado.testing.factory import small_table
+    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
+    >>> fit_encoder(table, "ill").names
+    ('age:middle',)
     """
     check_target(table, target)
     columns = [table.schema.columns[name] for name in feature_names(table, target, features)]
@@ -243,7 +264,13 @@ def _fitted(table: Table, column: Column) -> EncodedColumn:
 
 
 def feature_names(table: Table, target: str, wanted: Sequence[str] | None = None) -> tuple[str, ...]:
-    """The columns a model may use: published, no free text, not the target; those of *wanted*, where given."""
+    """The columns a model may use: published, no free text, not the target; those of *wanted*, where given.
+
+    >>> from velado.testing.factory import small_table
+    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
+    >>> feature_names(table, "ill")
+    ('age',)
+    """
     usable = [
         column.name
         for column in table.schema.columns.values()
@@ -256,9 +283,9 @@ def feature_names(table: Table, target: str, wanted: Sequence[str] | None = None
         odd = [name for name in wanted if name not in usable]
         if odd:
             raise SchemaError(
-                f"'{odd[0]}' cannot be a feature.",
+                say("'{odd}' cannot be a feature.", odd=odd[0]),
                 "It is the target, free text, empty, not published, or not in the table.",
-                f"Choose among {', '.join(usable)}.",
+                say("Choose among {usable}.", usable=", ".join(usable)),
             )
         chosen = list(dict.fromkeys(wanted))
     if not chosen:
@@ -271,7 +298,12 @@ def feature_names(table: Table, target: str, wanted: Sequence[str] | None = None
 
 
 def check_target(table: Table, target: str) -> None:
-    """The target is there, is published as it is, and has at least two classes; or an error says what is wrong."""
+    """The target is there, is published as it is, and has at least two classes; or an error says what is wrong.
+
+    >>> from velado.testing.factory import small_table
+    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
+    >>> check_target(table, "ill")
+    """
     columns = table.schema.columns
     if target not in columns:
         raise SchemaError(
@@ -283,20 +315,26 @@ def check_target(table: Table, target: str) -> None:
     if column.role == "quasi" or not column.published:
         state = "is a quasi-identifier" if column.role == "quasi" else "is not published"
         raise SchemaError(
-            f"The target '{target}' {state}.",
+            say("The target '{target}' {state}.", target=target, state=state),
             "A release blurs it or leaves it out, so that no model could be taught from the release.",
             'Give it role = "sensitive" or "other" and publish = true, or choose another target.',
         )
     counts = table.text(target).drop_nulls().n_unique()
     if counts < 2:
         raise TableError(
-            f"The target '{target}' has {counts} class(es).",
+            say("The target '{target}' has {counts} class(es).", target=target, counts=counts),
             "A model that always says the same is never wrong, so nothing can be compared.",
             "Choose another target, or check the file.",
         )
     if counts > MOST_CLASSES:
         raise ParameterError(
-            f"The target '{target}' has {counts} distinct values; at most {MOST_CLASSES} classes are compared.",
+            say(
+                "The target '{target}' has {counts} distinct values; at most {most_classes} classes are "
+                "compared.",
+                target=target,
+                counts=counts,
+                most_classes=MOST_CLASSES,
+            ),
             "It looks like a quantity or an identifier, and these models tell classes apart.",
             "Choose another target, or put its values into a few classes first.",
         )

@@ -9,7 +9,6 @@ import time
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,18 +16,23 @@ import numpy.typing as npt
 from velado.errors import ParameterError
 from velado.measures.models.encoder import FloatMatrix, Ranges
 from velado.measures.models.model_registry import Model, require
+from velado.text import say
 
 QUALITIES = ("accuracy", "balanced_accuracy", "precision", "recall", "f1", "auc", "log_loss")
 """The measures of `Quality`, by name; all but log_loss are better when larger."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Quality:
     """The scores of one model on one test part, and its majority rate: what always saying the commonest class gives.
 
     With a *positive* class, precision, recall and F1 are that class's; else they are means over the classes that
     occur among true or given answers ("macro"), a class never answered counting precision 0. *auc* of several
     classes is the mean of one class against the rest, over classes that some but not all rows have.
+
+    >>> answers = Predictions(np.array([0, 1]), np.array([[0.9, 0.1], [0.2, 0.8]]), True, 0.0)
+    >>> quality(np.array([0, 1]), answers).accuracy
+    1.0
     """
 
     rows: int
@@ -40,28 +44,39 @@ class Quality:
     f1: float
     auc: float | None
     log_loss: float | None
-    average: str
     reasons: Mapping[str, str] = field(default_factory=dict)
-
-    def to_dict(self) -> dict[str, Any]:
-        """As plain values."""
-        return {name: getattr(self, name) for name in ("rows", "majority", *QUALITIES, "average")} | {
-            "not_measured": dict(self.reasons)
-        }
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean with the interval that holds the true one with the stated confidence; None where it cannot be said."""
+    """A mean with the interval that holds the true one with the stated confidence; None where it cannot be said.
 
-    mean: float
-    low: float | None
-    high: float | None
-    count: int
+    >>> Interval(0.8, 0.7, 0.9).ends, UNKNOWN.mean
+    ((0.8, 0.7, 0.9), None)
+    """
+
+    mean: float | None = None
+    low: float | None = None
+    high: float | None = None
+    count: int = 0
+
+    @property
+    def ends(self) -> tuple[float | None, float | None, float | None]:
+        """Mean, low and high."""
+        return self.mean, self.low, self.high
+
+
+UNKNOWN = Interval()
+"""What nothing is known of."""
 
 
 def quality(truth: IntVector, answers: Predictions, positive: int | None = None) -> Quality:
-    """*answers* scored against *truth*, both class numbers. O(rows log rows) for each class's curve."""
+    """*answers* scored against *truth*, both class numbers. O(rows log rows) for each class's curve.
+
+    >>> answers = Predictions(np.array([0, 0]), np.array([[0.9, 0.1], [0.6, 0.4]]), True, 0.0)
+    >>> quality(np.array([0, 1]), answers).recall
+    0.5
+    """
     classes = answers.scores.shape[1]
     confusion = np.zeros((classes, classes), dtype=np.int64)
     np.add.at(confusion, (truth, answers.labels), 1)
@@ -83,22 +98,25 @@ def quality(truth: IntVector, answers: Predictions, positive: int | None = None)
     if area is None:
         reasons["auc"] = "The test rows hold a single class."
     return Quality(
-        rows,
-        float(true.max() / rows),
-        float(hits.sum() / rows),
-        float(recall[true > 0].mean()),
-        float(precision[pick].mean()),
-        float(recall[pick].mean()),
-        float(f1[pick].mean()),
-        area,
-        loss,
-        "macro" if positive is None else "binary",
-        reasons,
+        rows=rows,
+        majority=float(true.max() / rows),
+        accuracy=float(hits.sum() / rows),
+        balanced_accuracy=float(recall[true > 0].mean()),
+        precision=float(precision[pick].mean()),
+        recall=float(recall[pick].mean()),
+        f1=float(f1[pick].mean()),
+        auc=area,
+        log_loss=loss,
+        reasons=reasons,
     )
 
 
 def log_loss(truth: IntVector, scores: npt.NDArray[np.float64]) -> float:
-    """Mean of -ln p(true class); a probability is at least 1e-15, so that one sure mistake does not hide the rest."""
+    """Mean of -ln p(true class); a probability is at least 1e-15, so that one sure mistake does not hide the rest.
+
+    >>> round(log_loss(np.array([0]), np.array([[0.5, 0.5]])), 4)
+    0.6931
+    """
     total = scores.sum(axis=1)
     chance = scores[np.arange(truth.size), truth] / np.where(total > 0, total, 1.0)
     return float(-np.log(np.clip(chance, 1e-15, 1.0)).mean())
@@ -111,6 +129,9 @@ def curve_area(
 
     Two classes: that of *positive* (or the second). More: the mean over the classes. None where a test part has
     one class only.
+
+    >>> curve_area(np.array([0, 1]), np.array([[0.9, 0.1], [0.2, 0.8]]))
+    1.0
     """
     classes = scores.shape[1]
     if classes == 2 or positive is not None:
@@ -137,13 +158,18 @@ def interval(values: Sequence[float], confidence: float = 0.95) -> Interval:
 
     Seeds share the table, so their test parts overlap: the interval speaks of this table's splits and random choices,
     not of other tables.
+
+    >>> interval([0.5]), interval([])
+    (Interval(mean=0.5, low=None, high=None, count=1), Interval(mean=None, low=None, high=None, count=0))
     """
     from scipy.stats import t
 
+    if not values:
+        return UNKNOWN
     numbers = np.asarray(values, dtype=np.float64)
     mean = float(numbers.mean())
     if numbers.size < 2:
-        return Interval(mean, None, None, int(numbers.size))
+        return Interval(mean, count=1)
     half = float(t.ppf((1 + confidence) / 2, numbers.size - 1) * numbers.std(ddof=1) / np.sqrt(numbers.size))
     return Interval(mean, mean - half, mean + half, int(numbers.size))
 
@@ -154,6 +180,9 @@ def bootstrap_interval(
     """The *share* of *rows* test rows that were answered rightly, with its percentile bootstrap interval. O(draws).
 
     For a single seed: it speaks of other test rows, not of other splits or random choices.
+
+    >>> bootstrap_interval(1.0, 40, np.random.default_rng(0)).low
+    1.0
     """
     # The mean of a resample of yes/no values is a binomial share, so that no row has to be drawn.
     shares = random.binomial(rows, share, size=draws) / rows
@@ -172,6 +201,9 @@ class Predictions:
 
     *probabilities* says whether the scores are probabilities; the scores of a support vector machine are
     distances. Classes the training rows did not hold have score 0 (or the least score of the row).
+
+    >>> Predictions(np.array([0, 1]), np.eye(2), True, 0.0)
+    Predictions(rows=2, classes=2)
     """
 
     labels: IntVector
@@ -197,13 +229,18 @@ def fit_and_predict(
     Class numbers run to *classes*, also those that no training row has. A training part with a single class
     teaches nothing and is refused. With *ranges* (the encoder's) features are brought to one size by what they can be;
     without, by how much they vary among the rows that teach.
+
+    >>> from velado.measures.models.model_registry import DecisionTree
+    >>> rows, labels = np.array([[0.0], [1.0]], dtype=np.float32), np.array([0, 1])
+    >>> fit_and_predict(DecisionTree(leaf=1), rows, labels, rows, classes=2, seed=0).labels
+    array([0, 1])
     """
     require(model)
     start = time.process_time()
     present, numbers = np.unique(labels, return_inverse=True)
     if present.size < 2 and model.name != "majority":
         raise ParameterError(
-            f"The training rows hold {present.size} of {classes} classes.",
+            say("The training rows hold {size} of {classes} classes.", size=present.size, classes=classes),
             "A model cannot learn to tell classes apart that it never saw.",
             "Use more rows, a larger training part, or another target.",
         )
@@ -213,7 +250,12 @@ def fit_and_predict(
     neighbours = getattr(model, "neighbours", None)
     if neighbours is not None and neighbours > labels.size:
         raise ParameterError(
-            f"'{model.name}' asks {neighbours} neighbours, but there are {labels.size} training rows.",
+            say(
+                "'{model}' asks {neighbours} neighbours, but there are {size} training rows.",
+                model=model.name,
+                neighbours=neighbours,
+                size=labels.size,
+            ),
             "There are not that many to ask.",
             "Lower 'neighbours', or use more rows.",
         )

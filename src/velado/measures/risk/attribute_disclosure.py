@@ -11,6 +11,7 @@ import numpy as np
 
 from velado.data.partition import FloatArray, IntArray, Partition, ValueCounts
 from velado.errors import ParameterError
+from velado.text import say
 
 HOMOGENEITY = (0.8, 0.9, 1.0)
 Z_95 = 1.959963984540054
@@ -18,8 +19,12 @@ Z_95 = 1.959963984540054
 
 
 @dataclass(frozen=True)
-class Interval:
-    """A share and its 95 % Wilson interval."""
+class WilsonInterval:
+    """A share and its 95 % Wilson interval.
+
+    >>> wilson(5, 10).share
+    0.5
+    """
 
     share: float
     low: float
@@ -38,12 +43,16 @@ class AttributeDisclosure:
     it: what the class gives away about people known to be in the table. *alone* is the share of rows with no
     other value in their class. *homogeneous* maps a threshold to the share of rows in classes where one value
     holds at least that share.
+
+    >>> found = attribute_disclosure("ill", Partition.of(np.array([0, 0, 1, 1])), np.array([1, 1, 2, 2]), 3)
+    >>> found.alone
+    0.0
     """
 
     column: str
     rows: int
-    guessed: Interval
-    baseline: Interval
+    guessed: WilsonInterval
+    baseline: WilsonInterval
     with_own_row: float
     alone: float
     homogeneous: Mapping[float, float]
@@ -74,11 +83,7 @@ class AttributeDisclosure:
 
 
 def attribute_disclosure(
-    column: str,
-    classes: Partition,
-    codes: IntArray,
-    size: int,
-    thresholds: Sequence[float] = HOMOGENEITY,
+    column: str, classes: Partition, codes: IntArray, size: int, thresholds: Sequence[float] = HOMOGENEITY
 ) -> AttributeDisclosure:
     """The sensitive value of every row guessed from the other rows of its class, beside the blind guess.
 
@@ -92,11 +97,19 @@ def attribute_disclosure(
     *codes* are 0..size-1 per row of *classes*, 0 "no value": such rows have nothing to guess and are left out,
     and so are suppressed rows. The interval treats rows as independent; rows of one class are not quite, so
     with few classes it is too narrow. O(rows), O(rows log rows) where classes times values are many.
+
+    >>> attribute_disclosure("ill", Partition.of(np.array([0, 0, 1, 1])), np.array([1, 1, 2, 2]), 3).guessed.share
+    1.0
     """
     codes = np.asarray(codes)
     if codes.size != classes.rows:
         raise ParameterError(
-            f"Column '{column}' has {codes.size} values for {classes.rows} published rows.",
+            say(
+                "Column '{column}' has {size} values for {rows} published rows.",
+                column=column,
+                size=codes.size,
+                rows=classes.rows,
+            ),
             "Every published row must stand beside its own sensitive value.",
             "Give the sensitive values of the published rows, in their order.",
         )
@@ -104,7 +117,7 @@ def attribute_disclosure(
     table = np.where(labels >= 0, 0, -1)
     rows = int((labels >= 0).sum())
     if not rows:
-        none = Interval(0.0, 0.0, 0.0)
+        none = WilsonInterval(0.0, 0.0, 0.0)
         return AttributeDisclosure(column, 0, none, none, 0.0, 0.0, {t: 0.0 for t in thresholds})
     blind = ValueCounts.of(table, 1, codes, size)
     counts = ValueCounts.of(labels, classes.count, codes, size)
@@ -129,18 +142,21 @@ def attribute_disclosure(
     )
 
 
-def wilson(successes: float, trials: int, z: float = Z_95) -> Interval:
+def wilson(successes: float, trials: int, z: float = Z_95) -> WilsonInterval:
     """The share *successes* / *trials* with its score interval (Wilson 1927), which never leaves 0..1.
 
     centre (p + z^2/2n) / (1 + z^2/n), half width z sqrt(p(1-p)/n + z^2/4n^2) / (1 + z^2/n).
+
+    >>> round(wilson(5, 10).low, 3)
+    0.237
     """
     if trials <= 0:
-        return Interval(0.0, 0.0, 0.0)
+        return WilsonInterval(0.0, 0.0, 0.0)
     share = successes / trials
     scale = 1 + z * z / trials
     centre = (share + z * z / (2 * trials)) / scale
     half = z * sqrt(max(share * (1 - share), 0.0) / trials + z * z / (4 * trials * trials)) / scale
-    return Interval(share, max(0.0, min(centre - half, share)), min(1.0, max(centre + half, share)))
+    return WilsonInterval(share, max(0.0, min(centre - half, share)), min(1.0, max(centre + half, share)))
 
 
 def _is_start(groups: IntArray) -> IntArray:

@@ -15,12 +15,7 @@ from velado.data.schema import Column, Schema
 from velado.data.table import Table
 from velado.measures.recoded_columns import PublishedTable
 from velado.measures.risk.attribute_disclosure import AttributeDisclosure, attribute_disclosure
-from velado.measures.risk.partial_linkage import (
-    LARGEST_SUBSET,
-    SUBSETS,
-    PartialKnowledge,
-    partial_knowledge,
-)
+from velado.measures.risk.partial_linkage import LARGEST_SUBSET, SUBSETS, PartialKnowledge, partial_knowledge
 from velado.measures.risk.population_uniqueness import PopulationUniqueness, population_uniqueness
 from velado.measures.risk.special_uniques import SpecialUniques, special_uniques, special_uniques_of
 
@@ -33,6 +28,9 @@ class Disclosure:
     """Guesses of sensitive values, partial knowledge, special uniques and population uniqueness.
 
     The last two are None unless asked for. Pairs are (original table, published table).
+
+    >>> Disclosure()
+    Disclosure(attributes=[])
     """
 
     attributes: tuple[AttributeDisclosure, ...] = ()
@@ -74,6 +72,12 @@ def disclosure(
     *partial* None measures partial knowledge while it is cheap (PARTIAL_WORK). *special* searches minimal
     uniques of up to *largest_key* columns. *fraction* is the share of the population that the original
     table holds; with it population uniqueness is estimated, and of the release by the share that was published.
+
+    >>> from velado.testing.factory import small_table
+    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
+    >>> from velado.measures.recoded_columns import read_published
+    >>> disclosure(read_published(table, table.frame), table.frame)
+    Disclosure(attributes=['ill'])
     """
     data, skipped = published.data, dict[str, str]()
     attributes = _attributes(published, frame, missing_values, skipped)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from velado.data.encode import EncodedTable
 from velado.data.partition import FloatArray, IntArray, group_by_codes
 from velado.errors import ParameterError
+from velado.text import say
 
 Formula = Literal["approximate", "exact"]
 Blanks = Literal["wildcard", "value"]
@@ -24,6 +25,12 @@ class IndividualRisk:
 
     *class_rows* is how many rows of the table a row may be (f), *class_people* how many people of the
     population that stands for (F, the summed sampling weights; equal to f without weights).
+
+    >>> from velado.testing.factory import small_table
+    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
+    >>> from velado.data.encode import encode
+    >>> individual_risk(encode(table)).class_rows
+    array([2, 1, 2, 1])
     """
 
     risk: FloatArray
@@ -65,10 +72,16 @@ def individual_risk(
 
     *weights* say how many people of the population each sampled row stands for. *blanks* "wildcard" lets a
     missing value match any other, in both directions, as sdcMicro does; "value" makes it a value of its own.
+
+    >>> from velado.testing.factory import small_table
+    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
+    >>> from velado.data.encode import encode
+    >>> individual_risk(encode(table)).risk
+    array([0.5, 1. , 0.5, 1. ])
     """
     if blanks not in ("wildcard", "value"):
         raise ParameterError(
-            f"Blanks cannot be read as '{blanks}'.",
+            say("Blanks cannot be read as '{blanks}'.", blanks=blanks),
             "Whether a blank matches every value decides who is alone.",
             "Choose wildcard or value.",
         )
@@ -92,10 +105,13 @@ def posterior_risk(rows: IntArray, people: FloatArray, formula: Formula = "appro
     p^f / f * 2F1(f, f; f + 1; 1 - p). Euler's transformation turns that into p / f * 2F1(1, 1; f + 1; 1 - p),
     which neither under- nor overflows for large f. "approximate" replaces it by p / (f - (1 - p)) above two
     rows, as sdcMicro's default does. With F = f both give 1 / f. O(distinct pairs).
+
+    >>> posterior_risk(np.array([2]), np.array([2.0]))
+    array([0.5])
     """
     if formula not in ("approximate", "exact"):
         raise ParameterError(
-            f"Individual risk has no formula '{formula}'.",
+            say("Individual risk has no formula '{formula}'.", formula=formula),
             "Figures are comparable only under a known formula.",
             "Choose approximate or exact.",
         )
@@ -131,6 +147,9 @@ def matching_weights(
     everything, -1 for none. Distinct tuples are split by their pattern of blanks and every pair of patterns is
     matched on the columns both show: O(P G) for P patterns and G distinct tuples, never rows x rows. Refused
     above PATTERNS patterns.
+
+    >>> matching_weights([np.array([0, 1, 1], dtype=np.int32)], [2], [0], [np.ones(3)])
+    (array([3., 3., 3.]),)
     """
     rows = codes[0].size
     if not rows:
@@ -148,7 +167,11 @@ def matching_weights(
     patterns, of = np.unique(blank, axis=0, return_inverse=True)
     if len(patterns) > PATTERNS:
         raise ParameterError(
-            f"The rows have {len(patterns)} different sets of blank columns; the limit is {PATTERNS}.",
+            say(
+                "The rows have {patterns} different sets of blank columns; the limit is {patterns_2}.",
+                patterns=len(patterns),
+                patterns_2=PATTERNS,
+            ),
             "Each set is matched with every other when a blank may be any value.",
             "Read blanks as a value of their own, or measure fewer columns.",
         )
@@ -173,7 +196,7 @@ def _checked(weights: FloatArray, rows: int) -> FloatArray:
     weights = np.asarray(weights, dtype=np.float64)
     if weights.shape != (rows,) or not bool(np.isfinite(weights).all()) or bool((weights <= 0).any()):
         raise ParameterError(
-            f"The sampling weights are not {rows} positive numbers.",
+            say("The sampling weights are not {rows} positive numbers.", rows=rows),
             "A weight says how many people of the population a row stands for.",
             "Give one weight above 0 for each row, or none at all.",
         )

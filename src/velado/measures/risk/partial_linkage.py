@@ -22,6 +22,7 @@ from velado.measures.risk.record_linkage import (
     Ties,
     record_linkage,
 )
+from velado.text import say
 
 LARGEST_SUBSET = 3
 SUBSETS = 20_000
@@ -33,6 +34,9 @@ class Crowd:
     """How people hide in one table when some columns are known.
 
     *mean_risk* is classes / rows, the mean over rows of 1 / class size.
+
+    >>> Crowd(1, 0.25, 1, 0.75).smallest_class
+    1
     """
 
     unique_rows: int
@@ -52,7 +56,12 @@ class Crowd:
 
 @dataclass(frozen=True)
 class KnownSubset:
-    """One set of quasi-identifiers an attacker may know, in the original and in the published table."""
+    """One set of quasi-identifiers an attacker may know, in the original and in the published table.
+
+    >>> crowd = Crowd(0, 0.0, 2, 0.5)
+    >>> KnownSubset(("age",), crowd, crowd).columns
+    ('age',)
+    """
 
     columns: tuple[str, ...]
     before: Crowd
@@ -60,16 +69,19 @@ class KnownSubset:
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values; only column names."""
-        return {
-            "columns": list(self.columns),
-            "before": self.before.to_dict(),
-            "after": self.after.to_dict(),
-        }
+        return {"columns": list(self.columns), "before": self.before.to_dict(), "after": self.after.to_dict()}
 
 
 @dataclass(frozen=True)
 class PartialKnowledge:
-    """Every subset up to *largest* columns, worst first (see `partial_knowledge` for the order)."""
+    """Every subset up to *largest* columns, worst first (see `partial_knowledge` for the order).
+
+    >>> from velado.testing.factory import small_table
+    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
+    >>> from velado.measures.recoded_columns import read_published
+    >>> partial_knowledge(read_published(table, table.frame)).worst(1)[0].columns
+    ('age',)
+    """
 
     largest: int
     subsets: tuple[KnownSubset, ...]
@@ -84,7 +96,11 @@ class PartialKnowledge:
             if set(part.columns) == set(columns):
                 return part
         raise ParameterError(
-            f"{len(set(columns))} column(s) were asked for that are no subset of up to {self.largest} quasi-identifiers.",
+            say(
+                "{columns} column(s) were asked for that are no subset of up to {largest} quasi-identifiers.",
+                columns=len(set(columns)),
+                largest=self.largest,
+            ),
             "Only those subsets were measured.",
             "Name quasi-identifiers of the table, or measure larger subsets.",
         )
@@ -107,20 +123,37 @@ def partial_knowledge(published: PublishedTable, largest: int | None = None) -> 
     the same of the original. Published classes are rows that show the same texts in the known columns; where
     ranges of different classes overlap, a person fits several and the risk is lower than shown, which
     `linkage_with` takes into account. sum_{s<=m} C(d, s) groupings of the distinct rows of either table.
+
+    >>> from velado.testing.factory import small_table
+    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
+    >>> from velado.measures.recoded_columns import read_published
+    >>> partial_knowledge(read_published(table, table.frame)).subsets[0].after.unique_rows
+    2
     """
     data = published.data
     columns = len(data.columns)
     largest = min(columns, LARGEST_SUBSET) if largest is None else largest
     if not 1 <= largest <= columns:
         raise ParameterError(
-            f"Subsets of up to {largest} column(s) were asked for; there are {columns} quasi-identifiers.",
+            say(
+                "Subsets of up to {largest} column(s) were asked for; there are {columns} quasi-identifiers.",
+                largest=largest,
+                columns=columns,
+            ),
             "An attacker knows at least one of them and at most all.",
-            f"Choose a number from 1 to {columns}.",
+            say("Choose a number from 1 to {columns}.", columns=columns),
         )
     number = sum(comb(columns, size) for size in range(1, largest + 1))
     if number > SUBSETS:
         raise ParameterError(
-            f"{columns} quasi-identifiers have {number} subsets of up to {largest}; the limit is {SUBSETS}.",
+            say(
+                "{columns} quasi-identifiers have {number} subsets of up to {largest}; the limit is "
+                "{subsets}.",
+                columns=columns,
+                number=number,
+                largest=largest,
+                subsets=SUBSETS,
+            ),
             "Every subset regroups both tables.",
             "Choose a smaller largest subset.",
         )
@@ -148,12 +181,22 @@ def linkage_with(
 
     The attack of `record_linkage` on those columns alone; ties, of which there are more the less is known, are
     by default worth 1 / ties.
+
+    >>> from velado.testing.factory import small_table
+    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
+    >>> from velado.measures.recoded_columns import read_published
+    >>> linkage_with(read_published(table, table.frame), ["age"]).share
+    0.75
     """
     names = [column.name for column in published.data.columns]
     chosen = [at for at, name in enumerate(names) if name in columns]
     if not chosen or len(set(columns)) != len(chosen):
         raise ParameterError(
-            f"{len(set(columns)) - len(chosen)} of {len(set(columns))} known column(s) are no quasi-identifiers.",
+            say(
+                "{columns} of {columns_2} known column(s) are no quasi-identifiers.",
+                columns=len(set(columns)) - len(chosen),
+                columns_2=len(set(columns)),
+            ),
             "Linkage compares quasi-identifiers only.",
             "Name one or more quasi-identifiers of the table.",
         )
@@ -163,7 +206,7 @@ def linkage_with(
     released = [
         # A number without a cover has code -1; its value is what counts.
         ReleasedColumn(
-            np.maximum(part.low, 0)[part.codes], np.maximum(part.high, 0)[part.codes], part.value[part.codes]
+            np.maximum(part.low, 0)[part.codes], np.maximum(part.high, 0)[part.codes], part.middle[part.codes]
         )
         for part in (published.columns[at] for at in chosen)
     ]

@@ -10,6 +10,7 @@ import numpy as np
 
 from velado.data.partition import FloatArray, IntArray
 from velado.errors import ParameterError
+from velado.text import say
 
 RULE = (
     "Dankar et al. (2012): up to a sampling fraction of 0.1 Pitman's estimate, where it converges, else Zayatz's; "
@@ -23,6 +24,9 @@ class PopulationEstimate:
     """What one model says: *uniques* people of the population are unique, the *share* of it.
 
     *of_sample_uniques* is the chance that a row unique in the table is unique in the population as well.
+
+    >>> population_uniqueness(np.array([1, 1, 1, 2, 2, 3]), 0.5).estimates["zayatz"].model
+    'zayatz'
     """
 
     model: str
@@ -41,7 +45,11 @@ class PopulationEstimate:
 
 @dataclass(frozen=True)
 class PopulationUniqueness:
-    """All estimates that converged by model name, the one the rule *chosen*, and why others are missing."""
+    """All estimates that converged by model name, the one the rule *chosen*, and why others are missing.
+
+    >>> population_uniqueness(np.array([1, 1, 1, 2, 2, 3]), 0.5).sample_uniques
+    3
+    """
 
     rows: int
     sample_uniques: int
@@ -75,10 +83,13 @@ def population_uniqueness(sizes: IntArray, fraction: float) -> PopulationUniquen
     hospital is the population of that hospital, and only a sample of the city. The population has
     rows / fraction people. With fraction 1 the table is the population and nothing is estimated; without a
     unique row there is nothing to estimate. Cost O(distinct class sizes) per step of each search.
+
+    >>> round(population_uniqueness(np.array([1, 1, 1, 2, 2, 3]), 0.5).estimates["zayatz"].uniques, 2)
+    3.05
     """
     if not 0 < fraction <= 1:
         raise ParameterError(
-            f"The sampling fraction is {fraction:g}.",
+            say("The sampling fraction is {fraction:g}.", fraction=fraction),
             "It is the share of the population that the table holds.",
             "Choose a fraction above 0 and at most 1.",
         )
@@ -111,6 +122,9 @@ def zayatz(size: IntArray, number: IntArray, fraction: float) -> float:
     The population's class sizes are taken to be spread as the sample's. By Bayes' rule the chance that a
     sample unique comes from a class of one is w_1 h(1) / sum_i w_i h(i), w_i the share of classes of size i,
     h(i) the hypergeometric chance that exactly one of i people is drawn; uniques = chance * sample uniques / fraction.
+
+    >>> round(zayatz(np.array([1, 2, 3]), np.array([3, 2, 1]), 0.5), 2)
+    3.05
     """
     from scipy.special import gammaln
 
@@ -136,6 +150,9 @@ def pitman(size: IntArray, number: IntArray, fraction: float) -> float | str:
     for n rows in u classes, 0 < alpha < 1, theta > -alpha; the sums are differences of log-gamma functions. The
     population's N people have Gamma(theta + 1) / Gamma(theta + alpha) N^alpha uniques among them. A sentence
     is returned instead when the likelihood has no maximum inside those limits.
+
+    >>> pitman(np.array([1]), np.array([5]), 0.5)
+    'Every row is unique, so the likelihood grows without end.'
     """
     from scipy.optimize import minimize
     from scipy.special import expit, gammaln
@@ -179,6 +196,9 @@ def slide_negative_binomial(size: IntArray, number: IntArray, fraction: float) -
     f G'(1 - f). K = N / (1 + a (1 - b)/b) classes; a and b are solved from the expected number of sample classes,
     K (1 - G), and of sample uniques, K f G', set to those seen; uniques = K b^a. The moments replace the paper's
     (and ARX's) separate estimate of K. A sentence is returned when no a, b meet them.
+
+    >>> round(slide_negative_binomial(np.array([1]), np.array([5]), 0.5), 4)
+    10.0
     """
     from scipy.optimize import least_squares
     from scipy.special import expit

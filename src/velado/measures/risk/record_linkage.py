@@ -15,6 +15,7 @@ from velado.data.partition import FloatArray, IntArray, group_by_codes
 from velado.data.taxonomy import Taxonomy
 from velado.errors import ParameterError
 from velado.release.recoded import Cell, PublishedColumn, Recoded
+from velado.text import say
 
 # The compiled search of record linkage: for each distinct query, its nearest distinct targets, exactly.
 #
@@ -62,7 +63,7 @@ def _gap(values: FloatVector, value: float) -> float:
 
 
 @numba.njit(cache=True)
-def nearest(
+def _nearest(
     query: IntMatrix,
     query_value: FloatVector,
     query_node: IntVector,
@@ -187,6 +188,14 @@ class LinkageResult:
     """How many of *rows* records were linked to the right person, and by which rules.
 
     *correct* is a whole number unless *ties* is "expected", when it is the mean over all ways to break them.
+
+    >>> from velado.testing.factory import small_table
+    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
+    >>> from velado.data.encode import encode
+    >>> data = encode(table)
+    >>> codes = data.columns[0].codes
+    >>> record_linkage(data, [ReleasedColumn(codes, codes)]).rows
+    4
     """
 
     correct: float
@@ -208,6 +217,9 @@ class ReleasedColumn:
 
     A *value* that is not NaN is what was published in place of a number (a mean, a centroid); without one a
     numeric interval stands at its midpoint. A taxonomy column is the lowest common ancestor of *low* and *high*.
+
+    >>> ReleasedColumn(np.array([0, 1]), np.array([1, 1])).high
+    array([1, 1])
     """
 
     low: npt.NDArray[np.int32]
@@ -239,6 +251,14 @@ def record_linkage(
 
     Assumes an attacker who knows every quasi-identifier of everyone; it is a measurement, not a bound. Works
     on distinct records; memory O(n d), time O(distinct x distinct x d) at worst and far less in practice.
+
+    >>> from velado.testing.factory import small_table
+    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
+    >>> from velado.data.encode import encode
+    >>> data = encode(table)
+    >>> codes = data.columns[0].codes
+    >>> record_linkage(data, [ReleasedColumn(codes, codes)]).share
+    0.75
     """
     for what, value, choices in (
         ("direction", direction, get_args(Direction)),
@@ -248,9 +268,9 @@ def record_linkage(
     ):
         if value not in choices:
             raise ParameterError(
-                f"Record linkage has no {what} '{value}'.",
+                say("Record linkage has no {what} '{value}'.", what=what, value=value),
                 "Figures are comparable only under known rules.",
-                f"Choose one of {', '.join(choices)}.",
+                say("Choose one of {choices}.", choices=", ".join(choices)),
             )
     if isinstance(released, Recoded):
         rows = np.flatnonzero(released.kept)
@@ -276,7 +296,15 @@ def record_linkage(
 
 
 def released_columns(data: EncodedTable, recoded: Recoded) -> tuple[ReleasedColumn, ...]:
-    """What the kept rows of *recoded* are published as, column by column."""
+    """What the kept rows of *recoded* are published as, column by column.
+
+    >>> import velado
+    >>> from velado.testing.factory import small_table
+    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"))
+    >>> release = velado.anonymize(table, table.schema, method="mondrian", k=2)
+    >>> released_columns(release.data, release.recoded)[0].low
+    array([0, 1, 0, 1], dtype=int32)
+    """
     return tuple(
         _released(column, part, part.codes[recoded.kept])
         for column, part in zip(data.columns, recoded.columns, strict=True)
@@ -379,7 +407,7 @@ def _linked(
     query_value, query_node, query_base = _flat(queries, axes)
     target_value, target_node, target_base = _flat(targets, axes)
     first, last, parent, share, node_base = _trees(axes)
-    found, winner, near = nearest(
+    found, winner, near = _nearest(
         query_codes,
         query_value,
         query_node,
@@ -459,7 +487,13 @@ def _check(data: EncodedTable, released: Sequence[ReleasedColumn], partner: npt.
     wrong = [part for part in released if part.low.size != partner.size or part.high.size != partner.size]
     if len(released) != len(data.columns) or wrong:
         raise ParameterError(
-            f"{len(released)} released column(s) were given for {len(data.columns)} quasi-identifier(s), {len(wrong)} of another length.",
+            say(
+                "{released} released column(s) were given for {columns} quasi-identifier(s), {wrong} of "
+                "another length.",
+                released=len(released),
+                columns=len(data.columns),
+                wrong=len(wrong),
+            ),
             "Each published row must be paired with its original row.",
             "Give every quasi-identifier in the order of the schema, and the original row of each published row.",
         )

@@ -18,6 +18,7 @@ from velado.data.encode import EncodedTable
 from velado.data.partition import FloatArray, IntArray, Partition, ValueCounts
 from velado.data.visible import visible_groups
 from velado.errors import ParameterError
+from velado.text import say
 
 # Class sizes: how large the crowds are in which people hide.
 
@@ -27,6 +28,9 @@ class ClassSizes:
     """Smallest, median, mean and largest class, and a histogram: *edges* are the first size of each bin.
 
     Bin i holds sizes from ``edges[i]`` to ``edges[i+1] - 1``; the last one has no upper end.
+
+    >>> class_sizes(np.array([2, 3, 12])).labels
+    ('1', '2', '3-4', '5-9', '10+')
     """
 
     classes: int
@@ -65,6 +69,9 @@ def class_sizes(sizes: IntArray) -> ClassSizes:
     """A histogram of class *sizes* with bins 1, 2, 3-4, 5-9, 10-19, 20-49, ... up to the largest. O(classes).
 
     Bins below the smallest class are kept: that nobody stands alone is what the picture is to show.
+
+    >>> class_sizes(np.array([2, 3, 12])).median
+    3.0
     """
     sizes = np.asarray(sizes, dtype=np.int64)
     if not sizes.size:
@@ -94,8 +101,15 @@ def class_sizes(sizes: IntArray) -> ClassSizes:
 
 
 @dataclass(frozen=True)
-class Uniqueness:
-    """Rows, and people where a person column is declared, that no other shares a combination with."""
+class UniqueShares:
+    """Rows, and people where a person column is declared, that no other shares a combination with.
+
+    >>> from velado.testing.factory import small_table
+    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
+    >>> from velado.data.encode import encode
+    >>> uniqueness_of(encode(table)).unique_rows_by_column
+    {'age': 2}
+    """
 
     rows: int
     unique_rows: int
@@ -119,8 +133,15 @@ class Uniqueness:
         }
 
 
-def uniqueness_of(data: EncodedTable) -> Uniqueness:
-    """Who is unique in the original table, on its encoded values."""
+def uniqueness_of(data: EncodedTable) -> UniqueShares:
+    """Who is unique in the original table, on its encoded values.
+
+    >>> from velado.testing.factory import small_table
+    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
+    >>> from velado.data.encode import encode
+    >>> uniqueness_of(encode(table)).unique_rows
+    2
+    """
     names = [column.name for column in data.columns]
     codes = [column.codes for column in data.columns]
     return uniqueness(names, codes, [column.size for column in data.columns], data.people)
@@ -128,20 +149,23 @@ def uniqueness_of(data: EncodedTable) -> Uniqueness:
 
 def uniqueness(
     names: Sequence[str], codes: Sequence[IntArray], sizes: Sequence[int], people: IntArray | None = None
-) -> Uniqueness:
+) -> UniqueShares:
     """Counts rows in classes of one row, and people in some class with nobody else, on all columns and on each.
 
     *codes* are per column and row, 0..size-1. A person with several rows is unique when any of the rows
     shows a combination that only that person has. Rows without a person count as one person.
     O(rows log rows) in the number of columns.
+
+    >>> uniqueness(["age"], [np.array([0, 1, 1])], [2]).unique_rows
+    1
     """
     whole = Partition.by_codes(codes, sizes)
     alone = [Partition.by_codes([column], [size]) for column, size in zip(codes, sizes, strict=True)]
     by_column = {name: _unique_rows(part) for name, part in zip(names, alone, strict=True)}
     if people is None:
-        return Uniqueness(whole.rows, _unique_rows(whole), by_column)
+        return UniqueShares(whole.rows, _unique_rows(whole), by_column)
     people_by_column = {name: _unique_people(part, people) for name, part in zip(names, alone, strict=True)}
-    return Uniqueness(
+    return UniqueShares(
         whole.rows,
         _unique_rows(whole),
         by_column,
@@ -170,7 +194,11 @@ Unit = Literal["row", "person"]
 
 @dataclass(frozen=True)
 class Attack:
-    """One attacker's chances: the highest, the mean, and the share of units above each threshold (strictly)."""
+    """One attacker's chances: the highest, the mean, and the share of units above each threshold (strictly).
+
+    >>> reidentification(Partition.of(np.array([0, 0, 1, 1, 1]))).prosecutor.highest
+    0.5
+    """
 
     highest: float
     mean: float
@@ -188,6 +216,9 @@ class Reidentification:
 
     *population* is True when the journalist was measured against population sizes; without them the table is
     all that is known of the population, and the journalist's chances are the prosecutor's.
+
+    >>> reidentification(Partition.of(np.array([0, 0, 1, 1]))).marketer
+    0.5
     """
 
     unit: Unit
@@ -221,6 +252,9 @@ def reidentification(
     Prosecutor: 1/f for class size f; so the highest is at most 1/k when every class has k rows. Journalist:
     1/F, F the class's size in the *population* (one entry per class). Marketer: the expected share of rows
     matched right, (1/n) sum f/F, which without a population is classes / rows. O(classes).
+
+    >>> reidentification(Partition.of(np.array([0, 0, 1, 1])), np.array([4, 8])).journalist.highest
+    0.25
     """
     sizes = partition.sizes
     own = _attack(1.0 / sizes, sizes, thresholds)
@@ -231,7 +265,7 @@ def reidentification(
     found = np.asarray(population)
     if found.size != partition.count or bool((found < sizes).any()):
         raise ParameterError(
-            f"The population sizes do not fit the {partition.count} published classes.",
+            say("The population sizes do not fit the {count} published classes.", count=partition.count),
             "Every class is part of the population, so it cannot be smaller there than in the table.",
             "Give one size per class, counted on a population recoded like the table and holding all its rows.",
         )
@@ -247,6 +281,9 @@ def reidentification_of_people(
 
     *people* are codes per row of *partition*. Rows without a person (code 0) count as one person in each
     class, never as many. Marketer: the mean over people of that worst chance. O(rows log rows).
+
+    >>> reidentification_of_people(Partition.of(np.array([0, 0, 0])), np.array([0, 0, 1])).prosecutor.highest
+    0.5
     """
     size = int(people.max()) + 1 if people.size else 1
     counts = ValueCounts.of(partition.labels, partition.count, people, size)
@@ -261,7 +298,11 @@ def reidentification_of_people(
 def population_sizes(
     published: pl.DataFrame, population: pl.DataFrame, quasi: Sequence[str]
 ) -> npt.NDArray[np.int64]:
-    """How many rows of *population*, recoded like *published*, show each published class's values."""
+    """How many rows of *population*, recoded like *published*, show each published class's values.
+
+    >>> population_sizes(pl.DataFrame({"age": ["3*", "4*"]}), pl.DataFrame({"age": ["3*", "3*", "4*"]}), ["age"])
+    array([2, 1])
+    """
     names = list(quasi)
     both = pl.concat(
         [frame.select([pl.col(name).cast(pl.String) for name in names]) for frame in (published, population)]

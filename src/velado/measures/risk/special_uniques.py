@@ -14,6 +14,7 @@ import numpy.typing as npt
 from velado.data.encode import EncodedTable
 from velado.data.partition import BoolArray, FloatArray, IntArray, group_by_codes
 from velado.errors import ParameterError
+from velado.text import say
 
 LARGEST_KEY = 4
 SUBSETS = 20_000
@@ -28,6 +29,12 @@ class SpecialUniques:
     set is shared. *keys_by_size* counts them; *scores* and *intrusion* (DIS-SUDA) have one entry per row and
     belong in the private report only. *contributions* are percentages: in how much of the total score a column
     takes part, so they sum to more than 100.
+
+    >>> from velado.testing.factory import small_table
+    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
+    >>> from velado.data.encode import encode
+    >>> special_uniques_of(encode(table)).columns
+    ('age',)
     """
 
     rows: int
@@ -71,7 +78,14 @@ class SpecialUniques:
 def special_uniques_of(
     data: EncodedTable, largest_key: int | None = None, fraction: float = 0.01
 ) -> SpecialUniques:
-    """Special uniques of the original table, on its encoded values."""
+    """Special uniques of the original table, on its encoded values.
+
+    >>> from velado.testing.factory import small_table
+    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
+    >>> from velado.data.encode import encode
+    >>> special_uniques_of(encode(table)).unique_rows
+    2
+    """
     columns = data.columns
     return special_uniques(
         [column.name for column in columns],
@@ -105,6 +119,9 @@ def special_uniques(
 
     Where SUDA2 walks a tree of items, this tests every set of columns: sum_{k<=M} C(d, k) groupings of the
     distinct tuples, and a set is minimal where no set with one column less is unique. Refused above SUBSETS.
+
+    >>> special_uniques(["age", "sex"], [np.array([0, 1, 1]), np.array([0, 0, 1])], [2, 2]).unique_rows
+    3
     """
     columns = len(codes)
     largest = min(columns, LARGEST_KEY) if largest_key is None else largest_key
@@ -178,20 +195,30 @@ def _intrusion(score: FloatArray, columns: int, fraction: float, unique: int, pa
 def _check(columns: int, largest: int, fraction: float) -> None:
     if not columns or not 1 <= largest <= columns:
         raise ParameterError(
-            f"Keys of up to {largest} column(s) were asked for; there are {columns}.",
+            say(
+                "Keys of up to {largest} column(s) were asked for; there are {columns}.",
+                largest=largest,
+                columns=columns,
+            ),
             "A key is a set of one or more different quasi-identifiers.",
-            f"Choose a largest key from 1 to {max(columns, 1)}.",
+            say("Choose a largest key from 1 to {columns}.", columns=max(columns, 1)),
         )
     if not 0 < fraction <= 1:
         raise ParameterError(
-            f"The sampling fraction is {fraction:g}.",
+            say("The sampling fraction is {fraction:g}.", fraction=fraction),
             "It is the share of the population that the table holds.",
             "Choose a fraction above 0 and at most 1.",
         )
     subsets = sum(comb(columns, size) for size in range(1, largest + 1))
     if subsets > SUBSETS:
         raise ParameterError(
-            f"{columns} columns have {subsets} key sets of up to {largest}; the limit is {SUBSETS}.",
+            say(
+                "{columns} columns have {subsets} key sets of up to {largest}; the limit is {subsets_2}.",
+                columns=columns,
+                subsets=subsets,
+                largest=largest,
+                subsets_2=SUBSETS,
+            ),
             "Every set regroups the whole table.",
             "Choose fewer columns or a smaller largest key.",
         )

@@ -12,7 +12,11 @@ from velado.data.partition import IntArray
 
 @dataclass(frozen=True)
 class AverageGroupSize:
-    """The mean class, and C_avg = mean / k; 1 is the best a k-anonymous table can reach."""
+    """The mean class, and C_avg = mean / k; 1 is the best a k-anonymous table can reach.
+
+    >>> average_group_size(np.array([3, 5]), k=2).mean
+    4.0
+    """
 
     mean: float
     k: int | None
@@ -24,6 +28,10 @@ class AverageGroupSize:
 
 
 def average_group_size(sizes: IntArray, k: int | None = None) -> AverageGroupSize:
-    """C_avg = (rows / classes) / k (LeFevre 2006), on the published rows. O(classes)."""
+    """C_avg = (rows / classes) / k (LeFevre 2006), on the published rows. O(classes).
+
+    >>> average_group_size(np.array([3, 5]), k=2)
+    AverageGroupSize(mean=4.0, k=2, normalized=2.0)
+    """
     mean = float(np.mean(sizes)) if np.size(sizes) else 0.0
     return AverageGroupSize(mean, k, None if not k else mean / k)

@@ -12,7 +12,11 @@ from velado.data.partition import IntArray
 
 @dataclass(frozen=True)
 class Discernibility:
-    """The discernibility metric and its share of the worst case (everything suppressed, or one class)."""
+    """The discernibility metric and its share of the worst case (everything suppressed, or one class).
+
+    >>> discernibility(np.array([2, 2]), suppressed=0).normalized
+    0.5
+    """
 
     value: int
     normalized: float
@@ -27,6 +31,9 @@ def discernibility(sizes: IntArray, suppressed: int = 0) -> Discernibility:
 
     C_DM = sum over classes |E|^2 + suppressed x |T|, with |T| all rows, suppressed ones included; normalized
     by |T|^2. O(classes). Counts only: the pairing of rows is not needed.
+
+    >>> discernibility(np.array([2, 3]), suppressed=1)
+    Discernibility(value=19, normalized=0.5277777777777778)
     """
     total = int(np.sum(sizes)) + suppressed
     value = int(np.sum(np.asarray(sizes, dtype=np.int64) ** 2)) + suppressed * total

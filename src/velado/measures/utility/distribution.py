@@ -42,8 +42,12 @@ _CALENDAR: tuple[tuple[Grouped, str], ...] = (
 
 
 @dataclass(frozen=True, repr=False)
-class Bins:
-    """Which bin each of *leaves* is in, the label of each bin, and what a bin joins (None: nothing)."""
+class HistogramBins:
+    """Which bin each of *leaves* is in, the label of each bin, and what a bin joins (None: nothing).
+
+    >>> HistogramBins(None, ["a", "b"], np.array([0, 1]), np.array([0, 1])).labels
+    ['a', 'b']
+    """
 
     grouped: Grouped | None
     labels: Sequence[str]
@@ -51,11 +55,17 @@ class Bins:
     of_leaf: npt.NDArray[np.int64]
 
 
-def calendar_bins(tree: Taxonomy, leaves: npt.NDArray[np.int64]) -> Bins | None:
+def calendar_bins(tree: Taxonomy, leaves: npt.NDArray[np.int64]) -> HistogramBins | None:
     """Months, years or decades when the values are days, by how long they span; None when they are none.
 
     Values are days if all have one common form, or if a level of their taxonomy consists of months, years or
     decades. Periods without any day are kept, so that the picture has an even scale.
+
+    >>> from velado.testing.factory import small_table
+    >>> from velado.data.encode import encode
+    >>> days = encode(small_table(day=("quasi", "categorical", "2024-01-02 2024-03-05"))).columns[0]
+    >>> calendar_bins(days.tree, np.array([0, 1])).labels
+    ['2024-01', '2024-02', '2024-03']
     """
     if not leaves.size:
         return None
@@ -76,10 +86,16 @@ def calendar_bins(tree: Taxonomy, leaves: npt.NDArray[np.int64]) -> Bins | None:
     return _periods("year", leaves, year) if span <= LONG_SPAN else _periods("decade", leaves, year // 10)
 
 
-def level_bins(tree: Taxonomy, leaves: npt.NDArray[np.int64], most: int) -> Bins | None:
+def level_bins(tree: Taxonomy, leaves: npt.NDArray[np.int64], most: int) -> HistogramBins | None:
     """The narrowest level of the taxonomy at which *leaves* have at most *most* labels; None without one.
 
     The root alone is no level: it would show one bar.
+
+    >>> from velado.testing.factory import small_table
+    >>> from velado.data.encode import encode
+    >>> days = encode(small_table(day=("quasi", "categorical", "2024-01-02 2024-03-05"))).columns[0]
+    >>> level_bins(days.tree, np.array([0, 1]), most=5) is None
+    True
     """
     for level in range(1, tree.height + 1):
         nodes, of_leaf = np.unique(tree.levels[leaves, level], return_inverse=True)
@@ -101,9 +117,9 @@ def _days(texts: list[str]) -> pl.Series | None:
     return None
 
 
-def _calendar_level(tree: Taxonomy, leaves: npt.NDArray[np.int64]) -> Bins | None:
+def _calendar_level(tree: Taxonomy, leaves: npt.NDArray[np.int64]) -> HistogramBins | None:
     """The narrowest calendar level with few enough periods, else the widest one; None when there is none."""
-    found: Bins | None = None
+    found: HistogramBins | None = None
     for level in range(1, tree.height):
         nodes, of_leaf = np.unique(tree.levels[leaves, level], return_inverse=True)
         labels = [tree.labels[node] for node in nodes.tolist()]
@@ -123,18 +139,20 @@ def _in_tree_order(
     leaves: npt.NDArray[np.int64],
     nodes: npt.NDArray[np.int32],
     of_leaf: npt.NDArray[np.int64],
-) -> Bins:
+) -> HistogramBins:
     order = np.argsort(tree.first[nodes], kind="stable")
     place = np.empty_like(order)
     place[order] = np.arange(order.size)
-    return Bins(grouped, [tree.labels[node] for node in nodes[order].tolist()], leaves, place[of_leaf])
+    return HistogramBins(
+        grouped, [tree.labels[node] for node in nodes[order].tolist()], leaves, place[of_leaf]
+    )
 
 
-def _periods(grouped: Grouped, leaves: npt.NDArray[np.int64], period: npt.NDArray[np.int64]) -> Bins:
+def _periods(grouped: Grouped, leaves: npt.NDArray[np.int64], period: npt.NDArray[np.int64]) -> HistogramBins:
     shown = np.arange(period.min(), period.max() + 1)
     if shown.size > _MOST_PERIODS:  # a mistyped year must not stretch the picture over centuries
         shown = np.unique(period)
-    return Bins(
+    return HistogramBins(
         grouped, [_period(grouped, at) for at in shown.tolist()], leaves, np.searchsorted(shown, period)
     )
 
@@ -159,6 +177,12 @@ class Distribution:
     missing values and which the categories beyond the most frequent; None when there is none. *grouped* says
     what a bin of a category joins: days of a month, year or decade, or the values below one level of its
     taxonomy; None when every bin is one value. The distances are those of the values themselves.
+
+    >>> from velado.testing.factory import small_table
+    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
+    >>> from velado.measures.recoded_columns import read_published
+    >>> distributions(read_published(table, table.frame))[0].name
+    'age'
     """
 
     name: str
@@ -201,7 +225,14 @@ class Distribution:
 
 
 def distributions(published: PublishedTable) -> tuple[Distribution, ...]:
-    """One distribution per quasi-identifier; the pairing of rows is not needed. O(rows x columns)."""
+    """One distribution per quasi-identifier; the pairing of rows is not needed. O(rows x columns).
+
+    >>> from velado.testing.factory import small_table
+    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
+    >>> from velado.measures.recoded_columns import read_published
+    >>> distributions(read_published(table, table.frame))[0].distances()
+    {'total_variation': 0.0, 'earth_mover': 0.0, 'earth_mover_ground': 'share of the domain'}
+    """
     pairs = zip(published.data.columns, published.columns, strict=True)
     return tuple(distribution(column, read) for column, read in pairs)
 
@@ -210,6 +241,13 @@ def distribution(column: EncodedColumn, read: PublishedColumn) -> Distribution:
     """The original values beside the published ones, each published cover spread evenly over its codes.
 
     A number that is no original value counts at the nearest one. Suppressed rows are absent from *after*.
+
+    >>> from velado.testing.factory import small_table
+    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
+    >>> from velado.measures.recoded_columns import read_published
+    >>> published = read_published(table, table.frame)
+    >>> distribution(published.data.columns[0], published.columns[0]).name
+    'age'
     """
     before = _share(np.bincount(column.codes, minlength=column.size).astype(np.float64))
     texts = np.bincount(read.codes, minlength=read.low.size).astype(np.float64)
@@ -223,7 +261,11 @@ def distribution(column: EncodedColumn, read: PublishedColumn) -> Distribution:
 def spread(
     low: IntArray, high: IntArray, weight: npt.NDArray[np.float64], size: int
 ) -> npt.NDArray[np.float64]:
-    """The *weight* of each cover spread evenly over its codes *low*..*high*, summed. O(covers + size)."""
+    """The *weight* of each cover spread evenly over its codes *low*..*high*, summed. O(covers + size).
+
+    >>> spread(np.array([0]), np.array([1]), np.array([3.0]), 3)
+    array([1.5, 1.5, 0. ])
+    """
     each = weight / (high - low + 1)
     steps = np.bincount(low, each, minlength=size + 1) - np.bincount(high + 1, each, minlength=size + 1)
     # Rounding in the running sum may leave a speck below zero.
@@ -307,7 +349,7 @@ def _categorical(
         if shown.size < order.size:
             other = len(labels)
             labels.append("other")
-        bins = Bins(None, labels, order, np.minimum(np.arange(order.size), len(labels) - 1))
+        bins = HistogramBins(None, labels, order, np.minimum(np.arange(order.size), len(labels) - 1))
     labels = list(bins.labels)
     shares = [
         np.bincount(bins.of_leaf, weights=part[bins.leaves], minlength=len(labels)).tolist()

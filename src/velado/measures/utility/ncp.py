@@ -12,6 +12,7 @@ import numpy.typing as npt
 from velado.data.encode import EncodedColumn, EncodedTable
 from velado.data.partition import BoolArray, FloatArray, IntArray, Partition, ValueCounts
 from velado.errors import ParameterError
+from velado.text import say
 
 Variant = Literal["leaves-1", "leaves/total", "sets", "thesis", "thesis-distinct", "gok", "das-eq1"]
 VARIANTS: tuple[Variant, ...] = get_args(Variant)
@@ -24,6 +25,9 @@ class Covers:
 
     *width* is the width a numeric text itself states, where that may be more than its outermost codes say
     (`[20..29]` in a column whose values in that range are 21 and 27).
+
+    >>> Covers(np.array([0, 1]), np.array([2, 1])).high
+    array([2, 1])
     """
 
     low: IntArray
@@ -37,6 +41,9 @@ class CertaintyPenalty:
 
     ``overall = sum(by_column) / divisor_columns``; each column's share is a mean over *rows*, suppressed ones
     included as 1 each.
+
+    >>> CertaintyPenalty(0.25, {"age": 0.25}, "leaves-1", 4, 0, 1).overall
+    0.25
     """
 
     overall: float
@@ -87,16 +94,24 @@ def normalized_certainty_penalty(
       (distinct - 1)/(distinct - 1) x (class size / rows); averaged over rows, which the paper leaves open.
     - ``das-eq1``: DAS paper eq. (1) = thesis eq. 6.1: numeric columns only, width / observed range. The paper's
       Adult figure divides by all 15 columns of the table: that is ``divisor_columns=15``.
+
+    >>> from velado.testing.factory import small_table
+    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
+    >>> from velado.data.encode import encode
+    >>> data = encode(table)
+    >>> everything = Covers(np.zeros(4, dtype=np.int64), np.full(4, 2))
+    >>> normalized_certainty_penalty(data, [everything], np.ones(4, dtype=bool), rows=4).overall
+    1.0
     """
     if variant not in VARIANTS:
         raise ParameterError(
             "This variant of the normalized certainty penalty is not known.",
             "Each variant is another number, so it must be named exactly.",
-            f"Choose one of {', '.join(VARIANTS)}.",
+            say("Choose one of {variants}.", variants=", ".join(VARIANTS)),
         )
     if divisor_columns is not None and divisor_columns < 1:
         raise ParameterError(
-            f"A divisor of {divisor_columns} columns is not possible.",
+            say("A divisor of {divisor_columns} columns is not possible.", divisor_columns=divisor_columns),
             "The penalty is a mean over columns.",
             "Give a number from 1, or leave it out.",
         )
@@ -130,7 +145,10 @@ def _classes(
         return None
     if partition is None or size != data.rows:
         raise ParameterError(
-            f"The variant '{variant}' needs the classes and the true values of their rows.",
+            say(
+                "The variant '{variant}' needs the classes and the true values of their rows.",
+                variant=variant,
+            ),
             "Which original row each published row came from is not known here.",
             "Say which rows were kept, or choose a variant that reads the published values only.",
         )

@@ -1,151 +1,238 @@
-"""Study: every result with its mean and interval over seeds, the trade-off, and what the protocol alone does.
+"""Analysis: what the cells of a study come to, setting by setting, with an interval over seeds.
 
 Differences are taken seed by seed (the same split, the same random choices) before they are averaged, so that what all
-methods share cancels. Frames are Polars; `to_dict` is what JSON, Markdown and the page are made from.
+methods share cancels. Cells are a Polars frame; what they come to are typed rows.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from statistics import median
+from itertools import combinations
+from statistics import fmean, median
+from types import MappingProxyType
 from typing import Any
 
 import polars as pl
 
-from velado.measures.models.quality import QUALITIES, Interval, bootstrap_interval, interval
+from velado.learning.flower.flower_records import FederatedFit
+from velado.measures.models.quality import QUALITIES, UNKNOWN, Interval, bootstrap_interval, interval
 from velado.randomness import seeded
-from velado.study.evaluate.federated_cells import gaps_of
+from velado.study.evaluate._amounts import better_when_smaller, commas, promises
+from velado.study.evaluate._study_grid import ORIGINAL
+from velado.study.evaluate._work import RELEASE_NUMBERS, gaps_of
 from velado.study.evaluate.load import Material
 from velado.study.evaluate.protocols import DEFAULT_PROTOCOL, protocol_named
-from velado.study.evaluate.study_grid import ORIGINAL
-from velado.study.evaluate.work import RELEASE_NUMBERS
-from velado.study.recipe import Language
 
-# What the runs across clients come to: their fits as the page draws them, and one row per setting over seeds.
-
-FEDERATED_SETTING = ("model", "split", "method", "k")
-NUMBERS = ("accuracy", "auc", "log_loss")
+MAJORITY = "majority"
+SHARES = frozenset(
+    {*QUALITIES, *RELEASE_NUMBERS, MAJORITY} - {"log_loss", "average_group_size", "attribute_gain"}
+)
+"""Numbers that lie between 0 and 1 by what they are."""
 
 
-def fits_of(results: pl.DataFrame) -> list[dict[str, Any]]:
-    """Every run as `FederatedFit.to_dict` gives it, the method named as in the study; *gap* says why one was given up."""
-    cells = results.filter((pl.col("kind") == "federated") & pl.col("fit").is_not_null())
-    return [
-        {
-            **json.loads(row["fit"]),
-            "method": row["method"],
-            "k": row["k"],
-            "seed": row["seed"],
-            "gap": row["reason"] if row["status"] == "gap" else None,
-        }
-        for row in cells.iter_rows(named=True)
-    ]
+@dataclass(frozen=True)
+class ReleaseSetting:
+    """A method with its k and the promises beyond k; the untouched table stands among them as `original`.
 
-
-def summary_of(
-    results: pl.DataFrame, interval_of: Callable[[str, pl.Series], Interval | None]
-) -> list[dict[str, Any]]:
-    """One row per model, split, method and k: quality after the last round with its interval over seeds.
-
-    `drop_accuracy` is what was lost, seed by seed, against clients that share their rows untouched. *rounds* and
-    *applied* count over all seeds, *sat_out* the clients without a release or with too few rows, *missed* the answers that
-    were asked for and did not come. NCP and linkage are those of the clients' own releases: least, median, most.
+    >>> ReleaseSetting("mondrian", 6).name, ReleaseSetting("original").is_original
+    ('mondrian, k = 6', True)
     """
-    cells = results.filter((pl.col("kind") == "federated") & (pl.col("status") == "done"))
-    base = cells.filter(pl.col("method") == ORIGINAL).select(
-        "model", "split", "seed", pl.col("accuracy").alias("untouched")
-    )
-    cells = cells.join(base, on=["model", "split", "seed"], how="left").with_columns(
-        drop_accuracy=pl.col("untouched") - pl.col("accuracy")
-    )
-    rows = []
-    for values, part in cells.group_by(FEDERATED_SETTING, maintain_order=True):
-        row: dict[str, Any] = dict(zip(FEDERATED_SETTING, values, strict=True)) | {"seeds": part.height}
-        for name in (*NUMBERS, "drop_accuracy"):
-            found = interval_of(name, part.get_column(name))
-            ends = (None, None, None) if found is None else (found.mean, found.low, found.high)
-            row |= dict(zip((name, f"{name}_low", f"{name}_high"), ends, strict=True))
-        row["majority"] = part.get_column("majority").mean()
-        fits = [json.loads(text) for text in part.get_column("fit").to_list()]
-        rounds = [one for fit in fits for one in fit["rounds"]]
-        clients = [one for fit in fits for one in fit["clients"]]
-        rows.append(
-            row
-            | {
-                "rounds": len(rounds),
-                "applied": sum(bool(one["applied"]) for one in rounds),
-                "missed": sum(one["asked"] - one["replied"] for one in rounds),
-                "clients": len(clients),
-                "sat_out": sum(1 for one in clients if one.get("gap")),
-                **_ends("ncp", clients),
-                **_ends("linkage", clients),
-            }
-        )
-    return rows
+
+    method: str
+    k: int | None = None
+    guarantees: str = ""
+
+    @property
+    def is_original(self) -> bool:
+        """Whether nothing was done to the rows."""
+        return self.method == ORIGINAL
+
+    @property
+    def name(self) -> str:
+        """`method, k = 10, further promises`."""
+        parts = [self.method, *([] if self.k is None else [f"k = {self.k}"])]
+        return commas([*parts, *([promises(self.guarantees)] if self.guarantees else [])])
+
+    @property
+    def order(self) -> tuple[bool, int, str]:
+        """Along k, what has none last."""
+        return self.k is None, self.k or 0, self.guarantees
 
 
-def gaps_by_setting(fits: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """What is missing inside runs that were finished, setting by setting: each sentence once, with how often it holds."""
-    out: dict[tuple[Any, ...], dict[str, int]] = {}
-    for fit in fits:
-        split = fit["split"] if fit["split"] != "dirichlet" else f"dirichlet({fit['alpha']:g})"
-        counts = out.setdefault((fit["model"], split, fit["method"], fit["k"]), {})
-        for text in gaps_of(fit):
-            counts[text] = counts.get(text, 0) + 1
-    return [
-        dict(zip(FEDERATED_SETTING, key, strict=True))
-        | {"gaps": [text if times == 1 else f"{text} (x {times})" for text, times in counts.items()]}
-        for key, counts in out.items()
-        if counts
-    ]
+@dataclass(frozen=True, kw_only=True)
+class StudyRow:
+    """What *seeds* repetitions say of a setting: each number with its interval; unknown ones are empty estimates.
+
+    *scope* says what was anonymized, *protocol* how it was tested, *model* what was trained, *split* how the rows lay at
+    the clients; each is None where it plays no part.
+
+    >>> StudyRow(setting=ReleaseSetting("mdav", 5), numbers={"ncp": Interval(0.2)})["ncp"].mean
+    0.2
+    """
+
+    setting: ReleaseSetting
+    numbers: Mapping[str, Interval] = field(default_factory=dict)
+    seeds: int = 0
+    scope: str | None = None
+    protocol: str | None = None
+    model: str | None = None
+    split: str | None = None
+
+    def __getitem__(self, name: str) -> Interval:
+        return self.numbers.get(name, UNKNOWN)
+
+    @property
+    def learns(self) -> bool:
+        """Whether its model is more than the commonest class, and its rows were anonymized."""
+        return self.model != MAJORITY and not self.setting.is_original
 
 
-def _ends(name: str, clients: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
-    known = [one[name] for one in clients if one[name] is not None]
-    found = (min(known), median(known), max(known)) if known else (None, None, None)
-    return dict(zip((f"{name}_least", f"{name}_median", f"{name}_most"), found, strict=True))
+@dataclass(frozen=True, kw_only=True)
+class Best:
+    """The release from which a model loses least among those of one k and promise, and the runner-up.
+
+    >>> Best(setting=ReleaseSetting("mdav", 5), model="knn", drop=0.01, second="gok", gain=Interval(0.02, 0.01, 0.03)).sure
+    True
+    """
+
+    setting: ReleaseSetting
+    model: str
+    drop: float
+    second: str
+    gain: Interval
+
+    @property
+    def sure(self) -> bool:
+        """Whether the whole interval of the difference lies on one side."""
+        return self.gain.low is not None and self.gain.low > 0
 
 
-SETTING = ("method", "k", "guarantees")
-_CELL = ("protocol", *SETTING, "seed", "model", "split", "kind", "reason")
+@dataclass(frozen=True, kw_only=True)
+class ProtocolEffect:
+    """What a protocol alone does to the differences between methods.
+
+    *drop* is the mean loss of quality against the original. For every two methods of the same k, promises and model:
+    *between* is the mean distance of their qualities, *due* how far that difference moves against the default protocol
+    (what is moved says nothing about the methods), *default* their mean distance under the default protocol, and
+    *reversed* how many of the *pairs* change their order.
+
+    >>> ProtocolEffect(protocol="paper-gok", drop=0.0, due=0.06, default=0.02, pairs=1).share
+    0.75
+    """
+
+    protocol: str
+    drop: float
+    between: float | None = None
+    due: float | None = None
+    default: float | None = None
+    reversed: int = 0
+    pairs: int = 0
+
+    @property
+    def share(self) -> float | None:
+        """The part due to the protocol in what is seen: due / (due + default)."""
+        if self.due is None or self.default is None or self.due + self.default <= 0:
+            return None
+        return self.due / (self.due + self.default)
 
 
-def worse_when_larger(name: str) -> bool:
-    """Whether a larger number of this quality is worse."""
-    return name == "log_loss"
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """One run across clients, the method named as in the study; *gap* says why one was given up.
+
+    >>> Training(setting=ReleaseSetting("mdav", 5), seed=0, fit=None, gap="Too few clients answered.").gap
+    'Too few clients answered.'
+    """
+
+    setting: ReleaseSetting
+    seed: int
+    fit: FederatedFit
+    gap: str | None = None
+
+    @property
+    def split(self) -> str:
+        """How the rows lie: `iid`, or `dirichlet(0.5)`."""
+        return self.fit.split if self.fit.split != "dirichlet" else f"dirichlet({self.fit.alpha:g})"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AcrossClients:
+    """The trainings of one model, split and setting over all seeds: how rounds and clients fared.
+
+    *missed* counts the answers that were asked for and did not come, *sat_out* the clients without a release or with too
+    few rows; *ncp* and *linkage* are those of the clients' own releases: least, median, most. *gaps* are the sentences
+    about what is missing, each once with how often it holds.
+
+    >>> row = StudyRow(setting=ReleaseSetting("mdav", 5), model="logistic", split="iid")
+    >>> AcrossClients(row=row, rounds=6, applied=5, missed=2, clients=4, sat_out=0, ncp=None, linkage=None).applied
+    5
+    """
+
+    row: StudyRow
+    rounds: int
+    applied: int
+    missed: int
+    clients: int
+    sat_out: int
+    ncp: tuple[float, float, float] | None
+    linkage: tuple[float, float, float] | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hole:
+    """A cell without numbers, or with one that could not be computed, and the reason.
+
+    >>> Hole(kind="model", setting=ReleaseSetting("mdav", 5), seed=0, reason="It failed.", model="knn").where
+    'knn'
+    """
+
+    kind: str
+    setting: ReleaseSetting
+    seed: int
+    reason: str
+    protocol: str | None = None
+    model: str | None = None
+    split: str | None = None
+
+    @property
+    def where(self) -> str:
+        """The model, and the split of a run across clients."""
+        return ", ".join(part for part in (self.model, self.split) if part)
 
 
 @dataclass(frozen=True, repr=False)
-class Study:
+class Analysis:
     """The results of a study, one row per cell, and what they come to.
 
     *planned* counts the cells of the grid; every one of them is in *results*, done or as a gap with its reason.
+
+    >>> from velado.study.evaluate._work import SCHEMA
+    >>> Analysis(None, pl.DataFrame(schema=SCHEMA), planned=0)
+    Analysis(0 of 0 cells, 0 gaps)
     """
 
     material: Material
     results: pl.DataFrame
     planned: int
 
-    @classmethod
-    def of(cls, material: Material, results: pl.DataFrame, planned: int) -> Study:
-        """The study of these results."""
-        return cls(material, results, planned)
-
     def __repr__(self) -> str:
-        return f"Study({self.results.height} of {self.planned} cells, {self.gaps.height} gaps)"
+        return (
+            f"{type(self).__name__}({self.results.height} of {self.planned} cells, {self.gaps.height} gaps)"
+        )
 
     @property
     def main(self) -> str:
         """The first quality of the recipe: what recommendations and trade-offs are about."""
-        return self.material.recipe.quality[0]
+        return self.material.recipe.metrics.quality[0]
 
     @property
     def protocol(self) -> str:
         """The protocol that recommendations rest on: the default one where it was run."""
-        names = self.material.recipe.protocols
+        names = self.material.recipe.analyses.protocols
         return DEFAULT_PROTOCOL if DEFAULT_PROTOCOL in names else names[0]
 
     @cached_property
@@ -166,124 +253,125 @@ class Study:
     @property
     def any_release(self) -> bool:
         """Whether at least one method made a release."""
-        return self.done.filter((pl.col("kind") == "release") & (pl.col("method") != ORIGINAL)).height > 0
+        return any(not row.setting.is_original for row in self.releases)
 
     @cached_property
-    def releases(self) -> pl.DataFrame:
-        """Loss and risk of every setting: mean, low and high over seeds. Scope says what was anonymized."""
-        cells = self.done.filter(pl.col("kind") == "release")
-        return self._summary(cells, ("scope", *SETTING), (*RELEASE_NUMBERS, "groups", "smallest", "seconds"))
+    def releases(self) -> tuple[StudyRow, ...]:
+        """Loss and risk of every setting over seeds. Scope says what was anonymized."""
+        numbers = (*RELEASE_NUMBERS, "groups", "smallest", "seconds")
+        return self._rows(self.done.filter(pl.col("kind") == "release"), numbers, ("scope",))
 
     @cached_property
-    def quality(self) -> pl.DataFrame:
-        """Quality of every model and setting under every protocol: mean, low and high over seeds.
+    def quality(self) -> tuple[StudyRow, ...]:
+        """Quality of every model and setting under every protocol over seeds.
 
-        `drop_<quality>` is what it lost against the same model on the original rows, seed by seed, in the
-        direction that larger is worse. With a single seed the interval of accuracy is over its test rows.
+        `drop_<quality>` is what it lost against the same model on the original rows, seed by seed, in the direction
+        that larger is worse. With a single seed the interval of accuracy is over its test rows.
         """
-        cells = self._with_drops()
-        drops = [f"drop_{name}" for name in QUALITIES]
-        numbers = (*QUALITIES, *drops, "majority", "seconds", "test_rows")
-        table = self._summary(cells, ("protocol", *SETTING, "model"), numbers)
-        rows = [self._with_test_rows(row) for row in table.to_dicts()]
-        return pl.DataFrame(rows, schema=table.schema)
-
-    def _with_test_rows(self, row: dict[str, Any]) -> dict[str, Any]:
-        # One seed says nothing about splits, but its test rows say how sure its accuracy is.
-        if row["seeds"] > 1 or row["accuracy"] is None or row["test_rows"] is None:
-            return row
-        random = seeded(0, "bootstrap")
-        found = bootstrap_interval(
-            row["accuracy"], int(row["test_rows"]), random, self.material.recipe.confidence
+        numbers = (*QUALITIES, *(f"drop_{name}" for name in QUALITIES), MAJORITY, "seconds", "test_rows")
+        return tuple(
+            self._over_test_rows(row) for row in self._rows(self._with_drops, numbers, ("protocol", "model"))
         )
-        return {**row, **_spread("accuracy", found)}
 
+    def _over_test_rows(self, row: StudyRow) -> StudyRow:
+        # One seed says nothing about splits, but its test rows say how sure its accuracy is.
+        share, rows = row["accuracy"].mean, row["test_rows"].mean
+        if row.seeds > 1 or share is None or rows is None:
+            return row
+        confidence = self.material.recipe.analyses.confidence
+        found = bootstrap_interval(share, int(rows), seeded(0, "bootstrap"), confidence)
+        return replace(row, numbers={**row.numbers, "accuracy": found})
+
+    @cached_property
     def _with_drops(self) -> pl.DataFrame:
         cells = self.done.filter(pl.col("kind") == "model")
         keys = ["protocol", "seed", "model"]
         base = cells.filter(pl.col("method") == ORIGINAL).select(*keys, *QUALITIES)
         both = cells.join(base, on=keys, how="left", suffix="_original")
         return both.with_columns(
-            (
-                (pl.col(name) - pl.col(f"{name}_original"))
-                if worse_when_larger(name)
-                else (pl.col(f"{name}_original") - pl.col(name))
-            ).alias(f"drop_{name}")
+            ((pl.col(f"{name}_original") - pl.col(name)) * (-1 if better_when_smaller(name) else 1)).alias(
+                f"drop_{name}"
+            )
             for name in QUALITIES
         )
 
-    def _summary(self, cells: pl.DataFrame, keys: Sequence[str], numbers: Sequence[str]) -> pl.DataFrame:
-        rows = []
-        for values, part in cells.group_by(keys, maintain_order=True):
-            row: dict[str, Any] = dict(zip(keys, values, strict=True)) | {"seeds": part.height}
-            for name in numbers:
-                row |= _spread(name, possible(name, self.interval_of(part.get_column(name))))
-            rows.append(row)
-        columns = [f"{name}{end}" for name in numbers for end in ("", "_low", "_high")]
-        types: dict[str, Any] = dict.fromkeys(keys, pl.String) | {"k": pl.Int64, "seeds": pl.Int64}
-        return pl.DataFrame(rows, schema=types | dict.fromkeys(columns, pl.Float64))
+    def _rows(
+        self, cells: pl.DataFrame, numbers: Sequence[str], labels: Sequence[str] = ()
+    ) -> tuple[StudyRow, ...]:
+        """One row per setting and *labels*: each of *numbers* over the cells, which differ by seed alone."""
+        return tuple(
+            StudyRow(
+                setting=ReleaseSetting(*values[:3]),
+                seeds=part.height,
+                numbers=MappingProxyType(
+                    {name: possible(name, self.estimate(part.get_column(name))) for name in numbers}
+                ),
+                **dict(zip(labels, values[3:], strict=True)),
+            )
+            for values, part in cells.group_by("method", "k", "guarantees", *labels, maintain_order=True)
+        )
 
-    def interval_of(self, series: pl.Series) -> Interval | None:
-        """Mean and interval of what is known of *series*; None where nothing is."""
-        known = series.drop_nulls().to_list()
-        return interval(known, self.material.recipe.confidence) if known else None
+    def estimate(self, values: Iterable[float | None]) -> Interval:
+        """Mean and interval of what is known of *values*."""
+        known = [value for value in values if value is not None]
+        return interval(known, self.material.recipe.analyses.confidence)
 
     @cached_property
-    def tradeoff(self) -> pl.DataFrame:
-        """One row per setting under the study's protocol: loss, risk, and the mean drop over models.
+    def tradeoff(self) -> tuple[StudyRow, ...]:
+        """One row per setting under the study's protocol: `loss`, `risk`, and the mean `drop` over models.
 
         The drop of a seed is averaged over the models first; its interval is over seeds. A seed in which a model is
         missing does not count: a mean over fewer models is not the same number.
         """
-        recipe = self.material.recipe
-        drop = f"drop_{self.main}"
-        per_seed = self._over_models
-        quality = self._summary(per_seed, SETTING, (drop, self.main))
+        metrics, drop = self.material.recipe.metrics, f"drop_{self.main}"
+        quality = {row.setting: row for row in self._rows(self._over_models, (drop, self.main))}
         scope = protocol_named(self.protocol).scope
-        releases = self.releases.filter(pl.col("scope") == scope).select(
-            *SETTING,
-            *(
-                pl.col(f"{source}{end}").alias(f"{name}{end}")
-                for name, source in (("loss", recipe.loss), ("risk", recipe.risk))
-                for end in ("", "_low", "_high")
-            ),
-        )
-        joined = releases.join(quality, on=list(SETTING), how="left", nulls_equal=True)
-        return joined.rename({f"{drop}{end}": f"drop{end}" for end in ("", "_low", "_high")})
-
-    def difference(
-        self, first: dict[str, Any], second: dict[str, Any], model: str | None = None
-    ) -> Interval | None:
-        """How much more of the main quality *first* keeps than *second*, seed by seed; over all models or one."""
-        one, two = self.drops_of(first, model), self.drops_of(second, model)
-        gains = [two[seed] - one[seed] for seed in one if seed in two]
-        return self.interval_of(pl.Series(gains, dtype=pl.Float64))
-
-    def drops_of(self, setting: Mapping[str, Any], model: str | None = None) -> dict[int, float]:
-        """What *setting* lost of the main quality in each seed; the mean over all models, or one model's."""
-        key = (setting["method"], setting["k"], setting["guarantees"])
-        return self._drops.get((*key, model), {})
+        out = []
+        for row in self.releases:
+            if row.scope == scope:
+                beside = quality.get(row.setting, StudyRow(setting=row.setting))
+                numbers = {"loss": row[metrics.loss], "risk": row[metrics.risk]}
+                numbers |= {"drop": beside[drop], self.main: beside[self.main]}
+                out.append(StudyRow(setting=row.setting, seeds=beside.seeds, numbers=numbers))
+        return tuple(out)
 
     @cached_property
-    def models_asked(self) -> list[str]:
+    def compared(self) -> tuple[StudyRow, ...]:
+        """The releases of `tradeoff` of which both drop and risk are known."""
+        return tuple(
+            row
+            for row in self.tradeoff
+            if not row.setting.is_original and None not in (row["drop"].mean, row["risk"].mean)
+        )
+
+    def drops_of(self, setting: ReleaseSetting, model: str | None = None) -> Mapping[int, float]:
+        """What *setting* lost of the main quality in each seed; the mean over all models, or one model's."""
+        return self._drops.get((setting, model), {})
+
+    def gain(self, first: ReleaseSetting, second: ReleaseSetting, model: str) -> Interval:
+        """How much more of the main quality *model* keeps with *first* than with *second*, seed by seed."""
+        one, two = self.drops_of(first, model), self.drops_of(second, model)
+        return self.estimate(two[seed] - one[seed] for seed in one if seed in two)
+
+    @cached_property
+    def models_asked(self) -> tuple[str, ...]:
         """The models of the study under its protocol, the commonest class left aside."""
         cells = self.results.filter((pl.col("protocol") == self.protocol) & (pl.col("kind") == "model"))
-        names = cells.get_column("model").drop_nulls().unique(maintain_order=True).to_list()
-        return [name for name in names if name != "majority"]
+        names = cells.get_column("model").drop_nulls().unique(maintain_order=True)
+        return tuple(name for name in names if name != MAJORITY)
 
     @cached_property
-    def models_left_out(self) -> list[str]:
+    def models_left_out(self) -> tuple[str, ...]:
         """Those of them that have no drop of the main quality anywhere: no mean over models holds them."""
         known = set(self._model_drops.filter(pl.col("method") != ORIGINAL).get_column("model"))
-        return [name for name in self.models_asked if name not in known]
+        return tuple(name for name in self.models_asked if name not in known)
 
     @cached_property
     def _model_drops(self) -> pl.DataFrame:
-        drop = f"drop_{self.main}"
-        return self._with_drops().filter(
+        return self._with_drops.filter(
             (pl.col("protocol") == self.protocol)
-            & (pl.col("model") != "majority")
-            & pl.col(drop).is_not_null()
+            & (pl.col("model") != MAJORITY)
+            & pl.col(f"drop_{self.main}").is_not_null()
         )
 
     @cached_property
@@ -291,167 +379,186 @@ class Study:
         """Main quality and drop of each setting and seed, averaged over the models; only where all of them are known."""
         cells = self._model_drops.filter(~pl.col("model").is_in(self.models_left_out))
         means = (pl.col(f"drop_{self.main}").mean(), pl.col(self.main).mean())
-        found = cells.group_by([*SETTING, "seed"], maintain_order=True).agg(*means, pl.len())
+        found = cells.group_by("method", "k", "guarantees", "seed", maintain_order=True).agg(*means, pl.len())
         return found.filter(pl.col("len") == cells.get_column("model").n_unique())
 
     @cached_property
-    def _drops(self) -> dict[tuple[Any, ...], dict[int, float]]:
-        drop = f"drop_{self.main}"
-        found: dict[tuple[Any, ...], dict[int, float]] = {}
+    def _drops(self) -> Mapping[tuple[ReleaseSetting, str | None], Mapping[int, float]]:
+        found: dict[tuple[ReleaseSetting, str | None], dict[int, float]] = {}
         whole = self._over_models.with_columns(model=pl.lit(None, dtype=pl.String))
+        columns = ("method", "k", "guarantees", "model", "seed", f"drop_{self.main}")
         for frame in (whole, self._model_drops):
-            for row in frame.iter_rows(named=True):
-                key = tuple(row[name] for name in (*SETTING, "model"))
-                found.setdefault(key, {})[row["seed"]] = row[drop]
+            for method, k, guarantees, model, seed, drop in frame.select(columns).iter_rows():
+                found.setdefault((ReleaseSetting(method, k, guarantees), model), {})[seed] = drop
         return found
 
     @cached_property
-    def best(self) -> pl.DataFrame:
+    def known_drops(self) -> tuple[StudyRow, ...]:
+        """The rows of `quality` of releases and true models whose drop of the main quality is known."""
+        return tuple(row for row in self.quality if row.learns and row[f"drop_{self.main}"].mean is not None)
+
+    def ranked(self) -> Iterable[list[StudyRow]]:
+        """For each k, promise and model the rows under the study's protocol, the least drop first."""
+        level: dict[tuple[int | None, str, str | None], list[StudyRow]] = {}
+        for row in self.known_drops:
+            if row.protocol == self.protocol:
+                level.setdefault((row.setting.k, row.setting.guarantees, row.model), []).append(row)
+        name = f"drop_{self.main}"
+        for rows in level.values():
+            yield sorted(rows, key=lambda row: (row[name].mean or 0.0, row.setting.method))
+
+    @cached_property
+    def best(self) -> tuple[Best, ...]:
         """For each k, promise and model, the method that keeps most, the runner-up, and the difference's interval."""
-        rows = []
-        table = self.quality.filter(
-            (pl.col("protocol") == self.protocol)
-            & (pl.col("method") != ORIGINAL)
-            & (pl.col("model") != "majority")
-        )
-        drop = f"drop_{self.main}"
-        for (k, promised, model), part in table.group_by(["k", "guarantees", "model"], maintain_order=True):
-            ranked = part.filter(pl.col(drop).is_not_null()).sort(drop, "method").to_dicts()
-            if len(ranked) < 2:
-                continue
-            gain = self.difference(ranked[0], ranked[1], str(model))
-            rows.append(
-                {
-                    "k": k,
-                    "guarantees": promised,
-                    "model": model,
-                    "method": ranked[0]["method"],
-                    "drop": ranked[0][drop],
-                    "second": ranked[1]["method"],
-                    **_spread("gain", gain),
-                    "sure": bool(gain is not None and gain.low is not None and gain.low > 0),
-                }
+        return tuple(
+            Best(
+                setting=first.setting,
+                model=str(first.model),
+                drop=first[f"drop_{self.main}"].mean or 0.0,
+                second=second.setting.method,
+                gain=self.gain(first.setting, second.setting, str(first.model)),
             )
-        types = {"k": pl.Int64, "guarantees": pl.String, "model": pl.String, "method": pl.String}
-        numbers = ("gain", "gain_low", "gain_high")
-        return pl.DataFrame(
-            rows,
-            schema={**types, "drop": pl.Float64, "second": pl.String}
-            | dict.fromkeys(numbers, pl.Float64)
-            | {"sure": pl.Boolean},
+            for first, second, *_ in (rows for rows in self.ranked() if len(rows) > 1)
         )
 
     @cached_property
-    def protocols(self) -> pl.DataFrame:
-        """What the protocol alone does to the differences between methods.
-
-        *drop* is the mean loss of quality against the original under the protocol. For every two methods of the
-        same k, promises and model: *between* is the mean distance of their qualities, *due* how far that
-        difference moves against the default protocol (what is moved says nothing about the methods), *default* their
-        mean distance under the default protocol, *share* the part due to the protocol in what is seen,
-        due / (due + default), and *reversed* how many of the *pairs* change their order.
-        """
-        drop = f"drop_{self.main}"
-        cells = self.quality.filter(
-            (pl.col("method") != ORIGINAL) & (pl.col("model") != "majority") & pl.col(drop).is_not_null()
-        ).select("protocol", *SETTING, "model", drop)
-        same = ["protocol", "k", "guarantees", "model"]
-        pairs = cells.join(cells, on=same, suffix="_other", nulls_equal=True).filter(
-            pl.col("method") < pl.col("method_other")
-        )
-        pairs = pairs.with_columns((pl.col(f"{drop}_other") - pl.col(drop)).alias("gap"))
-        keys = [*same[1:], "method", "method_other"]
-        honest = pairs.filter(pl.col("protocol") == DEFAULT_PROTOCOL).select(
-            *keys, pl.col("gap").alias("honest")
-        )
-        pairs = pairs.join(honest, on=keys, how="left", nulls_equal=True)
-        moved = pairs.group_by("protocol", maintain_order=True).agg(
-            pl.col("gap").abs().mean().alias("between"),
-            (pl.col("gap") - pl.col("honest")).abs().mean().alias("due"),
-            pl.col("honest").abs().mean().alias("true"),
-            (pl.col("gap") * pl.col("honest") < 0).sum().cast(pl.Int64).alias("reversed"),
-            pl.col("honest").count().cast(pl.Int64).alias("pairs"),
-        )
-        together = pl.col("due") + pl.col("true")
-        share = pl.when(together > 0).then(pl.col("due") / together).alias("share")
-        moved = moved.with_columns(share).rename({"true": "default"})
-        drops = cells.group_by("protocol", maintain_order=True).agg(pl.col(drop).mean().alias("drop"))
-        return drops.join(moved, on="protocol", how="left")
+    def protocols(self) -> tuple[ProtocolEffect, ...]:
+        """What each protocol alone does to the differences between methods."""
+        drops: dict[str, list[float]] = {}
+        level: dict[tuple[str, int | None, str, str | None], dict[str, float]] = {}
+        for row in self.known_drops:
+            drop, setting, protocol = row[f"drop_{self.main}"].mean or 0.0, row.setting, str(row.protocol)
+            drops.setdefault(protocol, []).append(drop)
+            level.setdefault((protocol, setting.k, setting.guarantees, row.model), {})[setting.method] = drop
+        gaps = {
+            (*key, one, two): by_method[two] - by_method[one]
+            for key, by_method in level.items()
+            for one, two in combinations(sorted(by_method), 2)
+        }
+        return tuple(_effect(protocol, fmean(own), gaps) for protocol, own in drops.items())
 
     @cached_property
-    def federated(self) -> list[dict[str, Any]]:
+    def federated(self) -> tuple[Training, ...]:
         """Every run across clients, round by round and client by client."""
-        return fits_of(self.results)
+        cells = self.results.filter((pl.col("kind") == "federated") & pl.col("fit").is_not_null())
+        return tuple(
+            Training(
+                setting=ReleaseSetting(row["method"], row["k"]),
+                seed=row["seed"],
+                fit=FederatedFit.from_dict(json.loads(row["fit"])),
+                gap=row["reason"] if row["status"] == "gap" else None,
+            )
+            for row in cells.iter_rows(named=True)
+        )
 
     @cached_property
-    def federated_summary(self) -> list[dict[str, Any]]:
-        """The runs across clients, one row per setting: mean, low and high over seeds."""
-        return summary_of(self.results, lambda name, series: possible(name, self.interval_of(series)))
+    def across_clients(self) -> tuple[AcrossClients, ...]:
+        """The finished runs across clients, one row per model, split and setting, with intervals over seeds.
 
+        `drop_accuracy` is what was lost, seed by seed, against clients that share their rows untouched.
+        """
+        cells = self.done.filter(pl.col("kind") == "federated")
+        keys = ["model", "split", "seed"]
+        base = cells.filter(pl.col("method") == ORIGINAL).select(*keys, untouched=pl.col("accuracy"))
+        cells = cells.join(base, on=keys, how="left").with_columns(
+            drop_accuracy=pl.col("untouched") - pl.col("accuracy")
+        )
+        numbers = ("accuracy", "auc", "log_loss", "drop_accuracy", MAJORITY)
+        out = []
+        for row in self._rows(cells, numbers, ("model", "split")):
+            fits = [
+                one.fit
+                for one in self.federated
+                if (one.setting, one.fit.model, one.split, one.gap)
+                == (row.setting, row.model, row.split, None)
+            ]
+            rounds = [one for fit in fits for one in fit.rounds]
+            clients = [one for fit in fits for one in fit.clients]
+            out.append(
+                AcrossClients(
+                    row=row,
+                    rounds=len(rounds),
+                    applied=sum(one.applied for one in rounds),
+                    missed=sum(one.asked - one.replied for one in rounds),
+                    clients=len(clients),
+                    sat_out=sum(bool(one.gap) for one in clients),
+                    ncp=_ends(one.ncp for one in clients),
+                    linkage=_ends(one.linkage for one in clients),
+                )
+            )
+        return tuple(out)
+
+    @property
+    def federated_gaps(self) -> Mapping[tuple[str, str, ReleaseSetting], tuple[str, ...]]:
+        """What is missing inside trainings, by model, split and setting: each sentence once, with how often it holds."""
+        out: dict[tuple[str, str, ReleaseSetting], Counter[str]] = {}
+        for one in self.federated:
+            counts = out.setdefault((one.fit.model, one.split, one.setting), Counter())
+            counts.update(gaps_of(one.fit))
+        return {
+            key: tuple(text if times == 1 else f"{text} (x {times})" for text, times in counts.items())
+            for key, counts in out.items()
+            if counts
+        }
+
+    @property
     def majority(self) -> float | None:
         """The rate of the commonest class among the test rows, averaged over seeds."""
         cells = self.done.filter((pl.col("protocol") == self.protocol) & (pl.col("kind") == "model"))
-        value: Any = cells.get_column("majority").mean()
-        return None if value is None else float(value)
-
-    def to_dict(self, language: Language = "en") -> dict[str, Any]:
-        """Everything the study found, as plain values; no cell of the table."""
-        from velado.study.evaluate.advice import not_tested, recommend
-        from velado.study.evaluate.matched import best_at_each_k
-
-        material = self.material
-        return {
-            "study_version": 1,
-            "language": language,
-            "recipe": material.recipe.to_dict(),
-            "table": {
-                "source": material.table.source,
-                **material.table.to_dict(),
-                "sha256": material.fingerprint,
-                "rows_without_target": material.dropped,
-                "classes_never_tested": material.alone,
-                "classes": len(material.classes),
-                "features": list(material.features),
-                "features_encoded": material.width,
-            },
-            "cells": {"planned": self.planned, "done": self.done.height, "gaps": self.gaps.height},
-            "main_quality": self.main,
-            "protocol": self.protocol,
-            "majority": self.majority(),
-            "models_left_out": self.models_left_out,
-            "recommendation": recommend(self, language),
-            "tradeoff": self.tradeoff.to_dicts(),
-            "releases": self.releases.to_dicts(),
-            "quality": self.quality.to_dicts(),
-            "best": self.best.to_dicts(),
-            "same_risk": best_at_each_k(self),
-            "protocols": self.protocols.to_dicts(),
-            "federated": self.federated,
-            "federated_summary": self.federated_summary,
-            "federated_gaps": gaps_by_setting(self.federated),
-            "gaps": self.gaps.select(_CELL).to_dicts(),
-            "partial": self.partial.select(_CELL).to_dicts(),
-            "not_tested": not_tested(self, language),
-        }
+        known = cells.get_column("majority").drop_nulls().to_list()
+        return fmean(known) if known else None
 
 
-SHARES = frozenset(
-    {*QUALITIES, *RELEASE_NUMBERS, "majority"} - {"log_loss", "average_group_size", "attribute_gain"}
-)
-"""Numbers that lie between 0 and 1 by what they are."""
+def holes(cells: pl.DataFrame) -> tuple[Hole, ...]:
+    """The cells of a frame by their settings and reasons.
+
+    >>> from velado.study.evaluate._work import SCHEMA
+    >>> holes(pl.DataFrame(schema=SCHEMA))
+    ()
+    """
+    columns = ("kind", "seed", "reason", "protocol", "model", "split")
+    return tuple(
+        Hole(
+            setting=ReleaseSetting(row["method"], row["k"], row["guarantees"]),
+            **{name: row[name] for name in columns},
+        )
+        for row in cells.iter_rows(named=True)
+    )
 
 
-def possible(name: str, found: Interval | None) -> Interval | None:
-    """The interval without what cannot be: with two or three seeds Student's reaches beyond 100 %."""
-    if found is None or found.low is None or found.high is None or name.startswith("drop_"):
+def _effect(protocol: str, drop: float, gaps: Mapping[Any, float]) -> ProtocolEffect:
+    own = {key[1:]: gap for key, gap in gaps.items() if key[0] == protocol}
+    honest = {key: gaps[DEFAULT_PROTOCOL, *key] for key in own if (DEFAULT_PROTOCOL, *key) in gaps}
+
+    def mean(values: Iterable[float]) -> float | None:
+        known = [abs(value) for value in values]
+        return fmean(known) if known else None
+
+    return ProtocolEffect(
+        protocol=protocol,
+        drop=drop,
+        between=mean(own.values()),
+        due=mean(own[key] - gap for key, gap in honest.items()),
+        default=mean(honest.values()),
+        reversed=sum(own[key] * gap < 0 for key, gap in honest.items()),
+        pairs=len(honest),
+    )
+
+
+def _ends(values: Iterable[float | None]) -> tuple[float, float, float] | None:
+    known = [value for value in values if value is not None]
+    return (min(known), median(known), max(known)) if known else None
+
+
+def possible(name: str, found: Interval) -> Interval:
+    """The interval without what cannot be: with two or three seeds Student's reaches beyond 100 %.
+
+    >>> possible("accuracy", Interval(0.9, 0.7, 1.1)).high
+    1.0
+    """
+    if found.mean is None or found.low is None or found.high is None:
         return found
-    if name == "attribute_gain":
+    if name.startswith("drop_") or name == "attribute_gain":
         return found
     high = min(found.high, 1.0) if name in SHARES else found.high
     return replace(found, low=max(found.low, 0.0), high=max(high, found.mean))
-
-
-def _spread(name: str, found: Interval | None) -> dict[str, float | None]:
-    if found is None:
-        return {name: None, f"{name}_low": None, f"{name}_high": None}
-    return {name: found.mean, f"{name}_low": found.low, f"{name}_high": found.high}

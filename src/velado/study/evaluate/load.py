@@ -35,6 +35,9 @@ class Material:
 
     *fingerprint* is the SHA-256 of the table as it came; *dropped* rows had no target; *width* is how many
     features a row becomes; *alone* classes have too few people: under no seed is a model asked about them.
+
+    >>> Material(None, None, ("no", "yes"), ("age",), "ab", width=1).classes
+    ('no', 'yes')
     """
 
     recipe: StudyRecipe
@@ -51,15 +54,14 @@ class Material:
 
     @property
     def positive(self) -> int | None:
-        """The number of the positive class, where the recipe names one or there are two classes."""
-        if self.recipe.positive is not None:
-            return self.classes.index(self.recipe.positive)
-        return None
+        """The number of the positive class, where the recipe names one."""
+        positive = self.recipe.data.positive
+        return None if positive is None else self.classes.index(positive)
 
     @cached_property
     def labels(self) -> npt.NDArray[np.int64]:
         """The class number of each row."""
-        numbers = self.table.text(self.recipe.target).replace_strict(
+        numbers = self.table.text(self.recipe.data.target).replace_strict(
             list(self.classes), list(range(len(self.classes))), return_dtype=pl.Int64
         )
         return numbers.to_numpy().astype(np.int64)
@@ -79,37 +81,51 @@ class Material:
         """The training and the test part of *seed*; rows of one person stay together."""
         person = self.table.schema.person
         people = None if person is None else value_codes(self.table, person)[0].astype(np.int64)
-        return stratified_split(self.labels, self.recipe.test_share, seed, people)
+        return stratified_split(self.labels, self.recipe.analyses.test_share, seed, people)
 
 
 def load(path: str | Path) -> Material:
-    """The study of file *path* with its table, or one clear error. Files are looked for beside the recipe."""
+    """The study of file *path* with its table, or one clear error. Files are looked for beside the recipe.
+
+    >>> load("nowhere.toml")
+    Traceback (most recent call last):
+    velado.errors.SchemaError: There is no file 'nowhere.toml'. Nothing was read. Check the path and the spelling.
+    """
     path = Path(path).absolute()  # "." has no name that an error could show
     recipe = StudyRecipe.from_dict(parse_toml(path, say("The study file")))
-    return prepare(recipe, path.parent / recipe.table, read_schema(path.parent / recipe.schema))
+    data = recipe.data
+    return prepare(recipe, path.parent / data.table, read_schema(path.parent / data.schema))
 
 
 def prepare(recipe: StudyRecipe, source: Any, schema: Schema) -> Material:
-    """The recipe brought together with *source*: target, features and models checked before anything is run."""
-    for model in (*recipe.models, Majority()):
+    """The recipe brought together with *source*: target, features and models checked before anything is run.
+
+    >>> recipe = {"data": {"table": "t.csv", "schema": "s.toml", "target": "ill"}, "anonymization": {"methods": ["mdav"]}, "models": {"use": ["knn"]}}
+    >>> from velado.testing.factory import small_table
+    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
+    >>> prepare(StudyRecipe.from_dict(recipe), table.frame, table.schema)
+    Material(4 rows, 2 classes, 1 features)
+    """
+    for model in (*recipe.models.use, Majority()):
         require(model)
     if recipe.federated is not None:
         require_federated(recipe.federated)
-    table = read_table(source, schema, recipe.undeclared)
-    check_target(table, recipe.target)
+    target, positive = recipe.data.target, recipe.data.positive
+    table = read_table(source, schema, recipe.data.undeclared)
+    check_target(table, target)
     fingerprint = table.fingerprint or hashlib.sha256(csv_bytes(table.frame)).hexdigest()
-    known = ~(table.is_missing(recipe.target) | _not_a_number(table.frame.get_column(recipe.target)))
+    known = ~(table.is_missing(target) | _not_a_number(table.frame.get_column(target)))
     dropped = int((~known).sum())
     if dropped:
         table = table.with_frame(table.frame.filter(known))
-    classes = tuple(table.text(recipe.target).unique().sort().to_list())
-    if recipe.positive is not None and recipe.positive not in classes:
+    classes = tuple(table.text(target).unique().sort().to_list())
+    if positive is not None and positive not in classes:
         raise ParameterError(
             "'positive' in [data] is no class of the target.",
-            f"The target '{recipe.target}' has {len(classes)} other classes.",
+            say("The target '{target}' has {classes} other classes.", target=target, classes=len(classes)),
             "Write one of them exactly as the table has it, or leave 'positive' out.",
         )
-    if recipe.per == "person" and table.schema.person is None:
+    if recipe.anonymization.per == "person" and table.schema.person is None:
         raise ParameterError(
             'per = "person" was asked for, but the schema names no person column.',
             "Which rows belong to one person is not known.",
@@ -117,11 +133,11 @@ def prepare(recipe: StudyRecipe, source: Any, schema: Schema) -> Material:
         )
     _check_quasi(table)
     _check_guarantees(recipe, table)
-    features = feature_names(table, recipe.target, recipe.features)
-    encoder = fit_encoder(table, recipe.target, recipe.encoder, features)
+    features = feature_names(table, target, recipe.data.features)
+    encoder = fit_encoder(table, target, recipe.models, features)
     material = Material(recipe, table, classes, features, fingerprint, len(encoder.names), dropped)
     # A table that cannot be split is refused here. People with several classes are drawn anew with every seed.
-    asked = [material.labels[material.split(seed).test] for seed in recipe.seeds]
+    asked = [material.labels[material.split(seed).test] for seed in recipe.anonymization.seeds]
     return replace(material, alone=len(classes) - np.unique(np.concatenate(asked)).size)
 
 
@@ -145,7 +161,7 @@ def _check_quasi(table: Table) -> None:
     for column in table.schema.quasi:
         if table.text(column.name).n_unique() == 1:
             raise TableError(
-                f"Quasi-identifier '{column.name}' has the same value in every row.",
+                say("Quasi-identifier '{column}' has the same value in every row.", column=column.name),
                 "It tells nobody apart, and every method would refuse the table.",
                 'Give it role = "other", or set constant = "allow" in [table] of the schema.',
             )
@@ -153,7 +169,7 @@ def _check_quasi(table: Table) -> None:
 
 def _check_guarantees(recipe: StudyRecipe, table: Table) -> None:
     """Every promise can be checked on this table at all: it has the sensitive columns or the population it needs."""
-    asked = {repr(one): one for promised in recipe.guarantees for one in promised}
+    asked = {repr(one): one for promised in recipe.anonymization.guarantees for one in promised}
     if asked:
         together = encode(table).counts(Partition.of(np.zeros(table.rows, dtype=np.int64)))
         for guarantee in asked.values():

@@ -8,7 +8,6 @@ the same methods.
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
 from typing import Literal
 
@@ -18,6 +17,8 @@ import numpy.typing as npt
 from velado.errors import ParameterError, TableError
 from velado.learning.flower._local_rows import hold_out
 from velado.randomness import seeded
+from velado.settings import nearest
+from velado.text import say
 
 IntVector = npt.NDArray[np.int64]
 Scope = Literal["train", "whole"]
@@ -25,11 +26,14 @@ DEFAULT_PROTOCOL = "split-first"
 
 
 @dataclass(frozen=True)
-class Protocol:
+class EvaluationProtocol:
     """A named way to evaluate. *scope*: what is anonymized, the training part or the whole table.
 
     *true_test*: models are asked about true rows, else about rows of the release. *sorted_folds*: unshuffled folds
-    of the release in the order of its classes, else one shuffled stratified split.
+    of the release in the order of its groups, else one shuffled stratified split.
+
+    >>> PROTOCOLS[0].true_test
+    True
     """
 
     name: str
@@ -39,34 +43,42 @@ class Protocol:
     source: str
 
 
-PROTOCOLS: tuple[Protocol, ...] = (
-    Protocol(DEFAULT_PROTOCOL, "train", True, False, "split, anonymize the training part, test on true rows"),
-    Protocol(
+PROTOCOLS: tuple[EvaluationProtocol, ...] = (
+    EvaluationProtocol(
+        DEFAULT_PROTOCOL, "train", True, False, "split, anonymize the training part, test on true rows"
+    ),
+    EvaluationProtocol(
         "paper-gfkmc", "whole", False, False, "GFKMC thesis: anonymize all rows, then split the release"
     ),
-    Protocol(
+    EvaluationProtocol(
         "paper-gok", "whole", False, True, "GOK's published code: unshuffled folds of the sorted release"
     ),
 )
 
 
-def protocol_named(name: str) -> Protocol:
-    """The protocol of this name, or an error that suggests the nearest."""
-    for protocol in PROTOCOLS:
-        if protocol.name == name:
-            return protocol
-    names = [protocol.name for protocol in PROTOCOLS]
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.4)
-    raise ParameterError(
-        f"There is no protocol '{name}'.",
-        f"It is one of {', '.join(names)}.",
-        f"Did you mean '{near[0]}'?" if near else "Choose one of them.",
-    )
+def protocol_named(name: str) -> EvaluationProtocol:
+    """The protocol of this name, or an error that suggests the nearest.
+
+    >>> protocol_named("paper-gok").scope
+    'whole'
+    """
+    known = {protocol.name: protocol for protocol in PROTOCOLS}
+    if name not in known:
+        raise ParameterError(
+            say("There is no protocol '{name}'.", name=name),
+            say("It is one of {names}.", names=", ".join(known)),
+            nearest(name, known) or "Choose one of them.",
+        )
+    return known[name]
 
 
 @dataclass(frozen=True, repr=False)
 class Split:
-    """Row numbers to learn from and to be tested on; *alone* classes are taught and never asked."""
+    """Row numbers to learn from and to be tested on; *alone* classes are taught and never asked.
+
+    >>> Split(np.array([0, 2, 3]), np.array([1]))
+    Split(train=3, test=1)
+    """
 
     train: IntVector
     test: IntVector
@@ -83,11 +95,14 @@ def stratified_split(
 
     A class that a single person has goes to the training part whole, and no class is asked about that was not taught:
     see `hold_out`. The same *seed* gives the same split. O(n log n + n c) for c classes.
+
+    >>> stratified_split(np.array([0, 0, 0, 0, 1, 1, 1, 1]), 0.25, seed=1)
+    Split(train=6, test=2)
     """
     train, test = hold_out(labels, test_share, seeded(seed, "split"), people)
     if not train.size or not test.size:
         raise TableError(
-            f"{labels.size} row(s) cannot be split into a training and a test part.",
+            say("{rows} row(s) cannot be split into a training and a test part.", rows=labels.size),
             "No class has two members.",
             "Use more rows, or another target.",
         )
@@ -96,10 +111,14 @@ def stratified_split(
 
 
 def unshuffled_folds(order: IntVector, folds: int) -> list[Split]:
-    """Consecutive parts of *order*, each the test part once, as a cross-validation without shuffling makes them."""
+    """Consecutive parts of *order*, each the test part once, as a cross-validation without shuffling makes them.
+
+    >>> unshuffled_folds(np.arange(6), 3)[1].test.tolist()
+    [2, 3]
+    """
     if order.size < folds:
         raise TableError(
-            f"{order.size} row(s) cannot be put into {folds} folds.",
+            say("{rows} row(s) cannot be put into {folds} folds.", rows=order.size, folds=folds),
             "A fold would be empty.",
             "Use fewer folds.",
         )

@@ -1,13 +1,11 @@
 """One small study, run once: two methods, a k that no release can keep, two seeds, two protocols."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pytest
 
-from velado.study.evaluate.analysis import Study
+from velado.study.evaluate.study_outcome import Study, StudyFacts
 from velado.study.evaluate.study_run import evaluate
 
 from ..conftest import SCHEMA, STUDY, people
@@ -41,6 +39,6 @@ def study(folder: Path) -> Study:
 
 
 @pytest.fixture(scope="session")
-def document(study: Study) -> Callable[[str], dict[str, Any]]:
-    """What the study says in a language."""
-    return lambda language="en": study.to_dict(language)  # type: ignore[arg-type]
+def facts(study: Study) -> StudyFacts:
+    """What the study found."""
+    return study.facts()

@@ -1,11 +1,23 @@
 """Studies for the page: a small real one with a gap in it, trainings across clients, and one with 500 cells."""
 
 from collections.abc import Mapping
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from velado.learning.flower.flower_records import FORMAT, FederatedFit
+from velado.measures.models.quality import Interval
+from velado.study.evaluate.analysis import ReleaseSetting, StudyRow, Training
+from velado.study.evaluate.study_outcome import StudyFacts
+from velado.study.evaluate.study_settings import StudyRecipe
+from velado.text import Sentence
+
 EVIL = "</script><img src=x onerror=hacked()>\"'&{{7*7}}"
+
+
+NOTHING_SAID = dict.fromkeys(("guaranteed", "measured", "not_promised", "what_leaves"), ())
+PROMISE = {"type": "measured", "clients_checked": 0, "en": NOTHING_SAID, "pt": NOTHING_SAID}
 
 
 def fits(rounds: int = 30) -> list[dict[str, Any]]:
@@ -63,7 +75,7 @@ def fit(
     return {
         "model": "logistic",
         "split": split,
-        "alpha": 0.5,
+        "alpha": 0.5 if split == "dirichlet" else None,
         "method": method,
         "k": k,
         "seed": seed,
@@ -72,55 +84,70 @@ def fit(
         "majority": 0.7,
         "rounds": lines,
         "clients": clients,
-        "promise": {},
+        "promise": PROMISE,
         "how": {},
-        "gap": None,
+        "format": FORMAT,
     }
 
 
-def with_fits(document: Mapping[str, Any], language: str = "en") -> dict[str, Any]:
+def trainings(rounds: int = 30) -> tuple[Training, ...]:
+    """The same as a study holds them."""
+    return tuple(
+        Training(
+            setting=ReleaseSetting(one["method"], one["k"]), seed=one["seed"], fit=FederatedFit.from_dict(one)
+        )
+        for one in fits(rounds)
+    )
+
+
+def with_fits(facts: StudyFacts) -> StudyFacts:
     """The study with trainings across clients."""
-    assert document["language"] == language
-    return {**document, "federated": fits()}
+    return replace(facts, federated=trainings())
 
 
 def renamed(value: Any, old: str, new: str) -> Any:
-    """The same plain values with every text *old* replaced inside the texts and keys that hold it."""
+    """The same value with every text *old* replaced inside the texts and keys that hold it."""
+    if isinstance(value, Sentence):
+        return Sentence(value.template, {name: renamed(part, old, new) for name, part in value.parts.items()})
     if isinstance(value, str):
         return value.replace(old, new)
     if isinstance(value, Mapping):
         return {renamed(key, old, new): renamed(one, old, new) for key, one in value.items()}
     if isinstance(value, list | tuple):
-        return [renamed(one, old, new) for one in value]
+        return type(value)(renamed(one, old, new) for one in value)
+    if is_dataclass(value) and not isinstance(value, StudyRecipe):
+        return replace(
+            value, **{one.name: renamed(getattr(value, one.name), old, new) for one in fields(value)}
+        )
     return value
 
 
-def grown(document: Mapping[str, Any], methods: int = 5, ks: int = 6, models: int = 4) -> dict[str, Any]:
+def grown(facts: StudyFacts, methods: int = 5, ks: int = 6, models: int = 4) -> StudyFacts:
     """The study with as many methods, k and models as asked for: rows are repeated and moved a little."""
     rng = np.random.default_rng(1)
-    one_model = next(row for row in document["quality"] if row["method"] != "original")
-    one_release = next(row for row in document["releases"] if row["method"] != "original")
-    originals = [row for row in document["releases"] if row["method"] == "original"]
-    base = next(row for row in document["quality"] if row["method"] == "original")
-    settings = [(f"method-{m}", 2 + 5 * k) for m in range(methods) for k in range(ks)]
+    one_model = next(row for row in facts.quality if not row.setting.is_original)
+    one_release = next(row for row in facts.releases if not row.setting.is_original)
+    base = next(row for row in facts.quality if row.setting.is_original)
+    settings = [ReleaseSetting(f"method-{m}", 2 + 5 * k) for m in range(methods) for k in range(ks)]
     names = [f"model-{n}" for n in range(models)]
 
-    def moved(row: Mapping[str, Any]) -> dict[str, Any]:
+    def moved(row: StudyRow, setting: ReleaseSetting, model: str | None = None) -> StudyRow:
         factor = float(rng.uniform(0.6, 1.0))
-        return {key: value * factor if isinstance(value, float) else value for key, value in row.items()}
+        numbers = {
+            name: Interval(*(None if end is None else end * factor for end in found.ends))
+            for name, found in row.numbers.items()
+        }
+        return replace(row, setting=setting, model=model, numbers=numbers)
 
-    releases = [{**moved(one_release), "method": method, "k": k} for method, k in settings]
-    quality = [{**base, "model": name} for name in names]
-    quality += [
-        {**moved(one_model), "method": method, "k": k, "model": name}
-        for method, k in settings
-        for name in names
-    ]
-    return {
-        **document,
-        "releases": originals + releases,
-        "quality": quality,
-        "gaps": [],
-        "same_risk": [],
-        "best": [],
-    }
+    originals = [row for row in facts.releases if row.setting.is_original]
+    return replace(
+        facts,
+        releases=(*originals, *(moved(one_release, setting) for setting in settings)),
+        quality=(
+            *(replace(base, model=name) for name in names),
+            *(moved(one_model, setting, name) for setting in settings for name in names),
+        ),
+        gaps=(),
+        same_risk=(),
+        best=(),
+    )

@@ -7,12 +7,17 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from velado.study.evaluate.page import render_document
+from velado.measures.models.quality import Interval
+from velado.study.evaluate._matched import Rival
+from velado.study.evaluate.analysis import ReleaseSetting
+from velado.study.evaluate.page import to_html
+from velado.study.evaluate.study_outcome import StudyFacts
 
 from ....apps.service.browser import Browser, chromium
 from .studies import EVIL, renamed, with_fits
@@ -29,15 +34,12 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 
 @pytest.fixture
-def opened(
-    browser: Browser, document: Callable[[str], Any], tmp_path: Path
-) -> Iterator[Callable[..., Browser]]:
+def opened(browser: Browser, facts: StudyFacts, tmp_path: Path) -> Iterator[Callable[..., Browser]]:
     """Opens the study's page, trainings across clients included, from a file."""
 
     def go(language: str = "en", change: Callable[[Any], Any] = lambda said: said) -> Browser:
         file = tmp_path / "study.html"
-        said = change(with_fits(document(language), language))
-        file.write_text(render_document(said, language), "utf-8")  # type: ignore[arg-type]
+        file.write_text(to_html(change(with_fits(facts)), language), "utf-8")  # type: ignore[arg-type]
         browser.events.clear()
         browser.go(file.as_uri())
         return browser
@@ -91,8 +93,8 @@ def mark_of(head: str, plot: str = PLOT) -> str:
 
 def test_pointing_at_a_mark_tells_its_figures(opened) -> None:
     browser = opened()
-    said = point_at(browser, mark_of("mondrian, k\u00a0=\u00a06"))
-    assert said.startswith("mondrian, k\u00a0=\u00a06\ninformation loss (NCP): ")
+    said = point_at(browser, mark_of("mondrian, k = 6"))
+    assert said.startswith("mondrian, k = 6\ninformation loss (NCP): ")
     for word in (
         "record linkage: ",
         "points of accuracy lost: ",
@@ -112,17 +114,20 @@ def test_pointing_at_a_mark_tells_its_figures(opened) -> None:
 
 def test_marks_that_lie_on_one_another_are_told_together(opened) -> None:
     def same(said: Any) -> Any:
-        one = next(row for row in said["releases"] if row["method"] == "mondrian" and row["k"] == 3)
+        one = next(row for row in said.releases if row.setting == ReleaseSetting("mondrian", 3))
         moved = {name: one[name] for name in ("ncp", "record_linkage")}
-        rows = [
-            {**row, **(moved if row["method"] == "progressive" and row["k"] == 3 else {})}
-            for row in said["releases"]
-        ]
-        return {**said, "releases": rows}
+        other = ReleaseSetting("progressive", 3)
+        return replace(
+            said,
+            releases=tuple(
+                replace(row, numbers={**row.numbers, **moved}) if row.setting == other else row
+                for row in said.releases
+            ),
+        )
 
-    said = point_at(opened(change=same), mark_of("mondrian, k\u00a0=\u00a03"))
-    assert "mondrian, k\u00a0=\u00a03\n" in said and "progressive, k\u00a0=\u00a03\n" in said
-    assert "k\u00a0=\u00a06" not in said
+    said = point_at(opened(change=same), mark_of("mondrian, k = 3"))
+    assert "mondrian, k = 3\n" in said and "progressive, k = 3\n" in said
+    assert "k = 6" not in said
 
 
 def test_the_arrow_keys_walk_from_mark_to_mark(opened) -> None:
@@ -174,8 +179,8 @@ def test_choosing_measures_changes_every_chart_it_concerns(opened) -> None:
     assert browser.run(
         shown.format("#tradeoff .plot") + ".map(p => p.dataset.loss + ' ' + p.dataset.risk)"
     ) == ["average_group_size reidentification"]
-    said = point_at(browser, mark_of("progressive, k\u00a0=\u00a03"))
-    assert "mean class size: " in said and "mean re-identification: " in said and "NCP" not in said
+    said = point_at(browser, mark_of("progressive, k = 3"))
+    assert "mean group size: " in said and "mean re-identification: " in said and "NCP" not in said
     choose("metric", "log_loss")
     choose("protocol", "paper-gfkmc")
     panels = browser.run(shown.format("#quality .plot") + ".map(p => p.querySelector('title').textContent)")
@@ -205,7 +210,7 @@ def test_filters_leave_out_methods_and_models_everywhere(opened) -> None:
     assert set(models) == {"majority", "logistic-regression"}
     panels = "[...document.querySelectorAll('#quality .plot')].filter(p => p.offsetParent).length"
     assert browser.run(panels) == 1
-    assert "decision-tree" not in point_at(browser, mark_of("progressive, k\u00a0=\u00a06"))
+    assert "decision-tree" not in point_at(browser, mark_of("progressive, k = 6"))
     shown = browser.run(f"{SHOWN}.length")
     assert browser.text("#shown") == f"{shown} of {before} lines"
     click(browser, "document.getElementById('everything')")
@@ -244,7 +249,7 @@ def test_the_table_sorts_by_click_and_by_key_and_says_so(opened) -> None:
     assert ks == sorted(ks, key=int)
 
 
-def test_the_table_can_be_saved_as_csv_and_json(opened, document, tmp_path: Path) -> None:
+def test_the_table_can_be_saved_as_csv_and_json(opened, facts, tmp_path: Path) -> None:
     browser = opened("pt")
     folder = tmp_path / "saved"
     folder.mkdir()
@@ -259,13 +264,13 @@ def test_the_table_can_be_saved_as_csv_and_json(opened, document, tmp_path: Path
         lines = list(csv.DictReader(file))
     rows = json.loads((folder / "study.json").read_text("utf-8"))
     assert len(lines) == len(rows) == browser.run("document.querySelectorAll('#lines tbody tr').length")
-    truth = {(r["protocol"], r["model"], r["method"], r["k"]): r for r in document("pt")["quality"]}
+    truth = {(r.protocol, r.model, r.setting.method, r.setting.k): r["accuracy"].mean for r in facts.quality}
     for line, row in zip(lines, rows, strict=True):
         known = truth.get((row["protocol"], row["model"], row["method"], row["k"]))
         if known is None:
             assert row["accuracy"] is None and line["accuracy"] == "" and row["seeds"] == 0
         else:
-            assert row["accuracy"] == pytest.approx(known["accuracy"], rel=1e-6)
+            assert row["accuracy"] == pytest.approx(known, rel=1e-6)
             assert float(line["accuracy"]) == row["accuracy"]
 
 
@@ -274,7 +279,7 @@ def test_markup_in_names_does_nothing(opened) -> None:
     assert browser.run("document.images.length") == 0
     assert browser.run("typeof hacked") == "undefined"
     assert EVIL in browser.text("#lines")
-    assert point_at(browser, mark_of(f"{EVIL}, k\u00a0=\u00a03")).startswith(EVIL)
+    assert point_at(browser, mark_of(f"{EVIL}, k = 3")).startswith(EVIL)
 
 
 def test_without_scripts_charts_and_table_are_there_and_no_dead_control_is(opened, browser: Browser) -> None:
@@ -348,13 +353,19 @@ def test_no_table_is_wider_than_the_printed_page(opened) -> None:
     names = ("greedy-clustering", "k-member", "mdav", "gfkmc", "top-down-greedy", "clustering-based")
 
     def crowded(said: Any) -> Any:
-        beside = [
-            {"method": name, "gain": -0.0123, "verdict": verdict}
+        where = {"k": 3, "k_other": None, "risk": 0.1, "same_risk": True, "gain": Interval(-0.0123)}
+        beside = tuple(
+            Rival(method=name, verdict=verdict, **where)
             for name in names
             for verdict in ("less", "even", "more", "apart")
-        ]
-        rows = [{**row, "beside": beside, "guarantees": "l-diversity(l=3)"} for row in said["same_risk"]]
-        return {**said, "same_risk": rows}
+        )
+        return replace(
+            said,
+            same_risk=tuple(
+                replace(one, beside=beside, setting=replace(one.setting, guarantees="l-diversity(l=3)"))
+                for one in said.same_risk
+            ),
+        )
 
     for language in ("en", "pt"):
         browser = opened(language, crowded)

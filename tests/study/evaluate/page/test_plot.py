@@ -9,16 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from velado.study.evaluate.page.plot import (
-    COLOURS,
-    Box,
-    Looks,
-    Scale,
-    definitions,
-    heading,
-    place_labels,
-    svg,
-)
+from velado.report.charts import COLOURS, Box, Scale, definitions, place_labels, svg
+from velado.study.evaluate.analysis import ReleaseSetting
+from velado.study.evaluate.page._looks import Looks
 
 numbers = st.floats(1e-4, 1e4)
 BOX = Box(60, 50, 700, 380)
@@ -75,16 +68,19 @@ def test_a_lone_point_has_its_label() -> None:
 
 
 def test_a_chart_is_well_formed_and_escaped() -> None:
-    root = ElementTree.fromstring(svg("a < b & c", '"x" > y', 470, 300, "<g/>"))
+    root = ElementTree.fromstring(svg("a < b & c", '"x" > y', 470, 300, ["<g/>"]))
     assert (root[0].text, root[1].text) == ("a < b & c", '"x" > y')
     assert root.get("role") == "img"
 
 
 def test_a_long_heading_takes_two_lines_and_is_cut_only_after_them() -> None:
-    assert heading("short", 470) == ["short"]
+    def heading(title: str) -> list[str]:
+        return re.findall(r'font-size="13">(.*?)</text>', svg(title, "", 470, 300, []))
+
+    assert heading("short") == ["short"]
     words = "word " * 15
-    assert " ".join(heading(words.strip(), 470)) == words.strip()
-    assert len(heading("x" * 400, 470)) == 2 and heading("x" * 400, 470)[1].endswith("…")
+    assert " ".join(heading(words.strip())) == words.strip()
+    assert len(heading("x" * 400)) == 2 and heading("x" * 400)[1].endswith("…")
 
 
 def luminance(colour: str) -> float:
@@ -99,15 +95,16 @@ def test_every_colour_can_be_read_on_white(colour) -> None:
 
 
 def test_eleven_methods_look_different_and_so_do_promises() -> None:
-    methods = tuple(f"m{n}" for n in range(11))
-    looks = Looks(methods, ("", "l-diversity"), (2, 5))
+    methods = [ReleaseSetting(f"m{n}", 2) for n in range(11)]
+    other = ReleaseSetting("m0", 5, "l-diversity")
+    looks = Looks.of([*methods, other])
     assert len({(looks.colour(one), looks.mark(one)) for one in methods}) == 11
-    assert looks.mark("m0") != looks.mark("m0", "l-diversity")
-    assert looks.dash("") != looks.dash("l-diversity")
+    assert looks.mark(methods[0]) != looks.mark(other) and looks.dash(methods[0]) != looks.dash(other)
 
 
 def test_every_mark_that_is_used_is_defined() -> None:
     ids = set(re.findall(r'id="(\w+)"', definitions()))
-    looks = Looks(tuple("abcdefgh"), ("", "x"), ())
-    used = {looks.mark(one, promise) for one in "abcdefgh" for promise in ("", "x")}
-    assert used | {looks.mark("original"), "gap", "chosen"} <= ids
+    settings = [ReleaseSetting(one, 2, promise) for one in "abcdefgh" for promise in ("", "x")]
+    looks = Looks.of(settings)
+    used = {looks.mark(one) for one in settings}
+    assert used | {looks.mark(ReleaseSetting("original")), "gap", "chosen"} <= ids

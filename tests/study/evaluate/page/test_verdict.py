@@ -1,115 +1,107 @@
 """The recommendation's colour and the limit against the original data follow the numbers."""
 
+from dataclasses import replace
+
 import pytest
 
-from velado.study.evaluate.page.verdict import best_here, best_table, limits, same_risk, state_of
+from velado.measures.models.quality import Interval
+from velado.report.blocks import Table, Text
+from velado.study.evaluate._advice import Recommendation
+from velado.study.evaluate._matched import Leader, Rival
+from velado.study.evaluate.analysis import Best, ReleaseSetting, StudyRow
+from velado.study.evaluate.page._study_tables import (
+    best_sentence,
+    best_table,
+    limit_blocks,
+    same_risk_blocks,
+    state_of,
+)
+from velado.text import told
 
-CHOICE = {"method": "a", "k": 10, "guarantees": "", "drop": 0.005, "drop_low": 0.0, "drop_high": 0.009}
+SETTING = ReleaseSetting("a", 10)
 
 
-def row(model: str, drop: float | None, high: float | None, method: str = "a") -> dict:
+def row(model: str, drop: float | None, high: float | None, setting: ReleaseSetting = SETTING) -> StudyRow:
     low = None if high is None else -high
-    values = {"accuracy": 0.8, "accuracy_low": 0.7, "accuracy_high": 0.9}
-    lost = {"drop_accuracy": drop, "drop_accuracy_low": low, "drop_accuracy_high": high}
-    k = None if method == "original" else 10
-    return {
-        "protocol": "split-first",
-        "method": method,
-        "k": k,
-        "guarantees": "",
-        "model": model,
-        **values,
-        **lost,
-    }
+    numbers = {"accuracy": Interval(0.8, 0.7, 0.9), "drop_accuracy": Interval(drop, low, high)}
+    return StudyRow(setting=setting, model=model, protocol="split-first", numbers=numbers)
 
 
-def document(quality: list[dict], within: bool = True, choice: dict | None = CHOICE) -> dict:
-    return {
-        "recipe": {"analyses": {"most_drop": 0.01}, "metrics": {"risk": "record_linkage"}},
-        "main_quality": "accuracy",
-        "protocol": "split-first",
-        "recommendation": {"choice": choice, "within_limit": within, "sentences": []},
-        "quality": quality,
-    }
+@pytest.fixture
+def made(facts):
+    def make(quality=(), within: bool = True, high: float | None = 0.009, chosen: bool = True, **more):
+        choice = StudyRow(setting=SETTING, numbers={"drop": Interval(0.005, 0.0, high)}) if chosen else None
+        said = Recommendation(choice=choice, within_limit=within, sentences=())
+        empty = {"recommendation": said, "quality": tuple(quality), "best": (), "same_risk": (), **more}
+        return replace(facts, **empty)
+
+    return make
 
 
 @pytest.mark.parametrize(
     ("high", "within", "state"),
     [(0.009, True, "good"), (0.011, True, "caution"), (None, True, "caution"), (0.03, False, "warning")],
 )
-def test_the_state_follows_the_interval(high, within, state) -> None:
-    assert state_of(document([], within, {**CHOICE, "drop_high": high})) == state
+def test_the_state_follows_the_interval(made, high, within, state) -> None:
+    assert state_of(made(within=within, high=high)) == state
 
 
-def test_no_choice_is_a_warning() -> None:
-    assert state_of(document([], False, None)) == "warning"
-    assert limits(document([], False, None), "en") == []
+def test_no_choice_is_a_warning(made) -> None:
+    nothing = made(within=False, chosen=False)
+    assert state_of(nothing) == "warning" and limit_blocks(nothing) == []
 
 
-def test_each_model_is_held_against_the_limit_with_its_interval() -> None:
+def test_each_model_is_held_against_the_limit_with_its_interval(made) -> None:
     rows = [
         row("sure", 0.005, 0.009),
         row("mean", 0.005, 0.02),
         row("missed", 0.02, 0.03),
         row("one", 0.005, None),
         row("majority", 0.0, 0.0),
-        row("sure", 0.0, 0.0, "original"),
+        row("sure", 0.0, 0.0, ReleaseSetting("original")),
     ]
-    (part,) = limits(document(rows), "en")
-    assert [line[0] for line in part["lines"]] == ["sure", "mean", "missed", "one"]
-    assert [line[4].split()[0] for line in part["lines"]] == ["kept", "kept", "not", "kept"]
-    assert part["lines"][0][3] == "0.5 points (-0.9…0.9)"
-    assert "kept with the whole interval by 1 of 4 models, on average only by 2, not by 1" in part["said"]
-    (portuguese,) = limits(document(rows), "pt")
-    assert portuguese["lines"][0][3] == "0,5 pontos (-0,9…0,9)"
+    _, said, table = limit_blocks(made(rows))
+    assert isinstance(said, Text) and isinstance(table, Table)
+    assert [line[0] for line in table.rows] == ["sure", "mean", "missed", "one"]
+    assert [line[4].split()[0] for line in table.rows] == ["kept", "kept", "not", "kept"]
+    assert table.rows[0][3] == "0.5 points (-0.9…0.9)"
+    assert told(table.rows[0][3], "pt") == "0,5 pontos (-0,9…0,9)"
+    assert "kept with the whole interval by 1 of 4 models, on average only by 2, not by 1" in said.text
 
 
-def test_who_is_better_is_sure_only_where_the_interval_leaves_out_zero() -> None:
-    best = {"k": 10, "guarantees": "", "model": "m", "method": "b", "second": "a", "gain": 0.02}
-    for low, sure, word in (
-        (0.01, True, "keeps most"),
-        (-0.01, False, "cannot be told"),
-        (None, False, "one seed"),
-    ):
-        said = document([]) | {"best": [{**best, "gain_low": low, "gain_high": 0.03, "sure": sure}]}
-        head, (sentence,) = best_here(said, "en")
-        assert "k = 10" in head and word in sentence and sentence.startswith("m: b ")
+def test_who_is_better_is_sure_only_where_the_interval_leaves_out_zero(made) -> None:
+    def best(low: float | None) -> Best:
+        gain = Interval(0.02, low, 0.03)
+        return Best(setting=replace(SETTING, method="b"), model="m", drop=0.0, second="a", gain=gain)
+
+    for low, word in ((0.01, "keeps most"), (-0.01, "cannot be told"), (None, "one seed")):
+        sentence = best_sentence(best(low), "accuracy")
+        assert word in sentence and sentence.startswith("m: b ")
     # What is no share has no points, in a sentence as in a table.
-    rows = [{**best, "gain_low": -0.01, "gain_high": 0.03, "sure": False}]
-    plain = {**document([]), "main_quality": "log_loss", "best": rows}
-    assert best_here(plain, "en")[1] == ["m: b comes first, but a cannot be told from it (-0.010 to 0.030)."]
-    assert best_table(plain, "pt")["lines"][0][-1] == "0,020 (-0,010…0,030)"
-    points = {**plain, "main_quality": "accuracy"}
-    assert best_here(points, "en")[1][0].endswith("(-1.0 to 3.0 points).")
+    unsure = best(-0.01)
+    said = "m: b comes first, but a cannot be told from it (-0.010 to 0.030)."
+    assert best_sentence(unsure, "log_loss") == said
+    plain = made(best=(unsure,), main="log_loss")
+    assert told(best_table(plain).rows[0][-1], "pt") == "0,020 (-0,010…0,030)"
+    assert best_sentence(unsure, "accuracy").endswith("(-1.0 to 3.0 points).")
 
 
-def test_methods_at_the_same_risk_are_told_apart_by_what_they_lose() -> None:
-    beside = [
-        {"method": "b", "gain": -0.012, "verdict": "less"},
-        {"method": "c", "gain": 0.1, "verdict": "more"},
-    ]
-    line = {
-        "method": "a",
-        "k": 10,
-        "guarantees": "",
-        "model": "m",
-        "risk": 0.05,
-        "drop": 0.005,
-        "drop_low": 0.0,
-        "drop_high": 0.02,
-        "within": "on average",
-        "beside": beside,
-    }
-    other = {**line, "k": 20}
-    here, everywhere = same_risk(document([]) | {"same_risk": [line, other]}, "en")
-    assert [len(here["lines"]), len(everywhere["lines"])] == [1, 2]
-    assert here["lines"][0][4:] == [
-        "5.0 %",
-        "0.5 points (0.0…2.0)",
-        "kept on average",
-        "b (1.20)",
-        "–",
-        "c",
-        "–",
-    ]
-    assert same_risk(document([]) | {"same_risk": []}, "en") is None
+def test_methods_at_the_same_risk_are_told_apart_by_what_they_lose(made) -> None:
+    def rival(method: str, gain: float, verdict: str) -> Rival:
+        where = {"k": 10, "k_other": None, "risk": 0.05, "same_risk": True}
+        return Rival(method=method, gain=Interval(gain), verdict=verdict, **where)  # type: ignore[arg-type]
+
+    line = Leader(
+        setting=SETTING,
+        model="m",
+        risk=0.05,
+        drop=Interval(0.005, 0.0, 0.02),
+        within="on average",
+        beside=(rival("b", -0.012, "less"), rival("c", 0.1, "more")),
+    )
+    other = replace(line, setting=ReleaseSetting("a", 20))
+    _, here, folded = same_risk_blocks(made(same_risk=(line, other)))
+    assert [len(here.rows), len(folded.blocks[0].rows)] == [1, 2]
+    wanted = ("5.0 %", "0.5 points (0.0…2.0)", "kept on average", "b (1.20)", "–", "c", "–")
+    assert here.rows[0][4:] == wanted
+    assert same_risk_blocks(made()) == []

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from velado.apps.cli import options as flags
 from velado.apps.cli import show
 from velado.apps.cli.show import kernels_are_cold, waiting
-from velado.apps.cli.words import number
-from velado.apps.cli.words_evaluate import say
 from velado.errors import GuaranteeNotMet
+from velado.text import Language, say, speaking, told
 
 if TYPE_CHECKING:
-    from velado.study.evaluate.analysis import Study
+    from velado.study.evaluate.study_outcome import Study
+    from velado.study.evaluate.study_run import StudyPlan
 
 
 def evaluate(
@@ -43,102 +43,90 @@ def evaluate(
     The study file names the table, methods, k, models and metrics. An interrupted study goes on where it was left:
     run the same command again.
     """
-    tongue = flags.language(lang)
+    tongue: Language = "pt" if flags.language(lang) == "pt" else "en"
     with waiting(tongue, quiet or as_json) as progress:
         from velado.study.evaluate.load import load
-        from velado.study.evaluate.study_run import Plan, make_plan
         from velado.study.evaluate.study_run import evaluate as run
+        from velado.study.evaluate.study_run import make_plan
 
-        def planned(made: Plan) -> None:
+        def planned(made: StudyPlan) -> None:
             if made.damaged and not quiet:
-                typer.echo(say(tongue, "evaluate_damaged", count=number(made.damaged, tongue)), err=True)
+                typer.echo(told(_damaged(made), tongue), err=True)
 
         material = load(study)
         if dry_run:
-            plan = make_plan(material, output, jobs).to_dict()
+            plan = make_plan(material, output, jobs)
         else:
             try:
-                found = run(
-                    material,
-                    output,
-                    jobs=jobs,
-                    language=tongue,  # type: ignore[arg-type]
-                    progress=progress,
-                    planned=planned,
-                )
+                found = run(material, output, jobs=jobs, language=tongue, progress=progress, planned=planned)
             except KeyboardInterrupt:
-                typer.echo(say(tongue, "evaluate_interrupted"), err=True)
+                kept = "Interrupted: finished cells are kept, and the same command goes on from there."
+                typer.echo(told(say(kept), tongue), err=True)
                 raise
-    if dry_run:
-        _show_plan(plan, tongue, as_json, quiet)
-        return
-    if as_json:
-        show.as_json(found.to_dict(tongue))  # type: ignore[arg-type]
-    elif not quiet:
-        _show(found, output, tongue)
+    with speaking(tongue):
+        if dry_run:
+            _show_plan(plan, as_json, quiet)
+            return
+        if as_json:
+            show.as_json(found.facts().to_dict(tongue))
+        elif not quiet:
+            _show(found, output)
     if not found.any_release:
         raise typer.Exit(GuaranteeNotMet.exit_code)
 
 
-def _show_plan(plan: dict[str, Any], tongue: str, as_json: bool, quiet: bool) -> None:
+def _damaged(plan: StudyPlan) -> str:
+    return say(
+        "{count:,} stored cell(s) were damaged on the disk; they do not count and are computed again.",
+        count=plan.damaged,
+    )
+
+
+def _show_plan(plan: StudyPlan, as_json: bool, quiet: bool) -> None:
     if as_json:
-        show.as_json(plan)
+        show.as_json(plan.facts())
         return
     if quiet:
         return
     # Runs across clients have a column where the study has any.
-    counts = ("releases", *(("federated",) if plan["federated_runs"] else ()), "cells")
-    rows = [(name, *(entry[count] for count in counts)) for name, entry in plan["methods"].items()]
-    head = [say(tongue, f"evaluate_{key}") for key in ("method", *counts)]
-    show.table(say(tongue, "evaluate_grid"), head, rows)
-    show.line(
+    across = any(one.federated for one in plan.methods.values())
+    heads = {
+        "releases": say("releases"),
+        **({"federated": say("runs across clients")} if across else {}),
+        "cells": say("cells"),
+    }
+    rows = [(name, *(getattr(one, count) for count in heads)) for name, one in plan.methods.items()]
+    show.table(told(say("The grid")), [told(one) for one in (say("method"), *heads.values())], rows)
+    said: list[str] = [
         say(
-            tongue,
-            "evaluate_cost",
-            cells=number(plan["cells"], tongue),
-            missing=number(plan["missing"], tongue),
-            workers=plan["workers"],
-            minutes=number(plan["estimated_seconds"] / 60, tongue, 1),
+            "{cells:,} cells, {missing:,} to compute: about {minutes:,.1f} min on {workers} process(es), roughly.",
+            cells=plan.cells,
+            missing=plan.missing,
+            workers=plan.workers,
+            minutes=plan.seconds / 60,
         )
-    )
-    if plan["damaged"]:
-        show.line(say(tongue, "evaluate_damaged", count=number(plan["damaged"], tongue)))
-    if plan["missing"] and kernels_are_cold():
-        show.line(say(tongue, "evaluate_cold"))
+    ]
+    if plan.damaged:
+        said.append(_damaged(plan))
+    if plan.missing and kernels_are_cold():
+        said.append(say("The first run also compiles its kernels once, which may take a minute more."))
+    for sentence in said:
+        show.line(told(sentence))
 
 
-def _show(study: Study, output: Path, tongue: str) -> None:
-    from velado.study.evaluate.advice import setting_text
-    from velado.study.evaluate.amounts import bare, in_points
+def _show(study: Study, output: Path) -> None:
+    from velado.study.evaluate.page import tradeoff_table
     from velado.study.evaluate.study_run import RESULTS
-    from velado.study.evaluate.study_words import loss_text, percent, quality_name
-    from velado.study.evaluate.study_words import say as tell
 
-    found = study.to_dict(tongue)  # type: ignore[arg-type]
-    metrics, main = found["recipe"]["metrics"], found["main_quality"]
-    rows = [
-        (
-            setting_text(row, tongue),
-            loss_text(row["loss"], metrics["loss"], tongue),
-            percent(row["risk"], tongue),
-            bare(main, row["drop"], tongue),
-        )
-        for row in found["tradeoff"]
-    ]
-    head = [
-        say(tongue, "evaluate_setting"),
-        say(tongue, "evaluate_loss", name=tell(tongue, f"name_{metrics['loss']}")),
-        say(tongue, "evaluate_risk", name=tell(tongue, f"name_{metrics['risk']}")),
-        say(
-            tongue,
-            "evaluate_drop" if in_points(main) else "evaluate_drop_plain",
-            name=quality_name(main, tongue),
-        ),
-    ]
-    show.table("", head, rows)
-    for sentence in found["recommendation"]["sentences"]:
-        show.line(sentence)
+    facts = study.facts()
+    table = tradeoff_table(facts)
+    show.table(
+        "", [told(head) for head in table.header], [[told(cell) for cell in row] for row in table.rows]
+    )
     files = [name for name in RESULTS if (output / name).exists()]
-    show.line(say(tongue, "evaluate_written", folder=output, files=", ".join(files)))
-    if "study.html" in files:
-        show.line(say(tongue, "evaluate_page", page=output / "study.html"))
+    for sentence in (
+        *facts.recommendation.sentences,
+        say("Written in {folder}: {files}", folder=output, files=", ".join(files)),
+        say("The page to decide from, for a browser: {page}", page=output / "study.html"),
+    ):
+        show.line(told(sentence))

@@ -100,7 +100,7 @@ def measure(
     with waiting(tongue, quiet or as_json):
         from velado.data.io import read_schema, read_table
         from velado.data.staging import write_file
-        from velado.measures.measured import Settings, measure_files
+        from velado.measures.measured import MeasureSettings, measure_files
         from velado.measures.risk.record_linkage import Direction, Ties
         from velado.measures.utility.ncp import VARIANTS
         from velado.release.population import read_plain
@@ -119,7 +119,7 @@ def measure(
         }
         table = read_table(original, read_schema(schema), how, encoding)
         published = read_plain(table_of(release), table.schema, "utf-8")
-        scores = measure_files(table, published.frame, k=k, settings=Settings(**settings), **order).to_dict()
+        scores = measure_files(table, published.frame, k=k, settings=MeasureSettings(**settings), **order).to_dict()
         if row_risk is not None:
             write_file(row_risk, row_risks(table, published.frame, order), private=True)
     if as_json:

@@ -10,23 +10,23 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from velado.learning.flower.federation import Federation
-from velado.measures.models.model_registry import Majority, Model, parameters
+from velado.measures.models.model_registry import Majority, Model
 from velado.release.guarantees._guarantee import Guarantee
-from velado.release.methods import method_named
-from velado.release.parameters import entry_of
+from velado.release.methods._method import Method
+from velado.settings import entry_of
 from velado.study.evaluate.load import Material
 from velado.study.evaluate.protocols import Scope, protocol_named
-from velado.study.evaluate.study_settings import has_k
+from velado.study.evaluate.study_settings import has_k, label_of
 
 ORIGINAL = "original"
 """The name under which the untouched table stands beside the methods."""
 
-VERSION = 3
+VERSION = 4
 """Raised when cells mean something else than before, so that old results are not taken for new ones."""
 
 METHOD_PACE = 0.4
@@ -39,6 +39,10 @@ ENGINE_START, ENGINE_TURN = 10.0, 0.03
 """What Flower's simulation engine adds: seconds until it runs, and seconds for each client's turn."""
 
 
+At = tuple[Method | None, int | None]
+"""A method and its k; (None, None) is the original table."""
+
+
 @dataclass(frozen=True)
 class Cell:
     """One thing to know. *model* and *protocol* are None for a release cell."""
@@ -49,14 +53,14 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Job:
+class GridJob:
     """One release, and the cells that need it. *method* None is the original table.
 
     With a *federation* the job is one run across clients, and its only cell that run.
     """
 
     scope: Scope
-    method: Mapping[str, Any] | None
+    method: Method | None
     k: int | None
     guarantees: tuple[Guarantee, ...]
     seed: int
@@ -71,123 +75,113 @@ class Job:
     @property
     def promised(self) -> str:
         """The guarantees beyond k, as a label; empty where there are none."""
-        return " + ".join(label_of(entry_of(one), one) for one in self.guarantees)
+        return " + ".join(label_of(one) for one in self.guarantees)
 
-    def only(self, ids: set[str]) -> Job:
+    def only(self, ids: set[str]) -> GridJob:
         """The same release with the cells of *ids*."""
         return replace(self, cells=tuple(cell for cell in self.cells if cell.id in ids))
 
 
-def label_of(entry: Mapping[str, Any], part: Any = None) -> str:
-    """`name` or `name(setting=value, ...)`, defaults left out."""
-    kind: Any = type(part) if part is not None else method_named(str(entry["name"]))
-    defaults = {one.name: one.default for one in fields(kind)}
-    given = {key: value for key, value in entry.items() if key != "name" and defaults.get(key) != value}
-    inside = ", ".join(f"{key}={value}" for key, value in given.items())
-    return f"{entry['name']}({inside})" if inside else str(entry["name"])
-
-
-def plan(material: Material) -> tuple[Job, ...]:
+def plan(material: Material) -> tuple[GridJob, ...]:
     """Every job of the study, seed by seed, the originals first: an interrupted study has whole repetitions."""
-    recipe = material.recipe
-    scopes = dict.fromkeys(protocol_named(name).scope for name in recipe.protocols)
+    recipe, axes = material.recipe, material.recipe.anonymization
+    scopes = dict.fromkeys(protocol_named(name).scope for name in recipe.analyses.protocols)
     jobs = []
-    for seed in recipe.seeds:
+    for seed in axes.seeds:
         for scope in scopes:
-            jobs.append(_job(material, scope, None, None, (), seed))
-            for entry in recipe.methods:
-                for k in recipe.k if has_k(str(entry["name"])) else (None,):
-                    for promised in recipe.guarantees:
-                        jobs.append(_job(material, scope, entry, k, promised, seed))
+            jobs.append(_job(material, scope, (None, None), (), seed))
+            jobs += [
+                _job(material, scope, at, promised, seed)
+                for at in at_each_k(axes.methods, axes.k)
+                for promised in axes.guarantees
+            ]
     return (*jobs, *_federated(material))
 
 
-def _federated(material: Material) -> list[Job]:
+def at_each_k(methods: Iterable[Method], ks: Iterable[int]) -> Iterator[At]:
+    """Every method at every k; one that promises no group size once.
+
+    >>> from velado.release.methods import DAS, Mondrian
+    >>> [k for _, k in at_each_k([Mondrian(), DAS()], [3, 6])]
+    [3, 6, None]
+    """
+    ks = tuple(ks)
+    for method in methods:
+        yield from ((method, k) for k in (ks if has_k(method) else (None,)))
+
+
+def _federated(material: Material) -> list[GridJob]:
     """The runs across clients, after everything else: they take all cores."""
     part = material.recipe.federated
     if part is None:
         return []
-    jobs = []
-    for seed in part.seeds:
-        for federation in part.federations:
-            jobs.append(_federated_job(material, federation, None, None, seed))
-            for entry in part.methods:
-                for k in part.k if has_k(str(entry["name"])) else (None,):
-                    jobs.append(_federated_job(material, federation, entry, k, seed))
-    return jobs
+    return [
+        _federated_job(material, federation, at, seed)
+        for seed in part.seeds
+        for federation in part.federations
+        for at in ((None, None), *at_each_k(part.methods, part.k))
+    ]
 
 
-def _federated_job(
-    material: Material, federation: Federation, entry: Mapping[str, Any] | None, k: int | None, seed: int
-) -> Job:
-    recipe = material.recipe
-    content = {
-        "cell": "federated",
+def _release_content(material: Material, at: At, seed: int) -> dict[str, Any]:
+    """What every cell of a release depends on; rows without a target are left out under every protocol."""
+    return {
         "version": VERSION,
         "table": material.fingerprint,
         "schema": material.schema_digest,
-        "method": None if entry is None else entry_of(recipe.method(entry)),
-        "k": k,
+        "method": None if at[0] is None else entry_of(at[0]),
+        "k": at[1],
+        "suppression": material.recipe.anonymization.suppression,
         "seed": seed,
-        "target": recipe.target,
-        "positive": recipe.positive,
-        "features": list(material.features),
-        "encoder": asdict(recipe.encoder),
-        "suppression": recipe.suppression,
-        "federation": asdict(federation),
+        "target": material.recipe.data.target,
     }
-    cell = Cell(_digest(content), None, None)
-    return Job("train", entry, k, (), seed, (cell,), federation)
 
 
-def _job(
-    material: Material,
-    scope: Scope,
-    entry: Mapping[str, Any] | None,
-    k: int | None,
-    promised: tuple[Guarantee, ...],
-    seed: int,
-) -> Job:
+def _model_content(material: Material) -> dict[str, Any]:
+    """What every cell of a model depends on besides its release."""
+    return {
+        "positive": material.recipe.data.positive,
+        "features": list(material.features),
+        "encoder": material.recipe.models.encoding,
+    }
+
+
+def _federated_job(material: Material, federation: Federation, at: At, seed: int) -> GridJob:
+    content = {"cell": "federated", **_release_content(material, at, seed), **_model_content(material)}
+    cell = Cell(_digest({**content, "federation": asdict(federation)}), None, None)
+    return GridJob("train", *at, (), seed, (cell,), federation)
+
+
+def _job(material: Material, scope: Scope, at: At, promised: tuple[Guarantee, ...], seed: int) -> GridJob:
     recipe = material.recipe
-    method = None if entry is None else entry_of(recipe.method(entry))
+    share = recipe.analyses.test_share
     release = {
-        "version": VERSION,
-        "table": material.fingerprint,
-        "schema": material.schema_digest,
+        **_release_content(material, at, seed),
         "scope": scope,
-        "method": method,
-        "k": k,
         "guarantees": [entry_of(one) for one in promised],
-        "suppression": recipe.suppression,
-        "per": recipe.per,
-        "seed": seed,
-        # Rows without a target are left out under every protocol.
-        "target": recipe.target,
+        "per": recipe.anonymization.per,
         # The split, and with it the training part, follows from the target's classes.
-        **({"test_share": recipe.test_share} if scope == "train" else {}),
+        **({"test_share": share} if scope == "train" else {}),
     }
     cells = [Cell(_digest({"cell": "release", **release}), None, None)]
-    models = list(recipe.models)
-    if entry is None and not any(isinstance(model, Majority) for model in models):
+    models = list(recipe.models.use)
+    if at[0] is None and not any(isinstance(model, Majority) for model in models):
         models.append(Majority())  # the line that every model must beat stands in every study
-    for name in recipe.protocols:
-        protocol = protocol_named(name)
+    for protocol in map(protocol_named, recipe.analyses.protocols):
         if protocol.scope != scope:
             continue
-        for model in models:
-            content = {
-                "cell": "model",
-                **release,
-                "protocol": name,
-                "folds": recipe.folds if protocol.sorted_folds else None,
-                "test_share": recipe.test_share,
-                "positive": recipe.positive,
-                "features": list(material.features),
-                "encoder": asdict(recipe.encoder),
-                "model": parameters(model),
-            }
-            cells.append(Cell(_digest(content), name, model))
-    return Job(scope, entry, k, promised, seed, tuple(cells))
+        content = {
+            "cell": "model",
+            **release,
+            **_model_content(material),
+            "protocol": protocol.name,
+            "folds": recipe.analyses.folds if protocol.sorted_folds else None,
+            "test_share": share,
+        }
+        cells += [
+            Cell(_digest({**content, "model": entry_of(model)}), protocol.name, model) for model in models
+        ]
+    return GridJob(scope, *at, promised, seed, tuple(cells))
 
 
 def _digest(content: Mapping[str, Any]) -> str:
@@ -195,14 +189,14 @@ def _digest(content: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:24]
 
 
-def cells_of(jobs: tuple[Job, ...]) -> Iterator[tuple[Job, Cell]]:
+def cells_of(jobs: tuple[GridJob, ...]) -> Iterator[tuple[GridJob, Cell]]:
     """Every cell with its job."""
     for job in jobs:
         for cell in job.cells:
             yield job, cell
 
 
-def estimate(job: Job, material: Material) -> float:
+def estimate(job: GridJob, material: Material) -> float:
     """Seconds the job will take on one core, roughly: paces measured once, in proportion to rows and features.
 
     A run across clients that takes all cores has seconds of the clock.
@@ -214,7 +208,7 @@ def estimate(job: Job, material: Material) -> float:
     seconds = 0.3 + (METHOD_PACE * size if job.method is not None else 0.2 * size)
     for cell in job.cells:
         if cell.model is not None:
-            folds = material.recipe.folds if protocol_named(str(cell.protocol)).sorted_folds else 1
+            folds = material.recipe.analyses.folds if protocol_named(str(cell.protocol)).sorted_folds else 1
             seconds += folds * cell.model.pace * size * wide
     return seconds
 

@@ -1,0 +1,152 @@
+"""Methods at the same risk: what another method would lose where it leaves an attacker as much as the setting in hand.
+
+k means something else to every method, so that equal k is no equal protection. A method's settings are points (risk, drop);
+between the two whose risks lie on either side, the drop is interpolated on the logarithm of the risk, seed by seed with
+one weight, and the difference has its interval over seeds like every other. Where all risks of a method lie on one side,
+only domination is said: less lost at less risk. O(methods x k) for each setting asked about.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from velado.measures.models.quality import Interval
+from velado.study.evaluate._amounts import at_most
+from velado.study.evaluate.analysis import Analysis, ReleaseSetting
+
+SAME = 0.02
+"""Risks within this share of each other are taken for equal."""
+
+NEAR = 0.1
+"""Where a method's risks all lie on one side, one that differs by at most this share is still about the same."""
+
+Verdict = Literal["less", "even", "one", "more", "apart"]
+Within = Literal["surely", "on average", "one", "no"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rival:
+    """Another method where it leaves as much risk as the setting in hand.
+
+    *gain* is how many points more it loses (negative: it keeps more). *verdict* is "more", "less" or "even" (the interval
+    holds zero), "one" (a single seed) or "apart" (never at that risk, and neither is better in both). *k* and *k_other* are
+    the settings between which was interpolated; *k_other* is None where one setting was taken.
+    """
+
+    method: str
+    k: int | None
+    k_other: int | None
+    risk: float
+    same_risk: bool
+    gain: Interval
+    verdict: Verdict
+
+
+@dataclass(frozen=True, kw_only=True)
+class Leader:
+    """The release of one k and promise from which *model* loses least, and every other method at its risk."""
+
+    setting: ReleaseSetting
+    model: str
+    risk: float | None
+    drop: Interval
+    within: Within
+    beside: tuple[Rival, ...]
+
+
+def beside(
+    study: Analysis, chosen: ReleaseSetting, risk: float, model: str | None = None
+) -> tuple[Rival, ...]:
+    """Every other method against *chosen* at its *risk*, over all models or one. O(methods x k)."""
+    points: dict[str, list[tuple[float, ReleaseSetting]]] = {}
+    for row in study.compared:
+        if row.setting.method != chosen.method and row.setting.guarantees == chosen.guarantees:
+            points.setdefault(row.setting.method, []).append((row["risk"].mean or 0.0, row.setting))
+    own = study.drops_of(chosen, model)
+    out = []
+    for method, found in points.items():
+        (first_risk, first), (_, second), weight = _bracket(sorted(found, key=lambda one: one[0]), risk)
+        one, two = study.drops_of(first, model), study.drops_of(second, model)
+        gain = study.estimate(
+            (1 - weight) * one[seed] + weight * two[seed] - own[seed]
+            for seed in own
+            if seed in one and seed in two
+        )
+        if gain.mean is None:
+            continue
+        met = weight > 0 or _same(first_risk, risk, NEAR)
+        here = risk if weight > 0 else first_risk
+        out.append(
+            Rival(
+                method=method,
+                k=first.k,
+                k_other=second.k if weight > 0 else None,
+                risk=here,
+                same_risk=met,
+                gain=gain,
+                verdict=_verdict(gain, met, here, risk),
+            )
+        )
+    return tuple(out)
+
+
+def _bracket(
+    points: list[tuple[float, ReleaseSetting]], risk: float
+) -> tuple[tuple[float, ReleaseSetting], tuple[float, ReleaseSetting], float]:
+    """The two settings around *risk* and the weight of the second; one setting twice where only one will do."""
+    near = min(points, key=lambda one: abs(one[0] - risk))
+    below, above = ([one for one in points if side * one[0] > side * risk] for side in (-1, 1))
+    if _same(near[0], risk) or not below or not above:
+        return near, near, 0.0
+    first, second = above[0], below[-1]
+    if second[0] <= 0:  # no logarithm: as far along as the risk itself is
+        return first, second, (first[0] - risk) / first[0]
+    return first, second, math.log(first[0] / risk) / math.log(first[0] / second[0])
+
+
+def _same(one: float, other: float, share: float = SAME) -> bool:
+    return abs(one - other) <= share * max(one, other)
+
+
+def _verdict(gain: Interval, met: bool, risk: float, asked: float) -> Verdict:
+    if gain.low is None or gain.high is None:
+        return "one" if met else "apart"
+    if gain.low > 0:  # the other loses more; at less risk that is no verdict
+        return "more" if met or risk > asked else "apart"
+    if gain.high < 0:
+        return "less" if met or risk < asked else "apart"
+    return "even" if met else "apart"
+
+
+def leaders(study: Analysis) -> tuple[Leader, ...]:
+    """For each k, promise and model: the release from which it loses least, and every other method at that risk."""
+    risks = {row.setting: row["risk"].mean for row in study.tradeoff}
+    out = []
+    for first, *_ in study.ranked():
+        risk, model, drop = risks.get(first.setting), str(first.model), first[f"drop_{study.main}"]
+        out.append(
+            Leader(
+                setting=first.setting,
+                model=model,
+                risk=risk,
+                drop=drop,
+                within=within(drop, study.material.recipe.analyses.most_drop),
+                beside=() if risk is None else beside(study, first.setting, risk, model),
+            )
+        )
+    return tuple(out)
+
+
+def within(drop: Interval, most: float) -> Within:
+    """Whether a drop keeps the limit: surely, on average (its interval reaches beyond), in one seed, or not.
+
+    >>> within(Interval(0.005, 0.0, 0.02), 0.01)
+    'on average'
+    """
+    if drop.mean is None or not at_most(drop.mean, most):
+        return "no"
+    if drop.high is None:
+        return "one"
+    return "surely" if at_most(drop.high, most) else "on average"
