@@ -14,6 +14,7 @@ import polars as pl
 from velado.errors import ParameterError, SchemaError, TableError
 
 if TYPE_CHECKING:
+    from velado.data.table import Table
     from velado.learning.regression.job import Bounded
 
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "?")
@@ -45,16 +46,12 @@ def public_most(rows: int, least: int, noise: bool) -> int:
     return max(tens, least, 1_000_000 if noise else 1000)
 
 
-def number_columns(
-    path: Path, names: Sequence[str] | None, encoding: str | None = None
-) -> dict[str, pl.Series]:
-    """The named columns of a file, or all; each holds finite numbers only, else an error names it.
+def number_columns(table: Table, names: Sequence[str] | None) -> dict[str, pl.Series]:
+    """The named columns of a table, or all; each holds finite numbers only, else an error names it.
 
     Cells of a CSV stay text, so that 0.1 is the decimal it says.
     """
-    from velado.data.io import read_table
-
-    frame = read_table(path, encoding=encoding).frame
+    frame = table.frame
     absent = [name for name in names or () if name not in frame.columns]
     if absent:
         raise SchemaError(
