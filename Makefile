@@ -23,7 +23,7 @@ CHECKED := src tests $(wildcard benchmarks)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-slow test-all lint bench bench-peers clean
+.PHONY: help demo test test-slow test-all lint house bench bench-peers clean
 
 help: ## List the jobs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -46,6 +46,9 @@ lint: $(VENV)/.dev ## Check style, format, types and the import layers
 	$(BIN)/ruff format --check $(CHECKED)
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q tests/test_layers.py
+
+house: $(VENV)/.dev ## Count what the package is made of, beside its bars
+	$(BIN)/python -m benchmarks house
 
 bench: $(VENV)/.dev ## Time velado
 	$(BIN)/python -m benchmarks

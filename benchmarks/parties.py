@@ -48,7 +48,7 @@ def prepare(folder: Path, frame: pl.DataFrame, protocol: str) -> Job:
 
     def bounded(name: str) -> Bounded:
         values = frame[name].to_numpy()
-        return Bounded(name, Fraction(int(np.floor(values.min()))), Fraction(int(np.ceil(values.max()))))
+        return Bounded(name, (Fraction(int(np.floor(values.min()))), Fraction(int(np.ceil(values.max())))))
 
     features = tuple(bounded(name) for name in frame.columns if name != "mpg")
     job = Job("auto", PROTOCOLS[protocol], features, bounded("mpg"), parties, key_bits=2048, most_rows=400)

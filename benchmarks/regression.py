@@ -74,7 +74,7 @@ def job_of(task: Task, frame: pl.DataFrame, target: str) -> Job:
 
     def bounded(name: str) -> Bounded:
         values = frame[name].to_numpy()
-        return Bounded(name, Fraction(int(np.floor(values.min()))), Fraction(int(np.ceil(values.max()))))
+        return Bounded(name, (Fraction(int(np.floor(values.min()))), Fraction(int(np.ceil(values.max())))))
 
     parties = [Party("e", "evaluator"), *(Party(f"c{i}", "client") for i in range(CLIENTS))]
     if task.protocol != "secure-sum":
@@ -109,8 +109,8 @@ def stage(job: Job, tables: Mapping[str, Any], private: PrivateKey) -> tuple[flo
         began[:] = start
     wall, busy = time.perf_counter() - began[0], time.process_time() - began[1]
     outcome = roles["e"].outcome
-    assert outcome is not None, roles["e"].failure
-    return wall, busy, list(outcome["fit"]["coefficients"].values())
+    assert outcome is not None and outcome.fit is not None, roles["e"].failure
+    return wall, busy, list(outcome.fit.coefficients)
 
 
 def operations(job: Job, private: PrivateKey) -> cost.Operations | None:

@@ -6,8 +6,8 @@ what waits for a translation as a PO file, and `--take FILE` puts such a file, f
 catalogue holds no empty entries. Needs Babel, which the package itself does not.
 
 Sentences are the literal templates of `say` and `say_n` (in Python and in page templates), the literal
-sentences of errors, and the help of the command line: `help=`, `description=`, `"help":`, and the docstrings
-of commands.
+sentences of errors, and the help of settings and commands: `Setting("…")`, `help=`, `description=`,
+`"help":`, and the docstrings of commands.
 """
 
 from __future__ import annotations
@@ -86,7 +86,11 @@ def in_module(tree: ast.Module, errors: set[str]) -> Iterator[Key]:
                 yield from _texts(
                     [*node.args[:3], *(word.value for word in node.keywords if word.arg in _THREE)]
                 )
+            elif name == "Setting":
+                said = [word.value for word in node.keywords if word.arg in ("help", "takes", "why")]
+                yield from _texts([*node.args[:1], *said])
             else:
+                yield from _texts(node.args[:1] if name == "Setting" else [])
                 yield from _texts([word.value for word in node.keywords if word.arg in _HELP])
         elif isinstance(node, ast.Dict):
             pairs = zip(node.keys, node.values, strict=True)

@@ -20,10 +20,10 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
-from velado.release.goal import silent
-from velado.papers.public_data import data_set_of
 from velado.errors import TableError
 from velado.papers.paper_registry import Reproduced, Reproduction, reproductions, to_markdown
+from velado.papers.public_data import data_set_of
+from velado.release.goal import silent
 
 PAGE = Path(__file__).parent / "explanation" / "what-the-papers-measured.md"
 RECORD = PAGE.with_suffix(".json")

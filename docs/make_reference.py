@@ -14,17 +14,17 @@ from pathlib import Path
 from typing import Any, get_args
 
 import velado
+from velado.learning.flower.federation import Federation
+from velado.measures.models.encoder import EncoderSettings, Intervals, Nodes
+from velado.measures.models.model_registry import MODELS
+from velado.papers.regression.paper_masked import WITH_PAPER
 from velado.release.guarantees import GUARANTEES
 from velado.release.methods import METHODS
 from velado.release.operations import OPERATIONS
 from velado.release.recoders import RECODERS
-from velado.learning.flower.federation import Federation
-from velado.papers.regression.paper_masked import WITH_PAPER
-from velado.measures.models.encoder import EncoderSettings, Intervals, Nodes
-from velado.measures.models.model_registry import MODELS
-from velado.study.evaluate.study_settings import SETTINGS, FederatedPart
+from velado.settings import reference
 from velado.study.evaluate.protocols import PROTOCOLS
-from velado.study.evaluate.study_settings import StudyRecipe
+from velado.study.evaluate.study_settings import SETTINGS, FederatedPart, StudyRecipe
 
 FOLDER = Path(__file__).parent / "reference"
 
@@ -155,7 +155,13 @@ def study_page() -> str:
         "",
     ]
     axes = [one for one in fields(FederatedPart) if one.name != "settings"]
-    lines += _keys([*axes, *(one for one in fields(Federation) if one.name in SETTINGS)])
+    lines += _keys(axes)[:-1]
+    lines += [
+        f"| `{row.name}` | {row.default} | {row.limits} | {row.help} |"
+        for row in reference(Federation)
+        if row.name in SETTINGS
+    ]
+    lines.append("")
     lines += ["## Models", ""]
     for model in MODELS:
         lines += [f"### `{model.name}`", "", first_line(model), "", *parameters(model)]

@@ -38,7 +38,7 @@ EDGES = (
     "settings/toml.py",  # every settings file is read there
     "data/io.py",
     "data/formats/**",  # Parquet, Arrow, archives; foreign formats in a program of their own
-    "data/identifiers/lexicon.py",  # the words that come with the package
+    "data/identifiers/_lexicon.py",  # the words that come with the package
     "data/keys.py",  # the owner's key, in a folder that only this user can read
     "data/staging.py",  # output folders, private until they are whole
     "papers/downloads.py",  # `velado data get`: public data sets, from the network into the data folder

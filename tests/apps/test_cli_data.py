@@ -9,7 +9,7 @@ import pytest
 
 from velado.apps.cli.main import run
 from velado.papers import public_data as sources
-from velado.papers.public_data import DataSet, RemoteFile
+from velado.papers.public_data import PublicDataSet, RemoteFile
 
 BODY = b"a,b\n1,2\n"
 
@@ -37,11 +37,13 @@ def known(monkeypatch):
         sources,
         "DATA_SETS",
         (
-            DataSet(
+            PublicDataSet(
                 "small", "A small table", "http://page", (RemoteFile(f"{url}/file.csv", "s/t.csv", digest),)
             ),
-            DataSet("gone", "A lost table", "http://page", (RemoteFile(f"{url}/gone.csv", "s/g.csv"),)),
-            DataSet("icu", "Traffic", "http://icu", by_hand="Its authors hand it out.", place="icu/icu.csv"),
+            PublicDataSet("gone", "A lost table", "http://page", (RemoteFile(f"{url}/gone.csv", "s/g.csv"),)),
+            PublicDataSet(
+                "icu", "Traffic", "http://icu", by_hand="Its authors hand it out.", place="icu/icu.csv"
+            ),
         ),
     )
     monkeypatch.delenv("VELADO_DATA", raising=False)

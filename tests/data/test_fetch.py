@@ -14,8 +14,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from velado.errors import OutputError, TableError
-from velado.papers.downloads import PARTS, RECORD, Patience, fetch, status
-from velado.papers.public_data import DataSet, RemoteFile
+from velado.papers.downloads import PARTS, RECORD, Retries, fetch, status
+from velado.papers.public_data import PublicDataSet, RemoteFile
 
 BODY = bytes(range(256)) * 600
 DIGEST = hashlib.sha256(BODY).hexdigest()
@@ -109,11 +109,13 @@ def waits():
 
 @pytest.fixture
 def patience(waits):
-    return Patience(attempts=3, wait=1.0, timeout=5.0, sleep=waits.append)
+    return Retries(attempts=3, wait=1.0, timeout=5.0, sleep=waits.append)
 
 
 def data_set(url, sha256=DIGEST, **more):
-    return DataSet("made-up", "A file", "http://page", (RemoteFile(url, "some/where.bin", sha256, **more),))
+    return PublicDataSet(
+        "made-up", "A file", "http://page", (RemoteFile(url, "some/where.bin", sha256, **more),)
+    )
 
 
 def quiet(share, doing=""):
@@ -178,7 +180,7 @@ def test_a_server_that_cannot_resume_starts_again(server, tmp_path, patience) ->
 
 def test_a_server_that_falls_silent_half_way_is_asked_for_the_rest(server, tmp_path, waits) -> None:
     server.script = ["stall"]
-    (done,) = get(server, tmp_path, Patience(3, 1.0, 0.3, waits.append))
+    (done,) = get(server, tmp_path, Retries(3, 1.0, 0.3, waits.append))
     server.go_on.set()
     assert [wanted for _, wanted in server.asked] == [None, "bytes=1000-"] and waits == [1.0]
     assert done.sha256 == DIGEST and (tmp_path / "some" / "where.bin").read_bytes() == BODY
@@ -328,7 +330,7 @@ def test_a_silent_server_does_not_hold_us(tmp_path, waits) -> None:
         silent.listen()
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/file"
         with pytest.raises(TableError, match="no answer in time"):
-            fetch(data_set(url), tmp_path, quiet, Patience(2, 0.0, 0.2, waits.append))
+            fetch(data_set(url), tmp_path, quiet, Retries(2, 0.0, 0.2, waits.append))
 
 
 def test_an_unknown_checksum_is_recorded_and_held_against_later_downloads(server, tmp_path, patience) -> None:
@@ -362,7 +364,7 @@ def test_what_is_prepared_is_what_is_checked(server, tmp_path, patience) -> None
 
 def test_a_data_set_that_is_handed_out_only_on_request_says_where(tmp_path) -> None:
     with pytest.raises(TableError, match="http://page"):
-        fetch(DataSet("x", "X", "http://page", by_hand="Its authors hand it out."), tmp_path, quiet)
+        fetch(PublicDataSet("x", "X", "http://page", by_hand="Its authors hand it out."), tmp_path, quiet)
 
 
 def test_a_folder_that_cannot_be_written_is_said(server, tmp_path, patience) -> None:

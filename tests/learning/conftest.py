@@ -35,7 +35,7 @@ def make_job():
     """A job with features x0, x1, ... and target y, all within the same bounds."""
 
     def build(protocol="delegated", width=1, bits=8, low=-8, high=8, clients=3, **more) -> Job:
-        features = tuple(Bounded(f"x{i}", Fraction(low), Fraction(high)) for i in range(width))
+        features = tuple(Bounded(f"x{i}", (Fraction(low), Fraction(high))) for i in range(width))
         keyed = WITH_PAPER[protocol].provider is not None
         parties = (
             Party("eva", "evaluator"),
@@ -47,7 +47,7 @@ def make_job():
             "test",
             WITH_PAPER[protocol],
             features,
-            Bounded("y", Fraction(low), Fraction(high)),
+            Bounded("y", (Fraction(low), Fraction(high))),
             parties,
             **settings,
         )

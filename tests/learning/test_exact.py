@@ -35,8 +35,8 @@ PARTIES = (
 
 
 def job_of(width: int, bits: int = 4, reach: int = 4, rows: int = 40, **more) -> Job:
-    features = tuple(Bounded(f"x{i}", Fraction(-reach), Fraction(reach)) for i in range(width))
-    target = Bounded("y", Fraction(-reach), Fraction(reach))
+    features = tuple(Bounded(f"x{i}", (Fraction(-reach), Fraction(reach))) for i in range(width))
+    target = Bounded("y", (Fraction(-reach), Fraction(reach)))
     settings_ = {"protocol": MASKED, "minimum_rows": 1, **more}
     return Job("t", features=features, target=target, parties=PARTIES, bits=bits, most_rows=rows, **settings_)
 

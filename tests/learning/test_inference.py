@@ -33,7 +33,7 @@ from velado.learning.regression.job import Bounded
 from velado.randomness import Tape
 
 FIT = Fit("y", ("(intercept)", "a", "b"), (1.5, -2.25, 1e-3), {}, {})
-TERMS = Terms((Bounded("a", Fraction(-10), Fraction(10)), Bounded("b", Fraction(0), Fraction(1000))))
+TERMS = Terms((Bounded("a", (Fraction(-10), Fraction(10))), Bounded("b", (Fraction(0), Fraction(1000)))))
 ROWS = {"a": [-10.0, 0.1, 9.75], "b": [0.0, 333.3, 1000.0]}
 
 

@@ -24,7 +24,7 @@ BOUNDS = {"age": (0, 120), "sex": (0, 1), "marker": (-10, 10), "stay": (0, 60), 
 
 
 def job_of(*names: str, **more) -> Job:
-    *features, target = (Bounded(name, *map(Fraction, BOUNDS[name])) for name in names)
+    *features, target = (Bounded(name, BOUNDS[name]) for name in names)
     return Job("t", MASKED, tuple(features), target, PARTIES, **{"bits": 16, "most_rows": 1000, **more})
 
 
@@ -69,7 +69,7 @@ def test_the_evaluator_of_one_masked_run_computes_all_pooled_sums(make_job, make
     assert same(found, truth)
     assert found.matrix[0][0] == 63  # the number of rows, which nobody told it
     # The clients' floats of the same run do not tell them.
-    told = list(roles["c0"].outcome["fit"]["coefficients"].values())
+    told = list(roles["c0"].outcome.fit.coefficients)
     assert told == [float(b) for b in roles["eva"].exact]
     assert not same(moments_from_rounded_coefficients(told, job), truth)
 

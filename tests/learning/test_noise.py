@@ -26,9 +26,9 @@ def a_job(protocol: Any = "secure-sum", **more: Any) -> Job:
     parties = [Party("e", "evaluator"), *(Party(f"c{i}", "client") for i in range(3))]
     if protocol != "secure-sum":
         parties.append(Party("p", "provider"))
-    features = (Bounded("a", Fraction(-2), Fraction(3)), Bounded("b", Fraction(0), Fraction(1, 2)))
+    features = (Bounded("a", (Fraction(-2), Fraction(3))), Bounded("b", (Fraction(0), Fraction(1, 2))))
     settings: dict[str, Any] = {"bits": 8, "key_bits": 2048, "most_rows": 100_000, "epsilon": Fraction(1)}
-    return Job("n", PROTOCOLS[protocol], features, Bounded("y", Fraction(-5), Fraction(5)), tuple(parties), **{**settings, **more})  # fmt: skip
+    return Job("n", PROTOCOLS[protocol], features, Bounded("y", (Fraction(-5), Fraction(5))), tuple(parties), **{**settings, **more})  # fmt: skip
 
 
 def fits(draws: list[int], scale: float) -> float:
@@ -101,14 +101,14 @@ def test_a_run_with_epsilon_says_so_and_repeats_from_its_seed(protocol: str) -> 
     assert fit.coefficients == again.coefficients != other.coefficients
     assert fit.coefficients != plain.coefficients
     assert fit.coefficients == pytest.approx(plain.coefficients, abs=0.1)
-    assert fit.promise["differential_privacy"]["epsilon"] == "1000"
-    assert "differential_privacy" not in plain.promise
+    assert fit.promise.differential_privacy.epsilon == "1000"
+    assert plain.promise.differential_privacy is None
 
 
 def test_noise_is_refused_where_nobody_could_add_it() -> None:
     with pytest.raises(ParameterError, match="cannot add noise"):
         a_job("masked")
-    with pytest.raises(ParameterError, match="epsilon is above 0"):
+    with pytest.raises(ParameterError, match="above 0, at most 1000"):
         a_job(epsilon=Fraction(0))
     with pytest.raises(ParameterError, match="Standard errors"):
         a_job(moments=True)

@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from velado.papers.correlated.correlated_tables import ADULT, CCC, HAPT, PRESETS, Trial, count_queries
+from velado.papers.correlated.correlated_tables import ADULT, CCC, HAPT, PRESETS, QueryTrial, count_queries
 from velado.papers.paper_registry import reproduction_named
 from velado.randomness import seeded
 from velado.release.goal import silent
@@ -127,7 +127,7 @@ def test_hapt_is_read_where_the_user_has_it(folder) -> None:
 
 @pytest.mark.slow
 def test_adult_gives_the_errors_that_were_measured_before(data_folder) -> None:
-    trial = Trial.of(ADULT, data_folder, quick=False)
+    trial = QueryTrial.of(ADULT, data_folder, quick=False)
     # Queries were drawn otherwise then, and the mixture hangs on its seed.
     expected = {"baseline": (0.795, 0.1), "gmm-rfe": (0.355, 0.4)}
     for approach in PRESETS["adult"]:

@@ -9,19 +9,19 @@ import pytest
 
 from velado.errors import MissingExtra
 from velado.papers.gfkmc import gfkmc_federated as code
-from velado.papers.gfkmc.gfkmc_federated import FIGURES, METHODS, ROUNDS, Client, Curve, Point, why
+from velado.papers.gfkmc.gfkmc_federated import FIGURES, METHODS, ROUNDS, CodedClient, Point, RoundCurve, why
 from velado.papers.paper_registry import reproduction_named
 from velado.release.goal import silent
 
 pytest.importorskip("sklearn", reason="models are the extra velado[ml]")
 
 
-def made_up_client(seed: int, rows: int = 200, shift: float = 1.0) -> Client:
+def made_up_client(seed: int, rows: int = 200, shift: float = 1.0) -> CodedClient:
     random = np.random.default_rng(seed)
     labels = random.integers(0, 2, rows)
     features = random.normal(size=(rows, 3)) + shift * labels[:, None]
     cut = rows // 3
-    return Client(features[cut:], labels[cut:], features[:cut], labels[:cut])
+    return CodedClient(features[cut:], labels[cut:], features[:cut], labels[:cut])
 
 
 def test_each_client_numbers_the_words_it_has() -> None:
@@ -65,8 +65,8 @@ def test_the_authors_files_are_given_for_every_method_and_k() -> None:
 
 def test_why_names_the_numbers_of_the_last_round() -> None:
     low, high = Point(0.7, 0.6, 0.6), Point(0.8, 0.9, 0.4)
-    found = [Curve("original data", None, (low,), (high,))]
-    found += [Curve(name, 10, (low,), (high,)) for name in METHODS]
+    found = [RoundCurve("original data", None, (low,), (high,))]
+    found += [RoundCurve(name, 10, (low,), (high,)) for name in METHODS]
     said = why(FIGURES["6.11"], found, 0.75, 1)
     assert said.startswith("Why they differ:") and "0.700" in said and "0.800" in said and "0.750" in said
 

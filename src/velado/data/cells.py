@@ -35,7 +35,11 @@ _CELL = re.compile(rf"[0-9a-f]{{24}}{re.escape(SUFFIX)}")
 
 @dataclass(frozen=True, repr=False)
 class KnownCells:
-    """What a folder holds of the cells it was asked for; *damaged* ones have a file that is not what was written."""
+    """What a folder holds of the cells it was asked for; *damaged* ones have a file that is not what was written.
+
+    >>> KnownCells(pl.DataFrame({"cell": ["a", "b"], "again": [False, True]}), damaged=0).settled
+    {'a'}
+    """
 
     frame: pl.DataFrame
     damaged: int
@@ -48,7 +52,11 @@ class KnownCells:
 
 @dataclass(frozen=True)
 class CellStore:
-    """The cells of studies in *folder*, of the columns *schema*."""
+    """The cells of studies in *folder*, of the columns *schema*.
+
+    >>> CellStore(Path("no such folder"), {"cell": pl.String}).known()
+    set()
+    """
 
     folder: Path
     schema: Mapping[str, Any]
@@ -178,9 +186,9 @@ def _belongs(name: str) -> bool:
 def _unwritable(folder: Path, error: OSError) -> OutputError:
     return OutputError(
         say(
-            "The folder '{folder}' cannot be used ({strerror}).",
+            "The folder '{folder}' cannot be used ({reason}).",
             folder=_name(folder),
-            strerror=error.strerror or "system error",
+            reason=error.strerror or say("system error"),
         ),
         "A study writes each result as soon as it is known.",
         "Check the path, the permissions and the space left.",

@@ -16,14 +16,18 @@ import numpy as np
 import numpy.typing as npt
 
 from velado.errors import TableError
-from velado.text import say
+from velado.text import join, say, say_n
 
 SEPARATORS = (",", ";", "\t", "|")
 _LONGEST_NAME = 131_072  # the csv module reads no longer field
 
 
 def as_utf8(data: bytes, name: str, encoding: str) -> bytes:
-    """The text as UTF-8, where it is in *encoding*; a text declared as another one but written in UTF-8 is refused."""
+    """The text as UTF-8, where it is in *encoding*; a text declared as another one but written in UTF-8 is refused.
+
+    >>> as_utf8(b"S\\xe3o Paulo", "t.csv", "latin-1").decode()
+    'São Paulo'
+    """
     try:
         if is_utf8_name(encoding):
             # Decoding costs little and finds the one thing Polars would report with the cell in the message.
@@ -72,7 +76,11 @@ def _is_utf8_with_accents(data: bytes) -> bool:
 
 
 def header_of(data: bytes, name: str, separator: str | None) -> tuple[list[str], str]:
-    """The names in the first record, and the separator that was given or gives the most names."""
+    """The names in the first record, and the separator that was given or gives the most names.
+
+    >>> header_of(b"nome;idade\\nAna;31\\n", "t.csv", None)
+    (['nome', 'idade'], ';')
+    """
     text = _first_record(data, name)
     try:
         if separator is None:
@@ -121,7 +129,10 @@ def _first_record(data: bytes, name: str) -> str:
 
 
 def check_header(header: list[str], name: str, known: Collection[str] = ()) -> None:
-    """The first line holds names: none is blank or twice there, and none has the shape of a person's value."""
+    """The first line holds names: none is blank or twice there, and none has the shape of a person's value.
+
+    >>> check_header(["nome", "idade"], "t.csv")
+    """
     if len(set(header)) != len(header):
         raise duplicate_names(header)
     fits = bool(known) and set(known) <= set(header)
@@ -144,7 +155,11 @@ _VALUES = re.compile(
 
 
 def is_value(text: str) -> bool:
-    """Whether a text has the shape of a person's value: a number, a date, an e-mail address."""
+    """Whether a text has the shape of a person's value: a number, a date, an e-mail address.
+
+    >>> is_value("31"), is_value("2024-02-29"), is_value("idade")
+    (True, True, False)
+    """
     return _VALUES.fullmatch(text) is not None
 
 
@@ -152,23 +167,28 @@ _PLAIN_NAME = re.compile(r"[A-Za-z]\w{0,63}", re.ASCII)
 
 
 def duplicate_names(names: list[str]) -> TableError:
-    """The error for names that occur twice: their places, and those that are surely names rather than values."""
+    """The error for names that occur twice: their places, and those that are surely names rather than values.
+
+    >>> duplicate_names(["age", "sex", "age"]).what
+    "1 column name(s) occur more than once in the header: 'age' in columns 1, 3."
+    """
     places: dict[str, list[int]] = {}
     for place, name in enumerate(names, 1):
         places.setdefault(name, []).append(place)
     twice = {name: at for name, at in places.items() if len(at) > 1}
     sure = not any(is_value(name.strip()) for name in names)
-    shown = "; ".join(
-        (f"'{name}' " if sure and _PLAIN_NAME.fullmatch(name) else "") + "in columns " + _listed(at, len(at))
-        for name, at in list(twice.items())[:3]
-    )
-    more = f"; and {len(twice) - 3} more" if len(twice) > 3 else ""
+    shown: list[str] = []
+    for name, at in list(twice.items())[:3]:
+        called = f"'{name}' " if sure and _PLAIN_NAME.fullmatch(name) else ""
+        shown.append(say("{called}in columns {places}", called=called, places=_listed(at, len(at))))
+    if len(twice) > 3:
+        shown.append(say("and {count} more", count=len(twice) - 3))
+    names_twice = join(shown, "; ")
     return TableError(
         say(
-            "{twice} column name(s) occur more than once in the header: {shown}{more}.",
+            "{twice} column name(s) occur more than once in the header: {shown}.",
             twice=len(twice),
-            shown=shown,
-            more=more,
+            shown=names_twice,
         ),
         "It would not be clear which column a role belongs to.",
         "Give every column its own name.",
@@ -176,13 +196,26 @@ def duplicate_names(names: list[str]) -> TableError:
 
 
 def _listed(numbers: Sequence[int], count: int) -> str:
-    more = f" and {count - 3} more" if count > 3 else ""
-    return ", ".join(map(str, numbers[:3])) + more
+    shown = ", ".join(map(str, numbers[:3]))
+    return say("{first} and {count} more", first=shown, count=count - 3) if count > 3 else shown
+
+
+def lines_of(numbers: Sequence[int], count: int) -> str:
+    """The numbers of the first of *count* lines.
+
+    >>> lines_of((3, 7, 9), 5)
+    'lines 3, 7, 9 and 2 more'
+    """
+    return say_n("line {numbers}", "lines {numbers}", count, numbers=_listed(numbers, count))
 
 
 @dataclass(frozen=True)
 class Ragged:
-    """Records with too few or too many fields and blank ones: how many, and the line numbers of the first three."""
+    """Records with too few or too many fields and blank ones: how many, and the line numbers of the first three.
+
+    >>> Ragged(short=2, short_lines=(3, 7)).told()
+    'fewer fields: lines 3, 7'
+    """
 
     short: int = 0
     long: int = 0
@@ -191,18 +224,14 @@ class Ragged:
     long_lines: tuple[int, ...] = ()
     blank_lines: tuple[int, ...] = ()
 
-    def __str__(self) -> str:
+    def told(self) -> str:
         """`fewer fields: lines 3, 7; blank: line 9`."""
         parts = (
-            ("fewer fields", self.short, self.short_lines),
-            ("more fields", self.long, self.long_lines),
-            ("blank", self.blank, self.blank_lines),
+            (say("fewer fields"), self.short, self.short_lines),
+            (say("more fields"), self.long, self.long_lines),
+            (say("blank"), self.blank, self.blank_lines),
         )
-        return "; ".join(
-            f"{what}: line{'s' if count > 1 else ''} {_listed(lines, count)}"
-            for what, count, lines in parts
-            if count
-        )
+        return join((join((what, lines_of(at, count)), ": ") for what, count, at in parts if count), "; ")
 
 
 def ragged_rows(data: bytes, separator: str, width: int) -> Ragged:
@@ -210,6 +239,9 @@ def ragged_rows(data: bytes, separator: str, width: int) -> Ragged:
 
     Whether a byte lies within quotes is the parity of the quotes before it, which doubled quotes leave as it
     is. A few passes over the bytes, one block at a time: O(bytes), about half a second for a million rows.
+
+    >>> ragged_rows(b"a,b\\n1,2\\n3\\n", ",", 2).short_lines
+    (3,)
     """
     mark, fields, odd, start = ord(separator), 0, 0, 0
     counts = [0, 0, 0]
@@ -281,12 +313,20 @@ _UTF8_ACCENT = re.compile(rb"\xc3[\x80-\xbf]|\xc2[\xa0-\xbf]|\xe2\x80[\x80-\xbf]
 
 
 def is_utf8_name(encoding: str) -> bool:
-    """Whether *encoding* is a name of UTF-8."""
+    """Whether *encoding* is a name of UTF-8.
+
+    >>> is_utf8_name("UTF_8"), is_utf8_name("latin-1")
+    (True, False)
+    """
     return encoding.lower().replace("_", "-") in ("utf-8", "utf8", "utf-8-sig")
 
 
 def wide_encoding(data: bytes) -> str | None:
-    """UTF-16 or UTF-32, where a byte order mark or the places of the zero bytes show it."""
+    """UTF-16 or UTF-32, where a byte order mark or the places of the zero bytes show it.
+
+    >>> wide_encoding("nome".encode("utf-16"))
+    'utf-16'
+    """
     for mark, name in _MARKS[1:]:
         if data.startswith(mark):
             return name
@@ -302,7 +342,11 @@ def wide_encoding(data: bytes) -> str | None:
 
 
 def found_encoding(data: bytes, name: str) -> str:
-    """The encoding of the text *data*: utf-8, utf-16, utf-16-le, utf-16-be, utf-32 or cp1252; or a TableError."""
+    """The encoding of the text *data*: utf-8, utf-16, utf-16-le, utf-16-be, utf-32 or cp1252; or a TableError.
+
+    >>> found_encoding("São João".encode("latin-1"), "t.csv")
+    'cp1252'
+    """
     wide = wide_encoding(data)
     if wide is not None:
         return wide
@@ -315,14 +359,14 @@ def found_encoding(data: bytes, name: str) -> str:
     values = np.frombuffer(data, dtype=np.uint8)
     unused = np.isin(values, _UNUSED)
     if _UTF8_ACCENT.search(data):
-        raise _in_doubt(data, name, bad, "mixes UTF-8 with another encoding, first")
+        raise _in_doubt(data, name, bad, say("mixes UTF-8 with another encoding, first"))
     if unused.any():
-        raise _in_doubt(data, name, int(unused.argmax()), "has a byte that no usual encoding has")
+        raise _in_doubt(data, name, int(unused.argmax()), say("has a byte that no usual encoding has"))
     at = np.flatnonzero(values >= 128)
     typical = _typical(values, at)
     if typical.mean() < _ENOUGH or _foreign_runs(at) > 0.05:
         raise _in_doubt(
-            data, name, int(at[typical.argmin()]), "is neither UTF-8 nor surely Windows-1252; look"
+            data, name, int(at[typical.argmin()]), say("is neither UTF-8 nor surely Windows-1252; look")
         )
     return "cp1252"
 
@@ -363,6 +407,3 @@ def _in_doubt(data: bytes, name: str, place: int, what: str) -> TableError:
         "Read with the wrong encoding, accented letters would be garbled or lost.",
         "Save it as UTF-8, or name its encoding with --encoding latin-1 (or cp1252, cp850, mac-roman).",
     )
-
-
-__all__ = ["found_encoding", "is_utf8_name", "wide_encoding"]

@@ -9,7 +9,8 @@ import numpy.typing as npt
 import polars as pl
 
 from velado.data import taxonomy as builders
-from velado.data.encoded import EncodedColumn, EncodedTable
+from velado.data.encoded import EncodedColumn as EncodedColumn
+from velado.data.encoded import EncodedTable as EncodedTable
 from velado.data.normal import Spellings, case_of, normal_of, spellings, value_codes
 from velado.data.numbers import parse_and_clamp, parse_numbers
 from velado.data.partition import ValueShape
@@ -26,6 +27,10 @@ def encode(table: Table, population: Table | None = None) -> EncodedTable:
 
     With a *population* (everyone the table was drawn from, the table's own people included) both are coded
     alike, and domains and automatic taxonomies cover both.
+
+    >>> from velado.testing.factory import small_table
+    >>> encode(small_table(age=("quasi", "numeric", "31 35 31"))).columns[0].codes
+    array([0, 1, 0], dtype=int32)
     """
     coded = table if population is None else _stacked(table, population)
     columns = tuple(encode_column(coded, column) for column in table.schema.quasi)
@@ -45,6 +50,10 @@ def sensitive_values(
     """The values of each sensitive column as codes, by their normal form, and how they lie to one another.
 
     A column has a shape where its kind or taxonomy says one.
+
+    >>> from velado.testing.factory import small_table
+    >>> sensitive_values(small_table(disease=("sensitive", "categorical", "flu Flu cold")))[0]["disease"]
+    (array([1, 1, 2], dtype=int32), 3)
     """
     coded, shapes = {}, {}
     for column in table.schema.sensitive:
@@ -113,7 +122,11 @@ def _leaf_codes(table: Table, column: Column, tree: Taxonomy, values: list[str])
 
 
 def text_codes(series: pl.Series) -> tuple[npt.NDArray[np.int32], int]:
-    """Texts as codes 1..; 0 is missing. Equal texts get equal codes; the order has no meaning."""
+    """Texts as codes 1..; 0 is missing. Equal texts get equal codes; the order has no meaning.
+
+    >>> text_codes(pl.Series(["b", "a", None, "b"]))
+    (array([2, 1, 0, 2], dtype=int32), 3)
+    """
     values = series.unique().drop_nulls().sort()
     codes = (
         series.replace_strict(
@@ -131,7 +144,13 @@ def text_codes(series: pl.Series) -> tuple[npt.NDArray[np.int32], int]:
 
 
 def encode_column(table: Table, column: Column) -> EncodedColumn:
-    """One quasi-identifier as ordered codes, with its domain or taxonomy."""
+    """One quasi-identifier as ordered codes, with its domain or taxonomy.
+
+    >>> from velado.testing.factory import small_table
+    >>> table = small_table(sex=("quasi", "categorical", "F M F"))
+    >>> encode_column(table, table.schema.quasi[0]).value_texts
+    ['F', 'M']
+    """
     missing = table.is_missing(column.name)
     if bool(missing.all()):
         raise TableError(
@@ -143,9 +162,9 @@ def encode_column(table: Table, column: Column) -> EncodedColumn:
     if blank.any() and table.schema.missing_policy(column) == "refuse":
         raise TableError(
             say(
-                "Quasi-identifier '{column}' is blank in {sum} row(s).",
+                "Quasi-identifier '{column}' is blank in {rows} row(s).",
                 column=column.name,
-                sum=int(blank.sum()),
+                rows=int(blank.sum()),
             ),
             "The schema says that blanks in it are refused.",
             'Fill them, or set missing = "value" or missing = "suppress".',
@@ -249,12 +268,16 @@ def _placed(table: Table, column: Column, found: Spellings) -> tuple[Taxonomy, n
     return tree, leaves if by_hand else leaves[found.codes - 1]
 
 
-def merged_spellings(table: Table) -> dict[str, int]:
-    """How many texts of each column are another spelling of a value: of people, sensitive values and categories.
+def spelling_notes(table: Table) -> tuple[str, ...]:
+    """One sentence for each column some values of which differ from others only in how they are written.
 
-    Columns without any are left out.
+    People, sensitive values and categories are counted by their normal form. Counts, never a cell.
+
+    >>> from velado.testing.factory import small_table
+    >>> spelling_notes(small_table(sex=("quasi", "categorical", "F f M")))[0][:27]
+    "'sex': 1 value(s) differ fr"
     """
-    out = {}
+    out = []
     for column in table.schema.columns.values():
         category = column.role == "quasi" and column.publish and _is_category(column)
         if not (column.person or column.role == "sensitive" or category):
@@ -265,20 +288,15 @@ def merged_spellings(table: Table) -> dict[str, int]:
             codes = _placed(table, column, found)[1]
             merged = len(found.texts) - int(np.unique(codes).size)
         if merged:
-            out[column.name] = merged
-    return out
-
-
-def spelling_notes(table: Table) -> tuple[str, ...]:
-    """One sentence for each column some values of which differ from others only in how they are written.
-
-    People, sensitive values and categories are counted by their normal form. Counts, never a cell.
-    """
-    return tuple(
-        f"'{name}': {merged} value(s) differ from another only in case, blanks or how a number is written; "
-        "they are counted as one."
-        for name, merged in merged_spellings(table).items()
-    )
+            out.append(
+                say(
+                    "'{column}': {merged} value(s) differ from another only in case, blanks or how a number is written; "
+                    "they are counted as one.",
+                    column=column.name,
+                    merged=merged,
+                )
+            )
+    return tuple(out)
 
 
 def _is_category(column: Column) -> bool:
@@ -357,15 +375,3 @@ def _taxonomy(table: Table, column: Column, values: list[str]) -> Taxonomy:
         "The schema names a file but was made without reading it.",
         "Read the schema with velado.read_schema so that its files are read too.",
     )
-
-
-__all__ = [
-    "EncodedColumn",
-    "EncodedTable",
-    "encode",
-    "encode_column",
-    "merged_spellings",
-    "sensitive_values",
-    "spelling_notes",
-    "text_codes",
-]

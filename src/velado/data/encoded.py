@@ -52,6 +52,10 @@ def count_matches(
 
     *tuples* are distinct and sorted by pattern; pattern p holds the tuples begins[p]..begins[p + 1] - 1 and is
     True where a column is blank. Equal hashes are compared value by value, so the count is exact.
+
+    >>> rows = np.array([[1, 2], [0, 2]], dtype=np.int32)
+    >>> count_matches(rows, np.array([3, 1]), np.array([[False, False], [True, False]]), np.array([0, 1, 2]))
+    array([4, 4])
     """
     total, width = tuples.shape
     out = np.zeros(total, dtype=np.int64)
@@ -89,7 +93,7 @@ def count_matches(
 
 
 @njit(cache=True)
-def match_population(low: Int32Array, high: Int32Array, population: Int32Array) -> tuple[Int64Array, int]:
+def _match_population(low: Int32Array, high: Int32Array, population: Int32Array) -> tuple[Int64Array, int]:
     """For each cover, how many people of the population lie in it; and how many lie in none."""
     groups, width = low.shape
     people = population.shape[0]
@@ -123,6 +127,11 @@ class EncodedColumn:
     the bounds and was moved onto one: whatever is published for them but `*` is false. With a *rounding* the
     column is published by, and charged for, intervals with rounded ends. *case* says whether the case of letters
     tells labels apart when texts are read.
+
+    >>> codes, points = np.array([0, 2], np.int32), np.array([20.0, 25.0, 29.0])
+    >>> ages = EncodedColumn("age", codes, 3, points=points, span=10, whole=True)
+    >>> ages.label([0, 1], [2, 1]), ages.loss([0, 1], [2, 1])
+    (['[20..29]', '25'], array([0.9, 0. ]))
     """
 
     name: str
@@ -284,6 +293,11 @@ class EncodedTable:
     *sensitive* maps a column name to (codes per row, number of codes); code 0 of each is "no value". *shapes*
     says how the values of a sensitive column lie to one another. *population* holds the codes of a wider
     population's quasi-identifiers, people x columns, where one was given.
+
+    >>> from velado.data.encode import encode
+    >>> from velado.testing.factory import small_table
+    >>> encode(small_table(age=("quasi", "numeric", "31 35 31"))).matrix.tolist()
+    [[0], [1], [0]]
     """
 
     columns: tuple[EncodedColumn, ...]
@@ -335,7 +349,7 @@ class EncodedTable:
                 least, most = column.tree.first[node], column.tree.last[node]
             lows.append(least)
             highs.append(most)
-        return match_population(
+        return _match_population(
             np.ascontiguousarray(np.stack(lows, axis=1).astype(np.int32)),
             np.ascontiguousarray(np.stack(highs, axis=1).astype(np.int32)),
             self.population,

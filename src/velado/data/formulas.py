@@ -34,14 +34,21 @@ _HARMLESS = rf"^[\s\[({{]*{_NUMBER}(?:(?:[\s,;]+|\.\.){_NUMBER})*[\s\])}}]*$|^[\
 
 
 def count_formulas(frame: pl.DataFrame) -> int:
-    """How many headers and text cells a spreadsheet program would run as a formula."""
+    """How many headers and text cells a spreadsheet program would run as a formula.
+
+    >>> count_formulas(pl.DataFrame({"note": ["=1+1", "-5", "a;@x"]}))
+    2
+    """
     texts = _text_columns(frame)
     cells = sum(frame.select(_risky(pl.col(name).cast(pl.String)).sum()).item() or 0 for name in texts)
     return int(cells) + len(escaped_names(frame.columns))
 
 
 def refuse_formulas(frame: pl.DataFrame) -> None:
-    """Nothing, if no header and no text cell begins like a formula; else an error with their number."""
+    """Nothing, if no header and no text cell begins like a formula; else an error with their number.
+
+    >>> refuse_formulas(pl.DataFrame({"note": ["plain", "-5"]}))
+    """
     count = count_formulas(frame)
     if count:
         raise OutputError(
@@ -56,6 +63,9 @@ def escape_formulas(frame: pl.DataFrame) -> pl.DataFrame:
 
     The apostrophe stands at the start of the cell, and before the sign of a piece inside it. A second escape
     changes nothing. Categories that are touched become text.
+
+    >>> escape_formulas(pl.DataFrame({"note": ["=1+1", "-5"]})).rows()
+    [("'=1+1",), ('-5',)]
     """
     texts = _text_columns(frame)
     found = frame.select(_risky(pl.col(name).cast(pl.String)).any().alias(name) for name in texts)
@@ -65,7 +75,11 @@ def escape_formulas(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def escaped_names(names: Sequence[str]) -> dict[str, str]:
-    """What each column name that opens like a formula is called in the file; other names are not in it."""
+    """What each column name that opens like a formula is called in the file; other names are not in it.
+
+    >>> escaped_names(["=age", "sex"])
+    {'=age': "'=age"}
+    """
     frame = pl.DataFrame({"name": pl.Series(names, dtype=pl.String)})
     changed = frame.filter(_risky(pl.col("name"))).with_columns(_escaped(pl.col("name")).alias("escaped"))
     taken, out = set(names), {}
@@ -81,6 +95,9 @@ def bare_names(headers: Iterable[str], declared: Sequence[str]) -> dict[str, str
     """Which *headers* of a file are *declared* names that were escaped: from the header to the name.
 
     A header that is itself declared stands for itself.
+
+    >>> bare_names(["'=age", "sex"], ["=age", "sex"])
+    {"'=age": '=age'}
     """
     found = {escaped: name for name, escaped in escaped_names(declared).items()}
     headers = list(headers)

@@ -25,9 +25,9 @@ from velado.data.identifiers import (
     identifying_columns,
     person_columns,
 )
+from velado.data.identifiers._shapes import share
 from velado.data.identifiers.judgement import SHAPE_SAMPLE
 from velado.data.identifiers.people import rank
-from velado.data.identifiers.shapes import share
 from velado.data.io import read_table
 from velado.data.kinds import LOOKS_LIKE_DATES, Inferred, infer_kind, missing_tokens
 from velado.data.missing_codes import MissingCode, find_missing_codes
@@ -50,6 +50,10 @@ class ColumnFinding:
     *identifier* is the direct identifier it is, *suspected* the one it may be (then it is held back); *valid* the share of sampled values whose check digits
     are right. *distinction* is different values / rows, *separation* the share of pairs of rows told
     apart; a blank counts as a value in both. *why* gives the reasons as phrases.
+
+    >>> from velado.testing.factory import small_table
+    >>> inspect(small_table(idade=("other", "text", "31 35 31 40"))).columns[0].role
+    'quasi'
     """
 
     name: str
@@ -76,6 +80,10 @@ class Inspection:
     the best one, two and three of them. *exposure* is None when no quasi-identifier is proposed. *missing_codes*
     are values that probably mean "no value"; numbers among them are only suggested. *people* counts the different people
     by the normal form of their column (`P1` and `P1 ` are one).
+
+    >>> from velado.testing.factory import small_table
+    >>> inspect(small_table(idade=("other", "text", "31 35 31 40"))).exposure.unique_rows
+    2
     """
 
     source: str
@@ -85,7 +93,7 @@ class Inspection:
     person: str | None
     ranking: tuple[str, ...]
     sets: tuple[ColumnSet, ...]
-    exposure: Exposure | None
+    exposure: Uniqueness | None
     missing_codes: tuple[MissingCode, ...] = ()
     people: int | None = None
 
@@ -109,6 +117,11 @@ def inspect(table: Any) -> Inspection:
 
     *table* is a Table, a data frame or the path of a file. Shapes are judged on 5,000 values of each column, sets on
     100,000 evenly spaced rows; numbers, dates, counts and uniqueness on all rows. O(n log n) for each column.
+
+    >>> from velado.testing.factory import small_table
+    >>> found = inspect(small_table(cpf=("other", "text", "a b c"), sexo=("other", "text", "F M F")))
+    >>> [(column.name, column.role, column.kind) for column in found.columns]
+    [('cpf', 'identifier', 'text'), ('sexo', 'quasi', 'categorical')]
     """
     table = read_table(table)
     settings = replace(table.schema, missing_values=missing_tokens(table.frame))
@@ -127,7 +140,7 @@ def inspect(table: Any) -> Inspection:
         f for f in found if f.identifier is None and f.publish and f.distinct > 1 and f.kind != "text"
     ]
     ranked = sorted(open_columns, key=lambda finding: -finding.separation)
-    coded = sample_codes(table, [finding.name for finding in open_columns])
+    coded = _sample_codes(table, [finding.name for finding in open_columns])
     sets = best_sets(coded)
     if sets and not any(finding.role == "quasi" for finding in found):
         why = say(
@@ -292,7 +305,7 @@ def _without_copies(found: list[ColumnFinding], coded: Mapping[str, Codes]) -> l
 def _are_copies(one: ColumnFinding, other: ColumnFinding, coded: Mapping[str, Codes]) -> bool:
     if one.distinct != other.distinct or one.name not in coded or other.name not in coded:
         return False
-    return repeats(coded[one.name], coded[other.name])
+    return _repeats(coded[one.name], coded[other.name])
 
 
 def _proposed(finding: ColumnFinding) -> Column:
@@ -311,6 +324,13 @@ def schema_toml(inspection: Inspection) -> str:
 
     Parsed again it is the same schema. There is no cell in it, not even bounds: those of the data would be
     the smallest and largest cell.
+
+    >>> from velado.testing.factory import small_table
+    >>> print(schema_toml(inspect(small_table(sexo=("other", "text", "F M F"))))[-55:].strip())
+    s).
+    [columns.sexo]
+    role = "quasi"
+    kind = "categorical"
     """
     lines = [
         f"# Proposed by velado from {inspection.rows} rows. Review every role before you publish:",
@@ -384,7 +404,11 @@ SAMPLE_ROWS = 100_000
 
 @dataclass(frozen=True)
 class ColumnSet:
-    """A set of columns and how well it tells rows apart (on an evenly spaced sample of large tables)."""
+    """A set of columns and how well it tells rows apart (on an evenly spaced sample of large tables).
+
+    >>> ColumnSet(("age", "sex"), distinction=0.5, separation=0.9).columns
+    ('age', 'sex')
+    """
 
     columns: tuple[str, ...]
     distinction: float
@@ -392,12 +416,16 @@ class ColumnSet:
 
 
 @dataclass(frozen=True)
-class Exposure:
+class Uniqueness:
     """Who can be picked out by *columns* as the table stands, all rows counted.
 
     *unique_rows* are alone in their group. *people* and *unique_people* count by the person column where
     there is one (else every row is a person): a person is unique in a group that holds nobody else.
     *smallest* is the size of the smallest group, in rows.
+
+    >>> from velado.testing.factory import small_table
+    >>> exposure(small_table(age=("quasi", "numeric", "31 31 35")), ["age"], None).smallest
+    1
     """
 
     columns: tuple[str, ...]
@@ -408,8 +436,13 @@ class Exposure:
     smallest: int
 
 
-def exposure(table: Table, columns: Sequence[str], person: str | None) -> Exposure:
-    """Who is unique on *columns* of *table*; blanks are a value of their own. O(n log n)."""
+def exposure(table: Table, columns: Sequence[str], person: str | None) -> Uniqueness:
+    """Who is unique on *columns* of *table*; blanks are a value of their own. O(n log n).
+
+    >>> from velado.testing.factory import small_table
+    >>> exposure(small_table(age=("quasi", "numeric", "31 31 35")), ["age"], None).unique_rows
+    1
+    """
     coded = [text_codes(table.text(name)) for name in columns]
     partition = Partition.by_codes([codes for codes, _ in coded], [size for _, size in coded])
     alone = int((partition.sizes == 1).sum())
@@ -420,17 +453,21 @@ def exposure(table: Table, columns: Sequence[str], person: str | None) -> Exposu
         counts = GroupCounts.of(partition, owner)
         assert counts.people is not None
         unique_people = np.count_nonzero(np.bincount(owner[(counts.people == 1)[partition.labels]]))
-    return Exposure(tuple(columns), table.rows, alone, people, unique_people, int(partition.sizes.min()))
+    return Uniqueness(tuple(columns), table.rows, alone, people, unique_people, int(partition.sizes.min()))
 
 
 def separation(counts: npt.NDArray[np.int64]) -> float:
-    """1 - sum c (c - 1) / (n (n - 1)): the share of pairs of rows in different groups of sizes *counts*."""
+    """1 - sum c (c - 1) / (n (n - 1)): the share of pairs of rows in different groups of sizes *counts*.
+
+    >>> separation(np.array([2, 1, 1]))
+    0.8333333333333334
+    """
     sizes = counts.astype(np.float64)
     n = float(sizes.sum())
     return 1.0 - float((sizes * (sizes - 1.0)).sum()) / (n * (n - 1.0)) if n > 1 else 0.0
 
 
-def sample_codes(table: Table, names: Sequence[str]) -> Mapping[str, Codes]:
+def _sample_codes(table: Table, names: Sequence[str]) -> Mapping[str, Codes]:
     """Codes of the columns *names* in at most 100,000 evenly spaced rows."""
     rows = min(table.rows, SAMPLE_ROWS)
     at = np.arange(rows, dtype=np.int64) * table.rows // rows
@@ -444,6 +481,10 @@ def best_sets(coded: Mapping[str, Codes], largest: int = 3) -> tuple[ColumnSet, 
     Ends early when all rows are told apart. Columns with a different value in most rows would win always and
     tell nothing new, so they are left out as long as two others are there. A blank is a value of its own. Greedy
     choice separates within the logarithmic factor of the best set of its size (set cover over pairs).
+
+    >>> codes = {"age": (np.array([1, 2, 3, 3]), 4), "sex": (np.array([1, 1, 2, 1]), 3)}
+    >>> [best.columns for best in best_sets(codes)]
+    [('age',), ('age', 'sex')]
     """
     telling = {name: column for name, column in coded.items() if 2 * column[1] <= column[0].size}
     coded = telling if len(telling) >= 2 else coded
@@ -465,7 +506,7 @@ def best_sets(coded: Mapping[str, Codes], largest: int = 3) -> tuple[ColumnSet, 
     return tuple(out)
 
 
-def repeats(column: Codes, other: Codes) -> bool:
+def _repeats(column: Codes, other: Codes) -> bool:
     """Whether two columns match one to one on the rows given, with values that do repeat."""
     pairs = Partition.by_codes([column[0], other[0]], [column[1], other[1]]).count
     own, theirs = np.unique(column[0]).size, np.unique(other[0]).size

@@ -27,6 +27,7 @@ from velado.data.csv_reading import (
     found_encoding,
     header_of,
     is_utf8_name,
+    lines_of,
     ragged_rows,
     wide_encoding,
 )
@@ -53,6 +54,10 @@ def read_table(
     file say what it is, whatever its ending. A text that is not UTF-8 is read in the *encoding* that was named here
     or in the schema, else in the one its bytes show, which the table's `encoding` tells. *sheet* is the one to read
     of a spreadsheet with several.
+
+    >>> from velado.data.samples import hospital_csv, hospital_schema
+    >>> read_table(hospital_csv(), read_schema(hospital_schema()))
+    Table(2000 rows; 3 identifier, 6 quasi, 2 sensitive, 5 other)
     """
     if isinstance(source, Table):
         if schema is None:
@@ -67,7 +72,7 @@ def read_table(
         found = _read_file(Path(source), Wanted(encoding or declared, separator, names, sheet))
         name = Path(source).name
     else:
-        found = _Found(from_frame(source), "")
+        found = _Found(_from_frame(source), "")
         name = type(source).__module__.split(".")[0]
     if schema is None:
         columns = {column: Column(column, "other", "text") for column in found.frame.columns}
@@ -76,7 +81,7 @@ def read_table(
     return Table.of(found.frame, schema, name, found.digest, undeclared, found.separator, found.encoding)
 
 
-def from_frame(native: Any) -> pl.DataFrame:
+def _from_frame(native: Any) -> pl.DataFrame:
     """Any eager or lazy data frame (pandas, Polars, Arrow, DuckDB, Modin, ...) as Polars, through narwhals."""
     if isinstance(native, pl.DataFrame):
         return native
@@ -103,8 +108,8 @@ def from_frame(native: Any) -> pl.DataFrame:
     except Exception as error:  # the libraries below raise a dozen types, and their messages hold cells
         raise TableError(
             say(
-                "The {split} frame cannot be converted ({kind}).",
-                split=type(native).__module__.split(".")[0],
+                "The {library} frame cannot be converted ({kind}).",
+                library=type(native).__module__.split(".")[0],
                 kind=type(error).__name__,
             ),
             "A column of it seems to mix values of several types.",
@@ -114,7 +119,11 @@ def from_frame(native: Any) -> pl.DataFrame:
 
 
 def to_frame(frame: pl.DataFrame, like: str = "polars") -> Any:
-    """The frame as "polars", "pandas" or "arrow"."""
+    """The frame as "polars", "pandas" or "arrow".
+
+    >>> to_frame(pl.DataFrame({"age": [31]}), "arrow").num_rows
+    1
+    """
     if like == "polars":
         return frame
     if like == "pandas":
@@ -158,9 +167,9 @@ def _read_file(path: Path, wanted: Wanted) -> _Found:
     except (OSError, ValueError) as error:  # a name with a zero byte is a ValueError
         raise TableError(
             say(
-                "'{path}' cannot be read ({getattr}).",
+                "'{path}' cannot be read ({reason}).",
                 path=path.name,
-                getattr=getattr(error, "strerror", None) or "system error",
+                reason=getattr(error, "strerror", None) or say("system error"),
             ),
             "Nothing was read.",
             "Check the path and the permissions.",
@@ -213,6 +222,9 @@ def parse_csv(
 
     *known* are the column names the schema has: they are names whatever they look like, and a header that holds
     all of them is one whatever else it holds.
+
+    >>> parse_csv(b"nome;idade\\nAna;031\\n", "t.csv")[0].rows()
+    [('Ana', '031')]
     """
     if separator is not None:
         check_separator(separator, "The separator")
@@ -237,7 +249,7 @@ def parse_csv(
                     "({found}).",
                     short=found.short + found.blank,
                     name=name,
-                    found=found,
+                    found=found.told(),
                 ),
                 "Their values may stand in the wrong columns, and blank lines would be published as people.",
                 "Complete or remove those rows, or set `separator` in [table] of the schema.",
@@ -267,10 +279,13 @@ def parse_csv(
 
 def _irregular(name: str, found: Ragged) -> TableError:
     if found.long:
-        what = f"{found.long} row(s) have more fields than the header (line{'s' if found.long > 1 else ''} "
-        what += ", ".join(map(str, found.long_lines)) + (" and further ones)" if found.long > 3 else ")")
+        what = say(
+            "{rows} row(s) have more fields than the header ({lines})",
+            rows=found.long,
+            lines=lines_of(found.long_lines, found.long),
+        )
     else:
-        what = "some rows have more fields than the header, or a quote is never closed"
+        what = say("some rows have more fields than the header, or a quote is never closed")
     return TableError(
         say("'{name}' is not a regular CSV file: {what}.", name=name, what=what),
         "Fields would land in the wrong columns.",
@@ -297,26 +312,33 @@ def read_schema(path: str | Path) -> Schema:
 
 
 def attach_taxonomies(schema: Schema, folder: Path) -> Schema:
-    """The schema with the taxonomy files of its used columns read from *folder*; no path may lead out of it."""
+    """The schema with the taxonomy files of its used columns read from *folder*; no path may lead out of it.
+
+    >>> attach_taxonomies(Schema({"age": Column("age", "quasi", "numeric")}), Path()).columns["age"].taxonomy
+    """
     columns = []
     for column in schema.columns.values():
         spec = column.taxonomy
         if spec is not None and spec.file is not None and spec.paths is None and spec.tree is None:
             # A path that leads out is refused even where it would not be followed: nobody meant well with it.
             place = contained(spec.file, folder, column.name)
-            if is_used(column):
+            if _is_used(column):
                 column = replace(column, taxonomy=_read(spec, place, column.name))
         columns.append(column)
     return schema.with_columns(columns)
 
 
-def is_used(column: Column) -> bool:
+def _is_used(column: Column) -> bool:
     """Whether any step reads the column's taxonomy: an identifier's or a held-back column's is never looked at."""
     return column.published or column.role == "sensitive"
 
 
 def contained(file: object, folder: Path, column: str) -> Path:
-    """The true place of *file* below *folder*, or a SchemaError where it leads out of it."""
+    """The true place of *file* below *folder*, or a SchemaError where it leads out of it.
+
+    >>> contained("city.csv", Path("schemas"), "city").name
+    'city.csv'
+    """
     if not isinstance(file, str) or not file.strip() or any(ord(c) < 32 or ord(c) == 127 for c in file):
         raise SchemaError(
             say("The taxonomy of column '{column}' is no name of a file.", column=column),

@@ -31,7 +31,7 @@ _DRAW = b"velado draw 1\0"
 _DIGEST = b"velado digest 1\0"
 
 
-class RandomBytes(Protocol):
+class _RandomBytes(Protocol):
     """A source of bytes nobody can predict, such as `velado.randomness.secure()`."""
 
     def randbytes(self, n: int, /) -> bytes: ...
@@ -43,6 +43,10 @@ class Key:
 
     The *fingerprint* (8 hexadecimal digits) tells whether two runs used the same key and nothing else: it is
     no help in finding a random key.
+
+    >>> key = Key(bytes(range(32)))
+    >>> key.fingerprint, key.digest(b"table")[:8]
+    ('d8fb58ca', '2d92c436')
     """
 
     secret: bytes
@@ -51,8 +55,8 @@ class Key:
         if len(self.secret) < LEAST_BYTES:
             raise ParameterError(
                 say(
-                    "The key has {secret} bytes; at least {least_bytes} are needed.",
-                    secret=len(self.secret),
+                    "The key has {bytes} bytes; at least {least_bytes} are needed.",
+                    bytes=len(self.secret),
                     least_bytes=LEAST_BYTES,
                 ),
                 "A short key can be guessed, and then everything made with it can be undone.",
@@ -104,18 +108,30 @@ class Key:
         return hmac.digest(self.secret, _DIGEST + content, "sha256").hex()
 
 
-def new_key(source: RandomBytes) -> bytes:
-    """The content of a key file: 256 random bits as 64 hexadecimal digits and a line end."""
+def new_key(source: _RandomBytes) -> bytes:
+    """The content of a key file: 256 random bits as 64 hexadecimal digits and a line end.
+
+    >>> len(Key.of(new_key(secure())).secret)
+    64
+    """
     return source.randbytes(32).hex().encode() + b"\n"
 
 
 def content_of(frame: pl.DataFrame) -> bytes:
-    """A digest of the cells of *frame*, as they would be written; to be used under a key only."""
+    """A digest of the cells of *frame*, as they would be written; to be used under a key only.
+
+    >>> content_of(pl.DataFrame({"age": [31]})).hex()[:8]
+    '30990973'
+    """
     return hashlib.sha256(csv_bytes(frame)).digest()
 
 
 def state_folder() -> Path:
-    """Where velado keeps this user's key, seals and notes: $VELADO_STATE, else the user's state folder."""
+    """Where velado keeps this user's key, seals and notes: $VELADO_STATE, else the user's state folder.
+
+    >>> state_folder().name
+    'velado'
+    """
     named = os.environ.get("VELADO_STATE")
     if named:
         return Path(named)
@@ -124,7 +140,14 @@ def state_folder() -> Path:
 
 
 def read_key(path: str | Path) -> Key:
-    """The key in the file *path*."""
+    """The key in the file *path*.
+
+    >>> import tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> _ = (Path(folder.name) / "owner.key").write_bytes(bytes(range(32)))
+    >>> read_key(Path(folder.name) / "owner.key"), folder.cleanup()
+    (Key(fingerprint=d8fb58ca), None)
+    """
     path = Path(path)
     try:
         with path.open("rb") as stream:
@@ -132,9 +155,9 @@ def read_key(path: str | Path) -> Key:
     except (OSError, ValueError) as error:
         raise ParameterError(
             say(
-                "The key file '{path}' cannot be read ({getattr}).",
+                "The key file '{path}' cannot be read ({reason}).",
                 path=path.name,
-                getattr=getattr(error, "strerror", None) or "no such name",
+                reason=getattr(error, "strerror", None) or say("no such name"),
             ),
             "Without the key nothing that depends on it can be made.",
             "Check the path and the permissions, or make a key with `velado pseudonymize --new-key --key-file FILE`.",
@@ -156,6 +179,9 @@ def owner_key(given: Key | str | Path | None = None) -> Key:
     """The owner's key: the one *given*, itself or as a file, else that of this user, made now if there is none.
 
     The user's own key lies in `state_folder()`; others cannot read it, and a file that they can is refused.
+
+    >>> owner_key(Key(bytes(range(32))))
+    Key(fingerprint=d8fb58ca)
     """
     if isinstance(given, Key):
         return given
@@ -189,9 +215,9 @@ def _make(path: Path) -> None:
     except OSError as error:
         raise OutputError(
             say(
-                "The owner's key cannot be written to '{path}' ({strerror}).",
+                "The owner's key cannot be written to '{path}' ({reason}).",
                 path=path,
-                strerror=error.strerror or "system error",
+                reason=error.strerror or say("system error"),
             ),
             "Without it the order of the published rows could not be kept secret and repeated.",
             "Name a key file with --key FILE, or set XDG_STATE_HOME to a folder of yours.",

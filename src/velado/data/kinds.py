@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from velado.data.identifiers import header_names_codes, header_says_day
-from velado.data.identifiers.shapes import free_text
+from velado.data.identifiers._shapes import free_text
 from velado.data.missing_codes import words_among_numbers
 from velado.data.schema import Kind
 from velado.text import say
@@ -33,7 +33,11 @@ _EXACT_LIMIT = 2.0**53
 
 @dataclass(frozen=True)
 class Inferred:
-    """The kind of a column, why, and how its numbers or dates are written."""
+    """The kind of a column, why, and how its numbers or dates are written.
+
+    >>> Inferred("numeric", "numbers").format
+    '%Y-%m-%d'
+    """
 
     kind: Kind
     why: str
@@ -45,6 +49,9 @@ def missing_tokens(frame: pl.DataFrame) -> tuple[str, ...]:
     """The texts of *frame* that usually mean "no value", as they stand there; "" is always among them.
 
     Words such as "ignorado" count only where the rest of the column are numbers or dates, which they would hide.
+
+    >>> missing_tokens(pl.DataFrame({"age": ["31", "NA", "ignorado", "40"]}))
+    ('', 'NA', 'ignorado')
     """
     found: set[str] = {""}
     for series in frame.get_columns():
@@ -63,6 +70,10 @@ def infer_kind(name: str, texts: pl.Series, dtype: pl.DataType, distinct: int, s
     Numbers and dates must fit in every row, because a schema that declares them refuses the rest. Digits
     that are no quantities are categories: with leading zeros, beyond 2^53, one or two different values, or
     under a header that names a code.
+
+    >>> days = pl.Series(["29/02/2024", "01/03/2024"])
+    >>> infer_kind("alta", days, pl.String(), 2, days).format
+    '%d/%m/%Y'
     """
     if texts.len() == 0:
         return Inferred("text", say("no row has a value"))

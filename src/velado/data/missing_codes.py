@@ -28,7 +28,11 @@ NUMBERS = (
 
 @dataclass(frozen=True)
 class MissingCode:
-    """A code of *column* that probably means "no value", in *rows* rows; *applied* when the schema calls it missing."""
+    """A code of *column* that probably means "no value", in *rows* rows; *applied* when the schema calls it missing.
+
+    >>> MissingCode("age", "999", rows=12).applied
+    False
+    """
 
     column: str
     code: str
@@ -39,7 +43,12 @@ class MissingCode:
 def find_missing_codes(
     name: str, values: pl.Series, counts: np.ndarray[Any, np.dtype[np.int64]], applied: frozenset[str]
 ) -> tuple[MissingCode, ...]:
-    """The probable missing codes among the different *values* of a column, which stand in *counts* rows each."""
+    """The probable missing codes among the different *values* of a column, which stand in *counts* rows each.
+
+    >>> ages = pl.Series(["31", "35", "40", "999"])
+    >>> find_missing_codes("age", ages, np.array([5, 4, 3, 2]), frozenset())[0].code
+    '999'
+    """
     words = _folded(values).is_in(list(WORDS)).fill_null(False).to_numpy()
     out = [
         MissingCode(name, text, int(rows), text in applied)
@@ -81,7 +90,11 @@ def _numbers(
 
 
 def words_among_numbers(series: pl.Series) -> list[str]:
-    """The words for "no value" of a text column whose other values are all numbers or dates."""
+    """The words for "no value" of a text column whose other values are all numbers or dates.
+
+    >>> words_among_numbers(pl.Series(["31", "ignorado", "40"]))
+    ['ignorado']
+    """
     distinct = series.drop_nulls().unique()
     short = distinct.filter(distinct.str.len_bytes() <= 24)
     words = short.filter(_folded(short).is_in(list(WORDS)))

@@ -47,14 +47,22 @@ _EXPONENT = r"^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)[eE][+-]?[0-9]{1,3}$"
 
 
 def tidy_texts(texts: pl.Series) -> pl.Series:
-    """Steps 1 to 3: NFKC without unseen characters, outer blanks gone, inner ones single."""
+    """Steps 1 to 3: NFKC without unseen characters, outer blanks gone, inner ones single.
+
+    >>> tidy_texts(pl.Series([" São  Paulo\\u200b "])).to_list()
+    ['São Paulo']
+    """
     return _replaced(texts, _PLAIN, _tidy(pl.col("t")))
 
 
 def normal_texts(
     texts: pl.Series, *, case: str = "same", decimal: str = ".", exponents: bool = False
 ) -> pl.Series:
-    """The normal form of each text; nulls stay. Hand in distinct texts: the cost is O(texts)."""
+    """The normal form of each text; nulls stay. Hand in distinct texts: the cost is O(texts).
+
+    >>> normal_texts(pl.Series(["07", "7.0", "Rua  A", "rua a"])).to_list()
+    ['7', '7', 'RUA A', 'RUA A']
+    """
     out = tidy_texts(texts)
     if case != "distinct":
         # First to small letters, because a capital sharp s has no capital of its own; then NFKC again, for letters
@@ -104,6 +112,9 @@ class Spellings:
 
     *values* has one text for each number, in order: the most frequent spelling, of equally frequent ones the
     smallest. Without a second spelling anywhere they are the texts themselves.
+
+    >>> Spellings(pl.Series(["F", "f"]), np.array([1, 1], np.int32), pl.Series(["F"])).merged
+    1
     """
 
     texts: pl.Series
@@ -127,12 +138,22 @@ class Spellings:
 
 
 def normal_of(table: Table, column: Column, texts: Sequence[str] | pl.Series) -> pl.Series:
-    """The normal form of *texts* of one column, as its declaration and the type of its cells say."""
+    """The normal form of *texts* of one column, as its declaration and the type of its cells say.
+
+    >>> from velado.testing.factory import small_table
+    >>> table = small_table(who=("identifier", "text", "P1 p1"))
+    >>> normal_of(table, table.schema.person, ["P1 ", "p1"]).to_list()
+    ['P1', 'P1']
+    """
     return _normal(table, column, pl.Series(values=texts, dtype=pl.String), case_of(column))
 
 
 def case_of(column: Column) -> str:
-    """Whether the case of letters tells values of the column apart: "same" (it does not) or "distinct"."""
+    """Whether the case of letters tells values of the column apart: "same" (it does not) or "distinct".
+
+    >>> case_of(Column("city", case="distinct"))
+    'distinct'
+    """
     return column.case
 
 
@@ -163,6 +184,11 @@ def spellings(table: Table, column: Column, *, blanks: bool = True) -> Spellings
     """Which texts of a column are one value.
 
     With *blanks* a text of which nothing is left, or that is another spelling of a missing value, is no value.
+
+    >>> from velado.testing.factory import small_table
+    >>> table = small_table(sex=("quasi", "categorical", "F f M F"))
+    >>> spellings(table, table.schema.quasi[0]).values.to_list()
+    ['F', 'M']
     """
     asked = ("spellings", column.name, column.kind, column.case, blanks)
     if asked not in table._known:
@@ -201,7 +227,13 @@ def _spellings(table: Table, column: Column, blanks: bool) -> Spellings:
 
 
 def value_codes(table: Table, column: Column) -> tuple[npt.NDArray[np.int32], int]:
-    """People or sensitive values as codes 1.. per row, 0 is missing, and how many codes there are."""
+    """People or sensitive values as codes 1.. per row, 0 is missing, and how many codes there are.
+
+    >>> from velado.testing.factory import small_table
+    >>> table = small_table(who=("identifier", "text", "P1 p1 P2 _"))
+    >>> value_codes(table, table.schema.person)
+    (array([1, 1, 2, 0], dtype=int32), 3)
+    """
     found = spellings(table, column)
     return found.of_rows(table.text(column.name)), len(found.values) + 1
 
@@ -210,6 +242,10 @@ def person_texts(tables: Sequence[Table]) -> list[pl.Series]:
     """The normal form of the person of each row, table by table: equal texts are one person, null is nobody.
 
     The case of letters counts only where every table says that it does.
+
+    >>> from velado.testing.factory import small_table
+    >>> [texts.to_list() for texts in person_texts([small_table(who=("identifier", "text", "p1 P2"))])]
+    [['P1', 'P2']]
     """
     columns = [table.schema.person for table in tables]
     cases = {case_of(column) for column in columns if column is not None}

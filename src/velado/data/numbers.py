@@ -23,6 +23,11 @@ def parse_numbers(
 
     Refuses text among the numbers, decimal commas that were not declared, NaN, infinity, numbers too
     large to be told apart, and values outside the declared bounds unless the column says clamp = true.
+
+    >>> from velado.testing.factory import small_table
+    >>> table = small_table(age=("quasi", "numeric", "31 35.5"))
+    >>> parse_numbers(table, table.schema.quasi[0], np.zeros(2, dtype=bool))
+    (array([31. , 35.5]), False)
     """
     values, whole, _ = parse_and_clamp(table, column, blank)
     return values, whole
@@ -31,7 +36,13 @@ def parse_numbers(
 def parse_and_clamp(
     table: Table, column: Column, blank: npt.NDArray[np.bool_]
 ) -> tuple[npt.NDArray[np.float64], bool, npt.NDArray[np.bool_] | None]:
-    """As `parse_numbers`, and which rows were moved onto a bound (None when there are none)."""
+    """As `parse_numbers`, and which rows were moved onto a bound (None when there are none).
+
+    >>> from velado.testing.factory import small_table
+    >>> age = Column("age", "quasi", "numeric", bounds=(0, 120), clamp=True)
+    >>> parse_and_clamp(small_table(age=("quasi", "numeric", "31 135")), age, np.zeros(2, dtype=bool))[0]
+    array([ 31., 120.])
+    """
     series = table.frame.get_column(column.name)
     name = column.name
     if series.dtype == pl.String:
@@ -103,8 +114,8 @@ def _refuse_text(sample: pl.Series, bad: int, total: int, name: str) -> None:
 
 def _refuse_odd_numbers(values: npt.NDArray[np.float64], name: str) -> None:
     for count, what in (
-        (int(np.isnan(values).sum()), "NaN (not a number)"),
-        (int(np.isinf(values).sum()), "infinity"),
+        (int(np.isnan(values).sum()), say("NaN (not a number)")),
+        (int(np.isinf(values).sum()), say("infinity")),
     ):
         if count:
             raise TableError(
@@ -148,7 +159,11 @@ THOUSANDS = r"^[+-]?\d{1,3}(\.\d{3})+(,\d+)?$"
 
 
 def number_text(value: float, whole: bool, decimal: str = ".") -> str:
-    """A number as short as it can be written without changing it, whole numbers without a point."""
+    """A number as short as it can be written without changing it, whole numbers without a point.
+
+    >>> number_text(2.0, whole=True), number_text(2.5, whole=False, decimal=",")
+    ('2', '2,5')
+    """
     if whole or value == int(value):
         return str(int(value))
     text = repr(value)
@@ -156,7 +171,11 @@ def number_text(value: float, whole: bool, decimal: str = ".") -> str:
 
 
 def with_point(text: str, decimal: str = ".") -> str:
-    """A number's text as Python reads it: thousands marks left out, the decimal comma a point."""
+    """A number's text as Python reads it: thousands marks left out, the decimal comma a point.
+
+    >>> with_point("1.234,5", ",")
+    '1234.5'
+    """
     if decimal == ".":
         return text
     return (text.replace(".", "") if re.match(THOUSANDS, text) else text).replace(",", ".")

@@ -27,6 +27,9 @@ def group_by_codes(codes: Sequence[IntArray], sizes: Sequence[int]) -> tuple[npt
 
     Exact: columns are packed into one 63-bit integer key, re-ranked whenever the product of the column
     sizes would not fit. Labels are numbered in order of the packed key. O(n log n), O(n) where the key space is small.
+
+    >>> group_by_codes([np.array([0, 1, 0]), np.array([2, 2, 2])], [2, 3])
+    (array([0, 1, 0], dtype=int32), 2)
     """
     if not codes:
         raise ValueError("at least one column is needed to group by")
@@ -67,6 +70,10 @@ class Partition:
 
     *labels* are 0..count-1 without holes. *centres* optionally names one row per group that the method
     regards as its centre (used by the centroid recoder).
+
+    >>> groups = Partition.of(np.array([7, 7, -1, 9]))
+    >>> groups.sizes, groups.least_and_greatest(np.array([30, 20, 99, 40]))
+    (array([2, 1]), (array([20, 40], dtype=int32), array([30, 40], dtype=int32)))
     """
 
     labels: npt.NDArray[np.int32]
@@ -144,6 +151,9 @@ class ValueShape:
 
     *order* ranks the value codes (entry of code 0, "no value", unused). *levels* is a level matrix, value
     code x level: column 0 the value itself, the last column one number throughout, equal numbers one node.
+
+    >>> ValueShape(order=np.array([0, 0, 1, 2])).order.size
+    4
     """
 
     order: npt.NDArray[np.integer[Any]] | None = None
@@ -156,6 +166,9 @@ class ValueCounts:
 
     Sparse: entry e says that group ``groups[e]`` holds value ``values[e]`` ``counts[e]`` times. *totals* is
     the count of every value in the whole table, handed down once and never recomputed from a part.
+
+    >>> ValueCounts.of(np.array([0, 0, 1]), 2, np.array([1, 2, 1]), 3).distinct(2)
+    array([2, 1])
     """
 
     groups: npt.NDArray[np.int64]
@@ -204,6 +217,9 @@ class GroupCounts:
     *people* is the number of different people in each group, None when no person column is declared (then
     every row is a person of its own). *population* is the number of people of a wider population that match
     each group, None when no population is known; *unmatched* those of it that match no group.
+
+    >>> GroupCounts.of(Partition.of(np.array([0, 0, 1])), people=np.array([1, 1, 2])).people
+    array([1, 1])
     """
 
     rows: npt.NDArray[np.int64]

@@ -37,7 +37,11 @@ NO_CODE = -1  # the code of "covers nothing": no true value is within -1..-1
 
 @dataclass(frozen=True)
 class Stated:
-    """What a text says of a number: it lies between two ends, which may be infinite, and may be out of it themselves."""
+    """What a text says of a number: it lies between two ends, which may be infinite, and may be out of it themselves.
+
+    >>> Stated(20.0, 30.0, with_upper=False).upper
+    30.0
+    """
 
     lower: float
     upper: float
@@ -50,6 +54,11 @@ def stated_number(text: str, decimal: str = ".") -> Stated | None:
 
     Others write `20-29`, `20 to 29`, `20 a 29`, `(20, 29]`, `>= 90`, `90+`, and a unit before or after. Only for
     numeric columns: a label or a day may look so too.
+
+    >>> stated_number("[20..29]")
+    Stated(lower=20.0, upper=29.0, with_lower=True, with_upper=True)
+    >>> stated_number("90+").upper, stated_number("many")
+    (inf, None)
     """
     text = text.strip()
     found = _stated(text, decimal)
@@ -163,6 +172,12 @@ def read_texts(
     """What each distinct text of a published column states about the codes of *column*; blanks are text 0.
 
     Texts that state nothing known are refused, or, if not *strict*, state everything.
+
+    >>> from velado.data.encode import encode
+    >>> from velado.testing.factory import small_table
+    >>> ages = encode(small_table(age=("quasi", "numeric", "20 25 40"))).columns[0]
+    >>> read_texts(ages, pl.Series(["[20..30]", "*"]), ("",)).high
+    array([2, 2, 1], dtype=int32)
     """
     texts = series.cast(pl.String)
     blank = texts.is_null() | texts.is_in(list(missing_values))
@@ -217,7 +232,13 @@ def _read_tree(column: EncodedColumn, texts: list[str]) -> list[_Entry | None]:
 
 
 def label_nodes(column: EncodedColumn, texts: list[str]) -> list[int]:
-    """The node each text is the label of: as it is written, else by its normal form where that is of one label; or -1."""
+    """The node each text is the label of: as it is written, else by its normal form where that is of one label; or -1.
+
+    >>> from velado.data.encode import encode
+    >>> from velado.testing.factory import small_table
+    >>> label_nodes(encode(small_table(sex=("quasi", "categorical", "F M"))).columns[0], ["M", "m", "x", "*"])
+    [1, 1, -1, 2]
+    """
     assert column.tree is not None
     widest = column.tree.widest_node
     nodes = [widest.get(text, -1) for text in texts]

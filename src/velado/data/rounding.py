@@ -29,6 +29,9 @@ class Rounding:
 
     A multiple is computed as a whole number over a power of ten, which double precision rounds once: it is the
     very number a reader gets from the published text (0.3, never 0.30000000000000004).
+
+    >>> Rounding(5).outwards(np.array([21.0, 25.0]), np.array([23.0, 25.0]))
+    (array([20., 25.]), array([25., 30.]))
     """
 
     step: float
@@ -95,7 +98,12 @@ class Rounding:
 
 
 def with_rounding(schema: Schema, steps: Mapping[str, float]) -> Schema:
-    """The same schema with ``round`` set on the columns of *steps*; each must be a plain numeric quasi-identifier."""
+    """The same schema with ``round`` set on the columns of *steps*; each must be a plain numeric quasi-identifier.
+
+    >>> from velado.data.schema import Column
+    >>> with_rounding(Schema({"age": Column("age", "quasi", "numeric")}), {"age": 5}).columns["age"].round
+    5.0
+    """
     columns = dict(schema.columns)
     for name, step in steps.items():
         if name not in columns:

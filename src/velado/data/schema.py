@@ -1,6 +1,6 @@
 """Schema: what each column means. Read from and written to TOML; unknown keys are errors.
 
-Every key is a field of `Dataset`, `Schema` or `Column` and stands nowhere else. This module is pure: it turns parsed
+Every key is a field of `AboutDataset`, `Schema` or `Column` and stands nowhere else. This module is pure: it turns parsed
 TOML into values and back. Files are read by `velado.data.io`.
 
     >>> schema = Schema.from_dict({"columns": {"age": {"role": "quasi", "kind": "numeric", "bounds": [0, 120]}}})
@@ -64,16 +64,16 @@ class TaxonomySpec:
         return out
 
 
-def taxonomy_spec(value: object, column: str) -> TaxonomySpec:
+def _taxonomy_spec(value: object, column: str) -> TaxonomySpec:
     """A taxonomy entry of the schema: a file name, or a table with a builder and its options.
 
-    >>> taxonomy_spec("city.csv", "city").builder
+    >>> _taxonomy_spec("city.csv", "city").builder
     'levels'
     """
     place = Where("file").inside("columns").inside(column).inside("taxonomy")
     if isinstance(value, str):
         return TaxonomySpec("tree" if value.endswith(".toml") else "levels", file=value)
-    builder = value.get("builder") if isinstance(value, Mapping) else None
+    builder = str(value.get("builder")) if isinstance(value, Mapping) else ""
     if not isinstance(value, Mapping) or builder not in BUILDERS:
         raise SchemaError(
             say("{place} has no known builder.", place=place.here),
@@ -103,18 +103,21 @@ def taxonomy_spec(value: object, column: str) -> TaxonomySpec:
     return TaxonomySpec(builder, options, file=file, tree=nodes)
 
 
-def is_separator(value: object) -> bool:
+def _is_separator(value: object) -> bool:
     """Whether a text can stand between the fields of a CSV file: one ASCII character, no quote and no line break.
 
-    >>> is_separator(";"), is_separator("::")
+    >>> _is_separator(";"), _is_separator("::")
     (True, False)
     """
     return isinstance(value, str) and len(value) == 1 and value.isascii() and value not in '"\r\n\0'
 
 
 def check_separator(value: object, what: str) -> None:
-    """A separator is one character that CSV can have between fields, or an error says so."""
-    if not is_separator(value):
+    """A separator is one character that CSV can have between fields, or an error says so.
+
+    >>> check_separator(";", "The separator")
+    """
+    if not _is_separator(value):
         raise SchemaError(
             say("{what} is not a single plain character.", what=what),
             "A separator of fields is one ASCII character, and neither a quote nor a line break.",
@@ -235,10 +238,10 @@ class Column:
 
 
 @settings(section="dataset")
-class Dataset:
+class AboutDataset:
     """What the table is called in public, which version it is, and the files that belong to it.
 
-    >>> Dataset(name="admissions", version="2024-05").version
+    >>> AboutDataset(name="admissions", version="2024-05").version
     '2024-05'
     """
 
@@ -270,7 +273,7 @@ class Schema:
         str | None,
         Setting(
             "what stands between fields",
-            test=is_separator,
+            test=_is_separator,
             takes="a single plain character",
             why="A separator of fields is one ASCII character, and neither a quote nor a line break.",
             example='separator = ";"',
@@ -278,7 +281,7 @@ class Schema:
     ] = None
     constant: Annotated[Literal["refuse", "allow"], Setting("a quasi-identifier with one value")] = "refuse"
     max_cell_bytes: Annotated[int, Setting("the longest cell")] = 1_000_000
-    dataset: Dataset = Dataset()
+    dataset: AboutDataset = AboutDataset()
 
     @property
     def quasi(self) -> tuple[Column, ...]:
@@ -340,10 +343,10 @@ def _schema(document: Mapping[str, Any]) -> Schema:
             "Add a [columns.NAME] table for each column, or let `velado inspect` write a first version.",
         )
     columns = {name: _column(name, entry) for name, entry in entries.items()}
-    _at_most_one(columns, "person", "Which rows are one person must have one answer.")
-    _at_most_one(columns, "group", "Which rows move together must have one answer.")
+    _at_most_one(columns, "person", say("Which rows are one person must have one answer."))
+    _at_most_one(columns, "group", say("Which rows move together must have one answer."))
     whole = _own_keys(document.get("table", {}), ("columns", "dataset"), Schema, Where("file", "[table]"))
-    about = read(Dataset, document.get("dataset", {}), Where("file", "[dataset]"))
+    about = read(AboutDataset, document.get("dataset", {}), Where("file", "[dataset]"))
     return read(Schema, {**whole, "columns": columns, "dataset": about}, Where("file", "[table]"))
 
 
@@ -357,7 +360,7 @@ def _column(name: str, entry: object) -> Column:
             'Add for example role = "quasi".',
         )
     if "taxonomy" in found:
-        found["taxonomy"] = taxonomy_spec(found["taxonomy"], name)
+        found["taxonomy"] = _taxonomy_spec(found["taxonomy"], name)
     return read(Column, {"name": name, **found}, where)
 
 

@@ -36,7 +36,7 @@ _AT_FDCWD, _RENAME_EXCHANGE = -100, 2  # <fcntl.h>, <linux/fs.h>
 
 
 @contextmanager
-def staging_folder(target: Path) -> Iterator[Path]:
+def _staging_folder(target: Path) -> Iterator[Path]:
     """A private folder beside *target* that no other run removes; afterwards it is gone, with all it holds."""
     folder, handle = _stage(target)
     try:
@@ -62,7 +62,7 @@ def _stage(target: Path) -> tuple[Path, int]:
         os.close(handle)  # swept between the two
 
 
-def fill(staging: Path, files: Mapping[str, bytes]) -> Path:
+def _fill(staging: Path, files: Mapping[str, bytes]) -> Path:
     """The folder in *staging* that holds all *files*, on the disk and not only in the system's memory.
 
     A name may have one sub-folder. What stands in `private` is its owner's from the first moment (folder 0700,
@@ -76,7 +76,7 @@ def fill(staging: Path, files: Mapping[str, bytes]) -> Path:
     for name, data in files.items():
         _make_file(new / name, data, private=PurePosixPath(name).parts[0] == PRIVATE and "/" in name)
     for folder in (*(new / name for name in folders), new):
-        sync_folder(folder)
+        _sync_folder(folder)
     return new
 
 
@@ -96,7 +96,7 @@ def _make_file(path: Path, data: bytes, private: bool) -> None:
         os.close(handle)
 
 
-def put_file(path: Path, data: bytes, private: bool) -> None:
+def _put_file(path: Path, data: bytes, private: bool) -> None:
     """*data* stands in *path*, on the disk, with mode 0600 if *private*, else 0644; or nothing has changed."""
     while True:
         handle, name = tempfile.mkstemp(prefix=_prefix(path), dir=path.parent)  # mode 0600
@@ -125,7 +125,7 @@ def _write_through(handle: int, data: bytes) -> None:
     os.fsync(handle)
 
 
-def sync_folder(folder: Path) -> None:
+def _sync_folder(folder: Path) -> None:
     """The names in *folder* are on the disk. Where a system cannot promise that of a folder, nothing happens."""
     if os.name != "posix":
         return
@@ -139,7 +139,7 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def put_in_place(new: Path, target: Path, replace: bool) -> None:
+def _put_in_place(new: Path, target: Path, replace: bool) -> None:
     """*target* is what *new* was. With *replace*, what stood there is where *new* was, or beside it.
 
     On Linux the two names are exchanged in one step, so that *target* is never missing. Elsewhere, and on file
@@ -171,7 +171,7 @@ def _exchange(one: Path, other: Path) -> bool:
     raise OSError(code, os.strerror(code))
 
 
-def sweep(target: Path) -> None:
+def _sweep(target: Path) -> None:
     """What killed runs for *target* left beside it is gone; what a live process is writing stays.
 
     An old release that a killed run had set aside is put back if nothing stands in its place. Only places of this
@@ -214,7 +214,12 @@ def _sweep_one(place: Path, target: Path) -> None:
 
 
 def locked(handle: int, wait: bool = False) -> bool:
-    """True: this process holds the open file alone, until it closes it or dies. Without locks: True on Windows."""
+    """True: this process holds the open file alone, until it closes it or dies. Without locks: True on Windows.
+
+    >>> file = tempfile.TemporaryFile()
+    >>> locked(file.fileno()), file.close()
+    (True, None)
+    """
     try:
         import fcntl
     except ImportError:  # Windows: an open file is not locked
@@ -252,7 +257,11 @@ FLAT_FILES = frozenset(
 
 
 def csv_bytes(frame: pl.DataFrame, separator: str = ",", formulas: Formulas = "keep") -> bytes:
-    """The frame as UTF-8 CSV. Headers and text cells like formulas are kept, escaped with `'`, or refused."""
+    """The frame as UTF-8 CSV. Headers and text cells like formulas are kept, escaped with `'`, or refused.
+
+    >>> csv_bytes(pl.DataFrame({"note": ["=1+1"]}), formulas="escape")
+    b"note\\n'=1+1\\n"
+    """
     if formulas == "refuse":
         refuse_formulas(frame)
     elif formulas == "escape":
@@ -263,7 +272,11 @@ def csv_bytes(frame: pl.DataFrame, separator: str = ",", formulas: Formulas = "k
 
 
 def parquet_bytes(frame: pl.DataFrame) -> bytes:
-    """The frame as Parquet."""
+    """The frame as Parquet.
+
+    >>> parquet_bytes(pl.DataFrame({"age": [31]}))[:4]
+    b'PAR1'
+    """
     buffer = io.BytesIO()
     frame.write_parquet(buffer)
     return buffer.getvalue()
@@ -280,26 +293,30 @@ def write_folder(
     a whole, and on Linux there is no moment without a whole release under the name. Only a release is ever
     replaced: see `refuse_folder`. Where *folder* is a link, what it points to is replaced and the link stays.
     What a killed run for the same folder has left is removed first.
+
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> write_folder(Path(folder.name) / "out", {"release/table.csv": b"age"}).name, folder.cleanup()
+    ('out', None)
     """
     folder = Path(os.path.abspath(folder))
     reads = list(reads)
     _refuse_names(files)
     target = Path(os.path.realpath(folder))
-    sweep(target)
+    _sweep(target)
     refuse_folder(folder, force, reads)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with staging_folder(target) as staging:
-            new = fill(staging, files)
+        with _staging_folder(target) as staging:
+            new = _fill(staging, files)
             refuse_folder(folder, force, reads)  # writing took time, and somebody may have put a file there
-            put_in_place(new, target, replace=force)
+            _put_in_place(new, target, replace=force)
             _settle(target)
     except OSError as error:
         raise OutputError(
             say(
-                "The folder '{folder}' cannot be written ({strerror}).",
+                "The folder '{folder}' cannot be written ({reason}).",
                 folder=folder.name,
-                strerror=error.strerror or "system error",
+                reason=error.strerror or say("system error"),
             ),
             "Nothing was written.",
             "Check the path, the permissions and the space left.",
@@ -322,13 +339,13 @@ def _refuse_names(names: Iterable[str]) -> None:
 def _settle(target: Path) -> None:
     """The name of *target* is on the disk."""
     try:
-        sync_folder(target.parent)
+        _sync_folder(target.parent)
     except OSError as error:
         raise OutputError(
             say(
-                "'{target}' was written, but the disk did not confirm it ({strerror}).",
+                "'{target}' was written, but the disk did not confirm it ({reason}).",
                 target=target.name,
-                strerror=error.strerror or "system error",
+                reason=error.strerror or say("system error"),
             ),
             "It may be gone after a loss of power.",
             "Check the disk, and write it again with --force.",
@@ -340,6 +357,8 @@ def refuse_folder(folder: Path, force: bool = False, reads: Iterable[Path] = ())
 
     An existing folder is replaced only with *force*, only if all it holds are files of a release, and only if
     none of them is a file this run *reads*: what a person put there is never deleted.
+
+    >>> refuse_folder(Path("no such folder"))
     """
     folder = Path(os.path.abspath(folder))
     name = folder.name or str(folder)
@@ -379,9 +398,9 @@ def refuse_folder(folder: Path, force: bool = False, reads: Iterable[Path] = ())
     except OSError as error:
         raise OutputError(
             say(
-                "The output folder '{name}' cannot be looked into ({strerror}).",
+                "The output folder '{name}' cannot be looked into ({reason}).",
                 name=name,
-                strerror=error.strerror or "system error",
+                reason=error.strerror or say("system error"),
             ),
             "What it holds may not be a release.",
             "Choose another folder, or check its permissions.",
@@ -431,6 +450,10 @@ def write_file(path: Path, data: bytes, force: bool = False, private: bool = Fal
     """*data* stands in *path* whole and on the disk, or nothing was written.
 
     *private*: only its owner could ever read it, and what a killed run has left of it is removed.
+
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> write_file(Path(folder.name) / "t.csv", b"age").name, folder.cleanup()
+    ('t.csv', None)
     """
     path = Path(path)
     if path.exists() and not force:
@@ -440,17 +463,17 @@ def write_file(path: Path, data: bytes, force: bool = False, private: bool = Fal
             "Choose another name, or pass --force.",
         )
     if private:
-        sweep(path)
+        _sweep(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        put_file(path, data, private)
+        _put_file(path, data, private)
         _settle(path)
     except OSError as error:
         raise OutputError(
             say(
-                "'{path}' cannot be written ({strerror}).",
+                "'{path}' cannot be written ({reason}).",
                 path=path.name,
-                strerror=error.strerror or "system error",
+                reason=error.strerror or say("system error"),
             ),
             "Nothing was written.",
             "Check the path, the permissions and the space left.",

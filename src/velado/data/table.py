@@ -9,7 +9,7 @@ import polars as pl
 
 from velado.data.schema import Column, Schema
 from velado.errors import SchemaError, TableError
-from velado.text import say
+from velado.text import say, say_n
 
 Undeclared = Literal["refuse", "drop", "keep"]
 
@@ -21,6 +21,11 @@ class Table:
     *fingerprint* is the SHA-256 of the bytes it came from, for the owner alone: whoever has it can test guesses of
     them. *source* is a name for messages; *encoding* what a text file was found or declared to be in. *dropped* are
     the columns that `undeclared="drop"` left out: they are never published, but may still tell who is a person.
+
+    >>> frame = pl.DataFrame({"age": ["31", "NA"]})
+    >>> table = Table.of(frame, Schema({"age": Column("age", "quasi", "numeric")}, missing_values=("NA",)))
+    >>> table, table.is_missing("age").to_list()
+    (Table(2 rows; 1 quasi), [False, True])
     """
 
     frame: pl.DataFrame
@@ -127,9 +132,9 @@ def _refuse_odd_columns(frame: pl.DataFrame) -> None:
         if isinstance(dtype, _ODD_TYPES):
             raise TableError(
                 say(
-                    "Column '{name}' holds values of type {lower}.",
+                    "Column '{name}' holds values of type {type}.",
                     name=name,
-                    lower=type(dtype).__name__.lower(),
+                    type=type(dtype).__name__.lower(),
                 ),
                 "Only texts, numbers, dates and yes/no values can be compared, published and written to every format.",
                 "Turn the column into text or numbers, or drop it before.",
@@ -167,5 +172,6 @@ def _refuse_huge_cells(frame: pl.DataFrame, limit: int) -> None:
 
 def _list(names: list[str]) -> str:
     shown = ", ".join(f"'{name}'" for name in names[:5])
-    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-    return ("the column " if len(names) == 1 else "the columns ") + shown + more
+    if len(names) > 5:
+        return say("the columns {shown} and {count} more", shown=shown, count=len(names) - 5)
+    return say_n("the column {shown}", "the columns {shown}", len(names), shown=shown)

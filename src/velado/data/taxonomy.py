@@ -33,6 +33,10 @@ class Taxonomy:
 
     *labels* holds one published label per node; *parent* the broader node (the root is its own parent);
     *first* and *last* the run of leaf codes below each node.
+
+    >>> cities = from_paths([("Viçosa", "MG"), ("Ubá", "MG"), ("Santos", "SP")])
+    >>> cities.labels, cities.common_ancestor(np.array([0]), np.array([1]))
+    (('Viçosa', 'Ubá', 'Santos', 'MG', 'SP', '*'), array([3], dtype=int32))
     """
 
     labels: tuple[str, ...]
@@ -154,8 +158,11 @@ def from_paths(paths: Sequence[Sequence[str]], column: str = "") -> Taxonomy:
 
     Consecutive repetitions in a path are one node, except a value below a group of its own name. A label for
     two nodes is two meanings of one word and is refused, as is a leaf that is listed twice with different paths.
+
+    >>> from_paths([("Viçosa", "MG"), ("Santos", "SP")])
+    Taxonomy(leaves=2, nodes=5, height=2)
     """
-    name = f" of column '{column}'" if column else ""
+    name = say(" of column '{column}'", column=column) if column else ""
     seen: dict[str, tuple[str, ...]] = {}
     for line, raw in enumerate(paths, start=1):
         path = tuple(raw)
@@ -288,7 +295,11 @@ DATE_LEVELS = ("day", "month", "year", "decade")
 
 
 def from_tree(tree: Mapping[str, Any], column: str = "") -> Taxonomy:
-    """From nested tables: ``{Asia = ["Japan", "India"], Europe = {North = ["Norway"], ...}}``."""
+    """From nested tables: ``{Asia = ["Japan", "India"], Europe = {North = ["Norway"], ...}}``.
+
+    >>> from_tree({"South": ["PR", "SC"], "North": ["PA"]}).code_of
+    {'PR': 0, 'SC': 1, 'PA': 2}
+    """
     paths: list[list[str]] = []
 
     def walk(node: Any, above: list[str]) -> None:
@@ -306,12 +317,20 @@ def from_tree(tree: Mapping[str, Any], column: str = "") -> Taxonomy:
 
 
 def flat(values: Sequence[str], column: str = "") -> Taxonomy:
-    """Every value directly below the root: published as it is, or not at all."""
+    """Every value directly below the root: published as it is, or not at all.
+
+    >>> flat(["F", "M"]).labels
+    ('F', 'M', '*')
+    """
     return from_paths([[value] for value in values], column)
 
 
 def prefix(values: Sequence[str], keep: Sequence[int], mask: str = "*", column: str = "") -> Taxonomy:
-    """Codes by ever shorter prefixes: with ``keep=[4, 3]``, `36570-000` -> `3657*` -> `365*` -> `*`."""
+    """Codes by ever shorter prefixes: with ``keep=[4, 3]``, `36570-000` -> `3657*` -> `365*` -> `*`.
+
+    >>> prefix(["36570", "36571"], [3]).labels
+    ('36570', '36571', '365*', '*')
+    """
     lengths = _listed(keep)
     if (
         not lengths
@@ -350,6 +369,9 @@ def intervals(
     Intervals start at *origin* + a multiple of the width. Where every value and width is whole they are
     closed (`[20..24]`), else half open (`[20..25)`). Every width must divide the next one, else the
     intervals would not nest. Ends are written with *decimal*.
+
+    >>> intervals(["23", "27"], [23, 27], [5, 10]).labels
+    ('23', '27', '[20..24]', '[25..29]', '[20..29]', '*')
     """
     if not _listed(widths) or not all(_is_finite(item) for item in (*widths, origin)):
         raise SchemaError(
@@ -391,6 +413,9 @@ def interval_paths(
 
     Computed in whole multiples of the last decimal place in use, because 0.3 / 0.1 in doubles is below 3. Numbers
     are taken as they are written, not as the double nearest to them. Whole intervals leave out their end.
+
+    >>> interval_paths([23], 5, [1, 2], whole=True)
+    [('[20..24]', '[20..29]')]
     """
     (step, start, *units), places = _in_units([width, origin, *numbers])
     last = 10**places if whole else 0
@@ -439,7 +464,11 @@ def _unit_text(units: int, places: int, decimal: str) -> str:
 def dates(
     values: Sequence[str], levels: Sequence[str] = DATE_LEVELS[1:], form: str = "%Y-%m-%d", column: str = ""
 ) -> Taxonomy:
-    """Days by month, year, decade: `2024-03-07` -> `2024-03` -> `2024` -> `2020s` -> `*`."""
+    """Days by month, year, decade: `2024-03-07` -> `2024-03` -> `2024` -> `2020s` -> `*`.
+
+    >>> dates(["2024-03-07"], ["year"]).labels
+    ('2024-03-07', '2024', '*')
+    """
     unknown = [level for level in levels if level not in DATE_LEVELS]
     if unknown:
         raise SchemaError(
@@ -448,17 +477,17 @@ def dates(
                 column=column,
                 unknown=len(unknown),
             ),
-            "Levels are " + ", ".join(DATE_LEVELS) + ".",
+            say("Levels are {levels}.", levels=", ".join(DATE_LEVELS)),
             'Write for example levels = ["month", "year"].',
         )
     wanted = [level for level in DATE_LEVELS if level in levels]
-    parsed = parse_dates(values, form, column)
+    parsed = _parse_dates(values, form, column)
     order = sorted(range(len(values)), key=lambda i: (parsed[i], values[i]))
     paths = [[values[i], *(_date_label(parsed[i], level) for level in wanted)] for i in order]
     return from_paths(paths, column)
 
 
-def parse_dates(values: Sequence[str], form: str, column: str) -> list[date]:
+def _parse_dates(values: Sequence[str], form: str, column: str) -> list[date]:
     """Each text as a date, or one error that counts those that are none."""
     out: list[date] = []
     bad = 0
@@ -497,6 +526,9 @@ def automatic(values: Sequence[str], column: str = "") -> Taxonomy:
     Codes have at least three letters or digits, all of one length, and digits in every value (postal codes,
     ICD-10, municipality numbers); their tree drops one character at a time. Names and words have no meaning
     a program could guess, so they stay flat.
+
+    >>> automatic(["J18", "J21", "K35"]).labels
+    ('J18', 'J21', 'K35', 'J1*', 'J2*', 'K3*', 'J*', 'K*', '*')
     """
     plain = [value for value in values if value]
     lengths = {len(value) for value in plain}
@@ -515,17 +547,3 @@ def _aligned(paths: list[list[str]]) -> list[list[str]]:
     # Short codes skip the long prefixes; padding at the leaf keeps equal prefixes on equal levels.
     height = max((len(path) for path in paths), default=0)
     return [[path[0]] * (height - len(path)) + path for path in paths]
-
-
-__all__ = [
-    "DATE_LEVELS",
-    "ROOT_LABEL",
-    "automatic",
-    "dates",
-    "flat",
-    "from_tree",
-    "interval_paths",
-    "intervals",
-    "parse_dates",
-    "prefix",
-]

@@ -23,7 +23,7 @@ from typing import Any, BinaryIO, Protocol
 from urllib.parse import urlsplit
 
 from velado.errors import OutputError, TableError
-from velado.papers.public_data import DataSet, RemoteFile
+from velado.papers.public_data import PublicDataSet, RemoteFile
 from velado.text import say
 
 RECORD = "checksums.json"
@@ -41,7 +41,7 @@ class Told(Protocol):
 
 
 @dataclass(frozen=True)
-class Patience:
+class Retries:
     """How long to try: attempts in all, the first wait between them, and how long to wait for bytes, in seconds."""
 
     attempts: int = 4
@@ -65,10 +65,10 @@ class _Again(Exception):
 
 
 def fetch(
-    data_set: DataSet,
+    data_set: PublicDataSet,
     folder: Path,
     told: Told,
-    patience: Patience | None = None,
+    retries: Retries | None = None,
     *,
     force: bool = False,
     unchecked: bool = False,
@@ -94,7 +94,7 @@ def fetch(
         def part(share: float, doing: str = "", done: int = at) -> None:
             told((done + share) / len(data_set.files), doing)
 
-        out.append(_fetch(file, folder, part, patience or Patience(), force, unchecked))
+        out.append(_fetch(file, folder, part, retries or Retries(), force, unchecked))
     return tuple(out)
 
 
@@ -110,7 +110,7 @@ def status(file: RemoteFile, folder: Path) -> str:
 
 
 def _fetch(
-    file: RemoteFile, folder: Path, told: Told, patience: Patience, force: bool, unchecked: bool
+    file: RemoteFile, folder: Path, told: Told, retries: Retries, force: bool, unchecked: bool
 ) -> Fetched:
     record = _recorded(folder).get(file.place, {})
     known = file.sha256 or record.get("file")
@@ -124,10 +124,10 @@ def _fetch(
                 "Remove it, or replace it with --force.",
             )
         return Fetched(file.place, found, already=True, known=known is not None)
-    raw = _download(file, folder, told, patience)
+    raw = _download(file, folder, told, retries)
     source = _digest(raw)
     if record.get("source", source) != source and not unchecked:
-        _refuse(file, folder, "the one that was downloaded first")
+        _refuse(file, folder, say("the one that was downloaded first"))
     try:
         data = raw if file.prepare is None else file.prepare(raw)
     except TableError:
@@ -135,7 +135,7 @@ def _fetch(
         raise
     found = _digest(data)
     if known is not None and found != known and not unchecked:
-        _refuse(file, folder, "the one the experiments were made with")
+        _refuse(file, folder, say("the one the experiments were made with"))
     _write(place, data)
     _write_record(folder, file.place, {"url": file.url, "source": source, "file": found})
     _forget(_part(file, folder))
@@ -156,16 +156,16 @@ def _refuse(file: RemoteFile, folder: Path, expected: str) -> None:
     )
 
 
-def _download(file: RemoteFile, folder: Path, told: Told, patience: Patience) -> bytes:
+def _download(file: RemoteFile, folder: Path, told: Told, retries: Retries) -> bytes:
     part = _part(file, folder)
     host = urlsplit(file.url).hostname or "the source"
     trouble = ""
-    for attempt in range(patience.attempts):
+    for attempt in range(retries.attempts):
         if attempt:
-            told(0.0, f"{host}: {trouble}; attempt {attempt + 1} of {patience.attempts}")
-            patience.sleep(patience.wait * 2 ** (attempt - 1))
+            told(0.0, f"{host}: {trouble}; attempt {attempt + 1} of {retries.attempts}")
+            retries.sleep(retries.wait * 2 ** (attempt - 1))
         try:
-            _receive(file, part, told, patience.timeout)
+            _receive(file, part, told, retries.timeout)
         except _Again as error:
             trouble = str(error)
             continue
@@ -175,7 +175,7 @@ def _download(file: RemoteFile, folder: Path, told: Told, patience: Patience) ->
             "'{host}' could not be reached or did not send the whole file ({trouble}; {attempts} attempts).",
             host=host,
             trouble=trouble,
-            attempts=patience.attempts,
+            attempts=retries.attempts,
         ),
         "This computer may be offline or behind a proxy, or the source may be down.",
         say(
@@ -353,7 +353,9 @@ def _write(place: Path, data: bytes) -> None:
 
 def _unwritable(name: str, error: OSError) -> OutputError:
     return OutputError(
-        say("'{name}' cannot be written ({strerror}).", name=name, strerror=error.strerror or "system error"),
+        say(
+            "'{name}' cannot be written ({reason}).", name=name, reason=error.strerror or say("system error")
+        ),
         "The download has no place to go.",
         "Check the data folder, its permissions and the space left.",
     )

@@ -38,7 +38,7 @@ class Asked:
 
 
 @dataclass(frozen=True, repr=False)
-class Trial:
+class ModelTrial:
     """A table and one split of it, the same for every method and k."""
 
     table: Table
@@ -47,7 +47,7 @@ class Trial:
     test: npt.NDArray[np.int64]
 
     @classmethod
-    def of(cls, data: Path, file: str, schema: Schema, target: str, quick: bool) -> Trial:
+    def of(cls, data: Path, file: str, schema: Schema, target: str, quick: bool) -> ModelTrial:
         """The file below the data folder; a fifth of its rows, the same share of every class, are for the test."""
         # The sources' columns are taken as the sources took them: nothing of this is published.
         signed = schema.with_columns(

@@ -5,7 +5,6 @@ A module has a tuple `REPRODUCTIONS`. To add one: write it there, and list its m
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -19,7 +18,8 @@ from velado.data.schema import Schema
 from velado.errors import ParameterError, TableError
 from velado.papers.public_data import data_set_of
 from velado.release.goal import Progress
-from velado.text import say
+from velado.settings import nearest
+from velado.text import listed, say
 
 # What the tables of every paper share: the names of their columns, how the sources print numbers, quick tables.
 #
@@ -147,12 +147,12 @@ class Reproduction:
         known = list(dict.fromkeys(f"`velado data get {home.name}`" for home in homes if home and home.files))
         first = homes[0]
         if known:
-            how = f"Run {' and '.join(known)}, or put the files there by hand."
+            how = say("Run {commands}, or put the files there by hand.", commands=listed(known))
         elif first is not None:
-            how = f"{first.by_hand} Its page is {first.page}."
+            how = say("{told} Its page is {page}.", told=say(first.by_hand), page=first.page)
         else:
-            how = "Put it there, or name another folder by --data or VELADO_DATA."
-        several = f" and {len(missing) - 1} more file(s)" if len(missing) > 1 else ""
+            how = say("Put it there, or name another folder by --data or VELADO_DATA.")
+        several = say(" and {more} more file(s)", more=len(missing) - 1) if len(missing) > 1 else ""
         raise TableError(
             say(
                 "'{name}' needs '{missing}'{several} below the data folder, which does not hold it.",
@@ -184,14 +184,13 @@ def reproductions() -> tuple[Reproduction, ...]:
 def reproduction_named(name: str) -> Reproduction:
     """The reproduction of this name, or an error that suggests the nearest."""
     known = reproductions()
-    for one in known:
-        if one.name == name:
-            return one
-    near = difflib.get_close_matches(name, [one.name for one in known], n=1, cutoff=0.4)
+    by_name = {one.name: one for one in known}
+    if name in by_name:
+        return by_name[name]
     raise ParameterError(
         say("There is no reproduction '{name}'.", name=name),
         say("{known} are known.", known=len(known)),
-        say("Did you mean '{near}'?", near=near[0]) if near else "See `velado reproduce --list`.",
+        nearest(name, by_name) or say("See `velado reproduce --list`."),
     )
 
 

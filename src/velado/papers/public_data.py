@@ -1,19 +1,19 @@
 """Where the papers' data sets are published, where their files belong below the data folder, and their checksums.
 
-Addresses only; `data/fetch.py` does the downloading. Where the published file is not the one the experiments read,
-*prepare* (of `data/published.py`) turns its bytes into that one. A checksum is known where the reference tables are what
+Addresses only; `papers/downloads.py` does the downloading. Where the published file is not the one the experiments read,
+*prepare* turns its bytes into that one. A checksum is known where the reference tables are what
 comes out; elsewhere the first download's is recorded, and later ones are held against it.
 """
 
 from __future__ import annotations
 
-import difflib
 import io
 import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from velado.errors import ParameterError, TableError
+from velado.settings import nearest
 from velado.text import say
 
 # Published files turned into the ones the experiments read: pure functions from bytes to bytes.
@@ -246,7 +246,7 @@ class RemoteFile:
 
 
 @dataclass(frozen=True)
-class DataSet:
+class PublicDataSet:
     """A data set by name; without *files* it has to be fetched by hand from *page*, as told, and put at *place*."""
 
     name: str
@@ -273,8 +273,8 @@ _HIERARCHIES = {
     "sex": "537d23f7b6969b916b5a5490eb1b32c273fefdc62ca050a7a813e23bbf3b78b2",
     "workclass": "106f420349bf0071dbb25371795a78799edf24a64c3424619d563c3990ee8d02",
 }
-DATA_SETS: tuple[DataSet, ...] = (
-    DataSet(
+DATA_SETS: tuple[PublicDataSet, ...] = (
+    PublicDataSet(
         "adult",
         "Adult: 30,162 people of the 1994 census, without blanks",
         "https://archive.ics.uci.edu/dataset/2/adult",
@@ -287,7 +287,7 @@ DATA_SETS: tuple[DataSet, ...] = (
             ),
         ),
     ),
-    DataSet(
+    PublicDataSet(
         "adult-hierarchies",
         "Level files of Adult, as ARX ships them",
         "https://github.com/arx-deidentifier/arx",
@@ -298,7 +298,7 @@ DATA_SETS: tuple[DataSet, ...] = (
             for name, digest in _HIERARCHIES.items()
         ),
     ),
-    DataSet(
+    PublicDataSet(
         "cmc",
         "Contraceptive method choice: 1,473 women",
         "https://archive.ics.uci.edu/dataset/30/contraceptive+method+choice",
@@ -311,7 +311,7 @@ DATA_SETS: tuple[DataSet, ...] = (
             ),
         ),
     ),
-    DataSet(
+    PublicDataSet(
         "mgm",
         "Mammographic masses: 830 findings without blanks",
         "https://archive.ics.uci.edu/dataset/161/mammographic+mass",
@@ -324,7 +324,7 @@ DATA_SETS: tuple[DataSet, ...] = (
             ),
         ),
     ),
-    DataSet(
+    PublicDataSet(
         "wef",
         "Wearable, exercise, frailty: 80 patients",
         "https://physionet.org/content/wearable-exercise-frailty/1.0.0/",
@@ -337,7 +337,7 @@ DATA_SETS: tuple[DataSet, ...] = (
             ),
         ),
     ),
-    DataSet(
+    PublicDataSet(
         "wine",
         "White wines: 4,898",
         "https://archive.ics.uci.edu/dataset/186/wine+quality",
@@ -350,7 +350,7 @@ DATA_SETS: tuple[DataSet, ...] = (
             ),
         ),
     ),
-    DataSet(
+    PublicDataSet(
         "hapt",
         "Human activities and postural transitions: 10,929 records of 561 features",
         "https://archive.ics.uci.edu/dataset/341",
@@ -360,37 +360,37 @@ DATA_SETS: tuple[DataSet, ...] = (
             ),
         ),
     ),
-    DataSet(
+    PublicDataSet(
         "cahousing",
         "California housing: 20,640 block groups",
         "https://www.openml.org/d/43939",
         (RemoteFile(_HOUSING_ADDRESS, "uci/cahousing.csv", None, houses),),
     ),
-    DataSet(
+    PublicDataSet(
         "ccc",
         "Credit-card clients: 30,000",
         "https://archive.ics.uci.edu/dataset/350/default+of+credit+card+clients",
         (RemoteFile(_CLIENTS_ADDRESS, "uci/credit_card_clients.csv", None, clients),),
     ),
-    DataSet(
+    PublicDataSet(
         "auto-mpg",
         "Auto MPG: 392 cars whose power is known",
         "https://archive.ics.uci.edu/dataset/9/auto+mpg",
         (RemoteFile(f"{_UCI}/auto-mpg/auto-mpg.data", "regression/auto-mpg.csv", None, cars),),
     ),
-    DataSet(
+    PublicDataSet(
         "bike",
         "Bike Sharing: 17,379 hours",
         "https://archive.ics.uci.edu/dataset/275/bike+sharing+dataset",
         (RemoteFile(f"{_UCI}/00275/Bike-Sharing-Dataset.zip", "regression/bike_hour.csv", None, bicycles),),
     ),
-    DataSet(
+    PublicDataSet(
         "forest-fires",
         "Forest Fires: 517",
         "https://archive.ics.uci.edu/dataset/162/forest+fires",
         (RemoteFile(f"{_UCI}/forest-fires/forestfires.csv", "regression/forestfires.csv", None, fires),),
     ),
-    DataSet(
+    PublicDataSet(
         "icu",
         "Traffic of an intensive care unit (Hussain et al. 2021)",
         "https://doi.org/10.3390/s21093025",
@@ -403,20 +403,18 @@ DATA_SETS: tuple[DataSet, ...] = (
 )
 
 
-def data_set_named(name: str) -> DataSet:
+def data_set_named(name: str) -> PublicDataSet:
     """The data set of this name, or an error that suggests the nearest."""
-    for one in DATA_SETS:
-        if one.name == name:
-            return one
-    names = [one.name for one in DATA_SETS]
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.4)
+    by_name = {one.name: one for one in DATA_SETS}
+    if name in by_name:
+        return by_name[name]
     raise ParameterError(
         say("There is no data set '{name}'.", name=name),
         "Only those whose source is known can be fetched.",
-        say("Did you mean '{near}'?", near=near[0]) if near else "See `velado data list`.",
+        nearest(name, by_name) or say("See `velado data list`."),
     )
 
 
-def data_set_of(place: str) -> DataSet | None:
+def data_set_of(place: str) -> PublicDataSet | None:
     """The data set whose file belongs at *place* below the data folder; None where none does."""
     return next((one for one in DATA_SETS if place in one.places), None)

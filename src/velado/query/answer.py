@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from velado.data.io import to_frame
 from velado.errors import ParameterError
 from velado.query.budget import Facts, Measure, plain, short
-from velado.query.needs import Counts, Grid, GridCells, GroupKey, cells_of
+from velado.query.needs import Counts, Grid, GridCells, Keys, Tallies, cells_of
 from velado.query.noise import half_width
 from velado.query.plan import Draw, Part, QueryPlan, name_of
 from velado.query.unit import Promise
@@ -66,7 +66,12 @@ class Cost:
 
 @dataclass(frozen=True, kw_only=True)
 class Making:
-    """How an answer was made: the canonical query, the names of values and keys, the plan, the table and its ledger."""
+    """How an answer was made: the canonical query, the names of values and keys, the plan, the table and its ledger.
+
+    >>> making = Making(query="{}", values=("n",), keys=(), plan={}, extremes="quantile", confidence=0.95, table={}, ledger={})
+    >>> making.values
+    ('n',)
+    """
 
     query: str
     values: tuple[str, ...]
@@ -89,6 +94,14 @@ class Answer:
     and *stored* tells that these numbers were drawn before and cost nothing now. *entry* is the name by which the ledger
     knows the question on this content of the table; it is made from the exact rows, so it is the owner's alone and no
     written form of the answer has it.
+
+    >>> from velado.query.unit import Unit
+    >>> cost = Cost(measure="epsilon", spent=Fraction(0), asked=Fraction(1), left=Fraction(1), budget=Fraction(1))
+    >>> how = Making(query="", values=("n",), keys=(), plan={}, extremes="bound", confidence=0.95, table={}, ledger={})
+    >>> frame = pl.DataFrame({"n": [7], "n_low": [4], "n_high": [10]})
+    >>> answer = Answer(frame=frame, guarantee=Unit().guarantee(), cost=cost, how=how, question="", stored=True, receipt="")
+    >>> answer.value, answer.interval(), Answer.from_dict(json.loads(answer.to_json())).value
+    (7, (4, 10), 7)
     """
 
     frame: pl.DataFrame
@@ -174,7 +187,7 @@ class Answer:
     def sentences(self) -> list[Sentence]:
         """How the numbers are to be read, the promise, the cost and what is left, as a person reads them."""
         cost, promise, measure = self.cost, self.guarantee, self.cost.measure
-        out = readings(self.how, promise)
+        out = _readings(self.how, promise)
         kind, about = say(promise.type), {"definition": say(promise.definition or ""), "unit": promise.unit}
         out.append(say("Promise ({kind}): {definition} for {unit}.", kind=kind, **about))
         if promise.implies is not None:
@@ -194,19 +207,19 @@ class Answer:
         return out + [say("Warning: {text}", text=text) for text in promise.warnings or ()]
 
     def __str__(self) -> str:
-        return "\n".join([table_text(self.frame), *map(told, self.sentences())])
+        return "\n".join([_table_text(self.frame), *map(told, self.sentences())])
 
     def _repr_html_(self) -> str:
         head = "".join(f"<th>{html.escape(name)}</th>" for name in self.frame.columns)
         body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(cell_text(cell))}</td>" for cell in row) + "</tr>"
+            "<tr>" + "".join(f"<td>{html.escape(_cell_text(cell))}</td>" for cell in row) + "</tr>"
             for row in self.frame.iter_rows()
         )
         notes = "".join(f"<li>{html.escape(told(text))}</li>" for text in self.sentences())
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><ul>{notes}</ul>"
 
 
-def readings(how: Making, promise: Promise) -> list[Sentence]:
+def _readings(how: Making, promise: Promise) -> list[Sentence]:
     """What each value of an answer is, and what its interval or its rank says; nothing is said that is not so."""
     values = how.plan.get("values", ())
     out = []
@@ -221,7 +234,7 @@ def readings(how: Making, promise: Promise) -> list[Sentence]:
                 )
             )
         elif value["answered_as"] == "quantile":
-            said = {"name": name, "level": level_text(value["level"]), "rank": rank_text(value)}
+            said = {"name": name, "level": _level_text(value["level"]), "rank": _rank_text(value)}
             if asked in ("min", "max"):
                 said["extreme"] = asked.upper()
                 out.append(say("{name}: {extreme} is answered as the {level} quantile; {rank}.", **said))
@@ -236,16 +249,16 @@ def readings(how: Making, promise: Promise) -> list[Sentence]:
                 "Each interval holds the exact value over {kept}, with numbers moved to their declared bounds and "
                 "steps, with a chance of at least {chance}. It is about the noise alone.",
                 kept=kept,
-                chance=level_text(how.confidence),
+                chance=_level_text(how.confidence),
             )
         )
     return out
 
 
-def rank_text(value: Facts) -> Sentence:
+def _rank_text(value: Facts) -> Sentence:
     """By how many rows a quantile may miss its rank."""
     off = value["rank_error"]
-    said = {"rows": math.ceil(off["rows"]), "chance": level_text(off["confidence"])}
+    said = {"rows": math.ceil(off["rows"]), "chance": _level_text(off["confidence"])}
     if off["beyond"] == "the asked rank":
         return say(
             "it may miss the asked rank by {rows:,} rows, by no more with a chance of at least {chance}",
@@ -259,25 +272,25 @@ def rank_text(value: Facts) -> Sentence:
     )
 
 
-def level_text(level: str | float) -> Sentence:
+def _level_text(level: str | float) -> Sentence:
     """A level or a confidence in percent, with the digits it has.
 
-    >>> level_text("1/2"), level_text(0.9999)
+    >>> _level_text("1/2"), _level_text(0.9999)
     ('50 %', '99.99 %')
     """
     return say("{percent:.6g} %", percent=float(100 * Fraction(str(level))))
 
 
-def cell_text(cell: Any) -> str:
+def _cell_text(cell: Any) -> str:
     """One cell of an answer as text; a missing key is the cell of missing and undeclared values."""
     if cell is None:
         return "-"
     return f"{cell:.6g}" if isinstance(cell, float) else str(cell)
 
 
-def table_text(frame: pl.DataFrame) -> str:
+def _table_text(frame: pl.DataFrame) -> str:
     """A frame as lines of aligned columns."""
-    lines = [list(frame.columns)] + [[cell_text(cell) for cell in row] for row in frame.iter_rows()]
+    lines = [list(frame.columns)] + [[_cell_text(cell) for cell in row] for row in frame.iter_rows()]
     widths = [max(len(line[at]) for line in lines) for at in range(frame.width)]
     return "\n".join(
         "  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in lines
@@ -306,8 +319,17 @@ Floats = NDArray[np.float64]
 _LIMIT = (1 << 63) - 1
 
 
-def frame(plan: QueryPlan, drawn: tuple[Counts, ...], confidence: Fraction) -> pl.DataFrame:
-    """GroupKey columns (null in the last cell of each), then value, low and high of every aggregate. O(cells)."""
+def frame(plan: QueryPlan, drawn: Tallies, confidence: Fraction) -> pl.DataFrame:
+    """GroupKey columns (null in the last cell of each), then value, low and high of every aggregate. O(cells).
+
+    >>> from velado.data.schema import Schema
+    >>> from velado.query.plan import plan
+    >>> from velado.query.unit import Unit
+    >>> from velado.query.values import Query
+    >>> made = plan(Query("stays", (Aggregate("count"),)), Schema({}), Unit(), "epsilon", Fraction(1))
+    >>> frame(made, (np.array([7]),), Fraction(19, 20)).row(0)
+    (7, 4, 10)
+    """
     lines = cells_of(plan.keys)
     columns: dict[str, pl.Series] = {}
     first = plan.query.aggregates[0]
@@ -315,8 +337,8 @@ def frame(plan: QueryPlan, drawn: tuple[Counts, ...], confidence: Fraction) -> p
     if first.kind == "histogram":
         need = plan.draws[plan.parts[0].draws[0]].need
         assert isinstance(need, GridCells)
-        bins = bin_names(need)
-    for key, series in zip(plan.keys, key_columns(plan.keys, max(1, len(bins))), strict=True):
+        bins = _bin_names(need)
+    for key, series in zip(plan.keys, _key_columns(plan.keys, max(1, len(bins))), strict=True):
         columns[key.column] = series
     if bins:
         columns[f"{name_of(first)}_bin"] = pl.Series(list(bins) * lines, dtype=pl.String)
@@ -327,7 +349,7 @@ def frame(plan: QueryPlan, drawn: tuple[Counts, ...], confidence: Fraction) -> p
     return pl.DataFrame(columns)
 
 
-def key_columns(keys: tuple[GroupKey, ...], repeat: int = 1) -> list[pl.Series]:
+def _key_columns(keys: Keys, repeat: int = 1) -> list[pl.Series]:
     """The key values of every cell, row-major with the last key fastest, each cell *repeat* times."""
     sizes = [len(key.domain) + 1 for key in keys]
     out = []
@@ -339,7 +361,7 @@ def key_columns(keys: tuple[GroupKey, ...], repeat: int = 1) -> list[pl.Series]:
     return out
 
 
-def bin_names(need: GridCells) -> tuple[str, ...]:
+def _bin_names(need: GridCells) -> tuple[str, ...]:
     """Each bin as the interval of values it holds: closed below, open above, the last one closed."""
     edges, step = need.edges, need.grid.step
     texts = [_text(step * edge) for edge in edges[:-1]]
@@ -356,7 +378,7 @@ def _estimate(
     aggregate: Aggregate,
     part: Part,
     draws: tuple[Draw, ...],
-    drawn: tuple[Counts, ...],
+    drawn: Tallies,
     lines: int,
     confidence: Fraction,
 ) -> tuple[pl.Series, pl.Series, pl.Series]:

@@ -30,7 +30,11 @@ MOST_EXPONENT = 40
 
 @dataclass(frozen=True)
 class Budget:
-    """A total under one measure. *delta* is only told with a rho, to say what (epsilon, delta) it implies."""
+    """A total under one measure. *delta* is only told with a rho, to say what (epsilon, delta) it implies.
+
+    >>> Budget.epsilon("0.5").total, Budget.approximate(1, "1e-9").measure
+    (Fraction(1, 2), 'rho')
+    """
 
     measure: Measure
     total: Fraction
@@ -115,6 +119,9 @@ def exact(value: Amount) -> Fraction:
     """A number as the fraction its decimal text names: 0.1 is one tenth, not the float beside it.
 
     A text has at most 120 characters and an exponent within 40: a billion digits would be computed before they are judged.
+
+    >>> exact(0.1), exact("1/3")
+    (Fraction(1, 10), Fraction(1, 3))
     """
     if isinstance(value, Fraction):
         return value
@@ -141,12 +148,20 @@ LEAST = Fraction(1, 1_000_000)
 
 
 def tiny(amount: Amount) -> bool:
-    """Whether an amount is above 0 but rounds to it."""
+    """Whether an amount is above 0 but rounds to it.
+
+    >>> tiny("1e-9"), tiny(0)
+    (True, False)
+    """
     return 0 < Fraction(amount) < LEAST
 
 
 def rounded(amount: Amount) -> str:
-    """An amount in at most six decimals, never as a fraction or with an exponent; the exact one stands in the JSON."""
+    """An amount in at most six decimals, never as a fraction or with an exponent; the exact one stands in the JSON.
+
+    >>> rounded("1/3"), rounded(Fraction(1, 2))
+    ('0.333333', '0.5')
+    """
     text = f"{float(Fraction(amount)):.6f}".rstrip("0").rstrip(".")
     return "0" if text == "-0" else text
 
@@ -166,7 +181,11 @@ def short(amount: Amount) -> Sentence:
 
 
 def epsilon_of(rho: Fraction, delta: Fraction) -> float:
-    """The epsilon that rho-zCDP implies at delta: rho + 2 sqrt(rho ln(1/delta)) (Bun and Steinke 2016, prop. 1.3), rounded up."""
+    """The epsilon that rho-zCDP implies at delta: rho + 2 sqrt(rho ln(1/delta)) (Bun and Steinke 2016, prop. 1.3), rounded up.
+
+    >>> round(epsilon_of(Fraction(1, 10), Fraction(1, 10**9)), 3)
+    2.979
+    """
     value = float(rho) + 2 * math.sqrt(float(rho)) * math.sqrt(_log_of_inverse(delta))
     return value * (1 + 2**-45)
 
@@ -184,7 +203,11 @@ def _log_of_inverse(delta: Fraction) -> float:
 
 @dataclass(frozen=True)
 class Charge:
-    """One question to be paid: who asks, the question's fingerprint and canonical text, and its exact cost."""
+    """One question to be paid: who asks, the question's fingerprint and canonical text, and its exact cost.
+
+    >>> Charge("ana", "4f2a", "SELECT COUNT(*) FROM stays", Fraction(1, 10)).cost
+    Fraction(1, 10)
+    """
 
     analyst: str
     question: str
@@ -194,7 +217,11 @@ class Charge:
 
 @dataclass(frozen=True)
 class Reservation:
-    """A paid question that waits for its answer; *number* is its place in the chain, *head* the chain's hash there."""
+    """A paid question that waits for its answer; *number* is its place in the chain, *head* the chain's hash there.
+
+    >>> Reservation(2, "9c01").number
+    2
+    """
 
     number: int
     head: str
@@ -202,7 +229,13 @@ class Reservation:
 
 @dataclass(frozen=True, kw_only=True)
 class LedgerState:
-    """What a ledger says of itself: budget, spent in all and by analyst, caps, entries and the chain's head."""
+    """What a ledger says of itself: budget, spent in all and by analyst, caps, entries and the chain's head.
+
+    >>> state = LedgerState(dataset="stays", budget=Budget.epsilon(1), spent=Fraction(1, 4), by_analyst={},
+    ...     caps={}, entries=2, answers=1, head="9c01")
+    >>> state.left
+    Fraction(3, 4)
+    """
 
     dataset: str
     budget: Budget

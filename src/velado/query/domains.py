@@ -28,6 +28,10 @@ def key_of(schema: Schema, column: str, limit: int = MOST_VALUES) -> GroupKey:
     Texts that mean "no value" are left out, since their cells are missing. A number's texts are the exact decimals of
     index x step, `2` or `0.5`, with the schema's decimal mark; a row belongs to the one it equals. A taxonomy counts
     when its values stand in a file or in the schema; one that is built from the rows does not.
+
+    >>> schema = Schema({"sex": Column("sex", values=("F", "M"))})
+    >>> key_of(schema, "sex")
+    GroupKey(column='sex', domain=('F', 'M'))
     """
     declared = schema.columns[column]
     domain: tuple[str, ...]
@@ -113,7 +117,11 @@ def _numbers(column: Column, limit: int, decimal: str) -> tuple[str, ...]:
 
 
 def decimal_text(value: Fraction) -> str:
-    """A number with finitely many decimals, written out exactly without an exponent or trailing zeros."""
+    """A number with finitely many decimals, written out exactly without an exponent or trailing zeros.
+
+    >>> decimal_text(Fraction(1, 8)), decimal_text(Fraction(-3))
+    ('0.125', '-3')
+    """
     # Only factors 2 and 5 of the denominator end; the larger power says how many decimals there are.
     places, left = 0, value.denominator
     while left != 1:

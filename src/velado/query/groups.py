@@ -31,6 +31,10 @@ class Proposal:
 
     A row that no cluster holds is a group of its own. *most_rows* is the largest group found in the data the
     proposal was made from; the most that is enforced is declared when signing and may be another number.
+
+    >>> proposal = Proposal("group", np.array([0, 0, 1]), {"name": "dbscan"}, "public")
+    >>> proposal.sign("data steward", "households of the register", rows=4).unit()
+    Unit(column='group', rows=4, dependence=None)
     """
 
     column: str
@@ -117,6 +121,12 @@ def suggest_groups(
     *made_from* says what the rows are: "public", or "other" data than will be asked. Columns are scaled to [0, 1]
     (categories as their places in sorted order), identifiers left out. *reach* and *neighbours* are DBSCAN's eps and
     minPoints, *components* the mixture's. DBSCAN costs O(n log n) to O(n^2), the mixture O(n d^2) per round.
+
+    >>> from velado.data.schema import Column, Schema
+    >>> schema = Schema({"age": Column("age", kind="numeric")})
+    >>> register = Table.of(pl.DataFrame({"age": ["1", "2", "90"]}), schema, "register")
+    >>> suggest_groups(register, "public", reach=0.1).most_rows
+    2
     """
     if made_from not in get_args(Made):
         raise ParameterError(

@@ -33,6 +33,9 @@ class Estimate:
 
     Noise has heavier tails than a normal distribution, so the interval covers less often than stated where reports are
     *few* (below 30) or the confidence is far above 95 %. The mechanisms' promise does not rest on it.
+
+    >>> Estimate(0.4, 0.1, 0.2, 0.6, reports=12).few
+    True
     """
 
     value: float
@@ -56,6 +59,10 @@ class RandomizedResponse:
     """A device tells its category with a certain chance, else one of the others, all alike (Warner 1965; k-ary).
 
     The chance p of the truth is the largest with p / q <= e^epsilon, q = (1 - p) / (k - 1), as OpenDP's map says.
+
+    >>> asked = RandomizedResponse(("yes", "no"), Fraction(2))
+    >>> round(asked.chance, 3), len(asked.perturb(["yes", "no"]))
+    (0.881, 2)
     """
 
     categories: tuple[str, ...]
@@ -124,6 +131,10 @@ class LocalLaplace:
     """A device adds discrete Laplace noise to a number on a declared grid: low, low + step, ..., high.
 
     Any two values differ by at most (high - low) / step cells, which is the sensitivity.
+
+    >>> device = LocalLaplace(Fraction(0), Fraction(120), Fraction(1), Fraction(1))
+    >>> device.scale, len(device.perturb([40.0]))
+    (120.0, 1)
     """
 
     low: Fraction

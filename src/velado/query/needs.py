@@ -39,7 +39,12 @@ MOST_STEP = Fraction(10**288)
 
 @dataclass(frozen=True)
 class Grid:
-    """The whole numbers a column counts with: value = index x step, low <= index <= high."""
+    """The whole numbers a column counts with: value = index x step, low <= index <= high.
+
+    >>> grid = Grid.of(Column("age", kind="numeric", bounds=(0, 120), step=0.5))
+    >>> grid.low, grid.high, grid.value(3), grid.reach
+    (0, 240, 1.5, 240)
+    """
 
     column: str
     step: Fraction
@@ -126,7 +131,11 @@ Counts = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class GroupKey:
-    """A column to group by and its public domain; one more cell, the last, holds missing and undeclared values."""
+    """A column to group by and its public domain; one more cell, the last, holds missing and undeclared values.
+
+    >>> cells_of((GroupKey("sex", ("F", "M")),))
+    3
+    """
 
     column: str
     domain: tuple[str, ...]
@@ -134,14 +143,22 @@ class GroupKey:
 
 @dataclass(frozen=True)
 class Rows:
-    """How many rows match; with *column*, how many of them have a value there (NaN counts as none)."""
+    """How many rows match; with *column*, how many of them have a value there (NaN counts as none).
+
+    >>> Rows("age")
+    Rows(column='age')
+    """
 
     column: str | None = None
 
 
 @dataclass(frozen=True)
 class GridSum:
-    """The sum of (index - offset) over matching rows that have a value; saturates at +-2^62."""
+    """The sum of (index - offset) over matching rows that have a value; saturates at +-2^62.
+
+    >>> GridSum(Grid("age", Fraction(1), 0, 120), offset=60).offset
+    60
+    """
 
     grid: Grid
     offset: int = 0
@@ -149,7 +166,11 @@ class GridSum:
 
 @dataclass(frozen=True)
 class GridCells:
-    """Matching rows per bin of the grid: bin b holds the indices edges[b] <= index < edges[b+1]."""
+    """Matching rows per bin of the grid: bin b holds the indices edges[b] <= index < edges[b+1].
+
+    >>> GridCells(Grid("age", Fraction(1), 0, 9), (0, 5, 10)).edges
+    (0, 5, 10)
+    """
 
     grid: Grid
     edges: tuple[int, ...]
@@ -158,8 +179,18 @@ class GridCells:
 Need = Rows | GridSum | GridCells
 
 
-def cells_of(keys: tuple[GroupKey, ...]) -> int:
-    """How many cells the keys make together: the product of (domain + 1), row-major, the last key fastest."""
+Keys = tuple[GroupKey, ...]
+Needs = tuple[Need, ...]
+Tallies = tuple[Counts, ...]
+"""One array per need: shape (cells,), or (cells, bins) for GridCells."""
+
+
+def cells_of(keys: Keys) -> int:
+    """How many cells the keys make together: the product of (domain + 1), row-major, the last key fastest.
+
+    >>> cells_of((GroupKey("sex", ("F", "M")), GroupKey("ward", ("a", "b", "c"))))
+    12
+    """
     return prod(len(key.domain) + 1 for key in keys)
 
 
@@ -175,13 +206,9 @@ class Engine(Protocol):
         """Whose rows were cut to their most; a session about another unit refuses this engine."""
 
     def tally(
-        self,
-        where: Predicate | None,
-        keys: tuple[GroupKey, ...],
-        needs: tuple[Need, ...],
-        seconds: float | None = None,
-    ) -> tuple[Counts, ...]:
-        """One array per need: shape (cells,), or (cells, bins) for GridCells. EngineError after *seconds*."""
+        self, where: Predicate | None, keys: Keys, needs: Needs, seconds: float | None = None
+    ) -> Tallies:
+        """One array per need; EngineError after *seconds*."""
 
     def close(self) -> None:
         """Give back what the engine holds."""

@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 
 from velado.errors import EngineError, MissingExtra, ParameterError, QueryRefused
-from velado.query.budget import Budget, Measure
+from velado.query.budget import Amount, Budget, Measure, exact
 from velado.query.needs import Counts
 
 try:
@@ -42,7 +42,11 @@ LEAST_SHARE = 1 << 200
 
 @lru_cache(maxsize=512)
 def measurement(mechanism: Mechanism, measure: Measure, scale: float) -> Any:
-    """OpenDP's measurement; building one takes about 0.1 ms, so the last ones are kept. It holds no data."""
+    """OpenDP's measurement; building one takes about 0.1 ms, so the last ones are kept. It holds no data.
+
+    >>> measurement("laplace", "epsilon", 2.0).map(1)
+    0.5
+    """
     numbers = dp.vector_domain(dp.atom_domain(T="i64"))
     if mechanism == "laplace":
         return dp.m.make_laplace(numbers, dp.l1_distance(T="i64"), scale=scale, MO="MaxDivergence")
@@ -62,6 +66,10 @@ def calibrate(
 
     sensitivity / epsilon in floating point often maps to more than epsilon; so the scale is stepped up, one float and
     then two, four ... at a time, until the map itself agrees.
+
+    >>> scale, charge = calibrate("laplace", "epsilon", 1, Fraction(1, 3))
+    >>> round(scale, 6), charge <= Fraction(1, 3)
+    (3.0, True)
     """
     if asked * LEAST_SHARE < 1:
         scale = math.inf
@@ -87,7 +95,11 @@ def calibrate(
 
 
 def add(mechanism: Literal["laplace", "gaussian"], measure: Measure, scale: float, values: Counts) -> Counts:
-    """The values with independent noise of that scale; saturates at the 64-bit limits, which tells nothing more."""
+    """The values with independent noise of that scale; saturates at the 64-bit limits, which tells nothing more.
+
+    >>> add("laplace", "epsilon", 1.0, np.zeros(3, dtype=np.int64)).shape
+    (3,)
+    """
     bounded = np.clip(values, -WIDEST, WIDEST)
     noisy = measurement(mechanism, measure, scale)(bounded.ravel().tolist())
     return np.asarray(noisy, dtype=np.int64).reshape(values.shape)
@@ -96,7 +108,11 @@ def add(mechanism: Literal["laplace", "gaussian"], measure: Measure, scale: floa
 def choose_smallest(
     measure: Measure, scale: float, rows: Sequence[Sequence[int]], deadline: float | None = None
 ) -> Counts:
-    """For every row of scores the place of the one that is smallest after noise; EngineError after the *deadline*."""
+    """For every row of scores the place of the one that is smallest after noise; EngineError after the *deadline*.
+
+    >>> choose_smallest("epsilon", 1e-3, [[900, 0, 900]])
+    array([1])
+    """
     choose = measurement("noisy-max", measure, scale)
     chosen = []
     for row in rows:
@@ -106,7 +122,12 @@ def choose_smallest(
 
 
 def calibrate_response(categories: int, asked: Fraction) -> tuple[float, Fraction]:
-    """The largest chance of a true answer among *categories* whose map stays within *asked*, and its exact charge."""
+    """The largest chance of a true answer among *categories* whose map stays within *asked*, and its exact charge.
+
+    >>> chance, charge = calibrate_response(2, Fraction(1))
+    >>> round(chance, 3), charge <= 1
+    (0.731, True)
+    """
     # 1 / (1 + (k-1) e^-x) does not overflow where e^x would.
     chance = 1 / (1 + (categories - 1) * math.exp(-float(asked)))
     chance = min(chance, math.nextafter(1.0, 0.0))
@@ -118,7 +139,11 @@ def calibrate_response(categories: int, asked: Fraction) -> tuple[float, Fractio
 
 
 def respond(categories: int, chance: float, codes: Counts) -> Counts:
-    """Each code kept with that chance, else another one, all alike; one call to OpenDP per code."""
+    """Each code kept with that chance, else another one, all alike; one call to OpenDP per code.
+
+    >>> respond(3, 1 - 1e-15, np.array([0, 2, 1]))
+    array([0, 2, 1])
+    """
     answer = _response(categories, chance)
     if categories == 2:
         return np.array([answer(code == 1) for code in codes.tolist()], dtype=np.int64)
@@ -133,6 +158,10 @@ def _response(categories: int, chance: float) -> Any:
 
 
 def check_time(deadline: float | None) -> None:
+    """Nothing, or EngineError where a *deadline* of `time.monotonic` has passed.
+
+    >>> check_time(None)
+    """
     if deadline is not None and time.monotonic() > deadline:
         raise EngineError(
             "Drawing the noise took longer than the time allowed.",
@@ -153,6 +182,9 @@ def half_width(mechanism: Mechanism, scale: float, confidence: Fraction) -> int:
 
     Discrete Laplace: P(|X| > t) = 2 p^(t+1) / (1 + p) with p = exp(-1/scale). Discrete Gaussian: the sum of
     exp(-x^2 / 2 scale^2), or P(X >= m) <= P(N(0, scale^2) >= m - 1) (Canonne, Kamath, Steinke 2020, prop. 25).
+
+    >>> half_width("laplace", 1.0, Fraction(19, 20)), half_width("gaussian", 10.0, Fraction(19, 20))
+    (3, 20)
     """
     if not 0 < confidence < 1:
         raise ParameterError(
@@ -165,9 +197,9 @@ def half_width(mechanism: Mechanism, scale: float, confidence: Fraction) -> int:
         p = math.exp(-1 / scale)
         t = max(0, math.ceil(scale * math.log(2 / ((1 + p) * outside))) - 1)
         # The logarithm may be off by its last bit: the tail itself decides.
-        while laplace_tail(scale, t) > outside:
+        while _laplace_tail(scale, t) > outside:
             t += 1
-        while t > 0 and laplace_tail(scale, t - 1) <= outside:
+        while t > 0 and _laplace_tail(scale, t - 1) <= outside:
             t -= 1
         return t
     if mechanism == "gaussian":
@@ -179,7 +211,7 @@ def half_width(mechanism: Mechanism, scale: float, confidence: Fraction) -> int:
     raise ValueError("a chosen candidate has a rank error, not a width")
 
 
-def laplace_tail(scale: float, t: int) -> float:
+def _laplace_tail(scale: float, t: int) -> float:
     """P(|X| > t) of the discrete Laplace distribution."""
     p = math.exp(-1 / scale)
     return 2 * math.exp(-(t + 1) / scale) / (1 + p)
@@ -197,24 +229,23 @@ def _gaussian_tails(scale: float) -> np.ndarray[tuple[int], np.dtype[np.float64]
 
 
 def standard_deviation(mechanism: Mechanism, scale: float) -> float:
-    """Of the discrete Laplace sqrt(2p)/(1-p), p = exp(-1/scale); of the discrete Gaussian at most its scale."""
+    """Of the discrete Laplace sqrt(2p)/(1-p), p = exp(-1/scale); of the discrete Gaussian at most its scale.
+
+    >>> round(standard_deviation("laplace", 10.0), 2)
+    14.14
+    """
     if mechanism == "laplace":
         return math.sqrt(2 * math.exp(-1 / scale)) / -math.expm1(-1 / scale)
     return scale
 
 
-def better_measure(queries: int, epsilon: Fraction | float | str, delta: Fraction | float | str) -> Measure:
-    """The measure under which each of so many equal counts gets the smaller standard deviation.
+def wins_from(epsilon: Amount, delta: Amount) -> int:
+    """The least number of equal counts from which zCDP adds less noise than pure epsilon does.
 
-    Pure: sqrt(2) k / epsilon. Concentrated, at the same (epsilon, delta): sqrt(k / 2 rho). The second wins when
-    k > epsilon^2 / (4 rho): from 15 queries on at epsilon 1 and delta 1e-6, from 22 at 1e-9. The two promises differ:
-    the second may fail with chance delta.
+    The standard deviation of each is sqrt(2) k / epsilon when pure and, at the same (epsilon, delta), sqrt(k / 2 rho) when
+    concentrated: the second wins when k > epsilon^2 / (4 rho). The two promises differ: the second may fail with chance delta.
+
+    >>> wins_from(1, "1e-6"), wins_from(1, "1e-9")
+    (15, 22)
     """
-    return "rho" if queries >= wins_from(epsilon, delta) else "epsilon"
-
-
-def wins_from(epsilon: Fraction | float | str, delta: Fraction | float | str) -> int:
-    """The least number of equal counts from which zCDP adds less noise than pure epsilon does."""
-    rho = Budget.approximate(epsilon, delta).total
-    exact = Fraction(str(epsilon))
-    return math.floor(exact**2 / (4 * rho)) + 1
+    return math.floor(exact(epsilon) ** 2 / (4 * Budget.approximate(epsilon, delta).total)) + 1

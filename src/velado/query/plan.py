@@ -23,7 +23,7 @@ from velado.query.budget import Facts, Measure
 from velado.query.domains import key_of
 from velado.query.engines._compile import Layout
 from velado.query.engines._tally import check as check_engines
-from velado.query.needs import Counts, Grid, GridCells, GridSum, GroupKey, Need, Rows, cells_of
+from velado.query.needs import Counts, Grid, GridCells, GridSum, Keys, Need, Needs, Rows, Tallies, cells_of
 from velado.query.noise import Mechanism
 from velado.query.unit import Unit
 from velado.query.values import Aggregate, Query
@@ -56,6 +56,9 @@ def level(at: Fraction) -> Fraction:
     """The level as a fraction with a denominator of at most 10,000, strictly between 0 and 1.
 
     Scores are whole multiples of 1/b, so a finer level would only be rounded elsewhere.
+
+    >>> level(Fraction("0.123456789"))
+    Fraction(10, 81)
     """
     nearest = at.limit_denominator(MOST_DENOMINATOR)
     finest = Fraction(1, MOST_DENOMINATOR)
@@ -67,6 +70,9 @@ def candidates(grid: Grid, cells: int) -> tuple[int, ...]:
     """The indices to choose from: all of the grid when it has at most 2,000, else as many, evenly spread.
 
     With many keys there are fewer, so that no quantile draws more than 300,000 scores.
+
+    >>> candidates(Grid("age", Fraction(1), 0, 3), 1)
+    (0, 1, 2, 3)
     """
     most = min(MOST_CANDIDATES, MOST_SCORES // cells)
     points = grid.high - grid.low + 1
@@ -87,14 +93,22 @@ def candidates(grid: Grid, cells: int) -> tuple[int, ...]:
 
 
 def cells_between(grid: Grid, chosen: tuple[int, ...]) -> GridCells:
-    """The bins whose counts give #lt and #le of every candidate exactly: one for it alone, one up to the next."""
+    """The bins whose counts give #lt and #le of every candidate exactly: one for it alone, one up to the next.
+
+    >>> cells_between(Grid("age", Fraction(1), 0, 9), (2, 5)).edges
+    (0, 2, 3, 5, 6, 10)
+    """
     edges = {grid.low, grid.high + 1} | set(chosen) | {c + 1 for c in chosen}
     return GridCells(grid, tuple(sorted(edges)))
 
 
 @lru_cache(maxsize=256)
 def places(need: GridCells, chosen: tuple[int, ...]) -> tuple[int, ...]:
-    """The bin of each candidate."""
+    """The bin of each candidate.
+
+    >>> places(cells_between(Grid("age", Fraction(1), 0, 9), (2, 5)), (2, 5))
+    (1, 3)
+    """
     return tuple(np.searchsorted(np.array(need.edges, dtype=np.int64), np.array(chosen)).tolist())
 
 
@@ -102,6 +116,9 @@ def scores_of(tally: Counts, bins: tuple[int, ...], at: Fraction) -> Counts:
     """The score of every candidate, shape (cells, candidates), from the exact counts per bin. O(cells x bins).
 
     Counts are clipped far above any table's size: clipping moves nothing further, and nothing overflows.
+
+    >>> scores_of(np.array([[3, 4, 1]]), (0, 1, 2), Fraction(1, 2))
+    array([[2, 0, 6]])
     """
     a, b = at.numerator, at.denominator
     kept = np.clip(tally, 0, _LARGEST // (b * tally.shape[1]))
@@ -119,6 +136,9 @@ def rank_error(scale: float, count: int, at: Fraction, confidence: Fraction) -> 
 
     Both noises OpenDP draws choose a score worse than the best by t with chance at most count x exp(-t / scale)
     (McSherry and Talwar 2007; permute-and-flip is never worse, McKenna and Sheldon 2020). Scores are b times ranks.
+
+    >>> round(rank_error(2.0, 100, Fraction(1, 2), Fraction(19, 20)), 1)
+    7.6
     """
     return scale * math.log(count / float(1 - confidence)) / at.denominator
 
@@ -131,7 +151,7 @@ def rank_error(scale: float, count: int, at: Fraction, confidence: Fraction) -> 
 MOST_NUMBERS = 100_000
 
 
-def _check_size(query: Query, schema: Schema, keys: tuple[GroupKey, ...], draws: Sequence[Draw]) -> None:
+def _check_size(query: Query, schema: Schema, keys: Keys, draws: Sequence[Draw]) -> None:
     """Nothing, where the answer is small enough and no engine will refuse it; else QueryRefused. Linear in the question."""
     cells = cells_of(keys)
     scores = sum(cells * len(draw.candidates) for draw in draws if draw.at is not None)
@@ -183,16 +203,19 @@ def sensitivity(need: Need, unit: Unit, cells: int) -> int:
 
     Rows: a row adds 1 to one cell. GridCells: a row adds 1 to one bin of one cell, whatever the number of bins.
     GridSum: a row adds (index - offset) to one cell, and low <= index <= high because the grid clamps.
+
+    >>> sensitivity(GridSum(Grid("age", Fraction(1), 0, 120)), Unit("household", rows=4), cells=1)
+    480
     """
     match need:
         case Rows():
-            return moved(unit, 1, 1 if cells == 1 else 2)
+            return _moved(unit, 1, 1 if cells == 1 else 2)
         case GridCells():
-            return moved(unit, 1, 2)
+            return _moved(unit, 1, 2)
         case GridSum(grid, offset):
             low, high = grid.low - offset, grid.high - offset
             reach = max(abs(low), abs(high))
-            return moved(unit, reach, max(high, 0) - min(low, 0) if cells == 1 else 2 * reach)
+            return _moved(unit, reach, max(high, 0) - min(low, 0) if cells == 1 else 2 * reach)
 
 
 def score_sensitivity(numerator: int, denominator: int, unit: Unit, cells: int) -> int:
@@ -200,12 +223,15 @@ def score_sensitivity(numerator: int, denominator: int, unit: Unit, cells: int) 
 
     A row changes both terms of `scores_of` by at most max(a, b - a), and a maximum moves no more than its terms.
     A unit with g_k rows in key k moves that key's scores by g_k max(a, b - a) in the largest norm, and sum g_k <= g.
+
+    >>> score_sensitivity(9, 10, Unit(), cells=1)
+    9
     """
     reach = max(numerator, denominator - numerator)
-    return moved(unit, reach, denominator if cells == 1 else 2 * reach)
+    return _moved(unit, reach, denominator if cells == 1 else 2 * reach)
 
 
-def moved(unit: Unit, reach: int, swing: int) -> int:
+def _moved(unit: Unit, reach: int, swing: int) -> int:
     """Rows times reach, or with a declared dependence the swing of one row and its share of the others'."""
     most = max(1, unit.times(reach if unit.dependence is None else swing))
     if most > MOST_SENSITIVITY:
@@ -225,7 +251,11 @@ MOST_HISTOGRAM_CELLS = 100_000
 
 @dataclass(frozen=True)
 class Draw:
-    """One use of a mechanism on the array of one need; *at* and *candidates* belong to a quantile."""
+    """One use of a mechanism on the array of one need; *at* and *candidates* belong to a quantile.
+
+    >>> Draw(Rows(), "laplace", 1, 10.0, Fraction(1, 10)).subject
+    ('rows', None)
+    """
 
     need: Need
     mechanism: Mechanism
@@ -295,7 +325,11 @@ class Draw:
 
 @dataclass(frozen=True)
 class Part:
-    """How one aggregate is made: the places of its draws, its grid, or the declared bound that answers it."""
+    """How one aggregate is made: the places of its draws, its grid, or the declared bound that answers it.
+
+    >>> Part((0, 1), Grid("age", Fraction(1), 0, 120)).draws
+    (0, 1)
+    """
 
     draws: tuple[int, ...]
     grid: Grid | None = None
@@ -304,10 +338,15 @@ class Part:
 
 @dataclass(frozen=True)
 class QueryPlan:
-    """The draws of a query and their exact cost; *parts* stand in the order of the query's aggregates."""
+    """The draws of a query and their exact cost; *parts* stand in the order of the query's aggregates.
+
+    >>> made = plan(Query("stays", (Aggregate("count"),)), Schema({}), Unit(), "epsilon", Fraction(1, 2))
+    >>> made.needs, made.to_dict()["cells"]
+    ((Rows(column=None),), 1)
+    """
 
     query: Query
-    keys: tuple[GroupKey, ...]
+    keys: Keys
     measure: Measure
     unit: Unit
     draws: tuple[Draw, ...]
@@ -316,7 +355,7 @@ class QueryPlan:
     extremes: Extremes
 
     @property
-    def needs(self) -> tuple[Need, ...]:
+    def needs(self) -> Needs:
         """What the engine is asked, each thing once; two quantiles of a column share one."""
         return tuple(dict.fromkeys(draw.need for draw in self.draws))
 
@@ -365,7 +404,12 @@ def plan(
     spend: Fraction,
     extremes: Extremes = "quantile",
 ) -> QueryPlan:
-    """Mechanisms, scales and charges whose sum is at most *spend*; QueryRefused where the schema does not allow it."""
+    """Mechanisms, scales and charges whose sum is at most *spend*; QueryRefused where the schema does not allow it.
+
+    >>> made = plan(Query("stays", (Aggregate("count"),)), Schema({}), Unit(), "epsilon", Fraction(1, 2))
+    >>> made.draws[0].mechanism, made.charge <= Fraction(1, 2)
+    ('laplace', True)
+    """
     if not spend > 0:
         raise ParameterError(
             "What is spent on a query must be above 0.",
@@ -399,12 +443,20 @@ def plan(
 
 
 def name_of(aggregate: Aggregate) -> str:
-    """What an aggregate's column of the answer is called: the alias, or the kind and column where there is none."""
+    """What an aggregate's column of the answer is called: the alias, or the kind and column where there is none.
+
+    >>> name_of(Aggregate("avg", "age")), name_of(Aggregate("count", alias="n"))
+    ('avg_age', 'n')
+    """
     return aggregate.alias or "_".join(filter(None, (aggregate.kind, aggregate.column)))
 
 
 def histogram_edges(grid: Grid, bins: int) -> tuple[int, ...]:
-    """Edges of *bins* equal cells from the lowest to the highest index; the last cell holds the highest too."""
+    """Edges of *bins* equal cells from the lowest to the highest index; the last cell holds the highest too.
+
+    >>> histogram_edges(Grid("age", Fraction(1), 0, 10), 2)
+    (0, 5, 11)
+    """
     span = grid.high - grid.low
     if bins == span + 1:
         return tuple(range(grid.low, grid.high + 2))
@@ -482,13 +534,15 @@ def _draw(
     return Draw(need, mechanism, most, scale, charge, at, chosen)
 
 
-def carry_out(
-    plan: QueryPlan, tallies: tuple[Counts, ...], deadline: float | None = None
-) -> tuple[Counts, ...]:
+def carry_out(plan: QueryPlan, tallies: Tallies, deadline: float | None = None) -> Tallies:
     """One noisy array per draw of *plan*, from one exact array per need: whole numbers, or chosen candidates' places.
 
     The shape of what an engine returned is checked before anything is drawn; its numbers are not looked at. Between two
     draws, and between two cells of a quantile, a *deadline* that `time.monotonic` has passed is an EngineError.
+
+    >>> made = plan(Query("stays", (Aggregate("count"),)), Schema({}), Unit(), "epsilon", Fraction(40))
+    >>> abs(int(carry_out(made, (np.array([100]),))[0][0]) - 100) < 5
+    True
     """
     cells = cells_of(plan.keys)
     if len(tallies) != len(plan.needs):

@@ -31,7 +31,7 @@ from velado.query.answer import Answer, Cost, Making, frame
 from velado.query.budget import Budget, Charge, Facts, LedgerState, exact, implied
 from velado.query.engines import engine_for_table
 from velado.query.groups import Proposal
-from velado.query.needs import Counts, Engine, cells_of
+from velado.query.needs import Engine, Tallies, cells_of
 from velado.query.plan import Extremes, QueryPlan, carry_out, name_of, plan
 from velado.query.sql import checked, parse
 from velado.query.store import ChainedLedger, UnitOfAccount, memory_ledger
@@ -46,14 +46,18 @@ LEAST_OUTSIDE = Fraction(1, 10**12)
 
 
 def table_name(source: str) -> str:
-    """The name a file's table has in SQL: the file's own name without its ending."""
+    """The name a file's table has in SQL: the file's own name without its ending.
+
+    >>> table_name("data/stays.csv")
+    'stays'
+    """
     return (
         re.sub(r"\.(csv|tsv|txt|parquet|pq|arrow|feather|ipc)$", "", PurePath(source).name, flags=re.I)
         or "table"
     )
 
 
-def schema_of(table: Table | Engine, schema: Schema | None) -> Schema:
+def _schema_of(table: Table | Engine, schema: Schema | None) -> Schema:
     """The schema of a table, or the one given with an engine."""
     if isinstance(table, Table):
         return table.schema if schema is None else schema
@@ -67,7 +71,12 @@ def schema_of(table: Table | Engine, schema: Schema | None) -> Schema:
 
 
 def check_unit_column(unit: Unit, schema: Schema) -> None:
-    """The column that tells units apart is declared."""
+    """The column that tells units apart is declared.
+
+    >>> check_unit_column(Unit("household", 4), Schema({}))
+    Traceback (most recent call last):
+    velado.errors.ParameterError: The unit's column 'household' is not in the schema. Rows that move together are found by it. Name a column of the table.
+    """
     if unit.column is not None and unit.column not in schema.columns:
         raise ParameterError(
             say("The unit's column '{column}' is not in the schema.", column=unit.column),
@@ -76,7 +85,7 @@ def check_unit_column(unit: Unit, schema: Schema) -> None:
         )
 
 
-def check_unit(unit: Unit, schema: Schema, engine: Table | Engine) -> None:
+def _check_unit(unit: Unit, schema: Schema, engine: Table | Engine) -> None:
     """The unit's column is declared, and an engine leaves out rows for this very unit."""
     check_unit_column(unit, schema)
     if not isinstance(engine, Table) and engine.unit != unit:
@@ -87,7 +96,7 @@ def check_unit(unit: Unit, schema: Schema, engine: Table | Engine) -> None:
         )
 
 
-def budget_of(budget: Budget | ChainedLedger | Fraction | float | str | None) -> Budget | None:
+def _budget_of(budget: Budget | ChainedLedger | Fraction | float | str | None) -> Budget | None:
     """The budget of a session's own account, a number being a total epsilon; None where a ledger was handed in."""
     if budget is None:
         raise ParameterError(
@@ -100,7 +109,7 @@ def budget_of(budget: Budget | ChainedLedger | Fraction | float | str | None) ->
     return budget if isinstance(budget, Budget) else None
 
 
-def extremes_of(extremes: Extremes) -> Extremes:
+def _extremes_of(extremes: Extremes) -> Extremes:
     """How MIN and MAX are answered, if it is one of the ways there are."""
     if extremes not in get_args(Extremes):
         raise ParameterError(
@@ -112,7 +121,11 @@ def extremes_of(extremes: Extremes) -> Extremes:
 
 
 def analyst_name(name: str) -> str:
-    """The name, if a ledger can hold it."""
+    """The name, if a ledger can hold it.
+
+    >>> analyst_name("ana")
+    'ana'
+    """
     if not name.strip() or len(name) > 200 or not name.isprintable():
         raise ParameterError(
             "An analyst's name must be 1 to 200 printable characters.",
@@ -123,7 +136,11 @@ def analyst_name(name: str) -> str:
 
 
 def confidence_level(confidence: float | Fraction) -> Fraction:
-    """The level as an exact fraction above 0 and at most 1 - 1e-12, beyond which tails are not told apart."""
+    """The level as an exact fraction above 0 and at most 1 - 1e-12, beyond which tails are not told apart.
+
+    >>> confidence_level(0.95)
+    Fraction(19, 20)
+    """
     level = exact(confidence)
     if not 0 < level <= 1 - LEAST_OUTSIDE:
         raise ParameterError(
@@ -140,7 +157,9 @@ LAYOUT = 1
 """The layout of fingerprints and stored draws; another layout is another question."""
 
 
-def fingerprints(plan: QueryPlan, versions: Sequence[str], spend: Fraction, extremes: str) -> tuple[str, ...]:
+def _fingerprints(
+    plan: QueryPlan, versions: Sequence[str], spend: Fraction, extremes: str
+) -> tuple[str, ...]:
     """One for each version: equal for two questions only if their answers are draws of one distribution over one content of the table.
 
     SHA-256 over the canonical query, the table's version, the unit, the measure, the spend, how extremes are answered,
@@ -174,7 +193,7 @@ def _written(value: Any) -> Any:
     return vars(value) if is_dataclass(value) else str(value)
 
 
-def entry_text(plan: QueryPlan, spend: Fraction) -> str:
+def _entry_text(plan: QueryPlan, spend: Fraction) -> str:
     """The question as the ledger writes it down: its canonical form, and what it was allowed to cost.
 
     The spend is part of what a question is known by, so whoever asks again at no cost has to name it.
@@ -183,14 +202,14 @@ def entry_text(plan: QueryPlan, spend: Fraction) -> str:
     return json.dumps(form, ensure_ascii=False, separators=(",", ":"))
 
 
-def write_draws(drawn: tuple[Counts, ...], analyst: str) -> str:
+def _write_draws(drawn: Tallies, analyst: str) -> str:
     """The drawn whole numbers as the ledger keeps them, with who asked first."""
     arrays = [{"shape": list(array.shape), "numbers": array.ravel().tolist()} for array in drawn]
     return json.dumps({"layout": LAYOUT, "analyst": analyst, "drawn": arrays}, separators=(",", ":"))
 
 
-def read_draws(text: str, plan: QueryPlan) -> tuple[Counts, ...]:
-    """The numbers that `write_draws` wrote, checked against the plan's own shapes."""
+def _read_draws(text: str, plan: QueryPlan) -> Tallies:
+    """The numbers that `_write_draws` wrote, checked against the plan's own shapes."""
     try:
         document: Facts = json.loads(text)
         arrays = document["drawn"]
@@ -232,6 +251,15 @@ class Session:
     was free learns that no row has changed since.
 
     One session may be used from many threads. Two that ask the same at once pay once.
+
+    >>> import polars as pl
+    >>> from velado.data.schema import Column
+    >>> schema = Schema({"age": Column("age", kind="numeric", bounds=(0, 120))})
+    >>> stays = Table.of(pl.DataFrame({"age": ["41", "67", "70"]}), schema, "stays")
+    >>> with Session(stays, budget=100) as session:
+    ...     answer = session.answer("SELECT COUNT(*) FROM stays WHERE age > 60")
+    >>> abs(answer.value - 2) < 10, str(answer.guarantee.unit)
+    (True, 'one record')
     """
 
     def __init__(
@@ -248,16 +276,16 @@ class Session:
         seconds: float | None = None,
         version: str | None = None,
     ) -> None:
-        self.schema = schema_of(table, schema)
+        self.schema = _schema_of(table, schema)
         # A proposal that nobody signed has no unit to give, and says so.
         unit = unit.unit() if isinstance(unit, Proposal) else unit
         self.unit = Unit.declared(self.schema) if unit is None else unit
-        check_unit(self.unit, self.schema, table)
+        _check_unit(self.unit, self.schema, table)
         self.name = name or (table_name(table.source) if isinstance(table, Table) else "table")
         self.analyst = analyst_name(analyst)
-        self.extremes: Extremes = extremes_of(extremes)
+        self.extremes: Extremes = _extremes_of(extremes)
         self.seconds = seconds
-        own = budget_of(budget)
+        own = _budget_of(budget)
         self._own_ledger, self._own_engine = own is not None, isinstance(table, Table)
         self._ledger: ChainedLedger = budget if own is None else memory_ledger(self.name, own)  # type: ignore[assignment]
         account = self._ledger.state()
@@ -302,7 +330,7 @@ class Session:
             if found is None:
                 drawn, receipt = self._ask(made, question, who, limit)
             else:
-                drawn, receipt = read_draws(found[0], made), found[1]
+                drawn, receipt = _read_draws(found[0], made), found[1]
         return self._reply(made, drawn, level, limit, (question, public), found is not None, receipt)
 
     def state(self) -> LedgerState:
@@ -338,15 +366,13 @@ class Session:
             query = parse(query, self.schema, self.name)
         made = plan(query, self.schema, self.unit, self.budget.measure, spend, self.extremes)
         # The second goes to the analyst: a fingerprint of the exact rows would let a guess of them be tested.
-        question, public = fingerprints(made, (self.version, ""), spend, self.extremes)
+        question, public = _fingerprints(made, (self.version, ""), spend, self.extremes)
         return made, question, public
 
-    def _ask(
-        self, made: QueryPlan, question: str, analyst: str, limit: Fraction
-    ) -> tuple[tuple[Counts, ...], str]:
+    def _ask(self, made: QueryPlan, question: str, analyst: str, limit: Fraction) -> tuple[Tallies, str]:
         """Pay, then look, then draw, then record: never in another order."""
         self._account.hold()
-        reservation = self._ledger.reserve(Charge(analyst, question, entry_text(made, limit), made.charge))
+        reservation = self._ledger.reserve(Charge(analyst, question, _entry_text(made, limit), made.charge))
         deadline = None if self.seconds is None else time.monotonic() + self.seconds
         try:
             tallies = self._engine.tally(made.query.where, made.keys, made.needs, self.seconds)
@@ -359,12 +385,12 @@ class Session:
                 ),
                 error.fix,
             ) from None
-        return drawn, self._ledger.record(reservation, question, write_draws(drawn, analyst))
+        return drawn, self._ledger.record(reservation, question, _write_draws(drawn, analyst))
 
     def _reply(
         self,
         made: QueryPlan,
-        drawn: tuple[Counts, ...],
+        drawn: Tallies,
         confidence: Fraction,
         asked: Fraction,
         known_as: tuple[str, str],

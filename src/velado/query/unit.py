@@ -65,6 +65,9 @@ class Unit:
     group changes, each other row moves by at most the fraction d of what it could. One row then moves an answer by at
     most 1 + (rows - 1) d of its own swing (Liu, Chakraborty, Mittal 2016), and the promise is about that one row, in
     groups that really have at most *rows* rows: which rows are left out of larger ones may follow from their content.
+
+    >>> Unit("household", rows=4).times(10), Unit("household", 4, Fraction(1, 3)).times(10)
+    (40, 20)
     """
 
     column: str | None = None

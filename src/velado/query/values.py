@@ -21,7 +21,11 @@ AggregateKind = Literal["count", "sum", "avg", "min", "max", "quantile", "histog
 
 @dataclass(frozen=True)
 class Compare:
-    """`column operator value`; a missing cell is unknown, as in SQL."""
+    """`column operator value`; a missing cell is unknown, as in SQL.
+
+    >>> Query("t", (Aggregate("count"),), Compare("age", ">", Fraction(60))).columns()
+    ('age',)
+    """
 
     column: str
     operator: Comparison
@@ -30,7 +34,11 @@ class Compare:
 
 @dataclass(frozen=True)
 class In:
-    """`column IN (values)`, values sorted and different."""
+    """`column IN (values)`, values sorted and different.
+
+    >>> predicate_form(In("sex", ("F", "M")))
+    ['in', 'sex', ['text', 'F'], ['text', 'M']]
+    """
 
     column: str
     values: tuple[Value, ...]
@@ -38,7 +46,11 @@ class In:
 
 @dataclass(frozen=True)
 class Like:
-    """`column LIKE pattern`: % is any text, _ one character, no escape, case counts."""
+    """`column LIKE pattern`: % is any text, _ one character, no escape, case counts.
+
+    >>> predicate_form(Like("city", "Ri%"))
+    ['like', 'city', 'Ri%']
+    """
 
     column: str
     pattern: str
@@ -46,28 +58,44 @@ class Like:
 
 @dataclass(frozen=True)
 class IsNull:
-    """`column IS NULL`: true for a missing cell, never unknown."""
+    """`column IS NULL`: true for a missing cell, never unknown.
+
+    >>> predicate_form(IsNull("age"))
+    ['null', 'age']
+    """
 
     column: str
 
 
 @dataclass(frozen=True)
 class Not:
-    """`NOT part`; not unknown is unknown."""
+    """`NOT part`; not unknown is unknown.
+
+    >>> predicate_form(Not(IsNull("age")))
+    ['not', ['null', 'age']]
+    """
 
     part: Predicate
 
 
 @dataclass(frozen=True)
 class And:
-    """Every part, at least two, in canonical order."""
+    """Every part, at least two, in canonical order.
+
+    >>> predicate_form(And((IsNull("a"), IsNull("b"))))
+    ['and', ['null', 'a'], ['null', 'b']]
+    """
 
     parts: tuple[Predicate, ...]
 
 
 @dataclass(frozen=True)
 class Or:
-    """Any part, at least two, in canonical order."""
+    """Any part, at least two, in canonical order.
+
+    >>> predicate_form(Or((IsNull("a"), IsNull("b"))))
+    ['or', ['null', 'a'], ['null', 'b']]
+    """
 
     parts: tuple[Predicate, ...]
 
@@ -81,6 +109,9 @@ class Aggregate:
 
     *column* None is `COUNT(*)`. *at* is a quantile's level strictly between 0 and 1, *bins* a histogram's number of
     equal cells between the declared bounds. *alias* names the column of the result and does not change the question.
+
+    >>> Aggregate("quantile", "age", at=Fraction(1, 2)).kind
+    'quantile'
     """
 
     kind: AggregateKind
@@ -92,7 +123,11 @@ class Aggregate:
 
 @dataclass(frozen=True)
 class Query:
-    """What is asked of one table: aggregates, of the rows where the predicate is true, for every key."""
+    """What is asked of one table: aggregates, of the rows where the predicate is true, for every key.
+
+    >>> Query("stays", (Aggregate("avg", "age", alias="mean"),), keys=("sex",)).canonical()
+    '{"table":"stays","aggregates":[["avg","age",null,null]],"where":null,"keys":["sex"]}'
+    """
 
     table: str
     aggregates: tuple[Aggregate, ...]
@@ -129,7 +164,11 @@ class Query:
 
 
 def value_form(value: Value) -> list[str]:
-    """A literal with its type, so that the text '1' and the number 1 differ."""
+    """A literal with its type, so that the text '1' and the number 1 differ.
+
+    >>> value_form("1"), value_form(Fraction(1))
+    (['text', '1'], ['number', '1'])
+    """
     if isinstance(value, Fraction):
         return ["number", str(value)]
     if isinstance(value, date):
@@ -138,7 +177,11 @@ def value_form(value: Value) -> list[str]:
 
 
 def predicate_form(predicate: Predicate) -> list[object]:
-    """A predicate as nested lists, for the canonical text and for sorting parts."""
+    """A predicate as nested lists, for the canonical text and for sorting parts.
+
+    >>> predicate_form(Compare("age", "<", Fraction(1, 2)))
+    ['<', 'age', ['number', '1/2']]
+    """
     match predicate:
         case Compare(column, operator, value):
             return [operator, column, value_form(value)]
@@ -157,7 +200,11 @@ def predicate_form(predicate: Predicate) -> list[object]:
 
 
 def leaves(predicate: Predicate | None) -> Iterator[Compare | In | Like | IsNull]:
-    """The predicate's tests of single columns, left to right."""
+    """The predicate's tests of single columns, left to right.
+
+    >>> [leaf.column for leaf in leaves(And((IsNull("a"), Not(IsNull("b")))))]
+    ['a', 'b']
+    """
     if predicate is None:
         return
     if isinstance(predicate, And | Or):

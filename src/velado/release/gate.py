@@ -30,6 +30,7 @@ from velado.data.table import Table
 from velado.errors import GuaranteeNotMet, IdentifierOpen, PersonUndecided
 from velado.release.guarantees._guarantee import Guarantee, Verdict
 from velado.release.guarantees.k_anonymity import KAnonymity
+from velado.text import say
 
 GENERALIZED = frozenset({"coordinates"})
 """What identifies as it is but may be a quasi-identifier of any kind: a place is made coarser, a name is not."""
@@ -93,10 +94,20 @@ def identifier_open(found: Sequence[Identifying], schema: Schema) -> IdentifierO
     more = f" So do {', '.join(repr(name) for name in others)}." if others else ""
     role = schema.columns[first.column].role
     return IdentifierOpen(
-        f"Column '{first.column}' {state} ({first.why}), and its role \"{role}\" would publish it.{more}",
+        say(
+            "Column '{column}' {state} ({why}), and its role \"{role}\" would publish it.{more}",
+            column=first.column,
+            state=state,
+            why=first.why,
+            role=role,
+            more=more,
+        ),
         "Whoever reads it knows whose row it is, so no crowd hides anybody.",
-        f'In [columns.{first.column}] set role = "identifier" or publish = false; if it names nobody, sign for it: '
-        'identifier = "accept" and reason = "...".',
+        say(
+            'In [columns.{column}] set role = "identifier" or publish = false; if it names nobody, sign for '
+            'it: identifier = "accept" and reason = "...".',
+            column=first.column,
+        ),
     )
 
 
@@ -122,14 +133,24 @@ def decide_person(table: Table, per: str | None) -> None:
     rows = f"{whole.rows} rows hold {people} different values of '{repeated[0]}'"
     if declared is not None:
         raise PersonUndecided(
-            f"The person column '{declared.name}' has another value in every row, but {rows}.",
+            say(
+                "The person column '{declared}' has another value in every row, but {rows}.",
+                declared=declared.name,
+                rows=rows,
+            ),
             "If that column tells who is who, several rows are one person and k would count one person as many.",
-            f"Set person = true on '{repeated[0]}' instead, or say that each row is a person with --per row.",
+            say(
+                "Set person = true on '{repeated}' instead, or say that each row is a person with --per row.",
+                repeated=repeated[0],
+            ),
         )
     raise PersonUndecided(
-        f"{rows}, and the schema does not say what one person is.",
+        say("{rows}, and the schema does not say what one person is.", rows=rows),
         "Several rows of one person would be counted as several people, and a group of k rows could be a single one.",
-        f"Set person = true in [columns.{repeated[0]}], or say that each row is a person with --per row.",
+        say(
+            "Set person = true in [columns.{repeated}], or say that each row is a person with --per row.",
+            repeated=repeated[0],
+        ),
     )
 
 
@@ -184,8 +205,19 @@ def broken_when_linked(
 def rows_linked(person: str, verdict: Verdict) -> GuaranteeNotMet:
     """The error for a published person column that undoes a promise."""
     return GuaranteeNotMet(
-        f"The person column '{person}' is published and links the rows of a person: read together, the weakest group "
-        f"has {verdict.achieved:g} {verdict.unit}, and {verdict.guarantee} needs {verdict.needed:g}.",
+        say(
+            "The person column '{person}' is published and links the rows of a person: read together, the "
+            "weakest group has {achieved:g} {unit}, and {guarantee} needs {needed:g}.",
+            person=person,
+            achieved=verdict.achieved,
+            unit=verdict.unit,
+            guarantee=verdict.guarantee,
+            needed=verdict.needed,
+        ),
         "Whoever knows several rows of somebody finds all the others.",
-        f"Set publish = false in [columns.{person}], or publish the table with `velado joined`, whose groups are of people.",
+        say(
+            "Set publish = false in [columns.{person}], or publish the table with `velado joined`, whose "
+            "groups are of people.",
+            person=person,
+        ),
     )

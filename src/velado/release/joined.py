@@ -44,6 +44,7 @@ from velado.release.recoded import Recoded
 from velado.release.recoders.cover import Cover
 from velado.release.release import describe, published_frame
 from velado.release.side_doors import SideDoor, refuse_copies, refuse_doors
+from velado.text import say
 
 # Publishing several tables with the groups of their people, and checking what whoever joins them sees.
 
@@ -67,7 +68,7 @@ def publish(member: Member, labels: npt.NDArray[np.int32], names: pl.Series | No
     frame = published_frame(member.table, recoded)
     if frame.height == 0:
         raise GuaranteeNotMet(
-            f"Every row of '{member.name}' was suppressed.",
+            say("Every row of '{member}' was suppressed.", member=member.name),
             "There is nothing to publish of it.",
             "Leave the table out, or lower k.",
         )
@@ -147,8 +148,16 @@ def raise_if_broken(verdict: Verdict, where: str) -> None:
     """Nothing, unless the promise fails *where*; then nothing may be published."""
     if not verdict.holds:
         raise GuaranteeNotMet(
-            f"In {where}, {verdict.failing_groups} group(s) do not keep {verdict.guarantee}: "
-            f"needed {verdict.needed:g} {verdict.unit}, the weakest has {verdict.achieved:g}.",
+            say(
+                "In {where}, {failing_groups} group(s) do not keep {guarantee}: needed {needed:g} {unit}, "
+                "the weakest has {achieved:g}.",
+                where=where,
+                failing_groups=verdict.failing_groups,
+                guarantee=verdict.guarantee,
+                needed=verdict.needed,
+                unit=verdict.unit,
+                achieved=verdict.achieved,
+            ),
             "People in them could be picked out by whoever joins the tables, so nothing was published.",
             "Allow --suppression, lower the parameter, or use another method.",
         )
@@ -367,7 +376,7 @@ def _counted_in_people(method: Method, guarantees: Sequence[Guarantee]) -> tuple
     for guarantee in guarantees:
         if guarantee.name in ("k-map", "delta-presence"):
             raise ParameterError(
-                f"{guarantee.name} cannot be promised for several tables at once.",
+                say("{guarantee} cannot be promised for several tables at once.", guarantee=guarantee.name),
                 "It compares one table with one population.",
                 "Publish the tables one by one for it, or ask for k-anonymity.",
             )
@@ -381,7 +390,10 @@ def _check_readable(members: Sequence[Member], goal: Goal) -> None:
         asked = getattr(guarantee, "column", None)
         if not isinstance(guarantee, KAnonymity) and not (known if asked is None else asked in known):
             raise ParameterError(
-                f"{guarantee.name} was asked for, but no table has the sensitive column it needs.",
+                say(
+                    "{guarantee} was asked for, but no table has the sensitive column it needs.",
+                    guarantee=guarantee.name,
+                ),
                 "Without it the promise is empty.",
                 'Give a column role = "sensitive" in its schema; one that two tables share is "table.column".',
             )
@@ -390,7 +402,7 @@ def _check_readable(members: Sequence[Member], goal: Goal) -> None:
 def _check_tables(tables: Mapping[str, Table], key: Key | None) -> None:
     if len(tables) < 2:
         raise ParameterError(
-            f"{len(tables)} table(s) were given.",
+            say("{tables} table(s) were given.", tables=len(tables)),
             "A joined release is made of at least two.",
             "Use `velado anonymize` for a single table.",
         )
@@ -398,15 +410,19 @@ def _check_tables(tables: Mapping[str, Table], key: Key | None) -> None:
         person = table.schema.person
         if person is None or person.published:
             raise SchemaError(
-                f"The schema of '{name}' names no person column."
+                say("The schema of '{name}' names no person column.", name=name)
                 if person is None
-                else f"The person column '{person.name}' of '{name}' would be published.",
+                else say(
+                    "The person column '{person}' of '{name}' would be published.",
+                    person=person.name,
+                    name=name,
+                ),
                 "Rows of the tables are matched by it, and it must not leave.",
                 'Mark the column with person = true and role = "identifier".',
             )
         if key is not None and PSEUDONYM in table.frame.columns:
             raise SchemaError(
-                f"'{name}' already has a column named '{PSEUDONYM}'.",
+                say("'{name}' already has a column named '{pseudonym}'.", name=name, pseudonym=PSEUDONYM),
                 "The pseudonym to join by is published under that name.",
                 "Rename the column.",
             )

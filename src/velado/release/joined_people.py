@@ -21,6 +21,7 @@ from velado.release.goal import Goal, Progress, silent
 from velado.release.guarantees.k_anonymity import KAnonymity
 from velado.release.methods._method import Method, repair
 from velado.release.side_doors import SideDoor, find_side_doors
+from velado.text import say
 
 Codes = tuple[npt.NDArray[np.int32], int]
 
@@ -89,7 +90,11 @@ def gather(tables: Mapping[str, Table]) -> tuple[tuple[Member, ...], int, int]:
     for name, column in zip(tables, texts, strict=True):
         if column.null_count():
             raise TableError(
-                f"The person column of '{name}' is blank in {column.null_count()} row(s).",
+                say(
+                    "The person column of '{name}' is blank in {null_count} row(s).",
+                    name=name,
+                    null_count=column.null_count(),
+                ),
                 "Whose rows they are is not known, so their people could not be counted.",
                 "Fill the column, or take these rows out.",
             )
@@ -107,7 +112,7 @@ def gather(tables: Mapping[str, Table]) -> tuple[tuple[Member, ...], int, int]:
         stays = ~blank[person]
         if not stays.any():
             raise GuaranteeNotMet(
-                f"Every person of '{name}' has a blank that the schema suppresses.",
+                say("Every person of '{name}' has a blank that the schema suppresses.", name=name),
                 "There is nothing to publish of it.",
                 'Leave the table out, or set missing = "value".',
             )

@@ -21,6 +21,7 @@ from velado.release.operations._operation import Operation, apply_operations
 from velado.release.population import population_table
 from velado.release.side_doors import SideDoor, find_side_doors, refuse_copies
 from velado.release.side_doors.row_order import sorted_by
+from velado.text import say
 
 
 @dataclass(frozen=True, repr=False)
@@ -133,7 +134,10 @@ def _order_kept(data: EncodedTable) -> str:
     column = sorted_by(data)
     if column is not None:
         raise ParameterError(
-            f"The rows cannot keep their order: it tells something of the quasi-identifier '{column}'.",
+            say(
+                "The rows cannot keep their order: it tells something of the quasi-identifier '{column}'.",
+                column=column,
+            ),
             "In a sorted file a row's place gives its value away, however broad the published one is.",
             "Leave --keep-order out, so that the order is drawn, or shuffle the file first.",
         )
@@ -175,7 +179,7 @@ def _check_columns(data: EncodedTable, schema: Schema) -> tuple[str, ...]:
         if bool((column.codes == column.codes[0]).all()):
             if schema.constant == "refuse":
                 raise TableError(
-                    f"Quasi-identifier '{column.name}' has the same value in every row.",
+                    say("Quasi-identifier '{column}' has the same value in every row.", column=column.name),
                     "It tells nobody apart, and an unexpected constant often means a wrong file or filter.",
                     'Give it role = "other", or set constant = "allow" in [table] of the schema.',
                 )

@@ -23,6 +23,7 @@ from velado.data.normal import normal_of
 from velado.data.schema import Schema
 from velado.data.table import Table
 from velado.errors import ParameterError, SchemaError, TableError
+from velado.text import say
 
 Normalize = Literal["normal", "trim", "digits", "cpf", "exact"]
 NORMALIZE: tuple[str, ...] = get_args(Normalize)
@@ -119,7 +120,7 @@ def _ways(columns: Sequence[str], normalize: Normalize | Mapping[str, Normalize]
     foreign = [name for name in ways if name not in columns]
     if not columns or len(set(columns)) != len(columns) or foreign:
         raise ParameterError(
-            f"The columns to pseudonymize are none, named twice, or lack '{foreign[0]}'."
+            say("The columns to pseudonymize are none, named twice, or lack '{foreign}'.", foreign=foreign[0])
             if foreign
             else "The columns to pseudonymize are none, or one is named twice.",
             "What is to be replaced must be said once and clearly.",
@@ -128,8 +129,8 @@ def _ways(columns: Sequence[str], normalize: Normalize | Mapping[str, Normalize]
     for way in ways.values():
         if way not in NORMALIZE:
             raise ParameterError(
-                f"'{way}' is no known way to normalize identifiers.",
-                f"It is one of {', '.join(NORMALIZE)}.",
+                say("'{way}' is no known way to normalize identifiers.", way=way),
+                say("It is one of {normalize}.", normalize=", ".join(NORMALIZE)),
                 "Choose one of them.",
             )
     return ways
@@ -139,13 +140,17 @@ def _check_columns(schema: Schema, columns: Sequence[str]) -> None:
     for name in columns:
         if name not in schema.columns:
             raise SchemaError(
-                f"There is no column '{name}'.",
+                say("There is no column '{name}'.", name=name),
                 "What is not there cannot be replaced.",
                 "Check the spelling in the header of the table.",
             )
         if schema.columns[name].role in ("quasi", "sensitive"):
             raise SchemaError(
-                f"Column '{name}' is no identifier: its role is \"{schema.columns[name].role}\".",
+                say(
+                    "Column '{name}' is no identifier: its role is \"{role}\".",
+                    name=name,
+                    role=schema.columns[name].role,
+                ),
                 "A pseudonym of a value that many share is found out by how often it occurs.",
                 'Protect it with `velado anonymize`, or give it role = "identifier".',
             )
@@ -158,7 +163,7 @@ def _texts(table: Table, name: str) -> pl.Series:
         present = series.drop_nulls().drop_nans()
         if not bool(((present == present.floor()) & (present.abs() < _EXACT_FLOATS)).all()):
             raise TableError(
-                f"Column '{name}' holds numbers with a fraction, or too large to be exact.",
+                say("Column '{name}' holds numbers with a fraction, or too large to be exact.", name=name),
                 "As identifiers they may have lost digits, and two people would be taken for one.",
                 "Read the column as text.",
             )
@@ -188,8 +193,13 @@ def _normalized(values: pl.Series, name: str, way: str) -> pl.Series:
     if bad:
         wanted = "one to eleven digits" if way == "cpf" else "a digit"
         raise TableError(
-            f"{bad} distinct value(s) of '{name}' do not hold {wanted}.",
+            say(
+                "{bad} distinct value(s) of '{name}' do not hold {wanted}.", bad=bad, name=name, wanted=wanted
+            ),
             "They would lose what tells them apart, and strangers would share a pseudonym.",
-            f"Correct them, list them in missing_values of the schema, or use --normalize {name}=trim.",
+            say(
+                "Correct them, list them in missing_values of the schema, or use --normalize {name}=trim.",
+                name=name,
+            ),
         )
     return digits.str.zfill(CPF_DIGITS) if way == "cpf" else digits

@@ -15,6 +15,7 @@ from velado.data.published_column import Cell as Cell
 from velado.data.published_column import PublishedColumn as PublishedColumn
 from velado.data.taxonomy import ROOT_LABEL
 from velado.errors import ParameterError
+from velado.text import say
 
 
 def true_codes(
@@ -57,7 +58,11 @@ def refuse_unrounded(columns: Sequence[EncodedColumn], recoded: Recoded) -> None
     for column, published in zip(columns, recoded.columns, strict=True):
         if column.rounding is not None and not published.states_cover:
             raise ParameterError(
-                f"The interval ends of '{column.name}' are to be rounded, but it is published as single numbers.",
+                say(
+                    "The interval ends of '{column}' are to be rounded, but it is published as single "
+                    "numbers.",
+                    column=column.name,
+                ),
                 "A mean, a centroid or a most common value has no ends: it may be somebody's true value as it stands.",
                 "Use a method with the recoder cover (or intervals), or remove 'round' from the column.",
             )
@@ -109,7 +114,11 @@ def refuse_means_of_suppressed(before: Recoded, kept: BoolArray) -> None:
         shared = np.intersect1d(column.codes[gone], column.codes[kept])
         if shared.size:
             raise ParameterError(
-                f"{shared.size} value(s) published for '{column.name}' stand for rows that would be suppressed too.",
+                say(
+                    "{size} value(s) published for '{column}' stand for rows that would be suppressed too.",
+                    size=shared.size,
+                    column=column.name,
+                ),
                 "With the number of rows, a mean tells what the suppressed row had.",
                 "Use the recoder cover or another method, or allow no suppression and lower k.",
             )

@@ -28,6 +28,7 @@ from velado.release.prepare import Prepared
 from velado.release.recoded import Recoded, of_kept_rows, refuse_means_of_suppressed, refuse_unrounded
 from velado.release.side_doors import SideDoor, refuse_doors
 from velado.release.side_doors.row_order import drawn_order
+from velado.text import say
 
 
 @dataclass(frozen=True, repr=False)
@@ -222,9 +223,17 @@ def release(prepared: Prepared, recoded: Recoded, goal: Goal, method: Method, se
     dropped = table.rows - int(recoded.kept.sum())
     if dropped > limit:
         raise SuppressionLimitExceeded(
-            f"{dropped} of {table.rows} rows would have to be suppressed; the limit is {limit}.",
+            say(
+                "{dropped} of {rows} rows would have to be suppressed; the limit is {limit}.",
+                dropped=dropped,
+                rows=table.rows,
+                limit=limit,
+            ),
             "Dropping more rows than agreed would bias what is published.",
-            f"Allow --suppression {np.ceil(1000 * dropped / table.rows) / 1000:g}, or lower k.",
+            say(
+                "Allow --suppression {dropped:g}, or lower k.",
+                dropped=np.ceil(1000 * dropped / table.rows) / 1000,
+            ),
         )
     if frame.height == 0:
         raise GuaranteeNotMet(

@@ -30,6 +30,7 @@ from velado.release.side_doors import SideDoor, find_side_doors, smallest_with_d
 from velado.release.side_doors.compatible import find_compatible, unread
 from velado.release.side_doors.door import quoted, telling_columns, unique_columns
 from velado.release.side_doors.row_order import find_row_order
+from velado.text import say
 
 
 @dataclass(frozen=True, repr=False)
@@ -84,7 +85,11 @@ class Verification:
             identifier = self.table.schema.columns[name].role == "identifier"
             kept_back = "which the schema keeps back (publish = false)"
             return GuaranteeNotMet(
-                f"The file holds the column '{name}', {'an identifier' if identifier else kept_back}.",
+                say(
+                    "The file holds the column '{name}', {an_identifier}.",
+                    name=name,
+                    an_identifier=say("an identifier") if identifier else kept_back,
+                ),
                 "Whoever reads it knows whose row it is, so no crowd hides anybody."
                 if identifier
                 else "What the steward decided not to publish stands in the file.",
@@ -98,9 +103,16 @@ class Verification:
         for verdict in self.checked.verdicts:
             if not verdict.holds:
                 return GuaranteeNotMet(
-                    f"{verdict.failing_groups} group(s) with {verdict.failing_rows} row(s) do not keep "
-                    f"{verdict.guarantee}: needed {verdict.needed:g} {verdict.unit}, "
-                    f"the weakest has {verdict.achieved:g}.",
+                    say(
+                        "{failing_groups} group(s) with {failing_rows} row(s) do not keep {guarantee}: "
+                        "needed {needed:g} {unit}, the weakest has {achieved:g}.",
+                        failing_groups=verdict.failing_groups,
+                        failing_rows=verdict.failing_rows,
+                        guarantee=verdict.guarantee,
+                        needed=verdict.needed,
+                        unit=verdict.unit,
+                        achieved=verdict.achieved,
+                    ),
                     "People in them could be picked out of this file.",
                     "Do not publish it; make the release again, or ask for less.",
                 )
@@ -108,14 +120,29 @@ class Verification:
             one = len(door.columns) == 1
             free = [n for n in door.columns if self.table.schema.columns[n].role != "quasi"] or door.columns
             return SideDoorOpen(
-                f"Column{'' if one else 's'} {quoted(door.columns)} give{'s' if one else ''} the quasi-identifier "
-                f"'{door.reveals}' away: read with {'it' if one else 'them'}, the smallest class has "
-                f"{self.smallest_behind}.",
-                f"Whoever reads {'it' if one else 'them'} undoes the generalization, and the promise does not hold "
-                "against him.",
-                f"Do not publish this file; leave '{free[0]}' out, "
-                f"{'' if free[0] in unique_columns(self.side_doors) else 'make it a quasi-identifier, '}"
-                'or accept the risk with side_door = "accept" in the schema.',
+                say(
+                    "Column{s} {columns} give{s_2} the quasi-identifier '{reveals}' away: read with {it}, "
+                    "the smallest class has {smallest_behind}.",
+                    s="" if one else "s",
+                    columns=quoted(door.columns),
+                    s_2="s" if one else "",
+                    reveals=door.reveals,
+                    it="it" if one else "them",
+                    smallest_behind=self.smallest_behind,
+                ),
+                say(
+                    "Whoever reads {it} undoes the generalization, and the promise does not hold against "
+                    "him.",
+                    it="it" if one else "them",
+                ),
+                say(
+                    "Do not publish this file; leave '{free}' out, {make_it_a}or accept the risk with "
+                    'side_door = "accept" in the schema.',
+                    free=free[0],
+                    make_it_a=""
+                    if free[0] in unique_columns(self.side_doors)
+                    else say("make it a quasi-identifier, "),
+                ),
             )
         return None
 
@@ -284,14 +311,18 @@ def _all_there(schema: Schema, present: Sequence[str], guarantees: Sequence[Guar
     if absent:
         more = f" and {len(absent) - 1} more" if len(absent) > 1 else ""
         raise SchemaError(
-            f"The file lacks the quasi-identifier '{absent[0]}'{more}.",
+            say("The file lacks the quasi-identifier '{absent}'{more}.", absent=absent[0], more=more),
             "A promise about columns that are not there cannot be checked.",
             "Give the file that was published, or the schema it was published with.",
         )
     unread = [column.name for column in schema.sensitive if column.published and column.name not in present]
     if unread and any(hasattr(guarantee, "column") for guarantee in guarantees):
         raise ParameterError(
-            f"A promise about sensitive values was asked for, but the column '{unread[0]}' is not in the file.",
+            say(
+                "A promise about sensitive values was asked for, but the column '{unread}' is not in the "
+                "file.",
+                unread=unread[0],
+            ),
             "What is not there cannot be counted.",
             "Ask for k-anonymity alone, or give the file that holds the column.",
         )

@@ -194,26 +194,28 @@ def _kind(hint: Hint, setting: Setting) -> str:
 
 
 def _limited(said: str, setting: Setting) -> str:
-    low = setting.ge if setting.ge is not None else setting.gt
-    high = setting.le if setting.le is not None else setting.lt
-    parts = {"value": said, "low": written(low), "high": written(high)}
     if setting.items:
         said = say("{value}, not empty", value=said) if setting.items == 1 else _many(said, setting)
-    if low is None and high is None:
-        return said
-    if high is None:
-        one_sided = say("{value}, at least {low}", **parts) if setting.gt is None else None
-        return one_sided or say("{value} above {low}", **parts)
-    if low is None:
-        one_sided = say("{value}, at most {high}", **parts) if setting.lt is None else None
-        return one_sided or say("{value} below {high}", **parts)
-    if setting.gt is None and setting.lt is None:
-        return say("{value} from {low} to {high}", **parts)
-    if setting.gt is None:
-        return say("{value} from {low}, below {high}", **parts)
-    if setting.lt is None:
-        return say("{value} above {low}, at most {high}", **parts)
-    return say("{value} above {low} and below {high}", **parts)
+    low = written(setting.ge if setting.ge is not None else setting.gt)
+    high = written(setting.le if setting.le is not None else setting.lt)
+    match (setting.ge is not None, setting.gt is not None, setting.le is not None, setting.lt is not None):
+        case (True, _, True, _):
+            return say("{value} from {low} to {high}", value=said, low=low, high=high)
+        case (True, _, _, True):
+            return say("{value} from {low}, below {high}", value=said, low=low, high=high)
+        case (_, True, True, _):
+            return say("{value} above {low}, at most {high}", value=said, low=low, high=high)
+        case (_, True, _, True):
+            return say("{value} above {low} and below {high}", value=said, low=low, high=high)
+        case (True, _, _, _):
+            return say("{value}, at least {low}", value=said, low=low)
+        case (_, True, _, _):
+            return say("{value} above {low}", value=said, low=low)
+        case (_, _, True, _):
+            return say("{value}, at most {high}", value=said, high=high)
+        case (_, _, _, True):
+            return say("{value} below {high}", value=said, high=high)
+    return said
 
 
 def _many(said: str, setting: Setting) -> str:

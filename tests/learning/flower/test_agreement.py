@@ -3,7 +3,7 @@
 import pytest
 
 from velado.errors import ParameterError, SchemaError
-from velado.learning.flower.agreement import Recipe, agree, read_agreement, read_recipe
+from velado.learning.flower.agreement import FederationRecipe, agree, read_agreement, read_recipe
 
 GOOD = {
     "data": {"schema": "schema.toml", "target": "outcome", "table": "people.csv"},
@@ -23,15 +23,15 @@ def changed(section: str, **values) -> dict:
 
 
 def test_a_recipe_is_read_and_comes_back_without_its_table() -> None:
-    recipe = Recipe.from_dict(GOOD)
-    assert recipe.locally.method.k == 5 and recipe.encoding.taxonomy == "ordinal"
+    recipe = FederationRecipe.from_dict(GOOD)
+    assert recipe.anonymization.method.k == 5 and recipe.models.taxonomy == "ordinal"
     document = recipe.to_dict()
     assert "table" not in document["data"]
-    again = Recipe.from_dict(document)
-    assert (again.locally, again.federation, again.encoding) == (
-        recipe.locally,
+    again = FederationRecipe.from_dict(document)
+    assert (again.anonymization, again.federation, again.models) == (
+        recipe.anonymization,
         recipe.federation,
-        recipe.encoding,
+        recipe.models,
     )
 
 
@@ -46,39 +46,39 @@ def test_a_recipe_is_read_and_comes_back_without_its_table() -> None:
         (changed("anonymization", guarantees=["l-diversty"]), "Did you mean 'l-diversity'"),
         (changed("models", interval="midpoints"), "Did you mean 'midpoint'"),
         (changed("federation", round=3), "Did you mean 'rounds'"),
-        (changed("anonymization", k=1), "at least 2"),
+        (changed("anonymization", k=1), "2 or more"),
         (changed("anonymization", method="original"), "'k' is given, but no method"),
-        (changed("anonymization", seed=-1), "no whole number"),
-        (changed("anonymization", suppression=2), "not a share"),
-        (changed("data", target=""), "has no 'target'"),
-        (changed("data", features="age"), "not a list of texts"),
-        ({**GOOD, "data": 3}, "is not a table"),
-        (changed("data", features=[]), "or it is empty"),
-        (changed("data", table=3), "'table' in .data. is no text"),
-        (changed("anonymization", guarantees=3), "an entry without a name"),
-        (changed("anonymization", guarantees=[{"name": ["a"]}]), "an entry without a name"),
+        (changed("anonymization", seed=-1), "a whole number, at least 0"),
+        (changed("anonymization", suppression=2), "a number from 0 to 1"),
+        (changed("data", target=""), "'target' in .data. of the recipe cannot be"),
+        (changed("data", features="age"), "Write it as a list"),
+        ({**GOOD, "data": 3}, "It takes a table"),
+        (changed("data", features=[]), "not empty"),
+        (changed("data", table=3), "'table' in .data. of the recipe cannot be 3"),
+        (changed("anonymization", guarantees=3), "list of names"),
+        (changed("anonymization", guarantees=[{"name": ["a"]}]), "has no name"),
         (changed("anonymization", guarantees="l-diversty"), "Did you mean 'l-diversity'"),
-        (changed("anonymization", seed=2**70), "no whole number"),
-        (changed("models", widest="a"), "'widest' in .models. has the wrong type"),
+        (changed("anonymization", seed=2**70), "Whole numbers go up to"),
+        (changed("models", widest="a"), "'widest' in .models. of the recipe cannot be 'a'"),
         (changed("models", widest=-1), "at least 2"),
-        (changed("federation", penalty=float("inf")), "not a finite number"),
-        (changed("federation", alpha=float("inf")), "not a finite number"),
-        (changed("federation", test_share="a"), "'test_share' of the federation is not a number"),
+        (changed("federation", penalty=float("inf")), "finite number"),
+        (changed("federation", alpha=float("inf")), "finite number"),
+        (changed("federation", test_share="a"), "'test_share' in .federation. of the recipe cannot be"),
     ],
 )
 def test_a_mistake_is_one_clear_error(document, hint: str) -> None:
     with pytest.raises((SchemaError, ParameterError), match=hint):
-        Recipe.from_dict(document)
+        FederationRecipe.from_dict(document)
 
 
 def test_one_guarantee_may_be_named_without_a_list() -> None:
-    made = Recipe.from_dict(changed("anonymization", guarantees="l-diversity"))
-    assert [one.name for one in made.locally.guarantees] == ["l-diversity"]
+    made = FederationRecipe.from_dict(changed("anonymization", guarantees="l-diversity"))
+    assert [one.name for one in made.anonymization.guarantees] == ["l-diversity"]
 
 
 def test_a_target_that_is_not_in_the_schema_is_named(people) -> None:
     with pytest.raises(SchemaError, match="Did you mean 'outcome'"):
-        agree(Recipe.from_dict(changed("data", target="outcme")), people.schema)
+        agree(FederationRecipe.from_dict(changed("data", target="outcme")), people.schema)
 
 
 def test_an_agreement_in_a_folder_has_the_digest_of_its_recipe(people, tmp_path) -> None:

@@ -16,7 +16,7 @@ from velado.learning.flower.boosting import Trees, groups_of, grow, joined, matr
 from velado.learning.flower.flower_client import Client, State, answer
 from velado.learning.flower.flower_records import ClientRecord, Packet
 from velado.learning.flower.flower_server import Bagged
-from velado.learning.flower.local_rows import Prepared
+from velado.learning.flower.local_rows import LocalRows
 from velado.learning.flower.logistic import Scaling
 from velado.learning.flower.terms import Agreed
 from velado.randomness import seeded
@@ -34,7 +34,7 @@ def rows(count: int, classes: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 def client(number: int, classes: int, agreed: Agreed) -> Client:
     features, labels = rows(120 + 40 * number, classes, number)
     record = ClientRecord(f"client {number}", labels.size - 30, 30, classes)
-    return Client(agreed, Prepared(features[30:], labels[30:], features[:30], labels[:30], record))
+    return Client(agreed, LocalRows(features[30:], labels[30:], features[:30], labels[:30], record))
 
 
 def agreed(classes: int = 2, **settings) -> Agreed:

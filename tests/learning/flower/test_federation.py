@@ -2,7 +2,7 @@
 
 import pytest
 
-from velado.errors import ParameterError
+from velado.errors import ParameterError, SchemaError
 from velado.learning.flower import Federation
 
 
@@ -45,7 +45,7 @@ def test_a_misspelt_model_split_or_key_is_answered_with_the_nearest() -> None:
         Federation(model="logistics")
     with pytest.raises(ParameterError, match="Did you mean 'dirichlet'"):
         Federation(split="dirichlt")
-    with pytest.raises(ParameterError, match="Did you mean 'participation'"):
+    with pytest.raises(SchemaError, match="Did you mean 'participation'"):
         Federation.from_dict({"particpation": 0.8})
 
 

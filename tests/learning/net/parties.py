@@ -189,7 +189,7 @@ def consortium(
         parties.append(make_identity(folder / name, party, PASSPHRASE, log2_n=LOG2_N))
     tables = tables or {f"clinic-{i}": rows(i) for i in range(clients)}
     bounds = bounds or {"age": (0, 120), "level": (-10, 10), "stay": (-50, 50)}
-    columns = [Bounded(name, Fraction(low), Fraction(high)) for name, (low, high) in bounds.items()]
+    columns = [Bounded(name, (Fraction(low), Fraction(high))) for name, (low, high) in bounds.items()]
     job = Job(
         name="stay",
         protocol=PROTOCOLS[protocol],

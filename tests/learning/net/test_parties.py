@@ -16,10 +16,10 @@ from velado.errors import EncryptionError, ProtocolError
 from velado.learning.net.identity import make_identity, open_identity
 from velado.learning.net.journal import RECEIVED, Begin, Journal
 from velado.learning.net.mutual_tls import Pins
-from velado.learning.protocols.role import make_role
 from velado.learning.net.sender import Post, Undelivered
 from velado.learning.net.wire import largest_message, seal
 from velado.learning.protocols.protocol import Message
+from velado.learning.protocols.role import make_role
 from velado.learning.regression.job import Party
 
 from .parties import LOG2_N, PASSPHRASE, Consortium, consortium

@@ -50,9 +50,9 @@ def run(roles, change):
 
 
 def coefficients(role):
-    if role.outcome is None or "fit" not in role.outcome:
+    if role.outcome is None or role.outcome.fit is None:
         return None
-    return role.outcome["fit"]["coefficients"]
+    return role.outcome.fit.coefficients
 
 
 def assert_right_or_nothing(roles, transcript) -> None:
@@ -322,4 +322,4 @@ def test_the_honest_result_is_the_exact_one(honest) -> None:
     job, tables, transcript = honest
     if job.protocol.name != "paper-masked":
         beta = solve(total([moments_of(columns, job) for columns in tables.values()]), job)
-        assert list(coefficients(transcript.roles["c0"]).values()) == [float(b) for b in beta]
+        assert list(coefficients(transcript.roles["c0"])) == [float(b) for b in beta]

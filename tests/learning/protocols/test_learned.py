@@ -7,10 +7,11 @@ import pytest
 
 from velado.errors import ProtocolError, SchemaError
 from velado.learning.protocols.parts import fit_of, result_bytes, result_in
-from velado.learning.protocols.who_learns_what import learned, promise, promise_lines
+from velado.learning.protocols.who_learns_what import learned, promise
 from velado.learning.regression.fit import Fit
 from velado.learning.regression.job import Bounded, Job, Party
 from velado.papers.regression.paper_masked import WITH_PAPER
+from velado.text import told
 
 PROTOCOLS = ("masked", "delegated", "secure-sum", "paper-masked")
 
@@ -19,19 +20,19 @@ def a_job(protocol="delegated", **more) -> Job:
     parties = [Party("eva", "evaluator"), *(Party(f"c{i}", "client") for i in range(3))]
     if protocol != "secure-sum":
         parties.append(Party("pro", "provider"))
-    x, y = Bounded("x", Fraction(0), Fraction(1)), Bounded("y", Fraction(0), Fraction(1))
+    x, y = Bounded("x", (Fraction(0), Fraction(1))), Bounded("y", (Fraction(0), Fraction(1)))
     return Job("t", WITH_PAPER[protocol], (x,), y, tuple(parties), **more)
 
 
 def test_masked_does_not_promise_to_hide_the_pooled_sums_from_its_evaluator() -> None:
     said = promise(a_job("masked"))
-    assert said["hides"].endswith("the pooled sums, from the provider and the clients")
-    assert "to the evaluator" in said["reveals"]
+    assert said.hides.endswith("the pooled sums, from the provider and the clients")
+    assert "to the evaluator" in said.reveals
     facts = learned(a_job("masked"))
-    assert "pooled X'X and X'y" in facts["parties"]["evaluator"]["infers"]
-    assert "lattice reduction" in facts["parties"]["evaluator"]["infers"]
-    assert any("evaluator and all clients but one" in text for text in facts["coalitions"])
-    assert "reticulados" in learned(a_job("masked"), "pt")["parties"]["evaluator"]["infers"]
+    assert "pooled X'X and X'y" in facts.parties["evaluator"].infers
+    assert "lattice reduction" in facts.parties["evaluator"].infers
+    assert any("evaluator and all clients but one" in text for text in facts.coalitions)
+    assert "reticulados" in facts.to_dict("pt")["parties"]["evaluator"]["infers"]
 
 
 @pytest.mark.parametrize("protocol", ["delegated", "secure-sum"])
@@ -42,15 +43,15 @@ def test_the_number_of_rows_and_standard_errors_are_said_to_be_told(protocol) ->
         a_job(protocol, epsilon=Fraction(1)),
     )
     for job in (plain, errors, noise):
-        told = promise(job)["reveals"]
-        assert "the pooled number of rows" in told
-        assert ("standard errors" in told) == job.moments
-        assert ("rows with noise" in told) == (job.epsilon is not None)
-        seen = learned(job)["parties"]
-        assert "the pooled number of rows" in seen["client"]["saw"]
-        assert "the pooled number of rows" in seen["evaluator"]["saw"] or protocol == "secure-sum"
-        assert "número de linhas" in promise(job, "pt")["reveals"]
-    assert "number of rows" not in learned(a_job("masked"))["parties"]["client"]["saw"]
+        reveals = promise(job).reveals
+        assert "the pooled number of rows" in reveals
+        assert ("standard errors" in reveals) == job.moments
+        assert ("rows with noise" in reveals) == (job.epsilon is not None)
+        seen = learned(job).parties
+        assert "the pooled number of rows" in seen["client"].saw
+        assert "the pooled number of rows" in seen["evaluator"].saw or protocol == "secure-sum"
+        assert "número de linhas" in told(reveals, "pt")
+    assert "number of rows" not in learned(a_job("masked")).parties["client"].saw
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -58,24 +59,31 @@ def test_the_number_of_rows_and_standard_errors_are_said_to_be_told(protocol) ->
 def test_the_promise_is_spoken_in_sentences(protocol, language) -> None:
     noise = {"epsilon": Fraction(1, 2)} if protocol in ("delegated", "secure-sum") else {}
     for job in (a_job(protocol), a_job(protocol, **noise)):
-        lines = promise_lines(job, language)
+        lines = [told(line, language) for line in promise(job).lines()]
         assert lines
-        for text in (*lines, json.dumps(learned(job, language), ensure_ascii=False)):
+        for text in (*lines, json.dumps(learned(job).to_dict(language), ensure_ascii=False)):
             assert "{told}" not in text
         assert all(line[0].isupper() and line.endswith(".") and "{" not in line for line in lines)
         if language == "pt":
-            assert not set(lines) & set(promise_lines(job, "en"))
-    assert ("1/2" in " ".join(promise_lines(a_job(protocol, **noise), language))) == bool(noise)
+            assert not set(lines) & set(promise(job).lines())
+    spoken = " ".join(told(line, language) for line in promise(a_job(protocol, **noise)).lines())
+    assert ("1/2" in spoken) == bool(noise)
 
 
 def test_a_short_key_is_warned_of_wherever_the_promise_is_told() -> None:
     short = a_job("paper-masked", key_bits=1024)
-    assert "1024 bits" in promise(short)["key_warning"]
-    assert "1024 bits" in learned(short)["assumptions"]
-    assert any("1024 bits" in line for line in promise_lines(short, "pt"))
+    assert "1024 bits" in promise(short).key_warning
+    assert "1024 bits" in learned(short).assumptions
+    assert any("1024 bits" in told(line, "pt") for line in promise(short).lines())
     fit = fit_of(short, (1.0, 2.0), None, None)
     assert "1024 bits" in json.dumps(fit.to_dict())
-    assert "key_warning" not in promise(a_job("paper-masked", key_bits=2048))
+    assert "key_warning" not in promise(a_job("paper-masked", key_bits=2048)).to_dict()
+
+
+def test_a_promise_reads_back_as_it_was_written() -> None:
+    for job in (a_job("masked"), a_job(epsilon=Fraction(1, 2)), a_job("paper-masked")):
+        fit = fit_of(job, (1.0, 2.0), None, None)
+        assert Fit.from_dict(json.loads(json.dumps(fit.to_dict()))).to_dict() == fit.to_dict()
 
 
 def result(**more) -> bytes:

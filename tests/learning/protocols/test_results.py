@@ -45,10 +45,10 @@ def check(job, tables, make_roles) -> None:
     transcript = deliver(roles)
     assert not transcript.failures
     for name in ("eva", "c0", "c1", "c2"):
-        fit = roles[name].outcome["fit"]
-        assert list(fit["coefficients"].values()) == expected
-        assert fit["promise"]["type"] == "guaranteed-if"
-        assert fit["learned"]["parties"]
+        fit = roles[name].outcome.fit
+        assert list(fit.coefficients) == expected
+        assert fit.promise.type == "guaranteed-if"
+        assert fit.learned.parties
     assert roles["pro"].done
 
 
@@ -89,15 +89,15 @@ def test_standard_errors_come_with_the_delegated_result_where_moments_are_asked_
     tables = make_tables(job)
     roles = make_roles(job, tables)
     deliver(roles)
-    fit = roles["c1"].outcome["fit"]
+    fit = roles["c1"].outcome.fit
     rows = {n: np.concatenate([t[n] for t in tables.values()]) for n in ("x0", "x1", "y")}
     design = np.column_stack([np.ones(36), rows["x0"], rows["x1"]])
     beta, *_ = np.linalg.lstsq(design, rows["y"], rcond=None)
     rest = rows["y"] - design @ beta
     errors = np.sqrt(rest @ rest / 33 * np.diag(np.linalg.inv(design.T @ design)))
-    np.testing.assert_allclose(list(fit["coefficients"].values()), beta, rtol=1e-9)
-    np.testing.assert_allclose(list(fit["standard_errors"].values()), errors, rtol=1e-8)
-    assert fit["how"]["rows"] == 36
+    np.testing.assert_allclose(fit.coefficients, beta, rtol=1e-9)
+    np.testing.assert_allclose(fit.standard_errors, errors, rtol=1e-8)
+    assert fit.how["rows"] == 36
 
 
 @pytest.mark.parametrize("low", [-8, 0])
@@ -122,17 +122,17 @@ def test_the_paper_s_roles_give_what_its_arithmetic_gives_and_say_that_they_are_
     # Floors where the others round: a unit of 2^-20 in every value, and no more.
     np.testing.assert_allclose([float(v) for v in direct], [float(v) for v in plain], rtol=1e-4, atol=1e-5)
     for name in ("eva", "c0", "c2"):
-        promise = roles[name].outcome["fit"]["promise"]
-        assert (promise["type"], promise["unsafe"]) == ("none", True)
-        assert "not private" in promise["warning"]
-    assert roles["pro"].outcome["promise"]["type"] == "none"
+        promise = roles[name].outcome.fit.promise
+        assert (promise.type, promise.unsafe) == ("none", True)
+        assert "not private" in promise.warning
+    assert roles["pro"].outcome.fit is None
 
 
 def test_the_paper_s_short_key_is_made_and_used(make_job, make_tables) -> None:
     job = make_job("paper-masked", 1, bits=20, key_bits=1024)
     fit, transcript = simulate(job, make_tables(job), bytes(32))
     assert not transcript.failures
-    assert fit.promise["type"] == "none"
+    assert fit.promise.type == "none"
 
 
 @pytest.mark.parametrize(

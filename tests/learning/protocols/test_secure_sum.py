@@ -38,9 +38,9 @@ def a_job(clients: int = 5, **more: Any) -> Job:
         Party("e", "evaluator"),
         *(Party(f"c{i}", "client") for i in range(clients)),
     )
-    features = (Bounded("a", Fraction(-10), Fraction(10)), Bounded("b", Fraction(-3), Fraction(3)))
+    features = (Bounded("a", (Fraction(-10), Fraction(10))), Bounded("b", (Fraction(-3), Fraction(3))))
     return Job(
-        "sum", SECURE_SUM, features, Bounded("y", Fraction(-100), Fraction(100)), parties, bits=16, most_rows=1000, **more
+        "sum", SECURE_SUM, features, Bounded("y", (Fraction(-100), Fraction(100))), parties, bits=16, most_rows=1000, **more
     )  # fmt: skip
 
 
@@ -96,7 +96,7 @@ def test_the_sum_gives_the_same_coefficients_as_the_pooled_rows() -> None:
     fit, transcript = simulate(job, tables)
     assert list(fit.coefficients) == expected(job, tables, tables)
     assert all(role.outcome is not None for role in transcript.roles.values())
-    assert fit.promise["type"] == "guaranteed-if"
+    assert fit.promise.type == "guaranteed-if"
 
 
 def test_the_result_is_that_of_the_delegated_protocol() -> None:
@@ -119,8 +119,8 @@ def test_clients_that_leave_at_any_stage_are_recovered_from(stage: str, leavers:
     # Whose masked sums arrived counts, even if it left after that.
     counted = [name for name in tables if stage == "opened" or name not in leavers]
     assert roles["e"].outcome is not None, roles["e"].failure
-    assert list(roles["e"].outcome["fit"]["coefficients"].values()) == expected(job, tables, counted)
-    assert roles["e"].outcome["summed"] == counted
+    assert list(roles["e"].outcome.fit.coefficients) == expected(job, tables, counted)
+    assert list(roles["e"].outcome.summed) == counted
     for name in tables:
         assert (roles[name].outcome is not None) == (name not in leavers)
         assert (roles[name].failure is not None) == (name in leavers)
@@ -132,7 +132,7 @@ def test_clients_that_leave_one_after_another_are_recovered_from() -> None:
     roles = roles_of(job, tables)
     run(roles, {"c0": "hello", "c2": "shares", "c5": "masked", "c8": "opened"})
     counted = [name for name in tables if name not in ("c0", "c2", "c5")]
-    assert list(roles["e"].outcome["fit"]["coefficients"].values()) == expected(job, tables, counted)
+    assert list(roles["e"].outcome.fit.coefficients) == expected(job, tables, counted)
 
 
 @pytest.mark.parametrize("stage", STAGES)
@@ -170,9 +170,7 @@ def test_a_late_word_of_a_client_that_was_left_behind_changes_nothing() -> None:
     while later:
         message = later.popleft()
         later.extend(roles[message.receiver].receive(message))
-    assert list(evaluator.outcome["fit"]["coefficients"].values()) == expected(
-        job, tables, ["c0", "c2", "c3", "c4"]
-    )
+    assert list(evaluator.outcome.fit.coefficients) == expected(job, tables, ["c0", "c2", "c3", "c4"])
 
 
 def test_one_masked_vector_alone_is_uniform_even_of_zeros() -> None:
@@ -276,7 +274,7 @@ def test_an_altered_word_gives_a_refusal_or_a_failure_and_never_a_wrong_result(k
         if kind == "masked":
             # Masked numbers are not authenticated against their own sender; the transport signs them.
             continue
-        assert outcome is None or list(outcome["fit"]["coefficients"].values()) == right
+        assert outcome is None or list(outcome.fit.coefficients) == right
 
 
 def test_a_false_share_is_found_by_what_its_client_announced() -> None:
@@ -348,7 +346,7 @@ def test_words_in_any_order_give_the_same_result() -> None:
         while waiting:
             message = waiting.pop(chance.randrange(len(waiting)))
             waiting.extend(roles[message.receiver].receive(message))
-        assert list(roles["e"].outcome["fit"]["coefficients"].values()) == expected(job, tables, tables)
+        assert list(roles["e"].outcome.fit.coefficients) == expected(job, tables, tables)
 
 
 def test_the_roles_are_of_the_kinds_their_module_names() -> None:

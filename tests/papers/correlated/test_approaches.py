@@ -19,7 +19,6 @@ from velado.papers.correlated.approaches import (
     Dbscan,
     Gmm,
     GmmRfe,
-    approach_named,
     clusters,
     memberships,
 )
@@ -33,6 +32,7 @@ from velado.papers.correlated.rank_correlation import (
     sensitivity,
 )
 from velado.randomness import seeded
+from velado.settings import named
 
 from . import explicit
 
@@ -136,7 +136,7 @@ def test_elimination_needs_a_target_and_enough_columns() -> None:
         lambda: Dbscan(0.4, 0),
         lambda: Gmm(0),
         lambda: GmmRfe(-1),
-        lambda: approach_named("pearson"),
+        lambda: named(APPROACHES, "pearson"),
     ],
 )
 def test_settings_outside_their_limits_are_refused(make) -> None:
@@ -146,7 +146,7 @@ def test_settings_outside_their_limits_are_refused(make) -> None:
 
 def test_the_sources_settings_are_on_file() -> None:
     assert [approach.name for approach in APPROACHES] == ["baseline", "dbscan", "gmm", "gmm-rfe"]
-    assert approach_named("gmm") is Gmm
+    assert named(APPROACHES, "gmm") is Gmm
     assert [PRESETS[name][1].eps for name in ("adult", "ccc", "hapt")] == [0.4, 0.5, 5.0]  # section 4.3.1
     assert [PRESETS[name][2].components for name in ("adult", "ccc", "hapt")] == [60, 32, 79]  # table 10
     assert [PRESETS[name][3].keep for name in ("adult", "ccc", "hapt")] == [8, 10, 60]  # table 11

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from velado.errors import ParameterError, SchemaError, TableError
+from velado.text import say
 
 if TYPE_CHECKING:
     from velado.data.table import Table
@@ -55,9 +56,9 @@ def number_columns(table: Table, names: Sequence[str] | None) -> dict[str, pl.Se
     absent = [name for name in names or () if name not in frame.columns]
     if absent:
         raise SchemaError(
-            f"The table lacks {_listed(absent)}.",
+            say("The table lacks {absent}.", absent=_listed(absent)),
             "They were asked for.",
-            f"Its columns are {_listed(frame.columns)}.",
+            say("Its columns are {columns}.", columns=_listed(frame.columns)),
         )
     columns = {name: _stripped(frame[name]) for name in (frame.columns if names is None else names)}
     if not frame.height:
@@ -65,7 +66,7 @@ def number_columns(table: Table, names: Sequence[str] | None) -> dict[str, pl.Se
     words = [name for name, column in columns.items() if _not_numbers(column)]
     if words:
         raise SchemaError(
-            f"{_listed(words)}: not a number in every row.",
+            say("{words}: not a number in every row.", words=_listed(words)),
             "A regression multiplies and adds the columns.",
             "Encode categories as numbers (0 and 1 for each), or name the numeric columns with --features.",
         )
@@ -73,7 +74,7 @@ def number_columns(table: Table, names: Sequence[str] | None) -> dict[str, pl.Se
     if empty:
         told = ", ".join(f"'{name}' ({count})" for name, count in empty.items())
         raise TableError(
-            f"Missing values in {told}.",
+            say("Missing values in {told}.", told=told),
             "A row with a missing value has no place in the sums, and leaving rows out changes whom the fit is about.",
             "Fill them in or leave those rows out yourself.",
         )
@@ -115,19 +116,19 @@ def bounds_for(
         name, low, high = _bounds_in(text)
         if name not in columns:
             raise ParameterError(
-                f"--bounds names '{name}', which is no feature and not the target.",
+                say("--bounds names '{name}', which is no feature and not the target.", name=name),
                 "A misspelt column would be left without bounds.",
-                f"Columns: {_listed(list(columns))}.",
+                say("Columns: {columns}.", columns=_listed(list(columns))),
             )
         found[name] = low, high
     absent = [name for name in columns if name not in found]
     if absent:
         raise ParameterError(
-            f"No bounds were declared for {_listed(absent)}.",
+            say("No bounds were declared for {absent}.", absent=_listed(absent)),
             "Bounds are public and fix how numbers are encoded; real parties cannot read them off rows they do not see.",
             "Write --bounds NAME=LOW:HIGH for each, or a schema with bounds; in a simulation --bounds-from-data reads them off.",
         )
-    return {name: Bounded(name, *found[name]) for name in columns}
+    return {name: Bounded(name, found[name]) for name in columns}
 
 
 def _bounds_in(text: str) -> tuple[str, Fraction, Fraction]:
@@ -171,7 +172,9 @@ def exact_number(text: str, flag: str) -> Fraction:
         return Fraction(text) if "/" in text else Fraction(Decimal(text))
     except (ValueError, ArithmeticError, OverflowError):
         raise ParameterError(
-            f"{flag} does not take '{text}'.", "It is a finite number.", f"Write for example {flag} 0.5."
+            say("{flag} does not take '{text}'.", flag=flag, text=text),
+            "It is a finite number.",
+            say("Write for example {flag} 0.5.", flag=flag),
         ) from None
 
 

@@ -43,7 +43,13 @@ def expected_format(name: str) -> FileFormat | None:
 
 
 def read_as(format: FileFormat, data: bytes, name: str, wanted: Wanted) -> pl.DataFrame:
-    """The frame in *data*, which has the given *format*; every fault of the bytes is one TableError."""
+    """The frame in *data*, which has the given *format*; every fault of the bytes is one TableError.
+
+    >>> import io
+    >>> pl.DataFrame({"age": [31]}).write_parquet(file := io.BytesIO())
+    >>> read_as(FORMATS["parquet"], file.getvalue(), "t.parquet", Wanted()).rows()
+    [(31,)]
+    """
     if format.read is None:
         raise unreadable(format, name)
     try:

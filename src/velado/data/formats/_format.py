@@ -90,7 +90,7 @@ class FileFormat:
     read: Read | None = None
     unpack: Unpack | None = None
     sheets: bool = False
-    out: str = "Save or export the table as CSV, and give that file."
+    out: str = say("Save or export the table as CSV, and give that file.")
 
     def recognises(self, file: FileBytes) -> bool:
         """Whether the bytes are of this format."""

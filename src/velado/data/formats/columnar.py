@@ -11,7 +11,13 @@ from velado.text import say
 
 
 def read_columns(format: FileFormat, data: bytes, name: str, wanted: Wanted) -> pl.DataFrame:
-    """The frame in a Parquet or Arrow file; its names are all different, its dates within the calendar."""
+    """The frame in a Parquet or Arrow file; its names are all different, its dates within the calendar.
+
+    >>> import io
+    >>> pl.DataFrame({"age": [31]}).write_parquet(file := io.BytesIO())
+    >>> read_columns(FORMATS[0], file.getvalue(), "t.parquet", Wanted()).rows()
+    [(31,)]
+    """
     import pyarrow as pa
     import pyarrow.ipc
     import pyarrow.parquet
@@ -65,11 +71,11 @@ def _is_stream(file: FileBytes) -> bool:
     return file.data[:4] == b"\xff" * 4 and 0 < int.from_bytes(file.data[4:8], "little") < 1 << 28
 
 
-STREAM = FileFormat(name="arrow stream", call="an Arrow stream", looks=_is_stream, read=read_columns)
+STREAM = FileFormat(name="arrow stream", call=say("an Arrow stream"), looks=_is_stream, read=read_columns)
 FORMATS = (
     FileFormat(
         name="parquet",
-        call="a Parquet file",
+        call=say("a Parquet file"),
         begins=(b"PAR1",),
         wordy=True,
         endings=("parquet", "pq"),
@@ -77,7 +83,7 @@ FORMATS = (
     ),
     FileFormat(
         name="arrow",
-        call="an Arrow file",
+        call=say("an Arrow file"),
         begins=(b"ARROW1\x00\x00",),
         endings=("arrow", "ipc", "feather"),
         read=read_columns,

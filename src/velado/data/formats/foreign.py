@@ -123,48 +123,48 @@ def _is_old_stata(file: FileBytes) -> bool:
 
 _sheet = partial(
     FileFormat,
-    read=partial(_read_apart, library="fastexcel", why="Spreadsheets are read by it."),
+    read=partial(_read_apart, library="fastexcel", why=say("Spreadsheets are read by it.")),
     sheets=True,
 )
 _statistics = partial(
     FileFormat,
-    read=partial(_read_apart, library="pyreadstat", why="Files of SPSS, Stata and SAS are read by it."),
+    read=partial(_read_apart, library="pyreadstat", why=say("Files of SPSS, Stata and SAS are read by it.")),
 )
 _SAS = b"\0" * 12 + bytes.fromhex("c2ea8160b31411cfbd92080009c7318c181f1011")
 FORMATS = (
-    _sheet(name="xlsx", call="an Excel workbook (xlsx)", looks=_is_xlsx, endings=("xlsx", "xlsm")),
+    _sheet(name="xlsx", call=say("an Excel workbook (xlsx)"), looks=_is_xlsx, endings=("xlsx", "xlsm")),
     _sheet(
         name="xlsb",
-        call="a binary Excel workbook (xlsb)",
+        call=say("a binary Excel workbook (xlsb)"),
         looks=holds("xl/workbook.bin"),
         endings=("xlsb",),
     ),
-    _sheet(name="xls", call="an old Excel workbook (xls)", looks=_is_xls, endings=("xls",)),
-    _sheet(name="ods", call="an OpenDocument spreadsheet (ods)", looks=_is_ods, endings=("ods",)),
+    _sheet(name="xls", call=say("an old Excel workbook (xls)"), looks=_is_xls, endings=("xls",)),
+    _sheet(name="ods", call=say("an OpenDocument spreadsheet (ods)"), looks=_is_ods, endings=("ods",)),
     _statistics(
         name="sav",
-        call="an SPSS file",
+        call=say("an SPSS file"),
         begins=(b"$FL2", b"$FL3"),
         wordy=True,
         endings=("sav", "zsav"),
     ),
     _statistics(
         name="por",
-        call="a portable SPSS file",
+        call=say("a portable SPSS file"),
         looks=lambda file: b"SPSS PORT FILE" in file.data[:240],
         endings=("por",),
     ),
     _statistics(
         name="dta",
-        call="a Stata file",
+        call=say("a Stata file"),
         begins=(b"<stata_dta>",),
         looks=_is_old_stata,
         endings=("dta",),
     ),
-    _statistics(name="sas7bdat", call="a SAS data set", begins=(_SAS,), endings=("sas7bdat",)),
+    _statistics(name="sas7bdat", call=say("a SAS data set"), begins=(_SAS,), endings=("sas7bdat",)),
     _statistics(
         name="xpt",
-        call="a SAS transport file",
+        call=say("a SAS transport file"),
         begins=(b"HEADER RECORD*******LIB",),
         endings=("xpt",),
     ),

@@ -15,11 +15,11 @@ MOST_BYTES = 4 << 30
 _MOST_RATIO, _FREE_BYTES = 1000, 16 << 20
 
 
-def unpack_gzip(format: FileFormat, data: bytes, name: str) -> bytes:
+def _unpack_gzip(format: FileFormat, data: bytes, name: str) -> bytes:
     """What a gzip file holds, all its members one after the other.
 
     >>> import gzip
-    >>> unpack_gzip(FORMATS[0], gzip.compress(b"a,b"), "t.gz")
+    >>> _unpack_gzip(FORMATS[0], gzip.compress(b"a,b"), "t.gz")
     b'a,b'
     """
     parts, limit, left = [], _limit(len(data)), data
@@ -40,7 +40,7 @@ def unpack_gzip(format: FileFormat, data: bytes, name: str) -> bytes:
     return b"".join(parts)
 
 
-def unpack_zip(format: FileFormat, data: bytes, name: str) -> bytes:
+def _unpack_zip(format: FileFormat, data: bytes, name: str) -> bytes:
     """The one file that a zip archive holds."""
     try:
         archive = zipfile.ZipFile(io.BytesIO(data))
@@ -57,7 +57,11 @@ def unpack_zip(format: FileFormat, data: bytes, name: str) -> bytes:
 
 
 def check_members(format: FileFormat, data: bytes, name: str) -> None:
-    """Every part of a zipped workbook has its checksum, and all of them unpacked keep to the limit."""
+    """Every part of a zipped workbook has its checksum, and all of them unpacked keep to the limit.
+
+    >>> empty = b"PK\\x05\\x06" + bytes(18)
+    >>> check_members(FORMATS[1], empty, "t.xlsx")
+    """
     archive, left = zipfile.ZipFile(io.BytesIO(data)), _limit(len(data))
     for member in archive.infolist():
         left -= len(_member(archive, member, format, name, left))
@@ -80,7 +84,7 @@ def _member(
         raise TableError(
             say("'{name}' is protected by a password.", name=name),
             "velado asks for none.",
-            "Unpack it, and give the file inside.",
+            say("Unpack it, and give the file inside."),
         )
     try:
         with archive.open(member) as stream:
@@ -107,12 +111,14 @@ def _too_large(name: str) -> TableError:
 
 
 FORMATS = (
-    FileFormat(name="gzip", call="a gzip file", begins=(b"\x1f\x8b",), endings=("gz",), unpack=unpack_gzip),
+    FileFormat(
+        name="gzip", call=say("a gzip file"), begins=(b"\x1f\x8b",), endings=("gz",), unpack=_unpack_gzip
+    ),
     FileFormat(
         name="zip",
-        call="a zip archive",
+        call=say("a zip archive"),
         begins=(b"PK\x03\x04", b"PK\x05\x06"),
         endings=("zip",),
-        unpack=unpack_zip,
+        unpack=_unpack_zip,
     ),
 )

@@ -1,10 +1,12 @@
 """Recognising what points at a person: by the words of a column's header and by the shape of its values.
 
-`headers` reads a header with the words of `lexicon`; `shapes` reads a sample of values, with the rules of check digits
-and the lists of `names`; `judgement` brings both together, for every room that publishes or checks, and finds columns
+`headers` reads a header with the words of `_lexicon`; `_shapes` reads a sample of values, with the rules of check digits
+and the lists of `_names`; `judgement` brings both together, for every room that publishes or checks, and finds columns
 that name nobody and still link the rows of a person; `people` says which column tells who a person is.
 """
 
+from velado.data.identifiers._shapes import valid_cns_share as valid_cns_share
+from velado.data.identifiers._shapes import valid_cpf_share as valid_cpf_share
 from velado.data.identifiers.headers import IdentifierKind as IdentifierKind
 from velado.data.identifiers.headers import Identifying as Identifying
 from velado.data.identifiers.headers import header_names_codes as header_names_codes
@@ -16,5 +18,3 @@ from velado.data.identifiers.judgement import following_columns as following_col
 from velado.data.identifiers.judgement import identifying_columns as identifying_columns
 from velado.data.identifiers.people import person_columns as person_columns
 from velado.data.identifiers.people import repeated_identifiers as repeated_identifiers
-from velado.data.identifiers.shapes import valid_cns_share as valid_cns_share
-from velado.data.identifiers.shapes import valid_cpf_share as valid_cpf_share

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from velado.data.identifiers.lexicon import (
+from velado.data.identifiers._lexicon import (
     CODE_WORDS,
     DAY_WORDS,
     JOINTS,
@@ -63,18 +63,30 @@ class Identifying:
 
 
 def header_words(name: str) -> frozenset[str]:
-    """The words of a header in lower case without accents: `dataNascimento` is {data, nascimento}."""
+    """The words of a header in lower case without accents: `dataNascimento` is {data, nascimento}.
+
+    >>> sorted(header_words("dataNascimento"))
+    ['data', 'nascimento']
+    """
     return frozenset(re.findall(r"[a-z]+[0-9]*", _plain(name)))
 
 
 def header_says(name: str, topic: str) -> bool:
-    """Whether a header has a word of *topic*; long words also count within longer ones."""
+    """Whether a header has a word of *topic*; long words also count within longer ones.
+
+    >>> header_says("municipio_res", "quasi"), header_says("valor", "quasi")
+    (True, False)
+    """
     own, known = header_words(name), TOPICS[topic]
     return bool(own & known) or any(long in word for word in own for long in known if len(long) >= _LONG_WORD)
 
 
 def header_says_day(name: str) -> bool:
-    """Whether a header speaks of a day: dt, data, fecha, nascimento, obito, alta ..."""
+    """Whether a header speaks of a day: dt, data, fecha, nascimento, obito, alta ...
+
+    >>> header_says_day("DT_INTER"), header_says_day("idade")
+    (True, False)
+    """
     own = header_words(name)
     return bool(own & DAY_WORDS) or any(
         word.startswith(("dt", "data", "date", "fecha", "nasc")) for word in own
@@ -82,12 +94,20 @@ def header_says_day(name: str) -> bool:
 
 
 def header_names_codes(name: str) -> bool:
-    """Whether the header speaks of codes written in digits that are no quantities."""
+    """Whether the header speaks of codes written in digits that are no quantities.
+
+    >>> header_names_codes("CEP"), header_names_codes("peso")
+    (True, False)
+    """
     return bool(header_words(name) & CODE_WORDS)
 
 
 def header_tokens(name: str) -> tuple[str, ...]:
-    """The words of a header in order, joined ones apart: `NOMEDOPACIENTE` is nome, do, paciente."""
+    """The words of a header in order, joined ones apart: `NOMEDOPACIENTE` is nome, do, paciente.
+
+    >>> header_tokens("NOMEDOPACIENTE")
+    ('nome', 'do', 'paciente')
+    """
     text = re.sub(r"#|n[º°]", " num ", _plain(name, keep="º°#"))
     text = re.sub(r"\b(?:[a-z]\.){2,}", lambda found: found.group().replace(".", "") + " ", text)
     text = re.sub(r"\be[\s_-]?mail", "email", text)
@@ -182,6 +202,9 @@ def read_header(name: str) -> Identifying | None:
     A header whose words say an attribute (type, date, count, age ...) names that attribute. A name of a thing (a hospital,
     a drug, a town) is nobody's name; the number of an event, a doctor, a device or a household is an identifier, but
     not of one person.
+
+    >>> read_header("nome_paciente").why, read_header("tipo_documento")
+    ('the header names a person', None)
     """
     said = _tags(header_tokens(name))
     if not said.tags:
@@ -197,7 +220,11 @@ def read_header(name: str) -> Identifying | None:
 
 
 def header_of_others(name: str) -> bool:
-    """Whether a header speaks of somebody beside the person of a row: a professional, relative, contact or employer."""
+    """Whether a header speaks of somebody beside the person of a row: a professional, relative, contact or employer.
+
+    >>> header_of_others("nome_mae"), header_of_others("nome_paciente")
+    (True, False)
+    """
     said = _tags(header_tokens(name))
     if said.any("relative", "others", "contact") or ("by" in said.tokens and said.any("person")):
         return True

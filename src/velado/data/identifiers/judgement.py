@@ -18,6 +18,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from velado.data.identifiers._lexicon import TAGS, TOPICS, words
+from velado.data.identifiers._names import like_names
+from velado.data.identifiers._shapes import Values, find_shape, free_text, share, valid_cpf_share
 from velado.data.identifiers.headers import (
     HEADER_BADGE,
     HEADER_EVENT,
@@ -32,9 +35,6 @@ from velado.data.identifiers.headers import (
     header_tokens,
     read_header,
 )
-from velado.data.identifiers.lexicon import TAGS, TOPICS, words
-from velado.data.identifiers.names import like_names
-from velado.data.identifiers.shapes import Values, find_shape, free_text, share, valid_cpf_share
 from velado.data.normal import normal_of, tidy_texts, value_codes
 from velado.data.table import Table
 from velado.text import say
@@ -46,7 +46,7 @@ MOST_COLUMNS = 4
 LEAST_ROWS = 20
 
 
-def coordinate_pairs(samples: Mapping[str, pl.Series]) -> tuple[str, ...]:
+def _coordinate_pairs(samples: Mapping[str, pl.Series]) -> tuple[str, ...]:
     """The columns of *samples* (texts by header) that are a latitude and a longitude together.
 
     Four decimals or more in most cells, one sign, a spread smaller than the distance from zero: a degree is 111 km, so
@@ -124,7 +124,7 @@ _MAY_HOLD = (
 )
 
 
-def find_traces(texts: pl.Series, *, numbers: bool = False) -> Identifying | None:
+def _find_traces(texts: pl.Series, *, numbers: bool = False) -> Identifying | None:
     """The strongest trace that any of *texts* holds, as a doubt; None when none does.
 
     With *numbers* most texts are numbers, and eleven digits that keep a CPF's rule may do so by chance. O(n).
@@ -168,6 +168,12 @@ def following_columns(table: Table, person: str, names: Iterable[str]) -> tuple[
     Each alone, or several together: height and blood type name nobody, and hardly two people share both. Of several the
     one with most values is named first, until what is left tells few people apart. () where no person has several
     rows: there is nothing to link. O(n log n) for a column that passes a first look at 2,000 people; others cost O(n).
+
+    >>> from velado.testing.factory import small_table
+    >>> who = ("identifier", "text", " ".join(f"p{n // 2}" for n in range(40)))
+    >>> table = small_table(who=who, ward=("other", "categorical", " ".join(f"w{n // 2}" for n in range(40))))
+    >>> [found.column for found in following_columns(table, "who", ["ward"])]
+    ['ward']
     """
     people, size = value_codes(table, table.schema.columns[person])
     known = people > 0
@@ -222,7 +228,12 @@ def _pairs(
 
 
 def constant_share(people: npt.NDArray[np.int32], codes: npt.NDArray[np.int32], values: int) -> float | None:
-    """The share of people with several filled rows who have one value in all of them; None when nobody has several."""
+    """The share of people with several filled rows who have one value in all of them; None when nobody has several.
+
+    >>> people, wards = np.array([1, 1, 2, 2], np.int32), np.array([1, 1, 1, 2], np.int32)
+    >>> constant_share(people, wards, values=3)
+    0.5
+    """
     who, _, counts = _pairs(people, codes, values)
     if not who.size:
         return None
@@ -253,6 +264,11 @@ def identifying_columns(table: Table, names: Iterable[str] | None = None) -> tup
     The role that the schema gives a column is not looked at. Cells that say nothing (`*`, blanks, intervals) are left out,
     so a published column of stars identifies nobody whatever its header. O(n) for each column, with 5,000
     cells read closely.
+
+    >>> from velado.testing.factory import small_table
+    >>> mails = small_table(mail=("other", "text", "ana@x.br bia@y.br eva@z.br"))
+    >>> [found.kind for found in identifying_columns(mails)]
+    ['email']
     """
     wanted = tuple(table.frame.columns if names is None else names)
     judged = {name: _judge(table, name) for name in wanted}
@@ -262,7 +278,7 @@ def identifying_columns(table: Table, names: Iterable[str] | None = None) -> tup
         if judged[name] is None
         and (table.frame.schema[name].is_float() or table.frame.schema[name] == pl.String)
     }
-    for name in coordinate_pairs(samples):
+    for name in _coordinate_pairs(samples):
         judged[name] = Identifying(
             "coordinates", say("two columns hold decimals as coordinates have them"), sure=False
         )
@@ -270,7 +286,12 @@ def identifying_columns(table: Table, names: Iterable[str] | None = None) -> tup
 
 
 def counts(table: Table, name: str) -> tuple[int, int]:
-    """How many cells of a column say something, and how many different values they are."""
+    """How many cells of a column say something, and how many different values they are.
+
+    >>> from velado.testing.factory import small_table
+    >>> counts(small_table(who=("identifier", "text", "P1 p1 P2 _")), "who")
+    (3, 2)
+    """
     filled = _filled(table, name)
     distinct = filled.unique().cast(pl.String)
     # `P1` and `P1 ` are one person: people are counted as every room counts them.
@@ -370,7 +391,7 @@ def _whole_traces(table: Table, name: str, texts: pl.Series, distinct: pl.Series
         return None
     if 2 * distinct.len() < texts.len():
         series = series.unique()
-    return find_traces(series, numbers=share(texts, r"^[+-]?[0-9.,]+$") >= 0.5)
+    return _find_traces(series, numbers=share(texts, r"^[+-]?[0-9.,]+$") >= 0.5)
 
 
 def _plain_numbers(texts: pl.Series, distinct: pl.Series) -> bool:

@@ -6,6 +6,7 @@ something else: a doctor, a contact, a ward.
 
 from __future__ import annotations
 
+from velado.data.identifiers._lexicon import TAGS, words
 from velado.data.identifiers.headers import (
     IdentifierKind,
     Identifying,
@@ -14,7 +15,6 @@ from velado.data.identifiers.headers import (
     read_header,
 )
 from velado.data.identifiers.judgement import PROBE, constant_share, counts, identifying_columns
-from velado.data.identifiers.lexicon import TAGS, words
 from velado.data.normal import value_codes
 from velado.data.table import Table
 
@@ -39,6 +39,10 @@ def person_columns(table: Table) -> tuple[str, ...]:
     A person's number that repeats at all is enough. Two people may share a name, so names must repeat clearly (1.5
     rows each); so must a number of which it is doubtful whether it is a person's (at least 20 of them). A column that does
     not agree with sex, birth and names is left out, unless its own header names a person and no other agrees.
+
+    >>> from velado.testing.factory import small_table
+    >>> person_columns(small_table(patient_id=("identifier", "text", "7 7 8 8 9 9")))
+    ('patient_id',)
     """
     everything = identifying_columns(table)
     people = [found for found in everything if found.person]
@@ -60,6 +64,10 @@ def repeated_identifiers(table: Table) -> tuple[str, ...]:
     Devices, telephones, accounts and plates are among them, and what names a professional or a relative is not. () where a
     sure number of a person stands in one row each: then rows are people. Free text, photographs, addresses, places
     and web pages are left out, because many people share them.
+
+    >>> from velado.testing.factory import small_table
+    >>> repeated_identifiers(small_table(telefone=("other", "text", "a b " * 10)))
+    ('telefone',)
     """
     found = [one for one in identifying_columns(table) if one.sure]
     counted = {one.column: counts(table, one.column) for one in found}
@@ -80,7 +88,11 @@ def repeated_identifiers(table: Table) -> tuple[str, ...]:
 
 
 def rank(found: Identifying, missing: int, rows: int) -> tuple[bool, bool, int]:
-    """The order of person columns: sure before doubtful, mostly filled first, numbers of a person before names."""
+    """The order of person columns: sure before doubtful, mostly filled first, numbers of a person before names.
+
+    >>> rank(Identifying("cpf", "the header says CPF", person=True), missing=0, rows=10)
+    (False, False, 0)
+    """
     order = PERSON_ORDER.index(found.kind) if found.kind in PERSON_ORDER else len(PERSON_ORDER)
     return not found.sure, missing > 0.2 * rows, order
 

@@ -17,10 +17,18 @@ SAMPLE_FOLDER = Path(__file__).parent
 
 
 def hospital_csv() -> Path:
-    """The path of the sample table: comma-separated, UTF-8, one header line."""
+    """The path of the sample table: comma-separated, UTF-8, one header line.
+
+    >>> hospital_csv().is_file()
+    True
+    """
     return SAMPLE_FOLDER / "hospital.csv"
 
 
 def hospital_schema() -> Path:
-    """The path of the schema of the sample table."""
+    """The path of the schema of the sample table.
+
+    >>> hospital_schema().is_file()
+    True
+    """
     return SAMPLE_FOLDER / "hospital.schema.toml"

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from velado.errors import OutOfBounds, ParameterError
+from velado.text import say
 
 _DECIMAL = re.compile(r"\s*([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d{1,4}))?\s*", re.ASCII)
 # Longer numbers are no measurements, and their powers of ten would take all memory.
@@ -74,20 +75,24 @@ class FixedPoint:
         for bits in (self.fractional_bits, *(self.own_bits or ())):
             if not 0 <= bits <= 512:
                 raise ParameterError(
-                    f"{bits} fractional bits are not accepted.",
+                    say("{bits} fractional bits are not accepted.", bits=bits),
                     "They say how finely values are encoded, from 0 to 512.",
                     "Use 20, or 50 for the precision of a float.",
                 )
         if self.own_bits is not None and len(self.own_bits) != len(self.columns):
             raise ParameterError(
-                f"{len(self.own_bits)} numbers of bits were given for {len(self.columns)} columns.",
+                say(
+                    "{own_bits} numbers of bits were given for {columns} columns.",
+                    own_bits=len(self.own_bits),
+                    columns=len(self.columns),
+                ),
                 "Each column has one.",
                 "Give as many as columns, or none.",
             )
         for column in self.columns:
             if not column.low <= column.high:
                 raise ParameterError(
-                    f"The bounds of column '{column.name}' do not rise.",
+                    say("The bounds of column '{column}' do not rise.", column=column.name),
                     "They are the public domain that values are encoded in.",
                     "Give the lower bound first.",
                 )
@@ -186,7 +191,12 @@ def out_of_bounds(name: str, count: int, distinct: bool = False) -> OutOfBounds:
     """The error of values outside their public bounds; it names the column and how many, never a value."""
     what = "distinct values" if distinct else "values"
     return OutOfBounds(
-        f"Column '{name}' has {count} {what} that are missing or outside its public bounds.",
+        say(
+            "Column '{name}' has {count} {what} that are missing or outside its public bounds.",
+            name=name,
+            count=count,
+            what=what,
+        ),
         "The encoding is made for the bounds all parties agreed on.",
         "Mend the data, leave those rows out, or agree on wider bounds.",
     )

@@ -28,6 +28,7 @@ from velado.errors import CiphertextRefused, KeyRefused, ParameterError, Plainte
 from velado.learning.crypto.modular import Whole, product, shared_products
 from velado.learning.crypto.obfuscators import ObfuscatorPool
 from velado.learning.crypto.paillier_keys import LEAST_BITS, MOST_BITS, PrivateKey, PublicKey
+from velado.text import say
 
 # An encrypted matrix times a plain one with few multiplications: no squaring is done twice, and factors are put in buckets.
 #
@@ -182,9 +183,18 @@ class Packing:
         widest = max(self._width(bound) for bound in self.bounds)
         if widest > self.plaintext_bits:
             raise PlaintextOverflow(
-                f"A sum of {self.terms} values needs a slot of {widest} bits and a plaintext has {self.plaintext_bits}.",
+                say(
+                    "A sum of {terms} values needs a slot of {widest} bits and a plaintext has "
+                    "{plaintext_bits}.",
+                    terms=self.terms,
+                    widest=widest,
+                    plaintext_bits=self.plaintext_bits,
+                ),
                 "It would come back as another number.",
-                f"Use a key of {widest + 2} bits or more, fewer fractional bits, or tighter bounds.",
+                say(
+                    "Use a key of {widest} bits or more, fewer fractional bits, or tighter bounds.",
+                    widest=widest + 2,
+                ),
             )
 
     @classmethod
@@ -264,7 +274,7 @@ class Packing:
     def _too_large(self, index: int | None) -> PlaintextOverflow:
         which = "A packed sum" if index is None else f"Value {index} of {len(self.bounds)}"
         return PlaintextOverflow(
-            f"{which} is larger than the public bounds allow.",
+            say("{which} is larger than the public bounds allow.", which=which),
             "It would spill into its neighbours, or a party broke its bounds.",
             "Check every party's bounds and row count.",
         )
@@ -430,7 +440,11 @@ def _in_range(key: PublicKey, plaintext: Whole) -> Whole:
     value = mpz(plaintext)
     if not -key.half <= value <= key.half:
         raise PlaintextOverflow(
-            f"A plaintext needs {value.bit_length() + 1} bits and the key holds {key.bits - 1}.",
+            say(
+                "A plaintext needs {bit_length} bits and the key holds {bits}.",
+                bit_length=value.bit_length() + 1,
+                bits=key.bits - 1,
+            ),
             "It would come back as another number.",
             "Use a longer key, fewer fractional bits, or tighter bounds.",
         )

@@ -234,9 +234,7 @@ try:
     from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 except ImportError as missing:  # pragma: no cover - the development environment has it
     raise MissingExtra(
-        "cryptography is not installed.",
-        "Private keys are kept encrypted.",
-        "Install velado[encrypted].",
+        "cryptography is not installed.", "Private keys are kept encrypted.", "Install velado[encrypted]."
     ) from missing
 
 MAGIC = b"VELADOSK"

@@ -5,12 +5,7 @@ writes what several machines need. This is the only room that imports Flower, an
 """
 
 from velado.learning.flower.federation import Federation
-from velado.learning.flower.flower_records import (
-    ClientRecord,
-    FederatedFit,
-    FederationStopped,
-    RoundRecord,
-)
+from velado.learning.flower.flower_records import ClientRecord, FederatedFit, FederationStopped, RoundRecord
 from velado.learning.flower.simulation import simulate
 
 __all__ = ["ClientRecord", "FederatedFit", "Federation", "FederationStopped", "RoundRecord", "simulate"]

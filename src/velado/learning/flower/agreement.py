@@ -8,126 +8,93 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import Annotated
 
 from velado.data.io import read_schema, read_table
 from velado.data.schema import Schema
-from velado.data.table import Table, Undeclared
+from velado.data.table import Table
 from velado.errors import ParameterError, SchemaError
 from velado.learning.flower.federation import Federation
 from velado.learning.flower.local_rows import Locally
 from velado.learning.flower.terms import Terms, make_terms
 from velado.measures.models.encoder import EncoderSettings
-from velado.release.guarantees import GUARANTEES
-from velado.release.guarantees._guarantee import Guarantee
-from velado.release.methods import method_named
-from velado.release.methods._method import Method
-from velado.release.parameters import LARGEST, known_keys, part_from
+from velado.release.recipe_sections import DataSection
 from velado.release.release import describe
-from velado.settings import parse_toml
+from velado.settings import Setting, Where, nearest, parse_toml, read, settings, table_of
 from velado.text import say
 
-SECTIONS = ("data", "anonymization", "models", "federation")
 ORIGINAL = "original"
 
 
-@dataclass(frozen=True)
-class Recipe:
-    """A recipe file, checked; files it names are found beside it."""
+@settings(section="data", kw_only=True)
+class FederatedData(DataSection):
+    """[data] of a federation: a simulation deals out the rows of *table*, several machines have their own.
 
-    schema: str
-    target: str
-    federation: Federation
-    locally: Locally
-    encoding: EncoderSettings
-    table: str | None = None
-    features: tuple[str, ...] | None = None
-    undeclared: Undeclared = "refuse"
+    >>> FederatedData(schema="schema.toml", target="ill").table is None
+    True
+    """
+
+    table: Annotated[str | None, Setting("the file whose rows a simulation deals out", items=1)] = None
+
+
+@settings
+class FederationRecipe:
+    """A recipe file, checked; files it names are found beside it.
+
+    >>> recipe = FederationRecipe(FederatedData(schema="schema.toml", target="ill"))
+    >>> recipe.federation.clients, FederationRecipe.from_dict(recipe.to_dict()) == recipe
+    (10, True)
+    """
+
+    data: Annotated[FederatedData, Setting("the schema, the target and the features")]
+    anonymization: Annotated[Locally, Setting("how every client anonymizes")] = Locally()
+    models: Annotated[EncoderSettings, Setting("how cells become numbers")] = EncoderSettings()
+    federation: Annotated[Federation, Setting("who trains, and how")] = Federation()
 
     @classmethod
-    def from_dict(cls, document: Mapping[str, Any]) -> Recipe:
-        """From parsed TOML. Nothing unknown is passed over; a misspelt key or name is answered with the nearest."""
-        known_keys(document, SECTIONS, "the recipe")
-        parts = {name: document.get(name, {}) for name in SECTIONS}
-        for name, part in parts.items():
-            if not isinstance(part, Mapping):
-                raise SchemaError(f"[{name}] is not a table.", "Its keys cannot be read.", f"Write [{name}].")
-        data = parts["data"]
-        known_keys(data, ("table", "schema", "target", "features", "undeclared"), "[data]")
-        for key in ("schema", "target"):
-            if not isinstance(data.get(key), str) or not data[key]:
-                raise SchemaError(
-                    f"[data] has no '{key}', or it is no text.",
-                    "The run cannot be set up without it.",
-                    f'Add {key} = "...".',
-                )
-        undeclared = data.get("undeclared", "refuse")
-        if undeclared not in get_args(Undeclared):
-            raise _unknown("'undeclared' in [data]", str(undeclared), get_args(Undeclared))
-        features = data.get("features")
-        if features is not None and not (
-            isinstance(features, list) and features and all(isinstance(f, str) for f in features)
-        ):
-            raise SchemaError(
-                "'features' in [data] is not a list of texts, or it is empty.",
-                "It names the columns that the model learns from.",
-                'Write features = ["a", "b"], or leave it out for all columns.',
-            )
-        table = data.get("table")
-        if table is not None and (not isinstance(table, str) or not table):
-            raise SchemaError(
-                "'table' in [data] is no text, or it is empty.",
-                "It names the file whose rows a simulation deals out.",
-                'Write table = "FILE", or leave it out.',
-            )
-        encoding = parts["models"]
-        for key, choices in (
-            ("interval", ("midpoint", "bounds")),
-            ("taxonomy", ("shares", "multi-hot", "ordinal")),
-        ):
-            if encoding.get(key, choices[0]) not in choices:
-                raise _unknown(f"'{key}' in [models]", str(encoding[key]), choices)
-        return cls(
-            data["schema"],
-            data["target"],
-            Federation.from_dict(parts["federation"]),
-            _locally(parts["anonymization"]),
-            part_from(EncoderSettings, encoding, "[models]"),
-            table,
-            None if features is None else tuple(features),
-            undeclared,
-        )
+    def from_dict(cls, document: Mapping[str, object]) -> FederationRecipe:
+        """From parsed TOML; a misspelt key or name is answered with the nearest."""
+        local = document.get("anonymization")
+        if isinstance(local, Mapping):
+            document = {**document, "anonymization": _with_k(local)}
+        return read(cls, document, Where("file", "the recipe"))
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The sections, every default written out, without the table: what other parties are given."""
-        data: dict[str, Any] = {"schema": self.schema, "target": self.target, "undeclared": self.undeclared}
-        if self.features is not None:
-            data["features"] = list(self.features)
-        local = self.locally
-        how: dict[str, Any] = {"seed": local.seed, "suppression": local.suppression}
-        if local.method is not None:
-            how["method"] = _entry(local.method)
-        if local.guarantees:
-            how["guarantees"] = [_entry(one) for one in local.guarantees]
-        encoding = {part.name: getattr(self.encoding, part.name) for part in fields(EncoderSettings)}
-        return {
-            "data": data,
-            "anonymization": how,
-            "models": encoding,
-            "federation": self.federation.to_dict(),
-        }
+        data = {key: value for key, value in table_of(self.data).items() if key != "table"}
+        local = self.anonymization
+        how: dict[str, object] = {"seed": local.seed, "suppression": local.suppression}
+        how |= {} if local.method is None else {"method": _entry(local.method)}
+        how |= {"guarantees": [_entry(one) for one in local.guarantees]} if local.guarantees else {}
+        models, federation = table_of(self.models), table_of(self.federation)
+        return {"data": data, "anonymization": how, "models": models, "federation": federation}
 
 
-def _entry(part: Any) -> dict[str, Any]:
+def _with_k(local: Mapping[str, object]) -> dict[str, object]:
+    """[anonymization] with its k in the method's own entry; original rows are no method."""
+    given = {key: value for key, value in local.items() if key != "k"}
+    method = given.get("method", ORIGINAL)
+    entry = {"name": method} if isinstance(method, str) else method
+    if isinstance(entry, Mapping) and entry.get("name") == ORIGINAL:
+        if "k" in local:
+            raise ParameterError(
+                "'k' is given, but no method.", "Original rows keep no k.", 'Add method = "...", or remove k.'
+            )
+        return {**given, "method": None}
+    if "k" in local and isinstance(entry, Mapping):
+        given["method"] = {**entry, "k": local["k"]}
+    return given
+
+
+def _entry(part: object) -> dict[str, object]:
     """As it stands in TOML, which has no word for "none": what is none is so by default and left out."""
     return {key: value for key, value in describe(part).items() if value is not None}
 
 
-def local_entry(locally: Locally) -> dict[str, Any]:
+def local_entry(locally: Locally) -> dict[str, object]:
     """How clients hold out and anonymize, in plain values, as it stands in the digest."""
     return {
         "method": None if locally.method is None else describe(locally.method),
@@ -141,23 +108,23 @@ def local_entry(locally: Locally) -> dict[str, Any]:
 class Agreement:
     """A recipe with the terms that follow from its schema alone."""
 
-    recipe: Recipe
+    recipe: FederationRecipe
     terms: Terms
 
     @property
     def locally(self) -> Locally:
         """How every client anonymizes."""
-        return self.recipe.locally
+        return self.recipe.anonymization
 
     def read(self, table: Path) -> Table:
         """A client's own table under the agreed schema."""
-        return read_table(table, self.terms.schema, self.recipe.undeclared)
+        return read_table(table, self.terms.schema, self.recipe.data.undeclared)
 
 
-def read_recipe(path: Path) -> tuple[Recipe, Schema]:
+def read_recipe(path: Path) -> tuple[FederationRecipe, Schema]:
     """The recipe of a file and the schema it names."""
-    recipe = Recipe.from_dict(parse_toml(path, say("The recipe file")))
-    return recipe, read_schema(path.parent / recipe.schema)
+    recipe = FederationRecipe.from_dict(parse_toml(path, "the recipe"))
+    return recipe, read_schema(path.parent / recipe.data.schema)
 
 
 def read_agreement(folder: Path) -> Agreement:
@@ -165,78 +132,21 @@ def read_agreement(folder: Path) -> Agreement:
     return agree(*read_recipe(folder / "federation.toml"))
 
 
-def agree(recipe: Recipe, schema: Schema) -> Agreement:
+def agree(recipe: FederationRecipe, schema: Schema) -> Agreement:
     """The terms of *recipe* from the schema alone; what the schema does not declare is an error."""
-    if recipe.target not in schema.columns:
-        near = difflib.get_close_matches(recipe.target, list(schema.columns), n=1)
+    target = recipe.data.target
+    if target not in schema.columns:
         raise SchemaError(
-            f"The schema has no target column '{recipe.target}'.",
+            say("The schema has no target column '{target}'.", target=target),
             "Without it there is nothing to learn.",
-            f"Did you mean '{near[0]}'?" if near else "Name one of its columns.",
+            nearest(target, schema.columns) or "Name one of its columns.",
         )
     terms = make_terms(
         schema,
-        recipe.target,
+        target,
         recipe.federation,
-        local_entry(recipe.locally),
-        encoding=recipe.encoding,
-        features=recipe.features,
+        local_entry(recipe.anonymization),
+        encoding=recipe.models,
+        features=recipe.data.features,
     )
     return Agreement(recipe, terms)
-
-
-def _locally(entry: Mapping[str, Any]) -> Locally:
-    known_keys(entry, ("method", "k", "guarantees", "suppression", "seed"), "[anonymization]")
-    method: Method | None = None
-    named = entry.get("method", ORIGINAL)
-    values = {"name": named} if isinstance(named, str) else named
-    if not isinstance(values, Mapping) or not isinstance(values.get("name"), str):
-        raise SchemaError("'method' in [anonymization] has no name.", "It is not known.", 'Write "NAME".')
-    if values["name"] != ORIGINAL:
-        given = {**values, **({"k": entry["k"]} if "k" in entry else {})}
-        method = part_from(method_named(values["name"]), given, f"method '{values['name']}'")
-    elif "k" in entry:
-        raise ParameterError(
-            "'k' is given, but no method.", "Original rows keep no k.", 'Add method = "...", or remove k.'
-        )
-    guarantees = _guarantees(entry.get("guarantees", []))
-    seed = entry.get("seed", 0)
-    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= LARGEST:
-        raise ParameterError(
-            f"'seed' in [anonymization] is no whole number from 0 to {LARGEST}.",
-            "It numbers a run.",
-            "Correct it.",
-        )
-    suppression = entry.get("suppression", 0.0)
-    if isinstance(suppression, bool) or not isinstance(suppression, int | float) or not 0 <= suppression <= 1:
-        raise ParameterError("'suppression' is not a share.", "It is a number from 0 to 1.", "Correct it.")
-    return Locally(method, guarantees, float(suppression), seed)
-
-
-def _guarantees(entry: Any) -> tuple[Guarantee, ...]:
-    """A name, a table with a name, or a list of both."""
-    kinds = {kind.name: kind for kind in GUARANTEES}
-    out: list[Guarantee] = []
-    for one in entry if isinstance(entry, list) else [entry]:
-        said = {"name": one} if isinstance(one, str) else one
-        if not isinstance(said, Mapping) or not isinstance(said.get("name"), str):
-            raise SchemaError(
-                "'guarantees' in [anonymization] has an entry without a name.",
-                "Which promise is meant cannot be known.",
-                'Write guarantees = ["l-diversity"], or [{ name = "l-diversity", l = 3 }].',
-            )
-        name = said["name"]
-        if name not in kinds:
-            raise _unknown("guarantee", name, kinds)
-        out.append(part_from(kinds[name], said, f"guarantee '{name}'"))
-    return tuple(out)
-
-
-def _unknown(what: str, name: str, choices: Iterable[str]) -> ParameterError:
-    choices = list(choices)
-    near = difflib.get_close_matches(name, choices, n=1, cutoff=0.4)
-    return ParameterError(
-        f"'{name}' is not known ({what}).",
-        f"It is one of {', '.join(choices)}.",
-        f"Did you mean '{near[0]}'?" if near else "Choose one of them.",
-    )

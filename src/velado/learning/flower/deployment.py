@@ -34,6 +34,7 @@ from velado.data.schema import Column, Schema
 from velado.errors import MissingExtra, OutputError, ParameterError
 from velado.learning.flower.agreement import Agreement, agree, read_recipe
 from velado.learning.flower.flower_records import FederatedFit, FederationStopped
+from velado.text import say
 
 # A closed network stays closed: Flower and Ray report nothing, look for no updates, install nothing, open no dashboard.
 #
@@ -66,7 +67,7 @@ def require_flower(simulation: bool = False, model: str = "logistic") -> None:
     for library in ("flwr", *(["ray"] if simulation else []), *(["xgboost"] if model == "xgboost" else [])):
         if find_spec(library) is None:
             raise MissingExtra(
-                f"The library '{library}' is not installed.",
+                say("The library '{library}' is not installed.", library=library),
                 "Federated training is carried by Flower, whose simulation runs on Ray, and trees are grown by XGBoost.",
                 'Install them with pip install "velado[federated]".',
             )
@@ -248,12 +249,12 @@ def write_deployment(recipe_file: Path, folder: Path, address: str) -> Agreement
     agreement = agree(recipe, schema)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise OutputError(
-            f"'{folder.name}' exists already and is not empty.",
+            say("'{folder}' exists already and is not empty.", folder=folder.name),
             "Two federations would be mixed.",
             "Choose another folder.",
         )
     plain, trees = _schema_files(schema)
-    written = replace(recipe, schema="schema.toml", table=None)
+    written = replace(recipe, data=replace(recipe.data, schema="schema.toml"))
     files = {
         "agreement/federation.toml": tomli_w.dumps(written.to_dict()),
         "agreement/schema.toml": tomli_w.dumps(plain.to_dict()),
@@ -274,7 +275,11 @@ def write_deployment(recipe_file: Path, folder: Path, address: str) -> Agreement
             path.write_text(text, "utf-8")
     except OSError as error:
         raise OutputError(
-            f"The folder '{folder.name}' cannot be written ({error.strerror or 'system error'}).",
+            say(
+                "The folder '{folder}' cannot be written ({strerror}).",
+                folder=folder.name,
+                strerror=error.strerror or "system error",
+            ),
             "The machines would have half of what they need.",
             "Check the path, the permissions and the space left.",
         ) from None
@@ -422,10 +427,7 @@ def _project() -> Mapping[str, object]:
 def _connection(folder: Path, address: str) -> Mapping[str, object]:
     authority = str(folder.absolute() / "certificates" / "ca.crt")
     return {
-        "superlink": {
-            "default": CONNECTION,
-            CONNECTION: {"address": address, "root-certificates": authority},
-        }
+        "superlink": {"default": CONNECTION, CONNECTION: {"address": address, "root-certificates": authority}}
     }
 
 

@@ -2,104 +2,66 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
-from typing import Any, ClassVar
+from dataclasses import asdict
+from typing import Annotated, ClassVar, Literal
 
 from velado.errors import ParameterError
-from velado.release.parameters import check_parameters
+from velado.settings import Setting, read, settings
+from velado.text import say
 
-MODELS = ("logistic", "xgboost")
-SPLITS = ("iid", "dirichlet")
+Share = Annotated[float, Setting(gt=0, le=1)]
 
 
-@dataclass(frozen=True)
+@settings(section="federation")
 class Federation:
     """The settings of a federated run; checked when made.
 
     A round is applied when at least `needed` = ceil(participation x clients) clients answered it. Logistic regression
     is averaged (FedAvg, McMahan et al. 2017); XGBoost trees are collected (bagging, as Flower's FedXgbBagging).
+
+    >>> Federation(clients=5, participation=0.5).needed
+    3
     """
 
     name: ClassVar[str] = "the federation"
 
-    model: str = field(
-        default="logistic", metadata={"help": "logistic (FedAvg) or xgboost (bagging)", "choices": MODELS}
+    model: Annotated[Literal["logistic", "xgboost"], Setting("logistic (FedAvg) or xgboost (bagging)")] = (
+        "logistic"
     )
-    clients: int = field(default=10, metadata={"help": "clients", "min": 1, "max": 1000})
-    rounds: int = field(default=100, metadata={"help": "rounds", "min": 1, "max": 100_000})
-    split: str = field(
-        default="iid", metadata={"help": "how a simulation deals out the rows", "choices": SPLITS}
+    clients: Annotated[int, Setting("clients", ge=1, le=1000)] = 10
+    rounds: Annotated[int, Setting("rounds", ge=1, le=100_000)] = 100
+    split: Annotated[Literal["iid", "dirichlet"], Setting("how a simulation deals out the rows")] = "iid"
+    alpha: Annotated[
+        float, Setting("Dirichlet concentration over the classes; small: unlike clients", ge=1e-3)
+    ] = 0.5
+    participation: Annotated[Share, Setting("share of all clients a round needs answers of")] = 0.8
+    fraction: Annotated[Share, Setting("share of all clients asked in a round")] = 1.0
+    test_share: Annotated[float, Setting("true rows held out before anything is anonymized", gt=0, lt=1)] = (
+        0.2
     )
-    alpha: float = field(
-        default=0.5,
-        metadata={"help": "Dirichlet concentration over the classes; small: unlike clients", "min": 1e-3},
-    )
-    participation: float = field(
-        default=0.8, metadata={"help": "share of all clients a round needs answers of", "min": 0, "max": 1}
-    )
-    fraction: float = field(
-        default=1.0, metadata={"help": "share of all clients asked in a round", "min": 0, "max": 1}
-    )
-    test_share: float = field(
-        default=0.2, metadata={"help": "true rows held out before anything is anonymized"}
-    )
-    epochs: int = field(
-        default=5, metadata={"help": "logistic: L-BFGS steps of a client in a round", "min": 1}
-    )
-    penalty: float = field(
-        default=1e-4, metadata={"help": "logistic: weight of the squared coefficients", "min": 0}
-    )
-    rate: float = field(default=0.3, metadata={"help": "xgboost: learning rate", "min": 1e-4, "max": 1})
-    depth: int = field(default=4, metadata={"help": "xgboost: depth of a tree", "min": 1, "max": 16})
-    weight: float = field(default=5.0, metadata={"help": "xgboost: least weight of a leaf", "min": 0})
-    bagging: str = field(
-        default="mean",
-        metadata={
-            "help": "xgboost: trees of a round count with their client's share of rows, or whole (as Flower's)",
-            "choices": ("mean", "sum"),
-        },
-    )
-    unmet: int = field(
-        default=3, metadata={"help": "rounds in a row that may fail before the run stops", "min": 1}
-    )
-    patience: float = field(
-        default=600.0, metadata={"help": "seconds a round waits for answers", "min": 0.1, "max": 86_400}
-    )
-    dropout: float = field(
-        default=0.0, metadata={"help": "simulation: chance that a client misses a round", "min": 0, "max": 1}
-    )
+    epochs: Annotated[int, Setting("logistic: L-BFGS steps of a client in a round", ge=1)] = 5
+    penalty: Annotated[float, Setting("logistic: weight of the squared coefficients", ge=0)] = 1e-4
+    rate: Annotated[float, Setting("xgboost: learning rate", ge=1e-4, le=1)] = 0.3
+    depth: Annotated[int, Setting("xgboost: depth of a tree", ge=1, le=16)] = 4
+    weight: Annotated[float, Setting("xgboost: least weight of a leaf", ge=0)] = 5.0
+    bagging: Annotated[
+        Literal["mean", "sum"],
+        Setting("xgboost: trees of a round count with their client's share of rows, or whole (as Flower's)"),
+    ] = "mean"
+    unmet: Annotated[int, Setting("rounds in a row that may fail before the run stops", ge=1)] = 3
+    patience: Annotated[float, Setting("seconds a round waits for answers", ge=0.1, le=86_400)] = 600.0
+    dropout: Annotated[float, Setting("simulation: chance that a client misses a round", ge=0, le=1)] = 0.0
 
     def __post_init__(self) -> None:
-        for part, choices in (("model", MODELS), ("split", SPLITS)):
-            given = getattr(self, part)
-            if isinstance(given, str) and given not in choices:
-                near = difflib.get_close_matches(given, choices, n=1, cutoff=0.4)
-                raise ParameterError(
-                    f"There is no {part} '{given}' to federate.",
-                    f"It is one of {', '.join(choices)}.",
-                    f"Did you mean '{near[0]}'?" if near else "Choose one of them.",
-                )
-        check_parameters(self)
-        for part in ("participation", "fraction", "test_share"):
-            given = getattr(self, part)
-            if isinstance(given, bool) or not isinstance(given, int | float):
-                raise ParameterError(
-                    f"'{part}' of the federation is not a number.",
-                    "It is a share above 0.",
-                    "Give a number, without quotes.",
-                )
-            if not 0 < given <= 1 or (part == "test_share" and self.test_share >= 1):
-                raise ParameterError(
-                    f"'{part}' of the federation is {given:g}.",
-                    "It is a share above 0, and rows to learn from must be left.",
-                    "Choose a number between 0 and 1.",
-                )
         if self.fraction < self.participation:
             raise ParameterError(
-                f"'fraction' is {self.fraction:g}, below 'participation' {self.participation:g}.",
+                say(
+                    "'fraction' is {fraction:g}, below 'participation' {participation:g}.",
+                    fraction=self.fraction,
+                    participation=self.participation,
+                ),
                 "Fewer clients would be asked than must answer, so that no round could be applied.",
                 "Raise 'fraction', or lower 'participation'.",
             )
@@ -114,29 +76,11 @@ class Federation:
         """How many clients are asked in a round."""
         return max(self.needed, math.ceil(self.fraction * self.clients - 1e-9))
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Every setting by its name."""
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, entry: Mapping[str, Any]) -> Federation:
+    def from_dict(cls, entry: Mapping[str, object]) -> Federation:
         """From parsed TOML or JSON; an unknown setting is answered with the nearest."""
-        known = {part.name: part for part in fields(cls)}
-        for key in entry:
-            if key not in known:
-                near = difflib.get_close_matches(str(key), known, n=1)
-                raise ParameterError(
-                    f"Unknown key '{key}' in [federation].",
-                    "A misspelt key would be passed over.",
-                    f"Did you mean '{near[0]}'?" if near else f"Known keys: {', '.join(known)}.",
-                )
-        values = dict(entry)
-        for key, value in values.items():
-            # TOML writes a share of one as 1.
-            if (
-                isinstance(known[key].default, float)
-                and isinstance(value, int)
-                and not isinstance(value, bool)
-            ):
-                values[key] = float(value)
-        return cls(**values)
+        return read(cls, entry, "[federation]")

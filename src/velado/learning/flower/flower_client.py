@@ -14,7 +14,7 @@ from flwr.app import Array, ArrayRecord, ConfigRecord, Context, Message, RecordD
 from velado.errors import VeladoError
 from velado.learning.flower.boosting import Trees, groups_of, grow, matrix_of
 from velado.learning.flower.flower_records import Fact, Packet, Probabilities, softmax
-from velado.learning.flower.local_rows import Prepared, trains
+from velado.learning.flower.local_rows import LocalRows, trains
 from velado.learning.flower.logistic import improved, scaled_probabilities
 from velado.learning.flower.terms import Agreed
 from velado.measures.models.quality import curve_area, log_loss
@@ -40,7 +40,7 @@ class Client:
     """A client that is ready: what was agreed and prepared rows. What is derived from them is made once."""
 
     agreed: Agreed
-    prepared: Prepared
+    prepared: LocalRows
 
     @cached_property
     def scaled(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
@@ -128,7 +128,7 @@ def _grown(state: State, name: str, features: Any, fresh: Trees, groups: int) ->
     return np.asarray(before + fresh.margins(features, groups), dtype=np.float64)
 
 
-def _said_of(prepared: Prepared) -> dict[str, Fact]:
+def _said_of(prepared: LocalRows) -> dict[str, Fact]:
     record = prepared.record
     facts: dict[str, Fact] = {
         "name": record.name,
@@ -146,7 +146,7 @@ def _said_of(prepared: Prepared) -> dict[str, Fact]:
 
 
 def _scored(
-    facts: dict[str, Fact], chances: Probabilities, prepared: Prepared
+    facts: dict[str, Fact], chances: Probabilities, prepared: LocalRows
 ) -> tuple[dict[str, Fact], dict[str, npt.NDArray[Any]]]:
     """Counts and sums over the client's own true held-out rows."""
     truth = prepared.test_labels

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from velado.errors import EngineError, SchemaError
+from velado.text import say
 
 # What a federated run has learned: something that gives probabilities, and arrays that can be kept in a file.
 
@@ -216,7 +217,7 @@ class FederatedFit:
         except (KeyError, TypeError, ValueError, AttributeError):
             raise SchemaError(
                 "The file is not a federated fit that this version reads.",
-                f"A fit has format {FORMAT}, rounds and clients.",
+                say("A fit has format {format}, rounds and clients.", format=FORMAT),
                 "Give the fit.json that `velado federate` wrote.",
             ) from None
 

@@ -7,7 +7,7 @@ rows and sits out.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,8 +21,12 @@ from velado.learning.flower.terms import Terms
 from velado.measures.measured import Settings, measure, measure_files
 from velado.randomness import seeded
 from velado.release.anonymize import anonymize
+from velado.release.guarantees import GUARANTEES
 from velado.release.guarantees._guarantee import Guarantee
+from velado.release.methods import METHODS
 from velado.release.methods._method import Method
+from velado.settings import Setting, settings
+from velado.text import say
 
 # Rows dealt out to the clients of a simulation, and each client's held-out rows. Every row goes to exactly one client.
 
@@ -44,7 +48,11 @@ def split_rows(
     _, first = np.unique(unit, return_index=True)
     if first.size < federation.clients:
         raise TableError(
-            f"{first.size} person(s) cannot be dealt out to {federation.clients} clients.",
+            say(
+                "{size} person(s) cannot be dealt out to {clients} clients.",
+                size=first.size,
+                clients=federation.clients,
+            ),
             "A client would be empty.",
             "Use more rows, or fewer clients.",
         )
@@ -135,18 +143,26 @@ def _ask_all(
 _MEASURED = Settings(partial_knowledge=False)
 
 
-@dataclass(frozen=True)
-class Locally:
-    """How a client anonymizes: *method* None trains on original rows, for comparison."""
+_METHOD = Setting("how rows are grouped; `original` leaves them", parts=lambda: METHODS, kind="method")
+_GUARANTEES = Setting("what each release must keep", parts=lambda: GUARANTEES, kind="guarantee")
 
-    method: Method | None = None
-    guarantees: tuple[Guarantee, ...] = ()
-    suppression: float = 0.0
-    seed: int = 0
+
+@settings(section="anonymization")
+class Locally:
+    """How a client anonymizes: *method* None trains on original rows, for comparison.
+
+    >>> Locally(seed=3).method is None
+    True
+    """
+
+    method: Annotated[Method | None, _METHOD] = None
+    guarantees: Annotated[tuple[Guarantee, ...], _GUARANTEES] = ()
+    suppression: Annotated[float, Setting("share of rows that may be left out", ge=0, le=1)] = 0.0
+    seed: Annotated[int, Setting("numbers a run", ge=0)] = 0
 
 
 @dataclass(frozen=True, repr=False)
-class Prepared:
+class LocalRows:
     """Encoded training rows (from the release) and held-out rows (true ones), and what may be said of the client."""
 
     features: FloatMatrix
@@ -156,15 +172,15 @@ class Prepared:
     record: ClientRecord
 
     def __repr__(self) -> str:
-        return f"Prepared({self.record.name}: {self.labels.size} rows, {self.test_labels.size} held out)"
+        return f"LocalRows({self.record.name}: {self.labels.size} rows, {self.test_labels.size} held out)"
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """The arrays by name, for a private file."""
         return {name: getattr(self, name) for name in ("features", "labels", "test_features", "test_labels")}
 
 
-def prepare(table: Table, terms: Terms, locally: Locally, client: int) -> Prepared:
-    """The rows of client number *client* (from 1) made ready, or a Prepared without rows whose record has the gap.
+def prepare(table: Table, terms: Terms, locally: Locally, client: int) -> LocalRows:
+    """The rows of client number *client* (from 1) made ready, or LocalRows without rows whose record has the gap.
 
     Each client draws from a stream of its own, so that a simulation and several machines prepare the same rows alike.
     """
@@ -192,7 +208,7 @@ def prepare(table: Table, terms: Terms, locally: Locally, client: int) -> Prepar
     except VeladoError as error:
         # Our own sentences hold no value; others propagate to whoever called.
         return _without(terms, replace(record, gap=f"{name} sits out: {error.what} {error.why}"))
-    return Prepared(
+    return LocalRows(
         terms.encoder.features(frame),
         terms.encoder.labels(frame),
         terms.encoder.features(tested, "whole"),
@@ -231,18 +247,18 @@ def _released(part: Table, locally: Locally, record: ClientRecord) -> tuple[Any,
     return frame, replace(record, rows=rows, ncp=ncp, linkage=linkage, promised=promised, gap=gap)
 
 
-def _without(terms: Terms, record: ClientRecord) -> Prepared:
+def _without(terms: Terms, record: ClientRecord) -> LocalRows:
     empty = np.zeros((0, len(terms.encoder.names)), dtype=np.float32)
     nothing = np.zeros(0, dtype=np.int64)
-    return Prepared(empty, nothing, empty, nothing, replace(record, rows=record.rows))
+    return LocalRows(empty, nothing, empty, nothing, replace(record, rows=record.rows))
 
 
-def trains(prepared: Prepared) -> bool:
+def trains(prepared: LocalRows) -> bool:
     """Whether the client has rows to learn from."""
     return prepared.labels.size > 0
 
 
-def refuse_no_test(parts: list[Prepared]) -> None:
+def refuse_no_test(parts: list[LocalRows]) -> None:
     """Some client holds rows out, or the run would have nothing to be measured on."""
     if not any(part.test_labels.size for part in parts):
         raise TableError(

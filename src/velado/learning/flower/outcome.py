@@ -26,6 +26,7 @@ from velado.learning.flower.flower_server import PORTUGUESE
 from velado.learning.flower.local_rows import Locally
 from velado.learning.flower.terms import Terms
 from velado.release.release import describe
+from velado.text import say
 
 # The sentences of records in Portuguese: a record is written once, in English, and read in either language.
 #
@@ -52,10 +53,7 @@ _PATTERNS = tuple(
         (r"\(greeted, no answer yet\)", "(chamado, ainda sem resposta)"),
         (r"\(not there\)", "(ausente)"),
         (r"\(its model does not fit\)", "(o seu modelo não serve)"),
-        (
-            r"has no rows with a target; it sits out\.",
-            "não tem linhas com a classe a prever; fica de fora.",
-        ),
+        (r"has no rows with a target; it sits out\.", "não tem linhas com a classe a prever; fica de fora."),
         (
             r"has (\d+) training row\(s\), fewer than k = (\d+); it sits out\.",
             r"tem \1 linha(s) de treino, menos que k = \2; fica de fora.",
@@ -85,10 +83,7 @@ _PATTERNS = tuple(
             "Traga os clientes de volta, baixe 'participation' ou dê mais linhas aos clientes.",
         ),
         (r"The run was ended from outside\.", "A execução foi encerrada de fora."),
-        (
-            r"The rounds that were over by then are kept\.",
-            "As rodadas terminadas até ali foram guardadas.",
-        ),
+        (r"The rounds that were over by then are kept\.", "As rodadas terminadas até ali foram guardadas."),
         (r"Start it again for the rest\.", "Inicie-a de novo para o resto."),
         (r"\bclient (\d+)", r"cliente \1"),
     )
@@ -391,7 +386,11 @@ def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
             scratch.replace(folder / name)
     except OSError as error:
         raise OutputError(
-            f"The folder '{folder.name}' cannot be written ({error.strerror or 'system error'}).",
+            say(
+                "The folder '{folder}' cannot be written ({strerror}).",
+                folder=folder.name,
+                strerror=error.strerror or "system error",
+            ),
             "The fit is not kept.",
             "Check the path, the permissions and the space left.",
         ) from None

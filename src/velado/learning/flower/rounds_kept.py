@@ -1,4 +1,4 @@
-"""Prepared rows on a client's own disk: arrays without code in them, readable by their owner alone."""
+"""LocalRows rows on a client's own disk: arrays without code in them, readable by their owner alone."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from velado.errors import OutputError, SchemaError
 from velado.learning.flower.federation import Federation
 from velado.learning.flower.flower_client import Client
 from velado.learning.flower.flower_records import ClientRecord
-from velado.learning.flower.local_rows import Prepared, prepare
+from velado.learning.flower.local_rows import LocalRows, prepare
 from velado.learning.flower.logistic import Scaling
 from velado.learning.flower.terms import Agreed
+from velado.text import say
 
 
-def write_client(folder: Path, number: int, agreed: Agreed, prepared: Prepared) -> None:
+def write_client(folder: Path, number: int, agreed: Agreed, prepared: LocalRows) -> None:
     """Client *number* can be read from *folder* again, by this user only."""
     said = {
         "digest": agreed.digest,
@@ -43,7 +44,7 @@ def read_client(folder: Path, number: int) -> Client:
         arrays = {name: held[name] for name in held.files}
     scaling = Scaling(arrays.pop("shift"), arrays.pop("scale"))
     agreed = Agreed(said["digest"], Federation.from_dict(said["federation"]), said["classes"], scaling)
-    return Client(agreed, Prepared(**arrays, record=ClientRecord(**said["record"])))
+    return Client(agreed, LocalRows(**arrays, record=ClientRecord(**said["record"])))
 
 
 def read_own(node: Mapping[str, Any], number: int) -> Client:
@@ -57,7 +58,7 @@ def read_own(node: Mapping[str, Any], number: int) -> Client:
     for key in ("agreement", "table", "work"):
         if not isinstance(node.get(key), str) or not node[key]:
             raise SchemaError(
-                f"--node-config of this SuperNode has no '{key}'.",
+                say("--node-config of this SuperNode has no '{key}'.", key=key),
                 "The client app does not know where its rows are.",
                 'Start it with --node-config \'client=1 agreement="..." table="..." work="..."\'.',
             )
@@ -67,7 +68,7 @@ def read_own(node: Mapping[str, Any], number: int) -> Client:
         raise SchemaError(
             "--node-config of this SuperNode has no 'client', or one beyond the federation's clients.",
             "Which of the clients it is cannot be known.",
-            f"Write client=1 ... client={agreement.terms.federation.clients}.",
+            say("Write client=1 ... client={clients}.", clients=agreement.terms.federation.clients),
         )
     table = Path(str(node["table"]))
     own = work / f"{agreement.terms.digest[:16]}-{_stamp(table)}"
@@ -101,7 +102,7 @@ def private_folder(folder: Path) -> Path:
         folder.chmod(0o700)
     except OSError:
         raise OutputError(
-            f"The folder '{folder.name}' for prepared rows cannot be made.",
+            say("The folder '{folder}' for prepared rows cannot be made.", folder=folder.name),
             "The rows have to be kept between rounds.",
             "Give a folder that may be written to.",
         ) from None

@@ -22,6 +22,7 @@ from velado.learning.flower.outcome import fit_files, make_fit, write_files
 from velado.learning.flower.rounds_kept import private_folder
 from velado.learning.flower.strategy import OnRound, Roster, Rounds
 from velado.learning.flower.terms import Agreed
+from velado.text import say
 
 
 @dataclass(frozen=True, repr=False)
@@ -62,7 +63,7 @@ def main(grid: Grid, context: Context) -> None:
         named = context.run_config.get(key)
         if not isinstance(named, str) or not named:
             raise SchemaError(
-                f"The run's configuration has no '{key}'.",
+                say("The run's configuration has no '{key}'.", key=key),
                 "The server app does not know its folders.",
                 'Start it with flwr run APP SUPERLINK --run-config \'agreement="..." output="..."\'.',
             )

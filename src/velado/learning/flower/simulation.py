@@ -42,7 +42,7 @@ from velado.learning.flower.deployment import (
 )
 from velado.learning.flower.federation import Federation
 from velado.learning.flower.flower_records import FederatedFit, FederationStopped, RoundRecord
-from velado.learning.flower.local_rows import Locally, Prepared, prepare, refuse_no_test, split_rows, trains
+from velado.learning.flower.local_rows import Locally, LocalRows, prepare, refuse_no_test, split_rows, trains
 from velado.learning.flower.outcome import make_fit
 from velado.learning.flower.rounds_kept import private_folder, write_client
 from velado.learning.flower.terms import Terms, complete, make_terms
@@ -50,6 +50,7 @@ from velado.measures.models.encoder import EncoderSettings, check_target
 from velado.release.guarantees._guarantee import Guarantee
 from velado.release.methods._method import Method
 from velado.release.parameters import check_parameters
+from velado.text import say
 
 # The folder of one simulation: private, gone when the run ends, and swept by the next run if the process was killed.
 
@@ -204,7 +205,7 @@ class Ready:
 
     terms: Terms
     locally: Locally
-    parts: tuple[Prepared, ...]
+    parts: tuple[LocalRows, ...]
     notes: tuple[str, ...]
 
 
@@ -298,7 +299,13 @@ def make_ready(
     if able < federation.needed:
         gaps = [part.record.gap or "" for part in parts if not trains(part)]
         raise ParameterError(
-            f"{able} of {federation.clients} clients can take part; a round needs {federation.needed}. {gaps[0]}",
+            say(
+                "{able} of {clients} clients can take part; a round needs {needed}. {gaps}",
+                able=able,
+                clients=federation.clients,
+                needed=federation.needed,
+                gaps=gaps[0],
+            ),
             "No round could ever be applied.",
             "Lower k or 'participation', use fewer clients, or more rows.",
         )
@@ -310,13 +317,20 @@ def _refuse_other_classes(texts: pl.Series, target: str, declared: Sequence[str]
     others = int((~texts.is_in(list(declared))).sum())
     if others:
         raise TableError(
-            f"{others} row(s) have a class of the target '{target}' that the schema does not declare.",
+            say(
+                "{others} row(s) have a class of the target '{target}' that the schema does not declare.",
+                others=others,
+                target=target,
+            ),
             "A client of a real federation would refuse such rows: it could not number their class as the others do.",
-            f"Correct the rows, or add the class to values of [columns.{target}] in the schema.",
+            say(
+                "Correct the rows, or add the class to values of [columns.{target}] in the schema.",
+                target=target,
+            ),
         )
 
 
-def _prepared(source: Table, terms: Terms, locally: Locally, seed: int) -> Iterator[Prepared]:
+def _prepared(source: Table, terms: Terms, locally: Locally, seed: int) -> Iterator[LocalRows]:
     labels = terms.encoder.labels(source.frame)
     person = source.schema.person
     people = None if person is None else value_codes(source, person)[0].astype(np.int64)
@@ -328,7 +342,9 @@ def run_ready(ready: Ready, engine: Engine = "flower", on_round: OnRound | None 
     """All rounds of a simulation that is ready."""
     if engine not in ("flower", "loop"):
         raise ParameterError(
-            f"There is no engine '{engine}'.", "It is one of flower, loop.", "Choose one of them."
+            say("There is no engine '{engine}'.", engine=engine),
+            "It is one of flower, loop.",
+            "Choose one of them.",
         )
     require_flower(engine == "flower", ready.terms.federation.model)
     if engine == "flower":

@@ -35,6 +35,7 @@ from velado.learning.flower.flower_server import (
 from velado.learning.flower.terms import Agreed
 from velado.measures.models.quality import curve_area, log_loss
 from velado.randomness import seeded
+from velado.text import say
 
 # Roster: which Flower node is which client, who is there, and who sits out.
 
@@ -425,8 +426,12 @@ class Rounds(Strategy):
     def _stop(self, what: str) -> None:
         federation = self.agreed.federation
         raise FederationStopped(
-            f"The federation stopped in round {len(self.records)}: {what}.",
-            f"A round needs {federation.needed} of {federation.clients} clients.",
+            say("The federation stopped in round {records}: {what}.", records=len(self.records), what=what),
+            say(
+                "A round needs {needed} of {clients} clients.",
+                needed=federation.needed,
+                clients=federation.clients,
+            ),
             "Bring the clients back, lower 'participation', or give clients more rows.",
         )
 

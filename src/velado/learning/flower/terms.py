@@ -24,6 +24,7 @@ from velado.errors import SchemaError
 from velado.learning.flower.federation import Federation
 from velado.learning.flower.logistic import Scaling, scaling_of
 from velado.measures.models.encoder import Encoder, EncoderSettings
+from velado.text import say
 
 
 @dataclass(frozen=True, repr=False)
@@ -102,14 +103,14 @@ def make_terms(
         classes = schema.columns[target].values
     if classes is None or len(set(classes)) < 2:
         raise SchemaError(
-            f"The classes of the target '{target}' are not declared, or fewer than two.",
+            say("The classes of the target '{target}' are not declared, or fewer than two.", target=target),
             "Every client must number them alike before it has seen another's rows.",
-            f"Add values = [...] to [columns.{target}] of the schema.",
+            say("Add values = [...] to [columns.{target}] of the schema.", target=target),
         )
     silent = [column.name for column in chosen if not _declared(column)]
     if silent:
         raise SchemaError(
-            f"The schema does not say which values {_list(silent)} may have.",
+            say("The schema does not say which values {silent} may have.", silent=_list(silent)),
             "All clients encode alike only by what is declared; no client's rows may decide.",
             "Add bounds to a number, values or a level file to a category, or leave the column out of 'features'.",
         )
@@ -180,9 +181,9 @@ def _features(schema: Schema, target: str, wanted: Sequence[str] | None) -> list
     odd = [name for name in wanted if name not in names]
     if odd:
         raise SchemaError(
-            f"'{odd[0]}' cannot be a feature.",
+            say("'{odd}' cannot be a feature.", odd=odd[0]),
             "It is the target, free text, not published, or not in the schema.",
-            f"Choose among {', '.join(sorted(names))}.",
+            say("Choose among {names}.", names=", ".join(sorted(names))),
         )
     return [column for column in usable if column.name in set(wanted)]
 

@@ -33,6 +33,7 @@ from velado.learning.protocols.protocol import Protocol
 from velado.learning.protocols.protocol_registry import PROTOCOLS
 from velado.learning.regression.job import Job, Party
 from velado.randomness import Tape
+from velado.text import say
 
 # Files that only their owner can read, whole or not there; and the job file.
 
@@ -46,7 +47,7 @@ def make_private_folder(folder: Path, empty: bool = False) -> Path:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if empty and any(folder.iterdir()):
             raise OutputError(
-                f"The folder '{folder.name}' is not empty.",
+                say("The folder '{folder}' is not empty.", folder=folder.name),
                 "Keys in it would be overwritten, and with them every job they belong to.",
                 "Choose another folder.",
             )
@@ -79,19 +80,25 @@ def read_private(path: Path, most: int = LARGEST_SECRET) -> bytes:
             data = stream.read(most + 1)
     except OSError as error:
         raise KeyRefused(
-            f"'{path.name}' cannot be read ({error.strerror or 'system error'}).",
+            say(
+                "'{path}' cannot be read ({strerror}).",
+                path=path.name,
+                strerror=error.strerror or "system error",
+            ),
             "A party without its keys cannot take part.",
             "Give the folder that `velado party keygen` made.",
         ) from None
     if os.name == "posix" and stat.S_IMODE(mode) & 0o077:
         raise KeyRefused(
-            f"'{path.name}' can be read by others on this machine.",
+            say("'{path}' can be read by others on this machine.", path=path.name),
             "A key that others could copy authenticates nobody.",
             "Run chmod 600 on it, and make new keys if somebody may have seen it.",
         )
     if len(data) > most:
         raise KeyRefused(
-            f"'{path.name}' is too large.", "It is not a file of velado.", "Give the folder keygen made."
+            say("'{path}' is too large.", path=path.name),
+            "It is not a file of velado.",
+            "Give the folder keygen made.",
         )
     return data
 
@@ -102,7 +109,7 @@ def read_passphrase(path: Path) -> str:
         text = path.read_bytes()[:4096].decode("utf-8").rstrip("\r\n")
     except (OSError, UnicodeDecodeError):
         raise KeyRefused(
-            f"The passphrase file '{path.name}' cannot be read.",
+            say("The passphrase file '{path}' cannot be read.", path=path.name),
             "The party's keys are encrypted with it.",
             "Give a readable file with the passphrase as its only line.",
         ) from None
@@ -116,7 +123,11 @@ def read_job(path: Path, protocols: Mapping[str, Protocol] = PROTOCOLS) -> Job:
             data = stream.read(LARGEST_JOB + 1)
     except OSError as error:
         raise InputError(
-            f"The job file '{path.name}' cannot be read ({error.strerror or 'system error'}).",
+            say(
+                "The job file '{path}' cannot be read ({strerror}).",
+                path=path.name,
+                strerror=error.strerror or "system error",
+            ),
             "It says what the parties agreed to compute.",
             "Check the path.",
         ) from None
@@ -126,7 +137,7 @@ def read_job(path: Path, protocols: Mapping[str, Protocol] = PROTOCOLS) -> Job:
         document = tomllib.loads(data.decode("utf-8"))
     except (ValueError, RecursionError):  # TOMLDecodeError and UnicodeDecodeError are ValueErrors
         raise SchemaError(
-            f"The job file '{path.name}' is not TOML.",
+            say("The job file '{path}' is not TOML.", path=path.name),
             "It cannot be read.",
             "Start from the example in docs/how-to/regress-with-three-hospitals.md.",
         ) from None
@@ -135,7 +146,11 @@ def read_job(path: Path, protocols: Mapping[str, Protocol] = PROTOCOLS) -> Job:
 
 def _unwritten(path: Path, error: OSError) -> OutputError:
     return OutputError(
-        f"'{path.name}' cannot be written ({error.strerror or 'system error'}).",
+        say(
+            "'{path}' cannot be written ({strerror}).",
+            path=path.name,
+            strerror=error.strerror or "system error",
+        ),
         "Nothing was kept.",
         "Check the path, the permissions and the space left.",
     )
@@ -186,7 +201,7 @@ def public_file(folder: Path) -> Path:
     found = sorted(folder.glob("*.party.toml")) if folder.is_dir() else []
     if len(found) != 1:
         raise KeyRefused(
-            f"'{folder.name}' is not the folder of a party.",
+            say("'{folder}' is not the folder of a party.", folder=folder.name),
             "It holds no, or more than one, .party.toml file.",
             "Give the folder that `velado party keygen` made.",
         )
@@ -209,7 +224,9 @@ def make_identity(
         )
     if not 1 <= days <= 3650:
         raise ParameterError(
-            f"A certificate of {days} days is not made.", "It is valid 1 to 3650 days.", "Use 365."
+            say("A certificate of {days} days is not made.", days=days),
+            "It is valid 1 to 3650 days.",
+            "Use 365.",
         )
     if (
         not party.name.isprintable()
@@ -258,7 +275,9 @@ def read_public(folder: Path) -> Party:
         return Party(**entry)
     except (OSError, ValueError, KeyError, TypeError):
         raise KeyRefused(
-            f"'{path.name}' does not hold one party.", "It was changed.", "Restore it, or make new keys."
+            say("'{path}' does not hold one party.", path=path.name),
+            "It was changed.",
+            "Restore it, or make new keys.",
         ) from None
 
 
@@ -269,14 +288,14 @@ def open_identity(folder: Path, passphrase: str) -> Identity:
     sealed = read_private(folder / SECRETS)
     if len(sealed) <= _HEAD or sealed[: len(MAGIC)] != MAGIC or sealed[len(MAGIC)] != VERSION:
         raise KeyRefused(
-            f"'{SECRETS}' is not of a version this velado reads.",
+            say("'{secrets}' is not of a version this velado reads.", secrets=SECRETS),
             "The party's keys cannot be opened.",
             "Give the folder that keygen made.",
         )
     log2_n = sealed[len(MAGIC) + 1]
     if not keyfile.LEAST_LOG2_N <= log2_n <= keyfile.MOST_LOG2_N:
         raise KeyRefused(
-            f"'{SECRETS}' asks for parameters that are not accepted.",
+            say("'{secrets}' asks for parameters that are not accepted.", secrets=SECRETS),
             "A changed file could ask for all memory.",
             "Restore it, or make new keys.",
         )
@@ -325,7 +344,7 @@ def _read_certificate(path: Path) -> bytes:
         der: bytes = found.public_bytes(serialization.Encoding.DER)
     except (OSError, ValueError):
         raise KeyRefused(
-            f"'{path.name}' does not hold a certificate.",
+            say("'{path}' does not hold a certificate.", path=path.name),
             "The others know this party by it.",
             "Give the folder that `velado party keygen` made.",
         ) from None

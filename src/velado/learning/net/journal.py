@@ -33,6 +33,7 @@ from velado.learning.net.wire import OVERHEAD, Cursor, largest_message, open_env
 from velado.learning.protocols.protocol import Message
 from velado.learning.regression.job import Job
 from velado.randomness import Tape
+from velado.text import say
 
 # What a party did and refused, one JSON object a line, without any content.
 
@@ -137,7 +138,11 @@ class Journal:
             self._file: BinaryIO = os.fdopen(handle, "r+b", buffering=0)
         except OSError as error:
             raise OutputError(
-                f"The journal '{path.name}' cannot be opened ({error.strerror or 'system error'}).",
+                say(
+                    "The journal '{path}' cannot be opened ({strerror}).",
+                    path=path.name,
+                    strerror=error.strerror or "system error",
+                ),
                 "Without it a party that is interrupted could not go on.",
                 "Check the output folder and its permissions.",
             ) from None
@@ -163,7 +168,10 @@ class Journal:
                 os.fsync(self._file.fileno())
             except OSError as error:
                 raise OutputError(
-                    f"The journal cannot be written ({error.strerror or 'system error'}).",
+                    say(
+                        "The journal cannot be written ({strerror}).",
+                        strerror=error.strerror or "system error",
+                    ),
                     "A message that is not kept must not be acknowledged.",
                     "Make room on the disk and start the party again.",
                 ) from None
@@ -262,7 +270,7 @@ def _link(before: bytes, kind: int, payload: bytes) -> bytes:
 
 def _damaged(how: str) -> ProtocolError:
     return ProtocolError(
-        f"The journal {how}.",
+        say("The journal {how}.", how=how),
         "Going on from it could send something that contradicts what was sent before.",
         "Restore it from a copy, or end the job and start it again with an empty output folder at all parties.",
     )

@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from velado.errors import KeyRefused, SchemaError
 from velado.learning.net.identity import Identity, fingerprint
 from velado.learning.regression.job import Job
+from velado.text import say
 
 LARGEST_CERTIFICATE = 1 << 13
 _HEX = re.compile(r"[0-9a-f]{64}")
@@ -37,7 +38,7 @@ class Pins:
             certificate, key = party.certificate.lower(), party.signing_key.lower()
             if not _HEX.fullmatch(certificate) or not _HEX.fullmatch(key):
                 raise SchemaError(
-                    f"The job has no certificate or signing key for {party.name}.",
+                    say("The job has no certificate or signing key for {party}.", party=party.name),
                     "Anybody could speak in its name.",
                     "Paste the [[parties]] entry that `velado party keygen` wrote there.",
                 )
@@ -58,14 +59,14 @@ class Pins:
         party = job.party(identity.name)
         if party.role != role:
             raise SchemaError(
-                f"{identity.name} is {party.role} in this job.",
-                f"It was started as {role}.",
-                f"Run `velado party {party.role}`.",
+                say("{identity} is {role} in this job.", identity=identity.name, role=party.role),
+                say("It was started as {role}.", role=role),
+                say("Run `velado party {role}`.", role=party.role),
             )
         own = (fingerprint(identity.certificate), identity.signing_public().hex())
         if own != (self.certificates[identity.name], party.signing_key.lower()):
             raise KeyRefused(
-                f"The job pins other keys for {identity.name} than this identity has.",
+                say("The job pins other keys for {identity} than this identity has.", identity=identity.name),
                 "The others would refuse everything it says.",
                 "Give the right folder, or paste the new [[parties]] entry into the job at all parties.",
             )
@@ -83,7 +84,7 @@ def parse_address(text: str, name: str) -> tuple[str, int]:
         good = False
     if not good:
         raise SchemaError(
-            f"The address of {name} is not host:port.",
+            say("The address of {name} is not host:port.", name=name),
             "The others must be able to reach it.",
             'Write for example address = "clinic.example:8443".',
         )
@@ -97,18 +98,18 @@ def check_validity(der: bytes, name: str, now: datetime.datetime | None = None) 
         start, end = found.not_valid_before_utc, found.not_valid_after_utc
     except (ValueError, TypeError):
         raise KeyRefused(
-            f"What {name} showed is not a certificate.", "It proves nothing.", "Make new keys."
+            say("What {name} showed is not a certificate.", name=name), "It proves nothing.", "Make new keys."
         ) from None
     now = now or datetime.datetime.now(datetime.UTC)
     if now > end:
         raise KeyRefused(
-            f"The certificate of {name} expired on {end:%Y-%m-%d}.",
+            say("The certificate of {name} expired on {end:%Y-%m-%d}.", name=name, end=end),
             "A certificate that is not renewed may be in other hands.",
             "Let it run `velado party keygen` and put the new entry into the job at all parties.",
         )
     if now < start:
         raise KeyRefused(
-            f"The certificate of {name} is valid from {start:%Y-%m-%d} only.",
+            say("The certificate of {name} is valid from {start:%Y-%m-%d} only.", name=name, start=start),
             "A clock is wrong here or there.",
             "Set the clock.",
         )
@@ -149,7 +150,9 @@ def check_server(der: bytes | None, pins: Pins, name: str) -> None:
     """Nothing, if the server that answered at a party's address showed that party's certificate, still valid."""
     if der is None or fingerprint(der) != pins.certificates[name]:
         raise KeyRefused(
-            f"Who answers at the address of {name} shows another certificate than the job pins.",
+            say(
+                "Who answers at the address of {name} shows another certificate than the job pins.", name=name
+            ),
             "It is somebody else, or the party made new keys.",
             "Compare the certificate in the job with the party's own; nothing was sent.",
         )

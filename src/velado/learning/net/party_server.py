@@ -20,6 +20,7 @@ from velado.learning.net.half_open import HalfOpen, network_of
 from velado.learning.net.identity import Identity, fingerprint
 from velado.learning.net.journal import Audit
 from velado.learning.net.mutual_tls import LARGEST_CERTIFICATE, Pins, check_validity, server_context
+from velado.text import say
 
 LONGEST_HEAD = 4096
 HEAD_SECONDS = 5.0
@@ -71,7 +72,12 @@ class Server:
             self._socket = socket.create_server(address, family=family, backlog=128)
         except OSError as error:
             raise OutputError(
-                f"Nothing can listen at {address[0]}:{address[1]} ({error.strerror or 'system error'}).",
+                say(
+                    "Nothing can listen at {address}:{address_2} ({strerror}).",
+                    address=address[0],
+                    address_2=address[1],
+                    strerror=error.strerror or "system error",
+                ),
                 "The other parties could not reach this one.",
                 "Stop what uses the port, or give --listen with the address of this machine.",
             ) from None

@@ -16,7 +16,6 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +36,7 @@ from velado.learning.net.journal import (
     receipt,
 )
 from velado.learning.net.mutual_tls import Pins, parse_address
+from velado.learning.net.outputs import Ending
 from velado.learning.net.party_server import Server
 from velado.learning.net.sender import Letter, Outbox, Post
 from velado.learning.net.wire import seal
@@ -45,6 +45,7 @@ from velado.learning.protocols.role import make_role
 from velado.learning.regression.design_matrix import flatten, moments_of
 from velado.learning.regression.job import Job
 from velado.randomness import Tape
+from velado.text import say
 
 # What a party brings to its role: the rows of its table, or a key it made before.
 
@@ -76,9 +77,16 @@ def read_paillier(identity: Identity, passphrase: str, job: Job) -> PrivateKey |
     private = open_sealed(read_private(path), passphrase)
     if private.public.bits != job.key_bits:
         raise KeyRefused(
-            f"The stored key has {private.public.bits} bits and the job says {job.key_bits}.",
+            say(
+                "The stored key has {bits} bits and the job says {key_bits}.",
+                bits=private.public.bits,
+                key_bits=job.key_bits,
+            ),
             "The others would refuse it.",
-            f"Remove {PAILLIER} to have a fresh key made for the job, or make one of that size.",
+            say(
+                "Remove {paillier} to have a fresh key made for the job, or make one of that size.",
+                paillier=PAILLIER,
+            ),
         )
     return private
 
@@ -93,17 +101,6 @@ STAGE = 0.2
 # again after its end answers old messages for the shorter one.
 LINGER, RESUMED_LINGER = 15.0, 3.0
 _BEAT = 0.25
-
-
-@dataclass(frozen=True)
-class Ending:
-    """How a party's part ended: its outcome or the failure, whom the last words did not reach, and what it cost."""
-
-    outcome: Mapping[str, Any] | None
-    failure: str | None
-    stopped: bool = False
-    untold: tuple[str, ...] = ()
-    cost: Mapping[str, float] = field(default_factory=dict)
 
 
 class Runner:

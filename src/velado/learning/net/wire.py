@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from velado.errors import ProtocolError
 from velado.learning.protocols.protocol import Message
 from velado.learning.regression.job import Job
+from velado.text import say
 
 MAGIC = b"VLDM"
 VERSION = 1
@@ -139,7 +140,7 @@ def _check_text(text: str) -> None:
 def malformed(why: str) -> ProtocolError:
     """The error of bytes that are no message; it repeats nothing of them."""
     return ProtocolError(
-        f"A message {why}.",
+        say("A message {why}.", why=why),
         "What cannot be read exactly is not guessed at.",
         "Check that all parties run the same version of velado; the bytes were dropped.",
     )

@@ -43,6 +43,7 @@ from velado.learning.regression.fit import solve
 from velado.learning.regression.job import Job
 from velado.learning.regression.regression_noise import noisy
 from velado.randomness import Tape
+from velado.text import say
 
 
 def packing_for(job: Job, key: PublicKey) -> Packing:
@@ -100,7 +101,7 @@ class DelegatedProvider(KeyHolder):
         packing = packing_for(self.job, key)
         data = message.fields["ciphertexts"]
         if len(data) != ciphertexts_size(key, packing.plaintexts):
-            raise refused("holds another number of ciphertexts than the job needs")
+            raise refused(say("holds another number of ciphertexts than the job needs"))
         ciphertexts = ciphertexts_from_bytes(key, data, packing.plaintexts)
         moments = unflatten(packing.unpack(decrypt_many(self._private, ciphertexts)), self.job)
         clients = len(self.job.of("client"))
@@ -136,40 +137,25 @@ _FACTS = Facts(
     parties={
         "client": CLIENT_SEEN,
         "evaluator": Seen(
-            saw={
-                "en": "Every client's encrypted sums, their sizes and times, and at the end {told}.",
-                "pt": "As somas cifradas de cada cliente, seus tamanhos e horários e, no fim, {told}.",
-            },
-            infers={
-                "en": "Who took part; of the rows, what a client can infer.",
-                "pt": "Quem participou; das linhas, o que um cliente pode inferir.",
-            },
+            saw=say("Every client's encrypted sums, their sizes and times, and at the end {told}."),
+            infers=say("Who took part; of the rows, what a client can infer."),
         ),
         "provider": Seen(
-            saw={
-                "en": "The pooled second moments of all rows in the clear: X'X, X'y, the number of rows and, where asked for, y'y.",
-                "pt": "Os segundos momentos reunidos de todas as linhas, às claras: X'X, X'y, o número de linhas e, se pedido, y'y.",
-            },
-            infers={
-                "en": "Every mean, variance and correlation of the pooled rows; no single client's, unless all others tell theirs.",
-                "pt": "Toda média, variância e correlação das linhas reunidas; de nenhum cliente em particular, salvo se todos os outros contarem as suas.",
-            },
+            saw=say(
+                "The pooled second moments of all rows in the clear: X'X, X'y, the number of rows "
+                "and, where asked for, y'y."
+            ),
+            infers=say(
+                "Every mean, variance and correlation of the pooled rows; no single client's, unless "
+                "all others tell theirs."
+            ),
         ),
     },
     coalitions=(
-        {
-            "en": "Evaluator and provider together decrypt every client's own sums.",
-            "pt": "Avaliador e provedor juntos decifram as somas de cada cliente.",
-        },
-        {
-            "en": "The provider and all clients but one know that one's sums.",
-            "pt": "O provedor e todos os clientes menos um conhecem as somas desse um.",
-        },
+        say("Evaluator and provider together decrypt every client's own sums."),
+        say("The provider and all clients but one know that one's sums."),
     ),
-    hides={
-        "en": "each client's rows and sums, from everyone; the pooled sums, from all but the provider",
-        "pt": "as linhas e as somas de cada cliente, de todos; as somas reunidas, de todos menos do provedor",
-    },
+    hides=say("each client's rows and sums, from everyone; the pooled sums, from all but the provider"),
 )
 
 DELEGATED = Protocol(

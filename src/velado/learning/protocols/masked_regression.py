@@ -48,7 +48,7 @@ from velado.learning.protocols.parts import (
     result_bytes,
 )
 from velado.learning.protocols.protocol import Facts, Message, Protocol, Seen, Step
-from velado.learning.protocols.role import Take, refused
+from velado.learning.protocols.role import Outcome, Take, refused
 from velado.learning.regression.design_matrix import flatten
 from velado.learning.regression.fit import (
     bounds_of,
@@ -61,6 +61,7 @@ from velado.learning.regression.fit import (
 )
 from velado.learning.regression.job import Job
 from velado.randomness import Tape
+from velado.text import say
 
 
 def entries(job: Job) -> int:
@@ -87,11 +88,7 @@ class MaskedEvaluator(Collector):
 
     def takes(self) -> Mapping[str, Take]:
         """The key, every client's entries, then the provider's solution."""
-        return {
-            "key": self._take_key,
-            "entries": self._take_ciphertexts,
-            "solution": self._take_solution,
-        }
+        return {"key": self._take_key, "entries": self._take_ciphertexts, "solution": self._take_solution}
 
     def _expected(self, key: PublicKey) -> int:
         return entries(self.job)
@@ -124,10 +121,10 @@ class MaskedEvaluator(Collector):
         n, width, size = int(self._key.n), self.job.width, self.job.key_bits // 8
         data = message.fields["solution"]
         if len(data) != width * size:
-            raise refused("holds a solution of another length")
+            raise refused(say("holds a solution of another length"))
         w = [int.from_bytes(data[i * size : (i + 1) * size], "big") for i in range(width)]
         if any(value >= n for value in w):
-            raise refused("holds a number beyond the modulus")
+            raise refused(say("holds a number beyond the modulus"))
         full, shift = self._mask
         limits = bounds_of(self.job)
         encoded: list[Fraction] = []
@@ -166,7 +163,7 @@ class MaskedProvider(KeyHolder):
         return [self._message(self._one("evaluator"), "solution", solution=data)]
 
     def _take_finished(self, message: Message) -> Sequence[Message]:
-        self._outcome = {"finished": True}
+        self._outcome = Outcome()
         return ()
 
 
@@ -215,44 +212,36 @@ _FACTS = Facts(
     parties={
         "client": CLIENT_SEEN,
         "evaluator": Seen(
-            saw={
-                "en": "Every client's encrypted sums, the provider's masked solution, and the exact rational coefficients.",
-                "pt": "As somas cifradas de cada cliente, a solução mascarada do provedor e os coeficientes racionais exatos.",
-            },
-            infers={
-                "en": "The pooled X'X and X'y, by computation: exact coefficients determine them, and lattice reduction finds them in seconds (velado.papers.regression.mask_attacks does it). Count the evaluator as knowing every mean, variance and correlation of the pooled rows; no single client's.",
-                "pt": "X'X e X'y reunidos, por cálculo: coeficientes exatos os determinam, e a redução de reticulados os acha em segundos (velado.papers.regression.mask_attacks o faz). Conte com que o avaliador conheça toda média, variância e correlação das linhas reunidas; de nenhum cliente em particular.",
-            },
+            saw=say(
+                "Every client's encrypted sums, the provider's masked solution, and the exact "
+                "rational coefficients."
+            ),
+            infers=say(
+                "The pooled X'X and X'y, by computation: exact coefficients determine them, and "
+                "lattice reduction finds them in seconds (velado.papers.regression.mask_attacks does "
+                "it). Count the evaluator as knowing every mean, variance and correlation of the "
+                "pooled rows; no single client's."
+            ),
         ),
         "provider": Seen(
-            saw={
-                "en": "C = A R and d = b + A r modulo n, where R is a uniformly random invertible matrix and r a uniformly random vector.",
-                "pt": "C = A R e d = b + A r módulo n, onde R é uma matriz invertível uniformemente aleatória e r um vetor uniformemente aleatório.",
-            },
-            infers={
-                "en": "Nothing but whether A is invertible: for invertible A, C and d are uniform whatever A and b are.",
-                "pt": "Nada além de A ser ou não invertível: com A invertível, C e d são uniformes quaisquer que sejam A e b.",
-            },
+            saw=say(
+                "C = A R and d = b + A r modulo n, where R is a uniformly random invertible matrix "
+                "and r a uniformly random vector."
+            ),
+            infers=say(
+                "Nothing but whether A is invertible: for invertible A, C and d are uniform whatever "
+                "A and b are."
+            ),
         ),
     },
     coalitions=(
-        {
-            "en": "Evaluator and provider together learn everything: each client's sums in the clear.",
-            "pt": "Avaliador e provedor juntos sabem tudo: as somas de cada cliente às claras.",
-        },
-        {
-            "en": "The evaluator and all clients but one know that one's sums: the pooled ones less their own.",
-            "pt": "O avaliador e todos os clientes menos um conhecem as somas desse um: as reunidas menos as suas.",
-        },
+        say("Evaluator and provider together learn everything: each client's sums in the clear."),
+        say("The evaluator and all clients but one know that one's sums: the pooled ones less their own."),
     ),
-    hides={
-        "en": "each client's rows and sums, from everyone; the pooled sums, from the provider and the clients",
-        "pt": "as linhas e as somas de cada cliente, de todos; as somas reunidas, do provedor e dos clientes",
-    },
-    computed={
-        "en": "the pooled sums, to the evaluator, who can compute them from the exact coefficients",
-        "pt": "as somas reunidas, ao avaliador, que pode calculá-las dos coeficientes exatos",
-    },
+    hides=say(
+        "each client's rows and sums, from everyone; the pooled sums, from the provider and the clients"
+    ),
+    computed=say("the pooled sums, to the evaluator, who can compute them from the exact coefficients"),
 )
 
 MASKED = Protocol(

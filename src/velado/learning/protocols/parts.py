@@ -26,12 +26,13 @@ from velado.learning.crypto.paillier import (
 )
 from velado.learning.crypto.paillier_keys import PrivateKey, PublicKey, keygen
 from velado.learning.protocols.protocol import Message, Seen
-from velado.learning.protocols.role import BaseRole, Take, refused
+from velado.learning.protocols.role import BaseRole, Outcome, Take, refused
 from velado.learning.protocols.who_learns_what import learned, promise
 from velado.learning.regression.design_matrix import moments_of
 from velado.learning.regression.fit import Fit, Moments, covariance_diagonal
 from velado.learning.regression.job import Job
 from velado.randomness import Tape
+from velado.text import say
 
 KEY_BYTES = 4096
 RESULT_BYTES = 1 << 20
@@ -42,19 +43,17 @@ def most_bytes(job: Job, count: int) -> int:
     return 64 + count * 2 * (job.key_bits // 8)
 
 
-PAILLIER_MODEL = {
-    "en": "Parties follow the protocol but look at all they see (semi-honest); channels are authenticated and encrypted; Paillier's encryption is secure (decisional composite residuosity).",
-    "pt": "As partes seguem o protocolo mas olham tudo o que veem (semi-honestas); os canais são autenticados e cifrados; a cifra de Paillier é segura (residuosidade composta decisional).",
-}
+PAILLIER_MODEL = say(
+    "Parties follow the protocol but look at all they see (semi-honest); channels are authenticated "
+    "and encrypted; Paillier's encryption is secure (decisional composite residuosity)."
+)
 CLIENT_SEEN = Seen(
-    saw={
-        "en": "The public key, and at the end {told}.",
-        "pt": "A chave pública e, no fim, {told}.",
-    },
-    infers={
-        "en": "Nothing of another client's rows beyond what these figures say of the pooled rows. Where the columns are few and hold whole numbers of few digits, the coefficients' 53 bits are enough to compute the pooled X'X and X'y.",
-        "pt": "Nada das linhas de outro cliente além do que esses números dizem das linhas reunidas. Onde as colunas são poucas e têm números inteiros de poucos algarismos, os 53 bits dos coeficientes bastam para calcular X'X e X'y reunidos.",
-    },
+    saw=say("The public key, and at the end {told}."),
+    infers=say(
+        "Nothing of another client's rows beyond what these figures say of the pooled rows. Where the"
+        " columns are few and hold whole numbers of few digits, the coefficients' 53 bits are enough "
+        "to compute the pooled X'X and X'y."
+    ),
 )
 
 
@@ -63,7 +62,11 @@ def key_in(message: Message, job: Job) -> PublicKey:
     key = key_from_bytes(message.fields["key"], job.key_bits)
     if key.bits != job.key_bits:
         raise KeyRefused(
-            f"The provider's key has {key.bits} bits and the job says {job.key_bits}.",
+            say(
+                "The provider's key has {bits} bits and the job says {key_bits}.",
+                bits=key.bits,
+                key_bits=job.key_bits,
+            ),
             "Parties must work with the key they agreed on.",
             "Start the job again with a provider that reads the same job file.",
         )
@@ -99,7 +102,7 @@ def result_in(data: bytes, job: Job) -> tuple[tuple[float, ...], tuple[float, ..
     except (ValueError, TypeError, KeyError, RecursionError, OverflowError):
         good = False
     if not good:
-        raise refused("holds no result of this job")
+        raise refused(say("holds no result of this job"))
     return coefficients, deviations, rows
 
 
@@ -109,13 +112,7 @@ def standard_errors(moments: Moments, job: Job) -> tuple[float, ...] | None:
     return None if squares is None else tuple(math.sqrt(max(0.0, float(value))) for value in squares)
 
 
-def fit_of(
-    job: Job,
-    coefficients: Sequence[float],
-    errors: Sequence[float] | None,
-    rows: int | None,
-    cost: Mapping[str, Any] | None = None,
-) -> Fit:
+def fit_of(job: Job, coefficients: Sequence[float], errors: Sequence[float] | None, rows: int | None) -> Fit:
     """The outcome a party holds: result, promise, cost, how."""
     return Fit(
         target=job.target.name,
@@ -124,7 +121,6 @@ def fit_of(
         promise=promise(job),
         learned=learned(job),
         standard_errors=None if errors is None else tuple(errors),
-        cost=dict(cost or {}),
         how={"job": job.to_dict(), "digest": job.digest(), "rows": rows},
     )
 
@@ -133,11 +129,15 @@ class RegressionRole(BaseRole):
     """A role that ends with the coefficients, or knows that others have them."""
 
     def _hold(
-        self, coefficients: Sequence[float | Fraction], errors: Sequence[float] | None, rows: int | None
+        self,
+        coefficients: Sequence[float | Fraction],
+        errors: Sequence[float] | None,
+        rows: int | None,
+        summed: Sequence[str] = (),
     ) -> None:
-        """The fit is this role's outcome."""
+        """The fit is this role's outcome; *summed* are the clients whose rows it counts, where some may have left."""
         fit = fit_of(self.job, [float(value) for value in coefficients], errors, rows)
-        self._outcome = {"fit": fit.to_dict()}
+        self._outcome = Outcome(fit=fit, summed=tuple(summed))
 
     def _take_result(self, message: Message) -> Sequence[Message]:
         self._hold(*result_in(message.fields["result"], self.job))

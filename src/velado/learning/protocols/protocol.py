@@ -7,13 +7,11 @@ before it decodes anything, and from which `docs/reference/protocols.md` is draw
 
 from __future__ import annotations
 
-import typing
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 RoleName = Literal["provider", "evaluator", "client"]
-Text = Mapping[str, str]
 
 START = "start"
 
@@ -38,47 +36,6 @@ class Message:
         return f"Message({self.kind} {self.number}: {self.sender} to {self.receiver}, {size} bytes)"
 
 
-class Role(typing.Protocol):
-    """One party's part in one job."""
-
-    @property
-    def name(self) -> str:
-        """The party's name in the job."""
-
-    @property
-    def done(self) -> bool:
-        """Whether the role expects nothing more: it has its result, or the job has failed."""
-
-    @property
-    def failure(self) -> str | None:
-        """Why the job failed, in a sentence that may be told to all parties; None while it has not."""
-
-    @property
-    def outcome(self) -> dict[str, typing.Any] | None:
-        """What the role knows at the end: coefficients where it is to know them, and what it learned."""
-
-    @property
-    def awaited(self) -> tuple[str, ...]:
-        """Whom the job waits for now and could go on without; empty where it cannot."""
-
-    def start(self) -> Sequence[Message]:
-        """The messages the role sends before it has received any."""
-
-    def receive(self, message: Message) -> Sequence[Message]:
-        """Take one message and return what follows from it.
-
-        A repeated message (same sender and number, same bytes) changes nothing and is answered with nothing; one ahead of
-        its number is kept until its turn; one of another job, of an unknown sender or kind, that no step allows now, or with
-        fields that do not validate raises ProtocolError and leaves the role as it was. "abort" ends the role with its reason.
-        """
-
-    def without(self, names: Collection[str]) -> Sequence[Message]:
-        """Go on without those of *names* that are still awaited, where the protocol can do that."""
-
-    def abort(self, reason: str) -> Sequence[Message]:
-        """End the job here and tell every other party why (a time limit, a local error)."""
-
-
 @dataclass(frozen=True)
 class Step:
     """One line of a protocol's table: in *state*, *sender* may say *kind* to *receiver*, and they are in *next* afterwards.
@@ -100,23 +57,23 @@ class Step:
 class Seen:
     """What a party of some role saw in a run, and what follows from it; `{told}` stands for what is told to all."""
 
-    saw: Text
-    infers: Text
+    saw: str
+    infers: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
     """Who learns what under which assumptions, and which coalitions break it: of the protocol, not of one table.
 
-    *hides* is what the protocol promises to hide, None where it promises nothing; *computed* what somebody can compute
+    *hides* is what the protocol promises to hide, nothing where it promises nothing; *computed* what somebody can compute
     besides what it is told.
     """
 
-    assumptions: Text
+    assumptions: str
     parties: Mapping[RoleName, Seen]
-    coalitions: tuple[Text, ...]
-    hides: Text | None
-    computed: Text | None = None
+    coalitions: tuple[str, ...]
+    hides: str = ""
+    computed: str = ""
 
 
 def _accepted(job: object) -> None:
@@ -135,9 +92,9 @@ class Protocol:
     name: str
     steps: tuple[Step, ...]
     facts: Facts
-    client: Callable[..., Role]
-    evaluator: Callable[..., Role]
-    provider: Callable[..., Role] | None = None
+    client: Callable[..., Any]
+    evaluator: Callable[..., Any]
+    provider: Callable[..., Any] | None = None
     pooled: RoleName | None = None
     least_key_bits: int = 2048
     least_clients: int = 3

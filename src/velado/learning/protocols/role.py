@@ -8,20 +8,77 @@ sends again is what it had sent.
 from __future__ import annotations
 
 import hashlib
+import typing
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from velado.errors import KeyRefused, ProtocolError, VeladoError
 from velado.learning.crypto.paillier_keys import PrivateKey
-from velado.learning.protocols.protocol import START, Message, Role, RoleName, Step
+from velado.learning.protocols.protocol import START, Message, RoleName, Step
+from velado.learning.regression.fit import Fit
 from velado.learning.regression.job import Job
 from velado.randomness import Tape
+from velado.text import say
 
 # How far ahead of its turn a message may come and still be kept.
 WINDOW = 64
 LONGEST_REASON = 600
 
 Take = Callable[[Message], Sequence[Message]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What a role knows at the end: the fit, where it is to know it, and whose rows it counts, where some may have left.
+
+    >>> Outcome().fit is None
+    True
+    """
+
+    fit: Fit | None = None
+    summed: tuple[str, ...] = ()
+
+
+class Role(typing.Protocol):
+    """One party's part in one job."""
+
+    @property
+    def name(self) -> str:
+        """The party's name in the job."""
+
+    @property
+    def done(self) -> bool:
+        """Whether the role expects nothing more: it has its result, or the job has failed."""
+
+    @property
+    def failure(self) -> str | None:
+        """Why the job failed, in a sentence that may be told to all parties; None while it has not."""
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """What the role knows at the end: coefficients where it is to know them, and what it learned."""
+
+    @property
+    def awaited(self) -> tuple[str, ...]:
+        """Whom the job waits for now and could go on without; empty where it cannot."""
+
+    def start(self) -> Sequence[Message]:
+        """The messages the role sends before it has received any."""
+
+    def receive(self, message: Message) -> Sequence[Message]:
+        """Take one message and return what follows from it.
+
+        A repeated message (same sender and number, same bytes) changes nothing and is answered with nothing; one ahead of
+        its number is kept until its turn; one of another job, of an unknown sender or kind, that no step allows now, or with
+        fields that do not validate raises ProtocolError and leaves the role as it was. "abort" ends the role with its reason.
+        """
+
+    def without(self, names: Collection[str]) -> Sequence[Message]:
+        """Go on without those of *names* that are still awaited, where the protocol can do that."""
+
+    def abort(self, reason: str) -> Sequence[Message]:
+        """End the job here and tell every other party why (a time limit, a local error)."""
 
 
 class BaseRole:
@@ -40,7 +97,7 @@ class BaseRole:
         self._taken: dict[tuple[str, int], bytes] = {}
         self._early: dict[tuple[str, int], Message] = {}
         self._failure: str | None = None
-        self._outcome: dict[str, Any] | None = None
+        self._outcome: Outcome | None = None
         job.protocol.refuse(job)
 
     @property
@@ -59,7 +116,7 @@ class BaseRole:
         return self._failure
 
     @property
-    def outcome(self) -> dict[str, Any] | None:
+    def outcome(self) -> Outcome | None:
         """What the role knows at the end."""
         return self._outcome
 
@@ -84,14 +141,14 @@ class BaseRole:
         print_ = _fingerprint(message)
         if message.number < due:
             if self._taken.get(place) != print_:
-                raise refused("repeats a number with other content")
+                raise refused(say("repeats a number with other content"))
             return ()
         if message.number > due:
             kept = self._early.get(place)
             if message.number >= due + WINDOW:
-                raise refused("is too far ahead of its turn")
+                raise refused(say("is too far ahead of its turn"))
             if kept is not None and _fingerprint(kept) != print_:
-                raise refused("repeats a number with other content")
+                raise refused(say("repeats a number with other content"))
             self._early[place] = message
             return ()
         out = list(self._take(message))
@@ -133,7 +190,9 @@ class BaseRole:
         before = self._states.get(talk, START)
         step = self._step(message.kind, message.sender, before, coming=True)
         if step is None:
-            raise refused(f"comes out of turn or a second time ('{message.kind}' does not follow here)")
+            raise refused(
+                say("comes out of turn or a second time ('{kind}' does not follow here)", kind=message.kind)
+            )
         self._states[talk] = step.next
         try:
             return self.takes()[message.kind](message)
@@ -146,25 +205,25 @@ class BaseRole:
 
     def _check(self, message: Message) -> None:
         if message.job != self._id:
-            raise refused("belongs to another job, or to another version of the job file")
+            raise refused(say("belongs to another job, or to another version of the job file"))
         if message.receiver != self._name:
-            raise refused("is addressed to somebody else")
+            raise refused(say("is addressed to somebody else"))
         if message.sender not in self._roles or message.sender == self._name:
-            raise refused("comes from nobody the job names")
+            raise refused(say("comes from nobody the job names"))
         if message.number < 0:
-            raise refused("has a negative number")
+            raise refused(say("has a negative number"))
         allowed = {"reason": LONGEST_REASON}
         if message.kind != "abort":
             step = self._step(message.kind, message.sender, None, coming=True)
             if step is None:
-                raise refused("is of a kind its sender may not send here")
+                raise refused(say("is of a kind its sender may not send here"))
             allowed = {
                 key: most if isinstance(most, int) else most(self.job) for key, most in step.fields.items()
             }
         if set(message.fields) != set(allowed):
-            raise refused("lacks a field, or has one too many")
+            raise refused(say("lacks a field, or has one too many"))
         if any(len(value) > allowed[key] for key, value in message.fields.items()):
-            raise refused("has a field larger than its kind allows")
+            raise refused(say("has a field larger than its kind allows"))
 
     def _step(self, kind: str, peer: str, state: str | None, coming: bool) -> Step | None:
         """The step by which *kind* goes between this role and a peer in that state, or in any where it is None."""
@@ -214,24 +273,27 @@ def make_role(
     """
     tape = Tape(seed, f"{job.digest()}:{name}")
     protocol, role = job.protocol, job.party(name).role
-    if role == "client":
-        return protocol.client(job, name, tape, columns or {})
-    if role == "evaluator":
-        return protocol.evaluator(job, name, tape)
-    if private is not None and not protocol.stored_key:
+    if private is not None and role == "provider" and not protocol.stored_key:
         raise KeyRefused(
-            f"The protocol {protocol.name} does not take a stored key.",
+            say("The protocol {protocol} does not take a stored key.", protocol=protocol.name),
             "Its key is made for the run.",
             "Remove the stored key from the identity.",
         )
-    assert protocol.provider is not None  # a job whose protocol has none names none
-    return protocol.provider(job, name, tape, private)
+    made: Role
+    if role == "client":
+        made = protocol.client(job, name, tape, columns or {})
+    elif role == "evaluator":
+        made = protocol.evaluator(job, name, tape)
+    else:
+        assert protocol.provider is not None  # a job whose protocol has none names none
+        made = protocol.provider(job, name, tape, private)
+    return made
 
 
 def refused(why: str) -> ProtocolError:
     """The error of a message that was not taken; it names no content."""
     return ProtocolError(
-        f"A message {why}.",
+        say("A message {why}.", why=why),
         "Taking it could mix up runs or let a stranger in.",
         "Check that all parties run the same job file and version; the message was dropped.",
     )

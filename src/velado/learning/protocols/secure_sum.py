@@ -41,6 +41,7 @@ from velado.learning.regression.fit import Moments, solve
 from velado.learning.regression.job import Job
 from velado.learning.regression.regression_noise import noisy
 from velado.randomness import Tape
+from velado.text import say
 
 # A client's part in the secure sum, and the rules it shares with the evaluator (`secure_sum` says what happens when).
 
@@ -73,7 +74,7 @@ def names_in(data: bytes, job: Job) -> tuple[str, ...]:
     places = [int.from_bytes(data[i : i + 2], "big") for i in range(0, len(data), 2)]
     rising = all(a < b for a, b in itertools.pairwise(places))
     if len(data) % 2 or not places or not rising or places[0] < 1 or places[-1] > len(names):
-        raise refused("holds no list of clients")
+        raise refused(say("holds no list of clients"))
     return tuple(names[place - 1] for place in places)
 
 
@@ -88,7 +89,7 @@ def mask_key(secret: bytes, public: bytes, job: str, one: str, other: str) -> by
     key = pairwise.agreed(secret, public, job, "mask", *sorted((one, other)))
     if key is None:
         raise InputError(
-            f"The keys of {one} and {other} agree on nothing.",
+            say("The keys of {one} and {other} agree on nothing.", one=one, other=other),
             "A mask made from them would hide nothing.",
             "Let both start again.",
         )
@@ -127,14 +128,14 @@ class SumClient(RegressionRole):
     def _take_hello(self, message: Message) -> Sequence[Message]:
         keys = message.fields["keys"]
         if len(keys) != 2 * KEY_BYTES:
-            raise refused("brings no keys")
+            raise refused(say("brings no keys"))
         self._hello[message.sender] = keys[:KEY_BYTES], keys[KEY_BYTES:]
         return self._share()
 
     def _take_roster(self, message: Message) -> Sequence[Message]:
         members = names_in(message.fields["members"], self.job)
         if self.name not in members or len(members) < threshold_of(self.job):
-            raise refused("brings a roster this client cannot take part in")
+            raise refused(say("brings a roster this client cannot take part in"))
         self._roster = members
         return self._share()
 
@@ -164,10 +165,10 @@ class SumClient(RegressionRole):
             or not set(members) <= set(self._roster)
             or len(members) < threshold_of(self.job)
         ):
-            raise refused("counts on clients that cannot be counted on")
+            raise refused(say("counts on clients that cannot be counted on"))
         others, data = self._but_own(members), message.fields["shares"]
         if len(data) != SEALED_BYTES * len(others):
-            raise refused("holds another number of shares than it names clients")
+            raise refused(say("holds another number of shares than it names clients"))
         held = dict(self._held)
         for at, name in enumerate(others):
             sealed = data[at * SEALED_BYTES : (at + 1) * SEALED_BYTES]
@@ -175,7 +176,7 @@ class SumClient(RegressionRole):
             if letter is None or not (
                 well_formed(letter[:SHARE_BYTES]) and well_formed(letter[SHARE_BYTES:])
             ):
-                raise refused("holds a share that its client did not seal")
+                raise refused(say("holds a share that its client did not seal"))
             held[name] = letter[:SHARE_BYTES], letter[SHARE_BYTES:]
         self._held = held
         size, count = number_bytes(self.job), len(self._values)
@@ -194,7 +195,7 @@ class SumClient(RegressionRole):
             or not set(arrived) <= set(self._held)
             or len(arrived) < threshold_of(self.job)
         ):
-            raise refused("asks to take masks away for too few clients, or for others")
+            raise refused(say("asks to take masks away for too few clients, or for others"))
         # One kind for each: of who arrived the own mask's, of who did not the pairwise masks'.
         shares = b"".join(
             self._held[name][0 if name in arrived else 1]
@@ -209,7 +210,7 @@ class SumClient(RegressionRole):
         key = pairwise.agreed(self._letter_secret, self._hello[peer][0], self._id, "letter", sender, receiver)
         if key is None:
             raise InputError(
-                f"The key that {peer} sent agrees on nothing.",
+                say("The key that {peer} sent agrees on nothing.", peer=peer),
                 "Anyone could read what is sealed under it.",
                 "Let that client start again.",
             )
@@ -275,7 +276,7 @@ class SumEvaluator(RegressionRole):
         if message.sender in self._gone:
             return ()
         if len(keys) != 2 * KEY_BYTES or len(fits) != 32:
-            raise refused("brings no keys")
+            raise refused(say("brings no keys"))
         self._commitments[message.sender] = fits
         self._got[HELLO][message.sender] = keys[KEY_BYTES:]
         return self._go_on()
@@ -288,7 +289,7 @@ class SumEvaluator(RegressionRole):
             if len(data) != self._due_bytes(stage) or (
                 stage == OPENED and not all(map(well_formed, _cut(data)))
             ):
-                raise refused("does not hold what its stage needs")
+                raise refused(say("does not hold what its stage needs"))
             self._got[stage][message.sender] = data
             return self._go_on()
 
@@ -339,8 +340,7 @@ class SumEvaluator(RegressionRole):
         moments = noisy(moments, job, self._tape.fork("noise"))
         beta = solve(moments, job)
         errors = standard_errors(moments, job) if job.moments else None
-        self._hold(beta, errors, moments.rows)
-        self._outcome = {**(self._outcome or {}), "summed": list(self._summed)}
+        self._hold(beta, errors, moments.rows, self._summed)
         told = result_bytes(beta, errors, moments.rows)
         return [self._message(name, "result", result=told) for name in self._members]
 
@@ -390,7 +390,7 @@ def _numbers(data: bytes, size: int) -> list[int]:
 
 def _false_shares(name: str) -> InputError:
     return InputError(
-        f"The shares of {name}'s mask do not fit what it announced.",
+        say("The shares of {name}'s mask do not fit what it announced.", name=name),
         "A client gave a false share, so the sum cannot be told.",
         "Run the job again, without a client that is not trusted.",
     )
@@ -442,43 +442,28 @@ _STEPS = (
 )
 
 _FACTS = Facts(
-    assumptions={
-        "en": "Parties follow the protocol but look at all they see (semi-honest); channels are authenticated and encrypted; X25519, HKDF-SHA-256 and ChaCha20 are secure.",
-        "pt": "As partes seguem o protocolo mas olham tudo o que veem (semi-honestas); os canais são autenticados e cifrados; X25519, HKDF-SHA-256 e ChaCha20 são seguros.",
-    },
+    assumptions=say(
+        "Parties follow the protocol but look at all they see (semi-honest); channels are "
+        "authenticated and encrypted; X25519, HKDF-SHA-256 and ChaCha20 are secure."
+    ),
     parties={
         "client": Seen(
-            saw={
-                "en": "The other clients' public keys and encrypted shares, and at the end {told}.",
-                "pt": "As chaves públicas e as partes cifradas dos outros clientes e, no fim, {told}.",
-            },
+            saw=say("The other clients' public keys and encrypted shares, and at the end {told}."),
             infers=CLIENT_SEEN.infers,
         ),
         "evaluator": Seen(
-            saw={
-                "en": "Every client's masked sums, and the pooled second moments in the clear: X'X, X'y, the number of rows and, where asked for, y'y.",
-                "pt": "As somas mascaradas de cada cliente e os segundos momentos reunidos, às claras: X'X, X'y, o número de linhas e, se pedido, y'y.",
-            },
-            infers={
-                "en": "Every mean, variance and correlation of the pooled rows; no single client's.",
-                "pt": "Toda média, variância e correlação das linhas reunidas; de nenhum cliente em particular.",
-            },
+            saw=say(
+                "Every client's masked sums, and the pooled second moments in the clear: X'X, X'y, "
+                "the number of rows and, where asked for, y'y."
+            ),
+            infers=say("Every mean, variance and correlation of the pooled rows; no single client's."),
         ),
     },
     coalitions=(
-        {
-            "en": "The evaluator with enough clients to pass the recovery threshold unmasks any client's sums.",
-            "pt": "O avaliador com clientes bastantes para o limiar de recuperação desmascara as somas de qualquer cliente.",
-        },
-        {
-            "en": "The evaluator and all clients but one know that one's sums.",
-            "pt": "O avaliador e todos os clientes menos um conhecem as somas desse um.",
-        },
+        say("The evaluator with enough clients to pass the recovery threshold unmasks any client's sums."),
+        say("The evaluator and all clients but one know that one's sums."),
     ),
-    hides={
-        "en": "each client's rows and sums, from everyone; the pooled sums, from all but the evaluator",
-        "pt": "as linhas e as somas de cada cliente, de todos; as somas reunidas, de todos menos do avaliador",
-    },
+    hides=say("each client's rows and sums, from everyone; the pooled sums, from all but the evaluator"),
 )
 
 SECURE_SUM = Protocol(

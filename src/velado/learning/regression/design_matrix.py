@@ -13,6 +13,7 @@ from velado.learning.crypto.fixed_point import FixedPoint
 from velado.learning.crypto.modular import exact_gram
 from velado.learning.regression.fit import Moments, Scale, reaches, scaling_of
 from velado.learning.regression.job import Job
+from velado.text import say
 
 
 def moments_of(columns: Mapping[str, Any], job: Job) -> Moments:
@@ -25,7 +26,7 @@ def moments_of(columns: Mapping[str, Any], job: Job) -> Moments:
     absent = [name for name in names if name not in columns]
     if absent:
         raise SchemaError(
-            f"The table lacks {', '.join(absent)}.",
+            say("The table lacks {absent}.", absent=", ".join(absent)),
             "The job's parties agreed to fit with these columns.",
             "Give the table the job is about, or correct the names in the job at all parties.",
         )
@@ -44,13 +45,21 @@ def moments_of(columns: Mapping[str, Any], job: Job) -> Moments:
     count = rows.pop()
     if count < job.minimum_rows:
         raise InputError(
-            f"This client has {count} rows and the job asks for at least {job.minimum_rows}.",
+            say(
+                "This client has {count} rows and the job asks for at least {minimum_rows}.",
+                count=count,
+                minimum_rows=job.minimum_rows,
+            ),
             "The sums of few rows tell much about each of them.",
             "Do not take part, or agree on a smaller minimum_rows with all parties.",
         )
     if count > job.most_rows:
         raise InputError(
-            f"This client has {count} rows and the job allows {job.most_rows} in all.",
+            say(
+                "This client has {count} rows and the job allows {most_rows} in all.",
+                count=count,
+                most_rows=job.most_rows,
+            ),
             "The needed key size was worked out for that many.",
             "Agree on a larger most_rows with all parties.",
         )

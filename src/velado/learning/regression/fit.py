@@ -15,7 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from velado.errors import InputError, ParameterError, SchemaError, SingularDesignError
-from velado.learning.regression.job import Bounded, Job
+from velado.learning.protocols.who_learns_what import Learned, RunPromise
+from velado.learning.regression.job import INTERCEPT, Bounded, Job
+from velado.text import say
 
 # Every column has the same precision relative to its span: scaled by a power of two and centred, by its public bounds.
 #
@@ -225,9 +227,11 @@ def refuse_overflow(job: Job, modulus_bits: int | None = None) -> None:
     advice += [f"at most {works} fractional bits"] if works is not None else []
     advice += ["tighter bounds or a smaller most_rows"]
     raise ParameterError(
-        f"The solution may need a modulus of {need + 1} bits and the key has {have}.",
+        say(
+            "The solution may need a modulus of {need} bits and the key has {have}.", need=need + 1, have=have
+        ),
         "A number larger than the modulus would come back as another number.",
-        f"Use {', or '.join(advice)}.",
+        say("Use {advice}.", advice=", or ".join(advice)),
     )
 
 
@@ -292,7 +296,7 @@ def singular(job: Job, names: Sequence[str]) -> SingularDesignError:
     """The error that says which columns are collinear, or that some are when only that is known."""
     which = f"The columns {', '.join(names)}" if names else "Some columns of the design"
     return SingularDesignError(
-        f"{which} depend linearly on one another.",
+        say("{which} depend linearly on one another.", which=which),
         "Then infinitely many coefficients fit equally well.",
         "Leave one of them out, or set lambda above 0.",
     )
@@ -331,7 +335,6 @@ def reconstruct(residue: int, modulus: int, numerator: int, denominator: int) ->
 
 
 FORMAT = 1
-INTERCEPT = "(intercept)"
 
 
 @dataclass(frozen=True)
@@ -346,11 +349,11 @@ class Fit:
     target: str
     names: tuple[str, ...]
     coefficients: tuple[float, ...]
-    promise: Mapping[str, Any]
-    learned: Mapping[str, Any]
+    promise: RunPromise
+    learned: Learned
     standard_errors: tuple[float, ...] | None = None
-    cost: Mapping[str, Any] = field(default_factory=dict)
-    how: Mapping[str, Any] = field(default_factory=dict)
+    cost: Mapping[str, float] = field(default_factory=dict)
+    how: Mapping[str, object] = field(default_factory=dict)
 
     def predict(self, columns: Mapping[str, Sequence[float] | NDArray[np.float64]]) -> NDArray[np.float64]:
         """The model's value for every row; each feature is looked up by its name."""
@@ -358,7 +361,7 @@ class Fit:
         absent = [name for name in features if name not in columns]
         if absent:
             raise SchemaError(
-                f"The rows lack {', '.join(absent)}.",
+                say("The rows lack {absent}.", absent=", ".join(absent)),
                 "The model was fitted with these features.",
                 "Give every feature of the model.",
             )
@@ -376,7 +379,7 @@ class Fit:
             total += beta if name == INTERCEPT else beta * arrays[name]
         return total
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Plain values for JSON; coefficients as floats."""
         return {
             "format": FORMAT,
@@ -385,14 +388,14 @@ class Fit:
             "standard_errors": None
             if self.standard_errors is None
             else dict(zip(self.names, self.standard_errors, strict=True)),
-            "promise": dict(self.promise),
-            "learned": dict(self.learned),
+            "promise": self.promise.to_dict(),
+            "learned": self.learned.to_dict(),
             "cost": dict(self.cost),
             "how": dict(self.how),
         }
 
     @classmethod
-    def from_dict(cls, document: Mapping[str, Any]) -> Fit:
+    def from_dict(cls, document: Any) -> Fit:
         """The fit a model file holds, or SchemaError where it is not one of this format."""
         try:
             if document["format"] != FORMAT:
@@ -406,8 +409,8 @@ class Fit:
                 target=str(document["target"]),
                 names=names,
                 coefficients=coefficients,
-                promise=dict(document["promise"]),
-                learned=dict(document["learned"]),
+                promise=RunPromise.from_dict(document["promise"]),
+                learned=Learned.from_dict(document["learned"]),
                 standard_errors=None if errors is None else tuple(_number(errors[name]) for name in names),
                 cost=dict(document.get("cost", {})),
                 how=dict(document.get("how", {})),
@@ -415,7 +418,7 @@ class Fit:
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
             raise SchemaError(
                 "The file is not a model that this version reads.",
-                f"A model has format {FORMAT}, a target and finite coefficients.",
+                say("A model has format {format}, a target and finite coefficients.", format=FORMAT),
                 "Give the fit.json that a regression wrote.",
             ) from None
 
@@ -424,7 +427,7 @@ class Fit:
             f"<tr><td>{html.escape(name)}</td><td>{beta:.6g}</td></tr>"
             for name, beta in zip(self.names, self.coefficients, strict=True)
         )
-        promise = html.escape(str(self.promise.get("type", "")))
+        promise = html.escape(self.promise.type)
         return f"<table><caption>{html.escape(self.target)} ({promise})</caption>{rows}</table>"
 
 

@@ -44,8 +44,9 @@ from velado.learning.crypto.paillier import (
     obfuscate,
 )
 from velado.learning.crypto.paillier_keys import LEAST_BITS, PrivateKey, PublicKey
-from velado.learning.regression.fit import INTERCEPT, Fit
-from velado.learning.regression.job import Bounded
+from velado.learning.regression.fit import Fit
+from velado.learning.regression.job import INTERCEPT, Bounded
+from velado.text import say
 
 VERSION = 1
 _ASKED, _ANSWERED = 1, 2
@@ -72,7 +73,10 @@ class Terms:
             )
         if not 0 <= self.coefficient_bits <= 512:
             raise ParameterError(
-                f"{self.coefficient_bits} bits for coefficients are not accepted.",
+                say(
+                    "{coefficient_bits} bits for coefficients are not accepted.",
+                    coefficient_bits=self.coefficient_bits,
+                ),
                 "They say how finely the model is encoded: 0 to 512.",
                 "Use 40, the default.",
             )
@@ -97,13 +101,18 @@ def ask(terms: Terms, private: PrivateKey, columns: Mapping[str, Any], random: S
     absent = [f.name for f in terms.features if f.name not in columns]
     if absent:
         raise SchemaError(
-            f"The rows lack {', '.join(absent)}.", "The model needs these features.", "Give every feature."
+            say("The rows lack {absent}.", absent=", ".join(absent)),
+            "The model needs these features.",
+            "Give every feature.",
         )
     encoded = [terms.encoding.encode(f.name, columns[f.name]).tolist() for f in terms.features]
     rows = len(encoded[0])
     if any(len(column) != rows for column in encoded) or not 1 <= rows <= terms.most_rows:
         raise InputError(
-            f"A question has 1 to {terms.most_rows} rows, and one value of each feature in a row.",
+            say(
+                "A question has 1 to {most_rows} rows, and one value of each feature in a row.",
+                most_rows=terms.most_rows,
+            ),
             "The terms say so.",
             "Ask about fewer rows at a time, with columns of equal length.",
         )
@@ -178,7 +187,11 @@ def refuse_overflow(terms: Terms, fit: Fit, key: PublicKey) -> None:
     )
     if most > key.half:
         raise PlaintextOverflow(
-            f"A score may need {most.bit_length() + 1} bits and the key holds {key.bits - 1}.",
+            say(
+                "A score may need {bit_length} bits and the key holds {bits}.",
+                bit_length=most.bit_length() + 1,
+                bits=key.bits - 1,
+            ),
             "It would come back as another number.",
             "Use a longer key, fewer bits, or tighter bounds.",
         )
@@ -209,7 +222,7 @@ class Asker:
 
 def _refused(why: str) -> ProtocolError:
     return ProtocolError(
-        f"The message {why}.",
+        say("The message {why}.", why=why),
         "Working with it would give a number that means nothing.",
         "Check that both sides use the same terms and version, and ask again.",
     )

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from velado.errors import ProtocolError
-from velado.learning.protocols.protocol import Message, Role
-from velado.learning.protocols.role import make_role
+from velado.learning.protocols.protocol import Message
+from velado.learning.protocols.role import Role, make_role
 from velado.learning.regression.fit import Fit
 from velado.learning.regression.job import Job
 from velado.randomness import Tape
+from velado.text import say
 
 
 @dataclass
@@ -55,10 +56,13 @@ def simulate(
     }
     transcript = deliver(roles)
     evaluator = roles[job.of("evaluator")[0].name]
-    if evaluator.outcome is None:
+    if evaluator.outcome is None or evaluator.outcome.fit is None:
         raise ProtocolError(
-            f"The job ended without a result: {evaluator.failure or 'a message is missing'}.",
+            say(
+                "The job ended without a result: {failure}.",
+                failure=evaluator.failure or "a message is missing",
+            ),
             "No coefficients can be given.",
             "Mend what the sentence names and run it again.",
         )
-    return Fit.from_dict(evaluator.outcome["fit"]), transcript
+    return evaluator.outcome.fit, transcript

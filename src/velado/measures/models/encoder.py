@@ -8,8 +8,8 @@ person's true value (a centroid, a mean, a most common value) is read like any o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Annotated, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,8 @@ from velado.data.schema import Column
 from velado.data.table import Table
 from velado.data.taxonomy import ROOT_LABEL
 from velado.errors import ParameterError, SchemaError, TableError
+from velado.settings import Setting, nearest, settings
+from velado.text import say
 
 FloatMatrix = npt.NDArray[np.float32]
 Intervals = Literal["midpoint", "bounds"]
@@ -28,7 +30,7 @@ Nodes = Literal["shares", "multi-hot", "ordinal"]
 Unknown = Literal["refuse", "whole"]
 
 
-@dataclass(frozen=True)
+@settings(section="models")
 class EncoderSettings:
     """How published texts become numbers.
 
@@ -36,21 +38,19 @@ class EncoderSettings:
     number per leaf of its tree, 1 below the label ("multi-hot") or 1 divided by the leaves below it ("shares": the
     expected one-hot vector of somebody of whom only the label is known), or the middle of its run of leaves
     ("ordinal"; its first and last leaf with "bounds"). A tree with more than *widest* leaves is always ordinal.
+
+    >>> EncoderSettings(taxonomy="ordinal").widest
+    256
     """
 
-    interval: Intervals = field(
-        default="midpoint",
-        metadata={"help": "an interval as its midpoint or its bounds: `[20..30]` is 25, or 20 and 30"},
-    )
-    taxonomy: Nodes = field(
-        default="shares",
-        metadata={
-            "help": "a label as a share of each value below it, as each of them, or as its place in the tree"
-        },
-    )
-    widest: int = field(
-        default=256, metadata={"help": "a taxonomy with more values than this is always ordinal", "min": 2}
-    )
+    interval: Annotated[
+        Intervals, Setting("an interval as its midpoint or its bounds: `[20..30]` is 25, or 20 and 30")
+    ] = "midpoint"
+    taxonomy: Annotated[
+        Nodes,
+        Setting("a label as a share of each value below it, as each of them, or as its place in the tree"),
+    ] = "shares"
+    widest: Annotated[int, Setting("a taxonomy with more values than this is always ordinal", ge=2)] = 256
 
 
 @dataclass(frozen=True, repr=False)
@@ -211,7 +211,7 @@ def _leaves(column: EncodedColumn, read: PublishedColumn, style: str) -> npt.NDA
 def fit_encoder(
     table: Table,
     target: str,
-    settings: EncoderSettings | None = None,
+    how: EncoderSettings | None = None,
     features: Sequence[str] | None = None,
     classes: Sequence[str] | None = None,
 ) -> Encoder:
@@ -221,13 +221,12 @@ def fit_encoder(
     values of *table* (the training part) decide. *features* default to every published column but free text and
     the target; *classes* to the texts the target has here.
     """
-    settings = settings or EncoderSettings()
     check_target(table, target)
     columns = [table.schema.columns[name] for name in feature_names(table, target, features)]
     if classes is None:
         classes = table.text(target).drop_nulls().unique().sort().to_list()
     fitted = tuple(_fitted(table, column) for column in columns)
-    return Encoder(fitted, target, tuple(classes), settings, table.schema.missing_values)
+    return Encoder(fitted, target, tuple(classes), how or EncoderSettings(), table.schema.missing_values)
 
 
 def _fitted(table: Table, column: Column) -> EncodedColumn:
@@ -273,15 +272,12 @@ def feature_names(table: Table, target: str, wanted: Sequence[str] | None = None
 
 def check_target(table: Table, target: str) -> None:
     """The target is there, is published as it is, and has at least two classes; or an error says what is wrong."""
-    columns: Any = table.schema.columns
+    columns = table.schema.columns
     if target not in columns:
-        import difflib
-
-        near = difflib.get_close_matches(target, list(columns), n=1)
         raise SchemaError(
-            f"The table has no target column '{target}'.",
+            say("The table has no target column '{target}'.", target=target),
             "Without it there is nothing to learn.",
-            f"Did you mean '{near[0]}'?" if near else "Name one of the table's columns.",
+            nearest(target, columns) or "Name one of the table's columns.",
         )
     column = columns[target]
     if column.role == "quasi" or not column.published:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numba import njit
 
-from velado.errors import ParameterError
 from velado.papers.correlated.correlated_records import Floats, Integers, Records
 from velado.papers.correlated.mixture_em import REGULARIZATION, choose_components
 from velado.papers.correlated.rank_correlation import (
@@ -23,6 +22,7 @@ from velado.papers.correlated.rank_correlation import (
     spread_over,
     summed,
 )
+from velado.settings import Setting, settings
 from velado.text import say
 
 # Approach 1: only records of one DBSCAN cluster are correlated, by |rho|; a noise point only with itself (algorithm 3).
@@ -291,62 +291,42 @@ def _one_query(chance, apart, influence, inside):  # type: ignore[no-untyped-def
     return out
 
 
-def _check_threshold(threshold: float) -> None:
-    if not 0.0 <= threshold < 1.0:
-        raise ParameterError(
-            "The threshold must be at least 0 and below 1.",
-            "It is compared with the absolute value of a correlation, and a record is fully correlated with itself.",
-            "Leave it at 0, as the source's approaches do.",
-        )
+Threshold = Annotated[float, Setting("rho at or below it counts as 0", ge=0, lt=1, example="0")]
+Components = Annotated[
+    int | None,
+    Setting("Gaussians; none: BIC chooses", ge=1, why="Every record stems from one of them.", example="60"),
+]
 
 
-def _check_components(components: int | None) -> None:
-    if components is not None and components < 1:
-        raise ParameterError(
-            "A mixture has at least one component.",
-            "Every record stems from one of them.",
-            "Leave it out to let BIC choose, or take the source's 60.",
-        )
-
-
-@dataclass(frozen=True)
+@settings
 class Baseline:
-    """Every pair of records, by Spearman's rho (Zhu et al. 2015, as the source runs it)."""
+    """Every pair of records, by Spearman's rho (Zhu et al. 2015, as the source runs it).
+
+    >>> records = Records(np.array([[0.0, 0.5, 1.0], [1.0, 0.5, 0.0]]), ("a", "b", "c"))
+    >>> Baseline().fit(records, np.random.default_rng(0)).of_records(np.ones((2, 1)), np.ones((2, 1), bool)).ravel()
+    array([2., 2.])
+    """
 
     name: ClassVar[str] = "baseline"
-    threshold: float = field(
-        default=0.0, metadata={"help": "rho at or below it counts as 0", "min": 0.0, "max": 1.0}
-    )
-
-    def __post_init__(self) -> None:
-        _check_threshold(self.threshold)
+    threshold: Threshold = 0.0
 
     def fit(self, records: Records, rng: np.random.Generator) -> Correlation:
         """Ranks within every record."""
         return Spearman(ranks_within(records.values), self.threshold)
 
 
-@dataclass(frozen=True)
+@settings
 class Dbscan:
-    """Approach 1: pairs within a cluster of DBSCAN, by Spearman's rho (algorithm 3)."""
+    """Approach 1: pairs within a cluster of DBSCAN, by Spearman's rho (algorithm 3).
+
+    >>> Dbscan(eps=0.4).min_points
+    2
+    """
 
     name: ClassVar[str] = "dbscan"
-    eps: float = field(default=0.4, metadata={"help": "how near neighbours are", "min": 0.0})
-    min_points: int = field(
-        default=2, metadata={"help": "neighbours that make a core point, itself included", "min": 1}
-    )
-    threshold: float = field(
-        default=0.0, metadata={"help": "rho at or below it counts as 0", "min": 0.0, "max": 1.0}
-    )
-
-    def __post_init__(self) -> None:
-        _check_threshold(self.threshold)
-        if not self.eps > 0 or self.min_points < 1:
-            raise ParameterError(
-                "DBSCAN's eps must be above 0 and its points at least 1.",
-                "They say what a neighbour is and how many make a cluster.",
-                "The source takes eps 0.4 and 2 points for Adult.",
-            )
+    eps: Annotated[float, Setting("how near neighbours are", gt=0, example="0.4")] = 0.4
+    min_points: Annotated[int, Setting("neighbours that make a core point, itself included", ge=1)] = 2
+    threshold: Threshold = 0.0
 
     def fit(self, records: Records, rng: np.random.Generator) -> Correlation:
         """Clusters, and ranks within every record."""
@@ -354,15 +334,16 @@ class Dbscan:
         return Clustered.of(ranks_within(records.values), labels, self.threshold)
 
 
-@dataclass(frozen=True)
+@settings
 class Gmm:
-    """Approach 2: the chance of a common Gaussian times Spearman's rho (algorithm 4). No components: BIC chooses."""
+    """Approach 2: the chance of a common Gaussian times Spearman's rho (algorithm 4). No components: BIC chooses.
+
+    >>> Gmm(components=60)
+    Gmm(components=60)
+    """
 
     name: ClassVar[str] = "gmm"
-    components: int | None = field(default=None, metadata={"help": "Gaussians; none: BIC chooses", "min": 1})
-
-    def __post_init__(self) -> None:
-        _check_components(self.components)
+    components: Components = None
 
     def fit(self, records: Records, rng: np.random.Generator) -> Correlation:
         """A mixture, and ranks within every record."""
@@ -370,16 +351,17 @@ class Gmm:
         return RankedMemberships(memberships(records.values, size, rng), ranks_within(records.values))
 
 
-@dataclass(frozen=True)
+@settings
 class GmmRfe:
-    """Approach 3: the chance of a common Gaussian over the columns a random forest kept (algorithm 5)."""
+    """Approach 3: the chance of a common Gaussian over the columns a random forest kept (algorithm 5).
+
+    >>> GmmRfe(12, keep=8)
+    GmmRfe(components=12, keep=8)
+    """
 
     name: ClassVar[str] = "gmm-rfe"
-    components: int | None = field(default=None, metadata={"help": "Gaussians; none: BIC chooses", "min": 1})
-    keep: int = field(default=8, metadata={"help": "columns that are kept", "min": 1})
-
-    def __post_init__(self) -> None:
-        _check_components(self.components)
+    components: Components = None
+    keep: Annotated[int, Setting("columns that are kept", ge=1)] = 8
 
     def fit(self, records: Records, rng: np.random.Generator) -> Correlation:
         """Columns chosen, then a mixture over them."""
@@ -398,15 +380,3 @@ PRESETS: dict[str, tuple[Baseline, Dbscan, Gmm, GmmRfe]] = {
     "ccc": (Baseline(), Dbscan(eps=0.5), Gmm(32), GmmRfe(9, 10)),
     "hapt": (Baseline(), Dbscan(eps=5.0), Gmm(79), GmmRfe(76, 60)),
 }
-
-
-def approach_named(name: str) -> type[Approach]:
-    """The approach of this name."""
-    for approach in APPROACHES:
-        if approach.name == name:
-            return approach
-    raise ParameterError(
-        say("There is no approach '{name}'.", name=name),
-        say("The source's are {approaches}.", approaches=", ".join(approach.name for approach in APPROACHES)),
-        "Choose one of them.",
-    )

@@ -51,7 +51,7 @@ _ADULT_TEXT = (
 
 
 @dataclass(frozen=True)
-class DataSet:
+class CorrelatedData:
     """A data set of the source: its file, the columns that are categories, the identifier and the target.
 
     *with_target* says whether the target is among the attributes records are compared by: the source counts 14
@@ -87,8 +87,8 @@ class DataSet:
         return Column(name, "other", "categorical" if name in self.categories else "numeric")
 
 
-ADULT = DataSet("adult", "Adult", "adult/adult_clean.csv", "income", categories=_ADULT_TEXT)
-CCC = DataSet(
+ADULT = CorrelatedData("adult", "Adult", "adult/adult_clean.csv", "income", categories=_ADULT_TEXT)
+CCC = CorrelatedData(
     "ccc",
     "credit-card clients",
     "uci/credit_card_clients.csv",
@@ -97,7 +97,7 @@ CCC = DataSet(
     categories=("SEX", "EDUCATION", "MARRIAGE", "default.payment.next.month"),
     identifier="ID",
 )
-HAPT = DataSet("hapt", "HAPT", "hapt/hapt.csv", "activity", categories=("activity",))
+HAPT = CorrelatedData("hapt", "HAPT", "hapt/hapt.csv", "activity", categories=("activity",))
 DATA_SETS = (ADULT, CCC, HAPT)
 
 
@@ -162,20 +162,20 @@ TITLES = {
 
 
 @dataclass(frozen=True, repr=False)
-class Trial:
+class QueryTrial:
     """The records of one data set, the queries asked of them as (rows x queries) masks, and what was worked out of them.
 
     *known* holds the sensitivities of approaches that were fitted before, so that figures made together fit each once.
     """
 
-    data_set: DataSet
+    data_set: CorrelatedData
     records: Records
     queries: Mask
     quick: bool
     known: dict[Approach, tuple[Floats, float, float]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, data_set: DataSet, data: Path, quick: bool) -> Trial:
+    def of(cls, data_set: CorrelatedData, data: Path, quick: bool) -> QueryTrial:
         """Read the file and draw the queries, the same for every figure."""
         records, categories = data_set.read(data, quick)
         number, least = (QUICK_QUERIES, 100 // QUICK_STEP) if quick else (QUERIES, 100)
@@ -203,7 +203,7 @@ class Trial:
         return float(np.mean(scales / self.answers))
 
 
-def summary(trial: Trial, progress: Progress) -> Reproduced:
+def summary(trial: QueryTrial, progress: Progress) -> Reproduced:
     """Every sensitivity side by side at epsilon 1: independent records, declared groups, and the four approaches."""
     name = trial.data_set.name
     rows: list[tuple[Cell, ...]] = []
@@ -235,7 +235,7 @@ def summary(trial: Trial, progress: Progress) -> Reproduced:
     return Reproduced(columns, tuple(rows), _note(trial, said), "as each line says")
 
 
-def by_eps(trial: Trial, progress: Progress) -> Reproduced:
+def by_eps(trial: QueryTrial, progress: Progress) -> Reproduced:
     """Figure 11: the error as DBSCAN's eps grows, against the baseline, which does not depend on it."""
     base = trial.error(trial.sensitivities(Baseline())[0])
     declared = trial.error(float(GROUP))
@@ -254,7 +254,7 @@ def by_eps(trial: Trial, progress: Progress) -> Reproduced:
     return Reproduced(columns, tuple(rows), _note(trial, said), NONE)
 
 
-def by_epsilon(trial: Trial, progress: Progress, pair: tuple[int, int], said: str) -> Reproduced:
+def by_epsilon(trial: QueryTrial, progress: Progress, pair: tuple[int, int], said: str) -> Reproduced:
     """Figures 12, 14 and 17: the error as the source's epsilon grows, of two approaches."""
     scales, names = _pair(trial, pair, progress)
     rows: tuple[tuple[Cell, ...], ...] = tuple(
@@ -282,7 +282,7 @@ def by_epsilon(trial: Trial, progress: Progress, pair: tuple[int, int], said: st
     return Reproduced(columns, rows, _note(trial, found), NONE)
 
 
-def true_and_noisy(trial: Trial, progress: Progress, pair: tuple[int, int], said: str) -> Reproduced:
+def true_and_noisy(trial: QueryTrial, progress: Progress, pair: tuple[int, int], said: str) -> Reproduced:
     """Figures 13, 15 and 18: true answers beside noisy ones of two approaches, ten queries by rising answer."""
     scales, names = _pair(trial, pair, progress)
     rng = seeded(0, "noise", trial.data_set.name)
@@ -308,7 +308,7 @@ def true_and_noisy(trial: Trial, progress: Progress, pair: tuple[int, int], said
     return Reproduced(columns, tuple(rows), _note(trial, found), NONE)
 
 
-def run_times(trial: Trial, progress: Progress) -> Reproduced:
+def run_times(trial: QueryTrial, progress: Progress) -> Reproduced:
     """Figure 19: how long it takes to learn the correlations. The matrix itself is never made here."""
     rows: list[tuple[Cell, ...]] = []
     presets: tuple[Approach, ...] = PRESETS[trial.data_set.name]
@@ -328,7 +328,7 @@ def run_times(trial: Trial, progress: Progress) -> Reproduced:
     return Reproduced(columns, tuple(rows), _note(trial, said), NONE)
 
 
-def components(trial: Trial, progress: Progress, after_rfe: bool) -> Reproduced:
+def components(trial: QueryTrial, progress: Progress, after_rfe: bool) -> Reproduced:
     """Tables 10 and 12: the number of Gaussians BIC takes, of 1 to 100."""
     gmm, rfe = PRESETS[trial.data_set.name][2:]
     values = trial.records.values
@@ -353,7 +353,7 @@ def components(trial: Trial, progress: Progress, after_rfe: bool) -> Reproduced:
     return Reproduced(("data set", PUBLISHED, PAPER, "promise"), (row,), note, NONE)
 
 
-def kept_columns(trial: Trial, progress: Progress) -> Reproduced:
+def kept_columns(trial: QueryTrial, progress: Progress) -> Reproduced:
     """Table 11: how many columns recursive elimination removes and keeps; which ones is not published."""
     preset: GmmRfe = PRESETS[trial.data_set.name][3]
     progress(0.0, "RFE")
@@ -373,7 +373,7 @@ def kept_columns(trial: Trial, progress: Progress) -> Reproduced:
     return Reproduced(("columns", PUBLISHED, PAPER, "promise"), rows, note, NONE)
 
 
-def _pair(trial: Trial, pair: tuple[int, int], progress: Progress) -> tuple[list[Floats], list[str]]:
+def _pair(trial: QueryTrial, pair: tuple[int, int], progress: Progress) -> tuple[list[Floats], list[str]]:
     chosen = [PRESETS[trial.data_set.name][at] for at in pair]
     scales = []
     for at, approach in enumerate(chosen):
@@ -394,7 +394,7 @@ def _title(approach: Approach) -> str:
             return TITLES[approach.name]
 
 
-def _note(trial: Trial, said: str) -> str:
+def _note(trial: QueryTrial, said: str) -> str:
     drawn = (
         f"{trial.queries.shape[1]} random COUNT queries of one to three columns over {trial.records.rows:,} records "
         f"(median answer {np.median(trial.answers):,.0f})"
@@ -415,7 +415,7 @@ _THREE_LIKE_TWO = (
 _PAIRS = {12: ((0, 1), _ONE_BELOW_BASE), 14: ((1, 2), _TWO_BELOW_ONE), 17: ((2, 3), _THREE_LIKE_TWO)}
 
 
-def _works(data_set: DataSet) -> dict[str, tuple[str, _Work]]:
+def _works(data_set: CorrelatedData) -> dict[str, tuple[str, _Work]]:
     """Title and work of every experiment on a data set, by name."""
     works: dict[str, tuple[str, _Work]] = {
         "summary": ("every sensitivity side by side", summary),
@@ -441,12 +441,12 @@ def _works(data_set: DataSet) -> dict[str, tuple[str, _Work]]:
     return works
 
 
-def _one(data: Path, progress: Progress, data_set: DataSet, work: _Work, quick: bool) -> Reproduced:
-    return work(Trial.of(data_set, data, quick), progress)
+def _one(data: Path, progress: Progress, data_set: CorrelatedData, work: _Work, quick: bool) -> Reproduced:
+    return work(QueryTrial.of(data_set, data, quick), progress)
 
 
-def _all(data: Path, progress: Progress, quick: bool, data_set: DataSet) -> Mapping[str, Reproduced]:
-    trial = Trial.of(data_set, data, quick)
+def _all(data: Path, progress: Progress, quick: bool, data_set: CorrelatedData) -> Mapping[str, Reproduced]:
+    trial = QueryTrial.of(data_set, data, quick)
     works = _works(data_set)
     made = {}
     for at, (name, (title, work)) in enumerate(works.items()):
@@ -455,7 +455,7 @@ def _all(data: Path, progress: Progress, quick: bool, data_set: DataSet) -> Mapp
     return made
 
 
-def _reproductions(data_set: DataSet) -> list[Reproduction]:
+def _reproductions(data_set: CorrelatedData) -> list[Reproduction]:
     return [
         Reproduction(
             f"correlated-{name}-{data_set.name}",

@@ -161,7 +161,7 @@ _METHODS: dict[str, Callable[[EncodedTable, int], Recoded]] = {
 
 
 @dataclass(frozen=True)
-class DataSet:
+class DasData:
     """One of the paper's two files: its columns, the k of its tables, and what they print.
 
     *divisor* is how many columns the published loss of DAS was divided by, *peers* that of the other methods by name.
@@ -178,7 +178,7 @@ class DataSet:
     peers: dict[str, int]
 
 
-WEF = DataSet(
+WEF = DasData(
     "WEF",
     "wef/wef.csv",
     ("Age", "Height(cm)", "Weight(kg)"),
@@ -193,7 +193,7 @@ WEF = DataSet(
     5,
     {"fixed interval": 5, "MDAV": 5, "Mondrian": 5},
 )
-ADULT_SET = DataSet(
+ADULT_SET = DasData(
     "Adult",
     ADULT,
     ("age", "education_num", "hours_per_week"),
@@ -242,7 +242,7 @@ def anonymized_table(data: Path, progress: Progress) -> Reproduced:
     return Reproduced(columns, tuple(rows), note, "measured: DAS makes no class size")
 
 
-def links(data: Path, progress: Progress, source: DataSet, quick: bool) -> Reproduced:
+def links(data: Path, progress: Progress, source: DasData, quick: bool) -> Reproduced:
     """Tables III and V: how many records are linked to the right person."""
     table = encoded(data, source.file, numeric_schema(*source.columns), quick)
     rows: list[tuple[Cell, ...]] = []
@@ -265,7 +265,7 @@ def links(data: Path, progress: Progress, source: DataSet, quick: bool) -> Repro
     return Reproduced(columns, tuple(rows), note + short(quick), "measured: what an attack found")
 
 
-def losses(data: Path, progress: Progress, source: DataSet, quick: bool) -> Reproduced:
+def losses(data: Path, progress: Progress, source: DasData, quick: bool) -> Reproduced:
     """Tables IV and VI: information loss by equation (1), with the paper's divisor and with the right one."""
     table = encoded(data, source.file, numeric_schema(*source.columns), quick)
     rows: list[tuple[Cell, ...]] = []
@@ -291,7 +291,7 @@ def losses(data: Path, progress: Progress, source: DataSet, quick: bool) -> Repr
 
 
 def _releases(
-    table: EncodedTable, source: DataSet, progress: Progress, rounded: bool
+    table: EncodedTable, source: DasData, progress: Progress, rounded: bool
 ) -> list[tuple[str, str, int, Recoded]]:
     """(method, k, place of k in the published row, release), every method of the paper at every k of its table."""
     made: list[tuple[str, str, int, Recoded]] = []
@@ -326,7 +326,7 @@ def _published(recoded: Recoded, at: int) -> str:
     return " / ".join(f"{round(float(str(cell)), 2):g}" for cell in cells)
 
 
-def _of(name: str, title: str, source: DataSet, work: Callable[..., Reproduced]) -> Reproduction:
+def _of(name: str, title: str, source: DasData, work: Callable[..., Reproduced]) -> Reproduction:
     whole = partial(work, source=source, quick=False)
     # WEF has 80 records: it is quick as it is.
     quick = whole if source is WEF else partial(work, source=source, quick=True)

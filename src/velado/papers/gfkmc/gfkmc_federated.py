@@ -67,7 +67,7 @@ RATE, DEPTH, DRAWN = 0.1, 8, 2
 
 
 @dataclass(frozen=True, repr=False)
-class Client:
+class CodedClient:
     """The numbers a client made of its published rows, the part it learns from and the part it is asked about."""
 
     features: Floats
@@ -85,8 +85,8 @@ class Point:
     loss: float
 
 
-def client_of(data: EncodedTable, recoded: Recoded | None, labels: Integers, number: int) -> Client:
-    """Client *number* with the rows of *data* as *recoded* publishes them; None: as they are."""
+def client_of(data: EncodedTable, recoded: Recoded | None, labels: Integers, number: int) -> CodedClient:
+    """CodedClient *number* with the rows of *data* as *recoded* publishes them; None: as they are."""
     if recoded is None:
         columns = [_raw(column) for column in data.columns]
     else:
@@ -95,10 +95,10 @@ def client_of(data: EncodedTable, recoded: Recoded | None, labels: Integers, num
     order = seeded(0, "federated code", str(number)).permutation(labels.size)
     cut = int(np.ceil(ASKED * labels.size))
     asked, kept = order[:cut], order[cut:]
-    return Client(features[kept], labels[kept], features[asked], labels[asked])
+    return CodedClient(features[kept], labels[kept], features[asked], labels[asked])
 
 
-def logistic(clients: Sequence[Client], rounds: int) -> list[Point]:
+def logistic(clients: Sequence[CodedClient], rounds: int) -> list[Point]:
     """Averaged logistic regression, the scores after every round. O(rounds x rows)."""
     require(LogisticRegression)
     width = clients[0].features.shape[1]
@@ -115,7 +115,7 @@ def logistic(clients: Sequence[Client], rounds: int) -> list[Point]:
     return points
 
 
-def boosted(clients: Sequence[Client], rounds: int) -> list[Point]:
+def boosted(clients: Sequence[CodedClient], rounds: int) -> list[Point]:
     """Trees collected from two clients a round, the scores after every round on two clients. O(rounds x rows)."""
     require(XGBoost)
     xgboost = import_module("xgboost")
@@ -172,7 +172,7 @@ def _saga(number: int) -> Any:
     return made(solver="saga", max_iter=1, warm_start=True, random_state=number)
 
 
-def _pass(estimator: Any, client: Client, weights: Floats, intercept: Floats) -> tuple[Floats, Floats]:
+def _pass(estimator: Any, client: CodedClient, weights: Floats, intercept: Floats) -> tuple[Floats, Floats]:
     estimator.coef_, estimator.intercept_ = weights.copy(), intercept.copy()
     estimator.classes_ = np.array([0, 1])
     with warnings.catch_warnings():
@@ -201,7 +201,7 @@ def _grown(tree: Any, matrix: Any) -> Floats:
     return np.asarray(tree.predict(matrix, output_margin=True), dtype=np.float64)
 
 
-def _scored(margins: Floats, client: Client) -> Point:
+def _scored(margins: Floats, client: CodedClient) -> Point:
     metrics = import_module("sklearn.metrics")
     truth = client.asked_labels
     chances = 1 / (1 + np.exp(-np.clip(margins, -500, 500)))
@@ -212,7 +212,7 @@ def _scored(margins: Floats, client: Client) -> Point:
     )
 
 
-def _mean(points: Sequence[Point], clients: Sequence[Client]) -> Point:
+def _mean(points: Sequence[Point], clients: Sequence[CodedClient]) -> Point:
     rows = [one.asked_labels.size for one in clients]
     scores = np.array([[one.accuracy, one.auc, one.loss] for one in points])
     return Point(*(float(value) for value in np.average(scores, axis=0, weights=rows)))
@@ -288,11 +288,14 @@ FIGURES: dict[str, Figure] = {
 }
 _WORDS = {"accuracy": "accuracy", "auc": "AUC", "loss": "loss"}
 _MODELS = {"logistic": "Logistic regression", "xgboost": "XGBoost"}
-_CODE: dict[str, Callable[[Sequence[Client], int], list[Point]]] = {"logistic": logistic, "xgboost": boosted}
+_CODE: dict[str, Callable[[Sequence[CodedClient], int], list[Point]]] = {
+    "logistic": logistic,
+    "xgboost": boosted,
+}
 
 
 @dataclass(frozen=True)
-class Curve:
+class RoundCurve:
     """One method at one k (None: the original data): the points of both profiles, by round from 1."""
 
     method: str
@@ -307,7 +310,7 @@ class Curve:
         return paper, float(getattr(self.honest[number - 1], score))
 
 
-def curves(data: Path, progress: Progress, model: str, quick: bool) -> tuple[list[Curve], float]:
+def curves(data: Path, progress: Progress, model: str, quick: bool) -> tuple[list[RoundCurve], float]:
     """Every curve of a model, and the accuracy of always saying the commoner class."""
     require_flower()
     table = trial_of(data, quick).table
@@ -333,7 +336,7 @@ def curves(data: Path, progress: Progress, model: str, quick: bool) -> tuple[lis
         fit = simulate(table, table.schema, method, federation, target=TARGET, seed=0, engine="loop")
         majority = fit.majority or 0.0
         honest = tuple(Point(one.accuracy or 0.0, one.auc or 0.0, one.loss or 0.0) for one in fit.rounds)
-        found.append(Curve(name, k, tuple(_CODE[model](coded, rounds)), honest))
+        found.append(RoundCurve(name, k, tuple(_CODE[model](coded, rounds)), honest))
     return found, majority
 
 
@@ -347,7 +350,7 @@ def figures(data: Path, progress: Progress, quick: bool, model: str) -> dict[str
     }
 
 
-def why(figure: Figure, found: Sequence[Curve], majority: float, last: int) -> str:
+def why(figure: Figure, found: Sequence[RoundCurve], majority: float, last: int) -> str:
     """Why the columns differ, in the numbers of this very table, at the last round."""
     averaged = figure.model == "xgboost"
     by = {(one.method, one.k): one.at(figure.score, last, averaged) for one in found}
@@ -369,7 +372,7 @@ def why(figure: Figure, found: Sequence[Curve], majority: float, last: int) -> s
     )
 
 
-def _table(figure: Figure, found: Sequence[Curve], majority: float, quick: bool) -> Reproduced:
+def _table(figure: Figure, found: Sequence[RoundCurve], majority: float, quick: bool) -> Reproduced:
     averaged = figure.model == "xgboost"
     rounds = QUICK_ROUNDS if quick else ROUNDS
     rows: list[tuple[Cell, ...]] = []
@@ -394,7 +397,7 @@ def _table(figure: Figure, found: Sequence[Curve], majority: float, quick: bool)
     return Reproduced(columns, tuple(rows), note + short(quick), AS_IN_PAPER)
 
 
-def _nearness(figure: Figure, found: Sequence[Curve]) -> str:
+def _nearness(figure: Figure, found: Sequence[RoundCurve]) -> str:
     """How near the paper profile comes to the authors' files, where the method is theirs."""
     gaps = []
     for one in found:

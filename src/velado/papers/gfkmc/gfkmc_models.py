@@ -17,7 +17,7 @@ from velado.data.schema import Column
 from velado.measures.models.model_registry import KNN, SVM, Model, RandomForest, XGBoost, require
 from velado.measures.models.quality import Quality, quality
 from velado.papers.gfkmc.gfkmc_tables import PAPER_GFKMC, PEERS, SOURCE, Maker
-from velado.papers.model_trials import Asked, Trial
+from velado.papers.model_trials import Asked, ModelTrial
 from velado.papers.paper_registry import (
     ADULT,
     ADULT_FILES,
@@ -66,11 +66,11 @@ Scored = tuple[int, str, Quality, Quality]
 """k, method, and the scores in the paper profile and on true rows."""
 
 
-def trial_of(data: Path, quick: bool) -> Trial:
+def trial_of(data: Path, quick: bool) -> ModelTrial:
     """One split of Adult with its eight quasi-identifiers and income."""
     schema = adult_schema()
     columns = {**schema.columns, TARGET: Column(TARGET, "sensitive", "categorical")}
-    return Trial.of(data, ADULT, type(schema)(columns), TARGET, quick)
+    return ModelTrial.of(data, ADULT, type(schema)(columns), TARGET, quick)
 
 
 def figures(data: Path, progress: Progress, quick: bool, wanted: Sequence[str]) -> dict[str, Reproduced]:

@@ -30,8 +30,7 @@ from velado.measures.models.model_registry import (
     require,
 )
 from velado.measures.models.quality import IntVector, fit_and_predict
-from velado.papers.gok import gok_tables as gok_code
-from velado.papers.model_trials import Asked, Trial
+from velado.papers.model_trials import Asked, ModelTrial
 from velado.papers.paper_registry import (
     ADULT_FILES,
     AS_IN_PAPER,
@@ -171,15 +170,15 @@ QUICK_KS = (10, 50)
 
 Code = Callable[[EncodedTable, int, np.random.Generator], Coded]
 METHODS: dict[str, tuple[Code, Callable[[int], Method]]] = {
-    "GOK-Privacy": (gok_code.gok, lambda k: GOK(k=k)),
-    "Top-Down": (gok_code.top_down, lambda k: TopDownGreedy(k=k)),
-    "Mondrian": (gok_code.mondrian, lambda k: Mondrian(k=k)),
+    "GOK-Privacy": (gok, lambda k: GOK(k=k)),
+    "Top-Down": (top_down, lambda k: TopDownGreedy(k=k)),
+    "Mondrian": (mondrian, lambda k: Mondrian(k=k)),
 }
 """Each method as the published code behaves, and velado's own of that name."""
 
 
 @dataclass(frozen=True)
-class DataSet:
+class GokData:
     """A table, its quasi-identifiers and its target; *large* ones are thinned in a quick run."""
 
     name: str
@@ -189,31 +188,31 @@ class DataSet:
     target: str
     large: bool = False
 
-    def trial(self, data: Path, quick: bool) -> Trial:
+    def trial(self, data: Path, quick: bool) -> ModelTrial:
         """The table and its split."""
         columns = {**self.quasi.columns, self.target: Column(self.target, "sensitive", "categorical")}
-        return Trial.of(data, self.needs[0], Schema(columns), self.target, quick and self.large)
+        return ModelTrial.of(data, self.needs[0], Schema(columns), self.target, quick and self.large)
 
 
 _TOPICS = ("ip.src", "ip.dst", "mqtt.topic")
 _COUNTS = ("tcp.srcport", "tcp.dstport", "frame.time_relative", "frame.len", "mqtt.topic_len")
 DATA_SETS = (
-    DataSet("adult", "Adult", ADULT_FILES, adult_schema(), "income", large=True),
-    DataSet(
+    GokData("adult", "Adult", ADULT_FILES, adult_schema(), "income", large=True),
+    GokData(
         "cmc",
         "contraceptive method choice",
         ("uci/cmc.csv",),
         numeric_schema("age", "Weducation", "children"),
         "method",
     ),
-    DataSet(
+    GokData(
         "mgm",
         "mammographic masses",
         ("uci/mgm.csv",),
         numeric_schema("bi_rads_assessment", "age", "shape", "margin", "density"),
         "severity",
     ),
-    DataSet(
+    GokData(
         "cahousing",
         "California housing",
         ("uci/cahousing.csv",),
@@ -221,7 +220,7 @@ DATA_SETS = (
         "ocean_proximity",
         large=True,
     ),
-    DataSet(
+    GokData(
         "icu",
         "traffic of an intensive care unit",
         ("icu/icu.csv",),
@@ -282,7 +281,7 @@ class Cells:
 
 
 def figures(
-    data: Path, progress: Progress, data_set: DataSet, quick: bool, wanted: Sequence[int]
+    data: Path, progress: Progress, data_set: GokData, quick: bool, wanted: Sequence[int]
 ) -> dict[int, Reproduced]:
     """The *wanted* figures on one table; each release is made once, and each model taught once, for all of them."""
     models = {FIGURES[figure][0].name: FIGURES[figure][0] for figure in wanted}
@@ -347,7 +346,7 @@ def said_of(method: str, model: Model) -> str:
 
 
 def _table(
-    figure: int, found: Sequence[Cells], original: Asked, trial: Trial, data_set: DataSet, quick: bool
+    figure: int, found: Sequence[Cells], original: Asked, trial: ModelTrial, data_set: GokData, quick: bool
 ) -> Reproduced:
     model, _, score = FIGURES[figure]
     majority = np.full_like(original.truth, np.bincount(original.truth).argmax())
@@ -368,16 +367,16 @@ def _table(
     return Reproduced(COLUMNS, tuple(rows), note + short(quick and data_set.large), AS_IN_PAPER)
 
 
-def _one(data: Path, progress: Progress, data_set: DataSet, figure: int, quick: bool) -> Reproduced:
+def _one(data: Path, progress: Progress, data_set: GokData, figure: int, quick: bool) -> Reproduced:
     return figures(data, progress, data_set, quick, (figure,))[figure]
 
 
-def _all(data: Path, progress: Progress, quick: bool, data_set: DataSet) -> Mapping[str, Reproduced]:
+def _all(data: Path, progress: Progress, quick: bool, data_set: GokData) -> Mapping[str, Reproduced]:
     made = figures(data, progress, data_set, quick, tuple(FIGURES))
     return {f"gok-figure-{figure}-{data_set.name}": one for figure, one in made.items()}
 
 
-def _reproductions(data_set: DataSet) -> list[Reproduction]:
+def _reproductions(data_set: GokData) -> list[Reproduction]:
     return [
         Reproduction(
             f"gok-figure-{figure}-{data_set.name}",

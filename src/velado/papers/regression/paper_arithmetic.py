@@ -28,6 +28,7 @@ from velado.learning.regression.design_matrix import moments_of
 from velado.learning.regression.fit import Moments, ridge_entries, singular
 from velado.learning.regression.job import Job
 from velado.randomness import Tape
+from velado.text import say
 
 SPREAD = 10  # masks lie between e and 2^10 e
 HIDING = 80  # how many bits longer than what it hides the addend of Protocol 2 is
@@ -118,7 +119,7 @@ def refuse(job: Job) -> None:
     """Raise where Method 1 cannot be run: no prime of q bits, a shift that nothing could undo, or too short a key."""
     if job.bits < 2:
         raise ParameterError(
-            f"Method 1 of the source cannot be run with {job.bits} fractional bits.",
+            say("Method 1 of the source cannot be run with {bits} fractional bits.", bits=job.bits),
             "Its masks are multiples of a prime of that many bits.",
             "Use 10 or more.",
         )
@@ -131,9 +132,16 @@ def refuse(job: Job) -> None:
     need = hidden_bits(job) + HIDING + 3
     if need > job.key_bits:
         raise ParameterError(
-            f"Masked sums may need a key of {need} bits and the job has {job.key_bits}.",
+            say(
+                "Masked sums may need a key of {need} bits and the job has {key_bits}.",
+                need=need,
+                key_bits=job.key_bits,
+            ),
             "A number larger than the modulus would come back as another number.",
-            f"Use a key of {-(-need // 512) * 512} bits, fewer fractional bits, or tighter bounds.",
+            say(
+                "Use a key of {need} bits, fewer fractional bits, or tighter bounds.",
+                need=-(-need // 512) * 512,
+            ),
         )
 
 

@@ -51,8 +51,7 @@ from velado.learning.protocols.parts import (
 )
 from velado.learning.protocols.protocol import Facts, Message, Protocol, Seen, Step
 from velado.learning.protocols.protocol_registry import PROTOCOLS
-from velado.learning.protocols.role import Take, refused
-from velado.learning.protocols.who_learns_what import promise
+from velado.learning.protocols.role import Outcome, Take, refused
 from velado.learning.regression.design_matrix import flatten
 from velado.learning.regression.fit import ridge_entries
 from velado.learning.regression.job import Job
@@ -70,6 +69,7 @@ from velado.papers.regression.paper_arithmetic import (
     undo_shift,
 )
 from velado.randomness import Tape
+from velado.text import say
 
 # The plain fields of Method 1's messages: how large they may be, and how they are written and read.
 
@@ -90,7 +90,7 @@ def shift_bytes(job: Job) -> int:
 def shift_in(data: bytes) -> int:
     """The shift, in units of 2^-q."""
     if not data:
-        raise refused("holds no shift")
+        raise refused(say("holds no shift"))
     return int.from_bytes(data, "big")
 
 
@@ -114,7 +114,7 @@ def solutions_in(data: bytes, width: int) -> tuple[Solution, Solution]:
     except (ValueError, TypeError, AttributeError, ZeroDivisionError, RecursionError):
         good = False
     if not good:
-        raise refused("holds no solutions of this job")
+        raise refused(say("holds no solutions of this job"))
     return found[0], found[1]
 
 
@@ -152,10 +152,10 @@ class PaperClient(RegressionRole):
 
     def _take_shift(self, message: Message) -> Sequence[Message]:
         if not has_negatives(self.job):
-            raise refused("brings a shift nobody waits for")
+            raise refused(say("brings a shift nobody waits for"))
         shift = shift_in(message.fields["shift"])
         if shift < own_shift(self._columns, self.job):
-            raise refused("brings a shift that leaves a negative value")
+            raise refused(say("brings a shift that leaves a negative value"))
         return self._send(shift)
 
     def _send(self, shift: int) -> Sequence[Message]:
@@ -213,7 +213,7 @@ class PaperEvaluator(RegressionRole):
         if message.sender in self._waiting or (message.kind == "least") != (
             shifted and message.sender not in self._least
         ):
-            raise refused("is out of turn")
+            raise refused(say("is out of turn"))
         data = message.fields["ciphertexts"]
         if self._key is None:
             self._waiting[message.sender] = (message.kind, data)
@@ -317,22 +317,22 @@ class PaperProvider(KeyHolder):
 
     def _take_minima(self, message: Message) -> Sequence[Message]:
         if not has_negatives(self.job):
-            raise refused("asks for a shift nobody needs")
+            raise refused(say("asks for a shift nobody needs"))
         key, count = self._private.public, len(self.job.of("client"))
         found = ciphertexts_from_bytes(key, message.fields["ciphertexts"], count)
         shift = max(0, *decrypt_many(self._private, found))
         data = shift.to_bytes(max(1, (shift.bit_length() + 7) // 8), "big")
         if len(data) > shift_bytes(self.job):
-            raise refused("holds a value below the public bounds")
+            raise refused(say("holds a value below the public bounds"))
         self._shifted = True
         return [self._message(name, "shift", shift=data) for name in self._others()]
 
     def _take_divide(self, message: Message) -> Sequence[Message]:
         if has_negatives(self.job) and not self._shifted:
-            raise refused("asks for a division before the shift")
+            raise refused(say("asks for a division before the shift"))
         prime = int.from_bytes(message.fields["prime"], "big")
         if prime.bit_length() != self.job.bits or not gmpy2.is_prime(prime, 40):
-            raise refused("holds no prime of the job's bits")
+            raise refused(say("holds no prime of the job's bits"))
         key = self._private.public
         found = ciphertexts_from_bytes(key, message.fields["ciphertexts"], divisions(self.job))
         numbers = [value // prime**2 for value in decrypt_many(self._private, found)]
@@ -348,7 +348,7 @@ class PaperProvider(KeyHolder):
         return [self._message(self._one("evaluator"), "solutions", solutions=data)]
 
     def _take_finished(self, message: Message) -> Sequence[Message]:
-        self._outcome = {"finished": True, "promise": promise(self.job)}
+        self._outcome = Outcome()
         return ()
 
 
@@ -422,46 +422,30 @@ _STEPS = (
 )
 
 _FACTS = Facts(
-    assumptions={
-        "en": "None is enough: the source's multiplicative masks cancel. Reproduced for science; not private.",
-        "pt": "Nenhuma basta: as máscaras multiplicativas da fonte se cancelam. Reproduzido para a ciência; não é privado.",
-    },
+    assumptions=say(
+        "None is enough: the source's multiplicative masks cancel. Reproduced for science; not private."
+    ),
     parties={
         "client": Seen(
             saw=CLIENT_SEEN.saw,
-            infers={
-                "en": "With negative values, the shift M: the least value among all clients.",
-                "pt": "Com valores negativos, o deslocamento M: o menor valor entre todos os clientes.",
-            },
+            infers=say("With negative values, the shift M: the least value among all clients."),
         ),
         "evaluator": Seen(
-            saw={
-                "en": "Every client's encrypted sums, and the solutions of both masked systems.",
-                "pt": "As somas cifradas de cada cliente e as soluções dos dois sistemas mascarados.",
-            },
-            infers={
-                "en": "D linear equations in A with every run: after D - 1 runs all of X'X.",
-                "pt": "D equações lineares em A a cada execução: após D - 1 execuções, todo o X'X.",
-            },
+            saw=say("Every client's encrypted sums, and the solutions of both masked systems."),
+            infers=say("D linear equations in A with every run: after D - 1 runs all of X'X."),
         ),
         "provider": Seen(
-            saw={
-                "en": "The masked matrix and both masked vectors in the clear; with negative values each client's least value.",
-                "pt": "A matriz mascarada e os dois vetores mascarados às claras; com valores negativos, o menor valor de cada cliente.",
-            },
-            infers={
-                "en": "Every correlation of the design from one run: a~_ij a~_ji / (a~_ii a~_jj) = a_ij^2 / (a_ii a_jj).",
-                "pt": "Toda correlação do modelo com uma só execução: a~_ij a~_ji / (a~_ii a~_jj) = a_ij^2 / (a_ii a_jj).",
-            },
+            saw=say(
+                "The masked matrix and both masked vectors in the clear; with negative values each "
+                "client's least value."
+            ),
+            infers=say(
+                "Every correlation of the design from one run: a~_ij a~_ji / (a~_ii a~_jj) = a_ij^2 /"
+                " (a_ii a_jj)."
+            ),
         ),
     },
-    coalitions=(
-        {
-            "en": "No coalition is needed: provider and evaluator each learn it alone.",
-            "pt": "Não é preciso conluio: provedor e avaliador aprendem sozinhos.",
-        },
-    ),
-    hides=None,
+    coalitions=(say("No coalition is needed: provider and evaluator each learn it alone."),),
 )
 
 PAPER_MASKED = Protocol(

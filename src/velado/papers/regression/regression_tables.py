@@ -31,8 +31,8 @@ from velado.data.io import read_table
 from velado.errors import MissingExtra
 from velado.learning.crypto.paillier_keys import PrivateKey, keygen
 from velado.learning.protocols.delegated_regression import DELEGATED as DELEGATED_PROTOCOL
-from velado.learning.protocols.protocol import Message, Protocol, Role
-from velado.learning.protocols.role import make_role
+from velado.learning.protocols.protocol import Message, Protocol
+from velado.learning.protocols.role import Role, make_role
 from velado.learning.regression.design_matrix import moments_of
 from velado.learning.regression.fit import Moments, solve, solve_encoded
 from velado.learning.regression.job import Bounded, Job, Party
@@ -97,7 +97,9 @@ def job_for(
         low, high = float(columns[name].min()), float(columns[name].max())
         # Outwards to the first digit of the span; for published data that gives nothing away.
         step = Fraction(10) ** math.floor(math.log10(high - low))
-        return Bounded(name, math.floor(Fraction(low) / step) * step, math.ceil(Fraction(high) / step) * step)
+        return Bounded(
+            name, (math.floor(Fraction(low) / step) * step, math.ceil(Fraction(high) / step) * step)
+        )
 
     *features, target = columns
     parties = (
@@ -243,9 +245,9 @@ def run_default(job: Job, columns: dict[str, Floats], private: PrivateKey) -> tu
     roles = _roles(job, shares(columns, job), private)
     deliver(roles)
     outcome = roles["evaluator"].outcome
-    if outcome is None:
+    if outcome is None or outcome.fit is None:
         raise RuntimeError(f"the run ended without a result: {roles['evaluator'].failure}")
-    return tuple(outcome["fit"]["coefficients"].values())
+    return outcome.fit.coefficients
 
 
 def errors(data: Path, progress: Progress, table: int, quick: bool) -> Reproduced:

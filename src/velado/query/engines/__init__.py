@@ -40,7 +40,17 @@ LARGE_FILE = 4 << 30
 def engine_for_table(
     table: Table, unit: Unit, *, threads: int | None = None, memory: str | None = None
 ) -> Engine:
-    """DuckDB over the frame, in memory; nothing is written to disk. A unit keeps its first rows in the frame's order."""
+    """DuckDB over the frame, in memory; nothing is written to disk. A unit keeps its first rows in the frame's order.
+
+    >>> import polars as pl
+    >>> from velado.data.schema import Column, Schema
+    >>> from velado.data.table import Table
+    >>> from velado.query.needs import Rows
+    >>> from velado.query.unit import Unit
+    >>> stays = Table.of(pl.DataFrame({"home": ["a", "a", "b"]}), Schema({"home": Column("home")}), "stays")
+    >>> engine_for_table(stays, Unit("home", rows=1)).tally(None, (), (Rows(),))
+    (array([2]),)
+    """
     _need_duckdb()
     from velado.query.engines._duckdb_engine import DuckDBEngine
     from velado.query.engines._duckdb_rows import arrow_of, connect, load, unit_numbers

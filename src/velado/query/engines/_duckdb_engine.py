@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -14,8 +15,7 @@ import numpy as np
 from velado.errors import EngineError
 from velado.query.engines._compile import DUCKDB, Layout, Statement
 from velado.query.engines._tally import tally, too_slow
-from velado.query.needs import Counts, GroupKey, Need
-from velado.query.unit import Unit
+from velado.query.needs import Counts, Keys, Needs, Tallies
 from velado.query.values import Predicate
 
 # Time limits for calls that only another thread can stop: one thread watches all of them, however many run at once.
@@ -24,13 +24,13 @@ from velado.query.values import Predicate
 REPEAT = 0.01
 
 
+@dataclass(eq=False)
 class Watch:
     """One call that must end by *deadline* (monotonic); *late* is true from the first interrupt on."""
 
-    def __init__(self, deadline: float, interrupt: Callable[[], None]) -> None:
-        self.deadline = deadline
-        self.interrupt = interrupt
-        self.late = False
+    deadline: float
+    interrupt: Callable[[], None]
+    late: bool = False
 
 
 class Watchdog:
@@ -103,7 +103,7 @@ LONGEST_KEPT = 4_000
 class DuckDBEngine:
     """Counts and sums over the table `kept`, whose rows are the ones the unit allows. Safe among threads.
 
-    *folder*, if any, holds what DuckDB wrote to disk and is removed with the engine.
+    *version* is a SHA-256 over content, schema and unit. *folder*, if any, holds what DuckDB wrote to disk and is removed with the engine.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class DuckDBEngine:
     ) -> None:
         self._connection: duckdb.DuckDBPyConnection | None = connection
         self._layout = layout
-        self._version = version
+        self.version, self.unit = version, layout.unit
         self._folder = folder
         self._watchdog = Watchdog()
         self._statements: dict[str, duckdb.Statement] = {}
@@ -129,23 +129,9 @@ class DuckDBEngine:
     def __repr__(self) -> str:
         return f"DuckDBEngine({len(self._layout.places)} columns)"
 
-    @property
-    def version(self) -> str:
-        """SHA-256 over content, schema and unit."""
-        return self._version
-
-    @property
-    def unit(self) -> Unit:
-        """Whose rows were cut to their most."""
-        return self._layout.unit
-
     def tally(
-        self,
-        where: Predicate | None,
-        keys: tuple[GroupKey, ...],
-        needs: tuple[Need, ...],
-        seconds: float | None = None,
-    ) -> tuple[Counts, ...]:
+        self, where: Predicate | None, keys: Keys, needs: Needs, seconds: float | None = None
+    ) -> Tallies:
         """One array per need; EngineError after *seconds*, with a text that says nothing of the rows."""
         if self._connection is None:
             raise _failed()

@@ -29,7 +29,7 @@ from velado.query.engines._compile import (
     missing_numbers,
 )
 from velado.query.engines._tally import tally, too_slow
-from velado.query.needs import Counts, GroupKey, Need
+from velado.query.needs import Counts, Keys, Needs, Tallies
 from velado.query.unit import Unit
 from velado.query.values import Predicate
 from velado.text import say
@@ -51,7 +51,7 @@ _LONGEST = (
 )
 _CAPABLE = "SELECT current_setting('server_version_num')::int8 >= 130000 AND pg_catalog.getdatabaseencoding() = 'UTF8'"
 
-Ask = Callable[[str, Sequence[Any]], Iterable[Sequence[Any]]]
+Ask = Callable[[str, Sequence[Any]], list[Sequence[Any]]]
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class Normal:
 
 def is_capable(ask: Ask) -> bool:
     """Whether the server knows NFKC: version 13 or later, and a database in UTF-8."""
-    return bool(next(iter(ask(_CAPABLE, [])))[0])
+    return bool(ask(_CAPABLE, [])[0][0])
 
 
 def refuse_split_units(
@@ -120,7 +120,7 @@ def refuse_split_units(
     split = len(set(own)) < len(found)
     if changed and not split:
         listed = f"unit = ANY(${len(parameters) + 1}::text[])"
-        split = bool(list(ask(f"{distinct} {listed} LIMIT 1", [*parameters, changed])))
+        split = bool(ask(f"{distinct} {listed} LIMIT 1", [*parameters, changed]))
     if split:
         raise EngineError(
             say(
@@ -143,7 +143,7 @@ _DAYS = ("date", "timestamp", "timestamptz")
 _OTHERS = ("citext", "bool", "uuid", "numeric", *_WHOLE, *_DAYS)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Source:
     """The relation's quoted name and, for every declared column, the name of its type (`string` for all text-like)."""
 
@@ -258,7 +258,7 @@ class Source:
 
 def find(ask: Ask, relation: str, schema: Schema, unit: Unit) -> Source:
     """The relation, from the catalogue alone: it exists, has the declared columns, and their types suit their kinds."""
-    rows = list(ask(_RELATIONS, [relation]))
+    rows = ask(_RELATIONS, [relation])
     if not rows:
         raise SchemaError(
             say("There is no table or view '{relation}' in the database.", relation=relation),
@@ -299,14 +299,14 @@ def find(ask: Ask, relation: str, schema: Schema, unit: Unit) -> Source:
         fold = case_of(schema.columns[unit.column]) != "distinct" or types[unit.column] == "citext"
         normal, collation = Normal(is_capable(ask), fold, schema.decimal), found[unit.column][1]
     return Source(
-        f"{quoted(space)}.{quoted(name)}",
-        types,
-        layout,
-        schema.missing_values,
-        missing_numbers(schema),
-        unit,
-        normal,
-        collation,
+        relation=f"{quoted(space)}.{quoted(name)}",
+        types=types,
+        layout=layout,
+        missing=schema.missing_values,
+        missing_numbers=missing_numbers(schema),
+        unit=unit,
+        spelling=normal,
+        collation=collation,
     )
 
 
@@ -380,7 +380,7 @@ class PostgresEngine:
         self, url: str, relation: str, schema: Schema, unit: Unit, version: str | None = None
     ) -> None:
         self._url = url
-        self._unit = unit
+        self.unit = unit
         self._idle: list[Any] = []
         self._lock = threading.Lock()
         self._closed = False
@@ -394,31 +394,17 @@ class PostgresEngine:
                 self.close()
                 raise
         said = f"declared:{version}" if version is not None else self._read(self._content)
-        self._version = fingerprint.of_text(f"{self._source.relation}\0{said}", schema, unit)
+        self.version = fingerprint.of_text(f"{self._source.relation}\0{said}", schema, unit)
 
     def __repr__(self) -> str:
         return f"PostgresEngine({len(self._source.types)} columns)"
 
-    @property
-    def version(self) -> str:
-        """SHA-256 over what stands for the content, with schema and unit."""
-        return self._version
-
-    @property
-    def unit(self) -> Unit:
-        """Whose rows are cut to their most."""
-        return self._unit
-
     def tally(
-        self,
-        where: Predicate | None,
-        keys: tuple[GroupKey, ...],
-        needs: tuple[Need, ...],
-        seconds: float | None = None,
-    ) -> tuple[Counts, ...]:
+        self, where: Predicate | None, keys: Keys, needs: Needs, seconds: float | None = None
+    ) -> Tallies:
         """One array per need, all from one snapshot; EngineError after *seconds*."""
 
-        def work(ask: Callable[[str, Sequence[Any]], list[Sequence[Any]]]) -> tuple[Counts, ...]:
+        def work(ask: Ask) -> Tallies:
             def run(statement: Statement, sql: str) -> Iterable[Sequence[Any]]:
                 kept, more = self._source.kept(statement.used, len(statement.parameters) + 1)
                 return ask(kept + sql, [*statement.parameters, *more])
@@ -439,10 +425,10 @@ class PostgresEngine:
         for connection in idle:
             connection.close()
 
-    def _refuse_split_units(self, ask: Callable[[str, Sequence[Any]], list[Sequence[Any]]]) -> None:
-        refuse_split_units(ask, self._source.spelling, *self._source.units(), str(self._unit.column))
+    def _refuse_split_units(self, ask: Ask) -> None:
+        refuse_split_units(ask, self._source.spelling, *self._source.units(), str(self.unit.column))
 
-    def _content(self, ask: Callable[[str, Sequence[Any]], list[Sequence[Any]]]) -> str:
+    def _content(self, ask: Ask) -> str:
         sql = _CONTENT.format(row=self._source.row_text(), relation=self._source.relation)
         return "hashed:" + ":".join(str(part) for part in ask(sql, [])[0])
 

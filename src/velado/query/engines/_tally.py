@@ -14,7 +14,7 @@ import polars as pl
 from velado.data.schema import Schema
 from velado.errors import EngineError, QueryRefused
 from velado.query.engines._compile import DUCKDB, Dialect, Layout, Statement, cells, strip_of, sums
-from velado.query.needs import Counts, GridCells, GridSum, GroupKey, Need, Rows, cells_of
+from velado.query.needs import Counts, GridCells, GridSum, Keys, Needs, Rows, Tallies, cells_of
 from velado.query.unit import Unit
 from velado.query.values import Predicate
 from velado.text import say
@@ -77,11 +77,11 @@ def tally(
     layout: Layout,
     dialect: Dialect,
     where: Predicate | None,
-    keys: tuple[GroupKey, ...],
-    needs: tuple[Need, ...],
+    keys: Keys,
+    needs: Needs,
     run: Run,
     run_arrays: RunArrays,
-) -> tuple[Counts, ...]:
+) -> Tallies:
     """One array per need, in order: one statement for all counts and sums together, one for each set of bins.
 
     Every statement is compiled before the first is run, so a query that is refused has touched no row.
@@ -93,9 +93,7 @@ def tally(
     return tuple(next(bins) if isinstance(need, GridCells) else next(totals) for need in needs)
 
 
-def check(
-    layout: Layout, where: Predicate | None, keys: tuple[GroupKey, ...], needs: tuple[Need, ...]
-) -> None:
+def check(layout: Layout, where: Predicate | None, keys: Keys, needs: Needs) -> None:
     """Nothing, where an engine with this layout would not refuse; else its QueryRefused, before anything is paid.
 
     What is refused depends on the layout and the question alone and is the same for every engine.
@@ -107,8 +105,8 @@ def _compiled(
     layout: Layout,
     dialect: Dialect,
     where: Predicate | None,
-    keys: tuple[GroupKey, ...],
-    needs: tuple[Need, ...],
+    keys: Keys,
+    needs: Needs,
 ) -> tuple[list[Rows | GridSum], Statement, str, list[tuple[GridCells, Statement, str]]]:
     """Counts and sums with their one statement, and every set of bins with its own."""
     size = cells_of(keys)

@@ -28,7 +28,11 @@ _MOST_BITS = 4 * (2 * MOST_DIGITS + MOST_EXPONENT)
 
 
 def checked(query: object, schema: Schema, table: str) -> asked.Query:
-    """The question that the SQL of *query* asks, in normal form and with its results named, or QueryRefused."""
+    """The question that the SQL of *query* asks, in normal form and with its results named, or QueryRefused.
+
+    >>> checked(asked.Query("stays", (asked.Aggregate("count"),)), Schema({}), "stays").aggregates[0].alias
+    'count'
+    """
     try:
         plain = _Walk().query(query)
         for leaf in asked.leaves(plain.where):

@@ -467,6 +467,10 @@ def parse(text: str, schema: Schema, table: str) -> asked.Query:
 
     Keys come in the order of GROUP BY, and each is returned whether it is selected or not. An aggregate without an
     alias is named after what it is: `count`, `avg_age`.
+
+    >>> schema = Schema({"age": Column("age", kind="numeric", bounds=(0, 120))})
+    >>> parse("select avg(AGE) from stays where age between 18 and 65", schema, "stays").aggregates[0].alias
+    'avg_age'
     """
     words = read(text, (table, *schema.columns))
     try:

@@ -161,7 +161,11 @@ def find(name: str, quoted: bool, known: Iterable[str]) -> str | None:
 
 
 def queryable(schema: Schema) -> tuple[str, ...]:
-    """The columns a query may name, in the schema's order."""
+    """The columns a query may name, in the schema's order.
+
+    >>> queryable(Schema({"age": Column("age"), "name": Column("name", "identifier")}))
+    ('age',)
+    """
     return tuple(name for name, column in schema.columns.items() if why_closed(column) is None)
 
 

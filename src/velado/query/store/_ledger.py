@@ -359,6 +359,12 @@ def create_ledger(where: str | Path, dataset: str, budget: Budget, seal: Path | 
     """A new ledger with *budget* for *dataset*, and its seal. Refused where either exists: a budget starts once.
 
     The seal comes first, so that a ledger is never without one; a making that was interrupted may be made again.
+
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> create_ledger(folder / "a.ledger", "patients", Budget.epsilon(1), folder / "a.seal").close()
+    >>> open_ledger(folder / "a.ledger", folder / "a.seal").state().dataset
+    'patients'
     """
     if not dataset or len(dataset) > LONGEST_NAME:
         raise ParameterError(
@@ -408,7 +414,11 @@ def create_ledger(where: str | Path, dataset: str, budget: Budget, seal: Path | 
 
 
 def memory_ledger(dataset: str, budget: Budget) -> ChainedLedger:
-    """A ledger that ends with this process; a fork of it is refused, for its copy would be a second budget."""
+    """A ledger that ends with this process; a fork of it is refused, for its copy would be a second budget.
+
+    >>> memory_ledger("patients", Budget.epsilon(2)).state().left
+    Fraction(2, 1)
+    """
     shelf, keeper = SQLiteEntries(None), Keeper()
     account = Account(keeper.key, keeper.ledger)
     with shelf.writing():
@@ -418,18 +428,30 @@ def memory_ledger(dataset: str, budget: Budget) -> ChainedLedger:
 
 
 def ledger_exists(where: str | Path, seal: Path | None = None) -> bool:
-    """Whether a ledger is there, or was: its seal is enough."""
+    """Whether a ledger is there, or was: its seal is enough.
+
+    >>> ledger_exists("no/such.ledger", Path("no/such.seal"))
+    False
+    """
     place, sealed = _addresses(where, seal)
     return place.present() or os.path.lexists(sealed)
 
 
 def address_of(where: str | Path) -> str:
-    """The ledger's own name for where it is: a real path, or a server's address without who connects."""
+    """The ledger's own name for where it is: a real path, or a server's address without who connects.
+
+    >>> address_of("/data/a.ledger")
+    'file:/data/a.ledger'
+    """
     return _addresses(where, None)[0].identity
 
 
 def seal_of(where: str | Path, seal: Path | None = None) -> Path:
-    """Where the seal of the ledger at *where* lies."""
+    """Where the seal of the ledger at *where* lies.
+
+    >>> seal_of("/data/a.ledger", Path("/keys/a.seal"))
+    PosixPath('/keys/a.seal')
+    """
     return _addresses(where, seal)[1]
 
 

@@ -27,7 +27,11 @@ from velado.text import say
 
 @dataclass(frozen=True)
 class TableIdentity:
-    """What a table is found by: texts that are equal for the same place, or for the same content."""
+    """What a table is found by: texts that are equal for the same place, or for the same content.
+
+    >>> TableIdentity.of_relation("postgresql://ana@db/clinic", "stays").marks
+    ('relation:db:5432/clinic#stays?',)
+    """
 
     marks: tuple[str, ...]
 
@@ -164,7 +168,11 @@ class FileLedger:
 
 
 def ledger_path(file: str | Path) -> Path:
-    """Where the ledger of a file lies unless another place is named: beside it."""
+    """Where the ledger of a file lies unless another place is named: beside it.
+
+    >>> ledger_path("data/stays.csv").as_posix()
+    'data/stays.csv.ledger'
+    """
     path = Path(file)
     return path.with_name(path.name + ENDING)
 

@@ -203,10 +203,19 @@ def refuse_copies(doors: Sequence[SideDoor]) -> None:
             how = "one to one" if door.kind == "copy" else "but for a little"
             one = len(door.columns) == 1
             raise SideDoorOpen(
-                f"Column{'' if one else 's'} {quoted(door.columns)} repeat{'s' if one else ''} quasi-identifier "
-                f"'{door.reveals}' {how}{'' if one else ', read together'}.",
-                f"Published as {'it is, it' if one else 'they are, they'} would undo the generalization and void "
-                "the promise.",
+                say(
+                    "Column{s} {columns} repeat{s_2} quasi-identifier '{reveals}' {how}{read_together}.",
+                    s="" if one else "s",
+                    columns=quoted(door.columns),
+                    s_2="s" if one else "",
+                    reveals=door.reveals,
+                    how=how,
+                    read_together="" if one else say(", read together"),
+                ),
+                say(
+                    "Published as {it_is_it} would undo the generalization and void the promise.",
+                    it_is_it=say("it is, it") if one else say("they are, they"),
+                ),
                 _way_out(door, unique=unique),
             )
 
@@ -235,11 +244,22 @@ def refuse_doors(
         if smallest < least:
             one = len(door.columns) == 1
             raise SideDoorOpen(
-                f"Column{'' if one else 's'} {quoted(door.columns)} give{'s' if one else ''} quasi-identifier "
-                f"'{door.reveals}' away: read with {'it' if one else 'them'}, the smallest group has {smallest}, "
-                f"not {least}.",
-                f"Whoever reads {'it' if one else 'them'} undoes the generalization, and the promise does not hold "
-                "against him.",
+                say(
+                    "Column{s} {columns} give{s_2} quasi-identifier '{reveals}' away: read with {it}, the "
+                    "smallest group has {smallest}, not {least}.",
+                    s="" if one else "s",
+                    columns=quoted(door.columns),
+                    s_2="s" if one else "",
+                    reveals=door.reveals,
+                    it="it" if one else "them",
+                    smallest=smallest,
+                    least=least,
+                ),
+                say(
+                    "Whoever reads {it} undoes the generalization, and the promise does not hold against "
+                    "him.",
+                    it="it" if one else "them",
+                ),
                 _way_out(door, quasi, unique),
             )
 

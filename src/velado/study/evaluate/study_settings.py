@@ -27,6 +27,7 @@ from velado.release.guarantees._guarantee import Guarantee
 from velado.release.methods import method_named
 from velado.release.methods._method import Method
 from velado.release.parameters import LARGEST, check_number, check_parameters, entry_of, known_keys, part_from
+from velado.settings import read
 from velado.study.evaluate.protocols import DEFAULT_PROTOCOL, PROTOCOLS, protocol_named
 from velado.study.recipe import Per
 
@@ -172,10 +173,7 @@ SETTINGS = tuple(part.name for part in fields(Federation) if part.name not in _A
 """The keys of the section that are settings of a federation and no axes."""
 KEYS = ("models", "splits", "alpha", "methods", "k", "seeds", "engine", *SETTINGS)
 ENGINES = ("flower", "loop")
-MODELS, SPLITS = (
-    next(tuple(part.metadata["choices"]) for part in fields(Federation) if part.name == name)
-    for name in ("model", "split")
-)
+MODELS, SPLITS = ("logistic", "xgboost"), ("iid", "dirichlet")
 
 
 @dataclass(frozen=True)
@@ -264,7 +262,7 @@ def federated_part(entry: Mapping[str, Any], beside: Mapping[str, Any]) -> Feder
         out["engine"] = one_of(entry["engine"], ENGINES, f"'engine' in {WHERE}")
     given = {name: entry[name] for name in SETTINGS if name in entry}
     given.setdefault("test_share", beside["test_share"])
-    made = part_from(Federation, given, WHERE)
+    made = read(Federation, given, WHERE)
     settings = {name: getattr(made, name) for name in SETTINGS}
     part = FederatedPart(**out, settings=settings)
     assert part.federations  # made once, so that every combination is checked before anything is run

@@ -18,7 +18,7 @@ from velado.errors import OutputError, ParameterError, SchemaError
 from velado.text import language, number, say
 
 if TYPE_CHECKING:
-    from velado.learning.flower.agreement import Recipe
+    from velado.learning.flower.agreement import FederationRecipe
     from velado.learning.flower.flower_records import FederatedFit, RoundRecord
     from velado.learning.flower.simulation import Ready
     from velado.report.blocks import Table
@@ -66,7 +66,7 @@ def federate(
     from velado.learning.flower.agreement import agree, read_recipe
 
     settings, schema = read_recipe(recipe)
-    if settings.table is None:
+    if settings.data.table is None:
         if not dry_run:
             raise SchemaError(
                 "The recipe names no table.",
@@ -86,17 +86,17 @@ def federate(
         require_flower(engine == "flower", settings.federation.model)
         progress(0.0, say("clients anonymize their rows"))
         ready = make_ready(
-            recipe.parent / settings.table,
+            recipe.parent / settings.data.table,
             schema,
-            settings.locally.method,
+            settings.anonymization.method,
             settings.federation,
-            target=settings.target,
-            encoding=settings.encoding,
-            seed=settings.locally.seed,
-            features=settings.features,
-            guarantees=settings.locally.guarantees,
-            suppression=settings.locally.suppression,
-            undeclared=settings.undeclared,
+            target=settings.data.target,
+            encoding=settings.models,
+            seed=settings.anonymization.seed,
+            features=settings.data.features,
+            guarantees=settings.anonymization.guarantees,
+            suppression=settings.anonymization.suppression,
+            undeclared=settings.data.undeclared,
         )
         if not dry_run:
             fit = _run(ready, engine, settings, progress, output, form)
@@ -111,7 +111,7 @@ def federate(
 def _run(
     ready: Ready,
     engine: Literal["flower", "loop"],
-    settings: Recipe,
+    settings: FederationRecipe,
     progress: show.Progress,
     output: Path,
     form: Literal["csv", "parquet"],

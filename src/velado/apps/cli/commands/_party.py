@@ -21,7 +21,7 @@ from velado.errors import ParameterError, ProtocolError
 from velado.text import language, say, told
 
 if TYPE_CHECKING:
-    from velado.learning.net.runner import Ending
+    from velado.learning.net.outputs import Ending
     from velado.learning.protocols.protocol import RoleName
     from velado.learning.regression.job import Job
     from velado.report.blocks import Table
@@ -130,13 +130,13 @@ def show(job: JobFile) -> None:
     """Show what a job file says, its digest, and what each role would learn."""
     flags.needs_crypto()
     from velado.learning.net.identity import read_job
-    from velado.learning.protocols.who_learns_what import learned, promise_lines
+    from velado.learning.protocols.who_learns_what import learned, promise
     from velado.papers.regression.paper_masked import WITH_PAPER
 
     found = read_job(job, WITH_PAPER)
-    facts = learned(found, language())
+    facts = learned(found)
     out.result(
-        {"digest": found.digest(), "job": found.to_dict(), "learned": facts},
+        {"digest": found.digest(), "job": found.to_dict(), "learned": facts.to_dict(language())},
         [
             say(
                 "Job '{name}': {target} from {features} columns, protocol {protocol}, lambda {ridge}, {bits} fractional "
@@ -160,11 +160,11 @@ def show(job: JobFile) -> None:
             out.table(
                 say("What each role sees and can infer"),
                 [say("role"), say("sees"), say("can infer")],
-                [[role, seen["saw"], seen["infers"]] for role, seen in facts["parties"].items()],
+                [[role, seen.saw, seen.infers] for role, seen in facts.parties.items()],
             ),
-            *promise_lines(found, language()),
-            *facts["coalitions"],
-            facts["always"],
+            *promise(found).lines(),
+            *facts.coalitions,
+            facts.always,
         ],
     )
 
@@ -239,7 +239,7 @@ def _run(role: RoleName, part: Part, table: Path | None = None) -> None:
             "No coefficients can be given.",
             "Mend what the sentence names, agree on a new job name, and start it again at all parties.",
         )
-    fit = outputs.fit_of_ending(ending)
+    fit = None if ending.fit is None else ending.fit.to_dict()
     facts = {"job": job.digest(), "fit": fit, "untold": list(ending.untold), "cost": dict(ending.cost)}
     out.result(
         {**facts, "folder": str(part.output), "files": written}, _ended(job, ending, part.output, written)
@@ -247,16 +247,14 @@ def _run(role: RoleName, part: Part, table: Path | None = None) -> None:
 
 
 def _ended(job: Job, ending: Ending, output: Path, written: list[str]) -> Iterator[str | out.Note | Table]:
-    from velado.learning.net.outputs import fit_of_ending
     from velado.learning.protocols.who_learns_what import short_key
 
-    fit = fit_of_ending(ending)
     if short_key(job):
-        yield out.Note(short_key(job, language()))
-    if fit is None:
+        yield out.Note(short_key(job))
+    if ending.fit is None:
         yield say("This party does not learn the coefficients.")
     else:
-        yield coefficients(say("Coefficients"), fit["coefficients"], fit["standard_errors"])
+        yield coefficients(say("Coefficients"), ending.fit)
     yield say("Written in {folder}: {files}", folder=output, files=", ".join(written))
     if ending.untold:
         yield out.Note(say("Not told: {peers}.", peers=", ".join(ending.untold)))

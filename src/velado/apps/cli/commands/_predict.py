@@ -29,7 +29,8 @@ def predict(
 
     from velado.apps.cli.regression_rows import number_columns
     from velado.data.staging import csv_bytes, write_file
-    from velado.learning.regression.fit import INTERCEPT, Fit
+    from velado.learning.regression.fit import Fit
+    from velado.learning.regression.job import INTERCEPT
 
     try:
         document = json.loads(fit.read_bytes())
@@ -48,5 +49,5 @@ def predict(
     done = say(
         "{rows} predictions of '{target}' in {path}", rows=len(scores), target=model.target, path=output
     )
-    warnings = [show.warning(UNSAFE)] if model.promise.get("unsafe") else []
-    show.result({"rows": len(scores), "file": str(output), "promise": dict(model.promise)}, [*warnings, done])
+    warnings = [show.warning(UNSAFE)] if model.promise.unsafe else []
+    show.result({"rows": len(scores), "file": str(output), "promise": model.promise.to_dict()}, [*warnings, done])

@@ -7,7 +7,7 @@ import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -606,29 +606,23 @@ def _answer_as_in_the_paper(
     """Fit the approach, answer, and print the value, its scale and the promise: none."""
     with show.waiting():
         from velado.data.io import read_schema, read_table
-        from velado.papers.correlated.approaches import approach_named
+        from velado.papers.correlated.approaches import APPROACHES
         from velado.papers.correlated.correlated_answer import paper_answer
         from velado.query.session import table_name
         from velado.query.sql import parse
         from velado.query.store import has_ledger
         from velado.randomness import seeded
+        from velado.settings import Where, part_of
 
         declared = read_schema(schema)
-        kind = approach_named(str(asked.paper))
-        given = {name: getattr(asked, name) for name in ("eps", "components", "keep")}
-        settings = {name: value for name, value in given.items() if value is not None}
-        unknown = [name for name in settings if name not in {one.name for one in fields(kind)}]
-        if unknown:
-            raise ParameterError(
-                say("The approach {approach} does not take --{flag}.", approach=asked.paper, flag=unknown[0]),
-                "A setting that does nothing would be passed over.",
-                "Leave it out, or choose the approach it belongs to.",
-            )
+        own = {name: getattr(asked, name) for name in ("eps", "components", "keep")}
+        given = {name: value for name, value in own.items() if value is not None}
+        chosen = part_of(APPROACHES, {"name": asked.paper, **given}, Where("flag"), "approach")
         try:
             result = paper_answer(
                 read_table(file, declared),
                 parse(sql, declared, table_name(file.name)),
-                kind(**settings),
+                chosen,
                 asked.scale_parameter,
                 seeded(asked.seed, "paper"),
                 has_ledger=ledger is not None or has_ledger(file),

@@ -159,21 +159,19 @@ def _run(job: Job, tables: Mapping[str, Any]) -> Fit:
 
 
 def _files(job: Job, fit: Fit) -> dict[str, bytes]:
-    from velado.learning.net.outputs import report
-    from velado.learning.net.runner import Ending
-    from velado.learning.protocols.who_learns_what import learned, promise_lines
+    from velado.learning.net.outputs import Ending, report
+    from velado.learning.protocols.role import Outcome
 
-    ending = Ending({"fit": fit.to_dict()}, None, cost=dict(fit.cost))
-    promise = "\n".join(f"- {line}" for line in promise_lines(job, language()))
-    text = report(job, "evaluator", ending, language())
+    promise = "\n".join(f"- {told(line)}" for line in fit.promise.lines())
+    text = report(job, "evaluator", Ending(outcome=Outcome(fit=fit), cost=fit.cost), language())
     text += f"\n## {told(say('Promise'))}\n\n{promise}\n\n{told(_SIMULATED)}\n"
-    documents: dict[str, Any] = {"fit.json": fit.to_dict(), "learned.json": learned(job, language())}
+    documents: dict[str, Any] = {"fit.json": fit.to_dict(), "learned.json": fit.learned.to_dict(language())}
     files = {name: json.dumps(part, ensure_ascii=False, indent=2) + "\n" for name, part in documents.items()}
     return {name: body.encode() for name, body in {**files, "report.md": text}.items()}
 
 
 def _view(job: Job, fit: Fit, output: Path, from_data: bool) -> Iterator[str | show.Note | Table]:
-    from velado.learning.protocols.who_learns_what import learned, promise_lines, short_key
+    from velado.learning.protocols.who_learns_what import short_key
 
     if from_data:
         yield show.warning(
@@ -182,10 +180,10 @@ def _view(job: Job, fit: Fit, output: Path, from_data: bool) -> Iterator[str | s
                 "their least and largest values."
             )
         )
-    if fit.promise.get("unsafe"):
+    if fit.promise.unsafe:
         yield show.warning(UNSAFE)
     if short_key(job):
-        yield show.warning(short_key(job, language()))
+        yield show.warning(short_key(job))
     yield coefficients(
         say(
             "Regression of '{target}' over the rows of {clients} clients, protocol {protocol}",
@@ -193,19 +191,18 @@ def _view(job: Job, fit: Fit, output: Path, from_data: bool) -> Iterator[str | s
             clients=len(job.of("client")),
             protocol=job.protocol.name,
         ),
-        dict(zip(fit.names, fit.coefficients, strict=True)),
-        None if fit.standard_errors is None else dict(zip(fit.names, fit.standard_errors, strict=True)),
+        fit,
     )
     yield say("Promise:")
-    yield from (f"- {line}" for line in promise_lines(job, language()))
+    yield from (say("- {line}", line=line) for line in fit.promise.lines())
     yield ""
-    facts = learned(job, language())
+    facts = fit.learned
     yield show.table(
         say("What each party saw and can infer"),
         [say("party"), say("saw"), say("can infer")],
-        [[role, seen["saw"], seen["infers"]] for role, seen in facts["parties"].items()],
+        [[role, seen.saw, seen.infers] for role, seen in facts.parties.items()],
     )
-    yield from (*facts["coalitions"], facts["always"], "")
+    yield from (*facts.coalitions, facts.always, "")
     yield say(
         "Cost: {seconds} s ({processor_seconds} s of processor time), all parties together; {messages_sent} messages, "
         "{bytes_sent} bytes.",
@@ -214,10 +211,11 @@ def _view(job: Job, fit: Fit, output: Path, from_data: bool) -> Iterator[str | s
     yield say("Written: fit.json, learned.json and report.md in {path}", path=output)
 
 
-def coefficients(title: Sentence, values: Mapping[str, float], errors: Mapping[str, float] | None) -> Table:
+def coefficients(title: Sentence, fit: Fit) -> Table:
     """The coefficients of a fit, with their standard errors where it has any."""
     head = [say("column"), say("coefficient")]
-    if errors is None:
-        return show.table(title, head, [[name, f"{value:.10g}"] for name, value in values.items()])
-    rows = [[name, f"{value:.10g}", f"{errors[name]:.4g}"] for name, value in values.items()]
-    return show.table(title, [*head, say("standard error")], rows)
+    rows = [[name, f"{value:.10g}"] for name, value in zip(fit.names, fit.coefficients, strict=True)]
+    if fit.standard_errors is not None:
+        head.append(say("standard error"))
+        rows = [[*row, f"{error:.4g}"] for row, error in zip(rows, fit.standard_errors, strict=True)]
+    return show.table(title, head, rows)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from velado.data.identifiers.lexicon import COMMON_WORDS, GIVEN, SURNAMES
+from velado.data.identifiers._lexicon import COMMON_WORDS, GIVEN, SURNAMES
 
 PARTICLES = r"(?:d[aeo]s?|e|von|van|der|del|de la|la|di|du|y)"
 TURNED = r"^\p{Lu}[\p{L}'’-]+(?: \p{L}[\p{L}'’-]+)?, ?\p{Lu}[\p{L}'’.-]*(?: \p{L}[\p{L}'’.-]*)*$"

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from velado.data.identifiers._names import PARTICLES, TITLES, TURNED, name_shares
 from velado.data.identifiers.headers import IdentifierKind, Identifying, header_says
-from velado.data.identifiers.names import PARTICLES, TITLES, TURNED, name_shares
 from velado.text import say
 
 # Numbers with check digits: which share of texts keeps the rule of a CPF, CNS, CNPJ, card, IBAN or Spanish DNI.
