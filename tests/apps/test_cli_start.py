@@ -80,7 +80,7 @@ def test_help_and_errors_speak_portuguese_with_clicks_own_words(capsys: pytest.C
     shown = capsys.readouterr().out
     assert "Uso: velado anonymize" in shown and "Opções:" in shown and "padrão:" in shown
     assert "Show this" not in shown and "default" not in shown
-    assert run(["anonymize", "--lang", "pt", "--nothing"]) == 2
+    assert run(["inspect", "--lang", "pt", "--nothing"]) == 2
     assert "não tem a opção" in capsys.readouterr().err
     assert run(["verify", "none.csv", "--lang", "pt"]) == 2
     assert "Falta a opção '--schema'" in capsys.readouterr().err

@@ -105,7 +105,6 @@ def language_option() -> click.Option:
     return click.Option(
         ["--lang"],
         metavar="en|pt",
-        is_eager=True,
         expose_value=False,
         callback=_speak_in,
         help="Language of what is printed and of the report; default: VELADO_LANG, else en.",
@@ -114,9 +113,7 @@ def language_option() -> click.Option:
 
 def _speak_in(ctx: click.Context, _option: click.Parameter, value: str | None) -> None:
     if value is not None:
-        ctx.meta[LANGUAGE_ASKED] = value
-    if value is not None or ctx.parent is None:
-        ctx.with_resource(speaking(chosen_language(value)))
+        ctx.meta[LANGUAGE_ASKED] = one_of(value, LANGUAGES, "--lang")
 
 
 def chosen_language(flag: str | None) -> Language:
@@ -176,6 +173,11 @@ class Command(TyperCommand):
 
     def __init__(self, *args: Any, params: list[click.Parameter] | None = None, **more: Any) -> None:
         super().__init__(*args, params=[*(params or ()), *run_options()], **more)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """The command, run in the language that was asked for."""
+        with speaking(chosen_language(ctx.meta.get(LANGUAGE_ASKED))):
+            return super().invoke(ctx)
 
     def format_arguments(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Nothing: typer lists the arguments beside the options, and click 8.5 would list them again."""

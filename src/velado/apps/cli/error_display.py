@@ -63,7 +63,7 @@ def show_values_option() -> click.Option:
 def _keep(ctx: click.Context, parameter: click.Parameter, value: Path | None) -> None:
     kept = ctx.find_root().obj
     if value is not None and isinstance(kept, dict):
-        refuse_file(value, "The values would replace what is there.")
+        refuse_file(value, say("The values would replace what is there."))
         kept[_PLACE] = value
 
 

@@ -64,7 +64,6 @@ Suppression = Annotated[
 ]
 Seed = Annotated[int, option("--seed", min=0, help="Seed of every random choice.")]
 Force = Annotated[bool, option("--force", help="Replace what exists already.")]
-NewFile = Annotated[Path | None, option("--output -o FILE", help="Write the result to this new file.")]
 NewFolder = Annotated[Path, option("--output -o DIR", help="Folder of the results; it must not exist.")]
 DataFolder = Annotated[
     Path | None, option("--data DIR", help="Folder of the papers' data; default: VELADO_DATA.")
@@ -294,9 +293,9 @@ def guarantee_from(text: str, people: bool = False) -> Any:
         key, equals, value = part.partition("=")
         if not equals:
             raise ParameterError(
-                f"'{part}' in --guarantee is no setting.",
+                say("'{part}' in --guarantee is no setting.", part=part),
                 "Settings are written key=value.",
-                f'Write for example --guarantee "{kind.name}: key=value".',
+                say('Write for example --guarantee "{kind}: key=value".', kind=kind.name),
             )
         entry[key.strip()] = _value(value.strip())
     if people and kind.name == "k-anonymity":
@@ -375,7 +374,11 @@ class MethodFlag:
         return value
 
     def _wrong(self, text: str, fix: str) -> ParameterError:
-        return ParameterError(f"{self.flag} does not take '{text}'.", f"It takes: {self.takes}.", fix)
+        return ParameterError(
+            say("{flag} does not take '{text}'.", flag=self.flag, text=text),
+            say("It takes: {takes}.", takes=self.takes),
+            fix,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values."""
@@ -513,7 +516,9 @@ def split_flags(
             values[field] = not negated
         elif text is None:
             raise ParameterError(
-                f"{flag.flag} has no value.", f"It takes: {flag.takes}.", f"Write {flag.flag} VALUE."
+                say("{flag} has no value.", flag=flag.flag),
+                say("It takes: {takes}.", takes=flag.takes),
+                say("Write {flag} VALUE.", flag=flag.flag),
             )
         else:
             values[field] = flag.parse(text)
@@ -536,11 +541,11 @@ def _field(
     near = difflib.get_close_matches(name, [*flags, *options], n=1)
     listed = ", ".join(flags) or "none"
     raise ParameterError(
-        f"Method '{method}' has no flag {name}.",
-        f"Its flags are: {listed}.",
-        f"Did you mean {near[0]}?"
+        say("Method '{method}' has no flag {name}.", method=method, name=name),
+        say("Its flags are: {listed}.", listed=listed),
+        say("Did you mean {near}?", near=near[0])
         if near
-        else f"See `velado methods {method}` and `velado anonymize --help`.",
+        else say("See `velado methods {method}` and `velado anonymize --help`.", method=method),
     )
 
 

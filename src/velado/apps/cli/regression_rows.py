@@ -27,9 +27,9 @@ def feature_names(listed: str, target: str) -> list[str]:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice or target in names:
         what = (
-            f"--features names {_listed(twice)} twice."
+            say("--features names {columns} twice.", columns=_listed(twice))
             if twice
-            else f"--features names the target '{target}'."
+            else say("--features names the target '{target}'.", target=target)
         )
         raise ParameterError(
             what, "The fit would be singular, or explain a column by itself.", "Name each feature once."
@@ -180,4 +180,4 @@ def exact_number(text: str, flag: str) -> Fraction:
 
 def _listed(names: Sequence[str]) -> str:
     shown = ", ".join(f"'{name}'" for name in names[:12])
-    return shown if len(names) <= 12 else f"{shown} and {len(names) - 12} more"
+    return shown if len(names) <= 12 else say("{shown} and {more} more", shown=shown, more=len(names) - 12)

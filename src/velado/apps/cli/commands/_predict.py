@@ -50,4 +50,6 @@ def predict(
         "{rows} predictions of '{target}' in {path}", rows=len(scores), target=model.target, path=output
     )
     warnings = [show.warning(UNSAFE)] if model.promise.unsafe else []
-    show.result({"rows": len(scores), "file": str(output), "promise": model.promise.to_dict()}, [*warnings, done])
+    show.result(
+        {"rows": len(scores), "file": str(output), "promise": model.promise.to_dict()}, [*warnings, done]
+    )

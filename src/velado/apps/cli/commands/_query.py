@@ -296,7 +296,9 @@ def _refuse_settings(
             "The ending of --output says which.",
             "Choose one of the three.",
         )
-    flags.refuse_file(output, "It would be overwritten, and the question would be paid before that is known.")
+    flags.refuse_file(
+        output, say("It would be overwritten, and the question would be paid before that is known.")
+    )
 
 
 def _engine(file: Path, schema: Schema, unit: Unit, source: Source, name: str) -> Any:

@@ -46,7 +46,7 @@ def reproduce(
         )
     chosen = reproduction_named(name)
     folder = _folder(data) if chosen.needs or data is not None else Path()
-    flags.refuse_file(output, "It may hold another result.")
+    flags.refuse_file(output, say("It may hold another result."))
     with show.waiting() as progress:
         found = chosen.carry_out(folder, progress, quick)
     result = to_dict(chosen, found)
