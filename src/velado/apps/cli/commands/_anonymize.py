@@ -12,7 +12,7 @@ import typer
 from velado.apps.cli import options as flags
 from velado.apps.cli import show
 from velado.apps.cli.app import OneOf, command, option
-from velado.apps.cli.commands._inspect import exposure, inferred, roles
+from velado.apps.cli.commands._inspect import inferred
 from velado.apps.cli.options import (
     DEFAULT_METHOD,
     META,
@@ -118,6 +118,8 @@ def anonymize(
             progress=progress,
         )
     if inspection is not None and not show.manner().silent:
+        from velado.report.inspection_lines import roles
+
         place = published.private / "schema.toml"
         inferred_roles = say(
             "No schema was given: the roles below were inferred. Review them; they are saved in {path}.",
@@ -142,6 +144,8 @@ def propose(file: Path, reading: flags.Reading) -> NoReturn:
         _, inspection, text = inferred(file, reading)
         write_file(path, text)
     if not show.manner().silent:
+        from velado.report.inspection_lines import exposure, roles
+
         show.present([*roles(inspection), *exposure(inspection)])
     raise SchemaError(
         say("No schema was given: a proposal was written to '{path}', and nothing was published.", path=path),

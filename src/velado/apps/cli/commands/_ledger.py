@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,64 +16,17 @@ from velado.apps.cli import options as flags
 from velado.apps.cli import show as out
 from velado.apps.cli.app import argument, command, group, option
 from velado.errors import LedgerError, ParameterError
-from velado.text import number, say, written
+from velado.text import say
 
 if TYPE_CHECKING:
-    from velado.query.budget import Budget, LedgerState
-    from velado.query.store import ChainedLedger, Entry
-    from velado.report.blocks import Table
+    from velado.query.budget import Budget
+    from velado.query.store import ChainedLedger
 
 app = group("ledger", help="Open, show, check, cap or raise the budget of a data set.")
 
 Where = Annotated[str, argument("LEDGER", help="The ledger: a file, or postgresql://host/base?ledger=NAME.")]
 Amount = Annotated[str, argument("AMOUNT", help="An epsilon or rho, as a decimal or a fraction.")]
 _HASH = re.compile(r"[0-9a-f]{64}")
-_KINDS = {
-    str(kind): kind
-    for kind in (say("open"), say("reserve"), say("answer"), say("cap"), say("raise"), say("unit"))
-}
-
-
-def amount(cost: str | Fraction | float) -> str:
-    """An exact cost in at most six decimals, without an exponent; a remainder too small for them is called so.
-
-    >>> amount(Fraction(1, 3)), amount(Fraction(1, 10**9))
-    ('0.333333', 'less than 0.000001')
-    """
-    from velado.query.budget import rounded, tiny
-
-    if tiny(cost):
-        return say("less than {least}", least=written(0.000001, ".6f"))
-    text = rounded(cost)
-    return text.replace(".", written(0.0, ".1f")[1])
-
-
-@dataclass(frozen=True, kw_only=True)
-class ShownEntry:
-    """An entry without its question and its answer; the one about the unit is nobody's question."""
-
-    number: int
-    kind: str
-    at: str
-    analyst: str
-    cost: str
-    receipt: str
-
-    @classmethod
-    def of(cls, entry: Entry) -> ShownEntry:
-        """What may be shown of an entry."""
-        from velado.query.store import QUESTION
-
-        said = entry.fields()
-        unit = said.get("question") == QUESTION
-        return cls(
-            number=entry.number,
-            kind="unit" if unit else entry.kind,
-            at=said.get("at", ""),
-            analyst="" if unit else said.get("analyst", ""),
-            cost="" if unit else said.get("cost") or said.get("cap") or said.get("total") or "",
-            receipt=entry.hash,
-        )
 
 
 @command("show", app)
@@ -85,6 +38,7 @@ def show(
 ) -> None:
     """Show what is spent and what is left, in all and by analyst."""
     from velado.query.store import people_state
+    from velado.report.query_lines import ShownEntry, ledger_lines
 
     with _opened(ledger, seal) as account:
         state = people_state(account, account.state())
@@ -92,7 +46,8 @@ def show(
         newest = [ShownEntry.of(entry) for entry in listed]
     more = {"newest": [asdict(entry) for entry in newest]} if entries else {}
     out.result(
-        {"ledger": _plain(ledger), **state.to_dict(), **more}, _state(state, _seal_path(ledger, seal), newest)
+        {"ledger": _plain(ledger), **state.to_dict(), **more},
+        ledger_lines(state, _seal_path(ledger, seal), newest),
     )
 
 
@@ -111,6 +66,7 @@ def verify(
     together with its seal; exit code 8.
     """
     from velado.query.store import people_state
+    from velado.report.query_lines import entry_kind
 
     wanted = [text.strip().lower() for text in receipt or []]
     if not all(_HASH.fullmatch(text) for text in wanted):
@@ -131,7 +87,7 @@ def verify(
                 "Receipt {receipt}: this ledger has it, as entry {entry} ({kind}).",
                 receipt=text,
                 entry=found[text].number,
-                kind=_KINDS[found[text].kind],
+                kind=entry_kind(found[text].kind),
             )
             if text in found
             else say("Receipt {receipt}: this ledger does not have it.", receipt=text)
@@ -165,6 +121,7 @@ def open_(
 ) -> None:
     """Make a new ledger with its budget, and its seal."""
     from velado.query.store import create_ledger
+    from velado.report.query_lines import amount, keep_apart
 
     account = create_ledger(ledger, dataset, _budget(epsilon, rho, delta), seal)
     try:
@@ -180,7 +137,7 @@ def open_(
         total=amount(state.budget.total),
     )
     document = {"ledger": _plain(ledger), "seal": str(path), **state.to_dict()}
-    out.result(document, [opened, _keep_apart(path)])
+    out.result(document, [opened, keep_apart(path)])
 
 
 @command("cap", app)
@@ -193,6 +150,7 @@ def cap(
 ) -> None:
     """Set the most that one analyst may spend in all."""
     from velado.query.budget import exact
+    from velado.report.query_lines import amount
 
     limit = exact(most)
     with _opened(ledger, seal) as account:
@@ -217,6 +175,7 @@ def raise_(
 ) -> None:
     """Raise the total of the budget; it is never lowered."""
     from velado.query.budget import exact
+    from velado.report.query_lines import amount
 
     with _opened(ledger, seal) as account:
         account.raise_budget(exact(total), reason)
@@ -261,70 +220,6 @@ def _seal_path(where: str, seal: Path | None) -> Path:
     return seal_of(where, seal)
 
 
-def _keep_apart(seal: Path) -> str:
-    return say(
-        "Seal: {path}. Keep it apart from the ledger and do not restore one without the other.", path=seal
-    )
-
-
 def _plain(where: str) -> str:
     """The address without user and password."""
     return re.sub(r"//[^/@]*@", "//", where)
-
-
-def _state(state: LedgerState, seal: Path, newest: Sequence[ShownEntry]) -> Iterator[str | Table]:
-    budget = state.budget
-    yield out.table(
-        say(
-            "Ledger of '{dataset}': {entries} entries, {answers} answers",
-            dataset=state.dataset,
-            entries=state.entries,
-            answers=state.answers,
-        ),
-        [say("what"), say("about")],
-        [
-            [say("budget ({measure})", measure=budget.measure), amount(budget.total)],
-            [say("spent"), amount(state.spent)],
-            [say("left"), amount(state.left)],
-        ],
-    )
-    implied = budget.to_dict().get("implies")
-    if implied:
-        yield say(
-            "With delta {delta} the budget stands for an epsilon of {epsilon}.",
-            epsilon=number(implied["epsilon"], 6),
-            delta=f"{implied['delta']:g}",
-        )
-    names = sorted({*state.by_analyst, *state.caps})
-    if names:
-        caps = {name: amount(limit) for name, limit in state.caps.items()}
-        yield out.table(
-            say("By analyst"),
-            [say("analyst"), say("spent"), say("cap")],
-            [[name, amount(state.by_analyst.get(name, Fraction(0))), caps.get(name, "")] for name in names],
-        )
-    yield say("Newest hash: {head}", head=state.head)
-    yield _keep_apart(seal)
-    if newest:
-        yield out.table(
-            say("The newest entries"),
-            [
-                say("entry"),
-                say("kind"),
-                say("when (UTC)"),
-                say("analyst"),
-                say("cost or amount"),
-                say("hash"),
-            ],
-            [
-                [
-                    one.number,
-                    _KINDS[one.kind],
-                    one.at,
-                    one.analyst,
-                    amount(one.cost) if one.cost else "",
-                    one.receipt,
-                ]
-                for one in newest
-            ],
-        )

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import math
 import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from velado.apps.cli import options as flags
 from velado.apps.cli import show
 from velado.apps.cli.app import OneOf, argument, command, option
-from velado.apps.cli.commands._ledger import amount
 from velado.errors import ParameterError, QueryRefused
-from velado.text import Sentence, number, say, written
+from velado.text import say
 
 if TYPE_CHECKING:
     from velado.data.schema import Schema
@@ -25,13 +22,10 @@ if TYPE_CHECKING:
     from velado.query.budget import Budget
     from velado.query.store import FileLedger
     from velado.query.unit import Unit
-    from velado.report.blocks import Table
 
 RECORD = "record"
 ENDINGS = (".csv", ".parquet", ".json")
 SCANNED = (".csv", ".parquet", ".pq")
-# Between two columns of a table as `show` draws it.
-GAP = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -252,14 +246,19 @@ def query(
                     )
                     answer = session.answer(sql, spend=asked.total, confidence=confidence)
             notes = [*_account_notes(account, held, total), _receipt(account, answer)]
+    from velado.report.query_lines import answer_lines, price_lines, uncovered
+
     if price.price:
         told = made.to_dict(sure)
-        show.result(told, _priced(told, asked))
+        show.result(told, price_lines(told, asked))
         return
     if output is not None:
         _write(output, answer)
         notes.append(say("Written to {path}.", path=output))
-    show.result(answer.to_dict, _answered(answer, notes, declared, asked.delta))
+    warning = uncovered(answer, declared)
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else show.NARROW
+    warnings = [] if warning is None else [show.warning(warning)]
+    show.result(answer.to_dict, [*answer_lines(answer, asked.delta, width), *notes, *warnings])
 
 
 def _refuse_settings(
@@ -339,6 +338,8 @@ def _same_measure(account: FileLedger, asked: Budget) -> Budget:
 
 def _account_notes(account: FileLedger, held: Budget, total: Budget | None) -> Iterator[str]:
     """What is to be said about the ledger of an answer."""
+    from velado.report.query_lines import amount
+
     where = _without_password(account.where)
     if account.made:
         yield say(
@@ -379,227 +380,6 @@ def _write(path: Path, answer: Answer) -> None:
 
 
 # An answer, and the price of a question, as the command line shows them.
-
-
-def _answered(
-    answer: Answer, notes: Sequence[str], schema: Schema, delta: Fraction | None
-) -> Iterator[str | show.Note | Table]:
-    """The numbers and how they are to be read, then promise, cost, what the ledger has to say, and any warning."""
-    yield _numbers(answer)
-    promise, cost = answer.guarantee.to_dict(), answer.cost.to_dict()
-    yield from _readings(answer)
-    measure = cost["measure"]
-    parts = {
-        "type": say("guaranteed")
-        if promise["type"] == "guaranteed"
-        else say("guaranteed if the declared dependence holds"),
-        "cost": amount(promise[measure]),
-        "unit": _unit_text(promise),
-    }
-    if measure == "rho":
-        yield say(
-            "Promise ({type}): zero-concentrated differential privacy with rho {cost} for {unit}.", **parts
-        )
-        yield from _implied(promise, delta)
-    else:
-        yield say("Promise ({type}): differential privacy with epsilon {cost} for {unit}.", **parts)
-    left = {"left": amount(cost["left"]), "budget": amount(cost["budget"])}
-    if answer.stored:
-        yield say(
-            "Cost: nothing; asked before, these are the same numbers. Left: {left} of {budget}.", **left
-        )
-    else:
-        spent = amount(cost["spent"])
-        yield say("Cost: {measure} {cost}. Left: {left} of {budget}.", measure=measure, cost=spent, **left)
-    yield from notes
-    declared = schema.group or schema.person
-    if promise.get("warnings") and declared is not None:
-        yield show.warning(
-            say(
-                "The schema groups rows by '{column}', but the promise is about another unit: all rows of one "
-                "'{column}' together are not covered.",
-                column=declared.name,
-            )
-        )
-
-
-def _numbers(answer: Answer) -> Table:
-    """One column for each value and its ends or, where that is wider than the terminal, one line for each value."""
-    frame, values = answer.frame, answer.how.values
-    # A quantile has no interval: two columns of nothing would only ask what they mean.
-    ends = [f"{name}_{end}" for name in values for end in ("low", "high")]
-    frame = frame.drop([name for name in ends if frame[name].null_count() == frame.height])
-    head: list[str] = frame.columns
-    rows = [[_cell(cell) for cell in row] for row in frame.iter_rows()]
-    wide = sum(max(len(line[at]) for line in (head, *rows)) + GAP for at in range(len(head)))
-    if wide > (shutil.get_terminal_size().columns if sys.stdout.isatty() else show.NARROW):
-        keys = [name for name in head if name not in (*values, *ends)]
-        rows = [
-            [_cell(row[key]) for key in keys]
-            + [value, *(_cell(row.get(f"{value}{end}")) for end in ("", "_low", "_high"))]
-            for row in frame.iter_rows(named=True)
-            for value in values
-        ]
-        head = [*keys, say("name"), say("value"), say("from"), say("to")]
-    return show.table(say("Answer"), head, rows)
-
-
-def _cell(value: object) -> str:
-    if value is None:
-        return "-"
-    return number(value) if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
-
-
-def _readings(answer: Answer) -> Iterator[str]:
-    """What each value is; an interval is explained where there is one, a rank where there is none."""
-    values, promise = answer.how.plan["values"], answer.guarantee.to_dict()
-    for value in values:
-        if value["answered_as"] == "bound":
-            yield _bound(value)
-        elif value["answered_as"] == "quantile":
-            yield say("{reading} {rank}", reading=_quantile(value), rank=_rank(value))
-    if any(value["answered_as"] == "number" for value in values):
-        yield say(
-            "Each interval holds the exact value over {rows}, with numbers moved to their declared bounds and steps, "
-            "with a chance of at least {confidence}; it is about the noise alone.",
-            rows=say("every row")
-            if promise["mode"] == "strict"
-            else say(
-                "the rows that count (at most {rows} with one value of '{column}')",
-                rows=promise["most_rows"],
-                column=promise["column"],
-            ),
-            confidence=_level(answer.how.confidence),
-        )
-
-
-def _bound(value: Mapping[str, Any]) -> str:
-    return say(
-        "{name} is the declared bound of '{column}'; no rows were looked at.",
-        name=value["name"],
-        column=value["column"],
-    )
-
-
-def _quantile(value: Mapping[str, Any]) -> str:
-    level = _level(value["level"])
-    if value["asked"] not in ("min", "max"):
-        return say("{name}: the {level} quantile.", name=value["name"], level=level)
-    return say(
-        "{name}: {asked} is answered as the {level} quantile.",
-        name=value["name"],
-        asked=value["asked"].upper(),
-        level=level,
-    )
-
-
-def _rank(value: Mapping[str, Any]) -> str:
-    off = value["rank_error"]
-    parts = {"rows": math.ceil(off["rows"]), "confidence": _level(off["confidence"])}
-    if off["beyond"] == "the asked rank":
-        return say(
-            "It may miss the asked rank by {rows:,} rows, by no more with a chance of at least {confidence}.",
-            **parts,
-        )
-    return say(
-        "It may miss the asked rank by {rows:,} rows more than the best of {candidates:,} candidates does, by no more "
-        "with a chance of at least {confidence}.",
-        candidates=value["candidates"],
-        **parts,
-    )
-
-
-def _level(level: str | float) -> str:
-    """A level or a confidence in percent, with the digits it has: 99.99% is not 100%."""
-    return written(float(100 * Fraction(str(level))), ".6g") + "%"
-
-
-def _implied(promise: Mapping[str, Any], delta: Fraction | None) -> Iterator[str]:
-    """What rho means as an epsilon, at the delta of the question or else of the ledger."""
-    from velado.query.budget import epsilon_of, exact
-
-    if delta is None and "implies" not in promise:
-        return
-    at = exact(promise["implies"]["delta"]) if delta is None else delta
-    one, whole = (epsilon_of(Fraction(rho), at) for rho in (promise["rho"], promise["budget"]["total"]))
-    yield say(
-        "At delta {delta} this answer alone implies an epsilon of {epsilon}, the whole budget one of {total}.",
-        delta=f"{float(at):g}",
-        epsilon=amount(one),
-        total=amount(whole),
-    )
-
-
-def _unit_text(promise: Mapping[str, Any]) -> Sentence:
-    if promise["mode"] == "strict":
-        return say("one record, if rows tell nothing of one another")
-    if "dependence" in promise:
-        return say(
-            "one record with its group by '{column}', up to the declared dependence {dependence}",
-            column=promise["column"],
-            dependence=promise["dependence"],
-        )
-    return say(
-        "all rows with one value of '{column}' (at most {rows} count), however they depend on each other",
-        column=promise["column"],
-        rows=promise["most_rows"],
-    )
-
-
-def _priced(told: Mapping[str, Any], asked: Budget) -> Iterator[str | Table]:
-    """Every draw with its noise and cost, and their sum beside what was asked for."""
-    yield from (_bound(value) for value in told["values"] if value["answered_as"] == "bound")
-    draws = told["draws"]
-    if not draws:
-        yield say("Nothing is drawn: the answer is made of declared bounds and costs nothing.")
-        return
-    ranks = [draw["rank_error"] for draw in draws if "rank_error" in draw]
-    yield show.table(
-        say("What it would cost, without asking"),
-        [
-            say("drawn"),
-            say("noise"),
-            say("one unit moves it by"),
-            say("scale"),
-            *([say("may miss the rank by")] if ranks else []),
-            say("cost"),
-        ],
-        [_price_row(draw, bool(ranks)) for draw in draws],
-    )
-    if ranks:
-        yield say(
-            "Ranks are missed by no more than that with a chance of at least {confidence}.",
-            confidence=_level(ranks[0]["confidence"]),
-        )
-    yield say(
-        "In all: {measure} {cost} of the {asked} asked for.",
-        measure=told["measure"],
-        cost=amount(told["charge"]),
-        asked=amount(asked.total),
-    )
-
-
-def _price_row(draw: Mapping[str, Any], with_rank: bool) -> list[str]:
-    """A quantile's scores have a scale too, but what it means to a person is the rank it may miss by."""
-    size, off = draw.get("in_values", draw), draw.get("rank_error")
-    noise = ["-", "-"] if off else [number(size["sensitivity"]), number(size["scale"])]
-    rank = say("{rows:,} rows", rows=math.ceil(off["rows"])) if off else "-"
-    return [_drawn(draw), draw["mechanism"], *noise, *([rank] if with_rank else []), amount(draw["charge"])]
-
-
-def _drawn(draw: Mapping[str, Any]) -> str:
-    what, column = draw["what"], draw["column"]
-    if what == "rows with":
-        return say("rows with '{column}'", column=column)
-    if what == "sum of":
-        return say("sum of '{column}'", column=column)
-    if what == "centred sum of":
-        return say("centred sum of '{column}'", column=column)
-    if what == "histogram of":
-        return say("histogram of '{column}'", column=column)
-    if what == "quantile of":
-        return say("{level} quantile of '{column}'", level=_level(draw["level"]), column=column)
-    return say("rows")
 
 
 def _answer_as_in_the_paper(
