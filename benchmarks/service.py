@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.timing import Row, print_rows
-from velado.apps.web.tokens import add_token
+from velado.apps.service.tokens import add_token
 from velado.randomness import seeded
 
 CLIENTS = 16

@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 import typer
 
-from velado.apps.cli.commands._reproduce import reproduce
 from velado.apps.cli.app import Command
+from velado.apps.cli.commands._reproduce import reproduce
 from velado.errors import MissingExtra, OutputError, ParameterError, TableError
 
 QUICK = "correlated-figure-12-adult"

@@ -17,12 +17,12 @@ from pathlib import Path
 
 import pytest
 
+from velado.learning.net._sender import Post
 from velado.learning.net.half_open import HalfOpen, network_of
-from velado.learning.net.sender import Post
 
-from ..apps.web.conftest import MISSING
-from ..apps.web.running import Running, running, write_service
-from ..apps.web.test_running import certificate
+from ..apps.service.conftest import MISSING
+from ..apps.service.running import Running, running, write_service
+from ..apps.service.test_running import certificate
 from ..learning.net.parties import consortium
 from ..learning.net.test_server import listening
 

@@ -96,7 +96,7 @@ def _make_file(path: Path, data: bytes, private: bool) -> None:
         os.close(handle)
 
 
-def _put_file(path: Path, data: bytes, private: bool) -> None:
+def put_file(path: Path, data: bytes, private: bool) -> None:
     """*data* stands in *path*, on the disk, with mode 0600 if *private*, else 0644; or nothing has changed."""
     while True:
         handle, name = tempfile.mkstemp(prefix=_prefix(path), dir=path.parent)  # mode 0600
@@ -466,7 +466,7 @@ def write_file(path: Path, data: bytes, force: bool = False, private: bool = Fal
         _sweep(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        _put_file(path, data, private)
+        put_file(path, data, private)
         _settle(path)
     except OSError as error:
         raise OutputError(

@@ -17,7 +17,7 @@ import click
 from velado.apps.cli.commands._methods import default_shown
 from velado.apps.cli.error_display import EXIT_CODES
 from velado.apps.cli.main import command
-from velado.apps.cli.options import flags_of
+from velado.settings import flags
 
 LEAD = """\
 # The command line
@@ -93,8 +93,8 @@ def _methods() -> str:
 
     lines = [
         "## Methods and their flags",
-        "A method's flags are given to `velado anonymize` beside `--method NAME`. `-k` always is the k of",
-        "k-anonymity: with a method that promises nothing by itself it is an extra promise that is checked.",
+        "A method's flags are given to `velado anonymize` beside `--method NAME`. `-k` is no flag of a",
+        "method but the k of k-anonymity, promised whichever method is chosen.",
         "",
     ]
     for method in METHODS:
@@ -103,7 +103,7 @@ def _methods() -> str:
         lines += ["| Flag | Takes | Default | Meaning |", "|---|---|---|---|"]
         lines += [
             f"| `{flag.flag}` | {_cell(flag.takes)} | {_cell(default_shown(flag.default))} | {_cell(flag.help)} |"
-            for flag in flags_of(method)
+            for flag in flags(method)
         ]
         lines.append("")
     return "\n".join(lines)

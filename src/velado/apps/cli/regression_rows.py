@@ -16,7 +16,7 @@ from velado.text import say
 
 if TYPE_CHECKING:
     from velado.data.table import Table
-    from velado.learning.regression.job import Bounded
+    from velado.learning.crypto.fixed_point import Bounded
 
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "?")
 
@@ -101,7 +101,7 @@ def bounds_for(
     columns: Mapping[str, pl.Series], given: Sequence[str], schema: Path | None, from_data: bool
 ) -> dict[str, Bounded]:
     """The public bounds of every column: from --bounds, else from the schema, else, if asked for, from the rows."""
-    from velado.learning.regression.job import Bounded
+    from velado.learning.crypto.fixed_point import Bounded
 
     found: dict[str, tuple[Fraction, Fraction]] = {}
     if from_data:

@@ -14,7 +14,7 @@ import pytest
 
 from velado.study.evaluate.page import render_document
 
-from ....apps.web.browser import Browser, chromium
+from ....apps.service.browser import Browser, chromium
 from .studies import EVIL, renamed, with_fits
 
 pytestmark = pytest.mark.skipif(chromium() is None, reason="Chromium is not installed.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
 
 import typer
 
@@ -13,14 +13,7 @@ from velado.apps.cli import options as flags
 from velado.apps.cli import show
 from velado.apps.cli.app import OneOf, command, option
 from velado.apps.cli.commands._inspect import inferred
-from velado.apps.cli.options import (
-    DEFAULT_METHOD,
-    META,
-    CommandWithMethodFlags,
-    build_method,
-    by_person,
-    promises_k,
-)
+from velado.apps.cli.options import DEFAULT_METHOD, META, CommandWithMethodFlags, by_person
 from velado.errors import SchemaError
 from velado.text import language, say
 
@@ -38,7 +31,9 @@ def anonymize(
     method: flags.MethodName = DEFAULT_METHOD,
     k: Annotated[
         int | None,
-        option("-k", help="k-anonymity: rows or people that share the quasi-identifiers.", show_default="5"),
+        option(
+            "-k --k", help="k-anonymity: rows or people that share the quasi-identifiers.", show_default="5"
+        ),
     ] = None,
     promises: flags.Promises,
     suppression: flags.Suppression = 0.0,
@@ -98,8 +93,9 @@ def anonymize(
         published = publish(
             source,
             with_rounding(meaning, flags.rounding_steps(round_intervals)),
-            build_method(chosen, k, ctx.meta.get(META, {})),
-            (*own_k(chosen, k, per, meaning), *promises.guarantees(by_person(per, meaning))),
+            chosen(**ctx.meta.get(META, {})),
+            promises.guarantees(by_person(per, meaning)),
+            k=k,
             out=folder.output,
             suppression=suppression,
             seed=seed,
@@ -155,15 +151,6 @@ def propose(file: Path, reading: flags.Reading) -> NoReturn:
             path=path,
         ),
     )
-
-
-def own_k(method: type[Any], k: int | None, per: str | None, schema: Any) -> tuple[Any, ...]:
-    """k-anonymity as a promise of its own, where k was asked for and the method itself promises nothing."""
-    from velado.release.guarantees import KAnonymity
-
-    if k is None or promises_k(method):
-        return ()
-    return (KAnonymity(k, "person" if by_person(per, schema) else "row"),)
 
 
 def show_published(done: Published) -> None:

@@ -57,7 +57,7 @@ def compare(
             population=promises.population,
             progress=progress,
         )
-    show.result(found.to_dict(), _view(found, k))
+    show.result(found.facts(), _view(found, k))
     if found.best is None:
         raise typer.Exit(GuaranteeNotMet.exit_code)
 

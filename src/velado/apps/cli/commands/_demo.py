@@ -9,7 +9,6 @@ from velado.apps.cli import options as flags
 from velado.apps.cli import show
 from velado.apps.cli.app import command, option
 from velado.apps.cli.commands._anonymize import show_published
-from velado.apps.cli.options import DEFAULT_METHOD, build_method
 from velado.text import language
 
 FOLDER = Path("demo-release")
@@ -34,13 +33,12 @@ def demo(
     flags.refuse_existing(folder, again)
     with show.waiting() as progress:
         from velado.data.samples import hospital_csv, hospital_schema
-        from velado.release.methods import method_named
         from velado.study.run import publish
 
         published = publish(
             hospital_csv(),
             hospital_schema(),
-            build_method(method_named(DEFAULT_METHOD), K, {}),
+            k=K,
             out=folder,
             force=again,
             language=language(),

@@ -250,19 +250,14 @@ def _digest(digest: str) -> str:
 
 
 def _ready(ready: Ready, plan: dict[str, Any]) -> Iterator[str | Table]:
-    from velado.learning.flower.outcome import translated
-
     records = [part.record for part in ready.parts]
     yield _planned(plan)
     yield _clients(records)
-    for text in [*(one.gap for one in records if one.gap), *ready.notes]:
-        yield translated(text, language())
+    yield from [*(one.gap for one in records if one.gap), *ready.notes]
     yield _digest(plan["digest"])
 
 
 def _clients(records: Sequence[Any]) -> Table:
-    from velado.learning.flower.outcome import translated
-
     return show.table(
         say("Clients"),
         [
@@ -272,21 +267,11 @@ def _clients(records: Sequence[Any]) -> Table:
             say("information loss"),
             say("record linkage"),
         ],
-        [
-            [
-                translated(one.name, language()),
-                one.rows,
-                one.test_rows,
-                number(one.ncp, 4),
-                number(one.linkage, 4),
-            ]
-            for one in records
-        ],
+        [[one.name, one.rows, one.test_rows, number(one.ncp, 4), number(one.linkage, 4)] for one in records],
     )
 
 
 def _fitted(fit: FederatedFit, output: Path) -> Iterator[str | Table]:
-    from velado.learning.flower.outcome import translated
     from velado.report.phrases import phrase
 
     yield _clients(fit.clients)
@@ -298,14 +283,10 @@ def _fitted(fit: FederatedFit, output: Path) -> Iterator[str | Table]:
         **{name: number(getattr(last, name), 4) for name in ("accuracy", "auc", "loss")},
     )
     if fit.gaps:
-        yield say(
-            "Missing: {count} remark(s); the first: {first}",
-            count=len(fit.gaps),
-            first=translated(fit.gaps[0], language()),
-        )
-    promise = fit.promise[language()]
-    first = [*promise["guaranteed"], *promise["measured"]][0]
-    yield say("Promise ({type}): {sentences}", type=phrase(str(fit.promise["type"])), sentences=first)
-    yield say("Not promised: {sentence}", sentence=promise["not_promised"][0])
+        yield say("Missing: {count} remark(s); the first: {first}", count=len(fit.gaps), first=fit.gaps[0])
+    promise = fit.promise
+    first = [*promise.guaranteed, *promise.measured][0]
+    yield say("Promise ({type}): {sentences}", type=phrase(promise.type), sentences=first)
+    yield say("Not promised: {sentence}", sentence=promise.not_promised[0])
     files = ", ".join(sorted(path.name for path in output.iterdir()))
     yield say("Written in {folder}: {files}", folder=output, files=files)

@@ -14,7 +14,7 @@ from velado.apps.cli import options as flags
 from velado.apps.cli import show
 from velado.apps.cli.app import command, option
 from velado.apps.cli.commands._pseudonymize import KeyFile, Namespace, read_key
-from velado.apps.cli.options import DEFAULT_METHOD, META, CommandWithMethodFlags, build_method, promises_k
+from velado.apps.cli.options import DEFAULT_METHOD, META, CommandWithMethodFlags
 from velado.errors import ParameterError
 from velado.text import join, percent, say
 
@@ -37,7 +37,7 @@ def joined(
     method: flags.MethodName = DEFAULT_METHOD,
     k: Annotated[
         int | None,
-        option("-k", help="People who share all they show in all tables together.", show_default="5"),
+        option("-k --k", help="People who share all they show in all tables together.", show_default="5"),
     ] = None,
     l_diversity: Annotated[
         int | None,
@@ -76,7 +76,7 @@ def joined(
         from velado.data.io import read_schema
         from velado.data.keys import OWNER_FILE, owner_key
         from velado.data.staging import PRIVATE, PUBLIC, csv_bytes, write_folder
-        from velado.release.guarantees import KAnonymity, LDiversity
+        from velado.release.guarantees import LDiversity
         from velado.release.joined import anonymize_joined
         from velado.release.methods import method_named
         from velado.report.manifest import manifest_json
@@ -86,13 +86,12 @@ def joined(
             name: reading.table(file, read_schema(schema), undeclared)
             for name, (file, schema) in paths.items()
         }
-        asked: list[Any] = [] if k is None or promises_k(chosen) else [KAnonymity(k, "person")]
-        if l_diversity is not None:
-            asked.append(LDiversity(l_diversity))
+        asked = () if l_diversity is None else (LDiversity(l_diversity),)
         release = anonymize_joined(
             tables,
-            build_method(chosen, k, ctx.meta.get(META, {})),
+            chosen(**ctx.meta.get(META, {})),
             asked,
+            k=k,
             suppression=suppression,
             seed=seed,
             key=names_key,

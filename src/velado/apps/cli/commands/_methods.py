@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from velado.apps.cli import show
 from velado.apps.cli.app import argument, command
-from velado.apps.cli.options import flags_of
+from velado.settings import Flag, flags
 from velado.text import say
 
 if TYPE_CHECKING:
@@ -36,7 +36,21 @@ def describe(method: type[Any]) -> dict[str, object]:
         "promise": method.promise,
         "cost": method.cost,
         "source": method.source,
-        "parameters": [flag.to_dict() for flag in flags_of(method)],
+        "parameters": [_parameter(flag) for flag in flags(method)],
+    }
+
+
+def _parameter(flag: Flag) -> dict[str, object]:
+    return {
+        "flag": flag.flag,
+        "field": flag.field,
+        "type": flag.kind.__name__,
+        "default": flag.default,
+        "min": flag.least,
+        "max": flag.most,
+        "choices": list(flag.choices),
+        "optional": flag.optional,
+        "help": flag.help,
     }
 
 
@@ -72,5 +86,5 @@ def _one(method: type[Any]) -> Iterator[str | Table]:
     yield show.table(
         "",
         [say("flag"), say("takes"), say("default"), say("meaning")],
-        [[one.flag, one.takes, default_shown(one.default), say(one.help)] for one in flags_of(method)],
+        [[one.flag, one.takes, default_shown(one.default), say(one.help)] for one in flags(method)],
     )

@@ -75,8 +75,8 @@ def keygen(
 ) -> None:
     """Make a party's keys, and print the public part for the job file."""
     flags.needs_crypto()
+    from velado.learning.net._mutual_tls import parse_address
     from velado.learning.net.identity import make_identity, party_toml, public_file
-    from velado.learning.net.mutual_tls import parse_address
     from velado.learning.regression.job import Party
 
     parse_address(address, name)
@@ -226,7 +226,17 @@ def _run(role: RoleName, part: Part, table: Path | None = None) -> None:
             )
             ours.copy().run(note, text)
 
-    runner = Runner(job, identity, role, part.output, columns, private, part.listen or "", hear, stop)
+    runner = Runner(
+        job=job,
+        identity=identity,
+        role=role,
+        folder=part.output,
+        columns=columns,
+        private=private,
+        listen=part.listen or "",
+        told=hear,
+        stop=stop,
+    )
     ending = runner.run(finished)
     if ending.stopped:
         if not out.manner().quiet:

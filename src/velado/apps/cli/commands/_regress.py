@@ -16,7 +16,7 @@ from velado.errors import ParameterError
 from velado.text import Sentence, language, say, told
 
 if TYPE_CHECKING:
-    from velado.learning.protocols.protocol import Protocol
+    from velado.learning.protocols.protocol import RegressionProtocol
     from velado.learning.regression.fit import Fit
     from velado.learning.regression.job import Job
     from velado.report.blocks import Table
@@ -123,7 +123,7 @@ def regress(
 
 def _job(
     name: str,
-    protocol: Protocol,
+    protocol: RegressionProtocol,
     limits: Mapping[str, Any],
     target: str,
     *,

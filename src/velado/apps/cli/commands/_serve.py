@@ -60,7 +60,7 @@ def run(
     """
     if not 0 <= port <= 65_535:
         raise ParameterError("--port must lie from 0 to 65535.", "There are no other ports.", "Choose one.")
-    from velado.apps.web import server
+    from velado.apps.service import web_server
 
     ours = copy_context()
 
@@ -68,7 +68,7 @@ def run(
         # The server may call from a thread of its own, which would begin in English and aloud.
         ours.copy().run(show.result, {"address": address}, [say("Serving on {address}", address=address)])
 
-    server.run(service, server.Listening(host, port, tls_cert, tls_key, plain_http, workers), ready)
+    web_server.run(service, web_server.Listening(host, port, tls_cert, tls_key, plain_http, workers), ready)
 
 
 @command("add", tokens)
@@ -86,8 +86,8 @@ def add(
     ] = None,
 ) -> None:
     """Make a token for ANALYST and print it, once."""
-    from velado.apps.web.settings import read_settings
-    from velado.apps.web.tokens import add_token
+    from velado.apps.service.service_settings import read_settings
+    from velado.apps.service.tokens import add_token
 
     settings = read_settings(service)
     for name in dataset or ():
@@ -109,8 +109,8 @@ def revoke(
     ],
 ) -> None:
     """End a token by its id, or all tokens of an analyst."""
-    from velado.apps.web.settings import read_settings
-    from velado.apps.web.tokens import revoke_token
+    from velado.apps.service.service_settings import read_settings
+    from velado.apps.service.tokens import revoke_token
 
     ended = revoke_token(read_settings(service).tokens, name)
     show.result({"revoked": [token.id for token in ended]}, [say("Tokens ended: {count}.", count=len(ended))])
@@ -119,8 +119,8 @@ def revoke(
 @command("list", tokens)
 def listing(service: ServiceFile) -> None:
     """List tokens: who, which role, since and until when. Never the tokens."""
-    from velado.apps.web.settings import read_settings
-    from velado.apps.web.tokens import read_tokens
+    from velado.apps.service.service_settings import read_settings
+    from velado.apps.service.tokens import read_tokens
 
     now = datetime.now(UTC)
     found: list[dict[str, Any]] = [

@@ -1,0 +1,247 @@
+"""Terms: what all clients share before they train - one schema, one encoder, one list of classes - and their digest.
+
+The encoder is made from what the schema declares (bounds, values, taxonomies) and never from a client's rows: every
+client gets the same columns in the same order, and nobody learns a value from an encoder. The trees that quasi-identifiers
+are generalized along are fixed too, so that a label which one client publishes means the same at every other.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from functools import cached_property
+from typing import Any
+
+import polars as pl
+
+from velado.data.encode import EncodedColumn, encode_column
+from velado.data.schema import Column, Schema, TaxonomySpec
+from velado.data.table import Table
+from velado.data.taxonomy import Taxonomy, from_tree
+from velado.errors import SchemaError
+from velado.learning.flower._logistic import FeatureScaling, scaling_of
+from velado.learning.flower.federation import Federation
+from velado.measures.models.encoder import Encoder, EncoderSettings
+from velado.text import say
+
+
+@dataclass(frozen=True, repr=False)
+class Agreed:
+    """What training itself needs of the terms: their digest, the settings, how many classes and features there are."""
+
+    digest: str
+    federation: Federation
+    classes: int
+    scaling: FeatureScaling
+
+    @property
+    def features(self) -> int:
+        """How many features a row has."""
+        return int(self.scaling.shift.size)
+
+
+@dataclass(frozen=True, repr=False)
+class FederationTerms:
+    """The schema clients work with, the encoder, and the settings; *read_off* names columns a simulation completed."""
+
+    schema: Schema
+    encoder: Encoder
+    federation: Federation
+    locally: Mapping[str, Any]
+    read_off: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Terms({self.encoder!r}, {self.digest[:12]})"
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 over schema, encoder, classes, settings and method: parties with another must not train together.
+
+        The whole schema is in it, since a role or a policy for blanks decides how a client anonymizes even where every
+        party's encoder is the same. How long to wait, how many rounds may fail, how many clients are asked in a round
+        and how rows are dealt out are the server's business. No row is in it.
+        """
+        columns = [
+            [
+                column.name,
+                column.size,
+                column.missing,
+                column.span,
+                None if column.points is None else column.points.tolist(),
+                None if column.tree is None else [list(column.tree.labels), column.tree.parent.tolist()],
+            ]
+            for column in self.encoder.columns
+        ]
+        own = {"split", "alpha", "fraction", "unmet", "patience", "dropout"}
+        settings = {key: value for key, value in asdict(self.federation).items() if key not in own}
+        said = [columns, asdict(self.encoder.settings), self.encoder.target, self.encoder.classes, settings]
+        text = json.dumps([*said, _canonical(self.schema), self.locally], sort_keys=True, default=str)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    @cached_property
+    def agreed(self) -> Agreed:
+        """What training needs of them; the logistic regression is scaled by public bounds."""
+        return Agreed(self.digest, self.federation, len(self.encoder.classes), scaling_of(self.encoder))
+
+
+def make_terms(
+    schema: Schema,
+    target: str,
+    federation: Federation,
+    locally: Mapping[str, Any],
+    *,
+    encoding: EncoderSettings | None = None,
+    features: Sequence[str] | None = None,
+    classes: Sequence[str] | None = None,
+    read_off: Sequence[str] = (),
+) -> FederationTerms:
+    """The terms that follow from *schema* alone. A feature whose domain it does not declare is an error that names it."""
+    chosen = _features(schema, target, features)
+    if classes is None:
+        classes = schema.columns[target].values
+    if classes is None or len(set(classes)) < 2:
+        raise SchemaError(
+            say("The classes of the target '{target}' are not declared, or fewer than two.", target=target),
+            "Every client must number them alike before it has seen another's rows.",
+            say("Add values = [...] to [columns.{target}] of the schema.", target=target),
+        )
+    silent = [column.name for column in chosen if not _declared(column)]
+    if silent:
+        raise SchemaError(
+            say("The schema does not say which values {silent} may have.", silent=_list(silent)),
+            "All clients encode alike only by what is declared; no client's rows may decide.",
+            "Add bounds to a number, values or a level file to a category, or leave the column out of 'features'.",
+        )
+    columns = tuple(_encoded(schema, column) for column in chosen)
+    trees = {column.name: column.tree for column in columns}
+    fixed = [_fixed(column, trees.get(column.name)) for column in schema.columns.values()]
+    # A part of the rows may well be constant in a column that the whole is not.
+    shared = replace(schema.with_columns(fixed), constant="allow")
+    encoder = Encoder(
+        columns, target, tuple(classes), encoding or EncoderSettings(), tuple(schema.missing_values)
+    )
+    return FederationTerms(shared, encoder, federation, locally, tuple(read_off))
+
+
+def complete(
+    schema: Schema, table: Table, target: str, features: Sequence[str] | None
+) -> tuple[Schema, tuple[str, ...]]:
+    """(*schema* with every feature's domain declared, the columns read off *table*): for simulations only.
+
+    Who simulates has all rows; a real federation must declare what is taken from them here, and the fit says so.
+    """
+    columns = dict(schema.columns)
+    found = []
+    for column in _features(schema, target, features):
+        if _declared(column):
+            continue
+        found.append(column.name)
+        if column.kind == "numeric" and column.taxonomy is None:
+            encoded = encode_column(table, column)
+            assert encoded.points is not None
+            real = encoded.points[: encoded.missing] if encoded.missing >= 0 else encoded.points
+            low, high = float(real[0]), float(real[-1])
+            columns[column.name] = replace(column, bounds=(low, high if high > low else low + 1))
+        else:
+            values = table.text(column.name).drop_nulls().unique().sort().to_list()
+            columns[column.name] = replace(column, values=tuple(values))
+    return replace(schema, columns=columns), tuple(found)
+
+
+def _canonical(schema: Schema) -> list[Any]:
+    """Everything the schema says, in the order of its columns; of a taxonomy what it is, not the name of its file."""
+    table = {part.name: getattr(schema, part.name) for part in fields(schema) if part.name != "columns"}
+    columns = []
+    for column in schema.columns.values():
+        said = {part.name: getattr(column, part.name) for part in fields(column) if part.name != "taxonomy"}
+        if column.bounds is not None:
+            said["bounds"] = [float(bound) for bound in column.bounds]
+        columns.append([said, None if column.taxonomy is None else _canonical_taxonomy(column.taxonomy)])
+    return [table, columns]
+
+
+def _canonical_taxonomy(spec: TaxonomySpec) -> list[Any]:
+    if spec.paths is not None or spec.tree is not None:
+        # The options left say how the file was read, such as its separator; what was read is here.
+        return [spec.builder, spec.paths, spec.tree]
+    return [spec.builder, spec.options, spec.file, spec.digest]
+
+
+def _features(schema: Schema, target: str, wanted: Sequence[str] | None) -> list[Column]:
+    usable = [
+        column
+        for column in schema.columns.values()
+        if column.published and column.name != target and (column.kind != "text" or column.role == "quasi")
+    ]
+    if wanted is None:
+        return usable
+    names = {column.name for column in usable}
+    odd = [name for name in wanted if name not in names]
+    if odd:
+        raise SchemaError(
+            say("'{odd}' cannot be a feature.", odd=odd[0]),
+            "It is the target, free text, not published, or not in the schema.",
+            say("Choose among {names}.", names=", ".join(sorted(names))),
+        )
+    return [column for column in usable if column.name in set(wanted)]
+
+
+def _declared(column: Column) -> bool:
+    if column.kind == "numeric" and column.taxonomy is None:
+        return column.bounds is not None
+    spec = column.taxonomy
+    listed = spec is not None and (spec.paths is not None or spec.tree is not None)
+    return listed or column.values is not None
+
+
+def _encoded(schema: Schema, column: Column) -> EncodedColumn:
+    """The column's domain as the encoder needs it, made from a few rows that hold every declared value."""
+    spec = column.taxonomy
+    if column.kind == "numeric" and spec is None:
+        assert column.bounds is not None
+        mark = schema.decimal
+        texts = [f"{bound:.17g}".replace(".", mark) for bound in column.bounds]
+        column = replace(column, clamp=False)
+    elif spec is not None and (spec.paths is not None or spec.tree is not None):
+        texts = _leaves_of(column)
+    else:
+        texts = list(column.values or ())
+    # A blank has its place everywhere: whether a client has blanks must not change the columns.
+    refused = schema.missing_policy(column) == "refuse"
+    blank = [] if refused and column.role == "quasi" else [None]
+    if refused and blank:
+        column = replace(column, missing="value")  # the policy is about quasi-identifiers
+    frame = pl.DataFrame({column.name: pl.Series([*texts, *blank], dtype=pl.String)})
+    return encode_column(Table(frame, schema.with_columns([column])), column)
+
+
+def _leaves_of(column: Column) -> list[str]:
+    spec = column.taxonomy
+    assert spec is not None
+    if spec.paths is not None:
+        return list(dict.fromkeys(path[0] for path in spec.paths))
+    assert spec.tree is not None
+    tree = from_tree(spec.tree, column.name)
+    return list(tree.labels[: tree.leaves])
+
+
+def _fixed(column: Column, tree: Taxonomy | None) -> Column:
+    """A quasi-identifier whose tree was built from values gets that very tree, written out."""
+    spec = column.taxonomy
+    if tree is None or column.role != "quasi" or (spec is not None and (spec.paths or spec.tree)):
+        return column
+    blank = "" in tree.labels[: tree.leaves]
+    paths = []
+    for leaf in range(tree.leaves - blank):
+        path, node = [], leaf
+        while node != tree.root:
+            path.append(tree.labels[node])
+            node = int(tree.parent[node])
+        paths.append(tuple(path))
+    return replace(column, taxonomy=TaxonomySpec("levels", paths=tuple(paths)))
+
+
+def _list(names: Sequence[str]) -> str:
+    return ", ".join(f"'{name}'" for name in names[:8]) + (" and others" if len(names) > 8 else "")
