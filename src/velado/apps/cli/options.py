@@ -91,7 +91,7 @@ SealFile = Annotated[
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reading:
+class ReadingFlags:
     """How a file is read."""
 
     encoding: Encoding = None
@@ -116,7 +116,7 @@ class Reading:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Folder:
+class FolderFlags:
     """Where a release is written, and under whose key."""
 
     output: Annotated[
@@ -242,7 +242,7 @@ def needs_crypto() -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Promises:
+class PromiseFlags:
     """What a release must keep beyond k."""
 
     l_diversity: Annotated[

@@ -15,13 +15,14 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from velado.text import Sentence, join, say, told
 
 if TYPE_CHECKING:
+    from velado.release.goal import Progress
     from velado.report.blocks import Table
 
 NARROW = 120
@@ -220,18 +221,12 @@ def quoted(names: Iterable[str], between: str = ", ") -> Sentence:
 # The progress bar: on a terminal, after two seconds, on standard error; otherwise nothing at all.
 
 
-class Progress(Protocol):
-    """Takes the share that is done, and what is being done now."""
-
-    def __call__(self, share: float, doing: str = "") -> None: ...
-
-
-class Bar:
+class ProgressBar:
     """Progress that is told to it and shown once the work has lasted longer than two seconds.
 
     A timer starts the display, because a first compilation of kernels tells nothing while it lasts.
 
-    >>> bar = Bar("working")
+    >>> bar = ProgressBar("working")
     >>> bar(0.5, "measuring")
     >>> bar.stop()
     """
@@ -292,7 +287,7 @@ def waiting() -> Iterator[Progress]:
     if manner().silent or not sys.stderr.isatty():
         yield lambda share, doing="": None
         return
-    bar = Bar(told(say("compiling once, about 10 s") if kernels_are_cold() else say("working")))
+    bar = ProgressBar(told(say("compiling once, about 10 s") if kernels_are_cold() else say("working")))
     bar.start()
     try:
         yield bar

@@ -35,10 +35,10 @@ def anonymize(
             "-k --k", help="k-anonymity: rows or people that share the quasi-identifiers.", show_default="5"
         ),
     ] = None,
-    promises: flags.Promises,
+    promises: flags.PromiseFlags,
     suppression: flags.Suppression = 0.0,
     seed: flags.Seed = 0,
-    folder: flags.Folder,
+    folder: flags.FolderFlags,
     accept_inferred: Annotated[
         bool, option("--accept-inferred", help="Without --schema: publish with the inferred roles, unseen.")
     ] = False,
@@ -48,7 +48,7 @@ def anonymize(
     ] = False,
     per: flags.Per = None,
     undeclared: flags.Undeclared = "refuse",
-    reading: flags.Reading,
+    reading: flags.ReadingFlags,
     round_intervals: Annotated[
         str | None,
         option(
@@ -125,7 +125,7 @@ def anonymize(
     show_published(published)
 
 
-def propose(file: Path, reading: flags.Reading) -> NoReturn:
+def propose(file: Path, reading: flags.ReadingFlags) -> NoReturn:
     """The proposed schema stands beside the run and was shown; publishing waits for a decision."""
     from velado.data.staging import write_file
 

@@ -21,8 +21,8 @@ def apply(
     recipe: Annotated[Path, argument("RECIPE", help="The recipe.toml of a release.")],
     file: flags.File,
     *,
-    folder: flags.Folder,
-    reading: flags.Reading,
+    folder: flags.FolderFlags,
+    reading: flags.ReadingFlags,
     report: Annotated[
         str | None,
         option(

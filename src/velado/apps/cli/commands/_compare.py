@@ -28,7 +28,7 @@ def compare(
         str | None,
         option("--methods LIST", help="Methods to compare, comma-separated; default: all that guarantee k."),
     ] = None,
-    promises: flags.Promises,
+    promises: flags.PromiseFlags,
     suppression: flags.Suppression = 0.0,
     seed: flags.Seed = 0,
     per: flags.Per = None,

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from velado.learning.flower.agreement import FederationRecipe
     from velado.learning.flower.flower_records import FederatedFit, RoundRecord
     from velado.learning.flower.simulation import Ready
+    from velado.release.goal import Progress
     from velado.report.blocks import Table
 
 
@@ -112,7 +113,7 @@ def _run(
     ready: Ready,
     engine: Literal["flower", "loop"],
     settings: FederationRecipe,
-    progress: show.Progress,
+    progress: Progress,
     output: Path,
     form: Literal["csv", "parquet"],
 ) -> FederatedFit:

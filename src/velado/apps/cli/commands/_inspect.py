@@ -21,7 +21,7 @@ def inspect(
     file: flags.File,
     *,
     write: Annotated[Path | None, option("--write -w FILE", help="Write the proposed schema here.")] = None,
-    reading: flags.Reading,
+    reading: flags.ReadingFlags,
     force: flags.Force = False,
 ) -> None:
     """Propose roles; say how exposed people are.
@@ -44,7 +44,7 @@ def inspect(
     show.result({**inspection.to_dict(), "schema_file": None if write is None else str(write)}, view)
 
 
-def inferred(file: Path, reading: flags.Reading) -> tuple[Table, Inspection, bytes]:
+def inferred(file: Path, reading: flags.ReadingFlags) -> tuple[Table, Inspection, bytes]:
     """The table, what was inferred of it, and the text of the proposed schema file."""
     from velado.data.inspect import inspect as look
     from velado.data.inspect import schema_toml

@@ -50,9 +50,9 @@ def joined(
     ] = False,
     key_file: KeyFile = None,
     namespace: Namespace = "default",
-    folder: flags.Folder,
+    folder: flags.FolderFlags,
     undeclared: flags.Undeclared = "refuse",
-    reading: flags.Reading,
+    reading: flags.ReadingFlags,
     formulas: flags.Formulas = "keep",
 ) -> None:
     """Publish several tables about the same people.

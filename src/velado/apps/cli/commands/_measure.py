@@ -65,7 +65,7 @@ def measure(
         ),
     ] = None,
     undeclared: flags.Undeclared = "refuse",
-    reading: flags.Reading,
+    reading: flags.ReadingFlags,
 ) -> None:
     """Measure the loss and the risk of a release.
 

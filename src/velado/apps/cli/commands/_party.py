@@ -40,7 +40,7 @@ PassphraseFile = Annotated[
 
 
 @dataclass(frozen=True, kw_only=True)
-class Part:
+class PartyFlags:
     """What every role needs to take part in a job."""
 
     job: JobFile
@@ -105,20 +105,20 @@ def keygen(
 
 
 @command("provider", app)
-def provider(part: Part) -> None:
+def provider(part: PartyFlags) -> None:
     """Hold the key of a job. Run it again after an interruption and it goes on."""
     _run("provider", part)
 
 
 @command("evaluator", app)
-def evaluator(part: Part) -> None:
+def evaluator(part: PartyFlags) -> None:
     """Add up what nobody can read. Run it again after an interruption and it goes on."""
     _run("evaluator", part)
 
 
 @command("client", app)
 def client(
-    part: Part,
+    part: PartyFlags,
     table: Annotated[Path, option("--table FILE", help="This party's rows: CSV, Parquet or Arrow.")],
 ) -> None:
     """Bring rows to a job; they do not leave this process. Run it again after an interruption and it goes on."""
@@ -188,7 +188,7 @@ def event_sentence(event: str, facts: Mapping[str, Any]) -> str:
     return say("The job ended without a result.")
 
 
-def _run(role: RoleName, part: Part, table: Path | None = None) -> None:
+def _run(role: RoleName, part: PartyFlags, table: Path | None = None) -> None:
     flags.needs_crypto()
     from velado.learning.net import outputs
     from velado.learning.net.identity import open_identity, read_job

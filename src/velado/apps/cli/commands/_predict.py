@@ -22,7 +22,7 @@ def predict(
     output: Annotated[
         Path, option("--output -o FILE", help="CSV file for the scores; it must not exist.")
     ] = Path("scores.csv"),
-    reading: flags.Reading,
+    reading: flags.ReadingFlags,
 ) -> None:
     """Give every row of a table the value that a model of `velado regress` predicts."""
     import polars as pl

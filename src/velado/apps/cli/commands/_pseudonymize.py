@@ -59,7 +59,7 @@ def pseudonymize(
     ] = "normal",
     namespace: Namespace = "default",
     undeclared: flags.Undeclared = "refuse",
-    reading: flags.Reading,
+    reading: flags.ReadingFlags,
     force: flags.Force = False,
 ) -> None:
     """Replace identifiers by pseudonyms.

@@ -29,7 +29,7 @@ SCANNED = (".csv", ".parquet", ".pq")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Price:
+class PriceFlags:
     """What a question may cost, and of which account."""
 
     epsilon: flags.Epsilon = None
@@ -78,7 +78,7 @@ class Price:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Protected:
+class ProtectedFlags:
     """Who is protected."""
 
     unit: Annotated[
@@ -121,7 +121,7 @@ class Protected:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AsInThePaper:
+class PaperFlags:
     """The approaches of the source on correlated records, which promise nothing."""
 
     paper: Annotated[
@@ -151,7 +151,7 @@ class AsInThePaper:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Source:
+class SourceFlags:
     """Where the rows are."""
 
     engine: Annotated[str, option("--engine duckdb|URL", help="DuckDB, or a PostgreSQL address.")] = "duckdb"
@@ -171,8 +171,8 @@ def query(
     ] = None,
     *,
     schema: flags.MaybeSchema = None,
-    price: Price,
-    protected: Protected,
+    price: PriceFlags,
+    protected: ProtectedFlags,
     extremes: Annotated[
         Literal["quantile", "bound"],
         option(
@@ -182,8 +182,8 @@ def query(
         ),
     ] = "quantile",
     confidence: Annotated[float, option("--confidence", help="Confidence of the intervals.")] = 0.95,
-    source: Source,
-    paper: AsInThePaper,
+    source: SourceFlags,
+    paper: PaperFlags,
     output: Annotated[
         Path | None, option("--output -o FILE", help="Write the answer: .csv, .parquet or .json.")
     ] = None,
@@ -262,7 +262,7 @@ def query(
 
 
 def _refuse_settings(
-    sql: str | None, schema: Path | None, source: Source, ledger: str | None, output: Path | None
+    sql: str | None, schema: Path | None, source: SourceFlags, ledger: str | None, output: Path | None
 ) -> None:
     """Everything that can be wrong is said before anything is paid for."""
     if sql is None:
@@ -300,7 +300,7 @@ def _refuse_settings(
     )
 
 
-def _engine(file: Path, schema: Schema, unit: Unit, source: Source, name: str) -> Any:
+def _engine(file: Path, schema: Schema, unit: Unit, source: SourceFlags, name: str) -> Any:
     from velado.data.io import read_table
     from velado.query.engines import engine_for_file, engine_for_postgres, engine_for_table
 
@@ -312,7 +312,7 @@ def _engine(file: Path, schema: Schema, unit: Unit, source: Source, name: str) -
 
 
 def _account(
-    file: Path, asked: Budget, total: Budget | None, price: Price, source: Source, name: str
+    file: Path, asked: Budget, total: Budget | None, price: PriceFlags, source: SourceFlags, name: str
 ) -> FileLedger:
     from velado.query.store import TableIdentity, account_of
 
@@ -383,7 +383,7 @@ def _write(path: Path, answer: Answer) -> None:
 
 
 def _answer_as_in_the_paper(
-    sql: str, file: Path, schema: Path, asked: AsInThePaper, ledger: str | None
+    sql: str, file: Path, schema: Path, asked: PaperFlags, ledger: str | None
 ) -> None:
     """Fit the approach, answer, and print the value, its scale and the promise: none."""
     with show.waiting():

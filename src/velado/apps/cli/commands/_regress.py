@@ -59,7 +59,7 @@ def regress(
     epsilon: Annotated[
         str | None, option("--epsilon E", help="Noise on the pooled sums: delegated, secure-sum.")
     ] = None,
-    reading: flags.Reading,
+    reading: flags.ReadingFlags,
 ) -> None:
     """Fit a linear model over several parties' rows without pooling them, all parties simulated here.
 

@@ -20,7 +20,7 @@ def verify(
     *,
     schema: flags.SchemaFile,
     k: Annotated[int, option("-k", help="Rows (or people) that must share the quasi-identifiers.")] = 5,
-    promises: flags.Promises,
+    promises: flags.PromiseFlags,
     undeclared: flags.Undeclared = "refuse",
     encoding: flags.Encoding = None,
 ) -> None:
