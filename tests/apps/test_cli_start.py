@@ -45,6 +45,7 @@ def test_help_needs_no_heavy_library_and_names_the_exit_codes() -> None:
         assert re.search(rf"^\s+{code}\s+{re.escape(text)}$", done.stdout, re.MULTILINE)
 
 
+@pytest.mark.slow  # a process of its own
 def test_a_process_shows_no_progress_bar_where_nobody_watches(tmp_path: Path) -> None:
     done = start("-m", "velado", "demo", "-o", str(tmp_path / "demo"))
     assert done.returncode == 0

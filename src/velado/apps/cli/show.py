@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from velado.text import Sentence, join, say, told
+from velado.text import Sentence, say, told
 
 if TYPE_CHECKING:
     from velado.release.goal import Progress
@@ -209,14 +209,23 @@ def _clean(value: Any) -> Any:
     return value if isinstance(value, str | int | float | bool | None) else str(value)
 
 
-def quoted(names: Iterable[str], between: str = ", ") -> Sentence:
-    """Names in quotes, one after another.
-
-    >>> quoted(["age", "sex"])
-    "'age', 'sex'"
-    """
-    return join([f"'{name}'" for name in names], between)
-
+# What the library says it is doing, in plain words, as the catalogue must know them.
+_DOING = (
+    say("bounding what is possible"),
+    say("clustering"),
+    say("cutting the table"),
+    say("done"),
+    say("generalizing"),
+    say("making groups from the cheapest boxes"),
+    say("measuring"),
+    say("merging groups that are too small"),
+    say("publishing groups"),
+    say("publishing"),
+    say("searching for better groups"),
+    say("searching the lattice"),
+    say("what if"),
+    say("writing"),
+)
 
 # The progress bar: on a terminal, after two seconds, on standard error; otherwise nothing at all.
 
