@@ -134,7 +134,7 @@ def one_of(value: str, words: Sequence[str], flag: str) -> str:
     'drop'
     >>> one_of("kep", ["drop", "keep"], "--undeclared")
     Traceback (most recent call last):
-    velado.errors.ParameterError: --undeclared cannot be 'kep'. It takes drop or keep. Did you mean 'keep'?
+    velado.errors.ParameterError: --undeclared cannot be 'kep'. It takes one of drop, keep. Did you mean 'keep'?
     """
     if value in words:
         return value
@@ -277,8 +277,8 @@ def spread(function: Callable[..., None]) -> Callable[..., None]:
 def option(spec: str, *, help: str, **more: Any) -> Any:
     """A flag, its short form and what it takes, as usage lines write them.
 
-    >>> option("--schema -s FILE", help="Schema file.").param_decls
-    ('--schema', '-s')
+    >>> option("--schema -s FILE", help="Schema file.").metavar
+    'FILE'
     """
     words = spec.split()
     names = [word for word in words if word.startswith("-")]
