@@ -37,6 +37,7 @@ EDGES = (
     "text/catalogue.py",  # the Portuguese catalogue, a file of the package
     "settings/toml.py",  # every settings file is read there
     "data/io.py",
+    "data/release_folder.py",  # the manifest of a release that is read back
     "data/formats/**",  # Parquet, Arrow, archives; foreign formats in a program of their own
     "data/identifiers/_lexicon.py",  # the words that come with the package
     "data/keys.py",  # the owner's key, in a folder that only this user can read

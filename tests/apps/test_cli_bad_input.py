@@ -196,7 +196,7 @@ def test_an_existing_folder_is_replaced_only_with_force(
 
 
 def test_an_unexpected_error_shows_its_type_but_not_its_message(capsys: pytest.CaptureFixture[str]) -> None:
-    assert report(ZeroDivisionError(SECRET), "en", as_json=True, debug=False) == 1
+    assert report(ZeroDivisionError(SECRET), as_json=True, debug=False) == 1
     shown = capsys.readouterr()
     assert_three_sentences(shown.err)
     assert "ZeroDivisionError" in shown.err and "--debug" in shown.err

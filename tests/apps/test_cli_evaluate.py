@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextvars import copy_context
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from typer.testing import CliRunner
 
 pytest.importorskip("sklearn", reason="studies train models: they need velado[ml]")
 
+from velado.apps.cli.app import Command
 from velado.apps.cli.commands import _evaluate as evaluate
 from velado.data.samples import hospital_csv, hospital_schema
 from velado.errors import OutputError, SchemaError
@@ -42,8 +44,8 @@ def study(tmp_path: Path) -> Path:
 
 def velado(*words: object):
     app = typer.Typer()
-    app.command("evaluate")(evaluate.evaluate)
-    done = CliRunner().invoke(app, [str(word) for word in words], env={"VELADO_LANG": ""})
+    app.command("evaluate", cls=Command)(evaluate.evaluate)
+    done = copy_context().run(CliRunner().invoke, app, [str(word) for word in words], env={"VELADO_LANG": ""})
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         raise done.exception
     return done
@@ -107,6 +109,7 @@ def test_a_dry_run_refuses_the_folders_that_a_run_refuses(study: Path, tmp_path:
             velado(study, "-o", out, "--dry-run")
 
 
+@pytest.mark.slow  # a process of its own for each language
 @pytest.mark.parametrize(("lang", "words"), [("en", "finished cells are kept"), ("pt", "ficam guardadas")])
 def test_an_interrupted_study_says_that_what_it_has_is_kept(
     study: Path, tmp_path: Path, lang: str, words: str

@@ -2,6 +2,7 @@
 
 import json
 import re
+from contextvars import copy_context
 from pathlib import Path
 
 import pytest
@@ -10,9 +11,9 @@ from typer.testing import CliRunner
 
 pytest.importorskip("flwr", reason="federated runs need velado[federated]")
 
+from velado.apps.cli.app import Command
 from velado.apps.cli.commands import _federate as federate
 from velado.apps.cli.main import run as run_velado
-from velado.apps.cli.words_federate import EN, PT
 from velado.data.samples import hospital_csv, hospital_schema
 from velado.errors import OutputError, ParameterError, SchemaError
 from velado.learning.flower import FederatedFit, FederationStopped
@@ -42,8 +43,8 @@ def recipe(tmp_path: Path) -> Path:
 
 def velado(*words: object):
     app = typer.Typer()
-    app.command("federate")(federate.federate)
-    done = CliRunner().invoke(app, [str(word) for word in words], env={"VELADO_LANG": ""})
+    app.command("federate", cls=Command)(federate.federate)
+    done = copy_context().run(CliRunner().invoke, app, [str(word) for word in words], env={"VELADO_LANG": ""})
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         raise done.exception
     return done
@@ -153,12 +154,5 @@ def test_mistakes_are_answered_with_the_nearest(recipe: Path, tmp_path: Path) ->
         recipe.write_text(text.replace(old, new), "utf-8")
         with pytest.raises((SchemaError, ParameterError), match=hint):
             velado(recipe, "-o", tmp_path / "out", "--dry-run")
-    with pytest.raises(ParameterError, match="--engine does not take 'ray'"):
+    with pytest.raises(ParameterError, match="--engine cannot be 'ray'"):
         velado(recipe, "--engine", "ray")
-
-
-def test_both_languages_say_the_same_things() -> None:
-    assert EN.keys() == PT.keys()
-    for key in EN:
-        places = re.compile(r"{(\w+)}")
-        assert sorted(places.findall(EN[key])) == sorted(places.findall(PT[key])), key

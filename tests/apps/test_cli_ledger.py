@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from velado.apps.cli import run
-from velado.apps.cli.words import WORDS
 from velado.query.budget import Charge
 from velado.query.store import UnitOfAccount, open_ledger
 from velado.query.unit import Unit
@@ -76,9 +75,6 @@ def test_everything_is_said_in_portuguese_too(place: Path, capsys: pytest.Captur
     text = capsys.readouterr().out
     for part in ("Livro-razão de 'patients'", "resta", "0,666667", "conferem", "O orçamento passa a ser 2"):
         assert part in text
-    assert {k for k in WORDS["en"] if k.startswith("ledger_")} == {
-        k for k in WORDS["pt"] if k.startswith("ledger_")
-    }
 
 
 def test_verify_knows_its_receipts_and_no_others(place: Path, capsys: pytest.CaptureFixture[str]) -> None:

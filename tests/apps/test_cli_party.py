@@ -13,7 +13,7 @@ pytest.importorskip("flint", reason="parties need velado[encrypted]")
 
 from velado.apps.cli import run
 from velado.apps.cli.commands import _party as party
-from velado.apps.cli.words_party import EN, PT
+from velado.apps.cli.show import present
 
 JOB = """
 name = "stay"
@@ -127,23 +127,6 @@ def test_standard_errors_are_printed_where_the_job_asked_for_them(job: Path, cap
     for errors, expected in (((0.125, 0.0625), True), (None, False)):
         capsys.readouterr()
         ending = Ending(outcome=Outcome(fit=fit_of(agreed, (1.5, 2.5), errors, 40)), cost=cost)
-        party._show_ending(agreed, Path("out"), ending, ["fit.json"], False, "en", False)
+        present(party._ended(agreed, ending, Path("out"), ["fit.json"]))
         shown = capsys.readouterr().out
         assert ("standard error" in shown and "0.0625" in shown) == expected and "2.5" in shown
-
-
-def test_both_languages_have_the_same_words_with_the_same_places_and_all_are_used() -> None:
-    source = Path(party.__file__).read_text("utf-8")
-    events = {
-        "party_listening",
-        "party_resumed",
-        "party_processed",
-        "party_finished",
-        "party_failed",
-        "party_left",
-    }
-    heads = {f"party_{key}" for key in ("name", "role", "address", "certificate", "saw", "infers")}
-    assert set(EN) == set(PT)
-    for key, text in EN.items():
-        assert set(re.findall(r"\{(\w+)\}", text)) == set(re.findall(r"\{(\w+)\}", PT[key])), key
-        assert f'"{key}"' in source or key in events | heads, key

@@ -9,7 +9,6 @@ import pytest
 
 from velado.apps.cli import run
 from velado.apps.cli.regression_rows import public_most
-from velado.apps.cli.words_regress import EN, PT
 from velado.learning.regression.fit import Fit
 from velado.randomness import seeded
 
@@ -246,4 +245,3 @@ def test_portuguese_is_spoken_on_request(place: Path, capsys: pytest.CaptureFixt
         flat = " ".join(text.split())
         assert "Esconde: as linhas" in flat and "Revela: os coeficientes" in flat
         assert "guaranteed" not in flat and "hides" not in flat
-    assert EN.keys() == PT.keys()

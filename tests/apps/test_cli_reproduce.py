@@ -1,14 +1,15 @@
 """`velado reproduce`: the list, a run, and errors that say what to do."""
 
 import json
+from contextvars import copy_context
 
 import click
 import polars as pl
 import pytest
 import typer
 
+from velado.apps.cli.app import Command
 from velado.apps.cli.commands._reproduce import reproduce
-from velado.apps.cli.options import Command
 from velado.errors import MissingExtra, OutputError, ParameterError, TableError
 
 QUICK = "correlated-figure-12-adult"
@@ -24,7 +25,7 @@ def velado(capsys, monkeypatch):
     assert isinstance(command, click.Command)
 
     def run(*arguments: str) -> str:
-        command.main([str(a) for a in arguments], standalone_mode=False)
+        copy_context().run(command.main, [str(a) for a in arguments], standalone_mode=False)
         return capsys.readouterr().out
 
     return run

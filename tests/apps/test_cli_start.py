@@ -8,13 +8,16 @@ import sys
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
+import click
 import pytest
 
-from velado.apps.cli import reference
+from velado.apps.cli import reference, run
+from velado.apps.cli.error_display import EXIT_CODES
+from velado.apps.cli.main import command
 from velado.apps.cli.options import split_flags
-from velado.apps.cli.words import EXIT_CODES, WORDS, number
 from velado.errors import ParameterError
 from velado.settings import Setting, flags, settings
+from velado.text import speaking
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -39,9 +42,10 @@ def test_help_needs_no_heavy_library_and_names_the_exit_codes() -> None:
     assert "velado.apps.cli.main" in loaded
     assert loaded & {"numpy", "polars", "numba", "scipy", "pyarrow", "rich.console", "jinja2"} == set()
     for code, text in EXIT_CODES.items():
-        assert re.search(rf"^\s+{code}\s+{re.escape(text['en'])}$", done.stdout, re.MULTILINE)
+        assert re.search(rf"^\s+{code}\s+{re.escape(text)}$", done.stdout, re.MULTILINE)
 
 
+@pytest.mark.slow  # a process of its own
 def test_a_process_shows_no_progress_bar_where_nobody_watches(tmp_path: Path) -> None:
     done = start("-m", "velado", "demo", "-o", str(tmp_path / "demo"))
     assert done.returncode == 0
@@ -56,35 +60,38 @@ def test_a_failing_process_leaves_with_its_code(tmp_path: Path) -> None:
     assert "O que fazer: " in done.stderr and "Traceback" not in done.stderr
 
 
-def test_both_languages_have_the_same_words_with_the_same_places() -> None:
-    assert set(WORDS["en"]) == set(WORDS["pt"])
-    for key, text in WORDS["en"].items():
-        assert set(re.findall(r"\{(\w+)\}", text)) == set(re.findall(r"\{(\w+)\}", WORDS["pt"][key])), key
-    assert all(set(text) == {"en", "pt"} for text in EXIT_CODES.values())
+def parts(group: click.Group) -> list[click.Command]:
+    """Every command, and every group of them."""
+    inner = [parts(one) if isinstance(one, click.Group) else [one] for one in group.commands.values()]
+    return [group, *(one for several in inner for one in several)]
 
 
-def test_every_word_is_used() -> None:
-    folder = ROOT / "src" / "velado"
-    texts = "".join(
-        path.read_text("utf-8")
-        for room in ("apps", "anonymize")
-        for path in folder.joinpath(room).rglob("*.py")
-        if not path.name.startswith("words")
-    )
-    # The list of words itself does not count, what follows it in its file does.
-    texts += folder.joinpath("apps/cli/words.py").read_text("utf-8").rpartition("WORDS: Mapping")[2]
-    # A family of words is used by a name put together at run time: f"query_need_{what}".
-    families = tuple(re.findall(r'f"([a-z]+_[a-z_]*)\{', texts))
-    unused = [
-        key
-        for key in WORDS["en"]
-        if f'"{key}"' not in texts and f"'{key}'" not in texts and not key.startswith(families)
-    ]
-    assert unused == []
+def test_every_help_text_is_told_in_portuguese() -> None:
+    english = parts(command())
+    with speaking("pt"):
+        portuguese = parts(command())
+    for one, other in zip(english, portuguese, strict=True):
+        assert one.help != other.help, one.help
+        for mine, theirs in zip(one.params, other.params, strict=True):
+            assert vars(mine)["help"] != vars(theirs)["help"], vars(mine)["help"]
 
 
-def test_numbers_are_written_as_the_language_does() -> None:
-    assert (number(1234.5, "en", 1), number(1234.5, "pt", 1)) == ("1,234.5", "1.234,5")
+def test_help_and_errors_speak_portuguese_with_clicks_own_words(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["anonymize", "--help", "--lang", "pt"]) == 0
+    shown = capsys.readouterr().out
+    assert "Uso: velado anonymize" in shown and "Opções:" in shown and "padrão:" in shown
+    assert "Show this" not in shown and "default" not in shown
+    assert run(["inspect", "--lang", "pt", "--nothing"]) == 2
+    assert "não tem a opção" in capsys.readouterr().err
+    assert run(["verify", "none.csv", "--lang", "pt"]) == 2
+    assert "Falta a opção '--schema'" in capsys.readouterr().err
+
+
+def test_a_language_ends_with_its_run(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--lang", "pt", "--help"]) == 0
+    assert "Códigos de saída:" in capsys.readouterr().out
+    assert run(["--help"]) == 0
+    assert "Exit codes:" in capsys.readouterr().out
 
 
 @settings

@@ -6,10 +6,10 @@ import polars as pl
 import pytest
 
 from velado import anonymize
-from velado.apps.cli.summary import reason_in
 from velado.data.identifiers import Identifying, identifying_columns, person_columns, repeated_identifiers
 from velado.data.inspect import inspect
 from velado.data.io import read_table
+from velado.text import told
 
 GIVEN = ["Hunter", "Kwame", "Nigel", "Beatrice", "Ewan", "Imogen", "Callum", "Rhys", "Aoife", "Desmond"]
 FAMILY = ["Okafor", "McAllister", "Larkin", "Whitfield", "O'Brien", "Pemberton", "Doyle", "Kowalski", "Patel"]
@@ -212,7 +212,7 @@ def test_a_column_of_one_value_is_no_quasi_identifier() -> None:
     found = inspect(pl.DataFrame({"cidade": ["Sobral"] * 60, "idade": [str(i) for i in range(60)]}))
     column = found.columns[0]
     assert column.role == "other" and column.publish
-    assert reason_in("pt", column.why[-1]) != column.why[-1]
+    assert told(column.why[-1], "pt") != column.why[-1]
 
 
 @pytest.mark.parametrize("name", ["sx", "pc", "BAIRES", "NM_BAIRRO", "bairro"])

@@ -1,7 +1,8 @@
 """Errors as a person or a program reads them: three sentences on standard error, a code, JSON if asked.
 
 A message that did not come from velado may hold a cell of the table, so of an unexpected error only the type
-is named. A traceback is shown with --debug only.
+is named. A traceback is shown with --debug only. Errors count values and never repeat them; whoever holds the table
+may ask for the values with --show-values, and they go to a file that only their owner can read.
 """
 
 from __future__ import annotations
@@ -14,24 +15,41 @@ import sys
 import traceback
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import click
 
-from velado.apps.cli.words import say
+from velado.apps.cli.options import refuse_file
+from velado.apps.cli.show import note, printable
 from velado.errors import OutputError, TaxonomyError, VeladoError
+from velado.text import Sentence, say, say_n, told, told_error, told_sentences
 
-# --show-values: the cells an error speaks of but never shows, written to a file that only their owner can read.
-#
-# Errors travel into logs and tickets, so they count values and never repeat them. Whoever holds the table may ask for
-# the values themselves; they go to a file of mode 0600, and its path is all that is printed.
-
-COMMANDS = ("anonymize", "apply", "compare", "joined", "measure")
+EXIT_CODES = {
+    0: say("done, and every promise holds"),
+    1: say("an unexpected error"),
+    2: say("a flag or parameter is wrong"),
+    3: say("the table, schema, taxonomy or recipe cannot be used as it is"),
+    4: say("a promise does not hold, or could not be kept within the suppression limit"),
+    5: say("the output exists already, cannot be written, or was refused"),
+    6: say("an optional library is not installed"),
+    7: say("the answer would cost more than is left"),
+    8: say("the ledger is missing, was edited or rolled back, or cannot be written"),
+    9: say("the engine did not answer"),
+    10: say("a key, ciphertext or message was refused, or an encrypted job failed"),
+    130: say("interrupted by the user"),
+    143: say("ended by a signal of the system"),
+}
+INTERRUPTED, STOPPED = 130, 143
+SHOW_VALUES = ("anonymize", "apply", "compare", "joined", "measure")
+"""The commands that read a table with taxonomies, and have --show-values."""
 _PLACE = "velado.show_values"
 
 
-def option() -> click.Option:
-    """The flag, for commands that read a table with taxonomies. Its value is kept for whoever reports the error."""
+def show_values_option() -> click.Option:
+    """The flag --show-values. Its value is kept for whoever reports the error.
+
+    >>> show_values_option().opts
+    ['--show-values']
+    """
     return click.Option(
         ["--show-values"],
         type=click.Path(dir_okay=False, path_type=Path),
@@ -44,19 +62,16 @@ def option() -> click.Option:
 
 def _keep(ctx: click.Context, parameter: click.Parameter, value: Path | None) -> None:
     kept = ctx.find_root().obj
-    if value is None or not isinstance(kept, dict):
-        return
-    if value.exists():
-        raise OutputError(
-            f"'{value.name}' exists already.",
-            "The values would replace what is there.",
-            "Choose another name for --show-values.",
-        )
-    kept[_PLACE] = value
+    if value is not None and isinstance(kept, dict):
+        refuse_file(value, say("The values would replace what is there."))
+        kept[_PLACE] = value
 
 
-def write_hidden(error: BaseException, kept: dict[str, Path], lang: str) -> None:
-    """The values that *error* hides stand in the file that was asked for, if one was; its path is printed."""
+def write_hidden(error: BaseException, kept: dict[str, Path]) -> None:
+    """The values that *error* hides stand in the file that was asked for, if one was; its path is printed.
+
+    >>> write_hidden(ValueError(), {})
+    """
     path = kept.get(_PLACE)
     if path is None or not isinstance(error, TaxonomyError) or not error.hidden:
         return
@@ -67,17 +82,21 @@ def write_hidden(error: BaseException, kept: dict[str, Path], lang: str) -> None
     try:
         write_file(path, text.getvalue().encode(), private=True)
     except OutputError as problem:
-        click.echo(f"{problem.what} {problem.why} {problem.fix}", err=True)
+        note(told_error(problem))
         return
-    click.echo(say(lang, "values_written", count=len(error.hidden), path=path), err=True)
-
-
-INTERRUPTED = 130
+    note(
+        say_n(
+            "{n} value written to {path}, readable by you alone. It is a cell: delete the file afterwards.",
+            "{n:,} values written to {path}, readable by you alone. They are cells: delete the file afterwards.",
+            len(error.hidden),
+            path=path,
+        )
+    )
 
 
 @dataclass(frozen=True)
 class Failure:
-    """What happened, why it matters, what to do, the kind of error, and the exit code."""
+    """What happened, why it matters, what to do (in the language spoken), the kind of error, and the exit code."""
 
     kind: str
     what: str
@@ -85,37 +104,31 @@ class Failure:
     fix: str
     code: int
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, dict[str, str | int]]:
         """As it is printed with --json."""
-        return {
-            "error": {
-                "type": self.kind,
-                "what": self.what,
-                "why": self.why,
-                "fix": self.fix,
-                "exit_code": self.code,
-            }
-        }
+        parts: dict[str, str | int] = {"type": self.kind, "what": self.what, "why": self.why, "fix": self.fix}
+        return {"error": {**parts, "exit_code": self.code}}
 
 
-def failure_of(error: BaseException, lang: str) -> Failure:
-    """Any error as a Failure; only velado's own and click's messages are repeated."""
+def failure_of(error: BaseException) -> Failure:
+    """Any error as a Failure; only velado's own and click's messages are repeated.
+
+    >>> failure_of(VeladoError("It broke.", "It matters.", "Mend it.")).what, failure_of(ValueError("a cell")).what
+    ('It broke.', 'An unexpected ValueError stopped the run.')
+    """
     if isinstance(error, VeladoError):
-        return Failure(type(error).__name__, error.what, error.why, error.fix, error.exit_code)
+        return Failure(type(error).__name__, *told_sentences(error), error.exit_code)
     if isinstance(error, click.UsageError):
         command = error.ctx.command_path if error.ctx is not None else "velado"
-        return Failure(
-            "UsageError",
-            _usage(error),
-            say(lang, "usage_why"),
-            say(lang, "usage_fix", hint=_nearest(error, lang), command=command).strip(),
-            2,
-        )
+        near, see = _nearest(error), told(say("See `{command} --help`.", command=command))
+        fix = f"{told(near)} {see}" if near else see
+        why = told(say("The command line cannot be understood as it stands."))
+        return Failure("UsageError", _usage(error), why, fix, 2)
     return Failure(
         type(error).__name__,
-        say(lang, "unexpected_what", kind=type(error).__name__),
-        say(lang, "unexpected_why"),
-        say(lang, "unexpected_fix"),
+        told(say("An unexpected {kind} stopped the run.", kind=type(error).__name__)),
+        told(say("Its message is not shown because it may hold values of the table.")),
+        told(say("Run the command again with --debug to see where it happened.")),
         1,
     )
 
@@ -125,33 +138,32 @@ def _usage(error: click.UsageError) -> str:
     return text if text.endswith((".", "?", "!")) else text + "."
 
 
-def _nearest(error: click.UsageError, lang: str) -> str:
+def _nearest(error: click.UsageError) -> Sentence | None:
     if error.ctx is None:
-        return ""
+        return None
     if isinstance(error, click.NoSuchOption):
         asked, known = error.option_name, [opt for p in error.ctx.command.params for opt in p.opts]
     elif isinstance(error.ctx.command, click.Group) and error.ctx.args == []:
         words = error.format_message().split("'")
         asked, known = (words[1] if len(words) > 1 else ""), list(error.ctx.command.commands)
     else:
-        return ""
+        return None
     near = difflib.get_close_matches(asked, known, n=1)
-    return say(lang, "did_you_mean", word=near[0]) + " " if near else ""
+    return say("Did you mean '{word}'?", word=near[0]) if near else None
 
 
-def report(error: BaseException, lang: str, as_json: bool, debug: bool) -> int:
-    """The error is shown, and its exit code returned."""
+def report(error: BaseException, as_json: bool, debug: bool) -> int:
+    """The error is shown, and its exit code returned.
+
+    >>> report(VeladoError("It broke.", "It matters.", "Mend it."), as_json=False, debug=False)
+    1
+    """
     if debug:
         traceback.print_exception(error, file=sys.stderr)
-    failure = failure_of(error, lang)
-    click.echo(click.style(plain(failure.what), bold=True), err=True)
-    click.echo(f"{say(lang, 'why')}: {plain(failure.why)}", err=True)
-    click.echo(f"{say(lang, 'what_to_do')}: {plain(failure.fix)}", err=True)
+    failure = failure_of(error)
+    click.echo(click.style(printable(failure.what), bold=True), err=True)
+    note(say("Why: {why}", why=failure.why))
+    note(say("What to do: {fix}", fix=failure.fix))
     if as_json:
         click.echo(json.dumps(failure.to_dict(), ensure_ascii=False, indent=2))
     return failure.code
-
-
-def plain(text: str) -> str:
-    """The text without control characters: a column name must not be able to steer the terminal."""
-    return "".join(c if c.isprintable() else "�" for c in text)

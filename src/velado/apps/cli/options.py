@@ -1,247 +1,283 @@
-"""Flags that several commands share, and the check of flags that take one of a few words."""
+"""Flags that several commands share, each declared once, and groups of them; the flags of guarantees and methods."""
 
 from __future__ import annotations
 
-import difflib
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import click
 import typer
-from typer.core import TyperCommand
 
-from velado.errors import ParameterError
+from velado.apps.cli.app import Command, OneOf, argument, one_of, option
+from velado.errors import MissingExtra, OutputError, ParameterError
 from velado.settings import Flag, Where, flags, from_flags, named, nearest
-from velado.text import LANGUAGES, Language, choose, say
+from velado.text import say
 
-PER = ("row", "person")
-UNDECLARED = ("refuse", "drop", "keep")
-FORMATS = ("csv", "parquet")
-FORMULAS = ("keep", "escape", "refuse")
+if TYPE_CHECKING:
+    from velado.data.schema import Schema
+    from velado.data.table import Table
+    from velado.release.guarantees._guarantee import Guarantee
+
 REPORTS = ("html", "md", "json")
 
-ARGUMENTS = {
-    "FILE": "The table: CSV, Parquet, Arrow, a spreadsheet, SPSS, Stata or SAS; .gz and .zip too.",
-    "ORIGINAL": "The table as it was.",
-    "RELEASE": "The published file, or the folder that `anonymize` made.",
-    "FIT": "The fit.json of a regression.",
-    "RECIPE": "The recipe.toml of a release.",
-    "[SQL]": "The question: one SELECT in the accepted subset of SQL.",
-    "[NAME]": "Show this method's parameters.",
-    "[EXPERIMENT]": "The published table or figure to get again.",
-    "DATASET": "A name of `velado data list`.",
-    "LEDGER": "The ledger: a file, or postgresql://host/base?ledger=NAME.",
-    "ANALYST": "Who asks, as the ledger writes it down.",
-    "AMOUNT": "An epsilon or rho, as a decimal or a fraction.",
-    "STUDY": "The study file (TOML).",
-    "FEDERATION": "The recipe of the federation (TOML).",
-    "SERVICE": "The service file (TOML).",
-    "ID|ANALYST": "The token's id, or the analyst all of whose tokens are meant.",
-}
-"""What each argument is, by the name it has in the usage line."""
-
-File = Annotated[Path, typer.Argument(metavar="FILE", show_default=False)]
-SchemaFile = Annotated[
-    Path | None,
-    typer.Option("--schema", "-s", metavar="FILE", help="Schema file (TOML).", show_default=False),
-]
-Output = Annotated[
+File = Annotated[
     Path,
-    typer.Option(
-        "--output",
-        "-o",
-        metavar="DIR",
-        help="Folder for the release and its private part; it must not exist.",
+    argument(
+        "FILE", help="The table: CSV, Parquet, Arrow, a spreadsheet, SPSS, Stata or SAS; .gz and .zip too."
     ),
 ]
-Encoding = Annotated[
-    str | None,
-    typer.Option(
-        "--encoding",
-        metavar="NAME",
-        help="Encoding of the CSV file, e.g. latin-1; else found.",
-        show_default=False,
-    ),
-]
+MaybeFile = Annotated[Path | None, typer.Argument(metavar="FILE", show_default=False)]
+SchemaFile = Annotated[Path, option("--schema -s FILE", help="Schema file (TOML).")]
+MaybeSchema = Annotated[Path | None, option("--schema -s FILE", help="Schema file (TOML).")]
 Undeclared = Annotated[
-    str,
-    typer.Option(
-        "--undeclared", metavar="refuse|drop|keep", help="What becomes of columns the schema does not name."
+    Literal["refuse", "drop", "keep"],
+    option(
+        "--undeclared",
+        click_type=OneOf("refuse", "drop", "keep"),
+        help="What becomes of columns the schema does not name.",
     ),
 ]
 Per = Annotated[
-    str | None,
-    typer.Option(
+    Literal["row", "person"] | None,
+    option(
         "--per",
-        metavar="row|person",
+        click_type=OneOf("row", "person"),
         help="What k counts; by default people where the schema names a person column, else rows.",
-        show_default=False,
     ),
 ]
-Format = Annotated[
-    str, typer.Option("--format", metavar="csv|parquet", help="File format of the published table.")
-]
 Formulas = Annotated[
-    str,
-    typer.Option(
+    Literal["keep", "escape", "refuse"],
+    option(
         "--formulas",
-        metavar="keep|escape|refuse",
+        click_type=OneOf("keep", "escape", "refuse"),
         help="Cells a spreadsheet would run: keep (and warn), escape with an apostrophe, or refuse.",
     ),
 ]
-RoundIntervals = Annotated[
-    str | None,
-    typer.Option(
-        "--round-intervals",
-        metavar="COLUMN=STEP,...",
-        help="Publish interval ends of these columns as multiples of a step, e.g. age=5,weight=10.",
-        show_default=False,
-    ),
+MethodName = Annotated[str, option("--method -m NAME", help="See `velado methods`.")]
+Suppression = Annotated[
+    float, option("--suppression", help="Share of rows, or of people, that may be dropped, from 0 to 1.")
 ]
-Reports = Annotated[
-    str, typer.Option("--report", metavar="LIST", help="Report formats, comma-separated: html, md, json.")
+Seed = Annotated[int, option("--seed", min=0, help="Seed of every random choice.")]
+Force = Annotated[bool, option("--force", help="Replace what exists already.")]
+NewFolder = Annotated[Path, option("--output -o DIR", help="Folder of the results; it must not exist.")]
+DataFolder = Annotated[
+    Path | None, option("--data DIR", help="Folder of the papers' data; default: VELADO_DATA.")
 ]
-KeyFlag = Annotated[
+Epsilon = Annotated[str | None, option("--epsilon -e E", help="An epsilon: the most that may be spent.")]
+Rho = Annotated[str | None, option("--rho R", help="The same in zCDP's rho, instead of --epsilon.")]
+Delta = Annotated[
+    str | None, option("--delta D", help="The delta at which rho is told as an epsilon, e.g. 1e-9.")
+]
+Encoding = Annotated[
+    str | None, option("--encoding NAME", help="Encoding of the CSV file, e.g. latin-1; else found.")
+]
+Population = Annotated[
     Path | None,
-    typer.Option(
-        "--key",
-        metavar="FILE",
-        help="The owner's key, under which row order and random operations are drawn; default: yours, made at first use.",
-        show_default=False,
+    option(
+        "--population FILE",
+        help="Table of everyone the people were drawn from, for k-map and delta-presence.",
     ),
 ]
-KeepOrder = Annotated[
-    bool,
-    typer.Option("--keep-order", help="Publish rows in the order of the input, which may give values away."),
-]
-AcceptInferred = Annotated[
-    bool,
-    typer.Option("--accept-inferred", help="Without --schema: publish with the inferred roles, unseen."),
-]
-Force = Annotated[bool, typer.Option("--force", help="Replace an existing release.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
-Lang = Annotated[
-    str | None,
-    typer.Option(
-        "--lang",
-        metavar="en|pt",
-        help="Language of what is printed and of the report; default: VELADO_LANG, else en.",
-        show_default=False,
+SealFile = Annotated[
+    Path | None,
+    option(
+        "--seal FILE", help="The ledger's seal; default: in VELADO_STATE, else in the user's state folder."
     ),
 ]
-Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors and JSON.")]
 
 
-class Command(TyperCommand):
-    """A command whose help lists each argument once."""
+@dataclass(frozen=True, kw_only=True)
+class ReadingFlags:
+    """How a file is read."""
 
-    def format_arguments(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Nothing: typer 0.23 lists the arguments beside the options, and click 8.5 would list them again."""
+    encoding: Encoding = None
+    sheet: Annotated[
+        str | None, option("--sheet NAME", help="The sheet of a spreadsheet that has several.")
+    ] = None
+
+    def table(
+        self,
+        file: Path,
+        schema: Schema | None = None,
+        undeclared: Literal["refuse", "drop", "keep"] = "refuse",
+    ) -> Table:
+        """The table of a file."""
+        from velado.data.io import read_table
+
+        return read_table(file, schema, undeclared, self.encoding, sheet=self.sheet)
+
+    def source(self, file: Path) -> Path | Table:
+        """What a run that reads files itself is given: the file, or the table of the sheet that was named."""
+        return file if self.sheet is None else self.table(file)
 
 
-def one_of(value: str, choices: Sequence[str], flag: str) -> str:
-    """*value* if it is among *choices*, else an error that names them and suggests the nearest."""
-    if value in choices:
-        return value
-    near = difflib.get_close_matches(value, choices, n=1)
-    raise ParameterError(
-        f"{flag} does not take '{value}'.",
-        f"It is one of {', '.join(choices)}.",
-        f"Did you mean '{near[0]}'?" if near else f"Choose one, for example {flag} {choices[0]}.",
-    )
+@dataclass(frozen=True, kw_only=True)
+class FolderFlags:
+    """Where a release is written, and under whose key."""
+
+    output: Annotated[
+        Path,
+        option("--output -o DIR", help="Folder for the release and its private part; it must not exist."),
+    ] = Path("out")
+    key: Annotated[
+        Path | None,
+        option(
+            "--key FILE",
+            help=(
+                "The owner's key, under which row order and random operations are drawn; "
+                "default: yours, made at first use."
+            ),
+        ),
+    ] = None
+    force: Annotated[bool, option("--force", help="Replace an existing release.")] = False
+
+    def refuse(self, *reads: Path | None) -> None:
+        """A folder that may not be written is refused before the work; one that holds a file of *reads* too."""
+        refuse_existing(self.output, self.force, *reads, self.key)
 
 
-def several_of(value: str, choices: Sequence[str], flag: str) -> tuple[str, ...]:
-    """The comma-separated words of *value*, each among *choices*, each once; `none` alone is no word."""
-    words = [word.strip() for word in value.split(",") if word.strip()]
-    if words == ["none"]:
-        return ()
-    return tuple(dict.fromkeys(one_of(word, choices, flag) for word in words))
+def refuse_existing(folder: Path, force: bool = False, *reads: Path | None) -> None:
+    """Nothing, if *folder* may be written; the libraries that say so are loaded only where there is a doubt.
+
+    >>> refuse_existing(Path("no such folder"))
+    """
+    if os.path.lexists(folder):
+        from velado.data.staging import refuse_folder
+
+        refuse_folder(folder, force, [path for path in reads if path is not None])
+
+
+def refuse_file(path: Path | None, why: str = "It would be overwritten.") -> None:
+    """A file that exists is refused before the work, not after it.
+
+    >>> refuse_file(Path("no such file")), refuse_file(None)
+    (None, None)
+    """
+    if path is not None and path.exists():
+        raise OutputError(say("'{path}' exists already.", path=path.name), why, "Choose another name.")
+
+
+def data_folder(named: Path | None) -> Path:
+    """The folder of the papers' data: as named, else as the environment says; it need not exist.
+
+    >>> data_folder(Path("data")).name
+    'data'
+    """
+    folder = named or (Path(os.environ["VELADO_DATA"]) if os.environ.get("VELADO_DATA") else None)
+    if folder is None:
+        raise ParameterError(
+            "No data folder was named.",
+            "The papers' data is not part of velado.",
+            "Pass --data DIR, or set VELADO_DATA.",
+        )
+    if folder.exists() and not folder.is_dir():
+        raise ParameterError(
+            "The data folder is a file.", "Data sets are kept in a folder.", "Check --data or VELADO_DATA."
+        )
+    return folder
+
+
+def names_in(text: str | None) -> list[str]:
+    """The words of a comma-separated list.
+
+    >>> names_in("age, sex,")
+    ['age', 'sex']
+    """
+    return [word.strip() for word in (text or "").split(",") if word.strip()]
+
+
+def several_of(value: str, words: Sequence[str], flag: str) -> tuple[Any, ...]:
+    """The comma-separated words of *value*, each among *words*, each once; `none` alone is no word.
+
+    >>> several_of("html,md", REPORTS, "--report"), several_of("none", REPORTS, "--report")
+    (('html', 'md'), ())
+    """
+    asked = names_in(value)
+    return () if asked == ["none"] else tuple(dict.fromkeys(one_of(word, words, flag) for word in asked))
 
 
 def rounding_steps(value: str | None) -> dict[str, float]:
-    """The step of each column that `--round-intervals` names."""
+    """The step of each column that `--round-intervals` names.
+
+    >>> rounding_steps("age=5,weight=0.5")
+    {'age': 5.0, 'weight': 0.5}
+    """
     steps: dict[str, float] = {}
-    for part in (value or "").split(",") if value is not None else ():
-        name, equals, number = part.rpartition("=")
+    for part in value.split(",") if value is not None else ():
+        name, _, number = (word.strip() for word in part.rpartition("="))
         try:
             step = float(number)
         except ValueError:
-            step = float("nan")
-        if not equals or not name.strip() or not step > 0 or name.strip() in steps:
+            step = math.nan
+        if not name or not step > 0 or name in steps:
             raise ParameterError(
                 "--round-intervals does not read as column=step, each column once.",
                 "It names the columns whose interval ends become multiples of a step above 0.",
                 "Write for example --round-intervals age=5,weight=0.5.",
             )
-        steps[name.strip()] = step
+        steps[name] = step
     return steps
 
 
-def language(lang: str | None) -> Language:
-    """The language asked for by flag, else by the environment, else English."""
-    if lang is not None:
-        one_of(lang, LANGUAGES, "--lang")
-    return choose(lang, os.environ)
+def needs_crypto() -> None:
+    """Nothing, if the libraries of encrypted regression are installed; else the error that names the extra.
+
+    >>> needs_crypto()
+    """
+    from importlib.util import find_spec
+
+    if any(find_spec(name) is None for name in ("gmpy2", "flint", "cryptography")):
+        raise MissingExtra(
+            "gmpy2, python-flint or cryptography is not installed.",
+            "Encrypted regression computes with them.",
+            "Install velado[encrypted].",
+        )
 
 
 # Guarantees on the command line: `--guarantee "t-closeness: t=0.2, distance=ordered"`, and short forms.
 
-LDiversityFlag = Annotated[
-    int | None,
-    typer.Option(
-        "--l-diversity", help="Distinct values of every sensitive column in each group.", show_default=False
-    ),
-]
-TClosenessFlag = Annotated[
-    float | None,
-    typer.Option(
-        "--t-closeness",
-        help="Largest distance of a group's sensitive values from the whole table's.",
-        show_default=False,
-    ),
-]
-GuaranteeFlag = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--guarantee",
-        "-g",
-        metavar="TEXT",
-        help='Any guarantee, e.g. "entropy-l-diversity: l=2" or "k-map: k=5"; may be given several times.',
-        show_default=False,
-    ),
-]
-PopulationFlag = Annotated[
-    Path | None,
-    typer.Option(
-        "--population",
-        metavar="FILE",
-        help="Table of everyone the people were drawn from, for k-map and delta-presence.",
-        show_default=False,
-    ),
-]
+
+@dataclass(frozen=True, kw_only=True)
+class PromiseFlags:
+    """What a release must keep beyond k."""
+
+    l_diversity: Annotated[
+        int | None, option("--l-diversity", help="Distinct values of every sensitive column in each group.")
+    ] = None
+    t_closeness: Annotated[
+        float | None,
+        option(
+            "--t-closeness", help="Largest distance of a group's sensitive values from the whole table's."
+        ),
+    ] = None
+    guarantee: Annotated[
+        list[str] | None,
+        option(
+            "--guarantee -g TEXT",
+            help='Any guarantee, e.g. "entropy-l-diversity: l=2" or "k-map: k=5"; may be given several times.',
+        ),
+    ] = None
+    population: Population = None
+
+    def guarantees(self, people: bool = False) -> tuple[Guarantee, ...]:
+        """The guarantees asked for, beyond the k of the goal; *people* is what a further k counts."""
+        from velado.release.guarantees import LDiversity, TCloseness
+
+        short: list[Guarantee] = []
+        if self.l_diversity is not None:
+            short.append(LDiversity(self.l_diversity))
+        if self.t_closeness is not None:
+            short.append(TCloseness(self.t_closeness))
+        return (*short, *(guarantee_from(text, people) for text in self.guarantee or ()))
 
 
-def by_person(per: str | None, schema: Any) -> bool:
+def by_person(per: str | None, schema: Schema) -> bool:
     """Whether k counts people: as asked, or else as soon as the schema names a person column."""
     return per == "person" or (per is None and schema.person is not None)
-
-
-def asked_for(
-    l_diversity: int | None, t_closeness: float | None, texts: list[str] | None, people: bool = False
-) -> list[Any]:
-    """The guarantees that the flags ask for, beyond k; *people* is what a further k counts."""
-    from velado.release.guarantees import LDiversity, TCloseness
-
-    asked: list[Any] = []
-    if l_diversity is not None:
-        asked.append(LDiversity(l_diversity))
-    if t_closeness is not None:
-        asked.append(TCloseness(t_closeness))
-    return asked + [guarantee_from(text, people) for text in texts or ()]
 
 
 def guarantee_from(text: str, people: bool = False) -> Any:

@@ -14,9 +14,9 @@ from typing import Any
 
 import click
 
-from velado.apps.cli.commands._methods import describe, shown
+from velado.apps.cli.commands._methods import default_shown
+from velado.apps.cli.error_display import EXIT_CODES
 from velado.apps.cli.main import command
-from velado.apps.cli.words import EXIT_CODES
 from velado.settings import flags
 
 LEAD = """\
@@ -31,8 +31,8 @@ Every error is three sentences: what happened, why it matters, what to do. With 
 on standard output: `{"error": {"type", "what", "why", "fix", "exit_code"}}`. No error repeats a cell of the
 table. A traceback is shown with `--debug` only. A run that fails writes nothing.
 
-`--lang pt`, or `VELADO_LANG=pt` in the environment, switches what is printed and the report to Portuguese. Help
-texts and the sentences of errors stay in English.
+`--lang pt`, or `VELADO_LANG=pt` in the environment, switches all that is printed, help and errors included, and the
+report to Portuguese.
 """
 
 
@@ -45,7 +45,7 @@ def page() -> str:
 
 
 def _exit_codes() -> str:
-    rows = [f"| {code} | {text['en']} |" for code, text in EXIT_CODES.items()]
+    rows = [f"| {code} | {text} |" for code, text in EXIT_CODES.items()]
     return "\n".join(["## Exit codes", "| Code | Meaning |", "|---|---|", *rows, ""])
 
 
@@ -98,12 +98,11 @@ def _methods() -> str:
         "",
     ]
     for method in METHODS:
-        facts = describe(method)
-        lines += [f"### {facts['name']}", f"{facts['title']}. Source: {facts['source']}.", ""]
-        lines += [f"Promise: {facts['promise']}. Cost: {facts['cost']}.", ""]
+        lines += [f"### {method.name}", f"{method.title}. Source: {method.source}.", ""]
+        lines += [f"Promise: {method.promise}. Cost: {method.cost}.", ""]
         lines += ["| Flag | Takes | Default | Meaning |", "|---|---|---|---|"]
         lines += [
-            f"| `{flag.flag}` | {_cell(flag.takes)} | {_cell(shown(flag.default))} | {_cell(flag.help)} |"
+            f"| `{flag.flag}` | {_cell(flag.takes)} | {_cell(default_shown(flag.default))} | {_cell(flag.help)} |"
             for flag in flags(method)
         ]
         lines.append("")

@@ -15,6 +15,7 @@ from velado.errors import ParameterError, SchemaError, TableError
 from velado.text import say
 
 if TYPE_CHECKING:
+    from velado.data.table import Table
     from velado.learning.crypto.fixed_point import Bounded
 
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "?")
@@ -26,9 +27,9 @@ def feature_names(listed: str, target: str) -> list[str]:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice or target in names:
         what = (
-            f"--features names {_listed(twice)} twice."
+            say("--features names {columns} twice.", columns=_listed(twice))
             if twice
-            else f"--features names the target '{target}'."
+            else say("--features names the target '{target}'.", target=target)
         )
         raise ParameterError(
             what, "The fit would be singular, or explain a column by itself.", "Name each feature once."
@@ -46,16 +47,12 @@ def public_most(rows: int, least: int, noise: bool) -> int:
     return max(tens, least, 1_000_000 if noise else 1000)
 
 
-def number_columns(
-    path: Path, names: Sequence[str] | None, encoding: str | None = None
-) -> dict[str, pl.Series]:
-    """The named columns of a file, or all; each holds finite numbers only, else an error names it.
+def number_columns(table: Table, names: Sequence[str] | None) -> dict[str, pl.Series]:
+    """The named columns of a table, or all; each holds finite numbers only, else an error names it.
 
     Cells of a CSV stay text, so that 0.1 is the decimal it says.
     """
-    from velado.data.io import read_table
-
-    frame = read_table(path, encoding=encoding).frame
+    frame = table.frame
     absent = [name for name in names or () if name not in frame.columns]
     if absent:
         raise SchemaError(
@@ -104,7 +101,7 @@ def bounds_for(
     columns: Mapping[str, pl.Series], given: Sequence[str], schema: Path | None, from_data: bool
 ) -> dict[str, Bounded]:
     """The public bounds of every column: from --bounds, else from the schema, else, if asked for, from the rows."""
-    from velado.learning.regression.job import Bounded
+    from velado.learning.crypto.fixed_point import Bounded
 
     found: dict[str, tuple[Fraction, Fraction]] = {}
     if from_data:
@@ -183,4 +180,4 @@ def exact_number(text: str, flag: str) -> Fraction:
 
 def _listed(names: Sequence[str]) -> str:
     shown = ", ".join(f"'{name}'" for name in names[:12])
-    return shown if len(names) <= 12 else f"{shown} and {len(names) - 12} more"
+    return shown if len(names) <= 12 else say("{shown} and {more} more", shown=shown, more=len(names) - 12)

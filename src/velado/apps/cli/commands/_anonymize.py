@@ -2,180 +2,182 @@
 
 from __future__ import annotations
 
-import os
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
 
 import typer
 
 from velado.apps.cli import options as flags
-from velado.apps.cli import show, summary
-from velado.apps.cli.options import (
-    DEFAULT_METHOD,
-    META,
-    GuaranteeFlag,
-    LDiversityFlag,
-    PopulationFlag,
-    TClosenessFlag,
-    asked_for,
-    by_person,
-)
-from velado.apps.cli.show import waiting
-from velado.apps.cli.words import say
+from velado.apps.cli import show
+from velado.apps.cli.app import OneOf, command, option
+from velado.apps.cli.commands._inspect import inferred
+from velado.apps.cli.options import DEFAULT_METHOD, META, CommandWithMethodFlags, by_person
 from velado.errors import SchemaError
-from velado.text import Language
-from velado.text import say as say_sentence
+from velado.text import language, say
+
+if TYPE_CHECKING:
+    from velado.data.table import Table
+    from velado.study.run import Published
 
 
+@command("anonymize", cls=CommandWithMethodFlags)
 def anonymize(
     ctx: typer.Context,
     file: flags.File,
-    schema: flags.SchemaFile = None,
-    method: Annotated[
-        str, typer.Option("--method", "-m", metavar="NAME", help="See `velado methods`.")
-    ] = DEFAULT_METHOD,
+    *,
+    schema: flags.MaybeSchema = None,
+    method: flags.MethodName = DEFAULT_METHOD,
     k: Annotated[
         int | None,
-        typer.Option(
-            "-k",
-            "--k",
-            help="k-anonymity: rows or people that share the quasi-identifiers.",
-            show_default="5",
+        option(
+            "-k --k", help="k-anonymity: rows or people that share the quasi-identifiers.", show_default="5"
         ),
     ] = None,
-    l_diversity: LDiversityFlag = None,
-    t_closeness: TClosenessFlag = None,
-    guarantee: GuaranteeFlag = None,
-    population: PopulationFlag = None,
-    suppression: Annotated[
-        float, typer.Option("--suppression", help="Share of rows that may be dropped, from 0 to 1.")
-    ] = 0.0,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of every random choice.")] = 0,
-    output: flags.Output = Path("out"),
-    accept_inferred: flags.AcceptInferred = False,
-    key: flags.KeyFlag = None,
-    keep_order: flags.KeepOrder = False,
+    promises: flags.PromiseFlags,
+    suppression: flags.Suppression = 0.0,
+    seed: flags.Seed = 0,
+    folder: flags.FolderFlags,
+    accept_inferred: Annotated[
+        bool, option("--accept-inferred", help="Without --schema: publish with the inferred roles, unseen.")
+    ] = False,
+    keep_order: Annotated[
+        bool,
+        option("--keep-order", help="Publish rows in the order of the input, which may give values away."),
+    ] = False,
     per: flags.Per = None,
     undeclared: flags.Undeclared = "refuse",
-    round_intervals: flags.RoundIntervals = None,
-    encoding: flags.Encoding = None,
-    format: flags.Format = "csv",
+    reading: flags.ReadingFlags,
+    round_intervals: Annotated[
+        str | None,
+        option(
+            "--round-intervals COLUMN=STEP,...",
+            help="Publish interval ends of these columns as multiples of a step, e.g. age=5,weight=10.",
+        ),
+    ] = None,
+    format: Annotated[
+        Literal["csv", "parquet"],
+        option("--format", click_type=OneOf("csv", "parquet"), help="File format of the published table."),
+    ] = "csv",
     formulas: flags.Formulas = "keep",
-    report: flags.Reports = "html",
-    force: flags.Force = False,
-    as_json: flags.AsJson = False,
-    lang: flags.Lang = None,
-    debug: flags.Debug = False,
-    quiet: flags.Quiet = False,
+    report: Annotated[
+        str, option("--report LIST", help="Report formats, comma-separated: html, md, json.")
+    ] = "html",
 ) -> None:
     """Publish a table that keeps a promise.
 
     DIR/release may leave: the table, its manifest, a short page. DIR/private stays: report, recipe, key. The method's own parameters are flags too: `velado methods NAME` lists them. Without --schema a proposal is
     written and shown, and nothing is published until you have read it.
     """
-    tongue = flags.language(lang)
-    settings: dict[str, Any] = {
-        "suppression": suppression,
-        "seed": seed,
-        "per": None if per is None else flags.one_of(per, flags.PER, "--per"),
-        "undeclared": flags.one_of(undeclared, flags.UNDECLARED, "--undeclared"),
-        "format": flags.one_of(format, flags.FORMATS, "--format"),
-        "formulas": flags.one_of(formulas, flags.FORMULAS, "--formulas"),
-        "reports": flags.several_of(report, flags.REPORTS, "--report"),
-        "population": population,
-        "force": force,
-        "language": tongue,
-        "key": key,
-        "keep_order": keep_order,
-    }
-    refuse_existing(output, force, file, schema, population, key)
+    reports = flags.several_of(report, flags.REPORTS, "--report")
+    folder.refuse(file, schema, promises.population)
     if schema is None and not accept_inferred:
-        propose(file, encoding, tongue, quiet or as_json)
-    with waiting(tongue, quiet or as_json) as progress:
+        propose(file, reading)
+    with show.waiting() as progress:
+        from velado.data.io import read_schema
         from velado.data.rounding import with_rounding
         from velado.release.methods import method_named
         from velado.study.run import publish
 
         chosen = method_named(method)
-        source: Any = file
-        inspection = None
+        inspection, beside = None, dict[str, bytes]()
+        source: Path | Table
         if schema is None:
-            source, inspection, settings["beside"] = inferred(file, encoding)
+            source, inspection, beside["schema.toml"] = inferred(file, reading)
             meaning = inspection.schema
         else:
-            from velado.data.io import read_schema
-
-            meaning = read_schema(schema)
-            settings["schema_folder"] = schema.parent
-        if encoding is not None:
-            meaning = replace(meaning, encoding=encoding)
-        meaning = with_rounding(meaning, flags.rounding_steps(round_intervals))
+            source, meaning = reading.source(file), read_schema(schema)
+        if reading.encoding is not None:
+            meaning = replace(meaning, encoding=reading.encoding)
         published = publish(
             source,
-            meaning,
+            with_rounding(meaning, flags.rounding_steps(round_intervals)),
             chosen(**ctx.meta.get(META, {})),
-            asked_for(l_diversity, t_closeness, guarantee, by_person(per, meaning)),
+            promises.guarantees(by_person(per, meaning)),
             k=k,
-            out=output,
+            out=folder.output,
+            suppression=suppression,
+            seed=seed,
+            per=per,
+            population=promises.population,
+            undeclared=undeclared,
+            format=format,
+            formulas=formulas,
+            force=folder.force,
+            language=language(),
+            reports=reports,
+            schema_folder=None if schema is None else schema.parent,
+            beside=beside,
+            key=folder.key,
+            keep_order=keep_order,
             progress=progress,
-            **settings,
         )
-    if inspection is not None and not as_json and not quiet:
-        show.line(say(tongue, "roles_inferred", path=published.private / "schema.toml"))
-        summary.roles(inspection, tongue)
-    summary.published(published, tongue, as_json, quiet)
+    if inspection is not None and not show.manner().silent:
+        from velado.report.inspection_lines import roles
+
+        place = published.private / "schema.toml"
+        inferred_roles = say(
+            "No schema was given: the roles below were inferred. Review them; they are saved in {path}.",
+            path=place,
+        )
+        show.present([inferred_roles, *roles(inspection)])
+    show_published(published)
 
 
-def propose(file: Path, encoding: str | None, tongue: Language, quiet: bool) -> NoReturn:
+def propose(file: Path, reading: flags.ReadingFlags) -> NoReturn:
     """The proposed schema stands beside the run and was shown; publishing waits for a decision."""
     from velado.data.staging import write_file
 
     path = Path(f"{file.name.split('.')[0]}.schema.toml")
     if path.exists():
         raise SchemaError(
-            say_sentence("No schema was given, and '{path}' exists already.", path=path),
+            say("No schema was given, and '{path}' exists already.", path=path),
             "Roles decide what is published, so a person must have read them.",
-            say_sentence("If you have read it, run the command again with --schema {path}.", path=path),
+            say("If you have read it, run the command again with --schema {path}.", path=path),
         )
-    with waiting(tongue, quiet):
-        _, inspection, files = inferred(file, encoding)
-        write_file(path, files["schema.toml"])
-    if not quiet:
-        summary.roles(inspection, tongue)
-        summary.exposure(inspection, tongue)
+    with show.waiting():
+        _, inspection, text = inferred(file, reading)
+        write_file(path, text)
+    if not show.manner().silent:
+        from velado.report.inspection_lines import exposure, roles
+
+        show.present([*roles(inspection), *exposure(inspection)])
     raise SchemaError(
-        say_sentence(
-            "No schema was given: a proposal was written to '{path}', and nothing was published.", path=path
-        ),
+        say("No schema was given: a proposal was written to '{path}', and nothing was published.", path=path),
         "Roles decide what is published; what was inferred may be wrong.",
-        say_sentence(
-            "Read and correct it, then run the command again with --schema {path} (or take it unseen: "
-            "--accept-inferred).",
+        say(
+            "Read and correct it, then run the command again with --schema {path} (or take it unseen: --accept-inferred).",
             path=path,
         ),
     )
 
 
-def refuse_existing(folder: Path, force: bool, *reads: Path | None) -> None:
-    """An output folder that may not be written is refused before the work, not after it.
-
-    *reads* are the files of this run: a folder that holds one of them is not replaced.
-    """
-    if not os.path.exists(folder):
-        return
-    from velado.data.staging import refuse_folder
-
-    refuse_folder(folder, force, [path for path in reads if path is not None])
+def show_published(done: Published) -> None:
+    """A finished release is told: as JSON the manifest and the folder, else in ten lines and its warnings."""
+    show.result(lambda: _document(done), _lines(done))
 
 
-def inferred(file: Path, encoding: str | None) -> tuple[Any, Any, dict[str, bytes]]:
-    """The table, what was inferred of it, and the schema file to put beside the release."""
-    from velado.data.inspect import inspect, schema_toml
-    from velado.data.io import read_table
+def _document(done: Published) -> dict[str, object]:
+    import json
 
-    table = read_table(file, encoding=encoding)
-    inspection = inspect(table)
-    if encoding is not None:
-        inspection = replace(inspection, schema=replace(inspection.schema, encoding=encoding))
-    return table, inspection, {"schema.toml": schema_toml(inspection).encode()}
+    # The owner sees all that was measured; the manifest, which leaves, has only what the table shows.
+    facts = done.release.to_dict()
+    parts = {part.name: sorted(path.name for path in part.iterdir()) for part in (done.public, done.private)}
+    return {
+        "folder": str(done.folder),
+        "files": parts,
+        **json.loads((done.public / "manifest.json").read_text("utf-8")),
+        "side_doors": facts["promise"]["side_doors"],
+        "how": facts["how"],
+        "metrics": done.scores.to_dict(),
+    }
+
+
+def _lines(done: Published) -> Iterator[str | show.Note]:
+    from velado.report.terminal import ten_lines, warning_lines
+
+    reports = sorted(path.name for path in done.private.glob("report.*"))
+    report = "report.html" if "report.html" in reports else (reports[0] if reports else "")
+    yield from (show.warning(text) for text in warning_lines(done.facts))
+    yield from ten_lines(done.facts, done.public, done.private / report)

@@ -2,68 +2,37 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from velado.apps.cli import options as flags
 from velado.apps.cli import show
-from velado.apps.cli.options import (
-    GuaranteeFlag,
-    LDiversityFlag,
-    PopulationFlag,
-    TClosenessFlag,
-    asked_for,
-    by_person,
-)
-from velado.apps.cli.show import waiting
-from velado.apps.cli.words import number, say
+from velado.apps.cli.app import command, option
 from velado.errors import GuaranteeNotMet
+from velado.text import number, percent, say
 
 if TYPE_CHECKING:
+    from velado.report.blocks import Table
     from velado.study.compare import Comparison
 
-COLUMNS = (
-    "name",
-    "compare_loss",
-    "compare_groups",
-    "compare_suppressed",
-    "compare_linked",
-    "compare_seconds",
-    "compare_reason",
-)
 
-
+@command("compare")
 def compare(
     file: flags.File,
-    schema: Annotated[
-        Path, typer.Option("--schema", "-s", metavar="FILE", help="Schema file (TOML).", show_default=False)
-    ],
-    k: Annotated[int, typer.Option("-k", help="Rows or people that share the quasi-identifiers.")] = 5,
+    *,
+    schema: flags.SchemaFile,
+    k: Annotated[int, option("-k", help="Rows or people that share the quasi-identifiers.")] = 5,
     methods: Annotated[
         str | None,
-        typer.Option(
-            "--methods",
-            metavar="LIST",
-            help="Methods to compare, comma-separated; default: all that guarantee k.",
-            show_default=False,
-        ),
+        option("--methods LIST", help="Methods to compare, comma-separated; default: all that guarantee k."),
     ] = None,
-    l_diversity: LDiversityFlag = None,
-    t_closeness: TClosenessFlag = None,
-    guarantee: GuaranteeFlag = None,
-    population: PopulationFlag = None,
-    suppression: Annotated[
-        float, typer.Option("--suppression", help="Share of rows that may be dropped, from 0 to 1.")
-    ] = 0.0,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of every random choice.")] = 0,
+    promises: flags.PromiseFlags,
+    suppression: flags.Suppression = 0.0,
+    seed: flags.Seed = 0,
     per: flags.Per = None,
     undeclared: flags.Undeclared = "refuse",
-    as_json: flags.AsJson = False,
-    lang: flags.Lang = None,
-    debug: flags.Debug = False,
-    quiet: flags.Quiet = False,
 ) -> None:
     """Compare the methods on a table.
 
@@ -71,9 +40,8 @@ def compare(
     """
     from velado.data.io import read_schema
 
-    tongue = flags.language(lang)
     meaning = read_schema(schema)
-    with waiting(tongue, quiet or as_json) as progress:
+    with show.waiting() as progress:
         from velado.study.compare import compare as run
 
         found = run(
@@ -81,43 +49,43 @@ def compare(
             meaning,
             k,
             None if methods is None else [name.strip() for name in methods.split(",")],
-            asked_for(l_diversity, t_closeness, guarantee, by_person(per, meaning)),
+            promises.guarantees(flags.by_person(per, meaning)),
             suppression=suppression,
             seed=seed,
-            per=None if per is None else flags.one_of(per, flags.PER, "--per"),
-            undeclared=flags.one_of(undeclared, flags.UNDECLARED, "--undeclared"),  # type: ignore[arg-type]
-            population=population,
+            per=per,
+            undeclared=undeclared,
+            population=promises.population,
             progress=progress,
         )
-    if as_json:
-        show.as_json(found.facts())
-    elif not quiet:
-        _show(found, k, tongue)
+    show.result(found.facts(), _view(found, k))
     if found.best is None:
         raise typer.Exit(GuaranteeNotMet.exit_code)
 
 
-def _show(found: Comparison, k: int, tongue: str) -> None:
-    share = [
+def _view(found: Comparison, k: int) -> Iterator[Table]:
+    yield show.table(
+        say("Methods at k = {k} on {rows:,} rows, the least loss first", k=k, rows=found.rows),
         [
-            result.method,
-            *(
-                ["-"] * 5 + [result.failed]
-                if result.loss is None
-                else [
-                    f"{number(100 * result.loss, tongue, 2)}%",
-                    number(result.groups or 0, tongue),
-                    number(result.suppressed or 0, tongue),
-                    "-" if result.linked is None else f"{number(100 * result.linked, tongue, 2)}%",
-                    number(result.seconds or 0.0, tongue, 2),
-                    "",
-                ]
-            ),
-        ]
-        for result in found.results
-    ]
-    show.table(
-        say(tongue, "compare_title", k=k, rows=number(found.rows, tongue)),
-        [say(tongue, key) for key in COLUMNS],
-        share,
+            say("name"),
+            say("loss (NCP)"),
+            say("groups"),
+            say("suppressed"),
+            say("linked"),
+            say("CPU s"),
+            say("why not"),
+        ],
+        [
+            [one.method, *["-"] * 5, one.failed]
+            if one.loss is None
+            else [
+                one.method,
+                percent(one.loss, 2),
+                number(one.groups or 0),
+                number(one.suppressed or 0),
+                "-" if one.linked is None else percent(one.linked, 2),
+                number(one.seconds or 0.0, 2),
+                "",
+            ]
+            for one in found.results
+        ],
     )

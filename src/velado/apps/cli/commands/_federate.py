@@ -5,73 +5,64 @@ from __future__ import annotations
 import shlex
 import tempfile
 import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from velado.apps.cli import options as flags
 from velado.apps.cli import show
-from velado.apps.cli.show import waiting
-from velado.apps.cli.words import number
-from velado.apps.cli.words_federate import say
+from velado.apps.cli.app import OneOf, argument, command, option
 from velado.errors import OutputError, ParameterError, SchemaError
-from velado.text import say as say_sentence
+from velado.text import language, number, say
 
 if TYPE_CHECKING:
     from velado.learning.flower.agreement import FederationRecipe
     from velado.learning.flower.flower_records import FederatedFit, RoundRecord
     from velado.learning.flower.simulation import Ready
-    from velado.text import Language
-
-FORMS = ("csv", "parquet")
-ENGINES = ("flower", "loop")
+    from velado.release.goal import Progress
+    from velado.report.blocks import Table
 
 
+@command("federate")
 def federate(
-    recipe: Annotated[Path, typer.Argument(metavar="FEDERATION", show_default=False)],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="DIR", help="Folder of the fit; it must not exist.")
-    ] = Path("federated"),
+    recipe: Annotated[Path, argument("FEDERATION", help="The recipe of the federation (TOML).")],
+    *,
+    output: flags.NewFolder = Path("federated"),
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Anonymize and show the clients and the terms; train nothing.")
+        bool, option("--dry-run", help="Anonymize and show the clients and the terms; train nothing.")
     ] = False,
     machines: Annotated[
         Path | None,
-        typer.Option(
-            "--machines",
-            metavar="DIR",
+        option(
+            "--machines DIR",
             help="Write what several machines need, and the commands, instead of simulating.",
-            show_default=False,
         ),
     ] = None,
     address: Annotated[
-        str, typer.Option("--address", metavar="HOST:PORT", help="With --machines: where the SuperLink is.")
+        str, option("--address HOST:PORT", help="With --machines: where the SuperLink is.")
     ] = "localhost:9443",
     engine: Annotated[
-        str,
-        typer.Option(
-            "--engine", metavar="flower|loop", help="Flower's simulation, or a loop in this process."
+        Literal["flower", "loop"],
+        option(
+            "--engine",
+            click_type=OneOf("flower", "loop"),
+            help="Flower's simulation, or a loop in this process.",
         ),
     ] = "flower",
     form: Annotated[
-        str, typer.Option("--format", metavar="csv|parquet", help="File format of the rounds.")
+        Literal["csv", "parquet"],
+        option("--format", click_type=OneOf("csv", "parquet"), help="File format of the rounds."),
     ] = "csv",
-    as_json: flags.AsJson = False,
-    lang: flags.Lang = None,
-    debug: flags.Debug = False,
-    quiet: flags.Quiet = False,
 ) -> None:
     """Train one model over rows that each client anonymizes itself.
 
     The recipe names the table (for a simulation), schema, target, method and the federation's settings. Scores are of true
     rows held out before anything is anonymized.
     """
-    tongue: Language = "pt" if flags.language(lang) == "pt" else "en"
-    flags.one_of(engine, ENGINES, "--engine")
-    flags.one_of(form, FORMS, "--format")
     if machines is not None:
-        _write_machines(recipe, machines, address, tongue, as_json, quiet)
+        _write_machines(recipe, machines, address)
         return
     from velado.learning.flower.agreement import agree, read_recipe
 
@@ -83,16 +74,18 @@ def federate(
                 "A simulation deals out its rows to the clients.",
                 'Add table = "..." to [data], or write what several machines need with --machines DIR.',
             )
-        _show_terms(agree(settings, schema).terms, tongue, as_json, quiet)
+        plan = _plan(agree(settings, schema).terms)
+        bare = say("The recipe names no table: these are the terms that every party must have.")
+        show.result(plan, [_planned(plan), _digest(plan["digest"]), bare])
         return
     if not dry_run:
         _refuse_output(output)
-    with waiting(tongue, quiet or as_json) as progress:
+    with show.waiting() as progress:
         from velado.learning.flower.deployment import require_flower
-        from velado.learning.flower.simulation import make_ready, run_ready
+        from velado.learning.flower.simulation import make_ready
 
         require_flower(engine == "flower", settings.federation.model)
-        progress(0.0, say(tongue, "federate_preparing"))
+        progress(0.0, say("clients anonymize their rows"))
         ready = make_ready(
             recipe.parent / settings.data.table,
             schema,
@@ -107,59 +100,67 @@ def federate(
             undeclared=settings.data.undeclared,
         )
         if not dry_run:
-            fit = _run(ready, engine, settings, tongue, progress, output, form, run_ready)
-    if dry_run:
-        _show_ready(ready, tongue, as_json, quiet)
+            fit = _run(ready, engine, settings, progress, output, form)
+    if not dry_run:
+        show.result(fit.to_dict, _fitted(fit, output))
         return
-    if as_json:
-        show.as_json(fit.to_dict())
-    elif not quiet:
-        _show_fit(fit, output, tongue)
+    plan, records = _plan(ready.terms), [part.record for part in ready.parts]
+    document = {**plan, "client_records": [one.to_dict() for one in records], "notes": ready.notes}
+    show.result(document, _ready(ready, plan))
 
 
 def _run(
     ready: Ready,
-    engine: str,
+    engine: Literal["flower", "loop"],
     settings: FederationRecipe,
-    tongue: Language,
-    progress: Any,
+    progress: Progress,
     output: Path,
-    form: str,
-    run_ready: Any,
+    form: Literal["csv", "parquet"],
 ) -> FederatedFit:
     """The fit, written; of a run that stopped early what there is of it is written too."""
     from velado.learning.flower.deployment import FederationInterrupted
     from velado.learning.flower.flower_records import FederationStopped
     from velado.learning.flower.outcome import fit_files, write_files
+    from velado.learning.flower.simulation import run_ready
 
     total, start = settings.federation.rounds, time.monotonic()
 
     def told(record: RoundRecord) -> None:
-        left = (time.monotonic() - start) / record.number * (total - record.number) / 60
         text = say(
-            tongue,
-            "federate_round",
+            "round {round} of {rounds}, accuracy {accuracy}, about {minutes:,.1f} min left",
             round=record.number,
             rounds=total,
-            accuracy=_number(record.accuracy, tongue),
-            minutes=number(left, tongue, 1),
+            accuracy=number(record.accuracy, 4),
+            minutes=(time.monotonic() - start) / record.number * (total - record.number) / 60,
         )
         progress(record.number / total, text)
 
     try:
-        fit: FederatedFit = run_ready(ready, engine, told)
+        fit = run_ready(ready, engine, told)
     except FederationStopped as stopped:
         if stopped.fit is not None:
-            write_files(output, fit_files(stopped.fit, tongue, form))
+            write_files(output, fit_files(stopped.fit, language(), form))
         raise
     except FederationInterrupted as ended:
         done = len(ended.fit.rounds) if ended.fit is not None else 0
         if ended.fit is not None and done:
-            write_files(output, fit_files(ended.fit, tongue, form))
-        said = "federate_interrupted" if done else "federate_interrupted_early"
-        typer.echo(say(tongue, said, rounds=done, total=total, folder=output), err=True)
+            write_files(output, fit_files(ended.fit, language(), form))
+            text = say(
+                "Ended after {rounds} of {total} rounds, as you asked; what was learned until then is written in "
+                "{folder}.",
+                rounds=done,
+                total=total,
+                folder=output,
+            )
+        else:
+            text = say(
+                "Ended before the first of {total} rounds was over, as you asked; {folder} was not written.",
+                total=total,
+                folder=output,
+            )
+        show.note(text)
         raise typer.Exit(ended.exit_code) from None
-    write_files(output, fit_files(fit, tongue, form))
+    write_files(output, fit_files(fit, language(), form))
     return fit
 
 
@@ -167,7 +168,7 @@ def _refuse_output(folder: Path) -> None:
     """Nothing, if a fit can be written to *folder*; else an error, before anything is trained."""
     if folder.exists() or folder.is_symlink():
         raise OutputError(
-            say_sentence("The output '{folder}' exists already.", folder=folder.name or folder),
+            say("The output '{folder}' exists already.", folder=folder.name or folder),
             "A fit is written to a folder of its own, so that two are never mixed.",
             "Name another folder with --output, or remove this one first.",
         )
@@ -177,7 +178,7 @@ def _refuse_output(folder: Path) -> None:
             pass
     except OSError as error:
         raise OutputError(
-            say_sentence(
+            say(
                 "The output folder '{folder}' cannot be made ({strerror}).",
                 folder=folder.name,
                 strerror=error.strerror or "system error",
@@ -187,9 +188,7 @@ def _refuse_output(folder: Path) -> None:
         ) from None
 
 
-def _write_machines(
-    recipe: Path, folder: Path, address: str, tongue: Language, as_json: bool, quiet: bool
-) -> None:
+def _write_machines(recipe: Path, folder: Path, address: str) -> None:
     from velado.learning.flower.deployment import (
         environment,
         register_command,
@@ -205,7 +204,7 @@ def _write_machines(
             "It would be mixed up.",
             "Name another folder.",
         )
-    agreement = write_deployment(recipe, folder, address)
+    digest = write_deployment(recipe, folder, address).terms.digest
     nodes = supernode_command(
         folder, address, 1, "/path/to/own-table.csv", "/path/to/private", "supernode.key"
     )
@@ -215,16 +214,15 @@ def _write_machines(
         "supernode": nodes,
         "run": run_command(folder, "/path/to/output"),
     }
-    if as_json:
-        said = {"digest": agreement.terms.digest, "environment": environment(folder), "commands": commands}
-        show.as_json(said)
-    elif not quiet:
-        show.line(say(tongue, "federate_terms", digest=agreement.terms.digest))
-        show.line(say(tongue, "federate_machines", folder=folder))
-        for name, value in environment(folder).items():
-            show.line(f"  export {name}={shlex.quote(value)}")
-        for command in commands.values():
-            show.line(f"  {shlex.join(command)}")
+    show.result(
+        {"digest": digest, "environment": environment(folder), "commands": commands},
+        [
+            _digest(digest),
+            say("Written in {folder}. The commands, in their order (START.md explains each):", folder=folder),
+            *(f"  export {name}={shlex.quote(value)}" for name, value in environment(folder).items()),
+            *(f"  {shlex.join(line)}" for line in commands.values()),
+        ],
+    )
 
 
 def _plan(terms: Any) -> dict[str, Any]:
@@ -240,65 +238,56 @@ def _plan(terms: Any) -> dict[str, Any]:
     }
 
 
-def _show_terms(terms: Any, tongue: Language, as_json: bool, quiet: bool) -> None:
-    plan = _plan(terms)
-    if as_json:
-        show.as_json(plan)
-    elif not quiet:
-        show.line(say(tongue, "federate_plan", **plan))
-        show.line(say(tongue, "federate_terms", digest=plan["digest"]))
-        show.line(say(tongue, "federate_no_table"))
+def _planned(plan: dict[str, Any]) -> str:
+    return say(
+        "{model}, {clients} clients, {rounds} rounds; a round needs {needed} answers. {features} features, "
+        "{classes} classes.",
+        **plan,
+    )
 
 
-def _show_ready(ready: Ready, tongue: Language, as_json: bool, quiet: bool) -> None:
-    from velado.text import told
+def _digest(digest: str) -> str:
+    return say("Digest of the terms: {digest}", digest=digest)
 
-    plan = _plan(ready.terms)
+
+def _ready(ready: Ready, plan: dict[str, Any]) -> Iterator[str | Table]:
     records = [part.record for part in ready.parts]
-    if as_json:
-        show.as_json({**plan, "client_records": [one.to_dict() for one in records], "notes": ready.notes})
-    elif not quiet:
-        show.line(say(tongue, "federate_plan", **plan))
-        _clients(records, tongue)
-        for text in [*(one.gap for one in records if one.gap), *ready.notes]:
-            show.line(told(text, tongue))
-        show.line(say(tongue, "federate_terms", digest=plan["digest"]))
+    yield _planned(plan)
+    yield _clients(records)
+    yield from [*(one.gap for one in records if one.gap), *ready.notes]
+    yield _digest(plan["digest"])
 
 
-def _clients(records: Any, tongue: Language) -> None:
-    from velado.text import told
-
-    head = [say(tongue, f"federate_{key}") for key in ("client", "rows", "test", "loss", "linkage")]
-    rows = [
-        (
-            told(one.name, tongue),
-            one.rows,
-            one.test_rows,
-            _number(one.ncp, tongue),
-            _number(one.linkage, tongue),
-        )
-        for one in records
-    ]
-    show.table(say(tongue, "federate_clients"), head, rows)
+def _clients(records: Sequence[Any]) -> Table:
+    return show.table(
+        say("Clients"),
+        [
+            say("client"),
+            say("training rows"),
+            say("held out"),
+            say("information loss"),
+            say("record linkage"),
+        ],
+        [[one.name, one.rows, one.test_rows, number(one.ncp, 4), number(one.linkage, 4)] for one in records],
+    )
 
 
-def _show_fit(fit: FederatedFit, output: Path, tongue: Language) -> None:
-    from velado.text import told
+def _fitted(fit: FederatedFit, output: Path) -> Iterator[str | Table]:
+    from velado.report.phrases import phrase
 
-    _clients(fit.clients, tongue)
+    yield _clients(fit.clients)
     last = fit.rounds[-1]
-    parts = {name: _number(getattr(last, name), tongue) for name in ("accuracy", "auc", "loss")}
-    majority = _number(fit.majority, tongue)
-    show.line(say(tongue, "federate_last", round=last.number, majority=majority, **parts))
+    yield say(
+        "After round {round}: accuracy {accuracy} (most frequent class {majority}), AUC {auc}, loss {loss}.",
+        round=last.number,
+        majority=number(fit.majority, 4),
+        **{name: number(getattr(last, name), 4) for name in ("accuracy", "auc", "loss")},
+    )
     if fit.gaps:
-        show.line(say(tongue, "federate_gaps", count=len(fit.gaps), first=told(fit.gaps[0], tongue)))
-    first = told([*fit.promise.guaranteed, *fit.promise.measured][0], tongue)
-    kind = say(tongue, f"federate_{fit.promise.type.replace(' ', '_')}")
-    show.line(say(tongue, "federate_promise", type=kind, sentence=first))
-    show.line(say(tongue, "federate_not", sentence=told(fit.promise.not_promised[0], tongue)))
+        yield say("Missing: {count} remark(s); the first: {first}", count=len(fit.gaps), first=fit.gaps[0])
+    promise = fit.promise
+    first = [*promise.guaranteed, *promise.measured][0]
+    yield say("Promise ({type}): {sentences}", type=phrase(promise.type), sentences=first)
+    yield say("Not promised: {sentence}", sentence=promise.not_promised[0])
     files = ", ".join(sorted(path.name for path in output.iterdir()))
-    show.line(say(tongue, "federate_written", folder=output, files=files))
-
-
-def _number(value: float | None, tongue: Language) -> str:
-    return "–" if value is None else number(value, tongue, 4)
+    yield say("Written in {folder}: {files}", folder=output, files=files)

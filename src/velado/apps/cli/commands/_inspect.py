@@ -2,49 +2,55 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
-
-import typer
+from typing import TYPE_CHECKING, Annotated
 
 from velado.apps.cli import options as flags
-from velado.apps.cli import show, summary
-from velado.apps.cli.commands._anonymize import inferred
-from velado.apps.cli.show import waiting
-from velado.apps.cli.words import say
+from velado.apps.cli import show
+from velado.apps.cli.app import command, option
+from velado.text import say
+
+if TYPE_CHECKING:
+    from velado.data.inspect import Inspection
+    from velado.data.table import Table
 
 
+@command("inspect")
 def inspect(
     file: flags.File,
-    write: Annotated[
-        Path | None,
-        typer.Option(
-            "--write", "-w", metavar="FILE", help="Write the proposed schema here.", show_default=False
-        ),
-    ] = None,
-    encoding: flags.Encoding = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing schema file.")] = False,
-    as_json: flags.AsJson = False,
-    lang: flags.Lang = None,
-    debug: flags.Debug = False,
-    quiet: flags.Quiet = False,
+    *,
+    write: Annotated[Path | None, option("--write -w FILE", help="Write the proposed schema here.")] = None,
+    reading: flags.ReadingFlags,
+    force: flags.Force = False,
 ) -> None:
     """Propose roles; say how exposed people are.
 
     Looks at names, shapes and counts of the columns, and writes a schema file to review.
     """
-    tongue = flags.language(lang)
-    with waiting(tongue, quiet or as_json):
+    with show.waiting():
         from velado.data.staging import write_file
 
-        _, inspection, files = inferred(file, encoding)
+        _, inspection, text = inferred(file, reading)
         if write is not None:
-            write_file(write, files["schema.toml"], force)
-    if as_json:
-        show.as_json({**inspection.to_dict(), "schema_file": None if write is None else str(write)})
-        return
-    if quiet:
-        return
-    summary.roles(inspection, tongue)
-    summary.exposure(inspection, tongue)
-    show.line(say(tongue, "schema_hint") if write is None else say(tongue, "schema_written", path=write))
+            write_file(write, text, force)
+    from velado.report.inspection_lines import exposure, roles
+
+    view = [*roles(inspection), *exposure(inspection)]
+    if write is None:
+        view.append(say("Write the proposal to a file with --write schema.toml, then review it."))
+    else:
+        view.append(say("Schema written to {path}. Review it before anything is published.", path=write))
+    show.result({**inspection.to_dict(), "schema_file": None if write is None else str(write)}, view)
+
+
+def inferred(file: Path, reading: flags.ReadingFlags) -> tuple[Table, Inspection, bytes]:
+    """The table, what was inferred of it, and the text of the proposed schema file."""
+    from velado.data.inspect import inspect as look
+    from velado.data.inspect import schema_toml
+
+    table = reading.table(file)
+    found = look(table)
+    if reading.encoding is not None:
+        found = replace(found, schema=replace(found.schema, encoding=reading.encoding))
+    return table, found, schema_toml(found).encode()

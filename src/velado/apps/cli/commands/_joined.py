@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,13 +12,11 @@ import typer
 
 from velado.apps.cli import options as flags
 from velado.apps.cli import show
-from velado.apps.cli.commands._anonymize import refuse_existing
+from velado.apps.cli.app import command, option
 from velado.apps.cli.commands._pseudonymize import KeyFile, Namespace, read_key
-from velado.apps.cli.options import DEFAULT_METHOD, META
-from velado.apps.cli.show import waiting
-from velado.apps.cli.words import number, percent, say
+from velado.apps.cli.options import DEFAULT_METHOD, META, CommandWithMethodFlags
 from velado.errors import ParameterError
-from velado.text import Language
+from velado.text import join, percent, say
 
 if TYPE_CHECKING:
     from velado.data.keys import Key
@@ -28,66 +27,44 @@ if TYPE_CHECKING:
 _PAIR = re.compile(r"(?P<table>.+?):(?P<schema>(?:[A-Za-z]:[\\/])?[^:]+)")
 
 
+@command("joined", cls=CommandWithMethodFlags)
 def joined(
     ctx: typer.Context,
+    *,
     table: Annotated[
-        list[str],
-        typer.Option(
-            "--table",
-            "-t",
-            metavar="FILE:SCHEMA",
-            help="A table and its schema file; once for each table.",
-            show_default=False,
-        ),
+        list[str], option("--table -t FILE:SCHEMA", help="A table and its schema file; once for each table.")
     ],
-    method: Annotated[
-        str, typer.Option("--method", "-m", metavar="NAME", help="See `velado methods`.")
-    ] = DEFAULT_METHOD,
+    method: flags.MethodName = DEFAULT_METHOD,
     k: Annotated[
         int | None,
-        typer.Option(
-            "-k", "--k", help="People who share all they show in all tables together.", show_default="5"
-        ),
+        option("-k --k", help="People who share all they show in all tables together.", show_default="5"),
     ] = None,
     l_diversity: Annotated[
         int | None,
-        typer.Option(
-            "--l-diversity",
-            help="Distinct values of every sensitive column in each joined group.",
-            show_default=False,
-        ),
+        option("--l-diversity", help="Distinct values of every sensitive column in each joined group."),
     ] = None,
-    suppression: Annotated[
-        float, typer.Option("--suppression", help="Share of people who may be left out, from 0 to 1.")
-    ] = 0.0,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of every random choice.")] = 0,
+    suppression: flags.Suppression = 0.0,
+    seed: flags.Seed = 0,
     pseudonym: Annotated[
-        bool, typer.Option("--pseudonym", help="Keep a pseudonym to join the tables by; needs a key.")
+        bool, option("--pseudonym", help="Keep a pseudonym to join the tables by; needs a key.")
     ] = False,
     key_file: KeyFile = None,
     namespace: Namespace = "default",
-    output: flags.Output = Path("out"),
-    key: flags.KeyFlag = None,
+    folder: flags.FolderFlags,
     undeclared: flags.Undeclared = "refuse",
-    encoding: flags.Encoding = None,
+    reading: flags.ReadingFlags,
     formulas: flags.Formulas = "keep",
-    force: flags.Force = False,
-    as_json: flags.AsJson = False,
-    lang: flags.Lang = None,
-    debug: flags.Debug = False,
-    quiet: flags.Quiet = False,
 ) -> None:
     """Publish several tables about the same people.
 
     Each schema marks its person column with person = true. k counts people who show the same in all tables
     together, being in a table included. DIR/release may leave: one CSV per table and a manifest.
     """
-    tongue = flags.language(lang)
-    flags.one_of(undeclared, flags.UNDECLARED, "--undeclared")
-    flags.one_of(formulas, flags.FORMULAS, "--formulas")
     paths = table_paths(table)
-    reads = [*(path for pair in paths.values() for path in pair), key, key_file]
-    refuse_existing(output, force, *reads)
+    reads = [
+        path for path in (*(one for pair in paths.values() for one in pair), folder.key, key_file) if path
+    ]
+    folder.refuse(*reads)
     if key_file is not None and not pseudonym:
         raise ParameterError(
             "--key-file was given without --pseudonym.",
@@ -95,8 +72,8 @@ def joined(
             "Add --pseudonym, or leave the key out.",
         )
     names_key = read_key(key_file) if pseudonym else None
-    with waiting(tongue, quiet or as_json) as progress:
-        from velado.data.io import read_schema, read_table
+    with show.waiting() as progress:
+        from velado.data.io import read_schema
         from velado.data.keys import OWNER_FILE, owner_key
         from velado.data.staging import PRIVATE, PUBLIC, csv_bytes, write_folder
         from velado.release.guarantees import LDiversity
@@ -106,7 +83,7 @@ def joined(
 
         chosen = method_named(method)
         tables = {
-            name: read_table(file, read_schema(schema), undeclared, encoding)  # type: ignore[arg-type]
+            name: reading.table(file, read_schema(schema), undeclared)
             for name, (file, schema) in paths.items()
         }
         asked = () if l_diversity is None else (LDiversity(l_diversity),)
@@ -122,23 +99,24 @@ def joined(
             progress=progress,
         )
         files = {
-            f"{name}.csv": csv_bytes(frame, tables[name].separator, formulas)  # type: ignore[arg-type]
+            f"{name}.csv": csv_bytes(frame, tables[name].separator, formulas)
             for name, frame in release.frames.items()
         }
-        own = owner_key(key)
+        own = owner_key(folder.key)
         document = manifest_of(release, tables, files, own)
         files["manifest.json"] = manifest_json(document)
         parts = {f"{PUBLIC}/{name}": data for name, data in files.items()}
         parts[f"{PRIVATE}/{OWNER_FILE}"] = own.secret + b"\n"
-        folder = write_folder(output, parts, force, [path for path in reads if path is not None])
-    if as_json:
-        show.as_json({"folder": str(folder), "files": sorted(files), **document})
-    elif not quiet:
-        _tell(release, folder, tongue)
+        place = write_folder(folder.output, parts, folder.force, reads)
+    show.result({"folder": str(place), "files": sorted(files), **document}, _view(release, place / PUBLIC))
 
 
 def table_paths(pairs: list[str]) -> dict[str, tuple[Path, Path]]:
-    """The file and the schema of each table, by the name of the file without its ending."""
+    """The file and the schema of each table, by the name of the file without its ending.
+
+    >>> list(table_paths(["visits.csv:visits.toml"]))
+    ['visits']
+    """
     out: dict[str, tuple[Path, Path]] = {}
     for pair in pairs:
         found = _PAIR.fullmatch(pair)
@@ -151,7 +129,7 @@ def table_paths(pairs: list[str]) -> dict[str, tuple[Path, Path]]:
         name = Path(found["table"]).stem
         if name in out:
             raise ParameterError(
-                f"Two tables are named '{name}'.",
+                say("Two tables are named '{name}'.", name=name),
                 "Each is published under the name of its file.",
                 "Rename one of the files.",
             )
@@ -160,7 +138,7 @@ def table_paths(pairs: list[str]) -> dict[str, tuple[Path, Path]]:
 
 
 def manifest_of(
-    release: JoinedRelease, tables: dict[str, Table], files: dict[str, bytes], key: Key
+    release: JoinedRelease, tables: Mapping[str, Table], files: Mapping[str, bytes], key: Key
 ) -> dict[str, Any]:
     """What an auditor needs to know of the release, without any cell value."""
     from velado.report.manifest import VERSION, coarse, input_digest, package_version, public_schema
@@ -190,40 +168,29 @@ def manifest_of(
     }
 
 
-def _tell(release: JoinedRelease, folder: Path, tongue: Language) -> None:
-    from velado.data.staging import PUBLIC
+def _view(release: JoinedRelease, leaves: Path) -> Iterator[str | show.Note]:
+    from velado.report.phrases import phrase
     from velado.report.terminal import verdict_line
-    from velado.text import told
 
-    for text in release.warnings:
-        show.note(f"{say(tongue, 'warning')}: {text}")
+    yield from (show.warning(text) for text in release.warnings)
     for name, table in release.tables.items():
-        show.line(
-            say(
-                tongue,
-                "joined_table",
-                name=name,
-                rows=number(table.frame.height, tongue),
-                suppressed=number(table.suppressed, tongue),
-            )
+        yield say(
+            "Table {name}: {rows:,} rows published, {suppressed:,} suppressed",
+            name=name,
+            rows=table.frame.height,
+            suppressed=table.suppressed,
         )
-    verdicts = [*release.verdicts, *(v for t in release.tables.values() for v in t.within[1:])]
-    show.line(
-        say(
-            tongue,
-            "line_promise",
-            type=say(tongue, release.promise),
-            sentences=" ".join(dict.fromkeys(told(verdict_line(found), tongue) for found in verdicts)),
-        )
+    verdicts = [*release.verdicts, *(one for table in release.tables.values() for one in table.within[1:])]
+    yield say(
+        "Promise ({type}): {sentences}",
+        type=phrase(release.promise),
+        sentences=join(dict.fromkeys(verdict_line(found) for found in verdicts)),
     )
-    show.line(
-        say(
-            tongue,
-            "joined_people",
-            people=number(release.people, tongue),
-            groups=number(release.checked.partition.count, tongue),
-            suppressed=number(release.suppressed_people, tongue),
-            loss=percent(release.loss, tongue),
-        )
+    yield say(
+        "Joined: {people:,} people in {groups:,} groups; left out: {suppressed:,}; information loss (NCP): {loss}",
+        people=release.people,
+        groups=release.checked.partition.count,
+        suppressed=release.suppressed_people,
+        loss=percent(release.loss),
     )
-    show.line(say(tongue, "line_release", path=folder / PUBLIC))
+    yield say("May leave: {path}", path=leaves)

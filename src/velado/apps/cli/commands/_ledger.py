@@ -5,101 +5,60 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from velado.apps.cli import options as flags
-from velado.apps.cli import show as answers
 from velado.apps.cli import show as out
-from velado.apps.cli.words import number, say
+from velado.apps.cli.app import argument, command, group, option
 from velado.errors import LedgerError, ParameterError
+from velado.text import say
 
 if TYPE_CHECKING:
-    from velado.query.budget import Budget, LedgerState
-    from velado.query.store import ChainedLedger, Entry
+    from velado.query.budget import Budget
+    from velado.query.store import ChainedLedger
 
-app = typer.Typer(
-    name="ledger",
-    help="Open, show, check, cap or raise the budget of a data set.",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-)
+app = group("ledger", help="Open, show, check, cap or raise the budget of a data set.")
 
-Where = Annotated[
-    str,
-    typer.Argument(
-        metavar="LEDGER",
-        help="The ledger: a file, or postgresql://host/base?ledger=NAME.",
-        show_default=False,
-    ),
-]
-SealFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--seal",
-        metavar="FILE",
-        help="The ledger's seal; default: in VELADO_STATE, else in the user's state folder.",
-        show_default=False,
-    ),
-]
+Where = Annotated[str, argument("LEDGER", help="The ledger: a file, or postgresql://host/base?ledger=NAME.")]
+Amount = Annotated[str, argument("AMOUNT", help="An epsilon or rho, as a decimal or a fraction.")]
 _HASH = re.compile(r"[0-9a-f]{64}")
 
 
-@app.command("show", cls=flags.Command)
+@command("show", app)
 def show(
     ledger: Where,
-    entries: Annotated[
-        int, typer.Option("--entries", min=0, help="How many of the newest entries to list.")
-    ] = 0,
-    seal: SealFile = None,
-    as_json: flags.AsJson = False,
-    lang: flags.Lang = None,
-    debug: flags.Debug = False,
-    quiet: flags.Quiet = False,
+    *,
+    entries: Annotated[int, option("--entries", min=0, help="How many of the newest entries to list.")] = 0,
+    seal: flags.SealFile = None,
 ) -> None:
     """Show what is spent and what is left, in all and by analyst."""
     from velado.query.store import people_state
+    from velado.report.query_lines import ShownEntry, ledger_lines
 
-    tongue = flags.language(lang)
     with _opened(ledger, seal) as account:
         state = people_state(account, account.state())
-        newest = (
-            [_row(entry) for entry in account.entries(max(0, state.entries - entries))] if entries else []
-        )
-    if as_json:
-        out.as_json({"ledger": _plain(ledger), **state.to_dict(), **({"newest": newest} if entries else {})})
-    elif not quiet:
-        _show_state(tongue, state, _seal_path(ledger, seal))
-        if newest:
-            head = ("number", "kind", "at", "analyst", "cost", "receipt")
-            out.table(
-                say(tongue, "ledger_entries"),
-                [say(tongue, f"ledger_{name}") for name in head],
-                [[_told(row, name, tongue) for name in head] for row in newest],
-            )
+        listed = account.entries(max(0, state.entries - entries)) if entries else ()
+        newest = [ShownEntry.of(entry) for entry in listed]
+    more = {"newest": [asdict(entry) for entry in newest]} if entries else {}
+    out.result(
+        {"ledger": _plain(ledger), **state.to_dict(), **more},
+        ledger_lines(state, _seal_path(ledger, seal), newest),
+    )
 
 
-@app.command("verify", cls=flags.Command)
+@command("verify", app)
 def verify(
     ledger: Where,
+    *,
     receipt: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--receipt",
-            metavar="HASH",
-            help="Also say whether this receipt is in it; repeatable.",
-            show_default=False,
-        ),
+        list[str] | None, option("--receipt HASH", help="Also say whether this receipt is in it; repeatable.")
     ] = None,
-    seal: SealFile = None,
-    as_json: flags.AsJson = False,
-    lang: flags.Lang = None,
-    debug: flags.Debug = False,
-    quiet: flags.Quiet = False,
+    seal: flags.SealFile = None,
 ) -> None:
     """Recompute every hash and sum, and compare with the seal.
 
@@ -107,8 +66,8 @@ def verify(
     together with its seal; exit code 8.
     """
     from velado.query.store import people_state
+    from velado.report.query_lines import entry_kind
 
-    tongue = flags.language(lang)
     wanted = [text.strip().lower() for text in receipt or []]
     if not all(_HASH.fullmatch(text) for text in wanted):
         raise ParameterError(
@@ -116,148 +75,117 @@ def verify(
             "It is the hash that came with an answer.",
             "Copy the whole of it from the answer.",
         )
-    found: dict[str, tuple[int, str]] = {}
     with _opened(ledger, seal) as account:
         state = people_state(account, account.verify())
-        if wanted:
-            found = {
-                entry.hash: (entry.number, entry.kind) for entry in account.entries() if entry.hash in wanted
-            }
-    lost = [text for text in wanted if text not in found]
-    if as_json:
-        receipts = {text: found[text][0] if text in found else None for text in wanted}
-        out.as_json({"ledger": _plain(ledger), "holds": True, **state.to_dict(), "receipts": receipts})
-    elif not quiet:
-        out.line(say(tongue, "ledger_holds", entries=number(state.entries, tongue)))
-        out.line(say(tongue, "ledger_head", head=state.head))
-        for text in wanted:
-            if text in found:
-                entry, kind = found[text]
-                out.line(
-                    say(
-                        tongue,
-                        "ledger_receipt_in",
-                        receipt=text,
-                        entry=entry,
-                        kind=say(tongue, f"ledger_kind_{kind}"),
-                    )
-                )
-            else:
-                out.line(say(tongue, "ledger_receipt_not_in", receipt=text))
+        found = {entry.hash: entry for entry in account.entries() if entry.hash in wanted} if wanted else {}
+    receipts = {text: found[text].number if text in found else None for text in wanted}
+    view = [
+        say("All {entries:,} entries hold, the sums are right, and the seal agrees.", entries=state.entries),
+        say("Newest hash: {head}", head=state.head),
+        *(
+            say(
+                "Receipt {receipt}: this ledger has it, as entry {entry} ({kind}).",
+                receipt=text,
+                entry=found[text].number,
+                kind=entry_kind(found[text].kind),
+            )
+            if text in found
+            else say("Receipt {receipt}: this ledger does not have it.", receipt=text)
+            for text in wanted
+        ),
+    ]
+    out.result({"ledger": _plain(ledger), "holds": True, **state.to_dict(), "receipts": receipts}, view)
+    lost = sum(text not in found for text in wanted)
+    if lost and out.manner().as_json:
+        # The JSON above says which are missing; a second object would make the output unreadable.
+        raise typer.Exit(LedgerError.exit_code)
     if lost:
-        if as_json:
-            # The JSON above says which are missing; a second object would make the output unreadable.
-            raise typer.Exit(LedgerError.exit_code)
         raise LedgerError(
-            f"{len(lost)} of {len(wanted)} receipt(s) are not in this ledger.",
+            say("{lost} of {wanted} receipt(s) are not in this ledger.", lost=lost, wanted=len(wanted)),
             "It is another ledger, or it was restored together with its seal from before those answers.",
             "Put the newest copies of ledger and seal back, or treat the whole budget as spent.",
         )
 
 
-@app.command("open", cls=flags.Command)
+@command("open", app)
 def open_(
     ledger: Where,
-    dataset: Annotated[
-        str, typer.Option("--dataset", metavar="NAME", help="Whose budget this is.", show_default=False)
-    ],
+    *,
+    dataset: Annotated[str, option("--dataset NAME", help="Whose budget this is.")],
     epsilon: Annotated[
-        str | None,
-        typer.Option(
-            "--epsilon", metavar="E", help="Total epsilon; with --delta held as zCDP.", show_default=False
-        ),
+        str | None, option("--epsilon E", help="Total epsilon; with --delta held as zCDP.")
     ] = None,
-    rho: Annotated[
-        str | None,
-        typer.Option(
-            "--rho", metavar="R", help="Total rho of zCDP, instead of --epsilon.", show_default=False
-        ),
-    ] = None,
-    delta: Annotated[
-        str | None,
-        typer.Option("--delta", metavar="D", help="The delta of the promise, e.g. 1e-9.", show_default=False),
-    ] = None,
-    seal: SealFile = None,
-    as_json: flags.AsJson = False,
-    lang: flags.Lang = None,
-    debug: flags.Debug = False,
-    quiet: flags.Quiet = False,
+    rho: flags.Rho = None,
+    delta: flags.Delta = None,
+    seal: flags.SealFile = None,
 ) -> None:
     """Make a new ledger with its budget, and its seal."""
     from velado.query.store import create_ledger
+    from velado.report.query_lines import amount, keep_apart
 
-    tongue = flags.language(lang)
     account = create_ledger(ledger, dataset, _budget(epsilon, rho, delta), seal)
     try:
         state = account.state()
     finally:
         account.close()
     path = _seal_path(ledger, seal)
-    if as_json:
-        out.as_json({"ledger": _plain(ledger), "seal": str(path), **state.to_dict()})
-    elif not quiet:
-        parts = {"measure": state.budget.measure, "total": answers.amount(state.budget.total, tongue)}
-        out.line(say(tongue, "ledger_opened", path=_plain(ledger), dataset=dataset, **parts))
-        out.line(say(tongue, "ledger_seal", path=path))
+    opened = say(
+        "Ledger opened at {path} for '{dataset}': {measure} {total} in all.",
+        path=_plain(ledger),
+        dataset=dataset,
+        measure=state.budget.measure,
+        total=amount(state.budget.total),
+    )
+    document = {"ledger": _plain(ledger), "seal": str(path), **state.to_dict()}
+    out.result(document, [opened, keep_apart(path)])
 
 
-@app.command("cap", cls=flags.Command)
+@command("cap", app)
 def cap(
     ledger: Where,
-    analyst: Annotated[str, typer.Argument(metavar="ANALYST", help="Who asks.", show_default=False)],
-    amount: Annotated[
-        str, typer.Argument(metavar="AMOUNT", help="An amount, such as 0.5 or 1/3.", show_default=False)
-    ],
-    seal: SealFile = None,
-    as_json: flags.AsJson = False,
-    lang: flags.Lang = None,
-    debug: flags.Debug = False,
-    quiet: flags.Quiet = False,
+    analyst: Annotated[str, argument("ANALYST", help="Who asks, as the ledger writes it down.")],
+    most: Amount,
+    *,
+    seal: flags.SealFile = None,
 ) -> None:
     """Set the most that one analyst may spend in all."""
     from velado.query.budget import exact
+    from velado.report.query_lines import amount
 
-    tongue = flags.language(lang)
-    most = exact(amount)
+    limit = exact(most)
     with _opened(ledger, seal) as account:
-        account.set_cap(analyst, most)
+        account.set_cap(analyst, limit)
         state = account.state()
-    if as_json:
-        out.as_json({"ledger": _plain(ledger), **state.to_dict()})
-    elif not quiet:
-        spent = state.by_analyst.get(analyst, Fraction(0))
-        told = {"cap": answers.amount(most, tongue), "spent": answers.amount(spent, tongue)}
-        out.line(say(tongue, "ledger_capped", analyst=analyst, **told))
+    told = say(
+        "'{analyst}' may spend {cap} in all from now on; spent so far: {spent}.",
+        analyst=analyst,
+        cap=amount(limit),
+        spent=amount(state.by_analyst.get(analyst, Fraction(0))),
+    )
+    out.result({"ledger": _plain(ledger), **state.to_dict()}, [told])
 
 
-@app.command("raise", cls=flags.Command)
+@command("raise", app)
 def raise_(
     ledger: Where,
-    amount: Annotated[str, typer.Argument(metavar="AMOUNT", help="The new total.", show_default=False)],
-    reason: Annotated[
-        str,
-        typer.Option(
-            "--reason", metavar="TEXT", help="Why more is allowed; kept in the ledger.", show_default=False
-        ),
-    ],
-    seal: SealFile = None,
-    as_json: flags.AsJson = False,
-    lang: flags.Lang = None,
-    debug: flags.Debug = False,
-    quiet: flags.Quiet = False,
+    total: Amount,
+    *,
+    reason: Annotated[str, option("--reason TEXT", help="Why more is allowed; kept in the ledger.")],
+    seal: flags.SealFile = None,
 ) -> None:
     """Raise the total of the budget; it is never lowered."""
     from velado.query.budget import exact
+    from velado.report.query_lines import amount
 
-    tongue = flags.language(lang)
     with _opened(ledger, seal) as account:
-        account.raise_budget(exact(amount), reason)
+        account.raise_budget(exact(total), reason)
         state = account.state()
-    if as_json:
-        out.as_json({"ledger": _plain(ledger), **state.to_dict()})
-    elif not quiet:
-        total, left = (answers.amount(amount, tongue) for amount in (state.budget.total, state.left))
-        out.line(say(tongue, "ledger_raised", total=total, left=left))
+    told = say(
+        "The budget is {total} from now on; left: {left}.",
+        total=amount(state.budget.total),
+        left=amount(state.left),
+    )
+    out.result({"ledger": _plain(ledger), **state.to_dict()}, [told])
 
 
 @contextmanager
@@ -295,63 +223,3 @@ def _seal_path(where: str, seal: Path | None) -> Path:
 def _plain(where: str) -> str:
     """The address without user and password."""
     return re.sub(r"//[^/@]*@", "//", where)
-
-
-def _row(entry: Entry) -> dict[str, Any]:
-    """An entry without its question and its answer; the one about the unit is nobody's question."""
-    from velado.query.store import QUESTION
-
-    said = entry.fields()
-    unit = said.get("question") == QUESTION
-    amount = "" if unit else said.get("cost") or said.get("cap") or said.get("total") or ""
-    return {
-        "number": entry.number,
-        "kind": "unit" if unit else entry.kind,
-        "at": said.get("at", ""),
-        "analyst": "" if unit else said.get("analyst", ""),
-        "cost": amount,
-        "receipt": entry.hash,
-    }
-
-
-def _told(row: dict[str, Any], name: str, tongue: str) -> Any:
-    """One cell of the list of entries, in the person's language."""
-    if name == "kind":
-        return say(tongue, f"ledger_kind_{row[name]}")
-    return answers.amount(row[name], tongue) if name == "cost" and row[name] else row[name]
-
-
-def _show_state(tongue: str, state: LedgerState, seal: Path) -> None:
-    def row(name: str, value: Fraction) -> list[str]:
-        return [name, answers.amount(value, tongue)]
-
-    total = say(tongue, "ledger_total", measure=state.budget.measure)
-    out.table(
-        say(tongue, "ledger_title", dataset=state.dataset, entries=state.entries, answers=state.answers),
-        [say(tongue, key) for key in ("ledger_what", "ledger_amount")],
-        [
-            row(total, state.budget.total),
-            row(say(tongue, "ledger_spent"), state.spent),
-            row(say(tongue, "ledger_left"), state.left),
-        ],
-    )
-    implied = state.budget.to_dict().get("implies")
-    if implied:
-        epsilon, delta = number(implied["epsilon"], tongue, 6), f"{implied['delta']:g}"
-        out.line(say(tongue, "ledger_implies", epsilon=epsilon, delta=delta))
-    names = sorted({*state.by_analyst, *state.caps})
-    if names:
-        out.table(
-            say(tongue, "ledger_analysts"),
-            [say(tongue, key) for key in ("ledger_analyst", "ledger_spent", "ledger_cap")],
-            [
-                [
-                    name,
-                    answers.amount(state.by_analyst.get(name, Fraction(0)), tongue),
-                    answers.amount(state.caps[name], tongue) if name in state.caps else "",
-                ]
-                for name in names
-            ],
-        )
-    out.line(say(tongue, "ledger_head", head=state.head))
-    out.line(say(tongue, "ledger_seal", path=seal))

@@ -2,54 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
-
-import typer
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
 
 from velado.apps.cli import show
-from velado.apps.cli.options import AsJson, Debug, Lang, language
-from velado.apps.cli.words import say
+from velado.apps.cli.app import argument, command
 from velado.settings import Flag, flags
+from velado.text import say
+
+if TYPE_CHECKING:
+    from velado.report.blocks import Table
 
 
+@command("methods")
 def methods(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", show_default=False)] = None,
-    as_json: AsJson = False,
-    lang: Lang = None,
-    debug: Debug = False,
+    name: Annotated[str | None, argument("[NAME]", help="Show this method's parameters.")] = None,
 ) -> None:
     """List the methods, or the parameters of one."""
     from velado.release.methods import METHODS, method_named
 
-    tongue = language(lang)
     if name is None:
-        listed = [describe(method) for method in METHODS]
-        if as_json:
-            show.as_json({"methods": listed})
-            return
-        show.table(
-            say(tongue, "methods_title"),
-            [say(tongue, key) for key in ("name", "promise", "cost", "source")],
-            [[m["name"], say(tongue, m["promise"]), m["cost"], m["source"]] for m in listed],
-        )
-        show.line(say(tongue, "methods_hint"))
-        return
-    method = describe(method_named(name))
-    if as_json:
-        show.as_json(method)
-        return
-    show.line(f"{method['name']}: {method['title']}")
-    for key in ("promise", "cost", "source"):
-        value = say(tongue, method[key]) if key == "promise" else method[key]
-        show.line(f"{say(tongue, key)}: {value}")
-    show.table(
-        "",
-        [say(tongue, key) for key in ("flag", "takes", "default", "meaning")],
-        [[flag.flag, flag.takes, shown(flag.default), flag.help] for flag in flags(method_named(name))],
-    )
+        show.result({"methods": [describe(method) for method in METHODS]}, _list(METHODS))
+    else:
+        method = method_named(name)
+        show.result(describe(method), _one(method))
 
 
-def describe(method: type[Any]) -> dict[str, Any]:
+def describe(method: type[Any]) -> dict[str, object]:
     """A method as plain values: what it is, what it promises and costs, and its parameters."""
     return {
         "name": method.name,
@@ -61,7 +40,7 @@ def describe(method: type[Any]) -> dict[str, Any]:
     }
 
 
-def _parameter(flag: Flag) -> dict[str, Any]:
+def _parameter(flag: Flag) -> dict[str, object]:
     return {
         "flag": flag.flag,
         "field": flag.field,
@@ -75,8 +54,37 @@ def _parameter(flag: Flag) -> dict[str, Any]:
     }
 
 
-def shown(default: Any) -> str:
-    """A default as help shows it."""
+def default_shown(default: object) -> str:
+    """A default as help shows it.
+
+    >>> default_shown(True), default_shown(None), default_shown(5)
+    ('yes', 'none', '5')
+    """
     if isinstance(default, bool):
-        return "yes" if default else "no"
-    return "none" if default is None else str(default)
+        return say("yes") if default else say("no")
+    return say("none") if default is None else str(default)
+
+
+def _list(known: tuple[type[Any], ...]) -> Iterator[str | Table]:
+    from velado.report.phrases import phrase
+
+    yield show.table(
+        say("Methods"),
+        [say("name"), say("promise"), say("cost"), say("source")],
+        [[one.name, phrase(one.promise), one.cost, one.source] for one in known],
+    )
+    yield say("Parameters of one method: velado methods NAME")
+
+
+def _one(method: type[Any]) -> Iterator[str | Table]:
+    from velado.report.phrases import phrase
+
+    yield f"{method.name}: {method.title}"
+    yield say("promise: {promise}", promise=phrase(method.promise))
+    yield say("cost: {cost}", cost=method.cost)
+    yield say("source: {source}", source=method.source)
+    yield show.table(
+        "",
+        [say("flag"), say("takes"), say("default"), say("meaning")],
+        [[one.flag, one.takes, default_shown(one.default), say(one.help)] for one in flags(method)],
+    )

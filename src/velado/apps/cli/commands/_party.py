@@ -4,103 +4,77 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextvars import copy_context
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from velado.apps.cli import options as flags
 from velado.apps.cli import show as out
-from velado.apps.cli.words_party import tell
-from velado.errors import MissingExtra, ParameterError, ProtocolError
-from velado.text import say, told
+from velado.apps.cli.app import OneOf, command, group, option
+from velado.apps.cli.commands._regress import coefficients
+from velado.apps.cli.error_display import STOPPED
+from velado.errors import ParameterError, ProtocolError
+from velado.text import language, say, told
 
 if TYPE_CHECKING:
     from velado.learning.net.outputs import Ending
     from velado.learning.protocols.protocol import RoleName
     from velado.learning.regression.job import Job
+    from velado.report.blocks import Table
 
-STOPPED = 143
-ROLES = ("client", "evaluator", "provider")
-
-app = typer.Typer(
-    name="party",
-    help="Take part in a regression over several parties' rows: make keys, then run one role.",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
+app = group(
+    "party", help="Take part in a regression over several parties' rows: make keys, then run one role."
 )
 
-JobFile = Annotated[
-    Path,
-    typer.Option("--job", metavar="FILE", help="The job all parties agreed on (TOML).", show_default=False),
-]
-IdentityFolder = Annotated[
-    Path,
-    typer.Option(
-        "--identity", metavar="DIR", help="The folder that `velado party keygen` made.", show_default=False
-    ),
-]
-Results = Annotated[
-    Path,
-    typer.Option(
-        "--output", "-o", metavar="DIR", help="Folder for results, audit log and journal.", show_default=False
-    ),
-]
+JobFile = Annotated[Path, option("--job FILE", help="The job all parties agreed on (TOML).")]
 PassphraseFile = Annotated[
     Path | None,
-    typer.Option(
-        "--passphrase-file",
-        metavar="FILE",
-        help="File with the passphrase of the keys; without it, it is asked for.",
-        show_default=False,
-    ),
-]
-Listen = Annotated[
-    str,
-    typer.Option(
-        "--listen",
-        metavar="HOST:PORT",
-        help="Where to listen, if not at the address in the job.",
-        show_default=False,
+    option(
+        "--passphrase-file FILE", help="File with the passphrase of the keys; without it, it is asked for."
     ),
 ]
 
 
-@app.command("keygen", cls=flags.Command)
+@dataclass(frozen=True, kw_only=True)
+class PartyFlags:
+    """What every role needs to take part in a job."""
+
+    job: JobFile
+    identity: Annotated[Path, option("--identity DIR", help="The folder that `velado party keygen` made.")]
+    output: Annotated[Path, option("--output -o DIR", help="Folder for results, audit log and journal.")]
+    passphrase_file: PassphraseFile = None
+    listen: Annotated[
+        str | None, option("--listen HOST:PORT", help="Where to listen, if not at the address in the job.")
+    ] = None
+
+
+@command("keygen", app)
 def keygen(
-    name: Annotated[
-        str, typer.Option("--name", metavar="NAME", help="The party's name in the job.", show_default=False)
-    ],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="DIR", help="A new, private folder.", show_default=False)
-    ],
+    *,
+    name: Annotated[str, option("--name NAME", help="The party's name in the job.")],
+    output: Annotated[Path, option("--output -o DIR", help="A new, private folder.")],
     role: Annotated[
-        str, typer.Option("--role", metavar="|".join(ROLES), help="The party's role in the job.")
+        Literal["client", "evaluator", "provider"],
+        option(
+            "--role", click_type=OneOf("client", "evaluator", "provider"), help="The party's role in the job."
+        ),
     ] = "client",
     address: Annotated[
-        str, typer.Option("--address", metavar="HOST:PORT", help="Where the others reach it.")
+        str, option("--address HOST:PORT", help="Where the others reach it.")
     ] = "localhost:8443",
-    days: Annotated[int, typer.Option("--days", help="How long the certificate is valid.")] = 365,
+    days: Annotated[int, option("--days", help="How long the certificate is valid.")] = 365,
     paillier: Annotated[
         int,
-        typer.Option(
-            "--paillier",
-            metavar="BITS",
-            help="Also make a provider's encryption key; else each job has its own.",
-        ),
+        option("--paillier BITS", help="Also make a provider's encryption key; else each job has its own."),
     ] = 0,
     passphrase_file: PassphraseFile = None,
-    as_json: flags.AsJson = False,
-    lang: flags.Lang = None,
-    debug: flags.Debug = False,
-    quiet: flags.Quiet = False,
 ) -> None:
     """Make a party's keys, and print the public part for the job file."""
-    tongue = flags.language(lang)
-    flags.one_of(role, ROLES, "--role")
-    _need_libraries()
+    flags.needs_crypto()
     from velado.learning.net._mutual_tls import parse_address
     from velado.learning.net.identity import make_identity, party_toml, public_file
     from velado.learning.regression.job import Party
@@ -108,266 +82,199 @@ def keygen(
     parse_address(address, name)
     if paillier and not 2048 <= paillier <= 8192:
         raise ParameterError(
-            say("A key of {paillier} bits is not made.", paillier=paillier),
+            say("A key of {bits} bits is not made.", bits=paillier),
             "Under 2048 bits it can be broken.",
             "Use 3072.",
         )
-    passphrase = _passphrase(passphrase_file, tongue, confirm=True)
-    made = make_identity(output, Party(name, role, address), passphrase, days, paillier)  # type: ignore[arg-type]
-    if as_json:
-        out.as_json({"folder": str(output), "file": str(public_file(output)), "party": vars(made)})
-    elif not quiet:
-        out.note(tell(tongue, "party_made", name=name, folder=output))
-        out.note(tell(tongue, "party_until", days=days))
-        out.note(tell(tongue, "party_paste", file=public_file(output)))
-        for line in party_toml(made).splitlines():
-            out.line(line)
-
-
-@app.command("provider", cls=flags.Command)
-def provider(
-    job: JobFile,
-    identity: IdentityFolder,
-    output: Results,
-    passphrase_file: PassphraseFile = None,
-    listen: Listen = "",
-    as_json: flags.AsJson = False,
-    lang: flags.Lang = None,
-    debug: flags.Debug = False,
-    quiet: flags.Quiet = False,
-) -> None:
-    """Hold the key of a job. Run it again after an interruption and it goes on."""
-    _run(
-        "provider",
-        job,
-        identity,
-        output,
-        passphrase_file,
-        table=None,
-        listen=listen,
-        as_json=as_json,
-        lang=lang,
-        quiet=quiet,
-    )
-
-
-@app.command("evaluator", cls=flags.Command)
-def evaluator(
-    job: JobFile,
-    identity: IdentityFolder,
-    output: Results,
-    passphrase_file: PassphraseFile = None,
-    listen: Listen = "",
-    as_json: flags.AsJson = False,
-    lang: flags.Lang = None,
-    debug: flags.Debug = False,
-    quiet: flags.Quiet = False,
-) -> None:
-    """Add up what nobody can read. Run it again after an interruption and it goes on."""
-    _run(
-        "evaluator",
-        job,
-        identity,
-        output,
-        passphrase_file,
-        table=None,
-        listen=listen,
-        as_json=as_json,
-        lang=lang,
-        quiet=quiet,
-    )
-
-
-@app.command("client", cls=flags.Command)
-def client(
-    job: JobFile,
-    identity: IdentityFolder,
-    table: Annotated[
-        Path,
-        typer.Option(
-            "--table", metavar="FILE", help="This party's rows: CSV, Parquet or Arrow.", show_default=False
+    passphrase = _passphrase(passphrase_file, confirm=True)
+    made = make_identity(output, Party(name, role, address), passphrase, days, paillier)
+    file = public_file(output)
+    notes = [
+        say(
+            "Keys of '{name}' made in {folder}; the private ones open with the passphrase only.",
+            name=name,
+            folder=output,
         ),
-    ],
-    output: Results,
-    passphrase_file: PassphraseFile = None,
-    listen: Listen = "",
-    as_json: flags.AsJson = False,
-    lang: flags.Lang = None,
-    debug: flags.Debug = False,
-    quiet: flags.Quiet = False,
+        say("The certificate is valid for {days} days.", days=days),
+        say("Put this entry into the job file, the same at all parties ({file} holds it too):", file=file),
+    ]
+    out.result(
+        {"folder": str(output), "file": str(file), "party": vars(made)},
+        [*map(out.Note, notes), *party_toml(made).splitlines()],
+    )
+
+
+@command("provider", app)
+def provider(part: PartyFlags) -> None:
+    """Hold the key of a job. Run it again after an interruption and it goes on."""
+    _run("provider", part)
+
+
+@command("evaluator", app)
+def evaluator(part: PartyFlags) -> None:
+    """Add up what nobody can read. Run it again after an interruption and it goes on."""
+    _run("evaluator", part)
+
+
+@command("client", app)
+def client(
+    part: PartyFlags,
+    table: Annotated[Path, option("--table FILE", help="This party's rows: CSV, Parquet or Arrow.")],
 ) -> None:
     """Bring rows to a job; they do not leave this process. Run it again after an interruption and it goes on."""
-    _run(
-        "client",
-        job,
-        identity,
-        output,
-        passphrase_file,
-        table=table,
-        listen=listen,
-        as_json=as_json,
-        lang=lang,
-        quiet=quiet,
-    )
+    _run("client", part, table)
 
 
-@app.command("show", cls=flags.Command)
-def show(
-    job: JobFile,
-    as_json: flags.AsJson = False,
-    lang: flags.Lang = None,
-    debug: flags.Debug = False,
-    quiet: flags.Quiet = False,
-) -> None:
+@command("show", app)
+def show(job: JobFile) -> None:
     """Show what a job file says, its digest, and what each role would learn."""
-    tongue = flags.language(lang)
-    _need_libraries()
+    flags.needs_crypto()
     from velado.learning.net.identity import read_job
     from velado.learning.protocols.who_learns_what import learned, promise
     from velado.papers.regression.paper_masked import WITH_PAPER
 
     found = read_job(job, WITH_PAPER)
-    spoken: Any = "pt" if tongue == "pt" else "en"
     facts = learned(found)
-    if as_json:
-        out.as_json({"digest": found.digest(), "job": found.to_dict(), "learned": facts.to_dict(spoken)})
-        return
-    if quiet:
-        return
-    parts = {"features": len(found.features), "bits": found.bits, "key_bits": found.key_bits}
-    described = {"name": found.name, "target": found.target.name, "protocol": found.protocol.name}
-    out.line(tell(tongue, "party_job", **described, ridge=found.ridge, **parts))
-    out.line(tell(tongue, "party_digest", digest=found.digest()))
-    head = [tell(tongue, f"party_{key}") for key in ("name", "role", "address", "certificate")]
-    rows = [[party.name, party.role, party.address, party.certificate] for party in found.parties]
-    out.table(tell(tongue, "party_parties"), head, rows)
-    head = [tell(tongue, f"party_{key}") for key in ("role", "saw", "infers")]
-    seen = [[role, told(said.saw, spoken), told(said.infers, spoken)] for role, said in facts.parties.items()]
-    out.table(tell(tongue, "party_learned"), head, seen)
-    for text in (*promise(found).lines(), *facts.coalitions, facts.always):
-        out.line(told(text, spoken))
+    out.result(
+        {"digest": found.digest(), "job": found.to_dict(), "learned": facts.to_dict(language())},
+        [
+            say(
+                "Job '{name}': {target} from {features} columns, protocol {protocol}, lambda {ridge}, {bits} fractional "
+                "bits, key {key_bits} bits",
+                name=found.name,
+                target=found.target.name,
+                protocol=found.protocol.name,
+                ridge=found.ridge,
+                features=len(found.features),
+                bits=str(found.bits),
+                key_bits=str(found.key_bits),
+            ),
+            say(
+                "Digest: {digest}. Compare it with the other parties before you start.", digest=found.digest()
+            ),
+            out.table(
+                say("Parties"),
+                [say("name"), say("role"), say("address"), say("certificate (SHA-256)")],
+                [[one.name, one.role, one.address, one.certificate] for one in found.parties],
+            ),
+            out.table(
+                say("What each role sees and can infer"),
+                [say("role"), say("sees"), say("can infer")],
+                [[role, seen.saw, seen.infers] for role, seen in facts.parties.items()],
+            ),
+            *promise(found).lines(),
+            *facts.coalitions,
+            facts.always,
+        ],
+    )
 
 
-def _run(
-    role: RoleName,
-    job_file: Path,
-    folder: Path,
-    output: Path,
-    passphrase_file: Path | None,
-    *,
-    table: Path | None,
-    listen: str,
-    as_json: bool,
-    lang: str | None,
-    quiet: bool,
-) -> None:
-    tongue = flags.language(lang)
-    _need_libraries()
+def event_sentence(event: str, facts: Mapping[str, Any]) -> str:
+    """What a runner tells of while it runs, as a sentence.
+
+    >>> event_sentence("finished", {})
+    "This party's part is done."
+    """
+    if event == "listening":
+        return say("{name} ({role}) listens on port {port}; job {digest}.", **facts)
+    if event == "resumed":
+        return say("{name} ({role}) goes on from its journal, on port {port}; job {digest}.", **facts)
+    if event == "processed":
+        return say("Taken: {kind} from {peer}.", **facts)
+    if event == "left":
+        return say("The job goes on without {peer}: nothing came from it for too long.", **facts)
+    if event == "finished":
+        return say("This party's part is done.")
+    return say("The job ended without a result.")
+
+
+def _run(role: RoleName, part: PartyFlags, table: Path | None = None) -> None:
+    flags.needs_crypto()
     from velado.learning.net import outputs
     from velado.learning.net.identity import open_identity, read_job
     from velado.learning.net.runner import Runner, read_columns, read_paillier
     from velado.papers.regression.paper_masked import WITH_PAPER
 
-    job = read_job(job_file, WITH_PAPER)
-    passphrase = _passphrase(passphrase_file, tongue)
-    identity = open_identity(folder, passphrase)
+    job = read_job(part.job, WITH_PAPER)
+    passphrase = _passphrase(part.passphrase_file)
+    identity = open_identity(part.identity, passphrase)
     columns = None if table is None else read_columns(table, job)
     private = read_paillier(identity, passphrase, job) if role == "provider" else None
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     written: list[str] = []
+    tongue = language()
+    # The runner tells from threads of its own, which would begin in English and aloud.
+    ours = copy_context()
 
-    def hear(event: str, facts: Mapping[str, object]) -> None:
-        if not quiet and not as_json:
-            parts = {"name": identity.name, "role": role, "digest": job.digest()[:16], **facts}
-            out.note(tell(tongue, f"party_{event}", **parts))
+    def note(text: str) -> None:
+        if not out.manner().silent:
+            out.note(text)
+
+    def hear(event: str, facts: Mapping[str, Any]) -> None:
+        known = {"name": identity.name, "role": role, "digest": job.digest()[:16], **facts}
+        ours.copy().run(note, event_sentence(event, known))
 
     def finished(ending: Ending) -> None:
-        written[:] = outputs.write_outputs(
-            output, job, identity.name, ending, "pt" if tongue == "pt" else "en"
-        )
-        if not quiet and not as_json and ending.untold:
-            out.note(tell(tongue, "party_waiting", peers=", ".join(ending.untold)))
+        written[:] = outputs.write_outputs(part.output, job, identity.name, ending, tongue)
+        if ending.untold:
+            peers = ", ".join(ending.untold)
+            text = say(
+                "Still waiting for an answer from: {peers}; until the job's time is up, or until Ctrl-C.",
+                peers=peers,
+            )
+            ours.copy().run(note, text)
 
-    party = Runner(
+    runner = Runner(
         job=job,
         identity=identity,
         role=role,
-        folder=output,
+        folder=part.output,
         columns=columns,
         private=private,
-        listen=listen,
+        listen=part.listen or "",
         told=hear,
         stop=stop,
     )
-    ending = party.run(finished)
+    ending = runner.run(finished)
     if ending.stopped:
-        if not quiet:
-            out.note(tell(tongue, "party_stopped"))
+        if not out.manner().quiet:
+            out.note(say("Stopped. Run the same command again to go on from the journal."))
         raise typer.Exit(STOPPED)
-    outputs.write_outputs(output, job, identity.name, ending, "pt" if tongue == "pt" else "en")
+    outputs.write_outputs(part.output, job, identity.name, ending, language())
     if ending.failure is not None:
         raise ProtocolError(
             say("The job ended without a result: {failure}", failure=ending.failure),
             "No coefficients can be given.",
             "Mend what the sentence names, agree on a new job name, and start it again at all parties.",
         )
-    _show_ending(job, output, ending, written, as_json, tongue, quiet)
+    fit = None if ending.fit is None else ending.fit.to_dict()
+    facts = {"job": job.digest(), "fit": fit, "untold": list(ending.untold), "cost": dict(ending.cost)}
+    out.result(
+        {**facts, "folder": str(part.output), "files": written}, _ended(job, ending, part.output, written)
+    )
 
 
-def _show_ending(
-    job: Job, output: Path, ending: Ending, written: list[str], as_json: bool, tongue: str, quiet: bool
-) -> None:
+def _ended(job: Job, ending: Ending, output: Path, written: list[str]) -> Iterator[str | out.Note | Table]:
     from velado.learning.protocols.who_learns_what import short_key
 
-    fit = ending.fit
-    if as_json:
-        facts = {
-            "job": job.digest(),
-            "fit": None if fit is None else fit.to_dict(),
-            "untold": list(ending.untold),
-            "cost": dict(ending.cost),
-        }
-        out.as_json({**facts, "folder": str(output), "files": written})
-        return
-    if quiet:
-        return
     if short_key(job):
-        out.note(told(short_key(job), "pt" if tongue == "pt" else "en"))
-    if fit is None:
-        out.line(tell(tongue, "party_no_coefficients"))
+        yield out.Note(short_key(job))
+    if ending.fit is None:
+        yield say("This party does not learn the coefficients.")
     else:
-        errors = fit.standard_errors
-        head = [tell(tongue, "party_column"), tell(tongue, "party_coefficient")]
-        head += [] if errors is None else [tell(tongue, "party_error")]
-        rows = [
-            [column, f"{value:.10g}", *(() if errors is None else (f"{errors[place]:.4g}",))]
-            for place, (column, value) in enumerate(zip(fit.names, fit.coefficients, strict=True))
-        ]
-        out.table(tell(tongue, "party_coefficients"), head, rows)
-    out.line(tell(tongue, "party_written", folder=output, files=", ".join(written)))
+        yield coefficients(say("Coefficients"), ending.fit)
+    yield say("Written in {folder}: {files}", folder=output, files=", ".join(written))
     if ending.untold:
-        out.note(tell(tongue, "party_untold", peers=", ".join(ending.untold)))
+        yield out.Note(say("Not told: {peers}.", peers=", ".join(ending.untold)))
 
 
-def _passphrase(path: Path | None, tongue: str, confirm: bool = False) -> str:
+def _passphrase(path: Path | None, confirm: bool = False) -> str:
     from velado.learning.net.identity import read_passphrase
 
     if path is not None:
         return read_passphrase(path)
-    text: str = typer.prompt(
-        tell(tongue, "party_passphrase"), hide_input=True, confirmation_prompt=confirm, err=True
-    )
+    asked = told(say("Passphrase of this party's keys"))
+    text: str = typer.prompt(asked, hide_input=True, confirmation_prompt=confirm, err=True)
     return text
-
-
-def _need_libraries() -> None:
-    from importlib.util import find_spec
-
-    if any(find_spec(name) is None for name in ("gmpy2", "flint", "cryptography")):
-        raise MissingExtra(
-            "gmpy2, python-flint or cryptography is not installed.",
-            "A party computes with them.",
-            "Install velado[encrypted].",
-        )

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING, Annotated, Any
 
 from velado.apps.cli import options as flags
 from velado.apps.cli import show
-from velado.apps.cli.words import number, say
+from velado.apps.cli.app import command, option
 from velado.errors import OutputError, ParameterError
+from velado.text import say
 
 if TYPE_CHECKING:
     from velado.data.keys import Key
@@ -20,78 +20,67 @@ VARIABLE = "VELADO_KEY"
 
 KeyFile = Annotated[
     Path | None,
-    typer.Option(
-        "--key-file",
-        metavar="FILE",
-        help=f"File that holds the key, at least 32 bytes; default: the environment variable {VARIABLE}.",
-        show_default=False,
+    option(
+        "--key-file FILE",
+        help="File that holds the key, at least 32 bytes; default: the environment variable VELADO_KEY.",
     ),
 ]
 Namespace = Annotated[
-    str,
-    typer.Option(
-        "--namespace", metavar="TEXT", help="The project: pseudonyms agree within it, never across projects."
-    ),
+    str, option("--namespace TEXT", help="The project: pseudonyms agree within it, never across projects.")
 ]
 
 
+@command("pseudonymize")
 def pseudonymize(
-    file: Annotated[Path | None, typer.Argument(metavar="FILE", show_default=False)] = None,
-    schema: flags.SchemaFile = None,
-    columns: Annotated[
-        str, typer.Option("--columns", "-c", metavar="LIST", help="Identifier columns, comma-separated.")
-    ] = "",
+    file: flags.MaybeFile = None,
+    *,
+    schema: flags.MaybeSchema = None,
+    columns: Annotated[str, option("--columns -c LIST", help="Identifier columns, comma-separated.")] = "",
     key_file: KeyFile = None,
     new_key: Annotated[
-        bool, typer.Option("--new-key", help="Make the key file first; without FILE, only that.")
+        bool, option("--new-key", help="Make the key file first; without FILE, only that.")
     ] = False,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="The table with pseudonyms (CSV, or Parquet by its ending).",
-            show_default=False,
-        ),
+        option("--output -o FILE", help="The table with pseudonyms (CSV, or Parquet by its ending)."),
     ] = None,
     mapping: Annotated[
         Path | None,
-        typer.Option(
-            "--mapping",
-            metavar="FILE",
-            help="Also write which identifier has which pseudonym; readable by you alone.",
-            show_default=False,
+        option(
+            "--mapping FILE", help="Also write which identifier has which pseudonym; readable by you alone."
         ),
     ] = None,
     normalize: Annotated[
         str,
-        typer.Option(
-            "--normalize",
-            metavar="WAY",
+        option(
+            "--normalize WAY",
             help="Spellings that are one identifier: normal, trim, digits, cpf or exact; for all, or cpf=cpf,id=trim.",
         ),
     ] = "normal",
     namespace: Namespace = "default",
     undeclared: flags.Undeclared = "refuse",
-    encoding: flags.Encoding = None,
+    reading: flags.ReadingFlags,
     force: flags.Force = False,
-    as_json: flags.AsJson = False,
-    lang: flags.Lang = None,
-    debug: flags.Debug = False,
-    quiet: flags.Quiet = False,
 ) -> None:
     """Replace identifiers by pseudonyms.
 
     The same identifier gets the same pseudonym in every file of the project. The result is still personal data:
     whoever holds the key can undo it, and the other columns can tell who is who.
     """
-    tongue = flags.language(lang)
-    flags.one_of(undeclared, flags.UNDECLARED, "--undeclared")
     if new_key:
-        fingerprint = _make_key(key_file)
+        made = _make_key(key_file)
         if file is None:
-            _tell_key(key_file, fingerprint, tongue, as_json, quiet)
+            show.result(
+                {"key_file": str(key_file), "key_fingerprint": made},
+                [
+                    say(
+                        "Key {fingerprint} written to {path}, readable by you alone. Keep it apart from the tables, "
+                        "and back it up.",
+                        fingerprint=made,
+                        path=key_file,
+                    )
+                ],
+            )
             return
     if file is None or output is None:
         raise ParameterError(
@@ -101,20 +90,13 @@ def pseudonymize(
         )
     _refuse_paths(file, output, mapping, key_file, force)
     key = read_key(key_file)
-    names = [name.strip() for name in columns.split(",") if name.strip()]
-    from velado.data.io import read_schema, read_table
+    names = flags.names_in(columns)
+    from velado.data.io import read_schema
     from velado.data.staging import csv_bytes, parquet_bytes, write_file
     from velado.release.pseudonyms import pseudonymize as replace_identifiers
 
-    meaning = None if schema is None else read_schema(schema)
-    table = read_table(file, meaning, undeclared, encoding)  # type: ignore[arg-type]  # checked by one_of()
-    done, pairs = replace_identifiers(
-        table,
-        names,
-        key,
-        namespace=namespace,
-        normalize=_ways(normalize, names),  # type: ignore[arg-type]  # checked by pseudonymize()
-    )
+    table = reading.table(file, None if schema is None else read_schema(schema), undeclared)
+    done, pairs = replace_identifiers(table, names, key, namespace=namespace, normalize=_ways(normalize))
     binary = output.suffix.lower() in (".parquet", ".pq")
     data = parquet_bytes(done.frame) if binary else csv_bytes(done.frame, table.separator)
     if mapping is not None:
@@ -125,32 +107,41 @@ def pseudonymize(
         if mapping is not None:
             mapping.unlink(missing_ok=True)
         raise
-    if as_json:
-        show.as_json(
-            {
-                "output": str(output),
-                "mapping": None if mapping is None else str(mapping),
-                "rows": done.rows,
-                "columns": {name: int((pairs["column"] == name).sum()) for name in names},
-                "namespace": namespace,
-                "key_fingerprint": key.fingerprint,
-            }
+
+    def view() -> Iterator[str | show.Note]:
+        yield say(
+            "{path}: {rows:,} rows; {identifiers:,} identifiers in {columns} replaced with the key {fingerprint}.",
+            path=output,
+            rows=done.rows,
+            identifiers=pairs.height,
+            columns=", ".join(names),
+            fingerprint=key.fingerprint,
         )
-    elif not quiet:
-        show.line(
+        yield show.warning(
             say(
-                tongue,
-                "pseudonyms_written",
-                path=output,
-                rows=number(done.rows, tongue),
-                identifiers=number(pairs.height, tongue),
-                columns=", ".join(names),
-                fingerprint=key.fingerprint,
+                "Pseudonyms are not anonymity: the other columns can still tell who is who. To publish, use velado "
+                "anonymize."
             )
         )
-        show.note(f"{say(tongue, 'warning')}: {say(tongue, 'pseudonyms_are_personal')}")
         if mapping is not None:
-            show.note(f"{say(tongue, 'warning')}: {say(tongue, 'mapping_written', path=mapping)}")
+            yield show.warning(
+                say(
+                    "{path} names every person behind a pseudonym: store it apart, and never send it along.",
+                    path=mapping,
+                )
+            )
+
+    show.result(
+        {
+            "output": str(output),
+            "mapping": None if mapping is None else str(mapping),
+            "rows": done.rows,
+            "columns": {name: int((pairs["column"] == name).sum()) for name in names},
+            "namespace": namespace,
+            "key_fingerprint": key.fingerprint,
+        },
+        view(),
+    )
 
 
 def read_key(path: Path | None) -> Key:
@@ -158,16 +149,16 @@ def read_key(path: Path | None) -> Key:
     from velado.data.keys import Key
     from velado.data.keys import read_key as read_file
 
-    if path is None:
-        content = os.environ.get(VARIABLE, "")
-        if not content:
-            raise ParameterError(
-                "No key was given.",
-                "Pseudonyms without a key could be undone by trying all identifiers.",
-                f"Name a file with --key-file, or set {VARIABLE}; --new-key makes one.",
-            )
-        return Key.of(os.fsencode(content))
-    return read_file(path)
+    if path is not None:
+        return read_file(path)
+    content = os.environ.get(VARIABLE, "")
+    if not content:
+        raise ParameterError(
+            "No key was given.",
+            "Pseudonyms without a key could be undone by trying all identifiers.",
+            "Name a file with --key-file, or set VELADO_KEY; --new-key makes one.",
+        )
+    return Key.of(os.fsencode(content))
 
 
 def _make_key(path: Path | None) -> str:
@@ -185,14 +176,8 @@ def _make_key(path: Path | None) -> str:
     return Key.of(content).fingerprint
 
 
-def _tell_key(path: Path | None, fingerprint: str, tongue: str, as_json: bool, quiet: bool) -> None:
-    if as_json:
-        show.as_json({"key_file": str(path), "key_fingerprint": fingerprint})
-    elif not quiet:
-        show.line(say(tongue, "key_written", path=path, fingerprint=fingerprint))
-
-
-def _ways(text: str, names: list[str]) -> str | dict[str, str]:
+def _ways(text: str) -> Any:
+    """The way for all columns, or one for each; what is no way is refused by the library."""
     if "=" not in text:
         return text
     pairs = [part.partition("=") for part in text.split(",") if part.strip()]
@@ -214,10 +199,6 @@ def _refuse_paths(file: Path, output: Path, mapping: Path | None, key: Path | No
             "One would overwrite the other.",
             "Give each its own name.",
         )
-    for path in (output, mapping):
-        if path is not None and path.exists() and not force:
-            raise OutputError(
-                f"'{path.name}' exists already.",
-                "It would be overwritten.",
-                "Choose another name, or pass --force.",
-            )
+    if not force:
+        flags.refuse_file(output)
+        flags.refuse_file(mapping)

@@ -2,166 +2,191 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, get_args
-
-import typer
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from velado.apps.cli import options as flags
 from velado.apps.cli import show
-from velado.apps.cli import show as answers
-from velado.apps.cli.commands._query_paper import answer_as_in_the_paper
-from velado.apps.cli.show import waiting
-from velado.apps.cli.words import say
-from velado.errors import OutputError, ParameterError
+from velado.apps.cli.app import OneOf, argument, command, option
+from velado.errors import ParameterError, QueryRefused
+from velado.text import say
+
+if TYPE_CHECKING:
+    from velado.data.schema import Schema
+    from velado.query.answer import Answer
+    from velado.query.budget import Budget
+    from velado.query.store import FileLedger
+    from velado.query.unit import Unit
 
 RECORD = "record"
 ENDINGS = (".csv", ".parquet", ".json")
 SCANNED = (".csv", ".parquet", ".pq")
 
 
-def query(
-    file: flags.File,
-    sql: Annotated[str | None, typer.Argument(metavar="[SQL]", show_default=False)] = None,
-    schema: Annotated[
-        Path | None,
-        typer.Option("--schema", "-s", metavar="FILE", help="Schema file (TOML).", show_default=False),
-    ] = None,
-    epsilon: Annotated[
+@dataclass(frozen=True, kw_only=True)
+class PriceFlags:
+    """What a question may cost, and of which account."""
+
+    epsilon: flags.Epsilon = None
+    rho: flags.Rho = None
+    delta: flags.Delta = None
+    budget: Annotated[
         str | None,
-        typer.Option(
-            "--epsilon", "-e", metavar="E", help="The most this question may cost.", show_default=False
+        option(
+            "--budget E",
+            help="Total for all questions about this file, when its ledger is made; default: this question alone.",
         ),
-    ] = None,
-    rho: Annotated[
-        str | None,
-        typer.Option(
-            "--rho", metavar="R", help="The same in zCDP's rho, instead of --epsilon.", show_default=False
-        ),
-    ] = None,
-    delta: Annotated[
-        str | None,
-        typer.Option(
-            "--delta", metavar="D", help="With --rho: at which delta epsilon is told.", show_default=False
-        ),
-    ] = None,
+    ] = None
+    ledger: Annotated[str | None, option("--ledger PATH|URL", help="The ledger; default: FILE.ledger.")] = (
+        None
+    )
+    seal: flags.SealFile = None
+    analyst: Annotated[str, option("--analyst NAME", help="Who asks.")] = "owner"
+    price: Annotated[bool, option("--price", help="Say what it would cost, and ask nothing.")] = False
+
+    def asked(self) -> Budget:
+        """What this question may cost."""
+        from velado.query.budget import Budget
+
+        if (self.epsilon is None) == (self.rho is None) or (self.delta is not None and self.rho is None):
+            raise ParameterError(
+                "A question is asked with either --epsilon, or --rho (and, if you like, --delta).",
+                "It is the most this question may cost.",
+                "Write for example --epsilon 0.5.",
+            )
+        return Budget.epsilon(str(self.epsilon)) if self.rho is None else Budget.rho(self.rho, self.delta)
+
+    def total(self, asked: Budget) -> Budget | None:
+        """What all questions together may cost, if that was said."""
+        from velado.query.budget import Budget, exact
+
+        if self.budget is None:
+            return None
+        total = Budget(asked.measure, exact(self.budget), asked.delta)
+        if total.total < asked.total:
+            raise ParameterError(
+                "--budget is less than what this question may cost.",
+                "The ledger would be made and the question refused.",
+                "Lower --epsilon or --rho, or raise --budget.",
+            )
+        return total
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProtectedFlags:
+    """Who is protected."""
+
     unit: Annotated[
         str | None,
-        typer.Option(
-            "--unit",
-            metavar="COLUMN|record",
+        option(
+            "--unit COLUMN|record",
             help="Who is protected: all rows of one value of a column, or one record; default: as the schema declares.",
-            show_default=False,
         ),
-    ] = None,
+    ] = None
     rows: Annotated[
-        int | None,
-        typer.Option(
-            "--rows", min=1, help="With --unit: the most rows of a group that count.", show_default=False
-        ),
-    ] = None,
+        int | None, option("--rows", min=1, help="With --unit: the most rows of a group that count.")
+    ] = None
     dependence: Annotated[
         str | None,
-        typer.Option(
-            "--dependence",
-            metavar="D",
+        option(
+            "--dependence D",
             help=(
                 "With a group: the most by which a related row's contribution to any answer asked moves, as a fraction "
                 "of all it could; a bound on its values alone does not do for COUNT with WHERE. Default: fully."
             ),
-            show_default=False,
         ),
-    ] = None,
-    budget: Annotated[
+    ] = None
+
+    def in_(self, schema: Schema) -> Unit:
+        """The unit of protection: as asked, else as the schema declares."""
+        from velado.query.budget import exact
+        from velado.query.unit import Unit
+
+        share = None if self.dependence is None else exact(self.dependence)
+        if self.unit is None and self.rows is None:
+            found = Unit.declared(schema)
+            return found if share is None else Unit(found.column, found.rows, share)
+        if self.unit is None or (self.unit == RECORD) != (self.rows is None):
+            raise ParameterError(
+                "--unit and --rows do not fit together.",
+                "A group needs its column and the most rows that count; one record needs neither.",
+                "Write for example --unit household --rows 10, or --unit record.",
+            )
+        return Unit(None, 1, share) if self.unit == RECORD else Unit(self.unit, int(self.rows or 1), share)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PaperFlags:
+    """The approaches of the source on correlated records, which promise nothing."""
+
+    paper: Annotated[
         str | None,
-        typer.Option(
-            "--budget",
-            metavar="E",
-            help="Total for all questions about this file, when its ledger is made; default: this question alone.",
-            show_default=False,
-        ),
-    ] = None,
-    ledger: Annotated[
+        option("--paper NAME", help="As in the source, without any promise: baseline, dbscan, gmm, gmm-rfe."),
+    ] = None
+    scale_parameter: Annotated[
+        float, option("--scale-parameter", help="With --paper: the epsilon of the source.")
+    ] = 1.0
+    eps: Annotated[float | None, option("--eps", help="With --paper dbscan: how near.")] = None
+    components: Annotated[
+        int | None,
+        option("--components", help="With --paper gmm or gmm-rfe: Gaussians; default: BIC chooses."),
+    ] = None
+    keep: Annotated[int | None, option("--keep", help="With --paper gmm-rfe: columns kept.")] = None
+    target: Annotated[
         str | None,
-        typer.Option(
-            "--ledger", metavar="PATH|URL", help="The ledger; default: FILE.ledger.", show_default=False
+        option(
+            "--target COLUMN",
+            help="With --paper: the column records are not compared by, and gmm-rfe's target.",
         ),
+    ] = None
+    show_unprotected: Annotated[
+        bool, option("--show-unprotected", help="With --paper: show answers that get no noise.")
+    ] = False
+    seed: Annotated[int, option("--seed", help="With --paper: makes the run repeatable.")] = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceFlags:
+    """Where the rows are."""
+
+    engine: Annotated[str, option("--engine duckdb|URL", help="DuckDB, or a PostgreSQL address.")] = "duckdb"
+    relation: Annotated[str | None, option("--relation NAME", help="The table's name in SQL.")] = None
+
+    @property
+    def remote(self) -> bool:
+        """Whether the rows are in a database."""
+        return self.engine != "duckdb"
+
+
+@command("query")
+def query(
+    file: flags.File,
+    sql: Annotated[
+        str | None, argument("[SQL]", help="The question: one SELECT in the accepted subset of SQL.")
     ] = None,
-    seal: Annotated[
-        Path | None, typer.Option("--seal", metavar="PATH", help="The ledger's seal.", show_default=False)
-    ] = None,
-    analyst: Annotated[str, typer.Option("--analyst", metavar="NAME", help="Who asks.")] = "owner",
+    *,
+    schema: flags.MaybeSchema = None,
+    price: PriceFlags,
+    protected: ProtectedFlags,
     extremes: Annotated[
-        str,
-        typer.Option(
+        Literal["quantile", "bound"],
+        option(
             "--extremes",
-            metavar="quantile|bound",
+            click_type=OneOf("quantile", "bound"),
             help="MIN and MAX: the private 1% and 99% quantiles, or the declared bounds (no row is looked at).",
         ),
     ] = "quantile",
-    confidence: Annotated[float, typer.Option("--confidence", help="Confidence of the intervals.")] = 0.95,
-    engine: Annotated[
-        str, typer.Option("--engine", metavar="duckdb|URL", help="DuckDB, or a PostgreSQL address.")
-    ] = "duckdb",
-    relation: Annotated[
-        str | None,
-        typer.Option("--relation", metavar="NAME", help="The table's name in SQL.", show_default=False),
-    ] = None,
-    paper: Annotated[
-        str | None,
-        typer.Option(
-            "--paper",
-            metavar="NAME",
-            help="As in the source, without any promise: baseline, dbscan, gmm, gmm-rfe.",
-            show_default=False,
-        ),
-    ] = None,
-    scale_parameter: Annotated[
-        float, typer.Option("--scale-parameter", help="With --paper: the epsilon of the source.")
-    ] = 1.0,
-    eps: Annotated[
-        float | None, typer.Option("--eps", help="With --paper dbscan: how near.", show_default=False)
-    ] = None,
-    components: Annotated[
-        int | None,
-        typer.Option(
-            "--components",
-            help="With --paper gmm or gmm-rfe: Gaussians; default: BIC chooses.",
-            show_default=False,
-        ),
-    ] = None,
-    keep: Annotated[
-        int | None, typer.Option("--keep", help="With --paper gmm-rfe: columns kept.", show_default=False)
-    ] = None,
-    target: Annotated[
-        str | None,
-        typer.Option(
-            "--target",
-            metavar="COLUMN",
-            help="With --paper: the column records are not compared by, and gmm-rfe's target.",
-            show_default=False,
-        ),
-    ] = None,
-    show_unprotected: Annotated[
-        bool, typer.Option("--show-unprotected", help="With --paper: show answers that get no noise.")
-    ] = False,
-    seed: Annotated[int, typer.Option("--seed", help="With --paper: makes the run repeatable.")] = 0,
-    price: Annotated[bool, typer.Option("--price", help="Say what it would cost, and ask nothing.")] = False,
+    confidence: Annotated[float, option("--confidence", help="Confidence of the intervals.")] = 0.95,
+    source: SourceFlags,
+    paper: PaperFlags,
     output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="Write the answer: .csv, .parquet or .json.",
-            show_default=False,
-        ),
+        Path | None, option("--output -o FILE", help="Write the answer: .csv, .parquet or .json.")
     ] = None,
-    as_json: flags.AsJson = False,
-    lang: flags.Lang = None,
-    debug: flags.Debug = False,
-    quiet: flags.Quiet = False,
 ) -> None:
     """Ask COUNT, SUM, AVG, MIN, MAX, quantiles or a histogram; get a private answer.
 
@@ -169,72 +194,75 @@ def query(
     same numbers for nothing.
     With a PostgreSQL address as --engine, give the SQL alone, and --relation and --ledger.
     """
-    tongue = flags.language(lang)
-    remote = engine != "duckdb"
-    if remote and sql is None:
-        sql, file = str(file), Path(relation or "")
-    _refuse_settings(sql, schema, engine, relation, ledger, output)
+    if source.remote and sql is None:
+        sql, file = str(file), Path(source.relation or "")
+    _refuse_settings(sql, schema, source, price.ledger, output)
     assert sql is not None and schema is not None
-    if paper is not None:
-        _refuse_promises(epsilon, rho, budget, price, remote or output is not None)
-        settings = {"eps": eps, "components": components, "keep": keep}
-        answer_as_in_the_paper(
-            sql,
-            file,
-            schema,
-            {"name": paper, **{name: value for name, value in settings.items() if value is not None}},
-            scale_parameter=scale_parameter,
-            target=target,
-            seed=seed,
-            show_unprotected=show_unprotected,
-            accounted=ledger is not None,
-            quiet=quiet,
-            as_json=as_json,
-            tongue=tongue,
-        )
+    if paper.paper is not None:
+        promised = (price.epsilon, price.rho, price.budget, output)
+        if any(one is not None for one in promised) or price.price or source.remote:
+            raise ParameterError(
+                "--paper goes with none of --epsilon, --rho, --budget, --price, --engine and --output.",
+                "The source's answers promise nothing, so nothing of the budget can be spent on them.",
+                "Give --scale-parameter instead of --epsilon, and leave the others out.",
+            )
+        _answer_as_in_the_paper(sql, file, schema, paper, price.ledger)
         return
-    with waiting(tongue, quiet or as_json):
+    with show.waiting():
         from velado.data.io import read_schema
-        from velado.query.plan import Extremes, plan
-        from velado.query.session import analyst_name, check_unit_column, confidence_level, table_name
+        from velado.query.plan import plan
+        from velado.query.session import (
+            Session,
+            analyst_name,
+            check_unit_column,
+            confidence_level,
+            table_name,
+        )
         from velado.query.sql import parse
 
         declared = read_schema(schema)
-        how: Any = flags.one_of(extremes, get_args(Extremes), "--extremes")
-        asked = _budget(epsilon, rho, delta)
-        who = _unit(declared, unit, rows, dependence)
-        name = relation or table_name(file.name)
-        total = _total(budget, asked)
+        asked = price.asked()
+        unit = protected.in_(declared)
+        name = source.relation or table_name(file.name)
+        total = price.total(asked)
         # All of this is public metadata: what is wrong with it is said before a ledger is made or a row is read.
-        check_unit_column(who, declared)
+        check_unit_column(unit, declared)
         sure = confidence_level(confidence)
-        analyst_name(analyst)
-        made = plan(parse(sql, declared, name), declared, who, asked.measure, asked.total, how)
-        if not price:
-            result, notes = _ask(
-                sql, file, declared, who, asked, total, ledger, seal, engine, name,
-                {"analyst": analyst, "extremes": how}, confidence, tongue,
-            )  # fmt: skip
-    if price:
-        answers.show_price(made.to_dict(sure), asked, tongue, as_json)
+        analyst_name(price.analyst)
+        made = plan(parse(sql, declared, name), declared, unit, asked.measure, asked.total, extremes)
+        if not price.price:
+            with closing(_engine(file, declared, unit, source, name)) as engine:
+                account = _account(file, asked, total, price, source, name)
+                with closing(account.ledger):
+                    held = _same_measure(account, asked)
+                    session = Session(
+                        engine,
+                        unit,
+                        account.ledger,
+                        schema=declared,
+                        name=name,
+                        analyst=price.analyst,
+                        extremes=extremes,
+                    )
+                    answer = session.answer(sql, spend=asked.total, confidence=confidence)
+            notes = [*_account_notes(account, held, total), _receipt(account, answer)]
+    from velado.report.query_lines import answer_lines, price_lines, uncovered
+
+    if price.price:
+        told = made.to_dict(sure)
+        show.result(told, price_lines(told, asked))
         return
     if output is not None:
-        _write(output, result)
-    if as_json:
-        show.as_json(result.to_dict())
-    elif not quiet:
-        answers.show_answer(result, notes, declared, tongue, asked.delta)
-        if output is not None:
-            show.line(say(tongue, "query_written", path=output))
+        _write(output, answer)
+        notes.append(say("Written to {path}.", path=output))
+    warning = uncovered(answer, declared)
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else show.NARROW
+    warnings = [] if warning is None else [show.warning(warning)]
+    show.result(answer.to_dict, [*answer_lines(answer, asked.delta, width), *notes, *warnings])
 
 
 def _refuse_settings(
-    sql: str | None,
-    schema: Path | None,
-    engine: str,
-    relation: str | None,
-    ledger: str | None,
-    output: Path | None,
+    sql: str | None, schema: Path | None, source: SourceFlags, ledger: str | None, output: Path | None
 ) -> None:
     """Everything that can be wrong is said before anything is paid for."""
     if sql is None:
@@ -249,13 +277,13 @@ def _refuse_settings(
             "Bounds, domains and who is protected are declared there and never read off the rows.",
             "Pass --schema FILE; `velado inspect` writes a first version.",
         )
-    if engine != "duckdb" and not engine.startswith(("postgresql://", "postgres://")):
+    if source.remote and not source.engine.startswith(("postgresql://", "postgres://")):
         raise ParameterError(
             "--engine takes 'duckdb' or an address that begins with postgresql://.",
             "No other engine is known.",
             "Leave it out for files.",
         )
-    if engine != "duckdb" and (relation is None or ledger is None):
+    if source.remote and (source.relation is None or ledger is None):
         raise ParameterError(
             "With a PostgreSQL engine --relation and --ledger are needed.",
             "There is no file to name the table or to keep the ledger beside.",
@@ -267,129 +295,81 @@ def _refuse_settings(
             "The ending of --output says which.",
             "Choose one of the three.",
         )
-    if output is not None and output.exists():
-        raise OutputError(
-            f"'{output.name}' exists already.",
-            "It would be overwritten, and the question would be paid before that is known.",
-            "Choose another name.",
-        )
+    flags.refuse_file(
+        output, say("It would be overwritten, and the question would be paid before that is known.")
+    )
 
 
-def _budget(epsilon: str | None, rho: str | None, delta: str | None) -> Any:
-    from velado.query.budget import Budget
-
-    if (epsilon is None) == (rho is None) or (delta is not None and rho is None):
-        raise ParameterError(
-            "A question is asked with either --epsilon, or --rho (and, if you like, --delta).",
-            "It is the most this question may cost.",
-            "Write for example --epsilon 0.5.",
-        )
-    return Budget.rho(rho, delta) if rho is not None else Budget.epsilon(str(epsilon))
-
-
-def _total(budget: str | None, asked: Any) -> Any:
-    from velado.query.budget import Budget, exact
-
-    if budget is None:
-        return None
-    total = Budget(asked.measure, exact(budget), asked.delta)
-    if total.total < asked.total:
-        raise ParameterError(
-            "--budget is less than what this question may cost.",
-            "The ledger would be made and the question refused.",
-            "Lower --epsilon or --rho, or raise --budget.",
-        )
-    return total
-
-
-def _refuse_promises(
-    epsilon: str | None, rho: str | None, budget: str | None, price: bool, more: bool
-) -> None:
-    if epsilon is not None or rho is not None or budget is not None or price or more:
-        raise ParameterError(
-            "--paper goes with none of --epsilon, --rho, --budget, --price, --engine and --output.",
-            "The source's answers promise nothing, so nothing of the budget can be spent on them.",
-            "Give --scale-parameter instead of --epsilon, and leave the others out.",
-        )
-
-
-def _unit(schema: Any, column: str | None, rows: int | None, dependence: str | None = None) -> Any:
-    from velado.query.budget import exact
-    from velado.query.unit import Unit
-
-    share = None if dependence is None else exact(dependence)
-    if column is None and rows is None:
-        found = Unit.declared(schema)
-        return found if share is None else Unit(found.column, found.rows, share)
-    if column is None or (column == RECORD) != (rows is None):
-        raise ParameterError(
-            "--unit and --rows do not fit together.",
-            "A group needs its column and the most rows that count; one record needs neither.",
-            "Write for example --unit household --rows 10, or --unit record.",
-        )
-    return Unit(None, 1, share) if column == RECORD else Unit(column, int(rows or 1), share)
-
-
-def _ask(
-    sql: str,
-    file: Path,
-    schema: Any,
-    unit: Any,
-    asked: Any,
-    total: Any,
-    where: str | None,
-    seal: Path | None,
-    address: str,
-    name: str,
-    settings: Mapping[str, Any],
-    confidence: float,
-    tongue: str,
-) -> tuple[Any, list[tuple[str, dict[str, Any]]]]:
-    """The answer, and what is to be said about its ledger."""
+def _engine(file: Path, schema: Schema, unit: Unit, source: SourceFlags, name: str) -> Any:
     from velado.data.io import read_table
     from velado.query.engines import engine_for_file, engine_for_postgres, engine_for_table
-    from velado.query.session import Session
+
+    if source.remote:
+        return engine_for_postgres(source.engine, name, schema, unit)
+    if file.suffix.lower() in SCANNED:
+        return engine_for_file(file, schema, unit)
+    return engine_for_table(read_table(file, schema), unit)
+
+
+def _account(
+    file: Path, asked: Budget, total: Budget | None, price: PriceFlags, source: SourceFlags, name: str
+) -> FileLedger:
     from velado.query.store import TableIdentity, account_of
 
-    if address != "duckdb":
-        engine = engine_for_postgres(address, name, schema, unit)
-    elif file.suffix.lower() in SCANNED:
-        engine = engine_for_file(file, schema, unit)
-    else:
-        engine = engine_for_table(read_table(file, schema), unit)
-    table = TableIdentity.of_relation(address, name) if address != "duckdb" else None
-    account = account_of(file, asked, where=where, seal=seal, budget=total, table=table)
-    try:
-        held = account.ledger.state().budget
-        if held.measure != asked.measure:
-            raise ParameterError(
-                f"The ledger counts in {held.measure}, the question was priced in {asked.measure}.",
-                "The two measures cannot be added.",
-                f"Ask with --{held.measure}.",
-            )
-        session = Session(engine, unit, account.ledger, schema=schema, name=name, **settings)
-        answer = session.answer(sql, spend=asked.total, confidence=confidence)
-    finally:
-        account.ledger.close()
-        engine.close()
+    table = TableIdentity.of_relation(source.engine, name) if source.remote else None
+    return account_of(file, asked, where=price.ledger, seal=price.seal, budget=total, table=table)
+
+
+def _same_measure(account: FileLedger, asked: Budget) -> Budget:
+    """The ledger's budget, if it counts in what the question was priced in."""
+    held = account.ledger.state().budget
+    if held.measure != asked.measure:
+        raise ParameterError(
+            say(
+                "The ledger counts in {held}, the question was priced in {asked}.",
+                held=held.measure,
+                asked=asked.measure,
+            ),
+            "The two measures cannot be added.",
+            say("Ask with --{measure}.", measure=held.measure),
+        )
+    return held
+
+
+def _account_notes(account: FileLedger, held: Budget, total: Budget | None) -> Iterator[str]:
+    """What is to be said about the ledger of an answer."""
+    from velado.report.query_lines import amount
+
     where = _without_password(account.where)
-    notes: list[tuple[str, dict[str, Any]]] = []
     if account.made:
-        told = {"path": where, "measure": held.measure, "budget": answers.amount(held.total, tongue)}
-        notes.append(("query_ledger_made", told))
+        yield say(
+            "A ledger was made at {path} with a budget of {measure} {budget} for all questions about this file.",
+            path=where,
+            measure=held.measure,
+            budget=amount(held.total),
+        )
         if account.only_this:
-            notes.append(("query_ledger_used_up", {"path": where}))
+            yield say(
+                "No --budget was given, so it holds this one question and is used up. To allow more: velado ledger "
+                "raise {path} --help",
+                path=where,
+            )
     elif total is not None and total.total != held.total:
-        notes.append(("query_budget_ignored", {}))
-    notes.append(("query_receipt", {"path": where, "receipt": answer.receipt}))
-    return answer, notes
+        yield say(
+            "--budget was not applied: the ledger exists already. Change its total with velado ledger raise."
+        )
+
+
+def _receipt(account: FileLedger, answer: Answer) -> str:
+    where = _without_password(account.where)
+    return say("Ledger: {path}; receipt {receipt}", path=where, receipt=answer.receipt)
 
 
 def _without_password(where: str) -> str:
     return where.split("://", 1)[0] + "://..." if "://" in where else where
 
 
-def _write(path: Path, answer: Any) -> None:
+def _write(path: Path, answer: Answer) -> None:
     from velado.data.staging import csv_bytes, parquet_bytes, write_file
 
     ending = path.suffix.lower()
@@ -397,3 +377,58 @@ def _write(path: Path, answer: Any) -> None:
         write_file(path, (answer.to_json(indent=2) + "\n").encode())
     else:
         write_file(path, csv_bytes(answer.frame) if ending == ".csv" else parquet_bytes(answer.frame))
+
+
+# An answer, and the price of a question, as the command line shows them.
+
+
+def _answer_as_in_the_paper(
+    sql: str, file: Path, schema: Path, asked: PaperFlags, ledger: str | None
+) -> None:
+    """Fit the approach, answer, and print the value, its scale and the promise: none."""
+    with show.waiting():
+        from velado.data.io import read_schema, read_table
+        from velado.papers.correlated.approaches import APPROACHES
+        from velado.papers.correlated.correlated_answer import paper_answer
+        from velado.query.session import table_name
+        from velado.query.sql import parse
+        from velado.query.store import has_ledger
+        from velado.randomness import seeded
+        from velado.settings import Where, part_of
+
+        declared = read_schema(schema)
+        own = {name: getattr(asked, name) for name in ("eps", "components", "keep")}
+        given = {name: value for name, value in own.items() if value is not None}
+        chosen = part_of(APPROACHES, {"name": asked.paper, **given}, Where("flag"), "approach")
+        try:
+            result = paper_answer(
+                read_table(file, declared),
+                parse(sql, declared, table_name(file.name)),
+                chosen,
+                asked.scale_parameter,
+                seeded(asked.seed, "paper"),
+                has_ledger=ledger is not None or has_ledger(file),
+                target=asked.target,
+                show_unprotected=asked.show_unprotected,
+            )
+        except QueryRefused as error:
+            # The library names its argument; whoever is at the shell has a flag.
+            fix = error.fix.replace("show_unprotected", "--show-unprotected")
+            raise QueryRefused(error.what, error.why, fix) from None
+    show.result(
+        result.to_dict,
+        [
+            show.table(
+                say("As in the source: {approach}", approach=asked.paper),
+                [say("aggregate"), say("answer"), say("scale")],
+                [
+                    [name, f"{value:.6g}", f"{result.scales[name]:.6g}"]
+                    for name, value in result.values.items()
+                ],
+            ),
+            say(
+                "Promise: none. The noise is scaled to a sensitivity computed from the private rows, so the answer and "
+                "its scale tell of them. Reproduced for science; never for people's data."
+            ),
+        ],
+    )

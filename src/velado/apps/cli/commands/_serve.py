@@ -2,146 +2,128 @@
 
 from __future__ import annotations
 
+from contextvars import copy_context
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 import click
 import typer
-from typer.core import TyperGroup
 
-from velado.apps.cli import options as flags
 from velado.apps.cli import show
+from velado.apps.cli.app import Group, OneOf, argument, command, group, one_of, option
 from velado.errors import ParameterError
+from velado.text import say
 
-ROLES = ("analyst", "owner")
-ServiceFile = Annotated[Path, typer.Argument(metavar="SERVICE", show_default=False)]
+ServiceFile = Annotated[Path, argument("SERVICE", help="The service file (TOML).")]
 
 
+class ServeGroup(Group):
+    """`velado serve service.toml` is `velado serve run service.toml`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """The arguments with `run` put first where no sub-command is named."""
+        if args and args[0] not in (*self.commands, "-h", "--help", "--lang"):
+            args = ["run", *args]
+        return super().parse_args(ctx, args)
+
+
+app = group("serve", help="Answer questions over HTTP; manage who may ask.", cls=ServeGroup)
+tokens = group("token", help="Who may ask.", within=app)
+
+
+def commands() -> typer.Typer:
+    """`serve` as a command line of its own."""
+    return app
+
+
+@command("run", app)
 def run(
     service: ServiceFile,
+    *,
     host: Annotated[
-        str,
-        typer.Option(
-            "--host", metavar="ADDRESS", help="Address to listen on; others than loopback need TLS."
-        ),
+        str, option("--host ADDRESS", help="Address to listen on; others than loopback need TLS.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", metavar="N", help="Port; 0 takes any free one.")] = 8443,
-    tls_cert: Annotated[
-        Path | None,
-        typer.Option("--tls-cert", metavar="FILE", help="Certificate chain (PEM).", show_default=False),
-    ] = None,
-    tls_key: Annotated[
-        Path | None,
-        typer.Option("--tls-key", metavar="FILE", help="Private key (PEM).", show_default=False),
-    ] = None,
+    port: Annotated[int, option("--port N", help="Port; 0 takes any free one.")] = 8443,
+    tls_cert: Annotated[Path | None, option("--tls-cert FILE", help="Certificate chain (PEM).")] = None,
+    tls_key: Annotated[Path | None, option("--tls-key FILE", help="Private key (PEM).")] = None,
     plain_http: Annotated[
-        bool,
-        typer.Option("--plain-http", help="Allow plain HTTP beyond loopback: a proxy in front does the TLS."),
+        bool, option("--plain-http", help="Allow plain HTTP beyond loopback: a proxy in front does the TLS.")
     ] = False,
     workers: Annotated[
-        int, typer.Option("--workers", metavar="N", help="Processes that answer; each holds every data set.")
+        int, option("--workers N", help="Processes that answer; each holds every data set.")
     ] = 1,
-    as_json: flags.AsJson = False,
-    lang: flags.Lang = None,
-    debug: flags.Debug = False,
-    quiet: flags.Quiet = False,
 ) -> None:
     """Answer questions over HTTP.
 
     The data sets, budgets and limits stand in SERVICE (TOML). Stops on Ctrl+C or SIGTERM when running questions have ended.
     """
-    portuguese = flags.language(lang) == "pt"
     if not 0 <= port <= 65_535:
         raise ParameterError("--port must lie from 0 to 65535.", "There are no other ports.", "Choose one.")
     from velado.apps.service import web_server
 
+    ours = copy_context()
+
     def ready(address: str) -> None:
-        if as_json:
-            show.as_json({"address": address})
-        elif not quiet:
-            show.line(f"Atendendo em {address}" if portuguese else f"Serving on {address}")
+        # The server may call from a thread of its own, which would begin in English and aloud.
+        ours.copy().run(show.result, {"address": address}, [say("Serving on {address}", address=address)])
 
     web_server.run(service, web_server.Listening(host, port, tls_cert, tls_key, plain_http, workers), ready)
 
 
+@command("add", tokens)
 def add(
     service: ServiceFile,
-    analyst: Annotated[str, typer.Argument(metavar="ANALYST", show_default=False)],
+    analyst: Annotated[str, argument("ANALYST", help="Who asks, as the ledger writes it down.")],
+    *,
     role: Annotated[
-        str, typer.Option("--role", metavar="analyst|owner", help="What the token opens.")
+        Literal["analyst", "owner"],
+        option("--role", click_type=OneOf("analyst", "owner"), help="What the token opens."),
     ] = "analyst",
-    days: Annotated[
-        float | None,
-        typer.Option("--days", metavar="N", help="Days until it ends; default: never.", show_default=False),
-    ] = None,
+    days: Annotated[float | None, option("--days N", help="Days until it ends; default: never.")] = None,
     dataset: Annotated[
-        list[str] | None,
-        typer.Option("--dataset", metavar="NAME", help="Only this data set; repeatable.", show_default=False),
+        list[str] | None, option("--dataset NAME", help="Only this data set; repeatable.")
     ] = None,
-    as_json: flags.AsJson = False,
-    lang: flags.Lang = None,
-    debug: flags.Debug = False,
-    quiet: flags.Quiet = False,
 ) -> None:
     """Make a token for ANALYST and print it, once."""
-    portuguese = flags.language(lang) == "pt"
     from velado.apps.service.service_settings import read_settings
     from velado.apps.service.tokens import add_token
 
     settings = read_settings(service)
     for name in dataset or ():
-        flags.one_of(name, tuple(settings.datasets), "--dataset")
-    chosen = flags.one_of(role, ROLES, "--role")
-    text, token = add_token(
-        settings.tokens, analyst, "owner" if chosen == "owner" else "analyst", days, tuple(dataset or ())
-    )
-    if as_json:
-        show.as_json({"token": text, "id": token.id, "analyst": token.analyst, "role": token.role})
+        one_of(name, tuple(settings.datasets), "--dataset")
+    text, token = add_token(settings.tokens, analyst, role, days, tuple(dataset or ()))
+    if show.manner().quiet and not show.manner().as_json:
+        show.line(text)
         return
-    show.line(text)
-    if not quiet:
-        show.note(
-            "Este código não será mostrado de novo; entregue-o por um canal seguro."
-            if portuguese
-            else "This token is not shown again; hand it over by a safe way."
-        )
+    hand_over = show.Note(say("This token is not shown again; hand it over by a safe way."))
+    document = {"token": text, "id": token.id, "analyst": token.analyst, "role": token.role}
+    show.result(document, [text, hand_over])
 
 
+@command("revoke", tokens)
 def revoke(
     service: ServiceFile,
-    name: Annotated[str, typer.Argument(metavar="ID|ANALYST", show_default=False)],
-    as_json: flags.AsJson = False,
-    lang: flags.Lang = None,
-    debug: flags.Debug = False,
-    quiet: flags.Quiet = False,
+    name: Annotated[
+        str, argument("ID|ANALYST", help="The token's id, or the analyst all of whose tokens are meant.")
+    ],
 ) -> None:
     """End a token by its id, or all tokens of an analyst."""
-    portuguese = flags.language(lang) == "pt"
     from velado.apps.service.service_settings import read_settings
     from velado.apps.service.tokens import revoke_token
 
     ended = revoke_token(read_settings(service).tokens, name)
-    if as_json:
-        show.as_json({"revoked": [token.id for token in ended]})
-    elif not quiet:
-        show.line(f"Códigos encerrados: {len(ended)}." if portuguese else f"Tokens ended: {len(ended)}.")
+    show.result({"revoked": [token.id for token in ended]}, [say("Tokens ended: {count}.", count=len(ended))])
 
 
-def listing(
-    service: ServiceFile,
-    as_json: flags.AsJson = False,
-    lang: flags.Lang = None,
-    debug: flags.Debug = False,
-    quiet: flags.Quiet = False,
-) -> None:
+@command("list", tokens)
+def listing(service: ServiceFile) -> None:
     """List tokens: who, which role, since and until when. Never the tokens."""
-    portuguese = flags.language(lang) == "pt"
     from velado.apps.service.service_settings import read_settings
     from velado.apps.service.tokens import read_tokens
 
     now = datetime.now(UTC)
-    found = [
+    found: list[dict[str, Any]] = [
         {
             "id": token.id,
             "analyst": token.analyst,
@@ -153,14 +135,7 @@ def listing(
         }
         for token in read_tokens(read_settings(service).tokens).tokens
     ]
-    if as_json:
-        show.as_json({"tokens": found})
-        return
-    head = (
-        ("id", "analista", "papel", "estado", "criado", "termina", "dados")
-        if portuguese
-        else tuple(found[0] if found else ("id",))
-    )
+    head = ["id", say("analyst"), say("role"), say("state"), say("created"), say("expires"), say("datasets")]
     rows = [
         [
             "-" if value in (None, []) else ", ".join(value) if isinstance(value, list) else value
@@ -168,34 +143,8 @@ def listing(
         ]
         for entry in found
     ]
-    show.table("", head, rows)
-
-
-class ServeGroup(TyperGroup):
-    """`velado serve service.toml` is `velado serve run service.toml`."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """The arguments with `run` put first where no sub-command is named."""
-        if args and args[0] not in (*self.commands, "-h", "--help"):
-            args = ["run", *args]
-        return super().parse_args(ctx, args)
-
-
-def commands() -> typer.Typer:
-    """`serve` as a group: `serve SERVICE`, `serve token add`, `serve token revoke`, `serve token list`."""
-    settings = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
-    group = typer.Typer(
-        cls=ServeGroup,
-        help="Answer questions over HTTP; manage who may ask.",
-        rich_markup_mode=None,
-        pretty_exceptions_enable=False,
-        add_completion=False,
-        context_settings=settings,
-    )
-    group.command("run", cls=flags.Command)(run)
-    tokens = typer.Typer(help="Who may ask.", rich_markup_mode=None, context_settings=settings)
-    tokens.command("add", cls=flags.Command)(add)
-    tokens.command("revoke", cls=flags.Command)(revoke)
-    tokens.command("list", cls=flags.Command)(listing)
-    group.add_typer(tokens, name="token")
-    return group
+    table = show.table("", head, rows)
+    if show.manner().as_json:
+        show.as_json({"tokens": found})
+    else:
+        show.present([table])

@@ -1,0 +1,324 @@
+"""The application that commands join: option groups, the flags every command has, and help in two languages.
+
+A command is a function under `@command("name")`. A parameter whose type is a dataclass is an option group: its fields
+are flags, and the function gets the object. `--json`, `--lang`, `--quiet` and `--debug` belong to every command and to
+none: they set the manner and the language of the run.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import MISSING, fields, is_dataclass
+from typing import TYPE_CHECKING, Any, Literal, get_type_hints
+
+import click
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from velado.apps.cli import show
+from velado.errors import ParameterError
+from velado.text import LANGUAGES, Language, choose, say, speaking, told
+
+LANGUAGE_ASKED = "velado.lang"
+"""Where a context keeps the word after `--lang`, if one was given."""
+ARGUMENTS: dict[str, str] = {}
+"""What each argument is, by the name it has in the usage line."""
+
+# click 8.5 made its class generic; older ones are not.
+if TYPE_CHECKING:
+    _ParamType = click.ParamType[str, str]
+else:
+    _ParamType = click.ParamType
+
+# click and typer say their own words through gettext, as templates with named parts; ours is the catalogue asked.
+_SAID_BY_CLICK = (
+    say("Usage:"),
+    say("Options"),
+    say("Arguments"),
+    say("Commands"),
+    say("Show this message and exit."),
+    say("default: {default}"),
+    say("required"),
+    say("Missing command."),
+    say("Missing argument"),
+    say("Missing option"),
+    say("No such option {name!r}."),
+    say("No such command {name!r}."),
+    say("Did you mean {possibility}?"),
+    say("Got unexpected extra argument ({args})"),
+    say("Got unexpected extra arguments ({args})"),
+    say("Option {name!r} does not take a value."),
+    say("Option {name!r} requires an argument."),
+    say("Invalid value for {param_hint}: {message}"),
+    say("{value!r} is not a valid {number_type}."),
+    say("{value} is not in the range {range}."),
+)
+
+
+def _through_our_catalogue() -> None:
+    import typer.core
+
+    for module in (
+        click.core,
+        click.decorators,
+        click.exceptions,
+        click.formatting,
+        click.parser,
+        click.types,
+    ):
+        vars(module).update(_=told, ngettext=lambda one, many, n: told(one if n == 1 else many))
+    vars(typer.core).update(_=told)
+
+
+_through_our_catalogue()
+
+
+def run_options() -> list[click.Parameter]:
+    """The flags that every command has.
+
+    >>> [option.opts[0] for option in run_options()]
+    ['--json', '--lang', '--debug', '--quiet']
+    """
+
+    def manner(name: str) -> Callable[[click.Context, click.Parameter, bool], None]:
+        return lambda _ctx, _option, given: show.speak(**{name: True}) if given else None
+
+    def flag(*names: str, **more: Any) -> click.Option:
+        return click.Option(names, is_flag=True, expose_value=False, **more)
+
+    return [
+        flag("--json", callback=manner("as_json"), help="Print the result as JSON."),
+        language_option(),
+        flag("--debug", help="Show the traceback of an error."),
+        flag("--quiet", "-q", callback=manner("quiet"), help="Print nothing but errors and JSON."),
+    ]
+
+
+def language_option() -> click.Option:
+    """The flag for the language, which commands and groups of commands have.
+
+    >>> language_option().metavar
+    'en|pt'
+    """
+    return click.Option(
+        ["--lang"],
+        metavar="en|pt",
+        expose_value=False,
+        callback=_speak_in,
+        help="Language of what is printed and of the report; default: VELADO_LANG, else en.",
+    )
+
+
+def _speak_in(ctx: click.Context, _option: click.Parameter, value: str | None) -> None:
+    if value is not None:
+        ctx.meta[LANGUAGE_ASKED] = one_of(value, LANGUAGES, "--lang")
+
+
+def chosen_language(flag: str | None) -> Language:
+    """The language asked for by flag, else by the environment, else English.
+
+    >>> chosen_language("pt")
+    'pt'
+    """
+    if flag is not None:
+        one_of(flag, LANGUAGES, "--lang")
+    return choose(flag, os.environ)
+
+
+def one_of(value: str, words: Sequence[str], flag: str) -> str:
+    """*value* if it is among *words*, else the error that every other setting with choices gives.
+
+    >>> one_of("drop", ["drop", "keep"], "--undeclared")
+    'drop'
+    >>> one_of("kep", ["drop", "keep"], "--undeclared")
+    Traceback (most recent call last):
+    velado.errors.ParameterError: --undeclared cannot be 'kep'. It takes one of drop, keep. Did you mean 'keep'?
+    """
+    if value in words:
+        return value
+    from velado.settings import nearest, takes
+
+    raise ParameterError(
+        say("{field} cannot be {value}.", field=flag, value=f"'{value}'"),
+        say("It takes {what}.", what=takes(Literal[tuple(words)])),
+        nearest(value, words) or say("Choose one of them."),
+    )
+
+
+class OneOf(_ParamType):
+    """The type of a flag that takes one of a few words, and names them in its help.
+
+    >>> OneOf("csv", "parquet").get_metavar()
+    'csv|parquet'
+    """
+
+    name = "word"
+
+    def __init__(self, *words: str) -> None:
+        self.words = words
+
+    def get_metavar(self, param: click.Parameter | None = None, ctx: click.Context | None = None) -> str:
+        """The words, as usage lines list them."""
+        return "|".join(self.words)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The word, or an error that names the flag."""
+        return one_of(value, self.words, param.opts[0] if param else "")
+
+
+class Command(TyperCommand):
+    """A command with the flags of every command, whose help lists each argument once."""
+
+    def __init__(self, *args: Any, params: list[click.Parameter] | None = None, **more: Any) -> None:
+        super().__init__(*args, params=[*(params or ()), *run_options()], **more)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """The command, run in the language that was asked for."""
+        with speaking(chosen_language(ctx.meta.get(LANGUAGE_ASKED))):
+            return super().invoke(ctx)
+
+    def format_arguments(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Nothing: typer lists the arguments beside the options, and click 8.5 would list them again."""
+
+
+class Group(TyperGroup):
+    """A group of commands, whose help can be asked for in either language."""
+
+    def __init__(self, *args: Any, params: list[click.Parameter] | None = None, **more: Any) -> None:
+        super().__init__(*args, params=[*(params or ()), language_option()], **more)
+
+
+def typer_app(help: str, cls: type[Group] = Group, **more: Any) -> typer.Typer:
+    """An empty application, or group of commands.
+
+    >>> typer_app("Who may ask.").info.help
+    'Who may ask.'
+    """
+    return typer.Typer(
+        cls=cls,
+        help=help,
+        add_completion=False,
+        # Plain help needs no Rich and starts in a fraction of the time.
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+        **more,
+    )
+
+
+app = typer_app(help="Publish tables about people without exposing them, and prove what was protected.")
+
+
+def group(name: str, help: str, cls: type[Group] = Group, within: typer.Typer = app) -> typer.Typer:
+    """A group of commands, `velado NAME ...`."""
+    made = typer_app(help, cls, no_args_is_help=True)
+    within.add_typer(made, name=name)
+    return made
+
+
+def command(
+    name: str, within: typer.Typer = app, cls: type[Command] = Command
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """The function below it is the command of that name."""
+
+    def join(function: Callable[..., None]) -> Callable[..., None]:
+        within.command(name, cls=cls)(spread(function))
+        return function
+
+    return join
+
+
+def spread(function: Callable[..., None]) -> Callable[..., None]:
+    """A function whose parameters are those of *function*, with the fields of option groups in place of the groups.
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass(frozen=True)
+    ... class Crowd:
+    ...     k: int = 5
+    >>> def show_it(name: str, crowd: Crowd) -> None:
+    ...     print(name, crowd)
+    >>> spread(show_it)(name="table", k=7)
+    table Crowd(k=7)
+    """
+    hints = get_type_hints(function, include_extras=True)
+    groups: dict[str, type[Any]] = {}
+    parameters: list[inspect.Parameter] = []
+    for parameter in inspect.signature(function).parameters.values():
+        hint = hints[parameter.name]
+        if not is_dataclass(hint):
+            parameters.append(parameter.replace(annotation=hint, kind=parameter.KEYWORD_ONLY))
+            continue
+        assert isinstance(hint, type)
+        groups[parameter.name] = hint
+        kinds = get_type_hints(hint, include_extras=True)
+        for one in fields(hint):
+            default = inspect.Parameter.empty if one.default is MISSING else one.default
+            parameters.append(
+                inspect.Parameter(
+                    one.name, parameter.KEYWORD_ONLY, default=default, annotation=kinds[one.name]
+                )
+            )
+
+    def called(**values: Any) -> None:
+        made = {
+            name: kind(**{one.name: values.pop(one.name) for one in fields(kind)})
+            for name, kind in groups.items()
+        }
+        function(**values, **made)
+
+    called.__name__, called.__doc__ = function.__name__, function.__doc__
+    called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    called.__annotations__ = {one.name: one.annotation for one in parameters}
+    return called
+
+
+def option(spec: str, *, help: str, **more: Any) -> Any:
+    """A flag, its short form and what it takes, as usage lines write them.
+
+    >>> option("--schema -s FILE", help="Schema file.").metavar
+    'FILE'
+    """
+    words = spec.split()
+    names = [word for word in words if word.startswith("-")]
+    metavar = None if names == words else words[-1]
+    return typer.Option(*names, metavar=metavar, help=help, **more)
+
+
+def argument(metavar: str, *, help: str) -> Any:
+    """An argument under its name in the usage line.
+
+    >>> argument("FILE", help="The table.").metavar
+    'FILE'
+    """
+    ARGUMENTS[metavar] = help
+    return typer.Argument(metavar=metavar, show_default=False)
+
+
+def click_command() -> click.Group:
+    """The whole command line as click knows it, its help in the language spoken.
+
+    >>> click_command().name
+    'velado'
+    """
+    made = typer.main.get_command(app)
+    assert isinstance(made, click.Group)
+    made.name = "velado"
+    for part in [made, *_parts(made)]:
+        part.help = told(part.help or "")
+        for parameter in part.params:
+            if isinstance(parameter, click.Option):
+                parameter.help = told(parameter.help or "")
+            else:
+                # click 8.5 resets the help that typer has given to an argument.
+                vars(parameter)["help"] = told(ARGUMENTS[str(parameter.metavar)])
+    return made
+
+
+def _parts(group: click.Group) -> Iterator[click.Command]:
+    """Every command, those of groups inside groups too."""
+    for part in group.commands.values():
+        yield part
+        if isinstance(part, click.Group):
+            yield from _parts(part)
