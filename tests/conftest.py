@@ -23,7 +23,16 @@ FEWER, FEWEST = 5, 4
 os.environ["VELADO_STATE"] = tempfile.mkdtemp(prefix="velado-state-")
 
 
+@pytest.hookimpl(tryfirst=True)  # before `-m` chooses
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Whoever asks for a database server is slow, and properties try fewer examples in a quick run."""
+    for item in items:
+        if "postgres_url" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.slow)
+    try_fewer_examples(items)
+
+
+def try_fewer_examples(items: list[pytest.Item]) -> None:
     """Properties try a fifth of the examples they ask for, and no fewer than four, unless all are wanted.
 
     Each test asks for the number that its property needs, whichever run it is part of: this is the one place

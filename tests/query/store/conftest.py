@@ -41,7 +41,7 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.slow)])
 def where(request: pytest.FixtureRequest, tmp_path: Path, state: Path) -> str:
     """An address where no ledger is yet, in a file and on a server."""
     if request.param == "sqlite":

@@ -35,6 +35,7 @@ def said(process: subprocess.Popen[str]) -> dict[str, object]:
     return json.loads(out)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("processes", "asks", "budget"), [(4, 20, 37)])
 def test_processes_on_a_budget_for_b_get_exactly_b_answers(
     where: str, processes: int, asks: int, budget: int
@@ -113,6 +114,7 @@ def survives(where: str, rounds: int, seed: int = 0) -> None:
     assert result["same"]
 
 
+@pytest.mark.slow
 def test_the_lab_would_see_a_reply_before_the_debit(tmp_path: Path, state: Path) -> None:
     where = tmp_path / "a.ledger"
     create_ledger(where, "patients", Budget.epsilon(1000)).close()
