@@ -18,6 +18,9 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.ge
 # Of a property's examples, a quick run tries the first few; `make test-slow` says VELADO_EXAMPLES=all.
 FEWER, FEWEST = 5, 4
 
+# Fixtures that start a program which is not ours.
+STARTED = {"postgres_url", "browser"}
+
 
 # No test reads or makes the key and the notes of whoever runs it; processes that tests start inherit this.
 os.environ["VELADO_STATE"] = tempfile.mkdtemp(prefix="velado-state-")
@@ -25,9 +28,9 @@ os.environ["VELADO_STATE"] = tempfile.mkdtemp(prefix="velado-state-")
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` chooses
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whoever asks for a database server is slow, and properties try fewer examples in a quick run."""
+    """Whoever asks for a server or a browser is slow, and properties try fewer examples in a quick run."""
     for item in items:
-        if "postgres_url" in getattr(item, "fixturenames", ()):
+        if STARTED.intersection(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.slow)
     try_fewer_examples(items)
 
