@@ -108,6 +108,7 @@ def test_a_dry_run_refuses_the_folders_that_a_run_refuses(study: Path, tmp_path:
             velado(study, "-o", out, "--dry-run")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("lang", "words"), [("en", "finished cells are kept"), ("pt", "ficam guardadas")])
 def test_an_interrupted_study_says_that_what_it_has_is_kept(
     study: Path, tmp_path: Path, lang: str, words: str
