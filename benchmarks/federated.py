@@ -40,7 +40,7 @@ def run(model: str, method: Method | None, engine: Engine) -> tuple[FederatedFit
 def rows(model: str) -> list[Row]:
     """One model: with and without anonymization through Flower, and in the loop."""
     out = []
-    runs: list[tuple[Method | None, Engine]] = [(None, "flower"), (Mondrian(k=5), "flower"), (None, "loop")]
+    runs: list[tuple[Method | None, Engine]] = [(None, "flower"), (Mondrian(), "flower"), (None, "loop")]
     for method, engine in runs:
         fit, wall, cpu, before = run(model, method, engine)
         name = "original rows" if method is None else f"{method.name}, k = 5"

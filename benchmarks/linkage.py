@@ -13,8 +13,8 @@ def main() -> None:
     """Print the table."""
     table = adult()
     rows = []
-    for method in (Mondrian(k=10), GFKMC(k=10)):
-        release = anonymize(table, table.schema, method)
+    for method in (Mondrian(), GFKMC()):
+        release = anonymize(table, table.schema, method, k=10)
         for direction in ("released-to-original", "original-to-released"):
             result = record_linkage(release.data, release.recoded, direction=direction)
             seconds = cpu_seconds(

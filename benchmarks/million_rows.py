@@ -36,7 +36,7 @@ def main(rows: int = 1_000_000) -> None:
         (scratch / "schema.toml").write_text(SCHEMA)
         data = encode(read_table(scratch / "big.csv", read_schema(scratch / "schema.toml")))
         goal = Goal((KAnonymity(10),))
-        method = Mondrian(k=10)
+        method = Mondrian()
         seconds = cpu_seconds(lambda: method.anonymize(data, goal, seeded(0, "bench"), silent), repeat=2)
         wall, cpu, peak = run_process(
             velado(

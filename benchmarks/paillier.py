@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from benchmarks import paillier_cost as cost
 from benchmarks.timing import Row, data_folder, print_rows
-from velado.learning.crypto import cost
-from velado.learning.crypto.fixed_point import Column, FixedPoint, encode_table
+from velado.learning.crypto.fixed_point import Bounded, FixedPoint
 from velado.learning.crypto.modular import exact_gram
 from velado.learning.crypto.obfuscators import FullPower, ObfuscatorPool, OwnerPower, ShortPower
 from velado.learning.crypto.paillier import (
@@ -57,7 +57,7 @@ class Task:
     def encoding(self) -> FixedPoint:
         """The fixed point with the observed range as public bounds."""
         bounds = [
-            Column(n, Fraction(float(v.min())), Fraction(float(v.max()))) for n, v in self.columns.items()
+            Bounded(n, (Fraction(float(v.min())), Fraction(float(v.max())))) for n, v in self.columns.items()
         ]
         return FixedPoint(tuple(bounds), FRACTIONAL_BITS)
 
@@ -102,7 +102,7 @@ def moments(columns: list[np.ndarray]) -> list[int]:
 def clients_of(task: Task) -> tuple[list[list[np.ndarray]], list[int]]:
     """Each client's encoded columns, intercept first, and the public bound of each moment of one client."""
     grid = task.encoding()
-    encoded = encode_table(grid, task.columns, list(task.columns))
+    encoded = [grid.encode(name, values) for name, values in task.columns.items()]
     encoded = [np.full(task.rows, grid.one), *encoded]
     parts = [[part.copy() for part in np.array_split(column, CLIENTS)] for column in encoded]
     reach = [grid.one, *(grid.reach(name) for name in task.columns)]
@@ -193,7 +193,7 @@ def main() -> None:
         rows.append(
             Row(
                 f"{task.name}: fixed point, {task.rows} x {len(task.columns)} at q = {FRACTIONAL_BITS}",
-                clock(lambda t=task, g=grid: encode_table(g, t.columns, list(t.columns))),
+                clock(lambda t=task, g=grid: [g.encode(name, values) for name, values in t.columns.items()]),
                 "s",
                 bar=0.5,
             )

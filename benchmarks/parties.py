@@ -20,8 +20,9 @@ import numpy as np
 import polars as pl
 
 from benchmarks.timing import Row, data_folder, print_rows, velado
+from velado.learning.crypto.fixed_point import Bounded
 from velado.learning.protocols.protocol_registry import PROTOCOLS
-from velado.learning.regression.job import Bounded, Job, Party
+from velado.learning.regression.job import Job, Party
 
 CLIENTS = 10
 BAR = 20.0

@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from benchmarks import paillier_cost as cost
 from benchmarks.timing import Row, data_folder, print_rows
-from velado.learning.crypto import cost
+from velado.learning.crypto.fixed_point import Bounded
 from velado.learning.crypto.paillier import multiplications
 from velado.learning.crypto.paillier_keys import PrivateKey, keygen
 from velado.learning.protocols.delegated_regression import packing_for
@@ -28,7 +29,7 @@ from velado.learning.protocols.protocol import Message
 from velado.learning.protocols.role import make_role
 from velado.learning.regression.design_matrix import flatten, moments_of, total
 from velado.learning.regression.fit import solve
-from velado.learning.regression.job import Bounded, Job, Party
+from velado.learning.regression.job import Job, Party
 from velado.learning.regression.simulate import deliver
 from velado.papers.regression.paper_masked import WITH_PAPER
 from velado.randomness import Tape

@@ -60,7 +60,7 @@ def seconds(method: Any, data: EncodedTable) -> float:
 
 def peak(name: str, rows: int, queue: Any) -> None:
     """Peak memory of one method on *rows* rows, beside that of the encoded table alone; runs in its own process."""
-    method = {"progressive": Progressive(k=10), "mondrian": Mondrian(k=10)}[name]
+    method = {"progressive": Progressive(), "mondrian": Mondrian()}[name]
     small = table(2000)
     goal = Goal((KAnonymity(10),))
     method.anonymize(small, goal, seeded(0, "bench"), silent)
@@ -84,16 +84,16 @@ def resident(what: str = "VmRSS") -> float:
 def main() -> None:
     """Measure, print, and with --write put the page and the chart into the docs."""
     methods = [
-        Mondrian(k=10),
-        Progressive(k=10),
-        FullDomain(k=10, search="anytime"),
+        Mondrian(),
+        Progressive(),
+        FullDomain(search="anytime"),
         DAS(),
-        TopDownGreedy(k=10),
-        GFKMC(k=10),
-        NearestNeighbours(k=10),
-        KMember(k=10),
-        MDAV(k=10),
-        GOK(k=10),
+        TopDownGreedy(),
+        GFKMC(),
+        NearestNeighbours(),
+        KMember(),
+        MDAV(),
+        GOK(),
     ]
     sizes = (10**3, 10**4, 10**5, 10**6)
     found: dict[str, dict[int, float]] = {method.name: {} for method in methods}

@@ -36,15 +36,9 @@ def first_line(thing: Any) -> str:
 
 
 def parameters(kind: Any) -> list[str]:
-    """A table of a dataclass's fields: flag, type, default, limits, help."""
-    if not fields(kind):
-        return []
-    lines = ["| parameter | default | limits | meaning |", "|---|---|---|---|"]
-    for field in fields(kind):
-        lines.append(
-            f"| `{field.name}` | {_default(field)} | {_limits(field)} | {field.metadata.get('help', '')} |"
-        )
-    return [*lines, ""]
+    """A table of the settings of a class: name, default, limits, help."""
+    rows = [f"| `{row.name}` | {row.default} | {row.limits} | {row.help} |" for row in reference(kind)]
+    return ["| parameter | default | takes | meaning |", "|---|---|---|---|", *rows, ""] if rows else []
 
 
 def _default(field: Field[Any]) -> str:
@@ -205,7 +199,6 @@ CONSTANTS = {
 }
 
 
-
 def protocols_page() -> str:
     """Which message may follow which, for every protocol of a regression: the table that roles check, and drawn."""
     lines = [
@@ -226,7 +219,14 @@ def protocols_page() -> str:
                 f"| {step.state} | {step.sender} | `{step.kind}` | {step.receiver} | {said} | {step.next} |"
             )
         for ends in dict.fromkeys(tuple(sorted((step.sender, step.receiver))) for step in protocol.steps):
-            lines += ["", f"Between {ends[0]} and {ends[1]}:", "", "```mermaid", "stateDiagram-v2", "    [*] --> start"]
+            lines += [
+                "",
+                f"Between {ends[0]} and {ends[1]}:",
+                "",
+                "```mermaid",
+                "stateDiagram-v2",
+                "    [*] --> start",
+            ]
             for step in protocol.steps:
                 if tuple(sorted((step.sender, step.receiver))) == ends:
                     lines.append(f"    {step.state} --> {step.next}: {step.sender} says {step.kind}")

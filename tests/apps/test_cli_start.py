@@ -5,16 +5,16 @@ import os
 import re
 import subprocess
 import sys
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import pytest
 
 from velado.apps.cli import reference
-from velado.apps.cli.options import flags_of, split_flags
+from velado.apps.cli.options import split_flags
 from velado.apps.cli.words import EXIT_CODES, WORDS, number
 from velado.errors import ParameterError
+from velado.settings import Setting, flags, settings
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -87,15 +87,14 @@ def test_numbers_are_written_as_the_language_does() -> None:
     assert (number(1234.5, "en", 1), number(1234.5, "pt", 1)) == ("1,234.5", "1.234,5")
 
 
-@dataclass(frozen=True)
+@settings
 class Example:
     """A method with one field of each type."""
 
     name: ClassVar[str] = "example"
     promise: ClassVar[str] = "guaranteed"
-    k: int = field(default=5, metadata={"min": 2})
     cut: Literal["strict", "relaxed"] = "strict"
-    share: float = field(default=0.5, metadata={"min": 0, "max": 1})
+    share: Annotated[float, Setting(ge=0, le=1)] = 0.5
     merge_small: bool = True
     bins: int | None = None
 
@@ -108,8 +107,8 @@ def split(*arguments: str) -> tuple[list[str], dict[str, object]]:
 
 
 def test_flags_of_a_method_come_from_its_fields() -> None:
-    assert [flag.flag for flag in flags_of(Example)] == ["-k", "--cut", "--share", "--merge-small", "--bins"]
-    assert {flag.field: flag.kind for flag in flags_of(Example)}["bins"] is int
+    assert [flag.flag for flag in flags(Example)] == ["--cut", "--share", "--merge-small", "--bins"]
+    assert {flag.field: flag.kind for flag in flags(Example)}["bins"] is int
 
 
 def test_flags_of_a_method_may_stand_anywhere() -> None:
@@ -128,13 +127,13 @@ def test_flags_of_a_method_may_stand_anywhere() -> None:
 @pytest.mark.parametrize(
     ("arguments", "part"),
     [
-        (["--cutt", "strict"], "Did you mean --cut?"),
-        (["--seeed", "1"], "Did you mean --seed?"),
+        (["--cutt", "strict"], "Did you mean '--cut'?"),
+        (["--seeed", "1"], "Did you mean '--seed'?"),
         (["--zzz", "1"], "--share"),
         (["--cut", "relaxd"], "Did you mean 'relaxed'?"),
         (["--share", "2"], "from 0 to 1"),
         (["--share", "nan"], "finite"),
-        (["--bins", "many"], "integer"),
+        (["--bins", "many"], "a whole number"),
         (["--bins"], "no value"),
         (["--bins", "--json"], "no value"),
     ],

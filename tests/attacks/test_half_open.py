@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
+from velado.learning.net._sender import Post
 from velado.learning.net.half_open import HalfOpen, network_of
-from velado.learning.net.sender import Post
 
 from ..apps.service.conftest import MISSING
 from ..apps.service.running import Running, running, write_service

@@ -339,6 +339,9 @@ def written(query: Query) -> str:
             digits = digits.zfill(places + 1)
             return f"{sign}{digits[: len(digits) - places]}.{digits[len(digits) - places :]}"
         after = min(60, len(digits) - 1) if places <= 300 else 60
+        # An exponent ends at 300; what is beyond is written out.
+        beyond = max(0, after - places - 300)
+        digits, places = digits + "0" * beyond, places + beyond
         digits = digits.zfill(after + 1)
         whole, rest = digits[: len(digits) - after], digits[len(digits) - after :]
         return f"{sign}{whole}.{rest}e{after - places}"

@@ -49,7 +49,7 @@ def people(rows: int = 400, seed: int = 3, ordered: bool = False) -> pl.DataFram
 
 def test_the_order_of_a_sorted_table_is_gone() -> None:
     frame = people(1000, ordered=True)
-    release = anonymize(frame, SCHEMA, Mondrian(k=10), key=KEY)
+    release = anonymize(frame, SCHEMA, Mondrian(), key=KEY, k=10)
     # The attacker knows that the input was sorted by age and reads the place of a row as its rank.
     true = frame.get_column("age").to_numpy()[release.rows]
     assert abs(np.corrcoef(true, np.arange(1000))[0, 1]) < 0.15
@@ -58,7 +58,7 @@ def test_the_order_of_a_sorted_table_is_gone() -> None:
 
 def test_two_releases_of_one_file_share_no_order() -> None:
     frame = people()
-    one, two = (anonymize(frame, SCHEMA, Mondrian(k=k), key=KEY).rows for k in (5, 10))
+    one, two = (anonymize(frame, SCHEMA, Mondrian(), key=KEY, k=k).rows for k in (5, 10))
     assert int((one == two).sum()) < 10
 
 
@@ -68,10 +68,11 @@ def test_the_same_input_settings_and_key_give_the_same_bytes_and_another_key_doe
         publish(
             frame,
             SCHEMA,
-            Mondrian(k=5),
+            Mondrian(),
             out=tmp_path / name,
             key=key,
             operations=[Perturb("cost", scale=9.0)],
+            k=5,
         )
         for name, key in (("a", KEY), ("b", KEY), ("c", OTHER))
     ]
@@ -89,8 +90,8 @@ def test_the_same_input_settings_and_key_give_the_same_bytes_and_another_key_doe
 
 def test_a_method_that_keeps_the_order_is_refused_where_the_order_tells_something() -> None:
     with pytest.raises(ParameterError, match="'age'"):
-        anonymize(people(ordered=True), SCHEMA, Mondrian(k=5), keep_order=True)
-    kept = anonymize(people(), SCHEMA, Mondrian(k=5), keep_order=True)
+        anonymize(people(ordered=True), SCHEMA, Mondrian(), keep_order=True, k=5)
+    kept = anonymize(people(), SCHEMA, Mondrian(), keep_order=True, k=5)
     assert kept.frame.equals(kept.aligned) and any("order" in text for text in kept.warnings)
 
 
@@ -109,7 +110,7 @@ def test_a_shuffled_table_is_hardly_ever_called_sorted() -> None:
 @pytest.mark.parametrize("operation", [Permute("cost"), Perturb("cost", scale=50.0)])
 def test_noise_cannot_be_redone_from_the_folder(tmp_path: Path, operation: Permute | Perturb) -> None:
     frame = people(500)
-    done = publish(frame, SCHEMA, Mondrian(k=5), out=tmp_path / "out", operations=[operation], key=KEY)
+    done = publish(frame, SCHEMA, Mondrian(), out=tmp_path / "out", operations=[operation], key=KEY, k=5)
     manifest = json.loads((done.public / "manifest.json").read_text())
     # With what the manifest says the attacker draws again, by every generator of ours that takes no key.
     published = done.release.aligned.get_column("cost").cast(pl.Float64).to_numpy()
@@ -128,7 +129,7 @@ def test_noise_is_the_same_on_the_same_table_and_another_on_the_next() -> None:
     frame = people(500)
     noise = []
     for table in (frame, frame, frame.with_columns(cost=pl.col("cost") + (pl.int_range(500) == 7))):
-        release = anonymize(table, SCHEMA, Mondrian(k=5), operations=[Perturb("cost", scale=50.0)], key=KEY)
+        release = anonymize(table, SCHEMA, Mondrian(), operations=[Perturb("cost", scale=50.0)], key=KEY, k=5)
         noise.append(release.aligned.get_column("cost").cast(pl.Int64) - table.get_column("cost"))
     assert noise[0].equals(noise[1])
     assert int((noise[0] == noise[2]).sum()) < 40
@@ -138,7 +139,7 @@ def test_no_fingerprint_in_the_folder_lets_a_guess_be_tested(tmp_path: Path) -> 
     frame = people(60)
     path = tmp_path / "people.csv"
     path.write_bytes(csv_bytes(frame))
-    done = publish(path, SCHEMA, Mondrian(k=5), out=tmp_path / "out", key=KEY)
+    done = publish(path, SCHEMA, Mondrian(), out=tmp_path / "out", key=KEY, k=5)
     plain = {hashlib.sha256(data).hexdigest() for data in (path.read_bytes(), csv_bytes(frame))}
     for file in done.public.iterdir():
         text = file.read_text("utf-8")
@@ -171,7 +172,7 @@ def test_the_manifest_holds_no_figure_by_which_a_withheld_row_could_be_found(
 
 
 def test_what_stays_is_readable_by_its_owner_alone_and_nothing_of_it_leaves(tmp_path: Path) -> None:
-    done = publish(people(), SCHEMA, Mondrian(k=5), out=tmp_path / "out", key=KEY)
+    done = publish(people(), SCHEMA, Mondrian(), out=tmp_path / "out", key=KEY, k=5)
     assert stat.S_IMODE(done.private.stat().st_mode) == 0o700
     private = sorted(path.name for path in done.private.iterdir())
     assert private == ["owner.key", "recipe.toml", "report.html", "rows.csv"]
@@ -197,7 +198,9 @@ def test_the_owners_key_is_made_once_for_this_user_alone(
 
 def test_the_recipe_and_key_of_a_folder_repeat_the_release(tmp_path: Path) -> None:
     frame = people()
-    done = publish(frame, SCHEMA, Mondrian(k=5), out=tmp_path / "out", operations=[Permute("cost")], key=KEY)
+    done = publish(
+        frame, SCHEMA, Mondrian(), out=tmp_path / "out", operations=[Permute("cost")], key=KEY, k=5
+    )
     again = apply_recipe(
         done.private / "recipe.toml", frame, tmp_path / "again", key=done.private / "owner.key"
     )
@@ -211,7 +214,7 @@ def test_a_recipe_embeds_only_taxonomies_it_uses(tmp_path: Path) -> None:
         '[columns.age]\nrole = "quasi"\nkind = "numeric"\n[columns.sex]\nrole = "quasi"\ntaxonomy = "levels.csv"\n'
         '[columns.cost]\nrole = "other"\ntaxonomy = "notes.csv"\n[columns.ill]\nrole = "sensitive"\n'
     )
-    done = publish(people(), tmp_path / "schema.toml", Mondrian(k=5), out=tmp_path / "out", key=KEY)
+    done = publish(people(), tmp_path / "schema.toml", Mondrian(), out=tmp_path / "out", key=KEY, k=5)
     recipe = (done.private / "recipe.toml").read_text()
     assert "hunter2" not in recipe and "F;*" in recipe
     (tmp_path / "schema.toml").write_text(
@@ -219,7 +222,7 @@ def test_a_recipe_embeds_only_taxonomies_it_uses(tmp_path: Path) -> None:
         '[columns.cost]\nrole = "other"\n[columns.ill]\nrole = "sensitive"\n'
     )
     with pytest.raises(VeladoError):
-        publish(people(), tmp_path / "schema.toml", Mondrian(k=5), out=tmp_path / "other", key=KEY)
+        publish(people(), tmp_path / "schema.toml", Mondrian(), out=tmp_path / "other", key=KEY, k=5)
 
 
 def test_keyed_draws_have_their_distributions() -> None:
@@ -235,8 +238,8 @@ def test_keyed_draws_have_their_distributions() -> None:
 def test_the_python_door_takes_what_people_pass() -> None:
     frame = people()
     assert velado.anonymize(frame, k=5).verdicts[0].needed == 5
-    assert velado.anonymize(frame, SCHEMA, "mondrian", k=7).method == Mondrian(k=7)
-    assert velado.anonymize(frame, SCHEMA, Mondrian, k=4).method == Mondrian(k=4)
+    assert velado.anonymize(frame, SCHEMA, "mondrian", k=7).goal.k == 7
+    assert velado.anonymize(frame, SCHEMA, Mondrian, k=4).method == Mondrian()
     assert velado.inspect(frame).rows == 400
 
 
@@ -288,7 +291,7 @@ def test_a_name_that_was_escaped_is_told_and_verified(tmp_path: Path) -> None:
             "=cost": Column("=cost", "other", "numeric"),
         }
     )
-    done = publish(frame, schema, Mondrian(k=5), out=tmp_path / "out", formulas="escape", key=KEY)
+    done = publish(frame, schema, Mondrian(), out=tmp_path / "out", formulas="escape", key=KEY, k=5)
     manifest = json.loads((done.public / "manifest.json").read_text())
     assert manifest["output"]["escaped_names"] == {"=cost": "'=cost"}
     assert velado.verify(done.public / "table.csv", schema, [velado.KAnonymity(5)]).holds
@@ -318,13 +321,13 @@ PAY = Schema(
     "kind", [kind for kind in METHODS if kind.promise == "guaranteed"], ids=lambda k: k.name
 )
 def test_no_interval_end_is_the_value_of_somebody_suppressed(kind: type) -> None:
-    release = anonymize(outlier(), PAY, kind(k=5), suppression=0.05, key=KEY)  # type: ignore[call-arg]
+    release = anonymize(outlier(), PAY, kind(), k=5, suppression=0.05, key=KEY)
     if release.kept[-1]:
         return  # this method hides the outlier in a group
     assert not any("7654321" in text for text in release.frame.get_column("pay").unique())
     # Nor do loss and widths tell how far out it lies.
     other = outlier().with_columns(pay=pl.when(pl.col("pay") > 10_000).then(99_999).otherwise(pl.col("pay")))
-    twin = anonymize(other, PAY, kind(k=5), suppression=0.05, key=KEY)  # type: ignore[call-arg]
+    twin = anonymize(other, PAY, kind(), k=5, suppression=0.05, key=KEY)
     if twin.aligned.equals(release.aligned):
         assert twin.public_losses == pytest.approx(release.public_losses, abs=1e-9)
 
@@ -341,8 +344,8 @@ def test_noise_on_a_quasi_identifier_hides_no_copy_of_it_and_guarantees_nothing(
     frame = people().with_columns(again=pl.col("age"))
     schema = Schema({**SCHEMA.columns, "again": Column("again", "other", "numeric")})
     with pytest.raises(VeladoError, match="again"):
-        anonymize(frame, schema, Mondrian(k=5), operations=[operation], key=KEY)
-    release = anonymize(people(), SCHEMA, Mondrian(k=5), operations=[operation], key=KEY)
+        anonymize(frame, schema, Mondrian(), operations=[operation], key=KEY, k=5)
+    release = anonymize(people(), SCHEMA, Mondrian(), operations=[operation], key=KEY, k=5)
     assert release.promise == "measured" and release.prepared.altered == ("age",)
 
 
@@ -354,7 +357,7 @@ def test_a_list_of_categories_does_not_leave_with_its_column(tmp_path: Path) -> 
     )
     schema = Schema({**SCHEMA.columns, "age": Column("age", "quasi", "numeric", missing="suppress")})
     done = publish(
-        listed, schema, Mondrian(k=5), out=tmp_path / "out", format="parquet", suppression=0.05, key=KEY
+        listed, schema, Mondrian(), out=tmp_path / "out", format="parquet", suppression=0.05, key=KEY, k=5
     )
     assert b"leprosy" not in (done.public / "table.parquet").read_bytes()
     assert pl.read_parquet(done.public / "table.parquet").schema["ill"] == pl.String
@@ -364,7 +367,7 @@ def test_two_like_operations_share_no_noise() -> None:
     frame = people(500).with_columns(pl.col("cost").alias("price"))
     schema = Schema({**SCHEMA.columns, "price": Column("price", "other", "numeric")})
     both = [Perturb("cost", scale=50.0), Perturb("price", scale=50.0)]
-    made = anonymize(frame, schema, Mondrian(k=5), operations=both, key=KEY).aligned
+    made = anonymize(frame, schema, Mondrian(), operations=both, key=KEY, k=5).aligned
     assert int((made["cost"].cast(pl.Int64) == made["price"].cast(pl.Int64)).sum()) < 40
 
 
@@ -378,7 +381,7 @@ def test_taxonomies_have_keyed_fingerprints_and_the_loss_is_coarse(tmp_path: Pat
         json.loads(
             (
                 publish(
-                    people(), tmp_path / "schema.toml", Mondrian(k=5), out=tmp_path / name, key=key
+                    people(), tmp_path / "schema.toml", Mondrian(), out=tmp_path / name, key=key, k=5
                 ).public
                 / "manifest.json"
             ).read_text()
@@ -395,6 +398,6 @@ def test_what_speaks_of_withheld_cells_is_told_to_the_owner_alone(tmp_path: Path
         who=pl.Series([f"p{n // 2}" if n % 2 else f"P{n // 2} " for n in range(120)])
     )
     schema = Schema({**SCHEMA.columns, "who": Column("who", "identifier", "text", person=True)})
-    done = publish(frame, schema, Mondrian(k=5), out=tmp_path / "out", key=KEY)
+    done = publish(frame, schema, Mondrian(), out=tmp_path / "out", key=KEY, k=5)
     assert any("who" in text for text in done.release.warnings)
     assert json.loads((done.public / "manifest.json").read_text())["warnings"] == []

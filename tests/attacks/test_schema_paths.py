@@ -152,14 +152,14 @@ constant = "allow"
 def test_the_recipe_of_a_release_holds_no_file_its_run_did_not_use(home):
     (home / "note.txt").write_text("ZQSECRET\n")
     (home / "schema.toml").write_text(WHOLE.format(name="note.txt"))
-    publish(home / "table.csv", home / "schema.toml", Mondrian(2), out=home / "out")
+    publish(home / "table.csv", home / "schema.toml", Mondrian(), out=home / "out", k=2)
     texts = [path.read_text("utf-8") for path in (home / "out").rglob("*") if path.is_file()]
     assert texts and not any("ZQSECRET" in text for text in texts)
 
 
 def test_a_recipe_reads_no_file_outside_its_own_folder(home):
     (home / "schema.toml").write_text(WHOLE.format(name="trees/city.csv"))
-    publish(home / "table.csv", home / "schema.toml", Mondrian(2), out=home / "out")
+    publish(home / "table.csv", home / "schema.toml", Mondrian(), out=home / "out", k=2)
     text = next((home / "out").rglob("recipe.toml")).read_text("utf-8")
     head, _, rest = text.partition("[taxonomies.city]")
     bare = head + rest[rest.index("[schema") :]

@@ -368,9 +368,9 @@ def test_joined_tables_refuse_a_column_that_settles_a_quasi_identifier() -> None
     one = Table.of(born, Schema({"who": person, **quasi, **columns}), "one")
     two = Table.of(pl.DataFrame(base), Schema({"who": person, **quasi}), "two")
     with pytest.raises(SideDoorOpen):
-        anonymize_joined({"one": one, "two": two}, Mondrian(k=5))
+        anonymize_joined({"one": one, "two": two}, Mondrian(), k=5)
     plain = Table.of(born.drop("visit", "birth"), Schema({"who": person, **quasi}), "one")
-    assert anonymize_joined({"one": plain, "two": two}, Mondrian(k=5)).people == 200
+    assert anonymize_joined({"one": plain, "two": two}, Mondrian(), k=5).people == 200
 
 
 # Written otherwise, in part, and by rules without an order.

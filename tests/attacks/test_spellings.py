@@ -80,10 +80,10 @@ def test_two_spellings_of_a_person_do_not_pass_for_two_people(pair: tuple[str, s
     assert not verify(
         frame.select("patient", "age", "illness"), schema(), (KAnonymity(2, "person"),)
     ).checked.holds
-    release = anonymize(frame, schema(), Mondrian(k=2))
+    release = anonymize(frame, schema(), Mondrian(), k=2)
     assert release.frame["age"].n_unique() == 1  # {one, two} alone is one person, so all four are one group
     with pytest.raises(GuaranteeNotMet):
-        anonymize(frame[:2], schema(), Mondrian(k=2))
+        anonymize(frame[:2], schema(), Mondrian(), k=2)
     table = Table.of(frame, schema())
     assert encode(table).people is not None and np.unique(encode(table).people).size == 3
     assert exposure(table, ["age"], "patient").people == 3
@@ -97,11 +97,11 @@ def test_two_spellings_of_a_diagnosis_do_not_pass_for_diversity(pair: tuple[str,
         checked = verify(frame.drop("patient"), _rows(), (promise,))
         assert isinstance(promise, BetaLikeness) or not checked.holds
     with pytest.raises(GuaranteeNotMet):
-        anonymize(frame, schema(), Mondrian(k=2), (LDiversity(2),))
+        anonymize(frame, schema(), Mondrian(), (LDiversity(2),), k=2)
     # Two values of one distribution everywhere would be t-close; spelled apart they look far from the whole.
     apart = people(["a", "b", "c", "d"], ["30", "30", "40", "40"], [pair[0], pair[0], pair[1], pair[1]])
     assert verify(apart.drop("patient"), _rows(), (TCloseness(0.1),)).checked.holds
-    scores = measure(anonymize(apart, schema(), Mondrian(k=2)))
+    scores = measure(anonymize(apart, schema(), Mondrian(), k=2))
     assert scores.disclosure.attributes[0].baseline.share == 1.0  # there is one value to guess
 
 
@@ -124,7 +124,7 @@ def test_a_person_has_one_share_of_an_answer_and_one_pseudonym(pair: tuple[str, 
 def test_joined_tables_know_a_person_by_any_spelling(pair: tuple[str, str]) -> None:
     first = Table.of(people([pair[0], "x", "y", "z"], ["30", "31", "40", "41"]), schema())
     second = Table.of(people([pair[1], "x", "y", "z"], ["30", "31", "40", "41"]), schema())
-    release = anonymize_joined({"a": first, "b": second}, Mondrian(k=2))
+    release = anonymize_joined({"a": first, "b": second}, Mondrian(), k=2)
     assert release.people == 4
 
 
@@ -165,13 +165,13 @@ def test_spellings_of_a_category_are_one_group_published_as_one_text() -> None:
     ]
     frame = pl.DataFrame({"city": spelled, "illness": [f"i{n}" for n in range(8)]})
     said = Schema({"city": Column("city", "quasi"), "illness": Column("illness", "sensitive")})
-    release = anonymize(frame, said, Mondrian(k=3))
+    release = anonymize(frame, said, Mondrian(), k=3)
     assert set(release.frame["city"].to_list()) == {"São Paulo", "Recife"}
     assert release.loss == 0.0 and looks_alike(release.frame["city"].to_list()) == 0
     assert verify(release.frame, said, (KAnonymity(3),)).holds
     tree = TaxonomySpec("levels", paths=(("SÃO PAULO", "South"), ("Recife", "North")))
     by_hand = Schema({**said.columns, "city": Column("city", "quasi", taxonomy=tree)})
-    assert set(anonymize(frame, by_hand, Mondrian(k=3)).frame["city"].to_list()) == {"SÃO PAULO", "Recife"}
+    assert set(anonymize(frame, by_hand, Mondrian(), k=3).frame["city"].to_list()) == {"SÃO PAULO", "Recife"}
     # A file that kept the spellings is read as what it says.
     assert measure_files(Table.of(frame, said), frame).ncp.overall == 0.0
 
@@ -179,7 +179,7 @@ def test_spellings_of_a_category_are_one_group_published_as_one_text() -> None:
 def test_a_taxonomy_that_lists_two_spellings_keeps_them_apart() -> None:
     tree = TaxonomySpec("levels", paths=(("a", "x"), ("A", "y"), ("b", "y")))
     said = Schema({"c": Column("c", "quasi", taxonomy=tree)})
-    release = anonymize(pl.DataFrame({"c": ["a", "a", "A", "A", "b", "B"]}), said, Mondrian(k=2))
+    release = anonymize(pl.DataFrame({"c": ["a", "a", "A", "A", "b", "B"]}), said, Mondrian(), k=2)
     assert sorted(release.frame["c"].to_list()) == ["A", "A", "a", "a", "b", "b"]
     assert spelling_notes(release.table) == (
         "'c': 1 value(s) differ from another only in case, blanks or how a number is written; they are counted as one.",
@@ -194,13 +194,13 @@ def test_spellings_are_named_by_their_number_and_never_shown() -> None:
     assert spelling_notes(Table.of(people(["a", "b"], ["1", "01"]), schema())) == ()
 
 
-@pytest.mark.parametrize("method", [Mondrian(k=3), FullDomain(k=3), KMember(k=3), Progressive(k=3)])
+@pytest.mark.parametrize("method", [Mondrian(), FullDomain(), KMember(), Progressive()])
 def test_a_value_named_like_its_group_has_one_loss_everywhere(method) -> None:
     values = ["Europe", "France", "Spain", "Asia", "Japan", "China"]
     paths = tuple((v, "Europe" if at < 3 else "Asia") for at, v in enumerate(values))
     said = Schema({"c": Column("c", "quasi", taxonomy=TaxonomySpec("levels", paths=paths))})
     frame = pl.DataFrame({"c": [v for v in values for _ in range(4)] + ["France", "Peru"][:1]})
-    release = anonymize(frame, said, method)
+    release = anonymize(frame, said, method, k=3)
     made = release.loss
     assert made > 0  # whoever reads `Europe` does not know whether the value or the group is meant
     assert measure(release).ncp.overall == pytest.approx(made)

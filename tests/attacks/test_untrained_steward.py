@@ -73,7 +73,7 @@ def test_a_column_that_identifies_is_refused_whatever_its_role(column: str) -> N
     for role in ("other", "sensitive", "quasi"):
         schema = schema_with(frame, **{column: Column(column, role)})  # type: ignore[arg-type]
         with pytest.raises(IdentifierOpen) as caught:
-            anonymize(frame, schema, Mondrian(k=3), per="row")
+            anonymize(frame, schema, Mondrian(), per="row", k=3)
         assert column in caught.value.what
         assert not any(str(cell) in str(caught.value) for cell in frame.get_column(column).unique())
 
@@ -81,7 +81,7 @@ def test_a_column_that_identifies_is_refused_whatever_its_role(column: str) -> N
 def test_a_signature_with_a_reason_lets_a_column_out_and_is_told() -> None:
     frame = visits().select("car_plate", "age", "sex", "diagnosis")
     signed = Column("car_plate", identifier="accept", reason="plates of the hospital's own cars")
-    release = anonymize(frame, schema_with(frame, car_plate=signed), Mondrian(k=3), per="row")
+    release = anonymize(frame, schema_with(frame, car_plate=signed), Mondrian(), per="row", k=3)
     assert [(one.column, one.reason) for one in release.signed] == [
         ("car_plate", "plates of the hospital's own cars")
     ]
@@ -102,17 +102,17 @@ def test_rows_that_repeat_people_are_refused_until_somebody_says_what_a_person_i
     frame = visits().select("member_no", "age", "sex", "diagnosis")
     hidden = schema_with(frame, member_no=Column("member_no", "identifier", "text"))
     with pytest.raises(PersonUndecided, match="member_no"):
-        anonymize(frame, hidden, Mondrian(k=3))
-    assert anonymize(frame, hidden, Mondrian(k=3), per="row").verdicts[0].unit == "rows"
+        anonymize(frame, hidden, Mondrian(), k=3)
+    assert anonymize(frame, hidden, Mondrian(), per="row", k=3).verdicts[0].unit == "rows"
     settled = schema_with(frame, member_no=Column("member_no", "identifier", "text", person=True))
-    assert anonymize(frame, settled, Mondrian(k=3)).verdicts[0].unit == "people"
+    assert anonymize(frame, settled, Mondrian(), k=3).verdicts[0].unit == "people"
 
 
 def test_dropping_the_column_that_tells_people_apart_does_not_hide_that_rows_repeat_them() -> None:
     frame = visits().select("member_no", "age", "sex", "diagnosis")
     schema = schema_with(frame.drop("member_no"))
     with pytest.raises(PersonUndecided, match="member_no"):
-        anonymize(frame, schema, Mondrian(k=3), undeclared="drop")
+        anonymize(frame, schema, Mondrian(), undeclared="drop", k=3)
 
 
 def test_a_number_of_visits_is_no_person_where_another_column_repeats() -> None:
@@ -123,7 +123,7 @@ def test_a_number_of_visits_is_no_person_where_another_column_repeats() -> None:
         member_no=Column("member_no", "identifier", "text"),
     )
     with pytest.raises(PersonUndecided, match="visit_id"):
-        anonymize(frame, schema, Mondrian(k=3))
+        anonymize(frame, schema, Mondrian(), k=3)
 
 
 def test_a_published_pseudonym_links_rows_and_breaks_k_people() -> None:
@@ -140,7 +140,7 @@ def test_a_published_pseudonym_links_rows_and_breaks_k_people() -> None:
         {"who": shown, "age": Column("age", "quasi", "numeric"), "ill": Column("ill", "sensitive")}
     )
     with pytest.raises(GuaranteeNotMet, match="links the rows"):
-        anonymize(frame, schema, Mondrian(k=2))
+        anonymize(frame, schema, Mondrian(), k=2)
     published = frame.with_columns(
         age=pl.Series(["[1..2]", "[60..61]", "[1..2]", "[90..91]", "[60..61]", "[90..91]"])
     )
@@ -156,7 +156,7 @@ def test_joined_tables_are_judged_too() -> None:
     named = read_table(frame, schema_with(frame, member_no=person))
     plain = read_table(frame.drop("holder_name"), schema_with(frame.drop("holder_name"), member_no=person))
     with pytest.raises(IdentifierOpen, match="holder_name"):
-        anonymize_joined({"a": named, "b": plain}, Mondrian(k=3))
+        anonymize_joined({"a": named, "b": plain}, Mondrian(), k=3)
 
 
 def test_measuring_a_file_names_the_identifier_in_it() -> None:
@@ -192,13 +192,13 @@ def test_a_column_that_follows_people_is_a_pseudonym_and_is_refused() -> None:
     frame = frame.with_columns(place=pl.col("member_no").replace_strict(beds))
     person = Column("member_no", "identifier", "text", person=True)
     with pytest.raises(IdentifierOpen, match="place"):
-        anonymize(frame, schema_with(frame, member_no=person), Mondrian(k=3))
+        anonymize(frame, schema_with(frame, member_no=person), Mondrian(), k=3)
     assert "place" not in velado.anonymize(frame, k=3).frame.columns
     # A value that many people share, or that changes from row to row, links nobody.
     wards = frame.with_columns(
         place=pl.col("place").str.head(1), weight=pl.int_range(pl.len()).cast(pl.String) + ".5"
     )
-    assert "place" in anonymize(wards, schema_with(wards, member_no=person), Mondrian(k=3)).frame.columns
+    assert "place" in anonymize(wards, schema_with(wards, member_no=person), Mondrian(), k=3).frame.columns
 
 
 def test_people_are_told_apart_as_every_room_counts_them() -> None:
@@ -210,7 +210,7 @@ def test_people_are_told_apart_as_every_room_counts_them() -> None:
     )
     hidden = schema_with(spelled, member_no=Column("member_no", "identifier", "text"))
     with pytest.raises(PersonUndecided, match="20 different values"):
-        anonymize(spelled, hidden, Mondrian(k=3))
+        anonymize(spelled, hidden, Mondrian(), k=3)
 
 
 def test_two_columns_that_together_follow_people_are_refused() -> None:
@@ -226,9 +226,9 @@ def test_two_columns_that_together_follow_people_are_refused() -> None:
     frame = pl.DataFrame(rows)
     person_column = Column("member_no", "identifier", "text", person=True)
     with pytest.raises(IdentifierOpen, match="height_cm"):
-        anonymize(frame, schema_with(frame, member_no=person_column), Mondrian(k=5))
+        anonymize(frame, schema_with(frame, member_no=person_column), Mondrian(), k=5)
     coarse = schema_with(frame, member_no=person_column, height_cm=Column("height_cm", "quasi", "numeric"))
-    assert anonymize(frame, coarse, Mondrian(k=5)).verdicts[0].holds
+    assert anonymize(frame, coarse, Mondrian(), k=5).verdicts[0].holds
     published = velado.anonymize(frame, k=5).frame.columns
     assert not {"height_cm", "arm_cm"} <= set(published)
 
@@ -239,11 +239,7 @@ def test_identifiers_that_operations_make_are_judged_too() -> None:
     frame = visits().select("holder_name", "age", "sex", "diagnosis")
     with pytest.raises(IdentifierOpen):
         anonymize(
-            frame,
-            schema_with(frame),
-            Mondrian(k=3),
-            per="row",
-            operations=[Mask("holder_name", keep=12)],
+            frame, schema_with(frame), Mondrian(), per="row", operations=[Mask("holder_name", keep=12)], k=3
         )
 
 
@@ -255,7 +251,7 @@ def test_a_number_of_a_person_is_no_quasi_identifier_however_it_is_declared() ->
     )
     schema = schema_with(frame, card_number=Column("card_number", "quasi", "numeric"))
     with pytest.raises(IdentifierOpen, match="card_number"):
-        anonymize(frame, schema, Mondrian(k=3), per="row")
+        anonymize(frame, schema, Mondrian(), per="row", k=3)
 
 
 def test_sensitive_promises_hold_for_linked_rows_too() -> None:

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from velado.data import taxonomy as builders
+from velado.data.schema import TaxonomySpec
 from velado.data.taxonomy import from_paths
-from velado.errors import SchemaError, TaxonomyError
+from velado.errors import ParameterError, TaxonomyError
 
 
 def countries():
@@ -119,11 +120,11 @@ def test_errors_never_repeat_a_value():
 
 @pytest.mark.parametrize("keep", [[], [3, 4], [0], [2, 2]])
 def test_prefix_lengths_must_fall(keep):
-    with pytest.raises(SchemaError):
-        builders.prefix(["abcd"], keep)
+    with pytest.raises(ParameterError):
+        TaxonomySpec("prefix", keep=keep)
 
 
 @pytest.mark.parametrize("widths", [[], [5, 7], [10, 5], [0]])
 def test_interval_widths_must_nest(widths):
-    with pytest.raises(SchemaError):
-        builders.intervals(["1"], [1.0], widths)
+    with pytest.raises(ParameterError):
+        TaxonomySpec("intervals", widths=widths)

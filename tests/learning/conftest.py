@@ -8,9 +8,10 @@ from random import Random
 import numpy as np
 import pytest
 
+from velado.learning.crypto.fixed_point import Bounded
 from velado.learning.crypto.paillier_keys import PrivateKey, keygen
 from velado.learning.protocols.role import make_role
-from velado.learning.regression.job import Bounded, Job, Party
+from velado.learning.regression.job import Job, Party
 from velado.papers.regression.paper_masked import WITH_PAPER
 from velado.randomness import Tape
 

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from velado.errors import InputError, OutOfBounds, ParameterError, SchemaError, SingularDesignError
+from velado.learning.crypto.fixed_point import Bounded
 from velado.learning.protocols.delegated_regression import DELEGATED
 from velado.learning.protocols.masked_regression import MASKED
 from velado.learning.regression.design_matrix import flat_bounds, flatten, moments_of, total, unflatten
@@ -25,7 +26,7 @@ from velado.learning.regression.fit import (
     solve_encoded,
     solve_modulo,
 )
-from velado.learning.regression.job import Bounded, Job, Party
+from velado.learning.regression.job import Job, Party
 
 PARTIES = (
     Party("e", "evaluator"),

@@ -18,22 +18,24 @@ from velado.errors import (
     ProtocolError,
     SchemaError,
 )
+from velado.learning.crypto.fixed_point import Bounded
 from velado.learning.crypto.paillier_keys import PrivateKey, keygen
 from velado.learning.regression.fit import Fit
 from velado.learning.regression.inference import (
     Asker,
-    Terms,
+    ScoringTerms,
     answer,
     ask,
     coefficients_of,
     read,
     refuse_overflow,
 )
-from velado.learning.regression.job import Bounded
 from velado.randomness import Tape
 
 FIT = Fit("y", ("(intercept)", "a", "b"), (1.5, -2.25, 1e-3), {}, {})
-TERMS = Terms((Bounded("a", (Fraction(-10), Fraction(10))), Bounded("b", (Fraction(0), Fraction(1000)))))
+TERMS = ScoringTerms(
+    (Bounded("a", (Fraction(-10), Fraction(10))), Bounded("b", (Fraction(0), Fraction(1000))))
+)
 ROWS = {"a": [-10.0, 0.1, 9.75], "b": [0.0, 333.3, 1000.0]}
 
 
@@ -116,7 +118,7 @@ def test_another_model_other_terms_or_a_short_key_are_refused(private: PrivateKe
     with pytest.raises(KeyRefused):
         answer(strict, FIT, ask(strict, private, ROWS))
     with pytest.raises(ParameterError):
-        Terms(())
+        ScoringTerms(())
 
 
 def test_an_answer_to_another_question_or_read_twice_is_refused(private: PrivateKey) -> None:

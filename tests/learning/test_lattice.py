@@ -5,10 +5,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from velado.learning.crypto.fixed_point import Bounded
 from velado.learning.protocols.masked_regression import MASKED
 from velado.learning.regression.design_matrix import moments_of
 from velado.learning.regression.fit import scaling_of, solve
-from velado.learning.regression.job import Bounded, Job, Party
+from velado.learning.regression.job import Job, Party
 from velado.learning.regression.simulate import deliver
 from velado.papers.regression.mask_attacks import (
     moments_from_exact_coefficients,

@@ -10,19 +10,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from velado.learning.crypto.fixed_point import FixedPoint
+from velado.learning.crypto.fixed_point import Bounded, FixedPoint
 from velado.learning.crypto.modular import exact_gram
 from velado.learning.regression.design_matrix import moments_of
 from velado.learning.regression.fit import (
     GUARD,
-    Scale,
+    ColumnScale,
     covariance_diagonal,
     reaches,
     ridge_entries,
     scaling_of,
     solve,
 )
-from velado.learning.regression.job import Bounded, Job, Party
+from velado.learning.regression.job import Job, Party
 from velado.learning.regression.simulate import simulate
 from velado.papers.regression.paper_masked import WITH_PAPER
 from velado.papers.regression.regression_tables import DATA_SETS, job_for, relative_error
@@ -62,7 +62,7 @@ def test_an_encoded_value_is_within_half_a_step_and_within_its_reach(
     if low == high:
         high += 1
     column = Bounded("x", (low, high))
-    scale = Scale.of(column, bits, centred)
+    scale = ColumnScale.of(column, bits, centred)
     value = low + share * (high - low)
     encoding = FixedPoint((column,), bits, (scale.bits,))
     encoded = int(encoding.encode("x", np.array([value], dtype=object))[0]) - scale.centre
@@ -96,13 +96,15 @@ def test_the_map_of_coefficients_goes_both_ways_and_predicts_the_same(data, bits
 
 def test_known_scales() -> None:
     # Half of 0.98..1.04 is 0.03 <= 2^-5: 10 + 4 + 5 bits. Half of 0..10^7 is above 2^22: no bits are left.
-    assert Scale.of(Bounded("x", (Fraction("0.98"), Fraction("1.04"))), 10, True) == Scale(
+    assert ColumnScale.of(Bounded("x", (Fraction("0.98"), Fraction("1.04"))), 10, True) == ColumnScale(
         19, -9, round(1.01 * 2**19)
     )
-    assert Scale.of(Bounded("x", (Fraction(0), Fraction(10**7))), 10, True) == Scale(0, 10, 5 * 10**6)
-    assert Scale.of(Bounded("x", (Fraction(-8), Fraction(8))), 10, True) == Scale(11, -1, 0)
-    assert Scale.of(Bounded("x", (Fraction(4), Fraction(8))), 10, False) == Scale(11, -1, 0)
-    assert Scale.of(Bounded("x", (Fraction(0), Fraction(1, 2**600))), 10, True).bits == 512
+    assert ColumnScale.of(Bounded("x", (Fraction(0), Fraction(10**7))), 10, True) == ColumnScale(
+        0, 10, 5 * 10**6
+    )
+    assert ColumnScale.of(Bounded("x", (Fraction(-8), Fraction(8))), 10, True) == ColumnScale(11, -1, 0)
+    assert ColumnScale.of(Bounded("x", (Fraction(4), Fraction(8))), 10, False) == ColumnScale(11, -1, 0)
+    assert ColumnScale.of(Bounded("x", (Fraction(0), Fraction(1, 2**600))), 10, True).bits == 512
     paper = job_of(BOUNDS, "paper-masked")
     assert {(s.bits, s.exponent, s.centre) for s in scaling_of(paper).features} == {(20, 0, 0)}
 

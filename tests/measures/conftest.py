@@ -24,7 +24,7 @@ def thesis_table() -> Table:
     return make_table(
         frame,
         Column("idade", "quasi", "numeric"),
-        Column("cep", "quasi", "categorical", taxonomy=TaxonomySpec("prefix", {"keep": [4]})),
+        Column("cep", "quasi", "categorical", taxonomy=TaxonomySpec("prefix", keep=(4,))),
         Column("diagnostico", "sensitive", "categorical"),
     )
 

@@ -219,8 +219,8 @@ def test_the_journalist_looks_among_the_population_the_release_was_checked_again
     frame = pl.DataFrame({"age": [str(20 + at % 10) for at in range(40)]})
     table = Table.of(frame, Schema.from_dict({"columns": {"age": {"role": "quasi", "kind": "numeric"}}}))
     everyone = pl.concat([frame, frame, frame])
-    alone = measure(anonymize(table, table.schema, Mondrian(k=4)))
-    among = measure(anonymize(table, table.schema, Mondrian(k=4), (KMap(12),), population=everyone))
+    alone = measure(anonymize(table, table.schema, Mondrian(), k=4))
+    among = measure(anonymize(table, table.schema, Mondrian(), (KMap(12),), population=everyone, k=4))
     assert alone.after.rows.journalist.highest == alone.after.rows.prosecutor.highest == 1 / 4
     assert among.after.rows.prosecutor.highest == 1 / 4 and among.after.rows.journalist.highest == 1 / 12
     assert among.to_dict()["risk"]["after"]["by_row"]["journalist"]["basis"] == "population class sizes"

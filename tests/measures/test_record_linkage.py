@@ -204,7 +204,7 @@ def test_a_recoded_table_and_its_arrays_give_the_same(data_folder):
     frame = pl.read_csv(data_folder / "wef" / "wef.csv").select("Age", "Height(cm)", "Weight(kg)")
     quasi = {name: {"role": "quasi", "kind": "numeric"} for name in frame.columns}
     data = encode(read_table(frame, Schema.from_dict({"columns": quasi})))
-    recoded = Mondrian(3).anonymize(data, Goal((KAnonymity(3),)), seeded(0), silent)
+    recoded = Mondrian().anonymize(data, Goal((KAnonymity(3),)), seeded(0), silent)
     parts = [ReleasedColumn(part.low[part.codes], part.high[part.codes]) for part in recoded.columns]
     for direction in DIRECTIONS:
         assert record_linkage(data, recoded, direction=direction) == record_linkage(

@@ -34,7 +34,7 @@ def adult(data_folder):
 @pytest.mark.parametrize("at", range(6), ids=lambda at: f"k={VECTORS['k'][at]}")
 def test_the_paper_profile_is_within_a_point_and_a_half_of_the_authors_code(adult, at) -> None:
     k = VECTORS["k"][at]
-    recoded = published_by(PAPER_GFKMC(k), adult, k)
+    recoded = published_by(PAPER_GFKMC, adult, k)
     assert overwritten_loss(adult, recoded) == pytest.approx(VECTORS["overwritten"][at], abs=1.5)
     assert covered_loss(adult, recoded) == pytest.approx(VECTORS["cover"][at], abs=1.5)
 
@@ -46,7 +46,7 @@ def test_the_paper_profile_is_within_a_point_and_a_half_of_the_authors_code(adul
 )  # fmt: skip
 def test_a_client_loses_and_is_linked_as_known(adult, k, cover, links) -> None:
     parts = clients(adult)[:3]
-    made = [(part, published_by(PAPER_GFKMC(k), part, k)) for part in parts]
+    made = [(part, published_by(PAPER_GFKMC, part, k)) for part in parts]
     assert np.mean([overwritten_loss(*one) for one in made]) == pytest.approx(21.85, abs=0.6)
     assert np.mean([covered_loss(*one) for one in made]) == pytest.approx(cover, abs=1.0)
     assert np.mean([linked_as_coded(*one) for one in made]) == pytest.approx(100 * links, abs=0.8)

@@ -83,7 +83,7 @@ def test_the_paper_profile_gives_the_authors_numbers(data_folder, k) -> None:
     whole = encode(table)
     labels = (table.text(TARGET) == POSITIVE).to_numpy().astype(np.int64)
     made = [
-        code.client_of(part, None if k is None else published_by(PAPER_GFKMC(k), part, k), labels[rows], at)
+        code.client_of(part, None if k is None else published_by(PAPER_GFKMC, part, k), labels[rows], at)
         for at, (part, rows) in enumerate(zip(clients(whole), dealt(whole.rows), strict=True))
     ]
     name, place = ("original data", 0) if k is None else ("GFKMC", CLIENT_KS.index(k))

@@ -92,7 +92,7 @@ def test_values_of_numbers_and_dates_are_checked_against_their_kind():
         (Column("c"), "public list"),
         (Column("c", kind="text"), "public list"),
         (Column("c", kind="date"), "date"),
-        (Column("c", taxonomy=TaxonomySpec("prefix", {"keep": [2]})), "built from the rows"),
+        (Column("c", taxonomy=TaxonomySpec("prefix", keep=(2,))), "built from the rows"),
         (Column("c", taxonomy=TaxonomySpec("auto")), "built from the rows"),
         (Column("c", taxonomy=TaxonomySpec("levels", file="c.csv")), "not been read"),
         (Column("c", kind="numeric"), "bounds and step"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -29,6 +29,8 @@ from velado.release.guarantees import (
 )
 from velado.release.methods import GFKMC, METHODS, Mondrian
 from velado.release.verify import verify
+from velado.settings import specs
+from velado.settings.refusal import choices_of
 from velado.testing import contracts
 from velado.testing.strategies import tables
 
@@ -41,15 +43,13 @@ def variants(method):
     Recoders are shared, so only two methods (with and without a generalized view) try them all. A search is
     cut short: what it promises does not depend on how long it looks.
     """
-    short = {"iterations": 1} if "iterations" in {field.name for field in fields(method)} else {}
+    short = {"iterations": 1} if "iterations" in specs(method) else {}
     out = [method(**short)]
-    for field in fields(method):
-        if field.name == "recoder" and method not in (GFKMC, Mondrian):
+    for name, spec in specs(method).items():
+        if name == "recoder" and method not in (GFKMC, Mondrian):
             continue
-        if field.name == "effort":  # the method's own tests try every effort
-            continue
-        for choice in field.metadata.get("choices", ()):
-            out.append(replace(out[0], **{field.name: choice}))
+        if name != "effort":  # the method's own tests try every effort
+            out += [replace(out[0], **{name: choice}) for choice in choices_of(spec.hint)]
     return list(dict.fromkeys(out))
 
 
@@ -65,10 +65,8 @@ def test_every_method_declares_itself(method):
 @settings(max_examples=10)
 @given(table=tables(), k=st.integers(2, 6), order=st.randoms(use_true_random=False))
 def test_every_release_keeps_its_promise(method, table, k, order):
-    if hasattr(method, "k") and method.promise == "guaranteed":
-        method = replace(method, k=k)
     try:
-        release = anonymize(table, table.schema, method)
+        release = anonymize(table, table.schema, method, k=k if method.promise == "guaranteed" else None)
     except (GuaranteeNotMet, ParameterError):
         # Fewer than k people in the whole table: no grouping can hold, and nothing may leave.
         people = table.schema.person
@@ -79,10 +77,10 @@ def test_every_release_keeps_its_promise(method, table, k, order):
     contracts.check_promise(release)
     contracts.check_cover(release)
     contracts.check_shape(table, release)
-    contracts.check_repeatable(method, (), release)
+    contracts.check_repeatable(method, release)
     rows = list(range(table.rows))
     order.shuffle(rows)
-    contracts.check_row_order(table, method, (), release, rows)
+    contracts.check_row_order(table, method, release, rows)
 
 
 @pytest.mark.parametrize("method", GUARANTEED, ids=lambda m: m.name)
@@ -91,7 +89,7 @@ def test_every_release_keeps_its_promise(method, table, k, order):
 def test_every_method_keeps_l_diversity_or_publishes_nothing(method, table, k, l, suppression):
     try:
         release = anonymize(
-            table, table.schema, replace(variants(method)[0], k=k), (LDiversity(l),), suppression=suppression
+            table, table.schema, variants(method)[0], (LDiversity(l),), k=k, suppression=suppression
         )
     except (GuaranteeNotMet, ParameterError):
         diseases = table.text("disease").drop_nulls().n_unique()
@@ -125,7 +123,7 @@ def test_every_pair_of_method_and_guarantee_holds_or_publishes_nothing(
     possible = guarantee.check(data.counts(whole)).holds
     try:
         release = anonymize(
-            table, table.schema, replace(variants(method)[0], k=k), (guarantee,), suppression=suppression
+            table, table.schema, variants(method)[0], (guarantee,), k=k, suppression=suppression
         )
     except GuaranteeNotMet as error:
         assert not possible, f"one group of all rows keeps it, but: {error.what}"
@@ -138,8 +136,13 @@ def test_every_pair_of_method_and_guarantee_holds_or_publishes_nothing(
 @pytest.mark.parametrize("guarantee", [KMap(6), DeltaPresence(0.0, 0.6)], ids=repr)
 @pytest.mark.parametrize("method", GUARANTEED, ids=lambda m: m.name)
 @settings(max_examples=8)
-@given(table=tables(person=False, min_rows=8), more=tables(person=False, min_rows=20))
-def test_every_pair_of_method_and_population_guarantee_holds(method, guarantee, table, more):
+@given(
+    table=tables(person=False, min_rows=8),
+    more=tables(person=False, min_rows=20),
+    k=st.sampled_from([None, 2]),
+)
+def test_every_pair_of_method_and_population_guarantee_holds(method, guarantee, table, more, k):
+    """With k-anonymity beside it, and alone: then no crowd of the table itself is promised."""
     quasi = [column.name for column in table.schema.quasi]
     others = {name: more.frame.get_column(name) for name in quasi if name in more.frame.columns}
     frame = table.frame.select(quasi)
@@ -149,12 +152,13 @@ def test_every_pair_of_method_and_population_guarantee_holds(method, guarantee, 
     population = pl.concat([frame, frame, drawn])
     try:
         release = anonymize(
-            table, table.schema, replace(variants(method)[0], k=2), (guarantee,), population=population
+            table, table.schema, variants(method)[0], (guarantee,), k=k, population=population
         )
     except GuaranteeNotMet:
         data = encode(table, Table.of(population, table.schema.with_columns(table.schema.quasi)))
         assert not guarantee.check(data.counts(Partition.of(np.zeros(table.rows, dtype=np.int64)))).holds
         return
+    assert release.goal.k == k
     contracts.check_population(release, population)
     contracts.check_cover(release)
 
@@ -162,10 +166,10 @@ def test_every_pair_of_method_and_population_guarantee_holds(method, guarantee, 
 def test_several_guarantees_hold_in_one_run_and_a_broken_one_is_named(data_folder):
     table = adult_table(data_folder)
     wanted = (LDiversity(2), TCloseness(0.3))
-    release = anonymize(table, table.schema, Mondrian(k=5), wanted)
+    release = anonymize(table, table.schema, Mondrian(), wanted, k=5)
     assert [verdict.holds for verdict in release.verdicts] == [True, True, True]
     with pytest.raises(GuaranteeNotMet, match="l-diversity"):
-        anonymize(table, table.schema, Mondrian(k=5), (LDiversity(3), TCloseness(0.3)))
+        anonymize(table, table.schema, Mondrian(), (LDiversity(3), TCloseness(0.3)), k=5)
 
 
 def adult_table(data_folder):
@@ -186,9 +190,7 @@ def adult_table(data_folder):
 def test_what_was_released_with_suppressed_rows_verifies_from_the_file(method, guarantee, table):
     """ "The whole table" of a distribution promise is what was published: the file alone must show that it holds."""
     try:
-        release = anonymize(
-            table, table.schema, replace(variants(method)[0], k=2), (guarantee,), suppression=0.5
-        )
+        release = anonymize(table, table.schema, variants(method)[0], (guarantee,), k=2, suppression=0.5)
     except GuaranteeNotMet:
         return
     assert verify(release.frame, table.schema, (KAnonymity(2), guarantee)).checked.holds

@@ -32,13 +32,13 @@ def table(weight: float) -> Table:
 @pytest.mark.parametrize(
     "method",
     [
-        FullDomain(k=5),
-        KMember(k=5),
-        MDAV(k=5),
-        Mondrian(k=5),
-        NearestNeighbours(k=5),
-        Progressive(k=5),
-        TopDownGreedy(k=5),
+        FullDomain(),
+        KMember(),
+        MDAV(),
+        Mondrian(),
+        NearestNeighbours(),
+        Progressive(),
+        TopDownGreedy(),
     ],
     ids=lambda m: m.name,
 )

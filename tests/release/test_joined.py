@@ -142,9 +142,7 @@ def test_every_joined_group_has_k_people_and_every_cell_is_true(method, tables, 
         for who in tables[name].frame[column]
     }
     try:
-        release = anonymize_joined(
-            tables, method_with(method, k), (KAnonymity(k),), suppression=suppression, key=KEY
-        )
+        release = anonymize_joined(tables, method, (KAnonymity(k),), suppression=suppression, key=KEY)
     except (IdentifierOpen, SideDoorOpen):
         return  # among a handful of people chance alone makes a column follow one of them
     except GuaranteeNotMet:
@@ -182,27 +180,23 @@ def test_every_joined_group_has_k_people_and_every_cell_is_true(method, tables, 
         )
 
 
-def method_with(method, k):
-    return replace(method, k=k) if method.promise == "guaranteed" and hasattr(method, "k") else method
-
-
 def test_tables_published_one_by_one_would_have_broken_the_promise():
     tables = two(80)
     alone = {}
     for name, one in tables.items():
         person = one.schema.person.name
-        made = anonymize(one, one.schema, Mondrian(k=5))
+        made = anonymize(one, one.schema, Mondrian(), k=5)
         alone[name] = made.frame.with_columns(
             pl.Series("pseudonym", one.frame[person].to_list()).filter(pl.Series(made.kept))
         ).to_dicts()
     assert min(Counter(joined_tuples(alone).values()).values()) < 5
-    release = anonymize_joined(tables, Mondrian(k=5), key=KEY)
+    release = anonymize_joined(tables, Mondrian(), key=KEY, k=5)
     assert min(Counter(joined_tuples(read_back(release)).values()).values()) >= 5
 
 
 def test_people_of_different_tables_are_never_in_one_group():
     tables = two(80, in_both=50)
-    release = anonymize_joined(tables, Mondrian(k=5), key=KEY)
+    release = anonymize_joined(tables, Mondrian(), key=KEY, k=5)
     found = release.notes["combinations_of_tables"]
     assert {name: entry["people"] for name, entry in found.items()} == {
         "patients": 30,
@@ -214,18 +208,18 @@ def test_people_of_different_tables_are_never_in_one_group():
 def test_a_combination_of_tables_that_few_people_share_is_refused_or_left_out():
     tables = two(60, in_both=58)
     with pytest.raises(GuaranteeNotMet, match="2 of 60 people") as caught:
-        anonymize_joined(tables, Mondrian(k=5))
+        anonymize_joined(tables, Mondrian(), k=5)
     assert "--suppression 0.034" in str(caught.value)
     with pytest.raises(SuppressionLimitExceeded):
-        anonymize_joined(tables, Mondrian(k=5), suppression=0.03)
-    release = anonymize_joined(tables, Mondrian(k=5), suppression=0.034, key=KEY)
+        anonymize_joined(tables, Mondrian(), suppression=0.03, k=5)
+    release = anonymize_joined(tables, Mondrian(), suppression=0.034, key=KEY, k=5)
     assert release.suppressed_people == 2 and release.frames["patients"].height == 58
     assert min(Counter(joined_tuples(read_back(release)).values()).values()) >= 5
 
 
 def test_sensitive_values_are_diverse_in_every_joined_group_of_every_table():
     tables = two(80)
-    release = anonymize_joined(tables, Mondrian(k=4), (LDiversity(3),), key=KEY)
+    release = anonymize_joined(tables, Mondrian(), (LDiversity(3),), key=KEY, k=4)
     files = read_back(release)
     group_of = joined_tuples(files)
     for name, column in (("patients", "disease"), ("visits", "drug")):
@@ -233,42 +227,42 @@ def test_sensitive_values_are_diverse_in_every_joined_group_of_every_table():
         for row in files[name]:
             values[group_of[row["pseudonym"]]].add(row[column])
         assert min(len(found) for found in values.values()) >= 3
-    plain = read_back(anonymize_joined(tables, Mondrian(k=4), key=KEY))
+    plain = read_back(anonymize_joined(tables, Mondrian(), key=KEY, k=4))
     values = defaultdict(set)
     for row in plain["patients"]:
         values[joined_tuples(plain)[row["pseudonym"]]].add(row["disease"])
     assert min(len(found) for found in values.values()) < 3, "without the promise the test would show nothing"
-    only = anonymize_joined(tables, Mondrian(k=4), (LDiversity(3, "drug"),))
+    only = anonymize_joined(tables, Mondrian(), (LDiversity(3, "drug"),), k=4)
     assert [len(only.tables[name].within) for name in ("patients", "visits")] == [1, 2]
     with pytest.raises(ParameterError, match="sensitive column"):
-        anonymize_joined(tables, Mondrian(k=4), (LDiversity(3, "nothing"),))
+        anonymize_joined(tables, Mondrian(), (LDiversity(3, "nothing"),), k=4)
     with pytest.raises(GuaranteeNotMet):
-        anonymize_joined(tables, Mondrian(k=4), (LDiversity(9),))
+        anonymize_joined(tables, Mondrian(), (LDiversity(9),), k=4)
 
 
 def test_without_a_key_no_pseudonym_leaves_and_the_order_of_rows_tells_nothing():
     tables = two(40)
-    release = anonymize_joined(tables, Mondrian(k=5))
+    release = anonymize_joined(tables, Mondrian(), k=5)
     assert release.frames["patients"].columns == ["age", "city", "disease"]
     assert release.frames["visits"].columns == ["weight", "drug"]
     assert release.key_fingerprint is None and release.smallest_by_row_counts is None
     for frame in release.frames.values():
         assert frame.equals(frame.sort(frame.columns))
     turned = {name: one.with_frame(one.frame.reverse()) for name, one in tables.items()}
-    again = anonymize_joined(turned, Mondrian(k=5))
+    again = anonymize_joined(turned, Mondrian(), k=5)
     assert again.verdicts[0].holds
 
 
 def test_the_same_seed_gives_the_same_release():
     tables = two(40)
-    first, second = (anonymize_joined(tables, GFKMC(k=4), seed=3, key=KEY) for _ in range(2))
+    first, second = (anonymize_joined(tables, GFKMC(), seed=3, key=KEY, k=4) for _ in range(2))
     assert all(first.frames[name].equals(second.frames[name]) for name in tables)
     assert first.to_dict() == second.to_dict()
 
 
 def test_row_counts_are_measured_where_a_pseudonym_shows_them():
     tables = two(40)
-    release = anonymize_joined(tables, Mondrian(k=8), key=KEY)
+    release = anonymize_joined(tables, Mondrian(), key=KEY, k=8)
     files = read_back(release)
     group, visits = joined_tuples(files), Counter(row["pseudonym"] for row in files["visits"])
     smallest = min(Counter((group[who], visits[who]) for who in group).values())
@@ -278,7 +272,7 @@ def test_row_counts_are_measured_where_a_pseudonym_shows_them():
 
 def test_what_is_said_of_a_release_holds_no_cell_and_no_key():
     tables = two(40)
-    release = anonymize_joined(tables, Mondrian(k=5), key=KEY)
+    release = anonymize_joined(tables, Mondrian(), key=KEY, k=5)
     said = json.dumps(release.to_dict(), ensure_ascii=False) + repr(release)
     for cell in ("Curitiba", "South", "p17", "[", "d0", "m1"):
         assert f'"{cell}' not in said.replace("[", "").replace('"patients', "").replace('"people', "")
@@ -288,7 +282,7 @@ def test_what_is_said_of_a_release_holds_no_cell_and_no_key():
 
 def test_losses_count_every_row_and_left_out_rows_fully():
     tables = two(60, in_both=58)
-    release = anonymize_joined(tables, Mondrian(k=5), suppression=0.1, key=KEY)
+    release = anonymize_joined(tables, Mondrian(), suppression=0.1, key=KEY, k=5)
     ages = tables["patients"].frame["age"].cast(pl.Float64)
     width = ages.max() - ages.min()
     lost = 2.0
@@ -306,9 +300,9 @@ def test_a_copy_of_a_quasi_identifier_in_another_table_is_refused():
     signed_for = {"role": "other", "kind": "text", "identifier": "accept", "reason": "an age"}
     open_door = table({**VISITS, "age_then": signed_for}, rows)
     with pytest.raises(SideDoorOpen, match=r"'visits.age_then'.*'patients.age'"):
-        anonymize_joined({**tables, "visits": open_door}, Mondrian(k=5))
+        anonymize_joined({**tables, "visits": open_door}, Mondrian(), k=5)
     signed = table({**VISITS, "age_then": {**signed_for, "side_door": "accept"}}, rows)
-    release = anonymize_joined({**tables, "visits": signed}, Mondrian(k=5))
+    release = anonymize_joined({**tables, "visits": signed}, Mondrian(), k=5)
     assert any(door.column == "visits.age_then" and door.accepted for door in release.side_doors)
 
 
@@ -320,8 +314,8 @@ def test_people_with_a_blank_that_is_suppressed_leave_every_table():
     schema = replace(tables["patients"].schema, missing="suppress")
     tables["patients"] = Table.of(frame, schema)
     with pytest.raises(GuaranteeNotMet, match="1 have a blank"):
-        anonymize_joined(tables, Mondrian(k=5))
-    release = anonymize_joined(tables, Mondrian(k=5), suppression=0.02, key=KEY)
+        anonymize_joined(tables, Mondrian(), k=5)
+    release = anonymize_joined(tables, Mondrian(), suppression=0.02, key=KEY, k=5)
     assert release.suppressed_people == 1 and release.people == 60
     ages = tables["patients"].frame["age"].replace("", None).cast(pl.Float64)
     lost = 1.0  # the person who left has lost everything
@@ -336,7 +330,7 @@ def test_people_with_a_blank_that_is_suppressed_leave_every_table():
 def test_a_table_without_quasi_identifiers_still_counts_as_being_in_it():
     tables = two(60)
     lab = table({"id": PERSON, "result": DISEASE}, [(f"p{i}", f"r{i % 3}") for i in range(20)])
-    release = anonymize_joined({**tables, "lab": lab}, Mondrian(k=5), key=KEY)
+    release = anonymize_joined({**tables, "lab": lab}, Mondrian(), key=KEY, k=5)
     tested = set(release.frames["lab"]["pseudonym"])
     crowds = Counter((values, who in tested) for who, values in joined_tuples_of_two(release).items())
     assert min(crowds.values()) >= 5 and len(tested) == 20
@@ -361,7 +355,7 @@ def test_what_cannot_be_joined_is_said():
         ({"visits": blank}, Mondrian(), TableError, {}),
         ({"visits": clash}, Mondrian(), SchemaError, {"key": KEY}),
         ({"visits": tables["visits"]}, DAS(), ParameterError, {}),
-        ({"visits": tables["visits"]}, Mondrian(k=31), GuaranteeNotMet, {}),
+        ({"visits": tables["visits"]}, Mondrian(), GuaranteeNotMet, {"k": 31}),
     ):
         with pytest.raises(error):
             anonymize_joined({"patients": patients, **others}, method, **settings_)
@@ -375,6 +369,6 @@ def test_groups_that_break_the_promise_cannot_leave():
     members, people, _ = joined_people.gather(tables)
     alone = np.arange(people, dtype=np.int32)
     drafts = {member.name: joined_publish.publish(member, alone, None) for member in members}
-    goal = anonymize_joined(tables, Mondrian(k=5)).goal
+    goal = anonymize_joined(tables, Mondrian(), k=5).goal
     with pytest.raises(GuaranteeNotMet, match="the joined tables"):
         joined_publish.check_joined(members, drafts, people, goal)

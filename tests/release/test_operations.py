@@ -20,8 +20,8 @@ from velado.release.operations import (
     Perturb,
     Suppress,
     apply_operations,
-    operation_from_dict,
 )
+from velado.settings import part_of
 
 CITIES = (("Viçosa", "MG"), ("Ubá", "MG"), ("Niterói", "RJ"))
 ROWS = 40
@@ -232,28 +232,32 @@ def test_settings_outside_their_limits_are_refused(make: Any) -> None:
         make()
 
 
+def made(entry: dict[str, Any]) -> Any:
+    return part_of(OPERATIONS, entry, "[[operations]]", "operation")
+
+
 def test_a_recipe_entry_becomes_its_operation() -> None:
-    assert operation_from_dict({"name": "mask", "column": "zip", "keep": 5}) == Mask("zip", keep=5)
-    assert operation_from_dict({"name": "generalize", "column": "age", "width": 10}) == Generalize(
-        "age", width=10
-    )
-    assert operation_from_dict({"name": "generalize", "column": "c", "level": 1, "width": None}).column == "c"
+    assert made({"name": "mask", "column": "zip", "keep": 5}) == Mask("zip", keep=5)
+    assert made({"name": "generalize", "column": "age", "width": 10}) == Generalize("age", width=10)
+    assert made({"name": "generalize", "column": "c", "level": 1, "width": None}).column == "c"
 
 
 @pytest.mark.parametrize(
-    ("entry", "hint"),
+    ("entry", "kind", "hint"),
     [
-        ({"name": "maks", "column": "zip"}, "'mask'"),
-        ({"column": "zip"}, "Choose one of"),
-        ({"name": "mask", "column": "zip", "kep": 5}, "'keep'"),
-        ({"name": "mask"}, "column"),
-        ({"name": "mask", "column": "zip", "keep": "5"}, "int"),
-        ({"name": "mask", "column": "zip", "keep": True}, "int"),
+        ({"name": "maks", "column": "zip"}, ParameterError, "'mask'"),
+        ({"column": "zip"}, SchemaError, "NAME"),
+        ({"name": "mask", "column": "zip", "kep": 5}, SchemaError, "'keep'"),
+        ({"name": "mask"}, SchemaError, "Add it"),
+        ({"name": "mask", "column": "zip", "keep": "5"}, ParameterError, "without quotes"),
+        ({"name": "mask", "column": "zip", "keep": True}, ParameterError, "Give a number"),
     ],
 )
-def test_a_recipe_entry_with_a_mistake_is_refused_with_a_hint(entry: dict[str, Any], hint: str) -> None:
-    with pytest.raises(ParameterError) as error:
-        operation_from_dict(entry)
+def test_a_recipe_entry_with_a_mistake_is_refused_with_a_hint(
+    entry: dict[str, Any], kind: type[Exception], hint: str
+) -> None:
+    with pytest.raises(kind) as error:
+        made(entry)
     assert hint in error.value.fix
 
 

@@ -29,7 +29,6 @@ class Given:
     promise: ClassVar[str] = "guaranteed"
     cost: ClassVar[str] = "O(n)"
     source: ClassVar[str] = "test"
-    k: int = 2
     labels: tuple[int, ...] = ()
 
     def anonymize(self, data, goal, random, progress):
@@ -47,7 +46,7 @@ def people(ages=("20", "21", "30", "31", "50"), **extra):
 
 
 def run(table, labels, *guarantees, k=2, **options):
-    return anonymize(table, table.schema, Given(k, labels), guarantees, **options)
+    return anonymize(table, table.schema, Given(labels), guarantees, k=k, **options)
 
 
 def test_a_good_partition_is_published_as_its_covers():
@@ -80,7 +79,7 @@ def test_labels_of_a_method_are_not_trusted():
 
     table = people()
     with pytest.raises(GuaranteeNotMet):
-        anonymize(table, table.schema, Liar(2, (0, 0, 1, 1, 1)))
+        anonymize(table, table.schema, Liar((0, 0, 1, 1, 1)), k=2)
 
 
 def test_two_groups_published_alike_are_one_group():

@@ -138,9 +138,8 @@ def test_a_number_next_to_a_multiple_is_covered_though_dividing_it_gives_the_mul
 @pytest.mark.parametrize("blanks", [False, True])
 @pytest.mark.parametrize("method", [m for m in METHODS if m is not DAS], ids=lambda m: m.name)
 def test_every_method_that_publishes_covers_rounds_and_charges_for_what_it_states(method, blanks) -> None:
-    made = method() if method is FixedInterval else method(k=3)
     source = people(blanks=blanks)
-    release = anonymize(source, source.schema, made)
+    release = anonymize(source, source.schema, method(), k=None if method is FixedInterval else 3)
     check_ends(release, "age", "5")
     check_promise(release)
     check_cover(release)
@@ -154,7 +153,7 @@ def test_every_method_that_publishes_covers_rounds_and_charges_for_what_it_state
 
 def test_with_public_bounds_whoever_has_the_schema_without_the_step_measures_the_same() -> None:
     source = people(bounds=[0, 100])
-    release = anonymize(source, source.schema, Mondrian(k=3))
+    release = anonymize(source, source.schema, Mondrian(), k=3)
     plain = Table.of(source.frame, with_columns(source.schema, age={"round": None}))
     assert measure_files(plain, release.aligned).ncp == measure_files(source, release.aligned).ncp
 
@@ -162,7 +161,7 @@ def test_with_public_bounds_whoever_has_the_schema_without_the_step_measures_the
 def test_somebody_elses_tight_release_is_charged_for_its_own_texts_whatever_the_schema_rounds_to() -> None:
     source = people(bounds=[0, 100])
     plain = with_columns(source.schema, age={"round": None})
-    release = anonymize(source.frame, plain, Mondrian(k=3))
+    release = anonymize(source.frame, plain, Mondrian(), k=3)
     measured = measure_files(source, release.aligned)
     assert measured.ncp is not None and measured.ncp.by_column == pytest.approx(release.losses)
 
@@ -170,7 +169,7 @@ def test_somebody_elses_tight_release_is_charged_for_its_own_texts_whatever_the_
 def test_the_loss_does_not_give_the_observed_range_away() -> None:
     """Published widths over the loss give the width of the domain: that is a multiple of the step, too."""
     source = people(seed=4)
-    release = anonymize(source, source.schema, Mondrian(k=3))
+    release = anonymize(source, source.schema, Mondrian(), k=3)
     widths = [float(high - low) for low, high in map(ends, release.aligned["age"])]
     domain = np.mean(widths) / release.losses["age"]
     ages = source.frame["age"].cast(pl.Int64)
@@ -190,7 +189,7 @@ def test_the_loss_is_the_stated_width_over_the_width_of_the_domain() -> None:
         {"age": {"role": "quasi", "kind": "numeric", "round": 5, "bounds": [0, 100]}},
         {"age": [21, 22, 22, 21, 47, 48, 58, 61]},
     )
-    release = anonymize(source, source.schema, Mondrian(k=4))
+    release = anonymize(source, source.schema, Mondrian(), k=4)
     assert sorted(set(release.aligned["age"])) == ["[20..25]", "[45..65]"]
     assert release.losses["age"] == pytest.approx((0.05 + 0.20) / 2)
 
@@ -199,7 +198,7 @@ def test_a_group_of_one_value_is_an_interval_too() -> None:
     source = table(
         {"age": {"role": "quasi", "kind": "numeric", "round": 5}}, {"age": [22, 22, 25, 25, 40, 40, 40]}
     )
-    release = anonymize(source, source.schema, Mondrian(k=2))
+    release = anonymize(source, source.schema, Mondrian(), k=2)
     assert dict(Counter(release.aligned["age"])) == {"[20..25]": 2, "[25..30]": 2, "[40..45]": 3}
 
 
@@ -207,7 +206,7 @@ def test_groups_that_are_published_alike_are_one_group_and_one_text() -> None:
     source = table(
         {"age": {"role": "quasi", "kind": "numeric", "round": 10}}, {"age": [21, 21, 24, 24, 27, 27, 45, 45]}
     )
-    release = anonymize(source, source.schema, Progressive(k=2))
+    release = anonymize(source, source.schema, Progressive(), k=2)
     assert dict(Counter(release.aligned["age"])) == {"[20..30]": 6, "[40..50]": 2}
     assert release.checked.partition.count == 2
     assert len(release.recoded.columns[0].values) == 2
@@ -216,7 +215,7 @@ def test_groups_that_are_published_alike_are_one_group_and_one_text() -> None:
 def test_tenths_negative_numbers_and_decimal_commas_are_written_as_the_column_writes_them() -> None:
     texts = ["-0,35", "-0,31", "0,3", "0,3", "0,7", "0,71", "1,05", "1,1"]
     source = table({"dose": {"role": "quasi", "kind": "numeric", "round": 0.1}}, {"dose": texts}, decimal=",")
-    release = anonymize(source, source.schema, Mondrian(k=2))
+    release = anonymize(source, source.schema, Mondrian(), k=2)
     assert sorted(set(release.aligned["dose"])) == ["[-0,4..-0,3]", "[0,3..0,4]", "[0,7..0,8]", "[1..1,1]"]
     read = read_texts(encode(source).columns[0], release.aligned["dose"], ("",))
     assert read.stated[read.codes].all()
@@ -227,7 +226,7 @@ def test_tenths_negative_numbers_and_decimal_commas_are_written_as_the_column_wr
 
 def test_a_fraction_of_a_step_is_kept_in_a_column_of_whole_numbers() -> None:
     source = table({"age": {"role": "quasi", "kind": "numeric", "round": 2.5}}, {"age": [21, 22, 31, 32]})
-    release = anonymize(source, source.schema, Mondrian(k=2))
+    release = anonymize(source, source.schema, Mondrian(), k=2)
     assert sorted(set(release.aligned["age"])) == ["[20..22.5]", "[30..32.5]"]
 
 
@@ -236,7 +235,7 @@ def test_an_end_never_lies_beyond_the_public_bounds() -> None:
         {"age": {"role": "quasi", "kind": "numeric", "round": 10, "bounds": [18, 65]}},
         {"age": [18, 19, 20, 20, 64, 65, 65, 65]},
     )
-    release = anonymize(source, source.schema, Mondrian(k=2))
+    release = anonymize(source, source.schema, Mondrian(), k=2)
     shown = {ends(text) for text in release.aligned["age"]}
     assert shown == {(18, 20), (60, 65)}
     assert release.losses["age"] == pytest.approx((2 + 5) / 2 / 47)
@@ -257,7 +256,7 @@ def test_blanks_alone_stay_blank_and_blanks_with_numbers_are_a_star() -> None:
 def test_any_table_keeps_its_promises_covers_and_losses_when_rounded(seed, step, blanks) -> None:
     source = people(40, blanks, seed)
     schema = with_columns(source.schema, age={"round": step}, weight={"round": 10.0})
-    release = anonymize(source.frame, schema, Mondrian(k=3), [LDiversity(2)])
+    release = anonymize(source.frame, schema, Mondrian(), [LDiversity(2)], k=3)
     check_ends(release, "age", str(step))
     check_ends(release, "weight", "10")
     check_promise(release)
@@ -267,14 +266,14 @@ def test_any_table_keeps_its_promises_covers_and_losses_when_rounded(seed, step,
 
 
 # a population, several tables
-@pytest.mark.parametrize("method", [Mondrian(k=2), FullDomain(k=2), Progressive(k=2)], ids=lambda m: m.name)
+@pytest.mark.parametrize("method", [Mondrian(), FullDomain(), Progressive()], ids=lambda m: m.name)
 def test_people_of_the_population_inside_the_rounded_interval_count_as_matches(method) -> None:
     source = table(
         {"age": {"role": "quasi", "kind": "numeric", "round": 10}}, {"age": [22, 23, 24, 24, 45, 46, 47, 47]}
     )
     ages = [*range(20, 31), *range(40, 51)]
     population = pl.DataFrame({"age": [str(age) for age in ages]})
-    release = anonymize(source, source.schema, method, [KMap(2)], population=population)
+    release = anonymize(source, source.schema, method, [KMap(2)], k=2, population=population)
     check_population(release, population)
     checked = release.checked
     assert checked.counts.population is not None
@@ -296,7 +295,7 @@ def test_joined_tables_round_too() -> None:
             {"who": [f"p{n}" for n in range(30)], name: random.integers(0, 90, 30).tolist()},
         )
 
-    made = anonymize_joined({"a": one(1, "age"), "b": one(2, "weight")}, Mondrian(k=3))
+    made = anonymize_joined({"a": one(1, "age"), "b": one(2, "weight")}, Mondrian(), k=3)
     for frame, name in ((made.frames["a"], "age"), (made.frames["b"], "weight")):
         assert all(end % 5 == 0 for text in frame[name] for end in ends(text))
 
@@ -307,17 +306,17 @@ def test_joined_tables_round_too() -> None:
     [
         DAS(),
         FixedInterval(publish="mean"),
-        MDAV(k=3, recoder="mean"),
-        KMember(k=3, recoder="most-common-value"),
-        Mondrian(k=3, recoder="centroid"),
-        GFKMC(k=3, profile="paper"),
+        MDAV(recoder="mean"),
+        KMember(recoder="most-common-value"),
+        Mondrian(recoder="centroid"),
+        GFKMC(profile="paper"),
     ],
     ids=lambda m: m.name,
 )
 def test_a_substitution_has_no_ends_to_round_and_is_refused(method) -> None:
     source = people()
     with pytest.raises(ParameterError, match="single numbers"):
-        anonymize(source, source.schema, method)
+        anonymize(source, source.schema, method, k=None if method.promise == "measured" else 3)
 
 
 @pytest.mark.parametrize(
@@ -344,7 +343,7 @@ def test_a_step_too_fine_for_the_numbers_is_refused() -> None:
         {"code": [10**14, 10**14 + 1, 10**14 + 2, 10**14 + 3]},
     )
     with pytest.raises(SchemaError, match="too fine"):
-        anonymize(source, source.schema, Mondrian(k=2))
+        anonymize(source, source.schema, Mondrian(), k=2)
 
 
 def test_the_step_stands_in_the_schema_file_and_comes_back() -> None:
@@ -408,8 +407,9 @@ def reported(source: Table, schema: Schema, out, language: str = "en", asked=(),
     made = publish(
         source.frame,
         schema,
-        method or Mondrian(k=3),
+        method or Mondrian(),
         asked,
+        k=3,
         out=out,
         language=language,
         reports=("html", "md"),
@@ -445,7 +445,7 @@ def test_the_report_says_which_interval_ends_are_true_values(tmp_path, language,
 def test_a_report_on_means_says_nothing_of_interval_ends(tmp_path) -> None:
     source = people()
     plain = with_columns(source.schema, age={"round": None})
-    text = reported(source, plain, tmp_path / "means", method=Mondrian(k=3, recoder="mean"))
+    text = reported(source, plain, tmp_path / "means", method=Mondrian(recoder="mean"))
     assert "Interval ends" not in text
 
 
@@ -472,7 +472,8 @@ def test_no_manifest_holds_a_true_value_an_interval_end_or_the_edge_of_a_bin(tmp
     made = publish(
         source.frame,
         source.schema,
-        method() if method in (DAS, FixedInterval) else method(k=3),
+        method(),
+        k=None if method.promise == "measured" else 3,
         out=tmp_path / "made",
     )
     (path,) = made.folder.rglob("manifest.json")

@@ -53,7 +53,9 @@ def test_rows_that_left_before_the_method_saw_them_count_in_their_own_place() ->
         {"columns": {"age": {"role": "quasi", "kind": "numeric", "missing": "suppress"}}}
     )
     ages = ["1", "", "2", "10", "11", "12"]
-    release = anonymize(Table.of(pl.DataFrame({"age": ages}), schema), schema, Mondrian(k=2), suppression=0.2)
+    release = anonymize(
+        Table.of(pl.DataFrame({"age": ages}), schema), schema, Mondrian(), suppression=0.2, k=2
+    )
     found = row_losses(release)
     assert found.kept.tolist() == [True, False, True, True, True, True]
     # The median cut gives {1, 2, 10} and {11, 12} of a range of 11.

@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import cache
 from html.parser import HTMLParser
 from importlib.resources import files
 
@@ -11,8 +12,8 @@ import pytest
 from velado.data.schema import Schema
 from velado.release.guarantees import LDiversity
 from velado.release.methods import DAS, GFKMC, FullDomain, Mondrian, Progressive
+from velado.report._measured_sections import risk_change
 from velado.report.phrases import note_rows
-from velado.report.release_page import risk_change
 from velado.study.run import publish
 from velado.text import listed, say, share, speaking, told
 
@@ -48,29 +49,37 @@ class Page(HTMLParser):
             self.texts.append(" ".join(data.split()))
 
 
-def made(tmp_path, language="en", method=None, names=("age", "city", "illness"), **settings):
-    age, city, illness = names
-    frame = pl.DataFrame(
-        {
-            age: [str(20 + (7 * n) % 41) for n in range(40)],
-            city: [f"place {(n * n + n // 3) % 4}" for n in range(40)],
-            illness: [f"ill {(n // 2 + n * n) % 3}" for n in range(40)],
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A release with all three reports; the same settings give the same one, made once."""
+
+    @cache
+    def release(language="en", method=None, names=("age", "city", "illness"), guarantees=()):
+        age, city, illness = names
+        frame = pl.DataFrame(
+            {
+                age: [str(20 + (7 * n) % 41) for n in range(40)],
+                city: [f"place {(n * n + n // 3) % 4}" for n in range(40)],
+                illness: [f"ill {(n // 2 + n * n) % 3}" for n in range(40)],
+            }
+        )
+        columns = {
+            age: {"role": "quasi", "kind": "numeric"},
+            city: {"role": "quasi"},
+            illness: {"role": "sensitive"},
         }
-    )
-    columns = {
-        age: {"role": "quasi", "kind": "numeric"},
-        city: {"role": "quasi"},
-        illness: {"role": "sensitive"},
-    }
-    return publish(
-        frame,
-        Schema.from_dict({"columns": columns}),
-        method or Mondrian(k=4),
-        out=tmp_path / f"out-{language}",
-        language=language,
-        reports=("html", "md", "json"),
-        **settings,
-    )
+        return publish(
+            frame,
+            Schema.from_dict({"columns": columns}),
+            method or Mondrian(),
+            guarantees,
+            k=None if isinstance(method, DAS) else 4,
+            out=tmp_path_factory.mktemp("report") / "out",
+            language=language,
+            reports=("html", "md", "json"),
+        )
+
+    return release
 
 
 def report(done, kind="html") -> str:
@@ -82,8 +91,8 @@ def content(done) -> dict:
 
 
 @pytest.mark.parametrize("language", ["en", "pt"])
-def test_the_page_refers_to_nothing_outside_itself(tmp_path, language) -> None:
-    source = report(made(tmp_path, language))
+def test_the_page_refers_to_nothing_outside_itself(made, language) -> None:
+    source = report(made(language))
     page = Page(source)
     assert not re.search(r"https?:|//[a-z]|@import|url\(", source)
     assert not {"script", "link", "img", "iframe", "object"} & {tag for tag, _ in page.tags}
@@ -95,8 +104,8 @@ def test_the_page_refers_to_nothing_outside_itself(tmp_path, language) -> None:
     assert links and all((link or "")[1:] in ids for link in links)
 
 
-def test_every_chart_can_be_read_aloud(tmp_path) -> None:
-    source = report(made(tmp_path))
+def test_every_chart_can_be_read_aloud(made) -> None:
+    source = report(made())
     charts = re.findall(r"<svg.*?</svg>", source, flags=re.S)
     assert len(charts) == 5  # risk, loss, group sizes, two distributions
     for chart in charts:
@@ -105,8 +114,8 @@ def test_every_chart_can_be_read_aloud(tmp_path) -> None:
         assert "percent" in chart or "number of rows" in chart
 
 
-def test_the_page_opens_with_the_verdict_in_one_sentence(tmp_path) -> None:
-    done = made(tmp_path, guarantees=(LDiversity(2),))
+def test_the_page_opens_with_the_verdict_in_one_sentence(made) -> None:
+    done = made(guarantees=(LDiversity(2),))
     shown = content(done)
     verdict = shown["verdict"]
     smallest = int(done.release.checked.partition.sizes.min())
@@ -117,15 +126,15 @@ def test_the_page_opens_with_the_verdict_in_one_sentence(tmp_path) -> None:
     assert texts.index(notice) < texts.index(shown["sections"][0]["title"])
 
 
-def test_a_measured_method_is_not_reported_as_a_promise_kept(tmp_path) -> None:
-    verdict = content(made(tmp_path, method=DAS()))["verdict"]
+def test_a_measured_method_is_not_reported_as_a_promise_kept(made) -> None:
+    verdict = content(made(method=DAS()))["verdict"]
     assert verdict["state"] == "caution"
     assert "promises no group size" in verdict["headline"]
 
 
 @pytest.mark.parametrize("language", ["en", "pt"])
-def test_hostile_column_names_and_values_stay_text(tmp_path, language) -> None:
-    done = made(tmp_path, language, names=(HOSTILE, "a|b`c_*[x](y)\n", "</desc><b>"))
+def test_hostile_column_names_and_values_stay_text(made, language) -> None:
+    done = made(language, names=(HOSTILE, "a|b`c_*[x](y)\n", "</desc><b>"))
     source = report(done)
     page = Page(source)
     assert "script" not in {tag for tag, _ in page.tags}
@@ -138,16 +147,16 @@ def test_hostile_column_names_and_values_stay_text(tmp_path, language) -> None:
     assert rows and all(row.endswith(" |") for row in rows)
 
 
-def test_a_column_named_like_a_placeholder_is_only_a_name(tmp_path) -> None:
-    done = made(tmp_path, names=("{loss}", "{0}", "{{ 7*7 }}"))
+def test_a_column_named_like_a_placeholder_is_only_a_name(made) -> None:
+    done = made(names=("{loss}", "{0}", "{{ 7*7 }}"))
     source = report(done)
     assert "{loss}" in source
     assert "49" not in [text for text in Page(source).texts if len(text) == 2]
 
 
 @pytest.mark.parametrize("language", ["en", "pt"])
-def test_page_markdown_and_json_have_the_same_content(tmp_path, language) -> None:
-    done = made(tmp_path, language)
+def test_page_markdown_and_json_have_the_same_content(made, language) -> None:
+    done = made(language)
     read = json.loads(report(done, "json"))
     page = set(Page((done.folder / "private/report.html").read_text("utf-8")).texts)
     markdown = (done.folder / "private/report.md").read_text("utf-8").replace("\\", "")
@@ -166,8 +175,8 @@ def test_page_markdown_and_json_have_the_same_content(tmp_path, language) -> Non
 
 
 @pytest.mark.parametrize("language", ["en", "pt"])
-def test_markdown_says_everything_once(tmp_path, language) -> None:
-    done = made(tmp_path, language)
+def test_markdown_says_everything_once(made, language) -> None:
+    done = made(language)
     lines = (done.folder / "private/report.md").read_text("utf-8").replace("\\", "").splitlines()
     titles = [line for line in lines if line.startswith("**")]
     assert len(titles) == len(set(titles))
@@ -195,9 +204,9 @@ def test_a_risk_that_does_not_fall_is_not_said_to_fall(tmp_path) -> None:
 
 
 @pytest.mark.parametrize("language", ["en", "pt"])
-@pytest.mark.parametrize("method", [DAS(), Mondrian(k=4), FullDomain(k=4), Progressive(k=4), GFKMC(k=4)])
-def test_settings_and_notes_are_words_not_python_values(tmp_path, language, method) -> None:
-    (settings,) = [b for b in blocks_of(made(tmp_path, language, method), "repeat") if b["kind"] == "table"]
+@pytest.mark.parametrize("method", [DAS(), Mondrian(), FullDomain(), Progressive(), GFKMC()])
+def test_settings_and_notes_are_words_not_python_values(made, language, method) -> None:
+    (settings,) = [b for b in blocks_of(made(language, method), "repeat") if b["kind"] == "table"]
     for name, value in settings["rows"]:
         assert not re.search(r"[{}\[\]]|None|True|False", value), (name, value)
         assert "_" not in name and not re.search(r"\d[.,]\d{5}|= ,", value), (name, value)
@@ -205,8 +214,8 @@ def test_settings_and_notes_are_words_not_python_values(tmp_path, language, meth
     assert len(names) == len(set(names))
 
 
-def test_what_a_sensitive_value_and_a_few_columns_give_away_is_told(tmp_path) -> None:
-    done = made(tmp_path)
+def test_what_a_sensitive_value_and_a_few_columns_give_away_is_told(made) -> None:
+    done = made()
     guesses = next(block for block in blocks_of(done, "guesses") if block["kind"] == "table")
     measured = done.scores.to_dict()["risk"]
     part = measured["attribute_disclosure"]["illness"]
@@ -226,8 +235,8 @@ def test_what_a_sensitive_value_and_a_few_columns_give_away_is_told(tmp_path) ->
     assert any(row[0] == "age and city" and int(row[1]) > 0 == int(row[2]) for row in partial["rows"])
 
 
-def test_linkage_is_said_to_be_one_attack_and_other_methods_to_be_a_command_away(tmp_path) -> None:
-    done = made(tmp_path)
+def test_linkage_is_said_to_be_one_attack_and_other_methods_to_be_a_command_away(made) -> None:
+    done = made()
     assert any("one attack" in block.get("text", "") for block in blocks_of(done, "risk"))
     assert any(
         block["kind"] == "code" and block["text"].startswith("velado compare ")
@@ -242,9 +251,10 @@ def test_no_exact_day_reaches_the_report(tmp_path) -> None:
     done = publish(
         frame,
         Schema.from_dict({"columns": columns}),
-        Mondrian(k=4),
+        Mondrian(),
         out=tmp_path / "out",
         reports=("html", "md", "json"),
+        k=4,
     )
     for name in ("report.html", "report.md", "report.json"):
         text = (done.private / name).read_text("utf-8")
@@ -252,8 +262,8 @@ def test_no_exact_day_reaches_the_report(tmp_path) -> None:
         assert "1950s" in text and "by decade, not by day" in text
 
 
-def test_the_two_languages_have_the_same_facts_and_other_words(tmp_path) -> None:
-    both = [made(tmp_path, language) for language in ("en", "pt")]
+def test_the_two_languages_have_the_same_facts_and_other_words(made) -> None:
+    both = [made(language) for language in ("en", "pt")]
     english, portuguese = (json.loads(report(done, "json")) for done in both)
     assert english["facts"] == portuguese["facts"]
     assert english["report"]["verdict"]["headline"] != portuguese["report"]["verdict"]["headline"]

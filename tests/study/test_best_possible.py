@@ -10,7 +10,7 @@ from velado.errors import GuaranteeNotMet, ParameterError
 from velado.release.anonymize import anonymize
 from velado.release.guarantees import LDiversity
 from velado.release.methods import GFKMC, FullDomain, KMember, Mondrian, Progressive
-from velado.study.what_if import best_possible
+from velado.study.run import best_possible
 from velado.testing.strategies import tables
 
 
@@ -20,7 +20,7 @@ from velado.testing.strategies import tables
 def test_no_release_loses_less_than_the_bound(method, table, k, suppression, diverse):
     guarantees = (LDiversity(2),) if diverse else ()
     try:
-        release = anonymize(table, table.schema, method(k=k), guarantees, suppression=suppression)
+        release = anonymize(table, table.schema, method(), guarantees, k=k, suppression=suppression)
     except (GuaranteeNotMet, ParameterError):
         return
     found = best_possible(release)

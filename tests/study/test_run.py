@@ -3,7 +3,9 @@
 import hashlib
 import json
 import shutil
+import sys
 import tomllib
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,7 +28,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def test_the_release_folder_is_complete_and_the_published_table_is_the_release(example, tmp_path) -> None:
-    done = publish(example.table, example.schema, Mondrian(k=4), out=tmp_path / "out")
+    done = publish(example.table, example.schema, Mondrian(), out=tmp_path / "out", k=4)
     assert sorted(contents(done.folder)) == sorted([*ALWAYS, "report.html", "table.csv"])
     table = pl.read_csv(done.folder / "release/table.csv", infer_schema=False)
     assert table.columns == ["age", "city", "diagnosis"]
@@ -38,10 +40,11 @@ def test_every_report_that_was_asked_for_is_written(example, tmp_path) -> None:
     done = publish(
         example.table,
         example.schema,
-        Mondrian(k=4),
+        Mondrian(),
         out=tmp_path / "out",
         format="parquet",
         reports=("html", "md", "json"),
+        k=4,
     )
     expected = {*ALWAYS, "report.html", "report.md", "report.json", "table.parquet"}
     assert set(contents(done.folder)) == expected
@@ -51,23 +54,24 @@ def test_every_report_that_was_asked_for_is_written(example, tmp_path) -> None:
 
 
 def test_a_release_without_any_report_is_whole_and_its_recipe_says_so(example, tmp_path) -> None:
-    done = publish(example.table, example.schema, Mondrian(k=4), out=tmp_path / "out", reports=())
+    done = publish(example.table, example.schema, Mondrian(), out=tmp_path / "out", reports=(), k=4)
     assert set(contents(done.folder)) == {*ALWAYS, "table.csv"}
     assert "reports = []" in (done.folder / "private/recipe.toml").read_text("utf-8")
     again = apply_recipe(done.folder / "private/recipe.toml", example.table, tmp_path / "again")
     assert contents(again.folder) == contents(done.folder)
 
 
-@pytest.mark.parametrize("method", [Mondrian(k=4), GFKMC(k=4), DAS()])
+@pytest.mark.parametrize("method", [Mondrian(), GFKMC(), DAS()])
 def test_a_seed_gives_the_same_folder_byte_for_byte(example, tmp_path, method) -> None:
     settings = {"seed": 3, "reports": ("html", "md", "json"), "suppression": 0.1}
+    settings["k"] = None if method.promise == "measured" else 4
     one = publish(example.table, example.schema, method, out=tmp_path / "one", **settings)
     two = publish(example.table, example.schema, method, out=tmp_path / "two", **settings)
     assert contents(one.folder) == contents(two.folder)
 
 
 def test_the_manifest_holds_no_cell_value_and_no_clock(example, tmp_path) -> None:
-    done = publish(example.table, example.schema, Mondrian(k=4), (LDiversity(2),), out=tmp_path / "out")
+    done = publish(example.table, example.schema, Mondrian(), (LDiversity(2),), out=tmp_path / "out", k=4)
     text = (done.folder / "release/manifest.json").read_text("utf-8")
     assert [secret for secret in (*example.secrets, "North", "South") if secret in text] == []
     assert [word for word in ("time", "seconds", "duration", "elapsed", "2026") if word in text] == []
@@ -75,7 +79,7 @@ def test_the_manifest_holds_no_cell_value_and_no_clock(example, tmp_path) -> Non
 
 def test_the_manifest_says_what_was_made_from_what(example, tmp_path) -> None:
     done = publish(
-        example.table, example.schema, Mondrian(k=4), (LDiversity(2),), out=tmp_path / "out", seed=9
+        example.table, example.schema, Mondrian(), (LDiversity(2),), out=tmp_path / "out", seed=9, k=4
     )
     found = json.loads((done.folder / "release/manifest.json").read_text("utf-8"))
     digest = lambda path: hashlib.sha256(path.read_bytes()).hexdigest()  # noqa: E731
@@ -97,13 +101,13 @@ def test_the_manifest_says_what_was_made_from_what(example, tmp_path) -> None:
 
 
 def test_the_recipe_on_the_same_file_gives_the_same_folder(example, tmp_path) -> None:
-    first = publish(example.table, example.schema, GFKMC(k=4), (LDiversity(2),), out=tmp_path / "a", seed=5)
+    first = publish(example.table, example.schema, GFKMC(), (LDiversity(2),), out=tmp_path / "a", seed=5, k=4)
     again = apply_recipe(first.folder / "private/recipe.toml", example.table, tmp_path / "b")
     assert contents(first.folder) == contents(again.folder)
 
 
 def test_the_recipe_holds_its_taxonomies(example, tmp_path) -> None:
-    done = publish(example.table, example.schema, Mondrian(k=4), out=tmp_path / "deep" / "er" / "out")
+    done = publish(example.table, example.schema, Mondrian(), out=tmp_path / "deep" / "er" / "out", k=4)
     recipe = tomllib.loads((done.folder / "private/recipe.toml").read_text("utf-8"))
     file = example.folder / "trees" / "city.csv"
     assert recipe["taxonomies"]["city"]["levels"] == file.read_text("utf-8")
@@ -113,7 +117,7 @@ def test_the_recipe_holds_its_taxonomies(example, tmp_path) -> None:
 def test_a_taxonomy_file_changed_after_the_release_does_not_change_what_the_recipe_does(
     example, tmp_path
 ) -> None:
-    first = publish(example.table, example.schema, Mondrian(k=4), out=tmp_path / "a")
+    first = publish(example.table, example.schema, Mondrian(), out=tmp_path / "a", k=4)
     (example.folder / "trees" / "city.csv").write_text(
         "Aldenia;East;*\nBrumosa;West;*\nCantaro;East;*\nDorvelha;West;*\n", "utf-8"
     )
@@ -122,7 +126,7 @@ def test_a_taxonomy_file_changed_after_the_release_does_not_change_what_the_reci
 
 
 def test_a_release_that_was_moved_can_be_applied(example, tmp_path) -> None:
-    first = publish(example.table, example.schema, Mondrian(k=4), out=tmp_path / "a")
+    first = publish(example.table, example.schema, Mondrian(), out=tmp_path / "a", k=4)
     (tmp_path / "far" / "away").mkdir(parents=True)
     moved = first.folder.rename(tmp_path / "far" / "away" / "a")
     again = apply_recipe(moved / "private/recipe.toml", example.table, tmp_path / "b")
@@ -132,7 +136,7 @@ def test_a_release_that_was_moved_can_be_applied(example, tmp_path) -> None:
 def test_a_release_below_a_linked_folder_can_be_applied(example, tmp_path) -> None:
     (tmp_path / "real" / "deeper").mkdir(parents=True)
     (tmp_path / "link").symlink_to(tmp_path / "real" / "deeper", target_is_directory=True)
-    first = publish(example.table, example.schema, Mondrian(k=4), out=tmp_path / "link" / "a")
+    first = publish(example.table, example.schema, Mondrian(), out=tmp_path / "link" / "a", k=4)
     again = apply_recipe(tmp_path / "link" / "a" / "private/recipe.toml", example.table, tmp_path / "b")
     assert contents(first.folder) == contents(again.folder)
 
@@ -149,14 +153,14 @@ def test_a_taxonomy_of_any_form_comes_back_from_the_recipe_as_it_was(example, tm
         entry = 'taxonomy = { builder = "levels", file = "trees/city.csv", separator = "|" }'
     text = example.schema.read_text("utf-8").replace('taxonomy = "trees/city.csv"', entry)
     example.schema.write_text(text, "utf-8")
-    first = publish(example.table, example.schema, Mondrian(k=4), out=tmp_path / "a")
+    first = publish(example.table, example.schema, Mondrian(), out=tmp_path / "a", k=4)
     shutil.rmtree(example.folder / "trees")
     again = apply_recipe(first.folder / "private/recipe.toml", example.table, tmp_path / "b")
     assert contents(first.folder) == contents(again.folder)
 
 
 def test_a_recipe_without_its_taxonomies_reads_the_files_it_names(example, tmp_path) -> None:
-    done = publish(example.table, example.schema, Mondrian(k=4), out=tmp_path / "a")
+    done = publish(example.table, example.schema, Mondrian(), out=tmp_path / "a", k=4)
     path = done.folder / "private/recipe.toml"
     text = path.read_text("utf-8")
     path.write_text(text[: text.index("\n[taxonomies")] + text[text.index("\n[schema") :], "utf-8")
@@ -169,16 +173,21 @@ def test_a_recipe_without_its_taxonomies_reads_the_files_it_names(example, tmp_p
 
 def test_an_output_folder_that_holds_the_input_or_the_schema_is_never_replaced(example, tmp_path) -> None:
     done = publish(
-        example.table, example.schema, Mondrian(k=4), out=tmp_path / "a", beside={"schema.toml": b"# mine\n"}
+        example.table,
+        example.schema,
+        Mondrian(),
+        out=tmp_path / "a",
+        beside={"schema.toml": b"# mine\n"},
+        k=4,
     )
     schema = done.folder / "schema.toml"
     text = example.schema.read_text("utf-8").replace('taxonomy = "trees/city.csv"', "")
     schema.write_text(text, "utf-8")
     with pytest.raises(OutputError, match=r"'schema\.toml'"):
-        publish(example.table, schema, Mondrian(k=4), out=done.folder, force=True)
+        publish(example.table, schema, Mondrian(), out=done.folder, force=True, k=4)
     released = Schema.from_dict({"columns": {n: {"role": "quasi"} for n in ("age", "city", "diagnosis")}})
     with pytest.raises(OutputError, match=r"'table\.csv'"):
-        publish(done.folder / "release/table.csv", released, Mondrian(k=4), out=done.folder, force=True)
+        publish(done.folder / "release/table.csv", released, Mondrian(), out=done.folder, force=True, k=4)
     assert schema.exists() and (done.folder / "release/table.csv").exists()
 
 
@@ -193,16 +202,17 @@ def test_a_population_is_read_with_the_separator_of_the_schema(example, tmp_path
     done = publish(
         example.table,
         example.schema,
-        Mondrian(k=4),
+        Mondrian(),
         (KMap(4),),
         out=tmp_path / "a",
         population=example.table,
+        k=4,
     )
     assert all(verdict.holds for verdict in done.release.verdicts)
 
 
 def test_a_recipe_is_applied_to_another_file_and_checked_there(example, tmp_path) -> None:
-    first = publish(example.table, example.schema, Mondrian(k=4), out=tmp_path / "a")
+    first = publish(example.table, example.schema, Mondrian(), out=tmp_path / "a", k=4)
     second = apply_recipe(
         first.folder / "private/recipe.toml",
         example.folder / "next.csv",
@@ -212,13 +222,13 @@ def test_a_recipe_is_applied_to_another_file_and_checked_there(example, tmp_path
     assert second.release.frame.height == 30
     assert second.release.verdicts[0].achieved >= 4
     recipe = read_recipe(second.folder / "private/recipe.toml")
-    assert recipe.input_name == "next.csv"
+    assert recipe.input.name == "next.csv"
     assert recipe.language == "pt"
     assert apply_recipe(second.folder / "private/recipe.toml", example.folder / "next.csv", tmp_path / "c")
 
 
 def test_a_recipe_whose_promise_fails_on_another_file_writes_nothing(example, tmp_path) -> None:
-    first = publish(example.table, example.schema, Mondrian(k=4), (LDiversity(3),), out=tmp_path / "a")
+    first = publish(example.table, example.schema, Mondrian(), (LDiversity(3),), out=tmp_path / "a", k=4)
     lines = (example.folder / "next.csv").read_text("utf-8").splitlines()
     same = [line.rsplit(",", 1)[0] + ",qx-asthma" for line in lines[1:]]
     (example.folder / "same.csv").write_text("\n".join([lines[0], *same]) + "\n", "utf-8")
@@ -229,7 +239,7 @@ def test_a_recipe_whose_promise_fails_on_another_file_writes_nothing(example, tm
 
 def test_a_schema_made_in_memory_is_written_whole_into_the_recipe(example, tmp_path) -> None:
     frame = pl.read_csv(example.table, infer_schema=False)
-    done = publish(frame, read_schema(example.schema), Mondrian(k=4), out=tmp_path / "a")
+    done = publish(frame, read_schema(example.schema), Mondrian(), out=tmp_path / "a", k=4)
     (example.folder / "trees" / "city.csv").unlink()
     again = apply_recipe(done.folder / "private/recipe.toml", frame, tmp_path / "b")
     assert contents(done.folder)["table.csv"] == contents(again.folder)["table.csv"]
@@ -242,7 +252,7 @@ def test_a_taxonomy_written_into_the_schema_reaches_the_manifest_only_as_a_diges
     inline = 'taxonomy = { builder = "tree", nodes = { North = ["Aldenia", "Brumosa"], South = ["Cantaro", "Dorvelha"] } }'
     text = example.schema.read_text("utf-8").replace('taxonomy = "trees/city.csv"', inline)
     example.schema.write_text(text, "utf-8")
-    done = publish(example.table, example.schema, Mondrian(k=4), out=tmp_path / "a")
+    done = publish(example.table, example.schema, Mondrian(), out=tmp_path / "a", k=4)
     manifest = (done.folder / "release/manifest.json").read_text("utf-8")
     assert [secret for secret in (*example.secrets, "North") if secret in manifest] == []
     assert len(json.loads(manifest)["schema"]["columns"]["city"]["taxonomy"]["keyed_sha256"]) == 64
@@ -252,15 +262,15 @@ def test_a_taxonomy_written_into_the_schema_reaches_the_manifest_only_as_a_diges
 def test_formula_like_cells_are_counted_when_kept_and_escaped_when_asked(example, tmp_path) -> None:
     text = example.table.read_text("utf-8").replace("qx-asthma", "=asthma()")
     example.table.write_text(text, "utf-8")
-    kept = publish(example.table, example.schema, Mondrian(k=4), out=tmp_path / "a")
+    kept = publish(example.table, example.schema, Mondrian(), k=4, out=tmp_path / "a")
     assert kept.facts.output.formulas == text.count("=asthma()") > 0
-    safe = publish(example.table, example.schema, Mondrian(k=4), out=tmp_path / "b", formulas="escape")
+    safe = publish(example.table, example.schema, Mondrian(), k=4, out=tmp_path / "b", formulas="escape")
     assert safe.facts.output.formulas == 0
     assert b",'=asthma()" in contents(safe.folder)["table.csv"]
 
 
 def test_a_recipe_object_needs_no_folder(example, tmp_path) -> None:
-    done = publish(example.table, example.schema, Mondrian(k=4), out=tmp_path / "a")
+    done = publish(example.table, example.schema, Mondrian(), out=tmp_path / "a", k=4)
     recipe = replace(read_recipe(done.folder / "private/recipe.toml"), seed=8)
     (example.folder / "trees" / "city.csv").unlink()
     again = apply_recipe(recipe, example.table, tmp_path / "b")
@@ -268,23 +278,28 @@ def test_a_recipe_object_needs_no_folder(example, tmp_path) -> None:
 
 
 def test_a_folder_that_exists_is_replaced_only_when_forced(example, tmp_path) -> None:
-    first = publish(example.table, example.schema, Mondrian(k=4), out=tmp_path / "out")
+    first = publish(example.table, example.schema, Mondrian(), out=tmp_path / "out", k=4)
     before = contents(first.folder)
     with pytest.raises(OutputError):
-        publish(example.table, example.schema, Mondrian(k=8), out=tmp_path / "out")
+        publish(example.table, example.schema, Mondrian(), out=tmp_path / "out", k=8)
     assert contents(first.folder) == before
-    publish(example.table, example.schema, Mondrian(k=8), out=tmp_path / "out", force=True)
+    publish(example.table, example.schema, Mondrian(), out=tmp_path / "out", force=True, k=8)
     assert contents(first.folder) != before
 
 
 def test_further_files_are_put_beside_but_never_over_the_release(example, tmp_path) -> None:
     done = publish(
-        example.table, example.schema, Mondrian(k=4), out=tmp_path / "a", beside={"schema.toml": b"# roles\n"}
+        example.table,
+        example.schema,
+        Mondrian(),
+        out=tmp_path / "a",
+        beside={"schema.toml": b"# roles\n"},
+        k=4,
     )
     assert contents(done.folder)["schema.toml"] == b"# roles\n"
     for name in ("recipe.toml", "../escaped.txt"):
         with pytest.raises(ParameterError):
-            publish(example.table, example.schema, Mondrian(k=4), out=tmp_path / "b", beside={name: b""})
+            publish(example.table, example.schema, Mondrian(), out=tmp_path / "b", beside={name: b""}, k=4)
     assert not (tmp_path / "b").exists()
 
 
@@ -293,9 +308,36 @@ def test_progress_only_rises_and_ends_at_one(example, tmp_path) -> None:
     publish(
         example.table,
         example.schema,
-        Mondrian(k=4),
+        Mondrian(),
         out=tmp_path / "a",
         progress=lambda share, doing="": seen.append(share),
+        k=4,
     )
     assert seen == sorted(seen)
     assert seen[-1] == 1.0
+
+
+def test_a_run_reads_judges_and_encodes_once_and_reruns_the_method_alone(example, tmp_path) -> None:
+    calls: Counter[str] = Counter()
+
+    def seen(frame, event, argument) -> None:
+        if event == "call" and "velado" in frame.f_code.co_filename:
+            calls[f"{Path(frame.f_code.co_filename).stem}.{frame.f_code.co_qualname}"] += 1
+
+    sys.setprofile(seen)
+    try:
+        done = publish(example.table, example.schema, Mondrian(), k=4, out=tmp_path / "out")
+    finally:
+        sys.setprofile(None)
+    assert len(done.facts.what_ifs.runs) == 4
+    assert calls["mondrian.Mondrian.anonymize"] == 1 + 4
+    once = (
+        "io.read_table",
+        "prepare.prepare",
+        "encode.encode",
+        "find.find_side_doors",
+        "gate.refuse_identifiers",
+    )
+    assert {name: calls[name] for name in once} == dict.fromkeys(once, 1)
+    # Each column's texts are brought into their normal form once, however many parts of the run ask for it.
+    assert 1 <= calls["normal._spellings"] <= len(done.facts.source.columns)

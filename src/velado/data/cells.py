@@ -16,7 +16,6 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
@@ -59,7 +58,7 @@ class CellStore:
     """
 
     folder: Path
-    schema: Mapping[str, Any]
+    schema: Mapping[str, pl.DataType | type[pl.DataType]]
 
     def check(self) -> None:
         """The folder is free or holds nothing but a study, or an error says what is wrong; nothing is written."""
@@ -117,11 +116,11 @@ class CellStore:
         except OSError as error:
             raise _unwritable(self.folder, error) from None
 
-    def put(self, row: Mapping[str, Any]) -> None:
+    def put(self, row: Mapping[str, object]) -> None:
         """The cell stands in its file."""
         frame = pl.DataFrame([row], schema=self.schema)
         data = parquet_bytes(frame)
-        write_file(self._path(row["cell"]), _digest(data) + data, force=True)
+        write_file(self._path(str(row["cell"])), _digest(data) + data, force=True)
 
     def known(self) -> set[str]:
         """The ids of all cells in the folder."""

@@ -333,43 +333,30 @@ def _with_blank_leaf(tree: Taxonomy) -> tuple[Taxonomy, int]:
 
 
 def _taxonomy(table: Table, column: Column, values: list[str]) -> Taxonomy:
-    spec = column.taxonomy
-    typed = (
-        table.frame.schema[column.name] in (pl.Date, pl.Datetime)
-        if column.name in table.frame.columns
-        else False
-    )
+    spec, name = column.taxonomy, column.name
+    typed = table.frame.schema.get(name) in (pl.Date, pl.Datetime)
     form = "%Y-%m-%d" if typed else column.format
     if spec is None:
-        if column.kind == "date":
-            return builders.dates(values, form=form, column=column.name)
-        return builders.automatic(values, column.name)
-    options = dict(spec.options)
+        dated = column.kind == "date"
+        return builders.dates(values, form=form, column=name) if dated else builders.automatic(values, name)
     if spec.paths is not None:
-        return from_paths(spec.paths, column.name)
+        return from_paths(spec.paths, name)
     if spec.tree is not None:
-        return builders.from_tree(spec.tree, column.name)
-    if spec.builder == "intervals":
-        numbers = _numbers(table, column, values)
+        return builders.from_tree(spec.tree, name)
+    if spec.widths is not None:
+        numbers = _numbers(table, column, values).tolist()
         return builders.intervals(
-            values,
-            numbers.tolist(),
-            options["widths"],
-            options.get("origin", 0),
-            column.name,
-            table.schema.decimal,
+            values, numbers, spec.widths, spec.origin or 0.0, name, table.schema.decimal
         )
-    if spec.builder == "prefix":
-        return builders.prefix(values, options["keep"], str(options.get("mask", "*")), column.name)
+    if spec.keep is not None:
+        return builders.prefix(values, spec.keep, "*" if spec.mask is None else spec.mask, name)
     if spec.builder == "dates":
-        levels = options.get("levels", list(builders.DATE_LEVELS[1:]))
-        return builders.dates(
-            values, levels, form if typed else str(options.get("format", form)), column.name
-        )
+        levels = builders.DATE_LEVELS[1:] if spec.levels is None else spec.levels
+        return builders.dates(values, levels, form if typed else spec.format or form, name)
     if spec.builder == "flat":
-        return builders.flat(values, column.name)
+        return builders.flat(values, name)
     if spec.builder == "auto":
-        return builders.automatic(values, column.name)
+        return builders.automatic(values, name)
     raise TaxonomyError(
         say("The taxonomy file of '{column}' was not read.", column=column.name),
         "The schema names a file but was made without reading it.",

@@ -93,7 +93,7 @@ class Inspection:
     person: str | None
     ranking: tuple[str, ...]
     sets: tuple[ColumnSet, ...]
-    exposure: Uniqueness | None
+    exposure: PresentExposure | None
     missing_codes: tuple[MissingCode, ...] = ()
     people: int | None = None
 
@@ -416,7 +416,7 @@ class ColumnSet:
 
 
 @dataclass(frozen=True)
-class Uniqueness:
+class PresentExposure:
     """Who can be picked out by *columns* as the table stands, all rows counted.
 
     *unique_rows* are alone in their group. *people* and *unique_people* count by the person column where
@@ -436,7 +436,7 @@ class Uniqueness:
     smallest: int
 
 
-def exposure(table: Table, columns: Sequence[str], person: str | None) -> Uniqueness:
+def exposure(table: Table, columns: Sequence[str], person: str | None) -> PresentExposure:
     """Who is unique on *columns* of *table*; blanks are a value of their own. O(n log n).
 
     >>> from velado.testing.factory import small_table
@@ -453,7 +453,9 @@ def exposure(table: Table, columns: Sequence[str], person: str | None) -> Unique
         counts = GroupCounts.of(partition, owner)
         assert counts.people is not None
         unique_people = np.count_nonzero(np.bincount(owner[(counts.people == 1)[partition.labels]]))
-    return Uniqueness(tuple(columns), table.rows, alone, people, unique_people, int(partition.sizes.min()))
+    return PresentExposure(
+        tuple(columns), table.rows, alone, people, unique_people, int(partition.sizes.min())
+    )
 
 
 def separation(counts: npt.NDArray[np.int64]) -> float:

@@ -427,7 +427,7 @@ def _read(spec: TaxonomySpec, path: Path, column: str) -> TaxonomySpec:
 
 def _paths(text: str, spec: TaxonomySpec, column: str) -> tuple[tuple[str, ...], ...]:
     lines = [line for line in text.splitlines() if line.strip()]
-    separator = spec.options.get("separator")
+    separator = spec.separator
     try:
         if separator is None and lines:
             separator = max(

@@ -11,9 +11,10 @@ TOML into values and back. Files are read by `velado.data.io`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
+from velado.data.taxonomy import DateLevel, widths_nest
 from velado.errors import ParameterError, SchemaError
 from velado.settings import Setting, Where, read, settings, specs, table_of, unknown_key
 from velado.text import say
@@ -37,72 +38,6 @@ BUILDERS: Mapping[str, tuple[str, ...]] = {
 _NEEDED = {"levels": "file", "intervals": "widths", "prefix": "keep"}
 
 
-@dataclass(frozen=True)
-class TaxonomySpec:
-    """How a column's taxonomy is made: a builder and its options; *paths* and *tree* hold a file's content.
-
-    >>> TaxonomySpec("prefix", {"keep": [5, 3]}).to_dict()
-    {'builder': 'prefix', 'keep': [5, 3]}
-    """
-
-    builder: str
-    options: Mapping[str, Any] = field(default_factory=dict)
-    file: str | None = None
-    paths: tuple[tuple[str, ...], ...] | None = None
-    tree: Mapping[str, Any] | None = None
-    digest: str | None = None
-
-    def to_dict(self) -> str | dict[str, Any]:
-        """As it stands in the schema file."""
-        if self.file is not None and not self.options:
-            return self.file
-        out: dict[str, Any] = {"builder": self.builder, **self.options}
-        if self.file is not None:
-            out["file"] = self.file
-        elif self.tree is not None:
-            out["nodes"] = dict(self.tree)
-        return out
-
-
-def _taxonomy_spec(value: object, column: str) -> TaxonomySpec:
-    """A taxonomy entry of the schema: a file name, or a table with a builder and its options.
-
-    >>> _taxonomy_spec("city.csv", "city").builder
-    'levels'
-    """
-    place = Where("file").inside("columns").inside(column).inside("taxonomy")
-    if isinstance(value, str):
-        return TaxonomySpec("tree" if value.endswith(".toml") else "levels", file=value)
-    builder = str(value.get("builder")) if isinstance(value, Mapping) else ""
-    if not isinstance(value, Mapping) or builder not in BUILDERS:
-        raise SchemaError(
-            say("{place} has no known builder.", place=place.here),
-            say("Builders are {builders}.", builders=", ".join(BUILDERS)),
-            'Write for example { builder = "prefix", keep = [5, 3] }.',
-        )
-    options = {key: item for key, item in value.items() if key != "builder"}
-    for key in options:
-        if key not in BUILDERS[builder]:
-            raise unknown_key(str(key), BUILDERS[builder], place)
-    needed = _NEEDED.get(builder)
-    if needed and needed not in options:
-        raise SchemaError(
-            say("{place} lacks '{key}'.", place=place.here, key=needed),
-            say("The builder {builder} needs it.", builder=builder),
-            say("Add {key}.", key=needed),
-        )
-    if builder == "tree" and ("file" in options) == ("nodes" in options):
-        raise SchemaError(
-            say("{place} needs either 'file' or 'nodes'.", place=place.here),
-            "The tree must come from one place.",
-            "Keep one of the two.",
-        )
-    if "separator" in options:
-        check_separator(options["separator"], place.of("separator"))
-    file, nodes = options.pop("file", None), options.pop("nodes", None)
-    return TaxonomySpec(builder, options, file=file, tree=nodes)
-
-
 def _is_separator(value: object) -> bool:
     """Whether a text can stand between the fields of a CSV file: one ASCII character, no quote and no line break.
 
@@ -110,6 +45,91 @@ def _is_separator(value: object) -> bool:
     (True, False)
     """
     return isinstance(value, str) and len(value) == 1 and value.isascii() and value not in '"\r\n\0'
+
+
+@settings
+class TaxonomySpec:
+    """How a column's taxonomy is made: a builder and its options; *paths* and *tree* hold a file's content.
+
+    >>> TaxonomySpec("prefix", keep=(5, 3)).to_dict()
+    {'builder': 'prefix', 'keep': [5, 3]}
+    """
+
+    builder: Annotated[str, Setting("how it is made", choices=tuple(BUILDERS))]
+    file: Annotated[str | None, Setting("a level file, or a tree in TOML")] = None
+    paths: tuple[tuple[str, ...], ...] | None = None
+    tree: Annotated[Mapping[str, Any] | None, Setting("the tree itself", key="nodes")] = None
+    digest: str | None = None
+    separator: Annotated[
+        str | None, Setting("what stands between the labels of a line", test=_is_separator)
+    ] = None
+    widths: Annotated[
+        tuple[float, ...] | None,
+        Setting(
+            "ever wider intervals",
+            test=widths_nest,
+            takes="a list of rising numbers above 0, each of which divides the next",
+            why="Otherwise a narrow interval would straddle two wide ones.",
+            example="widths = [5, 10, 20]",
+        ),
+    ] = None
+    origin: Annotated[float | None, Setting("where intervals begin")] = None
+    keep: Annotated[
+        tuple[int, ...] | None,
+        Setting(
+            "ever shorter prefixes",
+            test=lambda lengths: (
+                bool(lengths) and min(lengths) > 0 and [*lengths] == sorted({*lengths})[::-1]
+            ),
+            takes="a list of falling lengths of at least 1",
+            why="Each level must be broader than the one before.",
+            example="keep = [5, 3, 2]",
+        ),
+    ] = None
+    mask: Annotated[str | None, Setting("what stands for the rest of a code")] = None
+    levels: Annotated[
+        tuple[DateLevel, ...] | None, Setting("levels of days", example='["month", "year"]')
+    ] = None
+    format: Annotated[str | None, Setting("how days are written")] = None
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The builder's own options that were given, without file and nodes."""
+        known = set(BUILDERS[self.builder]) - {"file", "nodes"}
+        return {key: value for key, value in table_of(self, defaults=False).items() if key in known}
+
+    def to_dict(self) -> str | dict[str, Any]:
+        """As it stands in the schema file."""
+        if self.file is not None and not self.options:
+            return self.file
+        source = {"file": self.file} if self.file is not None else {"nodes": self.tree} if self.tree else {}
+        return {"builder": self.builder, **self.options, **source}
+
+
+def _taxonomy_spec(value: object, column: str) -> TaxonomySpec:
+    """A taxonomy entry of the schema: a file name, or a table with a builder and its options."""
+    place = Where("file").inside("columns").inside(column).inside("taxonomy")
+    if isinstance(value, str):
+        return TaxonomySpec("tree" if value.endswith(".toml") else "levels", file=value)
+    spec = read(TaxonomySpec, value, place)
+    assert isinstance(value, Mapping)
+    for key in value:
+        if key not in ("builder", *BUILDERS[spec.builder]):
+            raise unknown_key(str(key), BUILDERS[spec.builder], place)
+    needed = _NEEDED.get(spec.builder)
+    if needed and needed not in value:
+        raise SchemaError(
+            say("{place} lacks '{key}'.", place=place.here, key=needed),
+            say("The builder {builder} needs it.", builder=spec.builder),
+            say("Add {key}.", key=needed),
+        )
+    if spec.builder == "tree" and ("file" in value) == ("nodes" in value):
+        raise SchemaError(
+            say("{place} needs either 'file' or 'nodes'.", place=place.here),
+            "The tree must come from one place.",
+            "Keep one of the two.",
+        )
+    return spec
 
 
 def check_separator(value: object, what: str) -> None:
@@ -322,7 +342,7 @@ class Schema:
         return out | {"columns": {name: column.to_dict() for name, column in self.columns.items()}}
 
     @classmethod
-    def from_dict(cls, document: Mapping[str, Any]) -> Schema:
+    def from_dict(cls, document: Mapping[str, object]) -> Schema:
         """From parsed TOML. Every mistake is named with its place; nothing unknown is passed over."""
         try:
             return _schema(document)
@@ -330,7 +350,7 @@ class Schema:
             raise SchemaError(wrong.what, wrong.why, wrong.fix) from None
 
 
-def _schema(document: Mapping[str, Any]) -> Schema:
+def _schema(document: Mapping[str, object]) -> Schema:
     file = Where("file", say("the schema"))
     for key in document:
         if key not in ("dataset", "table", "columns"):
@@ -364,7 +384,7 @@ def _column(name: str, entry: object) -> Column:
     return read(Column, {"name": name, **found}, where)
 
 
-def _own_keys(entry: object, others: tuple[str, ...], kind: type, where: Where) -> dict[str, Any]:
+def _own_keys(entry: object, others: tuple[str, ...], kind: type, where: Where) -> dict[str, object]:
     """A table of the file as a dictionary; the fields that stand elsewhere are no keys of it."""
     if not isinstance(entry, Mapping):
         raise SchemaError(

@@ -116,12 +116,9 @@ class Table:
             series = series.dt.date()  # a date is a day; the hour has no place in its taxonomy
         return series.cast(pl.String).set(self.is_missing(name), None)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, int]:
         """What may be said of the table without showing it."""
-        return {
-            "rows": self.rows,
-            "columns": self.frame.width,
-        }
+        return {"rows": self.rows, "columns": self.frame.width}
 
 
 _ODD_TYPES = (pl.List, pl.Array, pl.Struct, pl.Object, pl.Binary, pl.Duration)

@@ -43,7 +43,6 @@ from velado.measures.utility.distribution import Distribution, distributions
 from velado.measures.utility.false_cells import FalseCells, false_cells
 from velado.measures.utility.ncp import CertaintyPenalty, Covers, Variant, normalized_certainty_penalty
 from velado.release.gate import open_identifiers
-from velado.release.guarantees.k_anonymity import KAnonymity
 from velado.release.release import Release
 
 __all__ = ["LINKAGE_ROWS", "Direction", "Exposure", "Scores", "Settings", "Ties", "measure", "measure_files"]
@@ -160,7 +159,6 @@ def measure(
     a place in the taxonomy) with the table after, and then false cells are not counted.
     """
     settings = settings or Settings()
-    ks = [part.k for part in release.goal.guarantees if isinstance(part, KAnonymity)]
     unread = ""
     if release.operations:
         try:
@@ -168,7 +166,7 @@ def measure(
                 release.original,
                 release.aligned,
                 kept=release.kept,
-                k=max(ks, default=None),
+                k=release.goal.k,
                 settings=settings,
                 population=population,
             )
@@ -197,7 +195,7 @@ def measure(
         settings,
         ncp,
         "the cover of each group",
-        max(ks, default=None),
+        release.goal.k,
         population,
         {},
     )

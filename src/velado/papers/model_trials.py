@@ -63,14 +63,14 @@ class ModelTrial:
         """Some rows of the table."""
         return self.table.with_frame(self.table.frame[rows])
 
-    def published(self, method: Method) -> pl.DataFrame:
+    def published(self, method: Method, k: int) -> pl.DataFrame:
         """Every row as *method* publishes it, anonymized before any split."""
-        return anonymize(self.table, self.table.schema, method, per="row").aligned
+        return anonymize(self.table, self.table.schema, method, k=k, per="row").aligned
 
-    def taught(self, method: Method) -> pl.DataFrame:
+    def taught(self, method: Method, k: int) -> pl.DataFrame:
         """The training part as *method* publishes it, the test part never seen."""
         train = self.part(self.train)
-        return anonymize(train, train.schema, method, per="row").aligned
+        return anonymize(train, train.schema, method, k=k, per="row").aligned
 
     def all_then_split(self, published: pl.DataFrame, model: Model) -> Asked:
         """Taught with one part of the *published* rows and asked about the other."""

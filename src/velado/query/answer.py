@@ -128,9 +128,9 @@ class Answer:
         if self.frame.height != 1 or len(names) != 1:
             raise ParameterError(
                 say(
-                    "The answer has {height} row(s) and {names} value(s) in each.",
+                    "The answer has {height} row(s) and {values} value(s) in each.",
                     height=self.frame.height,
-                    names=len(names),
+                    values=len(names),
                 ),
                 "Only an answer of one row and one value is a single number.",
                 "Read its frame instead.",
@@ -316,11 +316,12 @@ def _type_of(dtype: Any) -> str:
 # From noisy whole numbers to a data frame of values and intervals: nothing here sees a row or an exact count.
 
 Floats = NDArray[np.float64]
+Numbers = Floats | Counts
 _LIMIT = (1 << 63) - 1
 
 
 def frame(plan: QueryPlan, drawn: Tallies, confidence: Fraction) -> pl.DataFrame:
-    """GroupKey columns (null in the last cell of each), then value, low and high of every aggregate. O(cells).
+    """Key columns (null in the last cell of each), then value, low and high of every aggregate. O(cells).
 
     >>> from velado.data.schema import Schema
     >>> from velado.query.plan import plan
@@ -343,9 +344,13 @@ def frame(plan: QueryPlan, drawn: Tallies, confidence: Fraction) -> pl.DataFrame
     if bins:
         columns[f"{name_of(first)}_bin"] = pl.Series(list(bins) * lines, dtype=pl.String)
     for aggregate, part in zip(plan.query.aggregates, plan.parts, strict=True):
-        value, low, high = _estimate(aggregate, part, plan.draws, drawn, lines, confidence)
+        value, low, high = _estimate(aggregate, part, plan.draws, drawn, confidence)
         name = name_of(aggregate)
-        columns |= {name: value, f"{name}_low": low, f"{name}_high": high}
+        columns[name] = pl.Series(value if part.bound is None else np.repeat(value, lines))
+        for end, limit in (("low", low), ("high", high)):
+            columns[f"{name}_{end}"] = (
+                pl.Series([None] * lines, dtype=pl.Float64) if limit is None else pl.Series(limit)
+            )
     return pl.DataFrame(columns)
 
 
@@ -375,37 +380,27 @@ def _text(number: Fraction) -> str:
 
 
 def _estimate(
-    aggregate: Aggregate,
-    part: Part,
-    draws: tuple[Draw, ...],
-    drawn: Tallies,
-    lines: int,
-    confidence: Fraction,
-) -> tuple[pl.Series, pl.Series, pl.Series]:
-    """Value, low and high of one aggregate."""
+    aggregate: Aggregate, part: Part, draws: tuple[Draw, ...], drawn: Tallies, confidence: Fraction
+) -> tuple[Numbers, Numbers | None, Numbers | None]:
+    """Value, low and high of one aggregate; None where there is no interval to state."""
     if part.bound is not None:
-        # The declared bound says nothing of the rows, so there is no interval to state.
-        return pl.Series([part.bound] * lines, dtype=pl.Float64), _nothing(lines), _nothing(lines)
-    used = [draws[place] for place in part.draws]
-    noisy = [drawn[place] for place in part.draws]
-    if part.grid is None or aggregate.kind == "histogram":
-        return _whole(noisy[0].ravel(), half_width(used[0].mechanism, used[0].scale, confidence))
-    if aggregate.kind == "sum":
-        t = half_width(used[0].mechanism, used[0].scale, confidence)
-        value, low, high = (_series(_numbers(part.grid, noisy[0], shift)) for shift in (0, -t, t))
-        return value, low, high
-    if aggregate.kind == "avg":
+        # The declared bound says nothing of the rows.
+        return np.array([part.bound]), None, None
+    used, noisy = [draws[place] for place in part.draws], [drawn[place] for place in part.draws]
+    first, counts = used[0], noisy[0]
+    if first.at is not None and part.grid is not None:
+        # The rank it may miss by is public and stands in the plan; the values at those ranks are not.
+        return _numbers(part.grid, np.array(first.candidates, dtype=np.int64)[counts], 0), None, None
+    if aggregate.kind == "avg" and part.grid is not None:
         return _average(part.grid, used, noisy, confidence)
-    chosen = np.array(used[0].candidates, dtype=np.int64)[noisy[0]]
-    # The rank it may miss by is public and stands in the plan; the values at those ranks are not.
-    return _series(_numbers(part.grid, chosen, 0)), _nothing(lines), _nothing(lines)
-
-
-def _whole(noisy: Counts, t: int) -> tuple[pl.Series, pl.Series, pl.Series]:
-    """Noisy counts as drawn, and an interval that holds them; no lower than 0 where the count itself is not."""
-    bounded = np.clip(noisy, t - _LIMIT, _LIMIT - t)
-    low, high = np.where(noisy >= 0, np.maximum(bounded - t, 0), bounded - t), bounded + t
-    return pl.Series(noisy, dtype=pl.Int64), pl.Series(low, dtype=pl.Int64), pl.Series(high, dtype=pl.Int64)
+    t = half_width(first.mechanism, first.scale, confidence)
+    if aggregate.kind == "sum" and part.grid is not None:
+        value, low, high = (_numbers(part.grid, counts, shift) for shift in (0, -t, t))
+        return value, low, high
+    # Counts as drawn, and an interval that holds them; no lower than 0 where the count itself is not.
+    counts = counts.ravel()
+    bounded = np.clip(counts, t - _LIMIT, _LIMIT - t)
+    return counts, np.where(counts >= 0, np.maximum(bounded - t, 0), bounded - t), bounded + t
 
 
 def _numbers(grid: Grid, indices: Counts, shift: int) -> Floats:
@@ -416,7 +411,7 @@ def _numbers(grid: Grid, indices: Counts, shift: int) -> Floats:
 
 def _average(
     grid: Grid, used: list[Draw], noisy: list[Counts], confidence: Fraction
-) -> tuple[pl.Series, pl.Series, pl.Series]:
+) -> tuple[Floats, Floats, Floats]:
     """centre + noisy centred sum / noisy count, clamped to the grid; a noisy count below 1 is taken as 1.
 
     Both numbers lie in their intervals with confidence (1 + c)/2 each, so together with at least c, and then the exact
@@ -425,12 +420,11 @@ def _average(
     each = (1 + confidence) / 2
     width_sum, width_count = (half_width(draw.mechanism, draw.scale, each) for draw in used)
     total, count = (part.astype(np.float64) for part in noisy)
-    value = total / np.maximum(count, 1)
     least, most = np.maximum(count - width_count, 1), np.maximum(count + width_count, 1)
     below, above = total - width_sum, total + width_sum
     low = np.where(below < 0, below / least, below / most)
     high = np.where(above > 0, above / least, above / most)
-    return _series(_on_scale(grid, value)), _series(_on_scale(grid, low)), _series(_on_scale(grid, high))
+    return _on_scale(grid, total / np.maximum(count, 1)), _on_scale(grid, low), _on_scale(grid, high)
 
 
 def _on_scale(grid: Grid, centred: Floats) -> Floats:
@@ -438,11 +432,3 @@ def _on_scale(grid: Grid, centred: Floats) -> Floats:
     scaled = (grid.centre + clamped) * float(grid.step)
     out: Floats = np.clip(scaled, grid.value(grid.low), grid.value(grid.high))
     return out
-
-
-def _series(values: Any) -> pl.Series:
-    return pl.Series(values, dtype=pl.Float64)
-
-
-def _nothing(lines: int) -> pl.Series:
-    return pl.Series([None] * lines, dtype=pl.Float64)

@@ -105,9 +105,9 @@ def _numbers(column: Column, limit: int, decimal: str) -> tuple[str, ...]:
     if grid.high - grid.low >= limit:
         raise QueryRefused(
             say(
-                "The grid of column '{column}' has {high:,} numbers.",
+                "The grid of column '{column}' has {numbers:,} numbers.",
                 column=column.name,
-                high=grid.high - grid.low + 1,
+                numbers=grid.high - grid.low + 1,
             ),
             say("At most {limit:,} keys can be answered, because every one of them is.", limit=limit),
             "Ask for a HISTOGRAM of it, or declare a wider step.",

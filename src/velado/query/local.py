@@ -227,12 +227,7 @@ def _guarantee(charge: Fraction) -> Facts:
 def _estimate(
     value: float, error: float, reports: int, confidence: float, least: float, most: float
 ) -> Estimate:
-    if not 0 < confidence < 1:
-        raise ParameterError(
-            "The confidence of an interval must lie strictly between 0 and 1.",
-            "It is the chance that the interval holds the exact answer.",
-            "Choose for example 0.95.",
-        )
+    noise.check_confidence(confidence)
     width = -NormalDist().inv_cdf((1 - confidence) / 2) * error
     low, high = (min(max(end, least), most) for end in (value - width, value + width))
     return Estimate(value, error, low, high, reports)

@@ -176,6 +176,19 @@ def check_time(deadline: float | None) -> None:
 SUMMED = 4096.0
 
 
+def check_confidence(confidence: Fraction | float) -> None:
+    """Nothing, where it is a chance strictly between 0 and 1.
+
+    >>> check_confidence(0.95)
+    """
+    if not 0 < confidence < 1:
+        raise ParameterError(
+            "The confidence of an interval must lie strictly between 0 and 1.",
+            "It is the chance that the interval holds the exact answer.",
+            "Choose for example 0.95.",
+        )
+
+
 @lru_cache(maxsize=1024)
 def half_width(mechanism: Mechanism, scale: float, confidence: Fraction) -> int:
     """The smallest whole t (Gaussian beyond scale 4,096: at most one more) with P(|noise| <= t) >= confidence.
@@ -186,12 +199,7 @@ def half_width(mechanism: Mechanism, scale: float, confidence: Fraction) -> int:
     >>> half_width("laplace", 1.0, Fraction(19, 20)), half_width("gaussian", 10.0, Fraction(19, 20))
     (3, 20)
     """
-    if not 0 < confidence < 1:
-        raise ParameterError(
-            "The confidence of an interval must lie strictly between 0 and 1.",
-            "It is the chance that the interval holds the exact answer.",
-            "Choose for example 0.95.",
-        )
+    check_confidence(confidence)
     outside = float(1 - confidence)
     if mechanism == "laplace":
         p = math.exp(-1 / scale)

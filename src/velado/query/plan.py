@@ -246,7 +246,6 @@ def _moved(unit: Unit, reach: int, swing: int) -> int:
 Extremes = Literal["quantile", "bound"]
 
 LOWEST, HIGHEST = Fraction(1, 100), Fraction(99, 100)
-MOST_HISTOGRAM_CELLS = 100_000
 
 
 @dataclass(frozen=True)
@@ -439,7 +438,16 @@ def plan(
     draws = tuple(_draw(need, at, chosen, unit, measure, share, cells) for need, at, chosen in wanted)
     _check_size(query, schema, keys, draws)
     charge = sum((draw.charge for draw in draws), Fraction(0))
-    return QueryPlan(query, keys, measure, unit, draws, tuple(parts), charge, extremes)
+    return QueryPlan(
+        query=query,
+        keys=keys,
+        measure=measure,
+        unit=unit,
+        draws=draws,
+        parts=tuple(parts),
+        charge=charge,
+        extremes=extremes,
+    )
 
 
 def name_of(aggregate: Aggregate) -> str:
@@ -464,7 +472,7 @@ def histogram_edges(grid: Grid, bins: int) -> tuple[int, ...]:
         raise QueryRefused(
             say("A histogram of '{column}' cannot have that many bins.", column=grid.column),
             "A bin holds at least one step of the column's declared grid.",
-            say("Ask for at most {span} bins, or declare a finer step.", span=span + 1),
+            say("Ask for at most {most} bins, or declare a finer step.", most=span + 1),
         )
     return (*(grid.low - (-span * i // bins) for i in range(bins)), grid.high + 1)
 
@@ -473,7 +481,7 @@ def _grid(aggregate: Aggregate, schema: Schema) -> Grid:
     column = schema.columns.get(aggregate.column or "")
     if column is None:
         raise QueryRefused(
-            say("The aggregate {upper} names no column of the schema.", upper=aggregate.kind.upper()),
+            say("The aggregate {kind} names no column of the schema.", kind=aggregate.kind.upper()),
             "Its bounds and step are read from there.",
             "Name a declared column.",
         )
@@ -492,17 +500,7 @@ def _asked(
         case "avg":
             return [(GridSum(grid, grid.centre), None, ()), (Rows(aggregate.column), None, ())]
         case "histogram":
-            edges = histogram_edges(grid, aggregate.bins or 0)
-            if cells * (len(edges) - 1) > MOST_HISTOGRAM_CELLS:
-                raise QueryRefused(
-                    "The keys and bins of this histogram make too many cells.",
-                    say(
-                        "One answer draws at most {most_histogram_cells:,} numbers.",
-                        most_histogram_cells=MOST_HISTOGRAM_CELLS,
-                    ),
-                    "Ask for fewer bins, or group by fewer keys.",
-                )
-            return [(GridCells(grid, edges), None, ())]
+            return [(GridCells(grid, histogram_edges(grid, aggregate.bins or 0)), None, ())]
         case _:
             at = {"min": LOWEST, "max": HIGHEST}.get(aggregate.kind, aggregate.at)
             if at is None or not 0 < at < 1:

@@ -21,6 +21,7 @@ from functools import lru_cache
 from math import prod
 from pathlib import PurePath
 from typing import Any, get_args
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -295,7 +296,7 @@ class Session:
             engine_for_table(table.with_schema(self.schema), self.unit) if isinstance(table, Table) else table
         )
         self.version = self._engine.version if version is None else f"declared:{version}"
-        self._locks: dict[str, tuple[threading.Lock, int]] = {}
+        self._locks: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()
         self._guard = threading.Lock()
         self._planned = lru_cache(KEPT_PLANS)(self._plan)
         self._account = UnitOfAccount(self._ledger, self.unit, self.analyst)
@@ -463,13 +464,7 @@ class Session:
     def _alone_with(self, question: str) -> Iterator[None]:
         """One thread at a time asks a question, so that the second finds the first one's answer stored."""
         with self._guard:
-            lock, waiting = self._locks.get(question, (threading.Lock(), 0))
-            self._locks[question] = (lock, waiting + 1)
-        try:
-            with lock:
-                yield
-        finally:
-            with self._guard:
-                lock, waiting = self._locks.pop(question)
-                if waiting > 1:
-                    self._locks[question] = (lock, waiting - 1)
+            # Held by those who wait and by whoever has it; gone with the last of them.
+            lock = self._locks.setdefault(question, threading.Lock())
+        with lock:
+            yield

@@ -143,18 +143,11 @@ class Query:
 
     @cached_property
     def _canonical(self) -> str:
-        return json.dumps(
-            {
-                "table": self.table,
-                "aggregates": [
-                    [a.kind, a.column, None if a.at is None else str(a.at), a.bins] for a in self.aggregates
-                ],
-                "where": None if self.where is None else predicate_form(self.where),
-                "keys": list(self.keys),
-            },
-            ensure_ascii=False,
-            separators=(",", ":"),
-        )
+        levels = [None if a.at is None else str(a.at) for a in self.aggregates]
+        aggregates = [[a.kind, a.column, at, a.bins] for a, at in zip(self.aggregates, levels, strict=True)]
+        where = None if self.where is None else predicate_form(self.where)
+        form = {"table": self.table, "aggregates": aggregates, "where": where, "keys": list(self.keys)}
+        return json.dumps(form, ensure_ascii=False, separators=(",", ":"))
 
     def columns(self) -> tuple[str, ...]:
         """Every column the query touches, each once, sorted."""

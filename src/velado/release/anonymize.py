@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,13 +16,12 @@ from velado.data.schema import Schema
 from velado.data.table import Table, Undeclared
 from velado.errors import GuaranteeNotMet, ParameterError, SuppressionLimitExceeded
 from velado.randomness import seeded
-from velado.release.goal import Goal, Progress, silent
+from velado.release.goal import Goal, Progress, default_k, silent
 from velado.release.guarantees._guarantee import Guarantee
 from velado.release.guarantees.k_anonymity import KAnonymity
 from velado.release.methods import method_named
 from velado.release.methods._method import Method
 from velado.release.operations._operation import Operation
-from velado.release.parameters import check_parameters
 from velado.release.prepare import Prepared, prepare
 from velado.release.release import Release, release
 
@@ -53,13 +52,14 @@ def anonymize(
     """A release of *source* that keeps k and every further guarantee, or an error.
 
     *source* is a data frame, a path or a Table; *schema* a Schema or the path of a schema file, inferred where it is
-    left out; *method* a method or its name; *k* takes the place of the method's own. *per* says whether k counts
-    "row"s or "person"s; by default people when the schema names a person column. *operations* are column
+    left out; *method* a method or its name. *k* is that of k-anonymity: 5 where it is left out, unless the method
+    is only measured or *guarantees* name another crowd (`[KMap(5)]` is k-map and nothing else). *per* says whether k
+    counts "row"s or "person"s; by default people when the schema names a person column. *operations* are column
     operations done first. *population* is a table of everyone the source was drawn from, for k-map and
     delta-presence. *key* is the owner's key or its file, under which the order of rows and random operations are
     drawn; by default that of this user. The same input, settings, *seed* and key give the same release.
     """
-    chosen = method_from(method, k)
+    chosen = method_from(method)
     table = table_from(source, schema, undeclared)
     prepared = prepare(
         table,
@@ -71,24 +71,35 @@ def anonymize(
     )
     if schema is None and not isinstance(source, Table):
         prepared = replace(prepared, own_warnings=(*prepared.own_warnings, INFERRED))
-    asked = _sequence(guarantees, "guarantees", "check")
-    if k is not None and not _has_k(chosen):
-        unit = "person" if per != "row" and table.schema.person is not None else "row"
-        asked = (KAnonymity(k, unit), *asked)  # type: ignore[arg-type]  # one of the two words
-    return carry_out(prepared, chosen, asked, suppression=suppression, seed=seed, progress=progress)
+    goal = goal_for(prepared, chosen, k, _sequence(guarantees, "guarantees", "check"), suppression)
+    return carry_out(prepared, chosen, goal, seed=seed, progress=progress)
+
+
+def goal_for(
+    prepared: Prepared,
+    method: Method,
+    k: int | None = None,
+    guarantees: Sequence[Guarantee] = (),
+    suppression: float = 0.0,
+) -> Goal:
+    """What is promised of a prepared table: *k*, or its default, counted in rows or people, and *guarantees*."""
+    k = default_k(method.promise, guarantees) if k is None else k
+    unit = prepared.per or ("row" if prepared.table.schema.person is None else "person")
+    if k is None:
+        return Goal(tuple(guarantees), suppression)
+    if unit == "person" and prepared.table.schema.person is None:
+        raise ParameterError(
+            "k per person was asked for, but the schema names no person column.",
+            "Which rows belong to one person is not known.",
+            "Mark the column with person = true, or count rows with --per row.",
+        )
+    return Goal((KAnonymity(k, "person" if unit == "person" else "row"), *guarantees), suppression)
 
 
 def carry_out(
-    prepared: Prepared,
-    method: Method,
-    guarantees: Sequence[Guarantee] = (),
-    *,
-    suppression: float = 0.0,
-    seed: int = 0,
-    progress: Progress = silent,
+    prepared: Prepared, method: Method, goal: Goal, *, seed: int = 0, progress: Progress = silent
 ) -> Release:
     """A release of a prepared table by *method*: nothing is read, judged or encoded again."""
-    check_parameters(method)
     given: object = seed  # whatever a caller without a type checker passes
     if isinstance(given, bool) or not isinstance(given, int | np.integer) or given < 0:
         raise ParameterError(
@@ -97,7 +108,6 @@ def carry_out(
             "Give for example seed=1.",
         )
     table, data = prepared.table, prepared.data
-    goal = Goal((*_own_guarantees(method, table.schema, prepared.per), *guarantees), suppression)
     _refuse_blanks(prepared, goal)
     if data.rows < goal.least_rows:
         raise ParameterError(
@@ -143,12 +153,8 @@ def table_from(source: Any, schema: Schema | str | Path | None, undeclared: Unde
     return table if schema is not None else read_table(table, inspect(table).schema)
 
 
-def method_from(method: Method | type[Method] | str, k: int | None = None) -> Method:
-    """The method itself, by its class or by its name, with *k* in the place of its own."""
-    if k is not None and (isinstance(k, bool) or not isinstance(k, int | np.integer)):
-        raise ParameterError(
-            "k is not a whole number.", "It counts people who look alike.", "Give for example k=5."
-        )
+def method_from(method: Method | type[Method] | str) -> Method:
+    """The method itself, by its class or by its name."""
     kind = method_named(method) if isinstance(method, str) else method
     if isinstance(kind, type):
         kind = kind()  # every field of a method has a default
@@ -156,16 +162,9 @@ def method_from(method: Method | type[Method] | str, k: int | None = None) -> Me
         raise ParameterError(
             f"A method cannot be a {type(method).__name__}.",
             "It chooses who is hidden among whom.",
-            'Pass a name such as "mondrian" or velado.Mondrian(k=5); `velado methods` lists them.',
+            'Pass a name such as "mondrian" or velado.Mondrian(); `velado methods` lists them.',
         )
-    if k is not None and _has_k(kind):
-        kind = replace(kind, k=int(k))  # type: ignore[type-var]
     return kind
-
-
-def _has_k(method: Any) -> bool:
-    named = is_dataclass(method) and any(field.name == "k" for field in fields(method))
-    return named and getattr(method, "promise", "") != "measured"
 
 
 def _unit(per: Any) -> Any:
@@ -196,17 +195,3 @@ def _refuse_blanks(prepared: Prepared, goal: Goal) -> None:
             'The schema says missing = "suppress".',
             f'Allow --suppression {np.ceil(1000 * dropped / table.rows) / 1000:g}, or set missing = "value".',
         )
-
-
-def _own_guarantees(method: Method, schema: Schema, per: str | None) -> tuple[Guarantee, ...]:
-    k = getattr(method, "k", None)
-    if method.promise == "measured" or k is None:
-        return ()
-    unit = per or ("person" if schema.person is not None else "row")
-    if unit == "person" and schema.person is None:
-        raise ParameterError(
-            "k per person was asked for, but the schema names no person column.",
-            "Which rows belong to one person is not known.",
-            "Mark the column with person = true, or count rows with --per row.",
-        )
-    return (KAnonymity(k, "person" if unit == "person" else "row"),)

@@ -29,7 +29,6 @@ from velado.data.schema import Column, Schema
 from velado.data.table import Table
 from velado.errors import GuaranteeNotMet, IdentifierOpen, PersonUndecided
 from velado.release.guarantees._guarantee import Guarantee, Verdict
-from velado.release.guarantees.k_anonymity import KAnonymity
 from velado.text import say
 
 GENERALIZED = frozenset({"coordinates"})
@@ -189,14 +188,13 @@ def broken_when_linked(
 
     k counts people there, whatever it counts elsewhere: rows that are linked are one person's.
     """
-    # k-map and delta-presence count people outside the table, whose rows it does not link.
-    asked = [guarantee for guarantee in guarantees if guarantee.name not in ("k-map", "delta-presence")]
+    # People of a population are outside the table, which does not link their rows.
+    asked = [guarantee for guarantee in guarantees if guarantee.reads != "population"]
     if not asked:
         return None
     counts = GroupCounts.of(linked_groups(groups, people), people, sensitive, None, shapes)
     for guarantee in asked:
-        judged = KAnonymity(guarantee.k, "person") if isinstance(guarantee, KAnonymity) else guarantee
-        verdict = judged.check(counts)
+        verdict = guarantee.counted_by("person").check(counts)
         if not verdict.holds:
             return verdict
     return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -15,6 +15,7 @@ from velado.data.partition import BoolArray, GroupCounts, IntArray, Partition, V
 from velado.data.visible import visible_groups, wildcard_sizes
 from velado.errors import ParameterError
 from velado.release.guarantees._guarantee import Guarantee, Verdict
+from velado.release.guarantees.k_anonymity import KAnonymity
 
 Promise = Literal["guaranteed", "measured", "as in the paper"]
 """guaranteed: follows from what was checked. measured: an attack was run. as in the paper: for science."""
@@ -30,9 +31,30 @@ def silent(share: float, doing: str = "") -> None:
     """A Progress that says nothing."""
 
 
+DEFAULT_K = 5
+"""The crowd that is promised where nobody asked for another one."""
+
+
+def default_k(promise: Promise, guarantees: Sequence[Guarantee]) -> int | None:
+    """The k where none is given: 5, but none for a method that is only measured, or beside another crowd.
+
+    k-map and delta-presence hide people in a population; asked for without k they are promised alone.
+
+    >>> default_k("guaranteed", ()), default_k("measured", ()), default_k("guaranteed", [KAnonymity(3)])
+    (5, None, None)
+    """
+    crowded = any(guarantee.is_crowd for guarantee in guarantees)
+    return None if promise == "measured" or crowded else DEFAULT_K
+
+
 @dataclass(frozen=True)
 class Goal:
-    """The guarantees every published group must hold, and the share of rows that may be dropped for it."""
+    """The guarantees every published group must hold, and the share of rows that may be dropped for it.
+
+    >>> goal = Goal((KAnonymity(5),), suppression=0.1)
+    >>> goal.k, goal.least_rows, goal.suppressible(100), goal.at(2).k
+    (5, 5, 10, 2)
+    """
 
     guarantees: tuple[Guarantee, ...]
     suppression: float = 0.0
@@ -52,17 +74,24 @@ class Goal:
         return max((g.least_rows for g in self.guarantees), default=1)
 
     @property
+    def k(self) -> int | None:
+        """The k of k-anonymity that is promised, the largest of several; None where none is."""
+        return max((g.k for g in self.guarantees if isinstance(g, KAnonymity)), default=None)
+
+    def at(self, k: int) -> Goal:
+        """The same goal with another k."""
+        others = tuple(replace(g, k=k) if isinstance(g, KAnonymity) else g for g in self.guarantees)
+        return replace(self, guarantees=others)
+
+    @property
     def rows_only(self) -> bool:
         """True when group sizes in rows decide everything, so that fast paths need not count more."""
-        from velado.release.guarantees.k_anonymity import KAnonymity
-
-        return all(isinstance(g, KAnonymity) and g.unit == "row" for g in self.guarantees)
+        return all(guarantee.rows_decide for guarantee in self.guarantees)
 
     @property
     def reads_sensitive(self) -> bool:
         """True when a guarantee speaks of sensitive values, so that groups are chosen with them in view."""
-        # Promises about sensitive values have a field `column`: one of them, or None for all.
-        return any(hasattr(guarantee, "column") for guarantee in self.guarantees)
+        return any(guarantee.reads == "values" for guarantee in self.guarantees)
 
     def suppressible(self, rows: int) -> int:
         """How many of *rows* rows may be dropped."""

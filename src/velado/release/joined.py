@@ -33,12 +33,11 @@ from velado.data.table import Table
 from velado.data.visible import visible_groups
 from velado.errors import GuaranteeNotMet, ParameterError, SchemaError
 from velado.release.gate import Signed, refuse_identifiers
-from velado.release.goal import Checked, Goal, Progress, Promise, check_published, silent
+from velado.release.goal import Checked, Goal, Progress, Promise, check_published, default_k, silent
 from velado.release.guarantees._guarantee import Guarantee, Verdict
 from velado.release.guarantees.k_anonymity import KAnonymity
 from velado.release.joined_people import Member, classes_of, gather, side_doors
 from velado.release.methods._method import Method
-from velado.release.parameters import check_parameters
 from velado.release.pseudonyms import DEFAULT_NAMESPACE, pseudonyms_of
 from velado.release.recoded import Recoded
 from velado.release.recoders.cover import Cover
@@ -126,7 +125,7 @@ def check_joined(
             "This is a fault of velado: please report it.",
         )
     names = [name for name in view.columns if name != _ROW]
-    counted = [guarantee for guarantee in goal.guarantees if isinstance(guarantee, KAnonymity)]
+    counted = [guarantee for guarantee in goal.guarantees if guarantee.reads == "crowd"]
     checked = check_published(view, names, counted, codes)
     for verdict in checked.verdicts:
         raise_if_broken(verdict, "the joined tables")
@@ -170,7 +169,7 @@ def refuse_own_doors(member: Member, draft: Draft, doors: Sequence[SideDoor], go
         [door for door in doors if door.columns and set(door.columns) <= set(frame.columns)],
         frame,
         [f"{member.name}.{name}" for name in member.quasi],
-        least=max(guarantee.k for guarantee in goal.guarantees if isinstance(guarantee, KAnonymity)),
+        least=goal.k or 2,
         sensitive=[f"{member.name}.{column.name}" for column in member.table.schema.sensitive],
         people=member.person[draft.rows].astype(np.int32),
     )
@@ -302,6 +301,7 @@ def anonymize_joined(
     method: Method,
     guarantees: Sequence[Guarantee] = (),
     *,
+    k: int | None = None,
     suppression: float = 0.0,
     seed: int = 0,
     key: Key | None = None,
@@ -311,14 +311,13 @@ def anonymize_joined(
     """The *tables* published so that their join keeps k per person and every further guarantee, or an error.
 
     Every schema marks its person column (`person = true`, role "identifier"); people are matched by its text.
-    k is the method's own or that of a KAnonymity among *guarantees*, and always counts people. Guarantees about
+    *k* (or that of a KAnonymity among *guarantees*; 5 where none is given) always counts people. Guarantees about
     sensitive values hold for each table within the joined groups and alone; a sensitive column that two tables
     share is called "table.column". *suppression* is the share of people who may be left out. With a *key* every
     row also gets the person's pseudonym, so that the published tables can be joined row by row. The same
     input, settings and *seed* give the same release.
     """
-    check_parameters(method)
-    goal = Goal(_counted_in_people(method, guarantees), suppression)
+    goal = Goal(_counted_in_people(method, k, guarantees), suppression)
     _check_tables(tables, key)
     signed = {name: refuse_identifiers(table) for name, table in tables.items()}
     doors = side_doors(tables)
@@ -364,31 +363,32 @@ def anonymize_joined(
     )
 
 
-def _counted_in_people(method: Method, guarantees: Sequence[Guarantee]) -> tuple[Guarantee, ...]:
-    own = getattr(method, "k", None) if method.promise != "measured" else None
-    asked = [g.k for g in guarantees if isinstance(g, KAnonymity)] + ([own] if own is not None else [])
-    if not asked:
-        raise ParameterError(
-            "No k was given.",
-            "Without it there is nothing the joined tables could be checked for.",
-            "Use a method with a k, or add KAnonymity(5).",
-        )
+def _counted_in_people(
+    method: Method, k: int | None, guarantees: Sequence[Guarantee]
+) -> tuple[Guarantee, ...]:
     for guarantee in guarantees:
-        if guarantee.name in ("k-map", "delta-presence"):
+        if guarantee.reads == "population":
             raise ParameterError(
                 say("{guarantee} cannot be promised for several tables at once.", guarantee=guarantee.name),
                 "It compares one table with one population.",
                 "Publish the tables one by one for it, or ask for k-anonymity.",
             )
-    others = tuple(g for g in guarantees if not isinstance(g, KAnonymity))
-    return (KAnonymity(max(asked), "person"), *others)
+    k = default_k(method.promise, guarantees) if k is None else k
+    k = max((one for one in (k, Goal(tuple(guarantees)).k) if one is not None), default=None)
+    if k is None:
+        raise ParameterError(
+            "No k was given.",
+            "Without it there is nothing the joined tables could be checked for.",
+            "Use a method that promises a k, or give k=5.",
+        )
+    return (KAnonymity(k, "person"), *(one for one in guarantees if one.reads == "values"))
 
 
 def _check_readable(members: Sequence[Member], goal: Goal) -> None:
     known = {name for member in members for name in member.sensitive}
     for guarantee in goal.guarantees:
         asked = getattr(guarantee, "column", None)
-        if not isinstance(guarantee, KAnonymity) and not (known if asked is None else asked in known):
+        if guarantee.reads == "values" and not (known if asked is None else asked in known):
             raise ParameterError(
                 say(
                     "{guarantee} was asked for, but no table has the sensitive column it needs.",

@@ -18,7 +18,6 @@ from velado.data.table import Table
 from velado.errors import GuaranteeNotMet, SuppressionLimitExceeded, TableError
 from velado.randomness import seeded
 from velado.release.goal import Goal, Progress, silent
-from velado.release.guarantees.k_anonymity import KAnonymity
 from velado.release.methods._method import Method, repair
 from velado.release.side_doors import SideDoor, find_side_doors
 from velado.text import say
@@ -54,7 +53,7 @@ class Member:
 def _readable(goal: Goal, sensitive: Mapping[str, Any]) -> tuple[Any, ...]:
     def reads(guarantee: Any) -> bool:
         asked = getattr(guarantee, "column", None)
-        return isinstance(guarantee, KAnonymity) or bool(sensitive if asked is None else asked in sensitive)
+        return guarantee.reads == "crowd" or bool(sensitive if asked is None else asked in sensitive)
 
     return tuple(guarantee for guarantee in goal.guarantees if reads(guarantee))
 
@@ -221,8 +220,8 @@ def _groups(
         return Partition(np.zeros(view.rows, dtype=np.int32), 1), {}
     progress(0.0, method.title)
     # To the method each row is a person, so rows are what it counts.
-    k = max(guarantee.k for guarantee in goal.guarantees if isinstance(guarantee, KAnonymity))
-    crowd = Goal((KAnonymity(k, "row"),), min(1.0, spare / view.rows))
+    counted = tuple(one.counted_by("row") for one in goal.guarantees if one.reads == "crowd")
+    crowd = Goal(counted, min(1.0, spare / view.rows))
     plain = EncodedTable(view.columns, view.rows)
     recoded = method.anonymize(plain, crowd, seeded(seed, method.name, named), progress)
     if recoded.partition is not None:

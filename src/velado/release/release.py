@@ -20,7 +20,6 @@ from velado.errors import GuaranteeNotMet, SuppressionLimitExceeded
 from velado.release.gate import Signed, broken_when_linked, rows_linked
 from velado.release.goal import Checked, Goal, Promise, check_published
 from velado.release.guarantees._guarantee import Verdict
-from velado.release.guarantees.k_anonymity import KAnonymity
 from velado.release.methods._method import Method
 from velado.release.operations._operation import Operation
 from velado.release.population import match_published
@@ -294,14 +293,13 @@ def _check_linked(prepared: Prepared, recoded: Recoded, goal: Goal, checked: Che
 
 def _check_doors(prepared: Prepared, recoded: Recoded, goal: Goal, frame: pl.DataFrame) -> None:
     """No published column settles a quasi-identifier so far that a group falls below the k that is promised."""
-    promised = [guarantee for guarantee in goal.guarantees if isinstance(guarantee, KAnonymity)]
-    by_person = any(guarantee.unit == "person" for guarantee in promised)
+    by_person = any(one.reads == "crowd" and not one.rows_decide for one in goal.guarantees)
     people = prepared.data.people
     refuse_doors(
         prepared.side_doors,
         frame,
         [column.name for column in recoded.columns],
-        least=max((guarantee.k for guarantee in promised), default=2),
+        least=goal.k or 2,
         sensitive=[column.name for column in prepared.table.schema.sensitive],
         people=people[recoded.kept] if by_person and people is not None else None,
     )

@@ -21,9 +21,6 @@ from velado.errors import GuaranteeNotMet, ParameterError, SchemaError, SideDoor
 from velado.release.gate import Signed, broken_when_linked, identifier_open, open_identifiers, rows_linked
 from velado.release.goal import Checked, Matching, check_published
 from velado.release.guarantees._guarantee import Guarantee, Verdict
-from velado.release.guarantees.delta_presence import DeltaPresence
-from velado.release.guarantees.k_anonymity import KAnonymity
-from velado.release.guarantees.k_map import KMap
 from velado.release.originals import find_originals
 from velado.release.population import population_table, read_plain
 from velado.release.side_doors import SideDoor, find_side_doors, smallest_with_doors
@@ -195,17 +192,14 @@ def verify(
     people = None if person is None else value_codes(table, person)[0]
     sensitive, shapes = sensitive_values(table)
     quasi = [column.name for column in known.quasi]
-    counted = tuple(
-        KAnonymity(g.k, "person" if people is not None else "row") if isinstance(g, KAnonymity) else g
-        for g in guarantees
-    )
+    counted = tuple(guarantee.counted_by("row" if people is None else "person") for guarantee in guarantees)
     matching = None if population is None else _matching(table, population_table(population, known))
     checked = check_published(table.frame, quasi, counted, people, sensitive, None, shapes, matching)
     doors = _doors(table)
     kept = tuple(
         guarantee
         for guarantee, verdict in zip(counted, checked.verdicts, strict=True)
-        if verdict.holds and not isinstance(guarantee, KMap | DeltaPresence)  # these count outside the file
+        if verdict.holds and guarantee.reads != "population"  # which lies outside the file
     )
 
     def undone(columns: Sequence[str]) -> bool:

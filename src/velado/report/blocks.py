@@ -6,13 +6,14 @@ nothing of how they are shown, and their texts are told in the reader's language
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, TypeVar
 
 from velado.report.charts import BarChart, LegendEntry
 from velado.text import join, say
 
+T = TypeVar("T")
 State = Literal["good", "caution", "warning"]
 
 
@@ -93,6 +94,16 @@ class Table:
     def __post_init__(self) -> None:
         if not self.figures:
             object.__setattr__(self, "figures", tuple(at >= self.labels for at in range(len(self.header))))
+
+
+def table(title: str, items: Iterable[T], *columns: tuple[str, Callable[[T], str]], labels: int = 1) -> Table:
+    """A table of *items*, a row each; *columns* are headings with what stands below them.
+
+    >>> table("Squares", [2, 3], ("number", str), ("square", lambda n: str(n * n))).rows
+    [['2', '4'], ['3', '9']]
+    """
+    rows = [[cell(item) for _, cell in columns] for item in items]
+    return Table(title, [heading for heading, _ in columns], rows, labels)
 
 
 @dataclass(frozen=True)

@@ -189,7 +189,13 @@ def row_losses(release: Release) -> RowLosses:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ReleaseFacts:
-    """A release, what was measured on it, what other settings would have given, and the files it came from and made."""
+    """A release, what was measured on it, what other settings would have given, and the files it came from and made.
+
+    >>> from velado.testing.small_release import small_release
+    >>> facts = small_release().facts
+    >>> facts.smallest, facts.true_ends, round(facts.risk(facts.scores.after).prosecutor.highest, 2)
+    (2, ['age'], 0.5)
+    """
 
     release: Release
     scores: Scores
@@ -235,8 +241,7 @@ class ReleaseFacts:
     @property
     def now(self) -> WhatIf:
         """This release, beside which the reruns stand."""
-        k = getattr(self.release.method, "k", None)
-        return WhatIf.of(self.release, k, self.release.goal.suppression)
+        return WhatIf.of(self.release, self.release.goal.k, self.release.goal.suppression)
 
     @cached_property
     def row_losses(self) -> RowLosses:

@@ -26,7 +26,12 @@ SHOWN_OF_DOORS = ("column", "columns", "reveals", "kind", "accepted")
 
 
 def manifest(facts: ReleaseFacts, key: Key, population: Table | None = None) -> dict[str, object]:
-    """Everything an auditor needs to know of a release, without values, times or durations."""
+    """Everything an auditor needs to know of a release, without values, times or durations.
+
+    >>> from velado.testing.small_release import small_release
+    >>> manifest(small_release().facts, Key(bytes(range(40))))["output"]["rows"]
+    8
+    """
     release, output = facts.release, facts.output
     told, losses = release.to_dict(), release.public_losses
     return {
@@ -81,7 +86,12 @@ def coarse(figures: object) -> object:
 
 
 def input_digest(table: Table, key: Key) -> str:
-    """The table's fingerprint under the owner's key: that of its file's bytes, or of its cells where it had none."""
+    """The table's fingerprint under the owner's key: that of its file's bytes, or of its cells where it had none.
+
+    >>> from velado.testing.small_release import small_release
+    >>> len(input_digest(small_release().release.original, Key(bytes(range(40)))))
+    64
+    """
     return key.digest(bytes.fromhex(table.fingerprint) if table.fingerprint else content_of(table.frame))
 
 
@@ -107,7 +117,12 @@ def package_version(name: str) -> str:
 
 
 def public_schema(schema: Schema, key: Key) -> dict[str, object]:
-    """The schema with each taxonomy replaced by its builder, options and keyed digest: its labels are values."""
+    """The schema with each taxonomy replaced by its builder, options and keyed digest: its labels are values.
+
+    >>> from velado.testing.small_release import small_release
+    >>> public_schema(small_release().release.table.schema, Key(bytes(range(40))))["columns"]["illness"]
+    {'role': 'sensitive', 'kind': 'categorical'}
+    """
     document = schema.to_dict()
     for name, column in schema.columns.items():
         spec = column.taxonomy

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from velado.release.guarantees._guarantee import Verdict
 from velado.text import NOTHING, count, few_digits, join, plain, say, share
+
+if TYPE_CHECKING:
+    from velado.release.guarantees._guarantee import Verdict
 
 _PHRASES = {
     str(phrase): phrase
@@ -80,6 +83,7 @@ def phrase(code: str) -> str:
 def verdict_sentence(verdict: Verdict) -> str:
     """One verdict in plain words.
 
+    >>> from velado.release.guarantees import Verdict
     >>> verdict_sentence(Verdict("k-anonymity", True, 5, 7, "rows"))
     'k-anonymity with k = 5, counted in rows: the smallest group holds 7 rows.'
     """

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from functools import cache
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -28,10 +29,12 @@ from velado.text import Sentence, language
 HTML_LANGUAGE = {"en": "en", "pt": "pt-BR"}
 
 
+@cache
 def environment(*packages: str, finish: Callable[[str], str] = tell) -> Environment:
     """Templates of the kit, and of further *packages* (their `templates` folders), with every text escaped.
 
-    Texts are told in the language spoken; *finish* may do more to each, markup is left as it is.
+    Texts are told in the language spoken; *finish* may do more to each, markup is left as it is. One environment is
+    made for all pages of a kind: its templates are compiled once.
 
     >>> environment().get_template("kit.html.j2").module.table is not None
     True

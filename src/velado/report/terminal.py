@@ -12,7 +12,14 @@ from velado.text import join, number, percent, say
 
 
 def ten_lines(facts: ReleaseFacts, leaves: Path, stays: Path) -> list[str]:
-    """The release in exactly ten lines, the last two being where it and its report are."""
+    """The release in exactly ten lines, the last two being where it and its report are.
+
+    >>> from velado.testing.small_release import small_release
+    >>> print(*ten_lines(small_release().facts, Path("release"), Path("private"))[7:], sep="\\n")
+    Rows published: 8; suppressed: 0; side doors named: 0
+    May leave: release
+    For you alone: private
+    """
     release, scores = facts.release, facts.scores
     before, after = scores.before.uniqueness, scores.after.uniqueness
     alone = (
@@ -91,7 +98,12 @@ def _near_best(facts: ReleaseFacts) -> str:
 
 
 def warning_lines(facts: ReleaseFacts) -> list[str]:
-    """What the steward should look at, without any cell: own warnings, side doors, minimality, formulas."""
+    """What the steward should look at, without any cell: own warnings, side doors, minimality, formulas.
+
+    >>> from velado.testing.small_release import small_release
+    >>> warning_lines(small_release().facts)
+    []
+    """
     release = facts.release
     out = [*release.warnings, *(door.sentence() for door in release.side_doors if not door.accepted)]
     if release.goal.reads_sensitive:

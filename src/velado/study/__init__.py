@@ -1,1 +1,1 @@
-"""One run, from recipe to report: read, anonymize, measure, summarize, render, write."""
+"""Many runs, one decision: one run from recipe to report (`run`), methods side by side (`compare`), studies (`evaluate`)."""

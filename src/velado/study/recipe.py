@@ -3,113 +3,99 @@
 This module is pure: files are read by `velado.data.io`, and `velado.study.run` brings the two together.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import PurePath
-from typing import Any, Literal, cast, get_args
+from typing import Annotated, Literal
 
 import tomli_w
 
 from velado.data.schema import Schema
 from velado.data.staging import Formulas
 from velado.data.table import Undeclared
-from velado.errors import ParameterError, SchemaError
+from velado.errors import SchemaError
 from velado.release.guarantees import GUARANTEES
 from velado.release.guarantees._guarantee import Guarantee
-from velado.release.methods import method_named
+from velado.release.methods import METHODS
 from velado.release.methods._method import Method
+from velado.release.operations import OPERATIONS
 from velado.release.operations._operation import Operation
-from velado.release.parameters import entry_of, known_keys, part_from
+from velado.settings import Setting, Where, entry_of, read, settings, table_of, unknown_key
+from velado.text import Language, say
 
 Format = Literal["csv", "parquet"]
-Language = Literal["en", "pt"]
 Report = Literal["html", "md", "json"]
 Per = Literal["row", "person"]
 
 VERSION = 1
 """The version of the file's layout; a reader refuses one it does not know."""
-
-_CHOICES: Mapping[str, tuple[str, ...]] = {
-    "per": get_args(Per),
-    "format": get_args(Format),
-    "formulas": get_args(Formulas),
-    "language": get_args(Language),
-    "undeclared": get_args(Undeclared),
-}
-_KEYS = (
-    "version",
-    "seed",
-    "suppression",
-    *_CHOICES,
-    "reports",
-    "keep_order",
-    "input",
-    "method",
-    "guarantees",
-    "operations",
-    "taxonomies",
-    "schema",
-)
+_DOCUMENT = Where("file", say("the recipe"))
 
 
-@dataclass(frozen=True)
+@settings(section="input", kw_only=True)
+class RecipeInput:
+    """[input]: the file of the run, by name and by its fingerprint under the owner's key; *key* says which key.
+
+    >>> RecipeInput(name="stays.csv").digest
+    ''
+    """
+
+    name: Annotated[str, Setting("the file's name")] = ""
+    digest: Annotated[str, Setting("the file's fingerprint under the owner's key")] = ""
+    key: Annotated[str, Setting("the fingerprint of that key")] = ""
+
+
+@settings
 class Recipe:
     """One run without its rows: input fingerprint, schema, method, promises, limits, seed and output.
 
-    *guarantees* are those beyond the method's own k. *operations* are column operations done first. What
+    *k* is that of k-anonymity, *guarantees* are those beyond it. *operations* are column operations done first. What
     the taxonomy files said stands in the file too: a recipe repeats its run wherever it lies and whatever became of
-    them. *input_digest* is the input's fingerprint under the owner's key, *key_fingerprint* says which key.
+    them.
+
+    >>> from velado.data.schema import Column
+    >>> from velado.release.methods import Mondrian
+    >>> recipe = Recipe(Schema({"age": Column("age", "quasi")}), Mondrian(), seed=7, k=4)
+    >>> Recipe.from_dict(recipe.to_dict()) == recipe
+    True
     """
 
-    schema: Schema
-    method: Method
-    guarantees: tuple[Guarantee, ...] = ()
-    suppression: float = 0.0
-    seed: int = 0
-    per: Per | None = None
-    operations: tuple[Operation, ...] = ()
-    format: Format = "csv"
-    formulas: Formulas = "keep"
-    language: Language = "en"
-    reports: tuple[Report, ...] = ("html",)
-    undeclared: Undeclared = "refuse"
-    input_name: str = ""
-    keep_order: bool = False
-    input_digest: str = ""
-    key_fingerprint: str = ""
+    schema: Annotated[Schema, Setting("what each column means")]
+    method: Annotated[Method, Setting("how groups are made", parts=lambda: METHODS, kind="method")]
+    guarantees: Annotated[
+        tuple[Guarantee, ...],
+        Setting("promises beyond k-anonymity", parts=lambda: GUARANTEES, kind="guarantee"),
+    ] = ()
+    seed: Annotated[int, Setting("seed of every random choice", ge=0)] = 0
+    k: Annotated[int | None, Setting("people or rows who look alike, at least", ge=2)] = None
+    suppression: Annotated[float, Setting("share of rows that may be dropped", ge=0, le=1)] = 0.0
+    per: Annotated[Per | None, Setting("what k counts; without it people where they are known")] = None
+    format: Annotated[Format, Setting("format of the table that leaves")] = "csv"
+    formulas: Annotated[Formulas, Setting("cells that begin like a spreadsheet formula")] = "keep"
+    language: Annotated[Language, Setting("language of the reports")] = "en"
+    undeclared: Annotated[Undeclared, Setting("columns that the schema does not name")] = "refuse"
+    reports: Annotated[tuple[Report, ...], Setting("formats of the report")] = ("html",)
+    keep_order: Annotated[bool, Setting("publish the rows in the order of the input")] = False
+    input: RecipeInput = RecipeInput()
+    operations: Annotated[
+        tuple[Operation, ...],
+        Setting("column operations done first", parts=lambda: OPERATIONS, kind="operation"),
+    ] = ()
 
-    def __post_init__(self) -> None:
-        for name, choices in _CHOICES.items():
-            value = getattr(self, name)
-            if value not in choices and not (name == "per" and value is None):
-                raise _not_one_of(name, choices)
-        if any(kind not in get_args(Report) for kind in self.reports):
-            raise _not_one_of("reports", get_args(Report))
-
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """As the TOML file has it."""
-        out: dict[str, Any] = {"version": VERSION, "seed": self.seed, "suppression": self.suppression}
-        for name in _CHOICES:
-            if getattr(self, name) is not None:
-                out[name] = getattr(self, name)
-        out["reports"] = list(self.reports)
-        if self.keep_order:
-            out["keep_order"] = True
-        out["input"] = {"name": self.input_name, "digest": self.input_digest, "key": self.key_fingerprint}
-        out["method"] = entry_of(self.method)
-        if self.guarantees:
-            out["guarantees"] = [entry_of(guarantee) for guarantee in self.guarantees]
-        if self.operations:
-            out["operations"] = [entry_of(operation) for operation in self.operations]
-        taxonomies = _taxonomy_entries(self.schema)
-        if taxonomies:
-            out["taxonomies"] = taxonomies
-        out["schema"] = self.schema.to_dict()
-        return out
+        parts = {
+            "method": entry_of(self.method),
+            "guarantees": [entry_of(one) for one in self.guarantees],
+            "operations": [entry_of(one) for one in self.operations],
+            "taxonomies": _taxonomy_entries(self.schema),
+            "schema": self.schema.to_dict(),
+        }
+        left_out = {*parts} if self.keep_order else {*parts, "keep_order"}
+        plain = {name: value for name, value in table_of(self).items() if name not in left_out}
+        return {"version": VERSION, **plain, **{name: part for name, part in parts.items() if part}}
 
     def to_toml(self) -> str:
         """The text of `recipe.toml`."""
@@ -122,120 +108,33 @@ class Recipe:
         return lead + tomli_w.dumps(self.to_dict(), multiline_strings=True)
 
     @classmethod
-    def from_dict(cls, document: Mapping[str, Any]) -> Recipe:
+    def from_dict(cls, document: Mapping[str, object]) -> "Recipe":
         """From parsed TOML. Nothing unknown is passed over; files the recipe only names are read by the caller."""
-        known_keys(document, _KEYS, "the recipe")
-        if document.get("version") != VERSION:
+        entries = dict(document)
+        if entries.pop("version", None) != VERSION:
             raise SchemaError(
-                f"The recipe does not say version = {VERSION}.",
+                say("The recipe does not say version = {version}.", version=VERSION),
                 "Another layout could be read wrongly.",
-                f"Use a recipe written by this velado, or add version = {VERSION} if it has that layout.",
+                say(
+                    "Use a recipe written by this velado, or add version = {version} if it has that layout.",
+                    version=VERSION,
+                ),
             )
-        schema = Schema.from_dict(_table(document, "schema"))
-        settings: dict[str, Any] = {"schema": _with_taxonomies(schema, document.get("taxonomies", {}))}
-        settings["method"] = _method(_table(document, "method"))
-        settings["guarantees"] = tuple(
-            _guarantee(entry, number) for number, entry in enumerate(_list(document, "guarantees"), 1)
-        )
-        settings["operations"] = _operations(_list(document, "operations"))
-        source = _table(document, "input") if "input" in document else {}
-        known_keys(source, ("name", "digest", "key"), "[input]")
-        for key, value in source.items():
-            if not isinstance(value, str):
-                raise SchemaError(f"'{key}' in [input] is not text.", "It names the input.", "Quote it.")
-            settings["key_fingerprint" if key == "key" else f"input_{key}"] = value
-        settings.update({name: document[name] for name in _CHOICES if name in document})
-        settings.update(_numbers(document))
-        if "keep_order" in document:
-            if not isinstance(document["keep_order"], bool):
-                raise SchemaError(
-                    "'keep_order' in the recipe is neither true nor false.",
-                    "It says whether rows are published in the order of the input.",
-                    "Write keep_order = false, or leave it out.",
-                )
-            settings["keep_order"] = document["keep_order"]
-        if "reports" in document:
-            settings["reports"] = tuple(_list(document, "reports"))
-        return cls(**settings)
-
-
-def _numbers(document: Mapping[str, Any]) -> dict[str, Any]:
-    out: dict[str, Any] = {}
-    for name, kinds in (("seed", (int,)), ("suppression", (int, float))):
-        if name in document:
-            value = document[name]
-            if isinstance(value, bool) or not isinstance(value, kinds) or value < 0:
-                raise SchemaError(
-                    f"'{name}' in the recipe is not a number of at least 0.",
-                    "The run could not be repeated with it.",
-                    f"Write for example {name} = 0.",
-                )
-            out[name] = value if name == "seed" else float(value)
-    return out
-
-
-def _table(document: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    entry = document.get(name)
-    if not isinstance(entry, Mapping):
-        raise SchemaError(
-            f"The recipe has no [{name}].", "The run cannot be made without it.", f"Add a table [{name}]."
-        )
-    return entry
-
-
-def _list(document: Mapping[str, Any], name: str) -> list[Any]:
-    entries = document.get(name, [])
-    if not isinstance(entries, list):
-        raise SchemaError(
-            f"'{name}' in the recipe is not a list.", "Its entries cannot be read.", f"Write [[{name}]]."
-        )
-    return entries
-
-
-def _named(entry: Any, where: str) -> str:
-    if not isinstance(entry, Mapping) or not isinstance(entry.get("name"), str):
-        raise SchemaError(f"{where} has no name.", "What to run is not known.", 'Add name = "...".')
-    return str(entry["name"])
-
-
-def _method(entry: Mapping[str, Any]) -> Method:
-    method: Method = part_from(method_named(_named(entry, "[method]")), entry, "[method]")
-    return method
-
-
-def _guarantee(entry: Any, number: int) -> Guarantee:
-    where = f"guarantee {number}"
-    name = _named(entry, where)
-    for kind in GUARANTEES:
-        if kind.name == name:
-            guarantee: Guarantee = part_from(kind, entry, where)
-            return guarantee
-    raise ParameterError(
-        f"There is no guarantee '{name}'.",
-        "Only registered guarantees can be checked.",
-        f"Choose one of {', '.join(kind.name for kind in GUARANTEES)}.",
-    )
-
-
-def _operations(entries: list[Any]) -> tuple[Operation, ...]:
-    if not entries:
-        return ()
-    from velado.release.operations import operation_from_dict
-
-    for number, entry in enumerate(entries, 1):
-        _named(entry, f"operation {number}")
-    # A frozen dataclass is an Operation, though its fields cannot be set as the protocol would allow.
-    return tuple(cast(Operation, operation_from_dict(entry)) for entry in entries)
-
-
-def _not_one_of(name: str, choices: tuple[str, ...]) -> ParameterError:
-    return ParameterError(
-        f"'{name}' has a value that is not known.", f"It is one of {', '.join(choices)}.", "Correct it."
-    )
+        taxonomies = entries.pop("taxonomies", {})
+        schema = entries.get("schema")
+        if isinstance(schema, Mapping):
+            entries["schema"] = _with_taxonomies(Schema.from_dict(schema), taxonomies)
+        return read(cls, entries, _DOCUMENT)
 
 
 def without_folders(schema: Schema) -> Schema:
-    """The same schema, its taxonomy files named without their folders: the recipe holds what they say."""
+    """The same schema, its taxonomy files named without their folders: the recipe holds what they say.
+
+    >>> from velado.data.schema import Column, TaxonomySpec
+    >>> city = Column("city", "quasi", taxonomy=TaxonomySpec("levels", file="trees/city.csv"))
+    >>> without_folders(Schema({"city": city})).columns["city"].taxonomy.file
+    'city.csv'
+    """
     columns = []
     for column in schema.columns.values():
         spec = column.taxonomy
@@ -246,24 +145,28 @@ def without_folders(schema: Schema) -> Schema:
     return schema.with_columns(columns)
 
 
-def _taxonomy_entries(schema: Schema) -> dict[str, Any]:
-    out: dict[str, Any] = {}
+def _taxonomy_entries(schema: Schema) -> dict[str, dict[str, object]]:
+    out: dict[str, dict[str, object]] = {}
     for name, column in schema.columns.items():
         spec = column.taxonomy
-        read = column.published and column.role in ("quasi", "sensitive")
-        if not read or spec is None or spec.file is None or (spec.paths is None and spec.tree is None):
-            continue  # a recipe holds what its run reads, and no other file
-        out[name] = {}
+        # A recipe holds what its run reads, and no other file.
+        if (
+            spec is None
+            or spec.file is None
+            or not column.published
+            or column.role not in ("quasi", "sensitive")
+        ):
+            continue
         if spec.paths is not None:
             text = io.StringIO()
             csv.writer(text, delimiter=";", lineterminator="\n").writerows(spec.paths)
-            out[name]["levels"] = text.getvalue()
-        else:
-            out[name]["nodes"] = dict(spec.tree or {})
+            out[name] = {"levels": text.getvalue()}
+        elif spec.tree is not None:
+            out[name] = {"nodes": dict(spec.tree)}
     return out
 
 
-def _with_taxonomies(schema: Schema, entries: Any) -> Schema:
+def _with_taxonomies(schema: Schema, entries: object) -> Schema:
     """The schema with the content of its taxonomy files, as the recipe has it."""
     if not isinstance(entries, Mapping):
         raise SchemaError(
@@ -271,36 +174,47 @@ def _with_taxonomies(schema: Schema, entries: Any) -> Schema:
         )
     columns = dict(schema.columns)
     for name, entry in entries.items():
-        where = f"[taxonomies.{name}]"
+        place = _DOCUMENT.inside("taxonomies").inside(name)
         spec = columns[name].taxonomy if name in columns else None
         if spec is None or spec.file is None or not isinstance(entry, Mapping):
             raise SchemaError(
-                f"{where} belongs to no column with a taxonomy file.",
+                say("{place} belongs to no column with a taxonomy file.", place=place.here),
                 "What it says would be passed over.",
-                f"Remove it, or give [schema.columns.{name}] a taxonomy file.",
+                say("Remove it, or give [schema.columns.{name}] a taxonomy file.", name=name),
             )
         content = "nodes" if spec.builder == "tree" else "levels"
-        known_keys(entry, (content,), where)
-        value: Any = entry.get(content)
-        fits = isinstance(value, Mapping if content == "nodes" else str)
-        if not fits:
-            raise SchemaError(
-                f"{where} lacks '{content}', or has a value of the wrong type.",
-                "The column cannot be generalized without it.",
-                f"Give {content} as a release writes it, or remove {where} to read the file beside the recipe.",
-            )
-        if content == "nodes":
+        for key in entry:
+            if key != content:
+                raise unknown_key(str(key), [content], place)
+        value = entry.get(content)
+        if content == "nodes" and isinstance(value, Mapping):
             spec = replace(spec, tree=value)
+        elif content == "levels" and isinstance(value, str):
+            spec = replace(spec, paths=_level_rows(value, place))
         else:
-            spec = replace(spec, paths=_level_rows(str(value), where))
+            raise SchemaError(
+                say(
+                    "{place} lacks '{content}', or has a value of the wrong type.",
+                    place=place.here,
+                    content=content,
+                ),
+                "The column cannot be generalized without it.",
+                say(
+                    "Give {content} as a release writes it, or remove {place} to read the file beside the recipe.",
+                    content=content,
+                    place=place.here,
+                ),
+            )
         columns[name] = replace(columns[name], taxonomy=spec)
     return schema.with_columns(columns.values())
 
 
-def _level_rows(text: str, where: str) -> tuple[tuple[str, ...], ...]:
+def _level_rows(text: str, place: Where) -> tuple[tuple[str, ...], ...]:
     try:
         return tuple(tuple(row) for row in csv.reader(io.StringIO(text), delimiter=";") if row)
     except csv.Error:
         raise SchemaError(
-            f"'levels' in {where} is not CSV.", "Its rows cannot be read.", "Write leaf;broader;broadest."
+            say("'levels' in {place} is not CSV.", place=place.here),
+            "Its rows cannot be read.",
+            "Write leaf;broader;broadest.",
         ) from None

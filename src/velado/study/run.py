@@ -1,6 +1,6 @@
 """publish(): one run from a table to a release folder. Either the whole folder stands there, or nothing does.
 
-    anonymize -> measure -> what-ifs -> summarize -> render -> write
+    anonymize -> measure -> what-ifs -> facts -> render -> write
 
 Nothing here touches the disk: reading is `velado.data.io`, writing is `velado.data.staging`.
 """
@@ -11,7 +11,8 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Literal
 
 import polars as pl
 
@@ -30,25 +31,25 @@ from velado.data.staging import (
     write_folder,
 )
 from velado.data.table import Table, Undeclared
-from velado.errors import ParameterError
+from velado.errors import ParameterError, VeladoError
 from velado.measures.measured import Scores, measure
-from velado.release.anonymize import DEFAULT_METHOD, carry_out, method_from
-from velado.release.goal import Progress, silent
+from velado.release.anonymize import DEFAULT_METHOD, carry_out, goal_for, method_from
+from velado.release.goal import Progress, default_k, silent
 from velado.release.guarantees._guarantee import Guarantee
 from velado.release.methods._method import Method
+from velado.release.methods.progressive.lower_bound import lower_bound
 from velado.release.operations._operation import Operation
 from velado.release.population import read_plain
 from velado.release.prepare import prepare
 from velado.release.release import Release
 from velado.report.blocks import Page
-from velado.report.facts import OutputFacts, ReleaseFacts, SourceFacts
+from velado.report.facts import OutputFacts, ReleaseFacts, SourceFacts, WhatIf, WhatIfs
 from velado.report.manifest import input_digest, manifest, manifest_json
 from velado.report.release_page import public_page, release_page
 from velado.report.render import render_html, render_markdown, to_json
 from velado.settings import parse_toml
-from velado.study.recipe import Format, Language, Per, Recipe, Report, without_folders
-from velado.study.what_if import best_possible, what_ifs
-from velado.text import language, say, speaking
+from velado.study.recipe import Format, Per, Recipe, RecipeInput, Report, without_folders
+from velado.text import Language, language, say, speaking
 
 RENDERERS: Mapping[Report, Callable[[ReleaseFacts, Page], str]] = {
     "html": lambda facts, page: render_html(page),
@@ -62,6 +63,10 @@ class Published:
     """A release that stands in *folder*, all that is known of it, and the *page* its reports were rendered from.
 
     *public* is the part of the folder that may be handed over, *private* the part that stays.
+
+    >>> from velado.testing.small_release import small_release
+    >>> small_release().public.name, small_release().page.title
+    ('release', 'Release report')
     """
 
     facts: ReleaseFacts
@@ -123,32 +128,51 @@ def publish(
     the recipe, the key, which row is which). *key* is the owner's key or its file, by default that of this user.
 
     *schema* is a Schema or the path of a schema file; *schema_folder* says where taxonomy files lie that a
-    Schema names but does not hold. *population* is a table of everyone the source was
-    drawn from. *beside* are further private files, such as an inferred schema. The same
-    input, settings, *seed* and *key* give the same folder byte for byte.
+    Schema names but does not hold. *population* is a table of everyone the source was drawn from. *beside* are further
+    private files, such as an inferred schema. The same input, settings, *seed* and *key* give the same folder byte for
+    byte.
+
+    >>> import tempfile
+    >>> frame = pl.DataFrame({"age": [20, 21, 30, 31]})
+    >>> schema = Schema.from_dict({"columns": {"age": {"role": "quasi", "kind": "numeric"}}})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     publish(frame, schema, "mondrian", k=2, out=f"{folder}/out", key=Key(bytes(range(40))))
+    Published(Release(4 rows by mondrian; k-anonymity: needs 2 rows, the weakest group has 2; holds.) in 'out')
     """
     reads = []
     if not isinstance(schema, Schema):
         reads.append(Path(schema))
         schema = read_schema(schema)
+    chosen = method_from(method)
     recipe = Recipe(
         schema,
-        method_from(method, k),
+        chosen,
         tuple(guarantees),
-        float(suppression),
-        seed,
-        per,
-        tuple(operations),
-        format,
-        formulas,
-        language,
-        tuple(reports),
-        undeclared,
+        seed=seed,
+        suppression=suppression,
+        per=per,
+        format=format,
+        formulas=formulas,
+        language=language,
+        undeclared=undeclared,
+        reports=tuple(reports),
         keep_order=keep_order,
+        k=default_k(chosen.promise, guarantees) if k is None else k,
+        operations=tuple(operations),
     )
     if schema_folder is not None:
         recipe = _with_files(recipe, Path(schema_folder))
-    return _run(recipe, source, Path(out), reads, force, beside or {}, progress, population, key)
+    return _run(
+        recipe,
+        source,
+        Path(out),
+        population=population,
+        key=key,
+        reads=reads,
+        force=force,
+        beside=beside or {},
+        progress=progress,
+    )
 
 
 def apply_recipe(
@@ -166,24 +190,35 @@ def apply_recipe(
 ) -> Published:
     """The run of *recipe* done again on *source*: chosen, recoded and checked anew, nothing carried over.
 
-    *recipe* is a Recipe or the path of a `recipe.toml`. On the recorded input and
-    with the same *key* the table comes out the same byte for byte; on another file every promise is checked on that file. *language* and *reports* may differ.
+    *recipe* is a Recipe or the path of a `recipe.toml`. On the recorded input and with the same *key* the table comes
+    out the same byte for byte; on another file every promise is checked on that file. *language* and *reports* may
+    differ.
     *recipe_folder* says where taxonomy files lie that a Recipe names but does not hold.
+
+    >>> import tempfile
+    >>> from velado.release.methods import Mondrian
+    >>> frame = pl.DataFrame({"age": [20, 21, 30, 31]})
+    >>> recipe = Recipe(Schema.from_dict({"columns": {"age": {"role": "quasi", "kind": "numeric"}}}), Mondrian(), k=2)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     apply_recipe(recipe, frame, f"{folder}/out", key=Key(bytes(range(40)))).release.suppressed
+    0
     """
     if not isinstance(recipe, Recipe):
         recipe = read_recipe(recipe)
     elif recipe_folder is not None:
         recipe = _with_files(recipe, Path(recipe_folder))
-    changes: dict[str, Any] = {}
-    if language is not None:
-        changes["language"] = language
-    if reports is not None:
-        changes["reports"] = tuple(reports)
-    return _run(replace(recipe, **changes), source, Path(out), [], force, {}, progress, population, key)
+    told = recipe.reports if reports is None else tuple(reports)
+    recipe = replace(recipe, language=language or recipe.language, reports=told)
+    return _run(recipe, source, Path(out), population=population, key=key, force=force, progress=progress)
 
 
 def read_recipe(path: str | Path) -> Recipe:
-    """A Recipe from its file. Taxonomy files it names but does not hold are read from its folder."""
+    """A Recipe from its file. Taxonomy files it names but does not hold are read from its folder.
+
+    >>> read_recipe("no-such-recipe.toml")
+    Traceback (most recent call last):
+    velado.errors.SchemaError: There is no file 'no-such-recipe.toml'. Nothing was read. Check the path and the spelling.
+    """
     path = Path(path)
     return _with_files(Recipe.from_dict(parse_toml(path, say("The recipe file"))), path.parent)
 
@@ -200,18 +235,18 @@ def _run(
     recipe: Recipe,
     source: Any,
     out: Path,
-    reads: Sequence[Path],
-    force: bool,
-    beside: Mapping[str, bytes],
-    progress: Progress,
+    *,
     population: Any,
-    given_key: Key | str | Path | None,
+    key: Key | str | Path | None,
+    force: bool,
+    progress: Progress,
+    reads: Sequence[Path] = (),
+    beside: Mapping[str, bytes] = MappingProxyType({}),
 ) -> Published:
-    named = (source, population, given_key)
-    reads = [*reads, *(Path(given) for given in named if isinstance(given, str | Path))]
+    reads = [*reads, *(Path(given) for given in (source, population, key) if isinstance(given, str | Path))]
     table = read_table(source, recipe.schema, recipe.undeclared)
     everyone = None if population is None else read_plain(population, recipe.schema)
-    key = owner_key(given_key)
+    key = owner_key(key)
     prepared = prepare(
         table,
         operations=recipe.operations,
@@ -223,8 +258,7 @@ def _run(
     release = carry_out(
         prepared,
         recipe.method,
-        recipe.guarantees,
-        suppression=recipe.suppression,
+        goal_for(prepared, recipe.method, recipe.k, recipe.guarantees, recipe.suppression),
         seed=recipe.seed,
         progress=_part(progress, 0.0, 0.45),
     )
@@ -232,24 +266,22 @@ def _run(
     release = replace(release, notes={**release.notes, **best_possible(release)})
     progress(0.5, "measuring")
     scores = measure(release)
-    others = what_ifs(release, recipe.guarantees, _part(progress, 0.7, 0.9))
+    others = what_ifs(release, _part(progress, 0.7, 0.9))
     progress(0.9, "writing")
     recipe = replace(
         recipe,
         schema=without_folders(recipe.schema),
-        input_name=table.source,
-        input_digest=input_digest(table, key),
-        key_fingerprint=key.fingerprint,
+        input=RecipeInput(name=table.source, digest=input_digest(table, key), key=key.fingerprint),
     )
     table_file, content = _table_file(release, recipe, table)
-    kept = recipe.formulas == "keep"
+    columns = release.aligned.columns
     facts = ReleaseFacts(
         release=release,
         scores=scores,
         what_ifs=others,
         source=SourceFacts(
             name=table.source,
-            keyed_sha256=recipe.input_digest,
+            keyed_sha256=recipe.input.digest,
             key=key.fingerprint,
             rows=table.rows,
             columns=tuple(table.frame.columns),
@@ -257,8 +289,8 @@ def _run(
         output=OutputFacts(
             file=table_file,
             sha256=hashlib.sha256(content).hexdigest(),
-            formulas=count_formulas(release.frame) if kept else 0,
-            escaped_names={} if kept else escaped_names(release.aligned.columns),
+            formulas=count_formulas(release.frame) if recipe.formulas == "keep" else 0,
+            escaped_names=escaped_names(columns) if recipe.formulas == "escape" else {},
         ),
     )
     files = {
@@ -276,7 +308,7 @@ def _run(
     clash = [name for name in beside if f"{PRIVATE}/{name}" in files or name not in PRIVATE_FILES]
     if clash:
         raise ParameterError(
-            f"A file named '{clash[0]}' cannot be put into the release folder.",
+            say("A file named '{clash}' cannot be put into the release folder.", clash=clash[0]),
             "The name is taken, or is none of a release's files, and the folder could never be replaced.",
             "Choose another name, or keep the file elsewhere.",
         )
@@ -299,3 +331,69 @@ def _part(progress: Progress, start: float, end: float) -> Progress:
         progress(start + (end - start) * share, doing)
 
     return within
+
+
+# ---- beside a release: how far it is from the best possible, and what other settings would have given
+
+LARGEST_BOUNDED = 200_000
+"""Larger tables get no bound: it looks at every row again for each box that holds it."""
+WORK = 60_000_000
+"""Tuples looked at: about a second of one core. More makes the bound tighter, not truer."""
+LARGEST_RERUN = 1_000_000
+"""Rows x quasi-identifiers up to which the reruns are made: a rule, not a clock, so that reports repeat."""
+SUPPRESSIONS = (0.01, 0.05)
+
+
+def best_possible(release: Release) -> Mapping[str, object]:
+    """The least loss any release with the same k could have, and how far above it this one is at most, as notes.
+
+    The bound (see `velado.release.methods.progressive.lower_bound`) holds for every grouping with at least k rows in
+    each group. Further guarantees, k per person, substitutions and suppressed rows (each counted as wholly lost) can
+    only cost more, so it holds for any release of the table.
+
+    >>> from velado.testing.small_release import small_release
+    >>> round(best_possible(small_release().release)["lower_bound"], 3), round(small_release().release.loss, 3)
+    (0.032, 0.032)
+    """
+    k = release.goal.k
+    if k is None:
+        return {}
+    if release.data.rows > LARGEST_BOUNDED:
+        reason = say("not computed for more than {rows:,} rows", rows=LARGEST_BOUNDED)
+        return {"lower_bound": None, "lower_bound_reason": reason}
+    # Rows that left before the method saw them lost everything; the bound speaks of the others.
+    share = release.data.rows / release.table.rows
+    bound = share * lower_bound(release.data, k, WORK) + (1 - share)
+    reached = release.loss
+    above = reached / bound - 1 if bound > 0 else (0.0 if reached <= 0 else None)
+    return {"lower_bound": bound, "above_best_possible_at_most": above}
+
+
+def what_ifs(release: Release, progress: Progress = silent) -> WhatIfs:
+    """The release's method on the same table at k/2 and 2k, and with 1 % and 5 % suppression if none is allowed.
+
+    Costs up to four runs of the method alone: the table is neither read nor judged nor encoded again.
+
+    >>> from velado.testing.small_release import small_release
+    >>> [(run.k, run.suppression, run.groups) for run in what_ifs(small_release().release).runs]
+    [(4, 0.0, 2), (2, 0.01, 4), (2, 0.05, 4)]
+    """
+    k = release.goal.k
+    if k is None or release.method.promise == "measured":
+        return WhatIfs(skipped="no-k")
+    if release.data.rows * len(release.data.columns) > LARGEST_RERUN:
+        return WhatIfs(skipped="large")
+    limit, rows = release.goal.suppression, release.table.rows
+    asked: list[tuple[Literal["k", "suppression"], int, float]] = []
+    asked += [("k", other, limit) for other in (k // 2, 2 * k) if 2 <= other <= rows and other != k]
+    asked += [("suppression", k, other) for other in SUPPRESSIONS if limit == 0]
+    runs = []
+    for number, (changed, other, suppression) in enumerate(asked):
+        progress(number / len(asked), "what if")
+        goal = replace(release.goal.at(other), suppression=suppression)
+        try:
+            again = carry_out(release.prepared, release.method, goal, seed=release.seed)
+            runs.append(WhatIf.of(again, other, suppression, changed))
+        except VeladoError as error:
+            runs.append(WhatIf(k=other, suppression=suppression, changed=changed, failed=error.what))
+    return WhatIfs(runs=tuple(runs))

@@ -6,7 +6,6 @@ Run over the registry by our own tests; an author of a new method runs them on t
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import fields
 from math import exp, log
 from typing import get_args
 
@@ -30,20 +29,20 @@ from velado.release.guarantees import (
 )
 from velado.release.methods._method import Method
 from velado.release.release import Release
+from velado.settings import specs
+from velado.settings.declare import is_settings
 
 
 def check_declaration(method: type[Method]) -> None:
-    """A frozen dataclass that says what it is, with help on every parameter."""
-    settings = getattr(method, "__dataclass_params__", None)
-    assert settings is not None, f"{method.__name__} is no dataclass"
-    assert settings.frozen, f"{method.__name__} is not frozen"
+    """A settings class that says what it is, with help on every parameter."""
     assert method.promise in get_args(Promise)
     for text in (method.name, method.title, method.cost, method.source):
         assert text, f"{method.__name__} lacks a description"
     assert method.name == method.name.lower() and " " not in method.name
     assert method.__doc__ and len(method.__doc__) > 80, f"{method.__name__} has no docstring to speak of"
-    for parameter in fields(method):  # type: ignore[arg-type]
-        assert parameter.metadata.get("help"), f"{method.__name__}.{parameter.name} has no help"
+    assert is_settings(method), f"{method.__name__} is no settings class"
+    for name, spec in specs(method).items():
+        assert spec.setting.help, f"{method.__name__}.{name} has no help"
 
 
 def check_promise(release: Release) -> None:
@@ -157,21 +156,18 @@ def check_shape(table: Table, release: Release) -> None:
     assert release.suppressed <= release.goal.suppressible(table.rows)
 
 
-def check_repeatable(method: Method, guarantees: tuple[Guarantee, ...], release: Release) -> None:
+def check_repeatable(method: Method, release: Release) -> None:
     """The same seed and key give the same frame."""
-    again = carry_out(
-        release.prepared, method, guarantees, suppression=release.goal.suppression, seed=release.seed
-    )
+    again = carry_out(release.prepared, method, release.goal, seed=release.seed)
     assert again.frame.equals(release.frame)
 
 
-def check_row_order(
-    table: Table, method: Method, guarantees: tuple[Guarantee, ...], release: Release, order: list[int]
-) -> None:
+def check_row_order(table: Table, method: Method, release: Release, order: list[int]) -> None:
     """Rows in another order change no promise."""
     shuffled = table.with_frame(table.frame[order])
+    goal = release.goal
     other = anonymize(
-        shuffled, table.schema, method, guarantees, suppression=release.goal.suppression, seed=release.seed
+        shuffled, table.schema, method, goal.guarantees, suppression=goal.suppression, seed=release.seed
     )
     check_promise(other)
     check_cover(other)

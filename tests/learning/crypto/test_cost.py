@@ -1,8 +1,7 @@
 """Counted operations add up, and measured costs are of the right order."""
 
 import pytest
-
-from velado.learning.crypto.cost import (
+from benchmarks.paillier_cost import (
     Operations,
     UnitCost,
     decryptions,

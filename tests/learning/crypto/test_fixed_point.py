@@ -12,14 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from velado.errors import OutOfBounds, ParameterError
-from velado.learning.crypto.fixed_point import Column, FixedPoint, encode_table
+from velado.learning.crypto.fixed_point import Bounded, FixedPoint
 
 bits = st.integers(0, 120)
 floats = st.floats(allow_nan=False, allow_infinity=False)
 
 
 def encoding(low, high, q, name="x"):
-    return FixedPoint((Column(name, Fraction(low), Fraction(high)),), q)
+    return FixedPoint((Bounded(name, (Fraction(low), Fraction(high))),), q)
 
 
 @given(st.lists(floats, min_size=1, max_size=20), bits)
@@ -157,10 +157,11 @@ def test_the_bike_table_is_converted_in_half_a_second(data_folder):
     names = frame.columns
     columns = {name: frame[name].to_numpy() for name in names}
     grid = FixedPoint(
-        tuple(Column(n, Fraction(float(v.min())), Fraction(float(v.max()))) for n, v in columns.items()), 50
+        tuple(Bounded(n, (Fraction(float(v.min())), Fraction(float(v.max())))) for n, v in columns.items()),
+        50,
     )
     start = time.process_time()
-    found = encode_table(grid, columns, names)
+    found = [grid.encode(name, columns[name]) for name in names]
     assert time.process_time() - start < 0.5
     assert len(names) == 13 and len(found[0]) == 17379
     for name, encoded in zip(names, found, strict=True):
@@ -171,7 +172,7 @@ def test_the_bike_table_is_converted_in_half_a_second(data_folder):
 
 
 def test_columns_may_have_bits_of_their_own() -> None:
-    columns = (Column("a", Fraction(-4), Fraction(4)), Column("b", Fraction(-4), Fraction(4)))
+    columns = (Bounded("a", (-4, 4)), Bounded("b", (-4, 4)))
     grid = FixedPoint(columns, 3, (0, 70))
     for values in (np.array([0.5, 1.5, -3.0]), np.array(["0.5", "1.5", "-3"], dtype=object)):
         assert grid.encode("a", values).tolist() == [0, 2, -3]

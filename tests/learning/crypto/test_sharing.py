@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from velado.learning.crypto import sharing as pairwise
-from velado.learning.crypto.sharing import PRIME, SHARE_BYTES, join, split, well_formed
+from velado.learning.crypto import _sharing as pairwise
+from velado.learning.crypto._sharing import PRIME, SHARE_BYTES, join, split, well_formed
 from velado.randomness import Tape
 
 

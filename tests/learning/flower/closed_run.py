@@ -74,10 +74,11 @@ def main() -> None:
         fit = simulate(
             people.csv,
             people.schema,
-            Mondrian(k=3),
+            Mondrian(),
             federation,
             target="outcome",
             on_round=lambda one, said=said: said.append(one.number),
+            k=3,
         )
         fits[model] = {"fit": fit.to_dict(), "told": said}
     over.set()

@@ -24,7 +24,7 @@ def changed(section: str, **values) -> dict:
 
 def test_a_recipe_is_read_and_comes_back_without_its_table() -> None:
     recipe = FederationRecipe.from_dict(GOOD)
-    assert recipe.anonymization.method.k == 5 and recipe.models.taxonomy == "ordinal"
+    assert recipe.anonymization.k == 5 and recipe.models.taxonomy == "ordinal"
     document = recipe.to_dict()
     assert "table" not in document["data"]
     again = FederationRecipe.from_dict(document)
@@ -42,7 +42,7 @@ def test_a_recipe_is_read_and_comes_back_without_its_table() -> None:
         (changed("data", targt="x"), "Did you mean 'target'"),
         (changed("anonymization", methd="x"), "Did you mean 'method'"),
         (changed("anonymization", method="mondrain"), "Did you mean 'mondrian'"),
-        (changed("anonymization", method={"name": "mondrian", "kk": 3}), "Did you mean 'k'"),
+        (changed("anonymization", method={"name": "mondrian", "cuts": 3}), "Did you mean 'cut'"),
         (changed("anonymization", guarantees=["l-diversty"]), "Did you mean 'l-diversity'"),
         (changed("models", interval="midpoints"), "Did you mean 'midpoint'"),
         (changed("federation", round=3), "Did you mean 'rounds'"),

@@ -12,13 +12,13 @@ import xgboost
 
 from velado.errors import ParameterError
 from velado.learning.flower import Federation
-from velado.learning.flower.boosting import Trees, groups_of, grow, joined, matrix_of
-from velado.learning.flower.flower_client import Client, State, answer
-from velado.learning.flower.flower_records import ClientRecord, Packet
-from velado.learning.flower.flower_server import Bagged
-from velado.learning.flower.local_rows import LocalRows
-from velado.learning.flower.logistic import Scaling
-from velado.learning.flower.terms import Agreed
+from velado.learning.flower._boosting import Trees, groups_of, grow, joined, matrix_of
+from velado.learning.flower._client import ClientState, TrainingClient, answer
+from velado.learning.flower._local_rows import LocalRows
+from velado.learning.flower._logistic import FeatureScaling
+from velado.learning.flower._server import Bagged
+from velado.learning.flower._terms import Agreed
+from velado.learning.flower.flower_records import Packet, client_record
 from velado.randomness import seeded
 
 WIDTH = 6
@@ -31,15 +31,15 @@ def rows(count: int, classes: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return features, np.digitize(score, np.quantile(score, np.arange(1, classes) / classes)).astype(np.int64)
 
 
-def client(number: int, classes: int, agreed: Agreed) -> Client:
+def client(number: int, classes: int, agreed: Agreed) -> TrainingClient:
     features, labels = rows(120 + 40 * number, classes, number)
-    record = ClientRecord(f"client {number}", labels.size - 30, 30, classes)
-    return Client(agreed, LocalRows(features[30:], labels[30:], features[:30], labels[:30], record))
+    record = client_record(number, rows=labels.size - 30, test_rows=30, classes=classes)
+    return TrainingClient(agreed, LocalRows(features[30:], labels[30:], features[:30], labels[:30], record))
 
 
 def agreed(classes: int = 2, **settings) -> Agreed:
     federation = Federation(model="xgboost", clients=3, **settings)
-    return Agreed("d", federation, classes, Scaling(np.zeros(WIDTH), np.ones(WIDTH)))
+    return Agreed("d", federation, classes, FeatureScaling(np.zeros(WIDTH), np.ones(WIDTH)))
 
 
 class Rounds:
@@ -48,7 +48,7 @@ class Rounds:
     def __init__(self, terms: Agreed, tested=None) -> None:
         self.terms, self.server = terms, Bagged(terms, tested)
         self.clients = {number: client(number, terms.classes, terms) for number in (1, 2, 3)}
-        self.states = {number: State() for number in self.clients}
+        self.states = {number: ClientState() for number in self.clients}
         self.down: list[int] = []
         self.up: list[int] = []
 
@@ -156,10 +156,10 @@ def test_a_client_that_lost_its_state_asks_for_everything_and_goes_on_as_if_noth
     for _ in range(4):
         run.run()
         plain.run()
-    run.states[2] = State()
+    run.states[2] = ClientState()
     said = run.ask(2)
     assert said.number("lost") == 1 and "links" not in said.arrays
-    run.states[2] = State()
+    run.states[2] = ClientState()
     run.run()
     plain.run()
     assert run.states[2].have == plain.states[2].have == 12

@@ -12,9 +12,9 @@ pytest.importorskip("cryptography", reason="certificates are made by it")
 
 from velado.errors import OutputError, ParameterError, SchemaError
 from velado.learning.flower import Federation, simulate
+from velado.learning.flower._local_rows import split_rows
+from velado.learning.flower._rounds_kept import read_own
 from velado.learning.flower.deployment import supernode_command, write_deployment
-from velado.learning.flower.local_rows import split_rows
-from velado.learning.flower.rounds_kept import read_own
 from velado.release.methods import Mondrian
 
 from .conftest import People, make_people
@@ -125,11 +125,12 @@ class Federated:
         return simulate(
             self.people.csv,
             self.people.schema,
-            Mondrian(k=5),
+            Mondrian(),
             self.federation,
             target="outcome",
             seed=SEED,
             engine="loop",
+            k=5,
         ).to_dict()
 
 

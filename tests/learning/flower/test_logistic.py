@@ -9,8 +9,8 @@ from sklearn.linear_model import LogisticRegression
 
 from velado.errors import ParameterError
 from velado.learning.flower import Federation
-from velado.learning.flower.logistic import LogisticModel, Scaling, average, first_weights, improved
-from velado.learning.flower.terms import make_terms
+from velado.learning.flower._logistic import FeatureScaling, LogisticModel, average, first_weights, improved
+from velado.learning.flower._terms import make_terms
 from velado.randomness import seeded
 
 
@@ -28,7 +28,7 @@ def test_one_client_with_enough_steps_finds_scikit_learns_solution(classes: int)
     weights = improved(first_weights(5, classes), features, labels, 2000, penalty)
     other = LogisticRegression(C=1 / (penalty * labels.size), tol=1e-10, max_iter=5000).fit(features, labels)
     assert np.allclose(weights[:-1].T, other.coef_, atol=2e-3)
-    plain = Scaling(np.zeros(5), np.ones(5))
+    plain = FeatureScaling(np.zeros(5), np.ones(5))
     ours = LogisticModel(weights, plain).probabilities(features)
     assert np.allclose(ours, other.predict_proba(features), atol=1e-4)
 

@@ -4,8 +4,8 @@ import numpy as np
 import polars as pl
 
 from velado.learning.flower import Federation
-from velado.learning.flower.local_rows import Locally, prepare, trains
-from velado.learning.flower.terms import make_terms
+from velado.learning.flower._local_rows import Locally, prepare, trains
+from velado.learning.flower._terms import make_terms
 from velado.release.guarantees import LDiversity
 from velado.release.methods import Mondrian
 
@@ -16,7 +16,7 @@ def terms_of(people, **settings):
 
 def test_training_rows_are_released_in_crowds_of_k_and_held_out_rows_are_true(people) -> None:
     terms = terms_of(people)
-    prepared = prepare(people.table, terms, Locally(Mondrian(k=8)), 1)
+    prepared = prepare(people.table, terms, Locally(Mondrian(), k=8), 1)
     quasi = [at for at, name in enumerate(terms.encoder.names) if not name.startswith("marker")]
     _, counts = np.unique(prepared.features[:, quasi], axis=0, return_counts=True)
     assert counts.min() >= 8
@@ -52,7 +52,7 @@ def test_clients_draw_apart_and_the_same_client_draws_again_the_same(people) -> 
 
 def test_a_client_with_too_few_rows_for_k_sits_out_and_says_so(people) -> None:
     few = people.table.with_frame(people.table.frame.head(9))
-    prepared = prepare(few, terms_of(people), Locally(Mondrian(k=10)), 3)
+    prepared = prepare(few, terms_of(people), Locally(Mondrian(), k=10), 3)
     assert not trains(prepared) and prepared.test_labels.size == 0
     assert prepared.record.gap.startswith("client 3 has ")
     assert "fewer than k = 10; it sits out." in prepared.record.gap
@@ -60,7 +60,7 @@ def test_a_client_with_too_few_rows_for_k_sits_out_and_says_so(people) -> None:
 
 def test_a_promise_that_cannot_be_kept_is_a_gap_without_a_value(people) -> None:
     same = people.table.with_frame(people.table.frame.filter(pl.col("outcome") == "ill"))
-    prepared = prepare(same, terms_of(people), Locally(Mondrian(k=5), (LDiversity(2),)), 2)
+    prepared = prepare(same, terms_of(people), Locally(Mondrian(), (LDiversity(2),), k=5), 2)
     assert not trains(prepared)
     assert prepared.record.gap.startswith("client 2 sits out:")
     assert "ill" not in prepared.record.gap.replace("will", "").split()

@@ -15,10 +15,10 @@ from velado.release.methods import DAS, Mondrian
 @pytest.fixture(scope="module")
 def fits(people):
     federation = Federation(clients=3, rounds=3)
-    methods = {"k": Mondrian(k=4), "original": None, "measured": DAS()}
+    methods = {"k": (Mondrian(), 4), "original": (None, None), "measured": (DAS(), None)}
     return {
-        name: simulate(people.table, people.schema, method, federation, target="outcome", engine="loop")
-        for name, method in methods.items()
+        name: simulate(people.table, people.schema, method, federation, k=k, target="outcome", engine="loop")
+        for name, (method, k) in methods.items()
     }
 
 
@@ -42,15 +42,15 @@ def test_a_file_that_is_no_fit_is_refused(document) -> None:
 
 
 def test_the_promise_says_what_is_guaranteed_measured_and_not_promised(fits) -> None:
-    kinds = {name: fit.promise["type"] for name, fit in fits.items()}
+    kinds = {name: fit.promise.type for name, fit in fits.items()}
     assert kinds == {"k": "guaranteed", "original": "measured", "measured": "measured"}
     for language, words in (("en", "no differential privacy"), ("pt", "não têm privacidade diferencial")):
         for fit in fits.values():
-            assert any(words in text for text in fit.promise[language]["not_promised"])
-        assert "k = 4" in fits["k"].promise[language]["guaranteed"][0]
-        assert fits["original"].promise[language]["guaranteed"] == []
-        assert fits["measured"].promise[language]["guaranteed"] == []
-    assert fits["k"].promise["clients_checked"] == 3
+            assert any(words in text for text in fit.promise.to_dict()[language]["not_promised"])
+        assert "k = 4" in fits["k"].promise.to_dict()[language]["guaranteed"][0]
+        assert fits["original"].promise.guaranteed == ()
+        assert fits["measured"].promise.guaranteed == ()
+    assert fits["k"].promise.clients_checked == 3
 
 
 def test_the_report_is_written_in_both_languages_and_shows_the_last_round(fits) -> None:

@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("flwr", reason="federated runs need velado[federated]")
 
 from velado.learning.flower import FederatedFit, Federation, FederationStopped, simulate
-from velado.learning.flower.outcome import report, translated
+from velado.learning.flower.outcome import report
 
 
 @pytest.fixture(scope="module")
@@ -45,9 +45,3 @@ def test_rounds_scored_on_other_rows_are_marked(stopped: FederatedFit) -> None:
     assert re.search(r"^\| 1 \|.*\| 7 \|$", report(fit), flags=re.M)
     assert "Not every round was scored on the same rows" in report(fit)
     assert "Nem toda rodada foi avaliada nas mesmas linhas" in report(fit, "pt")
-
-
-def test_reasons_why_an_answer_was_not_taken_are_translated() -> None:
-    assert translated("Without client 2 (its answer cannot be read).", "pt").endswith(
-        "(a sua resposta não pode ser lida)."
-    )

@@ -10,12 +10,12 @@ pytest.importorskip("flwr", reason="federated runs need velado[federated]")
 
 from velado.errors import ParameterError, SchemaError, TableError
 from velado.learning.flower import FederatedFit, Federation, FederationStopped, simulate
-from velado.learning.flower.flower_client import Client, State, answer
+from velado.learning.flower._client import ClientState, TrainingClient, answer
+from velado.learning.flower._local_rows import Locally, prepare
+from velado.learning.flower._server import holder_of, take_round
+from velado.learning.flower._terms import make_terms
 from velado.learning.flower.flower_records import Packet
-from velado.learning.flower.flower_server import holder_of, take_round
-from velado.learning.flower.local_rows import Locally, prepare
 from velado.learning.flower.simulation import make_ready, run_ready
-from velado.learning.flower.terms import make_terms
 from velado.release.methods import Mondrian
 
 
@@ -29,7 +29,7 @@ def run(people, method=None, **settings) -> FederatedFit:
 @pytest.mark.parametrize("model", ["logistic", "xgboost"])
 @pytest.mark.parametrize("split", ["iid", "dirichlet"])
 def test_a_run_learns_and_records_every_round_and_client(people, model: str, split: str) -> None:
-    fit = run(people, Mondrian(k=3), model=model, split=split, alpha=2.0, rounds=12)
+    fit = run(people, Mondrian(), model=model, split=split, alpha=2.0, rounds=12, k=3)
     assert [one.number for one in fit.rounds] == list(range(1, 13))
     assert all(one.applied and one.asked == one.replied == 5 and one.gap is None for one in fit.rounds)
     assert fit.rounds[-1].accuracy > fit.majority + 0.05
@@ -85,7 +85,7 @@ def test_too_many_failed_rounds_in_a_row_stop_the_run_and_keep_its_history(peopl
 
 def test_a_client_with_too_few_rows_sits_out_and_the_others_go_on(people) -> None:
     ready = make_ready(
-        people.table, people.schema, Mondrian(k=20), Federation(clients=10, split="dirichlet", alpha=0.6, rounds=2, participation=0.5), target="outcome", seed=1
+        people.table, people.schema, Mondrian(), Federation(clients=10, split="dirichlet", alpha=0.6, rounds=2, participation=0.5), target="outcome", seed=1, k=20
     )  # fmt: skip
     out = [part.record for part in ready.parts if part.labels.size == 0]
     assert out and all("fewer than k = 20" in one.gap or "no rows" in one.gap for one in out)
@@ -98,7 +98,7 @@ def test_when_participation_can_never_be_met_nothing_is_started(people) -> None:
     with pytest.raises(
         ParameterError, match=r"of 10 clients can take part; a round needs 10.*fewer than k = 50"
     ):
-        run(people, Mondrian(k=50), clients=10, participation=1.0)
+        run(people, Mondrian(), clients=10, participation=1.0, k=50)
 
 
 def test_a_share_of_the_clients_is_asked_another_each_round(people) -> None:
@@ -137,24 +137,24 @@ def pl_when(mask, value: str, other):
     return pl.Series("outcome", [value if yes else one for yes, one in zip(mask, other, strict=True)])
 
 
-def ready_client(people, **settings) -> Client:
+def ready_client(people, **settings) -> TrainingClient:
     terms = make_terms(people.schema, "outcome", Federation(**settings), {})
-    return Client(terms.agreed, prepare(people.table, terms, Locally(), 1))
+    return TrainingClient(terms.agreed, prepare(people.table, terms, Locally(), 1))
 
 
 def test_a_client_with_other_terms_refuses_in_a_clear_sentence(people) -> None:
     client = ready_client(people)
-    said, state = answer(lambda: client, Packet({"digest": "f" * 64}), State(), "train")
+    said, state = answer(lambda: client, Packet({"digest": "f" * 64}), ClientState(), "train")
     assert said.text("error").startswith("This client has other terms")
     assert "schema, method or settings differ" in said.text("error") and not said.arrays
-    assert state == State()
+    assert state == ClientState()
 
 
 def test_an_unexpected_error_leaves_as_its_kind_alone() -> None:
-    def broken() -> Client:
+    def broken() -> TrainingClient:
         raise ValueError("could not convert string to float: 'Aldenia'")
 
-    said, _ = answer(broken, Packet({"digest": "x"}), State(), "train")
+    said, _ = answer(broken, Packet({"digest": "x"}), ClientState(), "train")
     assert said.text("error") == "An unexpected ValueError stopped it."
 
 
@@ -162,7 +162,7 @@ def test_weights_that_are_broken_are_answered_with_an_error_not_a_model(people) 
     client = ready_client(people)
     for weights in (np.full((len(client.prepared.features[0]) + 1, 1), np.nan), np.zeros((2, 2))):
         packet = Packet({"digest": client.agreed.digest}, {"weights": weights})
-        said, _ = answer(lambda: client, packet, State(), "train")
+        said, _ = answer(lambda: client, packet, ClientState(), "train")
         assert said.text("error") and not said.arrays
 
 
@@ -172,7 +172,7 @@ def test_a_client_whose_model_does_not_fit_is_named_and_does_not_spoil_the_round
     holder = holder_of(client.agreed, client.prepared.test_features)
     asked = holder.packet_for(1)
     asked = replace(asked, facts={**asked.facts, "digest": client.agreed.digest})
-    good, _ = answer(lambda: client, asked, State(), "train")
+    good, _ = answer(lambda: client, asked, ClientState(), "train")
     spoilt = {
         name: np.full_like(array, np.nan) for name, array in good.arrays.items() if array.dtype.kind == "f"
     }
@@ -191,11 +191,11 @@ def test_what_travels_holds_no_row(people) -> None:
         client = ready_client(people, model=model)
         first = {"weights": np.zeros((client.agreed.features + 1, 1))}
         if model == "xgboost":
-            from velado.learning.flower.boosting import Trees
+            from velado.learning.flower._boosting import Trees
 
             first = Trees.none().packed()
         packet = Packet({"digest": client.agreed.digest, "first": 0, "evaluate": 1}, first)
-        said, _ = answer(lambda client=client: client, packet, State(), "train")
+        said, _ = answer(lambda client=client: client, packet, ClientState(), "train")
         rows = client.prepared.labels.size
         assert said.arrays and all(rows not in np.asarray(one).shape for one in said.arrays.values())
         assert said.size < 4000

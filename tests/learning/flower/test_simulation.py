@@ -16,7 +16,7 @@ from velado.data.schema import Schema
 from velado.errors import MissingExtra, ParameterError, TableError
 from velado.learning.flower import Federation, simulate
 from velado.learning.flower import deployment as quiet_module
-from velado.learning.flower.agreement import Recipe, agree
+from velado.learning.flower.agreement import FederatedData, FederationRecipe, agree
 from velado.learning.flower.deployment import SILENT, closed_network, require_flower
 from velado.learning.flower.simulation import make_ready, run_ready
 from velado.release.methods import Mondrian
@@ -73,7 +73,7 @@ def test_flowers_engine_gives_the_numbers_of_the_loop_within_loopback_and_leaves
     for model, found in said["fits"].items():
         federation = Federation(model=model, clients=4, rounds=3, participation=0.5, dropout=0.2)
         loop = simulate(
-            people.csv, people.schema, Mondrian(k=3), federation, target="outcome", engine="loop"
+            people.csv, people.schema, Mondrian(), federation, target="outcome", engine="loop", k=3
         ).to_dict()
         assert found["told"] == [1, 2, 3]
         assert found["fit"]["how"]["digest"] == loop["how"]["digest"]
@@ -139,8 +139,9 @@ def test_declared_classes_are_the_classes_as_on_machines_even_if_no_row_has_one(
 ) -> None:
     schema = declaring(people, ("well", "ill", "recovered"))
     federation = Federation(model=model, clients=3, rounds=2)
-    ready = make_ready(people.csv, schema, Mondrian(k=3), federation, target="outcome")
-    recipe = Recipe("", "outcome", federation, ready.locally, ready.terms.encoder.settings)
+    ready = make_ready(people.csv, schema, Mondrian(), federation, target="outcome", k=3)
+    data = FederatedData(schema="schema.toml", target="outcome")
+    recipe = FederationRecipe(data, ready.locally, ready.terms.encoder.settings, federation)
     assert ready.terms.encoder.classes == ("well", "ill", "recovered")
     assert ready.terms.digest == agree(recipe, schema).terms.digest
     fit = run_ready(ready, "loop")

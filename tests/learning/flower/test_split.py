@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from velado.errors import TableError
 from velado.learning.flower import Federation
-from velado.learning.flower.local_rows import hold_out, split_rows
+from velado.learning.flower._local_rows import hold_out, split_rows
 from velado.randomness import seeded
 
 

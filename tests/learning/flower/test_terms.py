@@ -10,7 +10,7 @@ from velado.data.schema import Schema
 from velado.data.table import Table
 from velado.errors import SchemaError
 from velado.learning.flower import Federation
-from velado.learning.flower.terms import complete, make_terms
+from velado.learning.flower._terms import complete, make_terms
 from velado.measures.models.encoder import EncoderSettings
 from velado.release.anonymize import anonymize
 from velado.release.methods import Mondrian
@@ -91,7 +91,7 @@ def test_policies_paths_and_the_order_of_the_columns_are_in_the_digest(people) -
     digests = [terms_of(one).digest for one in (schema, *others)]
     assert len(set(digests)) == 6
     # The same tree from a file of another name is the same tree.
-    renamed = replace(columns["city"], taxonomy=replace(spec, file="places.csv", options={"separator": ";"}))
+    renamed = replace(columns["city"], taxonomy=replace(spec, file="places.csv", separator=";"))
     assert terms_of(replace(schema, columns={**columns, "city": renamed})).digest == digests[0]
 
 
@@ -156,7 +156,7 @@ def test_a_label_that_one_client_publishes_is_known_to_all() -> None:
                 "outcome": ["ill", "well"] * len(jobs),
             }
         )
-        release = anonymize(Table(frame, terms.schema), terms.schema, Mondrian(k=4))
+        release = anonymize(Table(frame, terms.schema), terms.schema, Mondrian(), k=4)
         features = encoder.features(release.aligned)
         at = [place for place, name in enumerate(encoder.names) if name.startswith("job#")]
         assert np.allclose(features[:, at].sum(axis=1), 1.0)

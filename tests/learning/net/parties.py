@@ -17,11 +17,12 @@ from typing import Any
 
 import numpy as np
 
+from velado.learning.crypto.fixed_point import Bounded
 from velado.learning.net.identity import Identity, make_identity, open_identity
 from velado.learning.protocols.protocol_registry import PROTOCOLS
 from velado.learning.regression import design_matrix as design
 from velado.learning.regression import fit as exact
-from velado.learning.regression.job import Bounded, Job, Party
+from velado.learning.regression.job import Job, Party
 
 ROOT = Path(__file__).resolve().parents[3]
 PASSPHRASE = "four words and more"

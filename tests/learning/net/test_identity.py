@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from velado.errors import InputError, KeyRefused, OutputError, ParameterError, SchemaError
+from velado.learning.net._mutual_tls import Pins, check_validity, parse_address
 from velado.learning.net.identity import (
     CERTIFICATE,
     SECRETS,
@@ -19,7 +20,6 @@ from velado.learning.net.identity import (
     read_passphrase,
     read_public,
 )
-from velado.learning.net.mutual_tls import Pins, check_validity, parse_address
 from velado.learning.net.runner import read_paillier
 from velado.learning.regression.job import Job, Party
 

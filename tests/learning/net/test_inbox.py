@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from velado.errors import OutputError, ProtocolError
-from velado.learning.net.journal import WINDOW, Audit, Inbox
-from velado.learning.net.mutual_tls import Pins
-from velado.learning.net.wire import largest_message, seal
+from velado.learning.net._journal import WINDOW, Inbox, PartyLog
+from velado.learning.net._mutual_tls import Pins
+from velado.learning.net._wire import largest_message, seal
 from velado.learning.protocols.protocol import Message
 
 from .parties import Consortium
@@ -22,7 +22,7 @@ class Desk:
     def __init__(self, group: Consortium, folder: Path) -> None:
         self.group, self.kept = group, []
         self.path = folder / "audit.log"
-        self.audit = Audit(self.path)
+        self.audit = PartyLog(self.path)
         self.inbox = Inbox(group.job, "hub", Pins(group.job), self.kept.append, self.audit)
         self.key = group.identity("clinic-0").signing
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from velado.errors import OutputError, ProtocolError
-from velado.learning.net.journal import (
+from velado.learning.net._journal import (
     ACKNOWLEDGED,
     BEGIN,
     MAGIC,

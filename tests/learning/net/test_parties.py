@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from velado.errors import EncryptionError, ProtocolError
+from velado.learning.net._journal import RECEIVED, Begin, Journal
+from velado.learning.net._mutual_tls import Pins
+from velado.learning.net._sender import Post, Undelivered
+from velado.learning.net._wire import largest_message, seal
 from velado.learning.net.identity import make_identity, open_identity
-from velado.learning.net.journal import RECEIVED, Begin, Journal
-from velado.learning.net.mutual_tls import Pins
-from velado.learning.net.sender import Post, Undelivered
-from velado.learning.net.wire import largest_message, seal
 from velado.learning.protocols.protocol import Message
 from velado.learning.protocols.role import make_role
 from velado.learning.regression.job import Party
@@ -112,7 +112,7 @@ def test_a_role_rebuilt_from_any_part_of_its_journal_says_the_same(finished: Con
 
 
 def _opened(group: Consortium, data: bytes) -> Message:
-    from velado.learning.net.wire import decode
+    from velado.learning.net._wire import decode
 
     return decode(data[9:-64])
 

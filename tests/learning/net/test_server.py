@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from velado.errors import KeyRefused, OutputError
+from velado.learning.net._journal import MOST_REFUSALS, PartyLog
+from velado.learning.net._mutual_tls import Pins, client_context
+from velado.learning.net._party_server import Server
+from velado.learning.net._sender import Letter, Outbox, Post, Undelivered
 from velado.learning.net.identity import Identity, make_identity, open_identity
-from velado.learning.net.journal import MOST_REFUSALS, Audit
-from velado.learning.net.mutual_tls import Pins, client_context
-from velado.learning.net.party_server import Server
-from velado.learning.net.sender import Letter, Outbox, Post, Undelivered
 from velado.learning.regression.job import Job, Party
 
 from .parties import LOG2_N, PASSPHRASE, Consortium
@@ -33,7 +33,7 @@ class Listening:
         self.taken: list[tuple[str, bytes]] = []
         self.noted: list[str] = []
         self.path = folder / "audit.log"
-        self.audit = Audit(self.path)
+        self.audit = PartyLog(self.path)
         address = self.pins.addresses[identity.name]
         try:
             self.server = Server(
@@ -246,7 +246,7 @@ def test_a_party_is_heard_while_strangers_hold_every_place(
     group: Consortium, hub: Listening, tmp_path: Path
 ) -> None:
     idle = [socket.create_connection(("localhost", hub.server.port), timeout=10) for _ in range(80)]
-    audit = Audit(tmp_path / "sender.log")
+    audit = PartyLog(tmp_path / "sender.log")
     kept: list[int] = []
     outbox = Outbox(
         Post(group.identity("clinic-0"), hub.pins), lambda peer, number: kept.append(number), audit
@@ -291,7 +291,7 @@ def test_letters_go_out_in_order_and_a_result_is_owed_until_it_is_taken(
     group: Consortium, tmp_path: Path
 ) -> None:
     kept: list[int] = []
-    audit = Audit(tmp_path / "sender.log")
+    audit = PartyLog(tmp_path / "sender.log")
     outbox = Outbox(
         Post(group.identity("clinic-0"), Pins(group.job)), lambda peer, number: kept.append(number), audit
     )
@@ -314,7 +314,7 @@ def test_letters_go_out_in_order_and_a_result_is_owed_until_it_is_taken(
 
 
 def test_refusals_do_not_fill_the_disk(tmp_path: Path) -> None:
-    audit = Audit(tmp_path / "audit.log")
+    audit = PartyLog(tmp_path / "audit.log")
     for _ in range(MOST_REFUSALS + 500):
         audit.write("refused", reason="x")
     audit.write("received", peer="hub")

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from velado.errors import ProtocolError
-from velado.learning.net.wire import LARGEST, VERSION, decode, encode, open_envelope, seal
+from velado.learning.net._wire import LARGEST, VERSION, decode, encode, open_envelope, seal
 from velado.learning.protocols.protocol import Message
 
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))

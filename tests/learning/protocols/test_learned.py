@@ -6,10 +6,11 @@ from fractions import Fraction
 import pytest
 
 from velado.errors import ProtocolError, SchemaError
+from velado.learning.crypto.fixed_point import Bounded
 from velado.learning.protocols.parts import fit_of, result_bytes, result_in
 from velado.learning.protocols.who_learns_what import learned, promise
 from velado.learning.regression.fit import Fit
-from velado.learning.regression.job import Bounded, Job, Party
+from velado.learning.regression.job import Job, Party
 from velado.papers.regression.paper_masked import WITH_PAPER
 from velado.text import told
 

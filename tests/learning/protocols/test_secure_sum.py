@@ -14,6 +14,7 @@ import pytest
 from scipy.stats import chisquare
 
 from velado.errors import ProtocolError
+from velado.learning.crypto.fixed_point import Bounded
 from velado.learning.protocols.delegated_regression import DELEGATED
 from velado.learning.protocols.protocol import Message
 from velado.learning.protocols.role import make_role
@@ -26,7 +27,7 @@ from velado.learning.protocols.secure_sum import (
 )
 from velado.learning.regression.design_matrix import moments_of, total
 from velado.learning.regression.fit import solve
-from velado.learning.regression.job import Bounded, Job, Party
+from velado.learning.regression.job import Job, Party
 from velado.learning.regression.simulate import simulate
 from velado.randomness import Tape, seeded
 

@@ -150,7 +150,7 @@ def test_a_release_by_every_recoder_can_be_read(recoder: str, interval: str) -> 
     for kind in (Mondrian, MDAV):
         choices = {f.name: f.metadata.get("choices") for f in kind.__dataclass_fields__.values()}["recoder"]
         if recoder in choices:
-            frame = anonymize(table, table.schema, kind(k=4, recoder=recoder)).aligned
+            frame = anonymize(table, table.schema, kind(recoder=recoder), k=4).aligned
             assert np.isfinite(fit_encoder(table, "ill", EncoderSettings(interval)).features(frame)).all()
 
 
@@ -159,7 +159,7 @@ def test_untouched_rows_encode_the_same_as_a_release_that_changed_nothing() -> N
     twice = table.with_frame(pl.concat([table.frame] * 5))
     from velado.release.methods import Mondrian
 
-    release = anonymize(twice, twice.schema, Mondrian(k=5), per="row")
+    release = anonymize(twice, twice.schema, Mondrian(), per="row", k=5)
     encoder = fit_encoder(twice, "ill")
     same = release.loss == 0
     assert same == bool((encoder.features(release.aligned) == encoder.features(twice.frame)).all())

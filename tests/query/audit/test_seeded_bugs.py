@@ -53,7 +53,7 @@ BUGS = (
     ),
     Bug(
         "no lock around a question",
-        ((SESSION, "            with lock:\n                yield", "            yield"),),
+        ((SESSION, "        with lock:\n            yield", "        yield"),),
         ("tests/query/test_session_replay.py::test_threads_that_ask_the_same_at_once_pay_once_and_see_one_answer",),
     ),
     Bug(

@@ -92,6 +92,7 @@ def test_sixteen_processes_get_exactly_their_budget(where: str) -> None:
     test_processes_on_a_budget_for_b_get_exactly_b_answers(where, 16, 60, 701)
 
 
+@pytest.mark.slow
 def test_what_killed_askers_were_told_was_paid_for(where: str) -> None:
     survives(where, 30)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from velado.randomness import seeded
 from velado.release.anonymize import anonymize
 from velado.release.goal import Goal, silent
 from velado.release.methods.das import DAS
+from velado.settings import specs
 
 VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "das.json").read_text())
 FILES = {"wef": "wef/wef.csv", "adult": "adult/adult_clean.csv"}
@@ -56,7 +56,7 @@ def test_means_are_kept_by_default_and_rounded_or_truncated_on_request():
 
 
 def test_the_paper_profile_does_what_its_help_says_and_nothing_else():
-    help_text = next(f for f in dataclasses.fields(DAS) if f.name == "profile").metadata["help"]
+    help_text = specs(DAS)["profile"].setting.help
     assert help_text == (
         "paper: means of whole-number columns lose their decimals whatever --rounding says, "
         "others keep every digit"

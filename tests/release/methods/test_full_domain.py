@@ -350,7 +350,7 @@ def test_a_release_keeps_its_promise_within_the_limit(person, data):
     table = data.draw(tables(person=person, min_rows=8))
     suppression = data.draw(st.sampled_from([0.0, 0.2]))
     try:
-        release = anonymize(table, table.schema, FullDomain(k=3), suppression=suppression)
+        release = anonymize(table, table.schema, FullDomain(), suppression=suppression, k=3)
     except GuaranteeNotMet:
         assert person and table.text("patient").n_unique() < 3
         return
@@ -366,10 +366,10 @@ def test_a_release_keeps_its_promise_within_the_limit(person, data):
 def test_what_cannot_be_kept_is_an_error_without_values():
     data, _ = small_table()
     with pytest.raises(GuaranteeNotMet) as failed:
-        FullDomain(k=8).anonymize(data, Goal((KAnonymity(8),)), np.random.default_rng(0), silent)
+        FullDomain().anonymize(data, Goal((KAnonymity(8),)), np.random.default_rng(0), silent)
     assert not isinstance(failed.value, SuppressionLimitExceeded)
     with pytest.raises(SuppressionLimitExceeded):
-        FullDomain(k=8).anonymize(data, Goal((KAnonymity(8),), 0.2), np.random.default_rng(0), silent)
+        FullDomain().anonymize(data, Goal((KAnonymity(8),), 0.2), np.random.default_rng(0), silent)
 
 
 @pytest.mark.parametrize(
@@ -391,7 +391,7 @@ def test_weights_that_do_not_fit_the_table_are_refused(weights):
 def test_a_heavy_weight_keeps_its_column_finer():
     data, _ = small_table()
     goal = Goal((KAnonymity(2),))
-    plain = FullDomain(k=2).anonymize(data, goal, np.random.default_rng(0), silent)
-    heavy = FullDomain(k=2, weights="gender=50").anonymize(data, goal, np.random.default_rng(0), silent)
+    plain = FullDomain().anonymize(data, goal, np.random.default_rng(0), silent)
+    heavy = FullDomain(weights="gender=50").anonymize(data, goal, np.random.default_rng(0), silent)
     assert plain.notes["levels"]["gender"] == "1 of 1"
     assert heavy.notes["levels"]["gender"] == "0 of 1"

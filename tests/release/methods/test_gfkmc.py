@@ -64,8 +64,8 @@ def usable(rows):
     return any(row[0] is not None for row in rows) and any(row[1] is not None for row in rows)
 
 
-def run(data, method, suppression=0.0, seed=0, *more):
-    goal = Goal((KAnonymity(method.k), *more), suppression)
+def run(data, method, suppression=0.0, seed=0, *more, k=5):
+    goal = Goal((KAnonymity(k), *more), suppression)
     return method.anonymize(data, goal, seeded(seed, "gfkmc"), silent)
 
 
@@ -107,8 +107,8 @@ def thesis_loss(data, recoded, numbers="raw"):
 
 @pytest.mark.parametrize("at", range(6), ids=lambda at: f"k={VECTORS['k'][at]}")
 def test_the_paper_profile_gives_the_known_losses_on_adult(at, encoded_adult):
-    method = GFKMC(k=VECTORS["k"][at], profile="paper", numbers="raw")
-    overwritten, cover = thesis_loss(encoded_adult, run(encoded_adult, method))
+    method = GFKMC(profile="paper", numbers="raw")
+    overwritten, cover = thesis_loss(encoded_adult, run(encoded_adult, method, k=VECTORS["k"][at]))
     assert overwritten == pytest.approx(VECTORS["overwritten"][at], abs=1.5)
     assert cover == pytest.approx(VECTORS["cover"][at], abs=1.5)
 
@@ -118,12 +118,12 @@ def test_the_default_loses_less_than_the_paper_on_adult_and_takes_under_a_second
         pairs = zip(recoded.columns, encoded_adult.columns, strict=True)
         return float(np.mean([published.losses(column).mean() for published, column in pairs]))
 
-    default, paper = GFKMC(k=10), GFKMC(k=10, profile="paper")
-    lost = loss(run(encoded_adult, default))
+    default, paper = GFKMC(), GFKMC(profile="paper")
+    lost = loss(run(encoded_adult, default, k=10))
     before = time.process_time()
-    run(encoded_adult, default)
+    run(encoded_adult, default, k=10)
     assert time.process_time() - before < 1.0
-    assert lost < loss(run(encoded_adult, paper))
+    assert lost < loss(run(encoded_adult, paper, k=10))
     assert lost == pytest.approx(0.210, abs=0.01)
 
 
@@ -132,7 +132,7 @@ def test_suppression_lowers_the_loss_and_stays_within_its_limit(encoded_adult):
         pairs = zip(recoded.columns, encoded_adult.columns, strict=True)
         return np.mean([np.where(recoded.kept, p.losses(c), 1.0).mean() for p, c in pairs])
 
-    all_kept, some = run(encoded_adult, GFKMC(k=50)), run(encoded_adult, GFKMC(k=50), 0.02)
+    all_kept, some = run(encoded_adult, GFKMC(), k=50), run(encoded_adult, GFKMC(), 0.02, k=50)
     dropped = int((~some.kept).sum())
     assert all_kept.kept.all()
     assert 0 < dropped <= 0.02 * encoded_adult.rows
@@ -193,7 +193,7 @@ def test_every_class_has_k_rows_and_its_cover_is_true(rows, k, profile, beta):
     data = encode(small_table(rows))
     if data.rows < k:
         return
-    recoded = run(data, GFKMC(k=k, profile=profile, recoder="cover", beta=beta))
+    recoded = run(data, GFKMC(profile=profile, recoder="cover", beta=beta), k=k)
     assert recoded.partition.sizes.min() >= k
     assert recoded.kept.all()
     for column, published in zip(data.columns, recoded.columns, strict=True):
@@ -207,7 +207,7 @@ def test_row_order_changes_neither_the_promise_nor_the_published_rows(rows, k, o
         return
     shuffled = order.sample(rows, len(rows))
     published = [
-        anonymize(small_table(some).frame, SCHEMA, GFKMC(k=k)).aligned.drop("disease").rows()
+        anonymize(small_table(some).frame, SCHEMA, GFKMC(), k=k).aligned.drop("disease").rows()
         for some in (rows, shuffled)
     ]
     assert sorted(map(repr, published[0])) == sorted(map(repr, published[1]))
@@ -219,7 +219,7 @@ def test_l_diversity_holds_wherever_the_table_has_it(rows, k, suppression):
     if len(rows) < k or len({row[3] for row in rows}) < 2:
         return
     release = anonymize(
-        small_table(rows).frame, SCHEMA, GFKMC(k=k), (LDiversity(2),), suppression=suppression
+        small_table(rows).frame, SCHEMA, GFKMC(), (LDiversity(2),), suppression=suppression, k=k
     )
     assert all(verdict.holds for verdict in release.verdicts)
 
@@ -230,8 +230,8 @@ def test_substitutions_publish_generalized_values(recoder, profile):
     rows = [(20 + at % 3, "Japan", "f", "flu") for at in range(6)]
     rows += [(80 + at % 3, "Norway", "m", "flu") for at in range(5)] + [(50, "India", "f", "cold")]
     table = small_table(rows)
-    method = GFKMC(k=3, recoder=recoder, profile=profile)
-    release = anonymize(table.frame, SCHEMA, method)
+    method = GFKMC(recoder=recoder, profile=profile)
+    release = anonymize(table.frame, SCHEMA, method, k=3)
     assert set(release.aligned["country"]) <= {"Asia", "Europe"}
     assert not any(column.states_cover for column in release.recoded.columns)
     means = {str(cell) for cell in generalize(encode(table), profile == "paper").view[0].values}
@@ -241,8 +241,8 @@ def test_substitutions_publish_generalized_values(recoder, profile):
 
 def test_the_recoder_follows_the_profile_unless_named():
     data = encode(small_table([(at, "Japan", "f", "flu") for at in range(8)]))
-    assert run(data, GFKMC(k=2)).columns[0].states_cover
-    assert not run(data, GFKMC(k=2, profile="paper")).columns[0].states_cover
+    assert run(data, GFKMC(), k=2).columns[0].states_cover
+    assert not run(data, GFKMC(profile="paper"), k=2).columns[0].states_cover
 
 
 @pytest.mark.parametrize("profile", ["default", "paper"])
@@ -258,14 +258,14 @@ def test_the_recoder_follows_the_profile_unless_named():
     ids=["all rows alike", "n equals k", "n below 2 k", "blanks", "one outlier and no new cluster"],
 )
 def test_unusual_tables_keep_the_promise(rows, profile):
-    release = anonymize(small_table(rows).frame, SCHEMA, GFKMC(k=5, profile=profile))
+    release = anonymize(small_table(rows).frame, SCHEMA, GFKMC(profile=profile), k=5)
     assert all(verdict.holds for verdict in release.verdicts)
     assert release.suppressed == 0
 
 
 def test_a_single_quasi_identifier_is_enough():
     schema = Schema.from_dict({"columns": {"age": {"role": "quasi", "kind": "numeric"}}})
-    release = anonymize(pl.DataFrame({"age": list(range(50))}), schema, GFKMC(k=4))
+    release = anonymize(pl.DataFrame({"age": list(range(50))}), schema, GFKMC(), k=4)
     assert release.verdicts[0].holds
 
 
@@ -281,14 +281,14 @@ def test_k_per_person_is_reached_by_merging():
     frame = pl.DataFrame(
         {"id": [f"p{at // 5}" for at in range(60)], "age": [at // 5 * 7 for at in range(60)]}
     )
-    release = anonymize(frame, schema, GFKMC(k=3))
+    release = anonymize(frame, schema, GFKMC(), k=3)
     assert release.verdicts[0].unit == "people" and release.verdicts[0].holds
 
 
 def test_a_table_smaller_than_k_publishes_nothing():
     data = encode(small_table([(1, "Japan", "f", "flu"), (70, "Italy", "m", "flu")]))
     with pytest.raises(VeladoError):
-        run(data, GFKMC(k=5))
+        run(data, GFKMC(), k=5)
 
 
 def test_the_same_seed_gives_the_same_classes():
@@ -298,13 +298,13 @@ def test_the_same_seed_gives_the_same_classes():
         for _ in range(200)
     ]
     data = encode(small_table(rows))
-    first, again = run(data, GFKMC(k=7)).partition, run(data, GFKMC(k=7)).partition
+    first, again = run(data, GFKMC(), k=7).partition, run(data, GFKMC(), k=7).partition
     assert np.array_equal(first.labels, again.labels)
     assert isinstance(first, Partition) and first.sizes.min() >= 7
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"k": 1}, {"beta": 2.0}, {"recoder": "mean"}, {"profile": "x"}, {"numbers": "x"}]
+    "wrong", [{"k": 2}, {"beta": 2.0}, {"recoder": "mean"}, {"profile": "x"}, {"numbers": "x"}]
 )
 def test_settings_outside_their_limits_are_refused(wrong):
     with pytest.raises(ParameterError):
@@ -314,6 +314,6 @@ def test_settings_outside_their_limits_are_refused(wrong):
 def test_rows_that_the_promise_needs_are_never_suppressed():
     # The one row with another diagnosis is also the one that is costly to keep.
     rows = [(20, "Japan", "f", "flu")] * 6 + [(90, "Norway", "m", "cold")]
-    release = anonymize(small_table(rows).frame, SCHEMA, GFKMC(k=3), (LDiversity(2),), suppression=0.2)
+    release = anonymize(small_table(rows).frame, SCHEMA, GFKMC(), (LDiversity(2),), suppression=0.2, k=3)
     assert all(verdict.holds for verdict in release.verdicts)
     assert release.suppressed == 0

@@ -35,7 +35,7 @@ def loss_of(data: EncodedTable, labels: np.ndarray) -> float:
 
 def run(data: EncodedTable, k: int, effort: str = "default", seed: int = 0):
     goal = Goal((KAnonymity(k),))
-    return Progressive(k=k, effort=effort).anonymize(data, goal, np.random.default_rng(seed), silent)
+    return Progressive(effort=effort).anonymize(data, goal, np.random.default_rng(seed), silent)
 
 
 def adult(folder) -> EncodedTable:
@@ -76,9 +76,9 @@ def best_loss(data: EncodedTable, k: int) -> float:
 @settings(max_examples=25)
 @given(table=tables(), k=st.integers(2, 6), order=st.randoms(use_true_random=False))
 def test_every_release_keeps_its_promise_and_covers_the_true_values(effort, table, k, order):
-    method = Progressive(k=k, effort=effort)
+    method = Progressive(effort=effort)
     try:
-        release = anonymize(table, table.schema, method)
+        release = anonymize(table, table.schema, method, k=k)
     except GuaranteeNotMet:
         person = table.schema.person
         crowd = table.rows if person is None else table.text(person.name).n_unique()
@@ -87,10 +87,10 @@ def test_every_release_keeps_its_promise_and_covers_the_true_values(effort, tabl
     contracts.check_promise(release)
     contracts.check_cover(release)
     contracts.check_shape(table, release)
-    contracts.check_repeatable(method, (), release)
+    contracts.check_repeatable(method, release)
     rows = list(range(table.rows))
     order.shuffle(rows)
-    contracts.check_row_order(table, method, (), release, rows)
+    contracts.check_row_order(table, method, release, rows)
 
 
 @settings(max_examples=40)
@@ -102,7 +102,9 @@ def test_every_release_keeps_its_promise_and_covers_the_true_values(effort, tabl
 )
 def test_groups_are_diverse_when_asked(table, k, l, suppression):
     try:
-        release = anonymize(table, table.schema, Progressive(k=k), (LDiversity(l),), suppression=suppression)
+        release = anonymize(
+            table, table.schema, Progressive(), (LDiversity(l),), suppression=suppression, k=k
+        )
     except GuaranteeNotMet:
         person = table.schema.person
         crowd = table.rows if person is None else table.text(person.name).n_unique()
@@ -118,7 +120,7 @@ def test_groups_are_diverse_when_asked(table, k, l, suppression):
 def test_people_are_counted_not_rows_when_a_person_column_is_named(table, k):
     if table.text("patient").n_unique() < k:
         return
-    release = anonymize(table, table.schema, Progressive(k=k))
+    release = anonymize(table, table.schema, Progressive(), k=k)
     contracts.check_promise(release)
 
 
@@ -189,9 +191,7 @@ def test_rows_that_could_not_be_listed_in_time_are_still_grouped():
     codes = np.random.default_rng(0).integers(0, 30, (12, 3000)).astype(np.int32)
     columns = [EncodedColumn(f"n{c}", codes[c], 30, points=np.arange(30.0), span=29.0) for c in range(12)]
     data = EncodedTable(tuple(columns), 3000)
-    recoded = Progressive(k=5, work=1).anonymize(
-        data, Goal((KAnonymity(5),)), np.random.default_rng(0), silent
-    )
+    recoded = Progressive(work=1).anonymize(data, Goal((KAnonymity(5),)), np.random.default_rng(0), silent)
     assert recoded.partition is not None and recoded.partition.sizes.min() >= 5
     assert recoded.partition.count > 20
     assert recoded.notes["rows_cut_by_mondrian"] > 300
@@ -208,7 +208,7 @@ def test_rows_far_from_all_others_may_be_dropped_instead_of_widening_a_group():
     column = EncodedColumn("n", codes, 2, points=np.array([0.0, 1.0]), span=1.0)
     data = EncodedTable((column,), 11)
     goal = Goal((KAnonymity(5),), suppression=0.1)
-    recoded = Progressive(k=5).anonymize(data, goal, np.random.default_rng(0), silent)
+    recoded = Progressive().anonymize(data, goal, np.random.default_rng(0), silent)
     assert recoded.kept.tolist() == [True] * 10 + [False]
 
 

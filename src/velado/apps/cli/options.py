@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import difflib
-import math
 import os
-import types
-from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any
 
 import click
 import typer
 from typer.core import TyperCommand
 
 from velado.errors import ParameterError
+from velado.settings import Flag, Where, flags, from_flags, named, nearest
+from velado.text import LANGUAGES, Language, choose, say
 
-LANGUAGES = ("en", "pt")
 PER = ("row", "person")
 UNDECLARED = ("refuse", "drop", "keep")
 FORMATS = ("csv", "parquet")
@@ -183,12 +181,11 @@ def rounding_steps(value: str | None) -> dict[str, float]:
     return steps
 
 
-def language(lang: str | None) -> str:
+def language(lang: str | None) -> Language:
     """The language asked for by flag, else by the environment, else English."""
     if lang is not None:
-        return one_of(lang, LANGUAGES, "--lang")
-    named = os.environ.get("VELADO_LANG", "")[:2].lower()
-    return named if named in LANGUAGES else "en"
+        one_of(lang, LANGUAGES, "--lang")
+    return choose(lang, os.environ)
 
 
 # Guarantees on the command line: `--guarantee "t-closeness: t=0.2, distance=ordered"`, and short forms.
@@ -236,7 +233,7 @@ def by_person(per: str | None, schema: Any) -> bool:
 def asked_for(
     l_diversity: int | None, t_closeness: float | None, texts: list[str] | None, people: bool = False
 ) -> list[Any]:
-    """The guarantees that the flags ask for, beyond the method's own k; *people* is what a further k counts."""
+    """The guarantees that the flags ask for, beyond k; *people* is what a further k counts."""
     from velado.release.guarantees import LDiversity, TCloseness
 
     asked: list[Any] = []
@@ -248,185 +245,39 @@ def asked_for(
 
 
 def guarantee_from(text: str, people: bool = False) -> Any:
-    """`NAME` or `NAME: key=value, key=value` as a guarantee; unknown names and keys suggest the nearest."""
-    from velado.release.guarantees import guarantee_named
-    from velado.release.parameters import part_from
+    """`NAME` or `NAME: key=value, key=value` as a guarantee; unknown names and keys suggest the nearest.
+
+    >>> guarantee_from("t-closeness: t=0.3, distance=ordered")
+    TCloseness(t=0.3, distance='ordered', column=None)
+    """
+    from velado.release.guarantees import GUARANTEES
 
     name, _, rest = text.partition(":")
-    kind = guarantee_named(name.strip())
-    entry: dict[str, Any] = {}
+    kind = named(GUARANTEES, name.strip(), "guarantee")
+    given: dict[str, str] = {}
     for part in filter(None, (piece.strip() for piece in rest.split(","))):
         key, equals, value = part.partition("=")
         if not equals:
             raise ParameterError(
-                f"'{part}' in --guarantee is no setting.",
+                say("'{part}' in --guarantee is no setting.", part=part),
                 "Settings are written key=value.",
-                f'Write for example --guarantee "{kind.name}: key=value".',
+                say('Write for example --guarantee "{name}: key=value".', name=kind.name),
             )
-        entry[key.strip()] = _value(value.strip())
-    if people and kind.name == "k-anonymity":
-        entry.setdefault("unit", "person")
-    return part_from(kind, entry, f"--guarantee {kind.name}")
+        given[key.strip()] = value.strip()
+    made = from_flags(kind, given, Where("flag", f"--guarantee {kind.name}"))
+    return made.counted_by("person") if people and "unit" not in given else made
 
 
-def _value(text: str) -> int | float | str:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
-
-
-# A method's flags, read off its fields: `--cut relaxed` sets the field `cut` of Mondrian.
-#
-# A field's type, default and metadata (help, min, max, choices) are the only source. Flags that the command
+# A method's flags, read off its settings: `--cut relaxed` sets the field `cut` of Mondrian. Flags that the command
 # itself does not know are looked up in the chosen method before the command line is parsed.
 
 DEFAULT_METHOD = "progressive"
 META = "velado.method_flags"
-_PLAIN = (int, float, str, bool)
-
-
-@dataclass(frozen=True)
-class MethodFlag:
-    """One field of a method as a flag: *kind* is int, float, str or bool; *optional* allows "none"."""
-
-    field: str
-    flag: str
-    kind: type
-    default: Any
-    help: str = ""
-    least: float | None = None
-    most: float | None = None
-    choices: tuple[str, ...] = ()
-    optional: bool = False
-
-    @property
-    def takes(self) -> str:
-        """What may stand after the flag, in words for help and errors."""
-        if self.choices:
-            return " | ".join(self.choices)
-        word = {int: "integer", float: "number", bool: "yes or no", str: "text"}[self.kind]
-        if self.least is not None and self.most is not None:
-            word += f" from {self.least:g} to {self.most:g}"
-        elif self.least is not None:
-            word += f", at least {self.least:g}"
-        elif self.most is not None:
-            word += f", at most {self.most:g}"
-        return word + (" or none" if self.optional else "")
-
-    def parse(self, text: str) -> Any:
-        """The value *text* stands for, within the field's limits, or an error that names the flag."""
-        if self.optional and text.lower() == "none":
-            return None
-        if self.choices and text not in self.choices:
-            near = difflib.get_close_matches(text, self.choices, n=1)
-            raise self._wrong(text, f"Did you mean '{near[0]}'?" if near else "Choose one of them.")
-        if self.kind is bool:
-            if text.lower() not in ("yes", "no", "true", "false"):
-                raise self._wrong(text, f"Write {self.flag} or {self.flag.replace('--', '--no-', 1)}.")
-            return text.lower() in ("yes", "true")
-        if self.kind is str:
-            return text
-        try:
-            value = self.kind(text)
-        except ValueError:
-            raise self._wrong(text, f"Write for example {self.flag} {self.default}.") from None
-        if not math.isfinite(value):
-            raise self._wrong(text, "Give a finite number.")
-        if (self.least is not None and value < self.least) or (self.most is not None and value > self.most):
-            raise self._wrong(text, "Choose a number within the limits.")
-        return value
-
-    def _wrong(self, text: str, fix: str) -> ParameterError:
-        return ParameterError(f"{self.flag} does not take '{text}'.", f"It takes: {self.takes}.", fix)
-
-    def to_dict(self) -> dict[str, Any]:
-        """As plain values."""
-        return {
-            "flag": self.flag,
-            "field": self.field,
-            "type": self.kind.__name__,
-            "default": self.default,
-            "min": self.least,
-            "max": self.most,
-            "choices": list(self.choices),
-            "optional": self.optional,
-            "help": self.help,
-        }
-
-
-def promises_k(method: type[Any]) -> bool:
-    """Whether the method's own k is the k of k-anonymity; a measured method may mean something else by k."""
-    return method.promise != "measured" and any(entry.name == "k" for entry in fields(method))
-
-
-def flags_of(method: type[Any]) -> tuple[MethodFlag, ...]:
-    """The flags of a method: one for each field whose type a command line can carry.
-
-    On the command line `-k` always is the promise. The k of a method that promises nothing (DAS: the number
-    of bins) is `--k`, or what its field's metadata calls "flag", so that nobody takes bins for crowds.
-    """
-    hints = get_type_hints(method)
-    out = []
-    for entry in fields(method):
-        kind, choices, optional = _plain_type(hints[entry.name])
-        if not entry.init or kind is None:
-            continue
-        meta = entry.metadata
-        default = None if entry.default is MISSING else entry.default
-        out.append(
-            MethodFlag(
-                entry.name,
-                _flag_name(method, entry.name, meta),
-                kind,
-                default,
-                str(meta.get("help", "")),
-                meta.get("min"),
-                meta.get("max"),
-                tuple(str(choice) for choice in meta.get("choices", choices)),
-                optional,
-            )
-        )
-    return tuple(out)
-
-
-def _flag_name(method: type[Any], field: str, meta: Mapping[str, Any]) -> str:
-    if "flag" in meta:
-        return "--" + str(meta["flag"]).removeprefix("--")
-    return "-k" if field == "k" and promises_k(method) else "--" + field.replace("_", "-")
-
-
-def _plain_type(hint: Any) -> tuple[type | None, tuple[str, ...], bool]:
-    """int, float, str or bool behind a type hint, its literal choices, and whether None is allowed."""
-    origin = get_origin(hint)
-    if origin in (Union, types.UnionType):
-        parts = [part for part in get_args(hint) if part is not type(None)]
-        optional = len(parts) < len(get_args(hint))
-        if set(parts) == {int, float}:
-            return float, (), optional
-        if len(parts) == 1:
-            kind, choices, _ = _plain_type(parts[0])
-            return kind, choices, optional
-        return None, (), optional
-    if origin is Literal:
-        values = get_args(hint)
-        return (str, values, False) if all(isinstance(v, str) for v in values) else (None, (), False)
-    return (hint, (), False) if hint in _PLAIN else (None, (), False)
-
-
-def build_method(method: type[Any], k: int | None, values: Mapping[str, Any]) -> Any:
-    """The method with *values*, and with *k* where its k is the promise."""
-    settings = dict(values)
-    if k is not None and promises_k(method):
-        settings["k"] = k
-    return method(**settings)
 
 
 def split_flags(
-    args: Sequence[str], options: Mapping[str, bool], method_named: Any
-) -> tuple[list[str], dict[str, Any]]:
+    args: Sequence[str], options: Mapping[str, bool], method_named: Callable[[str], type[Any]]
+) -> tuple[list[str], dict[str, object]]:
     """The arguments the command knows, and the chosen method's values from those it does not.
 
     *options* maps each flag of the command to whether a value follows it; *method_named* finds a method's class
@@ -464,48 +315,45 @@ def split_flags(
     if not foreign:
         return kept, {}
     method = method_named(chosen)
-    known = {flag.field: flag for flag in flags_of(method)}
-    values: dict[str, Any] = {}
+    texts: dict[str, object] = {}
     # From the last to the first, so that words put back do not move the places still to come.
     for name, given, place in reversed(foreign):
-        field, negated = _field(name, known, method.name, options)
-        flag = known[field]
+        flag, negated = _flag(name, method, options)
         guessed = given is not None and given.startswith("\0")
         text = given.removeprefix("\0") if given is not None else None
         if flag.kind is bool and (guessed or text is None):
             if guessed and text is not None:
                 kept.insert(place, text)
-            values[field] = not negated
+            texts[flag.field] = not negated
         elif text is None:
             raise ParameterError(
-                f"{flag.flag} has no value.", f"It takes: {flag.takes}.", f"Write {flag.flag} VALUE."
+                say("{flag} has no value.", flag=flag.flag),
+                say("It takes {what}.", what=flag.takes),
+                say("Write {flag} VALUE.", flag=flag.flag),
             )
         else:
-            values[field] = flag.parse(text)
-    return kept, values
+            texts[flag.field] = text
+    made = from_flags(method, texts)
+    return kept, {field: getattr(made, field) for field in texts}
 
 
 def _is_flag(word: str, options: Mapping[str, bool]) -> bool:
     return word.startswith("--") or word.partition("=")[0] in options
 
 
-def _field(
-    name: str, known: Mapping[str, MethodFlag], method: str, options: Mapping[str, bool]
-) -> tuple[str, bool]:
-    for flag in known.values():
-        if name == flag.flag or (flag.flag == "-k" and name == "--k"):
-            return flag.field, False
+def _flag(name: str, method: type[Any], options: Mapping[str, bool]) -> tuple[Flag, bool]:
+    known = flags(method)
+    for flag in known:
+        if name == flag.flag:
+            return flag, False
         if flag.kind is bool and name == flag.flag.replace("--", "--no-", 1):
-            return flag.field, True
-    flags = [flag.flag for flag in known.values()]
-    near = difflib.get_close_matches(name, [*flags, *options], n=1)
-    listed = ", ".join(flags) or "none"
+            return flag, True
+    words = [flag.flag for flag in known]
     raise ParameterError(
-        f"Method '{method}' has no flag {name}.",
-        f"Its flags are: {listed}.",
-        f"Did you mean {near[0]}?"
-        if near
-        else f"See `velado methods {method}` and `velado anonymize --help`.",
+        say("Method '{method}' has no flag {flag}.", method=method.name, flag=name),
+        say("Its flags are: {flags}.", flags=", ".join(words) or say("none")),
+        nearest(name, [*words, *options])
+        or say("See `velado methods {method}` and `velado anonymize --help`.", method=method.name),
     )
 
 

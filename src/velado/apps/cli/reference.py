@@ -16,8 +16,8 @@ import click
 
 from velado.apps.cli.commands._methods import describe, shown
 from velado.apps.cli.main import command
-from velado.apps.cli.options import flags_of
 from velado.apps.cli.words import EXIT_CODES
+from velado.settings import flags
 
 LEAD = """\
 # The command line
@@ -93,8 +93,8 @@ def _methods() -> str:
 
     lines = [
         "## Methods and their flags",
-        "A method's flags are given to `velado anonymize` beside `--method NAME`. `-k` always is the k of",
-        "k-anonymity: with a method that promises nothing by itself it is an extra promise that is checked.",
+        "A method's flags are given to `velado anonymize` beside `--method NAME`. `-k` is no flag of a",
+        "method but the k of k-anonymity, promised whichever method is chosen.",
         "",
     ]
     for method in METHODS:
@@ -104,7 +104,7 @@ def _methods() -> str:
         lines += ["| Flag | Takes | Default | Meaning |", "|---|---|---|---|"]
         lines += [
             f"| `{flag.flag}` | {_cell(flag.takes)} | {_cell(shown(flag.default))} | {_cell(flag.help)} |"
-            for flag in flags_of(method)
+            for flag in flags(method)
         ]
         lines.append("")
     return "\n".join(lines)

@@ -15,7 +15,7 @@ from velado.errors import ParameterError, SchemaError, TableError
 from velado.text import say
 
 if TYPE_CHECKING:
-    from velado.learning.regression.job import Bounded
+    from velado.learning.crypto.fixed_point import Bounded
 
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "?")
 

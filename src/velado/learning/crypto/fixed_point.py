@@ -11,17 +11,18 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from velado.errors import OutOfBounds, ParameterError
+from velado.settings import Setting, settings
 from velado.text import say
 
 _DECIMAL = re.compile(r"\s*([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d{1,4}))?\s*", re.ASCII)
@@ -32,32 +33,51 @@ _LARGEST_EXPONENT = 400
 _INT64_REACH = 1 << 62
 
 
-class BoundedColumn(Protocol):
-    """A column's name and public bounds, as `velado.learning.regression.job.Bounded` has them."""
+def _short(text: str) -> bool:
+    return 0 < len(text) <= 200 and text.isprintable()
 
-    @property
-    def name(self) -> str:
-        """The column's name."""
-        ...
+
+ShortText = Annotated[
+    str,
+    Setting(test=_short, takes="a text of 1 to 200 printable characters", why="It is shown and compared."),
+]
+
+
+@settings
+class Bounded:
+    """A column of the design or the target with its public bounds; a value outside them is an error at its owner.
+
+    >>> Bounded("age", (0, 120)).high
+    Fraction(120, 1)
+    """
+
+    name: Annotated[ShortText, Setting("the column's name")]
+    bounds: Annotated[
+        tuple[Fraction, Fraction],
+        Setting(
+            "the least and the largest value it can have",
+            why="Bounds are public and fix how numbers are encoded; they are never read off the rows.",
+            example="bounds = [0, 120]",
+        ),
+    ]
+
+    def __post_init__(self) -> None:
+        if not self.low < self.high:
+            raise ParameterError(
+                say("The bounds of column '{name}' do not rise.", name=self.name),
+                "They are the public domain the encoding is made for.",
+                "Write for example bounds = [0, 120].",
+            )
 
     @property
     def low(self) -> Fraction:
         """The least value."""
-        ...
+        return self.bounds[0]
 
     @property
     def high(self) -> Fraction:
         """The largest value."""
-        ...
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column with its public bounds."""
-
-    name: str
-    low: Fraction
-    high: Fraction
+        return self.bounds[1]
 
 
 @dataclass(frozen=True)
@@ -67,7 +87,7 @@ class FixedPoint:
     *own_bits* gives every column its own q, in the columns' order; without it, all have the same.
     """
 
-    columns: tuple[BoundedColumn, ...]
+    columns: tuple[Bounded, ...]
     fractional_bits: int
     own_bits: tuple[int, ...] | None = None
 
@@ -89,16 +109,9 @@ class FixedPoint:
                 "Each column has one.",
                 "Give as many as columns, or none.",
             )
-        for column in self.columns:
-            if not column.low <= column.high:
-                raise ParameterError(
-                    say("The bounds of column '{column}' do not rise.", column=column.name),
-                    "They are the public domain that values are encoded in.",
-                    "Give the lower bound first.",
-                )
 
     @cached_property
-    def _by_name(self) -> Mapping[str, BoundedColumn]:
+    def _by_name(self) -> Mapping[str, Bounded]:
         return {column.name: column for column in self.columns}
 
     @cached_property
@@ -251,10 +264,3 @@ def _ratio(value: Any) -> tuple[int, int] | None:
     if isinstance(value, int | float | Fraction):
         return value.as_integer_ratio()
     return None
-
-
-def encode_table(
-    encoding: FixedPoint, columns: Mapping[str, Any], names: Sequence[str]
-) -> list[NDArray[Any]]:
-    """The named columns, encoded, in that order."""
-    return [encoding.encode(name, columns[name]) for name in names]

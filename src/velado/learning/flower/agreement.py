@@ -17,9 +17,9 @@ from velado.data.io import read_schema, read_table
 from velado.data.schema import Schema
 from velado.data.table import Table
 from velado.errors import ParameterError, SchemaError
+from velado.learning.flower._local_rows import Locally
+from velado.learning.flower._terms import FederationTerms, make_terms
 from velado.learning.flower.federation import Federation
-from velado.learning.flower.local_rows import Locally
-from velado.learning.flower.terms import Terms, make_terms
 from velado.measures.models.encoder import EncoderSettings
 from velado.release.recipe_sections import DataSection
 from velado.release.release import describe
@@ -59,7 +59,7 @@ class FederationRecipe:
         """From parsed TOML; a misspelt key or name is answered with the nearest."""
         local = document.get("anonymization")
         if isinstance(local, Mapping):
-            document = {**document, "anonymization": _with_k(local)}
+            document = {**document, "anonymization": _original(local)}
         return read(cls, document, Where("file", "the recipe"))
 
     def to_dict(self) -> dict[str, object]:
@@ -68,25 +68,22 @@ class FederationRecipe:
         local = self.anonymization
         how: dict[str, object] = {"seed": local.seed, "suppression": local.suppression}
         how |= {} if local.method is None else {"method": _entry(local.method)}
+        how |= {} if local.promised_k is None else {"k": local.promised_k}
         how |= {"guarantees": [_entry(one) for one in local.guarantees]} if local.guarantees else {}
         models, federation = table_of(self.models), table_of(self.federation)
         return {"data": data, "anonymization": how, "models": models, "federation": federation}
 
 
-def _with_k(local: Mapping[str, object]) -> dict[str, object]:
-    """[anonymization] with its k in the method's own entry; original rows are no method."""
-    given = {key: value for key, value in local.items() if key != "k"}
-    method = given.get("method", ORIGINAL)
-    entry = {"name": method} if isinstance(method, str) else method
-    if isinstance(entry, Mapping) and entry.get("name") == ORIGINAL:
-        if "k" in local:
-            raise ParameterError(
-                "'k' is given, but no method.", "Original rows keep no k.", 'Add method = "...", or remove k.'
-            )
-        return {**given, "method": None}
-    if "k" in local and isinstance(entry, Mapping):
-        given["method"] = {**entry, "k": local["k"]}
-    return given
+def _original(local: Mapping[str, object]) -> Mapping[str, object]:
+    """[anonymization] in which original rows are no method."""
+    method = local.get("method", ORIGINAL)
+    if (method.get("name") if isinstance(method, Mapping) else method) != ORIGINAL:
+        return local
+    if "k" in local:
+        raise ParameterError(
+            "'k' is given, but no method.", "Original rows keep no k.", 'Add method = "...", or remove k.'
+        )
+    return {**local, "method": None}
 
 
 def _entry(part: object) -> dict[str, object]:
@@ -98,6 +95,7 @@ def local_entry(locally: Locally) -> dict[str, object]:
     """How clients hold out and anonymize, in plain values, as it stands in the digest."""
     return {
         "method": None if locally.method is None else describe(locally.method),
+        "k": locally.promised_k,
         "guarantees": [describe(one) for one in locally.guarantees],
         "suppression": locally.suppression,
         "seed": locally.seed,
@@ -109,7 +107,7 @@ class Agreement:
     """A recipe with the terms that follow from its schema alone."""
 
     recipe: FederationRecipe
-    terms: Terms
+    terms: FederationTerms
 
     @property
     def locally(self) -> Locally:

@@ -14,20 +14,21 @@ from pathlib import Path
 from flwr.app import Context, Message
 from flwr.clientapp import ClientApp
 
-from velado.learning.flower.flower_client import (
-    Client,
+from velado.learning.flower._client import (
     Kind,
+    TrainingClient,
     answer,
     from_message,
     keep_state,
     state_in,
     to_content,
 )
+from velado.learning.flower._rounds_kept import read_client, read_own
 from velado.learning.flower.flower_records import Packet
-from velado.learning.flower.rounds_kept import read_client, read_own
 from velado.randomness import seeded
+from velado.text import say
 
-Source = Callable[[Context], Client]
+Source = Callable[[Context], TrainingClient]
 
 
 def make_client_app(source: Source, dropout: float = 0.0, seed: int = 0) -> ClientApp:
@@ -37,7 +38,7 @@ def make_client_app(source: Source, dropout: float = 0.0, seed: int = 0) -> Clie
     def reply(message: Message, context: Context, kind: Kind) -> Message:
         packet, number = from_message(message), number_of(context)
         if kind == "train" and dropout and _misses(number, packet, dropout, seed):
-            out = Packet({"error": "it dropped out of the round"})
+            out = Packet({"error": say("it dropped out of the round")})
         else:
             out, state = answer(lambda: source(context), packet, state_in(context), kind)
             if kind != "greet":
@@ -78,19 +79,19 @@ def _misses(number: int, packet: Packet, dropout: float, seed: int) -> bool:
 def from_folder(folder: Path) -> Source:
     """Rows that a simulation prepared in *folder*; the partition's number says which client this is."""
 
-    def client(context: Context) -> Client:
+    def client(context: Context) -> TrainingClient:
         return _cached(str(folder), number_of(context))
 
     return client
 
 
 @lru_cache(maxsize=128)
-def _cached(folder: str, number: int) -> Client:
+def _cached(folder: str, number: int) -> TrainingClient:
     # An actor serves many clients in turn; each is read and binned once per actor.
     return read_client(Path(folder), number)
 
 
-def own_table(context: Context) -> Client:
+def own_table(context: Context) -> TrainingClient:
     """The rows of this SuperNode: its table, prepared at the first message and kept in a private folder."""
     return read_own(context.node_config, number_of(context))
 

@@ -442,9 +442,7 @@ def _schema_files(schema: Schema) -> tuple[Schema, dict[str, str]]:
             held = io.StringIO()
             csv.writer(held, delimiter=";", lineterminator="\n").writerows(spec.paths)
             files[name] = held.getvalue()
-            column = replace(
-                column, taxonomy=replace(spec, file=name, options={"separator": ";"}, paths=None)
-            )
+            column = replace(column, taxonomy=replace(spec, file=name, separator=";", paths=None))
         elif spec is not None and spec.tree is not None:
             column = replace(column, taxonomy=replace(spec, file=None))
         columns.append(column)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from velado.errors import EngineError, SchemaError
-from velado.text import say
+from velado.text import LANGUAGES, say, told
 
 # What a federated run has learned: something that gives probabilities, and arrays that can be kept in a file.
 
@@ -21,7 +21,7 @@ Probabilities = npt.NDArray[np.float64]
 Arrays = Mapping[str, npt.NDArray[Any]]
 
 
-class Learned(Protocol):
+class FederatedModel(Protocol):
     """A model at some point of the run."""
 
     def probabilities(self, features: FloatMatrix) -> Probabilities:
@@ -83,7 +83,7 @@ class Packet:
 FORMAT = 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RoundRecord:
     """One round: how good the model is after it, on true held-out rows, who answered, and what it cost.
 
@@ -94,12 +94,12 @@ class RoundRecord:
     """
 
     number: int
-    accuracy: float | None
-    auc: float | None
-    loss: float | None
     asked: int
     replied: int
     applied: bool
+    accuracy: float | None = None
+    auc: float | None = None
+    loss: float | None = None
     gap: str | None = None
     missing: tuple[str, ...] = ()
     bytes_up: int = 0
@@ -113,7 +113,7 @@ class RoundRecord:
         return {"round": values.pop("number"), **values, "missing": list(self.missing)}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ClientRecord:
     """One client: its training and held-out rows, how many classes it has, what anonymizing cost it and leaves open.
 
@@ -121,20 +121,62 @@ class ClientRecord:
     """
 
     name: str
-    rows: int
-    test_rows: int
+    rows: int = 0
+    test_rows: int = 0
     classes: int = 0
     ncp: float | None = None
     linkage: float | None = None
     promised: str = ""
     gap: str | None = None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """As plain values."""
         return asdict(self)
 
 
-@dataclass(frozen=True, repr=False)
+def client_record(number: int, **known: Any) -> ClientRecord:
+    """The record of client *number*, from 1.
+
+    >>> client_record(2, rows=40).name
+    'client 2'
+    """
+    return ClientRecord(name=say("client {number}", number=number), **known)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FederatedPromise:
+    """What is guaranteed, measured and not promised of a run, in sentences; *type* is the strongest of them."""
+
+    type: str
+    clients_checked: int
+    guaranteed: tuple[str, ...]
+    measured: tuple[str, ...]
+    not_promised: tuple[str, ...]
+    what_leaves: tuple[str, ...]
+
+    @property
+    def parts(self) -> dict[str, tuple[str, ...]]:
+        """The sentences by what they say."""
+        return {
+            name: getattr(self, name) for name in ("guaranteed", "measured", "not_promised", "what_leaves")
+        }
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain values for JSON, the sentences in every language."""
+        said: dict[str, object] = {
+            language: {name: [told(text, language) for text in texts] for name, texts in self.parts.items()}
+            for language in LANGUAGES
+        }
+        return {"type": self.type, "clients_checked": self.clients_checked, **said}
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> FederatedPromise:
+        """The promise that `to_dict` wrote, in English."""
+        said = {name: tuple(texts) for name, texts in document["en"].items()}
+        return cls(type=document["type"], clients_checked=document["clients_checked"], **said)
+
+
+@dataclass(frozen=True, repr=False, kw_only=True)
 class FederatedFit:
     """The model of a federated run, its promise, what it cost and how it was made.
 
@@ -154,11 +196,11 @@ class FederatedFit:
     majority: float | None
     rounds: tuple[RoundRecord, ...]
     clients: tuple[ClientRecord, ...]
-    promise: Mapping[str, Any]
-    cost: Mapping[str, Any] = field(default_factory=dict)
+    promise: FederatedPromise
+    cost: Mapping[str, float] = field(default_factory=dict)
     how: Mapping[str, Any] = field(default_factory=dict)
     evaluation: str = "pooled"
-    learned: Learned | None = None
+    learned: FederatedModel | None = None
 
     def __repr__(self) -> str:
         last = self.last
@@ -176,7 +218,9 @@ class FederatedFit:
     def gaps(self) -> tuple[str, ...]:
         """Every sentence about something that is missing: clients that sit out, rounds that were not applied."""
         found = [one.gap for one in self.clients if one.gap]
-        found += [f"Round {one.number}: {one.gap}" for one in self.rounds if one.gap]
+        found += [
+            say("Round {number}: {gap}", number=one.number, gap=one.gap) for one in self.rounds if one.gap
+        ]
         return tuple(found)
 
     def to_dict(self) -> dict[str, Any]:
@@ -192,7 +236,7 @@ class FederatedFit:
             "evaluation": self.evaluation,
             "rounds": [one.to_dict() for one in self.rounds],
             "clients": [one.to_dict() for one in self.clients],
-            "promise": dict(self.promise),
+            "promise": self.promise.to_dict(),
             "cost": dict(self.cost),
             "how": dict(self.how),
         }
@@ -212,6 +256,7 @@ class FederatedFit:
                     for one in rounds
                 ),
                 clients=tuple(ClientRecord(**one) for one in clients),
+                promise=FederatedPromise.from_dict(values.pop("promise")),
                 **values,
             )
         except (KeyError, TypeError, ValueError, AttributeError):

@@ -14,14 +14,14 @@ from flwr.app import ArrayRecord, Context
 from flwr.serverapp import Grid, ServerApp
 
 from velado.errors import SchemaError
+from velado.learning.flower._local_rows import IntVector
+from velado.learning.flower._rounds_kept import private_folder
+from velado.learning.flower._server import holder_of
+from velado.learning.flower._strategy import OnRound, Roster, Rounds
+from velado.learning.flower._terms import Agreed
 from velado.learning.flower.agreement import Agreement, read_agreement
 from velado.learning.flower.flower_records import FederatedFit, FederationStopped, FloatMatrix, RoundRecord
-from velado.learning.flower.flower_server import holder_of
-from velado.learning.flower.local_rows import IntVector
 from velado.learning.flower.outcome import fit_files, make_fit, write_files
-from velado.learning.flower.rounds_kept import private_folder
-from velado.learning.flower.strategy import OnRound, Roster, Rounds
-from velado.learning.flower.terms import Agreed
 from velado.text import say
 
 

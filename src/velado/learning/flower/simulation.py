@@ -31,6 +31,9 @@ from velado.data.normal import value_codes
 from velado.data.schema import Schema
 from velado.data.table import Table
 from velado.errors import ParameterError, TableError
+from velado.learning.flower._local_rows import Locally, LocalRows, prepare, refuse_no_test, split_rows, trains
+from velado.learning.flower._rounds_kept import private_folder, write_client
+from velado.learning.flower._terms import FederationTerms, complete, make_terms
 from velado.learning.flower.agreement import local_entry
 from velado.learning.flower.deployment import (
     FederationInterrupted,
@@ -42,14 +45,10 @@ from velado.learning.flower.deployment import (
 )
 from velado.learning.flower.federation import Federation
 from velado.learning.flower.flower_records import FederatedFit, FederationStopped, RoundRecord
-from velado.learning.flower.local_rows import Locally, LocalRows, prepare, refuse_no_test, split_rows, trains
 from velado.learning.flower.outcome import make_fit
-from velado.learning.flower.rounds_kept import private_folder, write_client
-from velado.learning.flower.terms import Terms, complete, make_terms
 from velado.measures.models.encoder import EncoderSettings, check_target
 from velado.release.guarantees._guarantee import Guarantee
 from velado.release.methods._method import Method
-from velado.release.parameters import check_parameters
 from velado.text import say
 
 # The folder of one simulation: private, gone when the run ends, and swept by the next run if the process was killed.
@@ -203,7 +202,7 @@ LONGEST_PATH = 40  # Ray adds up to 66 bytes to it
 class Ready:
     """A simulation before its first round: terms, every client's prepared rows, and remarks about the table."""
 
-    terms: Terms
+    terms: FederationTerms
     locally: Locally
     parts: tuple[LocalRows, ...]
     notes: tuple[str, ...]
@@ -219,6 +218,7 @@ def simulate(
     encoding: EncoderSettings | None = None,
     seed: int = 0,
     features: Sequence[str] | None = None,
+    k: int | None = None,
     guarantees: Sequence[Guarantee] = (),
     suppression: float = 0.0,
     undeclared: Any = "refuse",
@@ -239,6 +239,7 @@ def simulate(
         encoding=encoding,
         seed=seed,
         features=features,
+        k=k,
         guarantees=guarantees,
         suppression=suppression,
         undeclared=undeclared,
@@ -256,19 +257,18 @@ def make_ready(
     encoding: EncoderSettings | None = None,
     seed: int = 0,
     features: Sequence[str] | None = None,
+    k: int | None = None,
     guarantees: Sequence[Guarantee] = (),
     suppression: float = 0.0,
     undeclared: Any = "refuse",
 ) -> Ready:
     """Everything but the rounds: rows dealt out, held out, anonymized and encoded, or one clear error."""
-    if method is not None:
-        check_parameters(method)
     source = read_table(table, schema, undeclared)
     check_target(source, target)
     notes = []
     known = ~source.is_missing(target)
     if not bool(known.all()):
-        notes.append(f"{int((~known).sum())} row(s) without a target were left out.")
+        notes.append(say("{rows} row(s) without a target were left out.", rows=int((~known).sum())))
         source = source.with_frame(source.frame.filter(known))
     texts = source.text(target)
     declared = source.schema.columns[target].values
@@ -278,11 +278,16 @@ def make_ready(
     classes = declared or texts.unique().sort().to_list()
     alone = int((texts.value_counts().get_column("count") == 1).sum())
     if alone:
-        notes.append(f"{alone} class(es) of the target have one member: it is trained on, and never tested.")
+        notes.append(
+            say(
+                "{classes} class(es) of the target have one member: it is trained on, and never tested.",
+                classes=alone,
+            )
+        )
     full, read_off = complete(source.schema, source, target, features)
     if declared is None:
         read_off = (*read_off, target)
-    locally = Locally(method, tuple(guarantees), suppression, seed)
+    locally = Locally(method, tuple(guarantees), suppression, seed, k)
     terms = make_terms(
         full,
         target,
@@ -330,7 +335,7 @@ def _refuse_other_classes(texts: pl.Series, target: str, declared: Sequence[str]
         )
 
 
-def _prepared(source: Table, terms: Terms, locally: Locally, seed: int) -> Iterator[LocalRows]:
+def _prepared(source: Table, terms: FederationTerms, locally: Locally, seed: int) -> Iterator[LocalRows]:
     labels = terms.encoder.labels(source.frame)
     person = source.schema.person
     people = None if person is None else value_codes(source, person)[0].astype(np.int64)
@@ -396,8 +401,6 @@ def _run(ready: Ready, engine: Engine, home: Path, on_round: OnRound | None, sto
         np.concatenate([part.test_labels for part in ready.parts]),
     )
     if engine == "loop":
-        pass
-
         grid = stop.guard(LoopGrid(cast(Any, stop.guarded(app)), clients))
         return serve(grid, agreed, seed, tested, on_round)
     return _through_flower(app, clients, home, lambda grid: serve(grid, agreed, seed, tested, on_round), stop)

@@ -29,7 +29,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from velado.errors import InputError, KeyRefused, OutputError, ParameterError, SchemaError
 from velado.learning.crypto import paillier_keys as keyfile
-from velado.learning.protocols.protocol import Protocol
+from velado.learning.protocols.protocol import RegressionProtocol
 from velado.learning.protocols.protocol_registry import PROTOCOLS
 from velado.learning.regression.job import Job, Party
 from velado.randomness import Tape
@@ -116,7 +116,7 @@ def read_passphrase(path: Path) -> str:
     return text
 
 
-def read_job(path: Path, protocols: Mapping[str, Protocol] = PROTOCOLS) -> Job:
+def read_job(path: Path, protocols: Mapping[str, RegressionProtocol] = PROTOCOLS) -> Job:
     """The job a TOML file describes, with one of *protocols*."""
     try:
         with path.open("rb") as stream:

@@ -16,30 +16,32 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from velado.errors import KeyRefused, ProtocolError
 from velado.learning.crypto.paillier_keys import PrivateKey
-from velado.learning.net.identity import PAILLIER, Identity, make_private_folder, read_private
-from velado.learning.net.journal import (
+from velado.learning.net._journal import (
     ACKNOWLEDGED,
     BEGIN,
     ENDED,
     LEFT,
     RECEIVED,
-    Audit,
     Begin,
     Inbox,
     Journal,
+    PartyLog,
     read_receipt,
     receipt,
 )
-from velado.learning.net.mutual_tls import Pins, parse_address
+from velado.learning.net._mutual_tls import Pins, parse_address
+from velado.learning.net._party_server import Server
+from velado.learning.net._sender import Letter, Outbox, Post
+from velado.learning.net._wire import seal
+from velado.learning.net.identity import PAILLIER, Identity, make_private_folder, read_private
 from velado.learning.net.outputs import Ending
-from velado.learning.net.party_server import Server
-from velado.learning.net.sender import Letter, Outbox, Post
-from velado.learning.net.wire import seal
 from velado.learning.protocols.protocol import Message, RoleName
 from velado.learning.protocols.role import make_role
 from velado.learning.regression.design_matrix import flatten, moments_of
@@ -103,32 +105,47 @@ LINGER, RESUMED_LINGER = 15.0, 3.0
 _BEAT = 0.25
 
 
+@dataclass(frozen=True, kw_only=True)
 class Runner:
-    """One party in one job. *told* hears of events as they happen; *stop* ends it early, ready to be resumed."""
+    """One party in one job, and what it brings. *told* hears of events as they happen; *stop* ends it early, ready to be resumed.
 
-    def __init__(
-        self,
-        job: Job,
-        identity: Identity,
-        role: RoleName,
-        folder: Path,
-        columns: Mapping[str, Any] | None = None,
-        private: PrivateKey | None = None,
-        listen: str = "",
-        told: Callable[[str, Mapping[str, Any]], None] | None = None,
-        stop: threading.Event | None = None,
-        linger: float = LINGER,
-    ) -> None:
-        self.job, self.identity, self.folder = job, identity, folder
-        self.pins = Pins(job)
-        self.pins.check_own(identity, role, job)
-        own = job.party(identity.name).address
-        self._address = parse_address(listen or own, identity.name)
-        self._columns, self._private = columns, private
-        self._told = told or (lambda event, facts: None)
-        self._stop = stop or threading.Event()
-        self._linger = min(linger, job.minutes * 60)
-        self._patience = min(MOST_PATIENCE, PATIENCE[role] * job.minutes * 60)
+    >>> Runner.__dataclass_fields__["linger"].default  # seconds for a receipt to be noted
+    15.0
+    """
+
+    job: Job
+    identity: Identity
+    role: RoleName
+    folder: Path
+    columns: Mapping[str, Any] | None = None
+    private: PrivateKey | None = None
+    listen: str = ""
+    told: Callable[[str, Mapping[str, object]], None] = lambda event, facts: None
+    stop: threading.Event = field(default_factory=threading.Event)
+    linger: float = LINGER
+
+    def run(self, finished: Callable[[Ending], None] = lambda ending: None) -> Ending:
+        """Run to the end. *finished* is called as soon as this party has its result, before it waits for others."""
+        pins = Pins(self.job)
+        pins.check_own(self.identity, self.role, self.job)
+        parse_address(self.listen or self.job.party(self.identity.name).address, self.identity.name)
+        make_private_folder(self.folder)
+        with (
+            closing(Journal(self.folder / JOURNAL)) as journal,
+            closing(PartyLog(self.folder / AUDIT)) as log,
+        ):
+            return _Running(self, pins, journal, log).run(finished)
+
+
+class _Running:
+    """A run under way: its journal is open and locked, its role stands where the journal left it."""
+
+    def __init__(self, party: Runner, pins: Pins, journal: Journal, log: PartyLog) -> None:
+        self._party, self.job, self.identity = party, party.job, party.identity
+        self._pins, self._journal, self._log = pins, journal, log
+        self._began = time.monotonic()
+        self._stop = party.stop
+        self._linger = min(party.linger, self.job.minutes * 60)
         self._acknowledged: set[tuple[str, int]] = set()
         self._unexpected: Exception | None = None
         self._awaited: tuple[str, ...] = ()
@@ -136,65 +153,48 @@ class Runner:
         self._result_from = ""
         self._noted: set[str] = set()
         self._cost = {"messages_sent": 0.0, "bytes_sent": 0.0}
-
-    def run(self, finished: Callable[[Ending], None] | None = None) -> Ending:
-        """Run to the end. *finished* is called as soon as this party has its result, before it waits for others."""
-        began = time.monotonic()
-        make_private_folder(self.folder)
-        self._journal = Journal(self.folder / JOURNAL)
-        try:
-            self._audit = Audit(self.folder / AUDIT)
-            try:
-                return self._run(began, finished)
-            finally:
-                self._audit.close()
-        finally:
-            self._journal.close()
-
-    def _run(self, began: float, finished: Callable[[Ending], None] | None) -> Ending:
         name = self.identity.name
-        self._inbox = Inbox(
-            self.job, name, self.pins, lambda data: self._journal.append(RECEIVED, data), self._audit
-        )
-        self._outbox = Outbox(Post(self.identity, self.pins), self._acknowledge, self._audit)
-        resumed = bool(self._journal.records)
+        self._inbox = Inbox(self.job, name, pins, lambda data: journal.append(RECEIVED, data), log)
+        self._outbox = Outbox(Post(self.identity, pins), self._acknowledge, log)
+        self._resumed = bool(journal.records)
         begin, seed = self._begin()
-        self._role = make_role(self.job, name, seed, self._columns, self._private)
-        if not resumed:
-            self._journal.append(BEGIN, begin.to_bytes())
-        self._until = begin.until + self._patience
-        try:
+        self._role = make_role(self.job, name, seed, party.columns, party.private)
+        if not self._resumed:
+            journal.append(BEGIN, begin.to_bytes())
+        patience = PATIENCE[party.role] * self.job.minutes * 60
+        self._until = begin.until + min(MOST_PATIENCE, patience)
+
+    def run(self, finished: Callable[[Ending], None]) -> Ending:
+        """From the replay of the journal to the last word, or to where it was stopped."""
+        with closing(self._outbox):
             self._replay()
-            server = Server(
-                self.identity,
-                self.pins,
-                self._address,
-                self._inbox.accept,
-                self._inbox.largest_body,
-                self._audit,
-                self._noted.add,
-            )
-            self._event("resumed" if resumed else "listening", port=server.port)
-            try:
+            name = self.identity.name
+            with closing(
+                Server(
+                    self.identity,
+                    self._pins,
+                    parse_address(self._party.listen or self.job.party(name).address, name),
+                    accept=self._inbox.accept,
+                    largest_body=self._inbox.largest_body,
+                    audit=self._log,
+                    noted=self._noted.add,
+                )
+            ) as server:
+                self._event("resumed" if self._resumed else "listening", port=server.port)
                 self._go_on()
-                ending = self._ending(began)
+                ending = self._ending()
                 if not ending.stopped:
                     self._event("failed" if ending.failure else "finished", reason=ending.failure)
-                    if finished is not None:
-                        finished(ending)
-                    self._wait_for_others(ending, RESUMED_LINGER if resumed else 0.0)
-                    ending = self._ending(began)
-            finally:
-                server.close()
-        finally:
-            self._outbox.close()
+                    finished(ending)
+                    self._wait_for_others(ending, RESUMED_LINGER if self._resumed else 0.0)
+                    ending = self._ending()
         if self._unexpected is not None:
             raise self._unexpected
         return ending
 
     def _begin(self) -> tuple[Begin, bytes]:
         name, digest = self.identity.name, self.job.digest()
-        rows = rows_mark(self._columns, self.job, self.identity)
+        rows = rows_mark(self._party.columns, self.job, self.identity)
         if not self._journal.records:
             seed = Tape.fresh_seed()
             until = time.time() + self.job.minutes * 60
@@ -315,16 +315,16 @@ class Runner:
                 self._stop.wait(0.02)
         self._stop.wait(max(0.0, now + least - time.time()))
 
-    def _ending(self, began: float) -> Ending:
+    def _ending(self) -> Ending:
         failure, outcome = self._role.failure, self._role.outcome
         return Ending(
             outcome=outcome,
             failure=failure,
             stopped=not self._role.done,
             untold=tuple(self._outbox.owed(only_last=failure is None)),
-            cost={**self._cost, "seconds": round(time.monotonic() - began, 3)},
+            cost={**self._cost, "seconds": round(time.monotonic() - self._began, 3)},
         )
 
-    def _event(self, event: str, **facts: Any) -> None:
-        self._audit.write(event, **facts)
-        self._told(event, facts)
+    def _event(self, event: str, **facts: object) -> None:
+        self._log.write(event, **facts)
+        self._party.told(event, facts)

@@ -36,7 +36,7 @@ from velado.learning.protocols.parts import (
     result_bytes,
     standard_errors,
 )
-from velado.learning.protocols.protocol import Facts, Message, Protocol, Seen, Step
+from velado.learning.protocols.protocol import Facts, Message, RegressionProtocol, Seen, Step
 from velado.learning.protocols.role import Take, refused
 from velado.learning.regression.design_matrix import flat_bounds, flatten, unflatten
 from velado.learning.regression.fit import solve
@@ -158,7 +158,7 @@ _FACTS = Facts(
     hides=say("each client's rows and sums, from everyone; the pooled sums, from all but the provider"),
 )
 
-DELEGATED = Protocol(
+DELEGATED = RegressionProtocol(
     name="delegated",
     steps=_STEPS,
     client=DelegatedClient,

@@ -47,7 +47,7 @@ from velado.learning.protocols.parts import (
     most_bytes,
     result_bytes,
 )
-from velado.learning.protocols.protocol import Facts, Message, Protocol, Seen, Step
+from velado.learning.protocols.protocol import Facts, Message, RegressionProtocol, Seen, Step
 from velado.learning.protocols.role import Outcome, Take, refused
 from velado.learning.regression.design_matrix import flatten
 from velado.learning.regression.fit import (
@@ -244,7 +244,7 @@ _FACTS = Facts(
     computed=say("the pooled sums, to the evaluator, who can compute them from the exact coefficients"),
 )
 
-MASKED = Protocol(
+MASKED = RegressionProtocol(
     name="masked",
     steps=_STEPS,
     client=MaskedClient,

@@ -81,7 +81,7 @@ def _accepted(job: object) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Protocol:
+class RegressionProtocol:
     """One protocol: its roles' classes, its table of messages, the limits it sets on a job, and what it tells whom.
 
     *pooled* names the role that sees the pooled sums in the clear: only there can standard errors be worked out and noise be

@@ -25,8 +25,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from velado.errors import InputError
-from velado.learning.crypto import sharing as pairwise
-from velado.learning.crypto.sharing import SHARE_BYTES, join, split, well_formed
+from velado.learning.crypto import _sharing as pairwise
+from velado.learning.crypto._sharing import SHARE_BYTES, join, split, well_formed
 from velado.learning.protocols.parts import (
     CLIENT_SEEN,
     RESULT_BYTES,
@@ -34,7 +34,7 @@ from velado.learning.protocols.parts import (
     result_bytes,
     standard_errors,
 )
-from velado.learning.protocols.protocol import Facts, Message, Protocol, Seen, Step
+from velado.learning.protocols.protocol import Facts, Message, RegressionProtocol, Seen, Step
 from velado.learning.protocols.role import Take, refused
 from velado.learning.regression.design_matrix import flat_bounds, flatten, moments_of, unflatten
 from velado.learning.regression.fit import Moments, solve
@@ -466,7 +466,7 @@ _FACTS = Facts(
     hides=say("each client's rows and sums, from everyone; the pooled sums, from all but the evaluator"),
 )
 
-SECURE_SUM = Protocol(
+SECURE_SUM = RegressionProtocol(
     name="secure-sum",
     steps=_STEPS,
     client=SumClient,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from velado.errors import InputError, SchemaError
 from velado.learning.crypto.fixed_point import FixedPoint
 from velado.learning.crypto.modular import exact_gram
-from velado.learning.regression.fit import Moments, Scale, reaches, scaling_of
+from velado.learning.regression.fit import ColumnScale, Moments, reaches, scaling_of
 from velado.learning.regression.job import Job
 from velado.text import say
 
@@ -75,7 +75,7 @@ def moments_of(columns: Mapping[str, Any], job: Job) -> Moments:
     )
 
 
-def _centred(encoded: NDArray[Any], scale: Scale, most: int) -> NDArray[Any]:
+def _centred(encoded: NDArray[Any], scale: ColumnScale, most: int) -> NDArray[Any]:
     """The encoded values less their centre, in int64 where what is left fits."""
     # Below 2^62 in size each, so the difference fits; a centre lies between two values that int64 holds.
     kept = encoded - scale.centre if scale.centre else encoded

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from velado.errors import InputError, ParameterError, SchemaError, SingularDesignError
+from velado.learning.crypto.fixed_point import Bounded
 from velado.learning.protocols.who_learns_what import Learned, RunPromise
-from velado.learning.regression.job import INTERCEPT, Bounded, Job
+from velado.learning.regression.job import INTERCEPT, Job
 from velado.text import say
 
 # Every column has the same precision relative to its span: scaled by a power of two and centred, by its public bounds.
@@ -50,7 +51,7 @@ MOST_BITS = 512
 
 
 @dataclass(frozen=True)
-class Scale:
+class ColumnScale:
     """How one column is encoded: q_j fractional bits, then M_j taken off; e_j = q - q_j is the exponent taken out."""
 
     bits: int
@@ -58,7 +59,7 @@ class Scale:
     centre: int
 
     @classmethod
-    def of(cls, column: Bounded, bits: int, centred: bool) -> Scale:
+    def of(cls, column: Bounded, bits: int, centred: bool) -> ColumnScale:
         """The scale that the column's public bounds give, with q = *bits*."""
         half = (column.high - column.low) / 2 if centred else max(abs(column.low), abs(column.high))
         own = min(max(bits + GUARD - _exponent(half), 0), MOST_BITS)
@@ -76,13 +77,13 @@ class Scale:
 
 
 @dataclass(frozen=True)
-class Scaling:
+class DesignScaling:
     """The scales of a job's features and target, and the map between coefficients of encoded and of real columns."""
 
     unit_bits: int
     intercept: bool
-    features: tuple[Scale, ...]
-    target: Scale
+    features: tuple[ColumnScale, ...]
+    target: ColumnScale
 
     @cached_property
     def matrix(self) -> tuple[tuple[Fraction, ...], ...]:
@@ -131,13 +132,15 @@ class Scaling:
         )
 
 
-def scaling_of(job: Job) -> Scaling:
+def scaling_of(job: Job) -> DesignScaling:
     """The scaling all parties of a job work out for themselves from its public bounds."""
     if not job.protocol.scaled:
-        plain = Scale(job.bits, 0, 0)
-        return Scaling(job.bits, job.intercept, (plain,) * len(job.features), plain)
-    features = tuple(Scale.of(column, job.bits, job.intercept) for column in job.features)
-    return Scaling(job.bits, job.intercept, features, Scale.of(job.target, job.bits, job.intercept))
+        plain = ColumnScale(job.bits, 0, 0)
+        return DesignScaling(job.bits, job.intercept, (plain,) * len(job.features), plain)
+    features = tuple(ColumnScale.of(column, job.bits, job.intercept) for column in job.features)
+    return DesignScaling(
+        job.bits, job.intercept, features, ColumnScale.of(job.target, job.bits, job.intercept)
+    )
 
 
 def _exponent(size: Fraction) -> int:

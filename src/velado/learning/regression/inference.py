@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from velado.errors import InputError, ParameterError, PlaintextOverflow, ProtocolError, SchemaError
-from velado.learning.crypto.fixed_point import FixedPoint
+from velado.learning.crypto.fixed_point import Bounded, FixedPoint
 from velado.learning.crypto.modular import Source
 from velado.learning.crypto.obfuscators import FullPower, ObfuscatorPool, OwnerPower
 from velado.learning.crypto.paillier import (
@@ -45,7 +45,7 @@ from velado.learning.crypto.paillier import (
 )
 from velado.learning.crypto.paillier_keys import LEAST_BITS, PrivateKey, PublicKey
 from velado.learning.regression.fit import Fit
-from velado.learning.regression.job import INTERCEPT, Bounded
+from velado.learning.regression.job import INTERCEPT
 from velado.text import say
 
 VERSION = 1
@@ -54,7 +54,7 @@ _HEAD = 2 + 32
 
 
 @dataclass(frozen=True)
-class Terms:
+class ScoringTerms:
     """What client and owner agree on beforehand: the features with their public bounds, and how finely numbers are encoded."""
 
     features: tuple[Bounded, ...]
@@ -96,7 +96,9 @@ class Terms:
         return hashlib.sha256(json.dumps(text, ensure_ascii=False).encode()).digest()
 
 
-def ask(terms: Terms, private: PrivateKey, columns: Mapping[str, Any], random: Source | None = None) -> bytes:
+def ask(
+    terms: ScoringTerms, private: PrivateKey, columns: Mapping[str, Any], random: Source | None = None
+) -> bytes:
     """The question: the client's public key, and every feature of every row encrypted under it."""
     absent = [f.name for f in terms.features if f.name not in columns]
     if absent:
@@ -126,7 +128,7 @@ def ask(terms: Terms, private: PrivateKey, columns: Mapping[str, Any], random: S
     return head + written + ciphertexts_to_bytes(key, sent)
 
 
-def answer(terms: Terms, fit: Fit, question: bytes, random: Source | None = None) -> bytes:
+def answer(terms: ScoringTerms, fit: Fit, question: bytes, random: Source | None = None) -> bytes:
     """The encrypted score of every row in a question, re-randomised."""
     factors, constant = coefficients_of(terms, fit)
     if len(question) < _HEAD + 8 or question[:2] != bytes([VERSION, _ASKED]):
@@ -150,7 +152,7 @@ def answer(terms: Terms, fit: Fit, question: bytes, random: Source | None = None
     return bytes([VERSION, _ANSWERED]) + hashlib.sha256(question).digest() + ciphertexts_to_bytes(key, told)
 
 
-def read(terms: Terms, private: PrivateKey, question: bytes, answered: bytes) -> NDArray[np.float64]:
+def read(terms: ScoringTerms, private: PrivateKey, question: bytes, answered: bytes) -> NDArray[np.float64]:
     """The scores in the answer to a question of ours."""
     if answered[:2] != bytes([VERSION, _ANSWERED]) or answered[2:_HEAD] != hashlib.sha256(question).digest():
         raise _refused("is no answer to this question")
@@ -163,7 +165,7 @@ def read(terms: Terms, private: PrivateKey, question: bytes, answered: bytes) ->
         raise _refused("holds a score that is no number a model gives") from None
 
 
-def coefficients_of(terms: Terms, fit: Fit) -> tuple[list[int], int]:
+def coefficients_of(terms: ScoringTerms, fit: Fit) -> tuple[list[int], int]:
     """round(beta_j 2^Q) in the order of the terms' features, and the intercept times 2^(q + Q)."""
     named = dict(zip(fit.names, fit.coefficients, strict=True))
     constant = named.pop(INTERCEPT, 0.0)
@@ -178,7 +180,7 @@ def coefficients_of(terms: Terms, fit: Fit) -> tuple[list[int], int]:
     return factors, round(Fraction(constant) * unit) << terms.bits
 
 
-def refuse_overflow(terms: Terms, fit: Fit, key: PublicKey) -> None:
+def refuse_overflow(terms: ScoringTerms, fit: Fit, key: PublicKey) -> None:
     """Raise where a score within the public bounds might not fit the key's plaintexts."""
     factors, constant = coefficients_of(terms, fit)
     encoding = terms.encoding
@@ -200,7 +202,7 @@ def refuse_overflow(terms: Terms, fit: Fit, key: PublicKey) -> None:
 class Asker:
     """The client's side with its key and the questions that are not answered yet; an answer is read once."""
 
-    def __init__(self, terms: Terms, private: PrivateKey, random: Source | None = None) -> None:
+    def __init__(self, terms: ScoringTerms, private: PrivateKey, random: Source | None = None) -> None:
         self.terms, self._private, self._random = terms, private, random
         self._open: dict[bytes, bytes] = {}
 

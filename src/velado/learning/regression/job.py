@@ -13,23 +13,14 @@ from fractions import Fraction
 from typing import Annotated
 
 from velado.errors import ParameterError, SchemaError
-from velado.learning.protocols.protocol import Protocol, RoleName
+from velado.learning.crypto.fixed_point import Bounded, ShortText
+from velado.learning.protocols.protocol import RegressionProtocol, RoleName
 from velado.settings import Setting, Where, nearest, read, settings, table_of
 from velado.text import say
 
 LEAST_KEY_BITS = 2048
 FORMAT = 1
 INTERCEPT = "(intercept)"
-
-
-def _short(text: str) -> bool:
-    return 0 < len(text) <= 200 and text.isprintable()
-
-
-ShortText = Annotated[
-    str,
-    Setting(test=_short, takes="a text of 1 to 200 printable characters", why="It is shown and compared."),
-]
 
 
 @settings
@@ -51,43 +42,6 @@ class Party:
 
 
 @settings
-class Bounded:
-    """A column of the design or the target with its public bounds; a value outside them is an error at its owner.
-
-    >>> Bounded("age", (0, 120)).high
-    Fraction(120, 1)
-    """
-
-    name: Annotated[ShortText, Setting("the column's name")]
-    bounds: Annotated[
-        tuple[Fraction, Fraction],
-        Setting(
-            "the least and the largest value it can have",
-            why="Bounds are public and fix how numbers are encoded; they are never read off the rows.",
-            example="bounds = [0, 120]",
-        ),
-    ]
-
-    def __post_init__(self) -> None:
-        if not self.low < self.high:
-            raise ParameterError(
-                say("The bounds of column '{name}' do not rise.", name=self.name),
-                "They are the public domain the encoding is made for.",
-                "Write for example bounds = [0, 120].",
-            )
-
-    @property
-    def low(self) -> Fraction:
-        """The least value."""
-        return self.bounds[0]
-
-    @property
-    def high(self) -> Fraction:
-        """The largest value."""
-        return self.bounds[1]
-
-
-@settings
 class Job:
     """One regression over several parties' rows: y = X beta, lambda |beta|^2 added (intercept excepted).
 
@@ -100,7 +54,9 @@ class Job:
 
     name: Annotated[ShortText, Setting("the job's name")]
     # A name in a file, looked up among the protocols that its reader was given.
-    protocol: Annotated[Protocol, Setting("how the parties work together", parts=lambda: (), kind="protocol")]
+    protocol: Annotated[
+        RegressionProtocol, Setting("how the parties work together", parts=lambda: (), kind="protocol")
+    ]
     features: Annotated[tuple[Bounded, ...], Setting("the columns to explain the target by", items=1)]
     target: Annotated[Bounded, Setting("the column to explain")]
     parties: Annotated[tuple[Party, ...], Setting("who takes part", items=1)]
@@ -185,7 +141,7 @@ class Job:
         return hashlib.sha256(text.encode()).hexdigest()
 
     @classmethod
-    def from_dict(cls, document: object, protocols: Mapping[str, Protocol]) -> Job:
+    def from_dict(cls, document: object, protocols: Mapping[str, RegressionProtocol]) -> Job:
         """From parsed TOML, with one of *protocols*; every mistake is named, and nothing unknown is passed over."""
         if not isinstance(document, Mapping):
             return read(cls, document, Where("file", "the job"))

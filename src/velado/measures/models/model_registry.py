@@ -6,13 +6,13 @@ scikit-learn estimator or pipeline; nothing is imported before.
 
 from __future__ import annotations
 
-import difflib
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Annotated, Any, ClassVar, Protocol, runtime_checkable
 
-from velado.errors import MissingExtra, ParameterError
+from velado.errors import MissingExtra
+from velado.settings import Setting, named, settings
 
 
 @runtime_checkable
@@ -37,7 +37,7 @@ class Model(Protocol):
         ...
 
 
-@dataclass(frozen=True)
+@settings
 class Majority:
     """Always the most frequent class: what a model must beat to have learned anything."""
 
@@ -52,7 +52,7 @@ class Majority:
         return _of("sklearn.dummy", "DummyClassifier", strategy="prior")
 
 
-@dataclass(frozen=True)
+@settings
 class KNN:
     """The majority among the nearest training rows."""
 
@@ -61,7 +61,7 @@ class KNN:
     needs: ClassVar[str] = "sklearn"
     pace: ClassVar[float] = 0.5
     scaled: ClassVar[bool] = True
-    neighbours: int = field(default=15, metadata={"help": "training rows asked", "min": 1})
+    neighbours: Annotated[int, Setting("training rows asked", ge=1)] = 15
 
     def estimator(self, seed: int, columns: int | None = None) -> Any:
         """Brute force: matrix products are faster than a tree on dozens of features."""
@@ -75,7 +75,7 @@ class KNN:
         return _scaled(columns, knn)
 
 
-@dataclass(frozen=True)
+@settings
 class RandomForest:
     """Trees on bootstrap samples, each split among a random part of the features (Breiman 2001)."""
 
@@ -84,8 +84,8 @@ class RandomForest:
     needs: ClassVar[str] = "sklearn"
     pace: ClassVar[float] = 0.6
     scaled: ClassVar[bool] = False
-    trees: int = field(default=100, metadata={"help": "trees", "min": 1})
-    leaf: int = field(default=5, metadata={"help": "training rows in a leaf at least", "min": 1})
+    trees: Annotated[int, Setting("trees", ge=1)] = 100
+    leaf: Annotated[int, Setting("training rows in a leaf at least", ge=1)] = 5
 
     def estimator(self, seed: int, columns: int | None = None) -> Any:
         """One thread: studies run cells side by side instead."""
@@ -99,7 +99,7 @@ class RandomForest:
         )
 
 
-@dataclass(frozen=True)
+@settings
 class SVM:
     """A support vector machine with a Gaussian kernel, approximated by *landmarks* rows (Nyström).
 
@@ -112,11 +112,9 @@ class SVM:
     needs: ClassVar[str] = "sklearn"
     pace: ClassVar[float] = 0.5
     scaled: ClassVar[bool] = True
-    c: float = field(default=1.0, metadata={"help": "weight of training errors", "min": 1e-6})
-    landmarks: int = field(default=200, metadata={"help": "rows the kernel is approximated by", "min": 2})
-    gamma: float | None = field(
-        default=None, metadata={"help": "kernel width; none: 1 / columns", "min": 1e-9}
-    )
+    c: Annotated[float, Setting("weight of training errors", ge=1e-6)] = 1.0
+    landmarks: Annotated[int, Setting("rows the kernel is approximated by", ge=2)] = 200
+    gamma: Annotated[float | None, Setting("kernel width; none: 1 / columns", ge=1e-9)] = None
 
     def estimator(self, seed: int, columns: int | None = None) -> Any:
         """Map by the kernel, separate linearly; a tighter tolerance costs three times as long and changes no digit."""
@@ -126,7 +124,7 @@ class SVM:
         return _scaled(columns, kernel.transformer(), linear)
 
 
-@dataclass(frozen=True)
+@settings
 class XGBoost:
     """Gradient boosting of trees over histograms (Chen and Guestrin 2016)."""
 
@@ -135,10 +133,10 @@ class XGBoost:
     needs: ClassVar[str] = "xgboost"
     pace: ClassVar[float] = 0.2
     scaled: ClassVar[bool] = False
-    trees: int = field(default=100, metadata={"help": "boosting rounds", "min": 1})
-    depth: int = field(default=4, metadata={"help": "depth of a tree", "min": 1, "max": 20})
-    rate: float = field(default=0.1, metadata={"help": "learning rate", "min": 1e-4, "max": 1})
-    weight: float = field(default=5.0, metadata={"help": "least weight of a leaf", "min": 0})
+    trees: Annotated[int, Setting("boosting rounds", ge=1)] = 100
+    depth: Annotated[int, Setting("depth of a tree", ge=1, le=20)] = 4
+    rate: Annotated[float, Setting("learning rate", ge=1e-4, le=1)] = 0.1
+    weight: Annotated[float, Setting("least weight of a leaf", ge=0)] = 5.0
 
     def estimator(self, seed: int, columns: int | None = None) -> Any:
         """One thread, histogram splits."""
@@ -155,7 +153,7 @@ class XGBoost:
         )
 
 
-@dataclass(frozen=True)
+@settings
 class DecisionTree:
     """One tree."""
 
@@ -164,14 +162,14 @@ class DecisionTree:
     needs: ClassVar[str] = "sklearn"
     pace: ClassVar[float] = 0.2
     scaled: ClassVar[bool] = False
-    leaf: int = field(default=20, metadata={"help": "training rows in a leaf at least", "min": 1})
+    leaf: Annotated[int, Setting("training rows in a leaf at least", ge=1)] = 20
 
     def estimator(self, seed: int, columns: int | None = None) -> Any:
         """Gini splits."""
         return _of("sklearn.tree", "DecisionTreeClassifier", min_samples_leaf=self.leaf, random_state=seed)
 
 
-@dataclass(frozen=True)
+@settings
 class GaussianNB:
     """Naive Bayes with a normal distribution per feature and class, on features scaled to 0..1.
 
@@ -184,7 +182,7 @@ class GaussianNB:
     needs: ClassVar[str] = "sklearn"
     pace: ClassVar[float] = 0.03
     scaled: ClassVar[bool] = True
-    smoothing: float = field(default=0.1, metadata={"help": "share of the largest variance added", "min": 0})
+    smoothing: Annotated[float, Setting("share of the largest variance added", ge=0)] = 0.1
 
     def estimator(self, seed: int, columns: int | None = None) -> Any:
         """A feature that is constant within a class would have variance 0; smoothing keeps it finite."""
@@ -196,7 +194,7 @@ class GaussianNB:
         )
 
 
-@dataclass(frozen=True)
+@settings
 class MLP:
     """A neural network of one hidden layer, stopped early."""
 
@@ -205,8 +203,8 @@ class MLP:
     needs: ClassVar[str] = "sklearn"
     pace: ClassVar[float] = 3.0
     scaled: ClassVar[bool] = True
-    hidden: int = field(default=32, metadata={"help": "hidden units", "min": 1})
-    epochs: int = field(default=60, metadata={"help": "passes over the rows at most", "min": 1})
+    hidden: Annotated[int, Setting("hidden units", ge=1)] = 32
+    epochs: Annotated[int, Setting("passes over the rows at most", ge=1)] = 60
 
     def estimator(self, seed: int, columns: int | None = None) -> Any:
         """Adam with penalty 1e-3; it stops after *epochs* passes, converged or not."""
@@ -222,7 +220,7 @@ class MLP:
         return _scaled(columns, network)
 
 
-@dataclass(frozen=True)
+@settings
 class LogisticRegression:
     """Linear log odds with an L2 penalty."""
 
@@ -231,7 +229,7 @@ class LogisticRegression:
     needs: ClassVar[str] = "sklearn"
     pace: ClassVar[float] = 0.3
     scaled: ClassVar[bool] = True
-    c: float = field(default=1.0, metadata={"help": "inverse weight of the penalty", "min": 1e-6})
+    c: Annotated[float, Setting("inverse weight of the penalty", ge=1e-6)] = 1.0
 
     def estimator(self, seed: int, columns: int | None = None) -> Any:
         """L-BFGS."""
@@ -254,13 +252,7 @@ MODELS: tuple[type[Model], ...] = (
 
 def model_named(name: str) -> type[Model]:
     """The model registered under *name*, or an error that suggests the nearest."""
-    for model in MODELS:
-        if model.name == name:
-            return model
-    names = [model.name for model in MODELS]
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.4)
-    hint = f"Did you mean '{near[0]}'?" if near else f"Choose one of {', '.join(names)}."
-    raise ParameterError(f"There is no model '{name}'.", "Only registered models can be trained.", hint)
+    return named(MODELS, name, "model")
 
 
 def require(model: Model | type[Model]) -> None:

@@ -12,7 +12,6 @@ import re
 from dataclasses import asdict, dataclass, field
 from datetime import date
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -30,6 +29,7 @@ from velado.papers.correlated.rank_correlation import (
     influence,
     sensitivity,
 )
+from velado.query.budget import Facts
 from velado.query.values import And, Compare, In, IsNull, Like, Not, Or, Predicate, Query, Value, leaves
 from velado.text import say
 
@@ -164,10 +164,10 @@ class PaperAnswer:
 
     values: dict[str, float]
     scales: dict[str, float] = field(repr=False)
-    guarantee: dict[str, Any] = field(repr=False)
-    how: dict[str, Any] = field(repr=False)
+    guarantee: Facts = field(repr=False)
+    how: Facts = field(repr=False)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Facts:
         """The answer with its promise beside it."""
         return {"values": self.values, "scales": self.scales, "guarantee": self.guarantee, "how": self.how}
 
@@ -210,7 +210,7 @@ def paper_answer(
         reach = float(sensitivity(learnt, effect.of_row, effect.inside)[0])
         if reach == 0.0 and not show_unprotected:
             raise QueryRefused(
-                say("{upper} would be answered without any noise.", upper=kind.upper()),
+                say("{kind} would be answered without any noise.", kind=kind.upper()),
                 "The source's sensitivity is 0 where removing any one row leaves the answer as it is, and the exact value would leave.",
                 "Pass show_unprotected to see what the source would publish; or ask for a private quantile.",
             )
@@ -257,8 +257,8 @@ def _refuse(query: Query, scale_parameter: float, has_ledger: bool) -> None:
     if odd or not query.aggregates:
         raise QueryRefused(
             say(
-                "The source does not answer {upper}.",
-                upper=", ".join(odd).upper() or "an empty list of aggregates",
+                "The source does not answer {kind}.",
+                kind=", ".join(odd).upper() or say("an empty list of aggregates"),
             ),
             "It knows COUNT, SUM, AVG, MIN and MAX.",
             "Use one of them, or ask in groups or strict mode.",

@@ -75,7 +75,7 @@ def column_numbers(table: Table, name: str) -> Floats:
     blank = table.is_missing(name).to_numpy()
     if blank.any():
         raise TableError(
-            say("Column '{name}' has {sum} missing cell(s).", name=name, sum=int(blank.sum())),
+            say("Column '{name}' has {cells} missing cell(s).", name=name, cells=int(blank.sum())),
             "The source removes records with missing cells before it compares them.",
             "Drop those rows first.",
         )

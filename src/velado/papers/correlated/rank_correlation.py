@@ -258,7 +258,7 @@ def influence(kind: Aggregation, inside: Mask, values: Floats | None = None) -> 
     matching = int(np.count_nonzero(inside))
     if matching == 0 or (kind == "avg" and matching == 1):
         raise QueryRefused(
-            say("{upper} has too few rows to be answered as in the source.", upper=kind.upper()),
+            say("{kind} has too few rows to be answered as in the source.", kind=kind.upper()),
             "Without a row, or for the mean of one, the source's sensitivity is not defined.",
             "Ask about more rows; or use a promise that does not depend on the rows.",
         )
@@ -268,7 +268,7 @@ def influence(kind: Aggregation, inside: Mask, values: Floats | None = None) -> 
         return Influence(float(matching), out, inside)
     if values is None:
         raise QueryRefused(
-            say("{upper} needs a numeric column.", upper=kind.upper()),
+            say("{kind} needs a numeric column.", kind=kind.upper()),
             "Only rows can be counted without one.",
             "Name the column.",
         )

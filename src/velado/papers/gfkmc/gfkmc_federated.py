@@ -30,7 +30,6 @@ from velado.papers.gfkmc.gfkmc_tables import (
     PAPER_GFKMC,
     PEERS,
     SOURCE,
-    Maker,
     clients,
     dealt,
     published_by,
@@ -221,7 +220,7 @@ def _mean(points: Sequence[Point], clients: Sequence[CodedClient]) -> Point:
 ROUNDS, QUICK_ROUNDS = (1, 20, 50, 100), (1, 5, 10)
 LAST = 9
 """XGBoost's scores in the paper profile are means over so many rounds, as the published ones are."""
-METHODS: dict[str, Maker] = {"GFKMC": PAPER_GFKMC, **PEERS}
+METHODS: dict[str, Method] = {"GFKMC": PAPER_GFKMC, **PEERS}
 Published = dict[str, tuple[float, ...]]
 """By method, for k = 3, 5, 10, 20; the original data has one number."""
 
@@ -320,20 +319,19 @@ def curves(data: Path, progress: Progress, model: str, quick: bool) -> tuple[lis
     truths = [labels[rows] for rows in dealt(whole.rows)]
     rounds = (QUICK_ROUNDS if quick else ROUNDS)[-1]
     federation = Federation(model=model, clients=CLIENTS, rounds=rounds, test_share=ASKED)
-    settings: list[tuple[str, int | None, Maker | None]] = [("original data", None, None)]
-    settings += [(name, k, make) for k in (10,) if quick for name, make in METHODS.items()]
-    settings += [(name, k, make) for k in CLIENT_KS if not quick for name, make in METHODS.items()]
+    settings: list[tuple[str, int | None, Method | None]] = [("original data", None, None)]
+    settings += [(name, k, method) for k in (10,) if quick for name, method in METHODS.items()]
+    settings += [(name, k, method) for k in CLIENT_KS if not quick for name, method in METHODS.items()]
     found, majority = [], 0.0
-    for at, (name, k, make) in enumerate(settings):
+    for at, (name, k, method) in enumerate(settings):
         progress(at / len(settings), name if k is None else f"{name}, k = {k}")
-        method: Method | None = None if make is None or k is None else make(k)
         coded = [
             client_of(
                 part, None if method is None or k is None else published_by(method, part, k), truth, number
             )
             for number, (part, truth) in enumerate(zip(parts, truths, strict=True))
         ]
-        fit = simulate(table, table.schema, method, federation, target=TARGET, seed=0, engine="loop")
+        fit = simulate(table, table.schema, method, federation, k=k, target=TARGET, seed=0, engine="loop")
         majority = fit.majority or 0.0
         honest = tuple(Point(one.accuracy or 0.0, one.auc or 0.0, one.loss or 0.0) for one in fit.rounds)
         found.append(RoundCurve(name, k, tuple(_CODE[model](coded, rounds)), honest))

@@ -16,7 +16,7 @@ from pathlib import Path
 from velado.data.schema import Column
 from velado.measures.models.model_registry import KNN, SVM, Model, RandomForest, XGBoost, require
 from velado.measures.models.quality import Quality, quality
-from velado.papers.gfkmc.gfkmc_tables import PAPER_GFKMC, PEERS, SOURCE, Maker
+from velado.papers.gfkmc.gfkmc_tables import PAPER_GFKMC, PEERS, SOURCE
 from velado.papers.model_trials import Asked, ModelTrial
 from velado.papers.paper_registry import (
     ADULT,
@@ -33,11 +33,12 @@ from velado.papers.paper_registry import (
     short,
 )
 from velado.release.goal import Progress
+from velado.release.methods._method import Method
 
 KS = (3, 5, 10, 20, 50, 100)
 QUICK_KS = (10,)
 TARGET, POSITIVE = "income", ">50K"
-METHODS: dict[str, Maker] = {"GFKMC": PAPER_GFKMC, **PEERS}
+METHODS: dict[str, Method] = {"GFKMC": PAPER_GFKMC, **PEERS}
 FIGURES: dict[str, tuple[Model, str]] = {
     "6.7": (
         KNN(),
@@ -86,9 +87,9 @@ def figures(data: Path, progress: Progress, quick: bool, wanted: Sequence[str]) 
     found: dict[str, list[Scored]] = {figure: [] for figure in wanted}
     ks: Sequence[int] = QUICK_KS if quick else KS
     for at, k in enumerate(ks):
-        for number, (name, make) in enumerate(METHODS.items()):
+        for number, (name, method) in enumerate(METHODS.items()):
             progress((at + number / len(METHODS)) / len(ks), f"{name}, k = {k}")
-            published, taught = trial.published(make(k)), trial.taught(make(k))
+            published, taught = trial.published(method, k), trial.taught(method, k)
             for figure, model in models.items():
                 paper = _scored(trial.all_then_split(published, model))
                 found[figure].append((k, name, paper, _scored(trial.on_true_rows(taught, model))))

@@ -48,13 +48,12 @@ AUTHORS_CODE = {3: 21.9, 5: 21.8, 10: 21.6, 20: 21.5, 50: 21.5, 100: 20.8}
 AUTHORS_LINKS = {3: 835 / 3028, 5: 549 / 3035, 10: 290 / 3035, 20: 145 / 3028}
 """Links of GFKMC in the authors' own result files, one of the ten clients for each k."""
 
-Maker = Callable[[int], Method]
-PAPER_GFKMC: Maker = lambda k: GFKMC(k=k, profile="paper", numbers="raw")  # noqa: E731
-PEERS: dict[str, Maker] = {
-    "GFKMC default": lambda k: GFKMC(k=k),
-    "Mondrian": lambda k: Mondrian(k=k),
-    "CB": lambda k: NearestNeighbours(k=k),
-    "TDG": lambda k: TopDownGreedy(k=k),
+PAPER_GFKMC = GFKMC(profile="paper", numbers="raw")
+PEERS: dict[str, Method] = {
+    "GFKMC default": GFKMC(),
+    "Mondrian": Mondrian(),
+    "CB": NearestNeighbours(),
+    "TDG": TopDownGreedy(),
 }
 """velado's own methods of these names; CB is clustering by nearest neighbours."""
 
@@ -66,8 +65,8 @@ def loss_by_k(data: Path, progress: Progress, quick: bool) -> Reproduced:
     rows: list[tuple[Cell, ...]] = []
     for at, k in enumerate(ks):
         progress(at / len(ks), f"k = {k}")
-        paper = published_by(PAPER_GFKMC(k), table, k)
-        others = [covered_loss(table, published_by(make(k), table, k)) for make in PEERS.values()]
+        paper = published_by(PAPER_GFKMC, table, k)
+        others = [covered_loss(table, published_by(method, table, k)) for method in PEERS.values()]
         known = AUTHORS_CODE.get(k)
         rows.append(
             (k, "about 25 %", known, overwritten_loss(table, paper), covered_loss(table, paper), *others)
@@ -90,12 +89,12 @@ def loss_by_client(data: Path, progress: Progress, quick: bool) -> Reproduced:
     rows: list[tuple[Cell, ...]] = []
     for at, k in enumerate(CLIENT_KS):
         progress(at / len(CLIENT_KS), f"k = {k}")
-        made = [(part, published_by(PAPER_GFKMC(k), part, k)) for part in parts]
+        made = [(part, published_by(PAPER_GFKMC, part, k)) for part in parts]
         paper = [overwritten_loss(part, recoded) for part, recoded in made]
         cover = [covered_loss(part, recoded) for part, recoded in made]
         others = [
-            float(np.mean([covered_loss(part, published_by(make(k), part, k)) for part in parts]))
-            for make in PEERS.values()
+            float(np.mean([covered_loss(part, published_by(method, part, k)) for part in parts]))
+            for method in PEERS.values()
         ]
         rows.append((k, "about 21 %", *_spread(paper), *_spread(cover), *others))
     note = (
@@ -114,8 +113,8 @@ def linkage_by_k(data: Path, progress: Progress, quick: bool) -> Reproduced:
     rows: list[tuple[Cell, ...]] = []
     for at, k in enumerate(ks):
         progress(at / len(ks), f"k = {k}")
-        paper = published_by(PAPER_GFKMC(k), table, k)
-        others = [linked(table, published_by(make(k), table, k)) for make in PEERS.values()]
+        paper = published_by(PAPER_GFKMC, table, k)
+        others = [linked(table, published_by(method, table, k)) for method in PEERS.values()]
         rows.append((k, "figure only", linked_as_coded(table, paper), linked(table, paper), *others))
     note = (
         "Percent of the records, released ones looked up among the original ones. Why they differ: the code lets the "
@@ -134,12 +133,12 @@ def linkage_by_client(data: Path, progress: Progress, quick: bool) -> Reproduced
     rows: list[tuple[Cell, ...]] = []
     for at, k in enumerate(CLIENT_KS):
         progress(at / len(CLIENT_KS), f"k = {k}")
-        made = [(part, published_by(PAPER_GFKMC(k), part, k)) for part in parts]
+        made = [(part, published_by(PAPER_GFKMC, part, k)) for part in parts]
         paper = [linked_as_coded(part, recoded) for part, recoded in made]
         honest = [linked(part, recoded) for part, recoded in made]
         others = [
-            float(np.mean([linked(part, published_by(make(k), part, k)) for part in parts]))
-            for make in PEERS.values()
+            float(np.mean([linked(part, published_by(method, part, k)) for part in parts]))
+            for method in PEERS.values()
         ]
         rows.append((k, "figure only", 100 * AUTHORS_LINKS[k], *_spread(paper), *_spread(honest), *others))
     note = (

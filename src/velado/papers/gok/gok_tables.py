@@ -169,10 +169,10 @@ KS = (5, 10, 25, 50)
 QUICK_KS = (10, 50)
 
 Code = Callable[[EncodedTable, int, np.random.Generator], Coded]
-METHODS: dict[str, tuple[Code, Callable[[int], Method]]] = {
-    "GOK-Privacy": (gok, lambda k: GOK(k=k)),
-    "Top-Down": (top_down, lambda k: TopDownGreedy(k=k)),
-    "Mondrian": (mondrian, lambda k: Mondrian(k=k)),
+METHODS: dict[str, tuple[Code, Method]] = {
+    "GOK-Privacy": (gok, GOK()),
+    "Top-Down": (top_down, TopDownGreedy()),
+    "Mondrian": (mondrian, Mondrian()),
 }
 """Each method as the published code behaves, and velado's own of that name."""
 
@@ -295,10 +295,10 @@ def figures(
     found: dict[int, list[Cells]] = {figure: [] for figure in wanted}
     ks = QUICK_KS if quick else KS
     for at, k in enumerate(ks):
-        for number, (name, (code, make)) in enumerate(METHODS.items()):
+        for number, (name, (code, method)) in enumerate(METHODS.items()):
             progress((at + number / len(METHODS)) / len(ks), f"{name}, k = {k}")
             coded = code(table, k, seeded(0, name, str(k)))
-            taught = trial.taught(make(k))
+            taught = trial.taught(method, k)
             for model in models.values():
                 paper = asked_in_folds(table, coded, labels, classes, model)
                 shuffled = asked_in_folds(table, coded, labels, classes, model, seeded(0, "folds"))

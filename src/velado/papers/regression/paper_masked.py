@@ -49,7 +49,7 @@ from velado.learning.protocols.parts import (
     most_bytes,
     result_bytes,
 )
-from velado.learning.protocols.protocol import Facts, Message, Protocol, Seen, Step
+from velado.learning.protocols.protocol import Facts, Message, RegressionProtocol, Seen, Step
 from velado.learning.protocols.protocol_registry import PROTOCOLS
 from velado.learning.protocols.role import Outcome, Take, refused
 from velado.learning.regression.design_matrix import flatten
@@ -448,7 +448,7 @@ _FACTS = Facts(
     coalitions=(say("No coalition is needed: provider and evaluator each learn it alone."),),
 )
 
-PAPER_MASKED = Protocol(
+PAPER_MASKED = RegressionProtocol(
     name="paper-masked",
     steps=_STEPS,
     client=PaperClient,
@@ -463,5 +463,5 @@ PAPER_MASKED = Protocol(
 )
 """Method 1 as the source has it: no promise, short keys, one client where figures are repeated."""
 
-WITH_PAPER: Mapping[str, Protocol] = {**PROTOCOLS, PAPER_MASKED.name: PAPER_MASKED}
+WITH_PAPER: Mapping[str, RegressionProtocol] = {**PROTOCOLS, PAPER_MASKED.name: PAPER_MASKED}
 """The protocols of `velado.learning`, and the paper's."""

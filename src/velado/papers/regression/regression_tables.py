@@ -29,13 +29,14 @@ from numpy.typing import NDArray
 
 from velado.data.io import read_table
 from velado.errors import MissingExtra
+from velado.learning.crypto.fixed_point import Bounded
 from velado.learning.crypto.paillier_keys import PrivateKey, keygen
 from velado.learning.protocols.delegated_regression import DELEGATED as DELEGATED_PROTOCOL
-from velado.learning.protocols.protocol import Message, Protocol
+from velado.learning.protocols.protocol import Message, RegressionProtocol
 from velado.learning.protocols.role import Role, make_role
 from velado.learning.regression.design_matrix import moments_of
 from velado.learning.regression.fit import Moments, solve, solve_encoded
-from velado.learning.regression.job import Bounded, Job, Party
+from velado.learning.regression.job import Job, Party
 from velado.learning.regression.simulate import deliver
 from velado.papers.paper_registry import HONEST, PAPER, PUBLISHED, Cell, Reproduced, Reproduction
 from velado.papers.regression.paper_arithmetic import SPREAD, paper_moments, paper_solution
@@ -56,7 +57,7 @@ _DAYS = {day: str(k + 1) for k, day in enumerate(("mon", "tue", "wed", "thu", "f
 
 
 @dataclass(frozen=True)
-class DataSet:
+class RegressionTable:
     """A table of the source: file, target, columns left out, codes of texts, and its published figures by q."""
 
     name: str
@@ -84,9 +85,9 @@ class DataSet:
 
 
 def job_for(
-    data_set: DataSet,
+    data_set: RegressionTable,
     columns: dict[str, Floats],
-    protocol: Protocol,
+    protocol: RegressionProtocol,
     bits: int,
     key_bits: int,
     clients: int = CLIENTS,
@@ -130,7 +131,7 @@ def shares(columns: dict[str, Floats], job: Job) -> dict[str, dict[str, Floats]]
     }
 
 
-AUTO = DataSet(
+AUTO = RegressionTable(
     "auto-mpg",
     "Auto MPG",
     "regression/auto-mpg.csv",
@@ -144,7 +145,7 @@ AUTO = DataSet(
     (9.70e-2, 9.85e-2, 0.101, 0.112, 0.100),
     {"origin": {"America": "1", "Europe": "2", "Asia": "3"}},
 )
-FIRES = DataSet(
+FIRES = RegressionTable(
     "forest-fires",
     "Forest Fires",
     "regression/forestfires.csv",
@@ -158,7 +159,7 @@ FIRES = DataSet(
     (0.235, 0.218, 0.233, 0.266, 0.270),
     {"day": _DAYS},
 )
-WINE = DataSet(
+WINE = RegressionTable(
     "wine",
     "Wine Quality",
     "regression/winequality-white.csv",
@@ -171,7 +172,7 @@ WINE = DataSet(
     (8.99, 7.16, 9.39, 6.83, 6.29),
     (0.242, 0.253, 0.305, 0.337, 0.345),
 )
-BIKE = DataSet(
+BIKE = RegressionTable(
     "bike",
     "Bike Sharing",
     "regression/bike_hour.csv",
@@ -213,7 +214,7 @@ def relative_error(found: Beta, true: Beta) -> Any:
         )
 
 
-def exact_beta(columns: dict[str, Floats], data_set: DataSet) -> tuple[Fraction, ...]:
+def exact_beta(columns: dict[str, Floats], data_set: RegressionTable) -> tuple[Fraction, ...]:
     """Least squares on the doubles themselves, exactly: beta without conversion."""
     job = job_for(data_set, columns, DELEGATED_PROTOCOL, EVERY_BIT, KEY_BITS)
     return solve(moments_of(columns, job), job)
@@ -404,13 +405,13 @@ def _roles(job: Job, tables: Mapping[str, Mapping[str, Any]], private: PrivateKe
     return roles
 
 
-def _used(quick: bool) -> list[tuple[DataSet, tuple[int, ...]]]:
+def _used(quick: bool) -> list[tuple[RegressionTable, tuple[int, ...]]]:
     if quick:
         return [(AUTO, (0, 1))]
     return [(data_set, tuple(range(len(BITS)))) for data_set in DATA_SETS]
 
 
-def _noted(said: str, used: Sequence[tuple[DataSet, Any]], rows: Sequence[tuple[Cell, ...]]) -> str:
+def _noted(said: str, used: Sequence[tuple[RegressionTable, Any]], rows: Sequence[tuple[Cell, ...]]) -> str:
     counts = {row[0]: row[1] for row in rows}
     fewer = [
         f"{one.title} has {counts[one.title]} rows without missing cells here, {one.rows} in the source"

@@ -68,9 +68,9 @@ def pick(found: Scan, schema: Schema, connection: Any) -> tuple[str, Sequence[st
     if absent:
         raise SchemaError(
             say(
-                "The schema names {absent} column(s) the file does not have: {absent_2}.",
+                "The schema names {absent} column(s) the file does not have: {names}.",
                 absent=len(absent),
-                absent_2=", ".join(absent[:5]),
+                names=", ".join(absent[:5]),
             ),
             "A question about a column that is not there has no answer.",
             "Correct the name in the schema or the header of the file.",

@@ -272,9 +272,9 @@ def find(ask: Ask, relation: str, schema: Schema, unit: Unit) -> Source:
     if absent:
         raise SchemaError(
             say(
-                "The schema names {absent} column(s) the relation does not have: {absent_2}.",
+                "The schema names {absent} column(s) the relation does not have: {names}.",
                 absent=len(absent),
-                absent_2=_list(absent),
+                names=_list(absent),
             ),
             "A question about a column that is not there has no answer.",
             "Correct the names in the schema.",
@@ -285,9 +285,9 @@ def find(ask: Ask, relation: str, schema: Schema, unit: Unit) -> Source:
         raise SchemaError(
             say(
                 "{unfit} column(s) of the relation do not have a type that suits their declared kind: "
-                "{unfit_2}.",
+                "{names}.",
                 unfit=len(unfit),
-                unfit_2=_list(unfit),
+                names=_list(unfit),
             ),
             "Numbers need a numeric type, dates a date type, and everything else one that is read as text.",
             "Correct their kind in the schema, or query a view that casts them.",

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import date, datetime
+from decimal import Context, Decimal, Inexact, localcontext
 from fractions import Fraction
-from math import gcd
 from numbers import Rational
 from typing import get_args
 
@@ -109,28 +109,22 @@ def number_text(value: Fraction) -> str:
     """A decimal that is exactly *value* and that the reader takes; QueryRefused where there is none."""
     if max(value.numerator.bit_length(), value.denominator.bit_length()) > _MOST_BITS:
         raise _no_decimal()
-    digits, places = _decimal(value)
+    try:
+        with localcontext(Context(prec=_MOST_BITS, traps=[Inexact])):
+            number = (Decimal(value.numerator) / Decimal(value.denominator)).normalize()
+    except Inexact:
+        raise _no_decimal() from None
+    _, digits, power = number.as_tuple()
     # At most MOST_DIGITS on each side of the point, so many after it, and the exponent makes up for the rest.
-    low = max(digits - MOST_DIGITS, places - MOST_EXPONENT)
-    high = min(MOST_DIGITS, places + MOST_EXPONENT)
+    places = -int(power)
+    low, high = (
+        max(len(digits) - MOST_DIGITS, places - MOST_EXPONENT),
+        min(MOST_DIGITS, places + MOST_EXPONENT),
+    )
     if low > high:
         raise _no_decimal()
     exponent = min(max(places, low), high) - places
     return decimal_text(value / Fraction(10) ** exponent) + (f"e{exponent}" if exponent else "")
-
-
-def _decimal(value: Fraction) -> tuple[int, int]:
-    """How many digits *value* has without zeros at either end, and how many places after the point the last one stands."""
-    left, places = value.denominator, 0
-    while left != 1:
-        common = gcd(left, 10)
-        if common == 1:
-            raise _no_decimal()
-        left, places = left // common, places + 1
-    whole = abs(int(value * 10**places))
-    while whole and whole % 10 == 0:
-        whole, places = whole // 10, places - 1
-    return len(str(whole)), places if whole else 0
 
 
 def _no_decimal() -> QueryRefused:
@@ -216,7 +210,7 @@ class _Walk:
         column = None if given.column is None else self._text(given.column, say("The column of an aggregate"))
         if column is None and given.kind != "count":
             raise QueryRefused(
-                say("The aggregate {upper} names no column of the schema.", upper=given.kind.upper()),
+                say("The aggregate {kind} names no column of the schema.", kind=given.kind.upper()),
                 "Its bounds and step are read from there.",
                 "Name a declared column.",
             )

@@ -20,7 +20,7 @@ from velado.errors import QueryRefused
 from velado.query import values as asked
 from velado.query.domains import decimal_text, key_of
 from velado.query.needs import Grid, cells_of
-from velado.query.sql._refusals import REFUSED, Tokens, read, refused, too_large
+from velado.query.sql._refusals import REFUSED, QueryTokens, read, refused, too_large
 from velado.query.sql._tree import (
     Reader,
     check_table,
@@ -481,7 +481,7 @@ def parse(text: str, schema: Schema, table: str) -> asked.Query:
     return query
 
 
-def _query(text: str, words: Tokens, schema: Schema, table: str) -> tuple[asked.Query, Reader]:
+def _query(text: str, words: QueryTokens, schema: Schema, table: str) -> tuple[asked.Query, Reader]:
     tree = tree_of(text, words)
     if named(tree) != "Select":
         raise refuse_node(tree)

@@ -43,14 +43,14 @@ _WORDS = COUNTED | _NAMES | _CLAUSES | _MARKS
 
 
 @dataclass(frozen=True)
-class Tokens:
+class QueryTokens:
     """A query's tokens in order, and how often each that carries meaning occurs."""
 
     tokens: tuple[Any, ...]
     counts: Counter[str]
 
 
-def read(text: str, names: Iterable[str]) -> Tokens:
+def read(text: str, names: Iterable[str]) -> QueryTokens:
     """The tokens of *text*, every one of them known; *names* are declared and may be words of SQL."""
     _check_characters(text)
     sqlglot = parser()
@@ -75,7 +75,7 @@ def read(text: str, names: Iterable[str]) -> Tokens:
     _check_depth(kinds)
     _check_words(tokens, kinds, frozenset(name.casefold() for name in names))
     counted = map(_counted_as, kinds)
-    return Tokens(tokens, Counter(word for word in counted if word is not None))
+    return QueryTokens(tokens, Counter(word for word in counted if word is not None))
 
 
 def kind(token: Any) -> str:

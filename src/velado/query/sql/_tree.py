@@ -13,7 +13,7 @@ from typing import Any
 
 from velado.data.schema import Column, Schema
 from velado.errors import QueryRefused
-from velado.query.sql._refusals import REFUSED, Tokens, dialect, parser, refused, unknown, unreadable
+from velado.query.sql._refusals import REFUSED, QueryTokens, dialect, parser, refused, unknown, unreadable
 from velado.query.values import Value
 from velado.text import say
 
@@ -29,7 +29,7 @@ _SIDE = rf"([0-9]{{0,{MOST_DIGITS}}})"
 _NUMBER = re.compile(rf"{_SIDE}(?:\.{_SIDE})?(?:[eE]([+-]?[0-9]{{1,3}}))?", re.ASCII)
 
 
-def tree_of(text: str, words: Tokens) -> Any:
+def tree_of(text: str, words: QueryTokens) -> Any:
     """The one statement of *text* as sqlglot's tree, made from the very words that were checked; its errors are refusals."""
     sqlglot = parser()
     try:
@@ -118,7 +118,7 @@ class Reader:
         self.use("NUMBER")
         return number(str(parts["this"]))
 
-    def check_complete(self, words: Tokens) -> None:
+    def check_complete(self, words: QueryTokens) -> None:
         """Nothing, where every word that carries meaning was read as often as it was written."""
         if +self.read != +words.counts:
             raise unknown(say("A part of the query"))

@@ -207,11 +207,11 @@ class Account:
         if spent > budget.total:
             raise BudgetExceeded(
                 say(
-                    "The answer would cost {cost} of {measure}; {total} of {total_2} is left.",
+                    "The answer would cost {cost} of {measure}; {left} of {budget} is left.",
                     cost=short(charge.cost),
                     measure=budget.measure,
-                    total=short(budget.total - self.spent),
-                    total_2=short(budget.total),
+                    left=short(budget.total - self.spent),
+                    budget=short(budget.total),
                 ),
                 "All answers together would tell more than the owner of the data allowed.",
                 "Ask with a smaller cost, or ask the owner to raise the budget (velado ledger raise).",

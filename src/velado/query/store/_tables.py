@@ -43,9 +43,7 @@ class TableIdentity:
                 digest = hashlib.file_digest(file, "sha256")
         except OSError as error:
             raise TableError(
-                say(
-                    "The file '{path}' cannot be read ({strerror}).", path=path.name, strerror=error.strerror
-                ),
+                say("The file '{path}' cannot be read ({reason}).", path=path.name, reason=error.strerror),
                 "Which ledger it belongs to is found by its content.",
                 "Check its name and permissions.",
             ) from None
@@ -103,8 +101,8 @@ def _refuse_other(place: Path, ledger: str) -> None:
     if found is not None and found != ledger:
         raise LedgerError(
             say(
-                "This table is accounted for in another ledger: {removeprefix}.",
-                removeprefix=found.removeprefix("file:"),
+                "This table is accounted for in another ledger: {ledger}.",
+                ledger=found.removeprefix("file:"),
             ),
             "Two ledgers for one table are two budgets, and nobody would see their sum.",
             say(
@@ -141,8 +139,8 @@ def _write(place: Path, ledger: str) -> None:
     except OSError as error:
         raise LedgerError(
             say(
-                "The note of which ledger a table has cannot be written ({strerror}).",
-                strerror=error.strerror,
+                "The note of which ledger a table has cannot be written ({reason}).",
+                reason=error.strerror,
             ),
             "Without it a second budget could be opened for the same table.",
             "Make the state folder writable, or set VELADO_STATE to one that is.",

@@ -1,10 +1,10 @@
-"""Guarantees: promises about groups, each a frozen dataclass that reads counts and gives a Verdict."""
+"""Guarantees: promises about groups, each a settings class that reads counts and gives a Verdict.
+
+Adding one: a file with the class, a line in GUARANTEES, a test. Nothing else in the package knows it by name.
+"""
 
 from __future__ import annotations
 
-import difflib
-
-from velado.errors import ParameterError
 from velado.release.guarantees._guarantee import Guarantee, Verdict
 from velado.release.guarantees.beta_likeness import BetaLikeness
 from velado.release.guarantees.delta_presence import DeltaPresence
@@ -26,20 +26,6 @@ GUARANTEES: tuple[type[Guarantee], ...] = (
     DeltaPresence,
 )
 
-
-def guarantee_named(name: str) -> type[Guarantee]:
-    """The guarantee registered under *name*, or an error that suggests the nearest."""
-    for guarantee in GUARANTEES:
-        if guarantee.name == name:
-            return guarantee
-    names = [guarantee.name for guarantee in GUARANTEES]
-    near = difflib.get_close_matches(name, names, n=1)
-    hint = f"Did you mean '{near[0]}'?" if near else f"Choose one of {', '.join(names)}."
-    raise ParameterError(
-        f"There is no guarantee '{name}'.", "Only registered guarantees can be checked.", hint
-    )
-
-
 __all__ = [
     "GUARANTEES",
     "BetaLikeness",
@@ -52,5 +38,4 @@ __all__ = [
     "RecursiveLDiversity",
     "TCloseness",
     "Verdict",
-    "guarantee_named",
 ]

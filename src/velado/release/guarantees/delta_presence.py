@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
-from velado.data.partition import BoolArray, FloatArray, GroupCounts
+from velado.data.partition import BoolArray, GroupCounts
 from velado.errors import ParameterError
-from velado.release.guarantees._guarantee import Verdict
-from velado.release.guarantees.k_map import population_of
-from velado.release.guarantees.known_values import ROUNDING, verdict_on
-from velado.release.parameter_types import check_types
+from velado.release.guarantees._guarantee import ROUNDING, Direction, Numbers, PopulationGuarantee, Union
+from velado.settings import Setting, settings
+from velado.text import say
 
 
-@dataclass(frozen=True)
-class DeltaPresence:
+@settings
+class DeltaPresence(PopulationGuarantee):
     """In every group, *least* <= rows of the table / people of the population that match it <= *most*.
 
     Nergiz, Atzori and Clifton 2007: the likelihood that a person known to be in the population (everyone
@@ -24,63 +22,52 @@ class DeltaPresence:
     0, a person of the population who matches no group is known to be absent, so that any such person breaks
     the promise in the table as a whole: no group holds then, unless *unmatched* says that they are ignored
     (as ARX does when k-anonymity or l-diversity is asked for too). The population includes the table. O(groups).
+
+    >>> DeltaPresence(0.1, 0.5).needed, DeltaPresence(0.1, 0.5).is_crowd
+    (0.5, True)
     """
 
     name: ClassVar[str] = "delta-presence"
-    least: float = field(
-        default=0.0, metadata={"help": "smallest likelihood of presence", "min": 0, "max": 1}
-    )
-    most: float = field(default=0.5, metadata={"help": "largest likelihood of presence", "min": 0, "max": 1})
-
-    unmatched: Literal["counted", "ignored"] = field(
-        default="counted",
-        metadata={
-            "help": "whether people of the population who match no group break the smallest likelihood",
-            "choices": ("counted", "ignored"),
-        },
-    )
+    direction: ClassVar[Direction] = "at most"
+    union_holds_with: ClassVar[Union] = "all"
+    measured_in: ClassVar[str] = "likelihood of presence (or less)"
+    least: Annotated[float, Setting("smallest likelihood of presence", ge=0, le=1)] = 0.0
+    most: Annotated[float, Setting("largest likelihood of presence", ge=0, le=1)] = 0.5
+    unmatched: Annotated[
+        Literal["counted", "ignored"],
+        Setting("whether people of the population who match no group break the smallest likelihood"),
+    ] = "counted"
 
     def __post_init__(self) -> None:
-        check_types(self)
-        if not 0 <= self.least <= self.most <= 1:
+        if self.least > self.most:
             raise ParameterError(
-                f"A likelihood from {self.least:g} to {self.most:g} is no range.",
+                say("A likelihood from {least:g} to {most:g} is no range.", least=self.least, most=self.most),
                 "Both are shares, and the smallest comes first.",
                 "Use for example least = 0 and most = 0.5.",
             )
 
     @property
-    def least_rows(self) -> int:
-        """1: what matters is the share, not the number."""
-        return 1
+    def needed(self) -> float:
+        """The largest likelihood."""
+        return self.most
 
-    def _presence(self, groups: GroupCounts) -> FloatArray:
-        matches = population_of(groups, self.name)
+    def measure(self, groups: GroupCounts) -> Numbers:
+        """How likely a matching person of the population is to be in the table; infinite where none matches."""
+        matches = self.matches(groups)
         return np.divide(groups.rows, matches, out=np.full(groups.count, np.inf), where=matches > 0)
 
     def _someone_absent(self, groups: GroupCounts) -> bool:
         return self.least > 0 and groups.unmatched > 0 and self.unmatched == "counted"
 
-    def holds_in(self, groups: GroupCounts) -> BoolArray:
-        """True where presence is neither too likely nor too unlikely; nowhere if someone is known to be absent."""
-        presence = self._presence(groups)
-        if self._someone_absent(groups):
-            return np.zeros(groups.count, dtype=bool)
-        return np.asarray((presence >= self.least - ROUNDING) & (presence <= self.most + ROUNDING))
+    def judge(self, numbers: Numbers, groups: GroupCounts) -> BoolArray:
+        """Presence is neither too likely nor too unlikely; nowhere good if someone is known to be absent."""
+        within = (numbers >= self.least - ROUNDING) & (numbers <= self.most + ROUNDING)
+        return np.asarray(within & (not self._someone_absent(groups)))
 
-    def check(self, groups: GroupCounts) -> Verdict:
-        """Compare the most telling group with the bounds: *most*, or *least* when only that is broken."""
-        presence = self._presence(groups)
-        good = self.holds_in(groups)
-        parameters = {"least": self.least, "most": self.most, "unmatched": self.unmatched}
-        low = float(presence.min()) if presence.size else 0.0
-        if self._someone_absent(groups):
-            low = 0.0
-        high = float(presence.max()) if presence.size else 0.0
+    def worst(self, numbers: Numbers, groups: GroupCounts) -> tuple[float, float, str]:
+        """The most telling group beside *most*, or beside *least* when only that is broken."""
+        low = float(numbers.min(initial=np.inf)) if numbers.size and not self._someone_absent(groups) else 0.0
+        high = float(numbers.max()) if numbers.size else 0.0
         if high <= self.most + ROUNDING and low < self.least - ROUNDING:
-            return verdict_on(
-                self.name, groups, good, self.least, low, "likelihood of presence (or more)", parameters
-            )
-        return verdict_on(
-            self.name, groups, good, self.most, high, "likelihood of presence (or less)", parameters
-        )
+            return self.least, low, "likelihood of presence (or more)"
+        return self.most, high, self.measured_in

@@ -3,72 +3,57 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
-from velado.data.partition import BoolArray, FloatArray, GroupCounts
-from velado.errors import ParameterError
-from velado.release.guarantees._guarantee import Verdict
-from velado.release.guarantees.known_values import ROUNDING, KnownValues, chosen_columns, verdict_on
-from velado.release.parameter_types import check_types
+from velado.data.partition import ValueCounts
+from velado.release.guarantees._guarantee import ROUNDING, Numbers, OneColumn, Union, ValueGuarantee
+from velado.release.guarantees._known_values import KnownValues
+from velado.settings import Setting, settings
+from velado.text import say
 
 
-@dataclass(frozen=True)
-class EntropyLDiversity:
+@settings
+class EntropyLDiversity(ValueGuarantee):
     """In every group, exp(entropy of the sensitive values) >= *l*: as mixed as l equally frequent ones.
 
     Machanavajjhala et al. 2007, definition 4.1: -sum_s p(s) log p(s) >= log l, on the group's own shares,
     which are what an attacker sees (Shannon's estimate; corrected ones are laxer in small groups and are not
     offered). Stronger than distinct l-diversity: a value that nearly all share no longer hides behind rare
     ones. Blanks are no values. O(entries).
+
+    >>> EntropyLDiversity(2.5).least_rows
+    3
     """
 
     name: ClassVar[str] = "entropy-l-diversity"
-    l: float = field(
-        default=2.0, metadata={"help": "effective number of sensitive values in each group", "min": 1}
-    )
-    column: str | None = field(default=None, metadata={"help": "one sensitive column instead of all"})
+    union_holds_with: ClassVar[Union] = "all"
+    measured_in: ClassVar[str] = "effective values"
+    l: Annotated[
+        float,
+        Setting(
+            "effective number of sensitive values in each group",
+            gt=1,
+            why=say("Every group has at least one value."),
+        ),
+    ] = 2.0
+    column: OneColumn = None
 
-    def __post_init__(self) -> None:
-        check_types(self)
-        if not self.l > 1:
-            raise ParameterError(
-                f"l = {self.l:g} asks for nothing.",
-                "Every group has at least one value.",
-                "Use a number above 1.",
-            )
+    @property
+    def needed(self) -> float:
+        """l."""
+        return self.l
 
     @property
     def least_rows(self) -> int:
         """l, rounded up: as many rows as distinct values are needed at least."""
         return math.ceil(self.l - ROUNDING)
 
-    def _effective(self, groups: GroupCounts) -> FloatArray:
-        """exp(entropy) of the least mixed column of each group; 0 where no value is known."""
-        worst = np.full(groups.count, np.inf)
-        for counted in chosen_columns(groups, self.column, self.name).values():
-            known = KnownValues.of(counted, groups.count)
-            rows = np.maximum(known.rows, 1)
-            # log N - sum n log n / N = -sum n/N log n/N
-            effective = np.exp(np.log(rows) - known.sum_in(known.counts * np.log(known.counts)) / rows)
-            worst = np.minimum(worst, np.where(known.rows > 0, effective, 0.0))
-        return worst
-
-    def holds_in(self, groups: GroupCounts) -> BoolArray:
-        """True where every sensitive column is mixed enough."""
-        return np.asarray(self._effective(groups) >= self.l * (1 - ROUNDING))
-
-    def check(self, groups: GroupCounts) -> Verdict:
-        """Compare the least mixed group with l."""
-        effective = self._effective(groups)
-        return verdict_on(
-            self.name,
-            groups,
-            np.asarray(effective >= self.l * (1 - ROUNDING)),
-            self.l,
-            float(effective.min()) if effective.size else 0.0,
-            "effective values",
-            {"l": self.l, "column": self.column},
-        )
+    def measure_in(self, counted: ValueCounts, count: int, name: str) -> Numbers:
+        """exp(entropy) of each group; 0 where no value is known."""
+        known = KnownValues.of(counted, count)
+        rows = np.maximum(known.rows, 1)
+        # log N - sum n log n / N = -sum n/N log n/N
+        effective = np.exp(np.log(rows) - known.sum_in(known.counts * np.log(known.counts)) / rows)
+        return np.where(known.rows > 0, effective, 0.0)

@@ -2,65 +2,62 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from dataclasses import replace
+from typing import Annotated, ClassVar, Literal
 
-import numpy as np
-import numpy.typing as npt
+from velado.data.partition import GroupCounts
+from velado.release.guarantees._guarantee import Guarantee, Numbers, Reads, Union
+from velado.settings import Setting, settings
+from velado.text import say
 
-from velado.data.partition import BoolArray, GroupCounts
-from velado.errors import ParameterError
-from velado.release.guarantees._guarantee import Verdict
-from velado.release.parameter_types import check_types
+CROWD = Setting(
+    ge=2, why=say("Below 2 it hides nobody: each person needs another one to be confused with."), example="5"
+)
 
 
-@dataclass(frozen=True)
-class KAnonymity:
+@settings
+class KAnonymity(Guarantee):
     """Every group holds at least *k* rows (unit "row") or rows of at least *k* different people ("person").
 
     Whom it protects: a person known to be in the table whose quasi-identifiers are known; the table alone
     leaves at least k candidates. It does not hide what all k share (see l-diversity). Where a person has
     several rows only the unit "person" keeps that promise: five rows of one patient are a crowd of one.
+
+    >>> KAnonymity(5).counted_by("person")
+    KAnonymity(k=5, unit='person')
     """
 
     name: ClassVar[str] = "k-anonymity"
-    k: int = field(default=5, metadata={"help": "rows or people in each group", "min": 2})
-    unit: Literal["row", "person"] = field(default="row", metadata={"help": "what is counted"})
+    reads: ClassVar[Reads] = "crowd"
+    union_holds_with: ClassVar[Union] = "one"
+    measured_in: ClassVar[str] = "rows"
+    k: Annotated[int, CROWD, Setting("rows or people in each group")] = 5
+    unit: Annotated[Literal["row", "person"], Setting("what is counted")] = "row"
 
-    def __post_init__(self) -> None:
-        check_types(self)
-        if self.k < 2:
-            raise ParameterError(
-                f"k = {self.k} hides nobody.",
-                "Each person needs at least one other to be confused with.",
-                "Use k = 2 or more; 5 is common, 11 for public health data.",
-            )
+    @property
+    def needed(self) -> float:
+        """k."""
+        return self.k
 
     @property
     def least_rows(self) -> int:
         """k: as many rows as people are needed at least."""
         return self.k
 
-    def _counted(self, groups: GroupCounts) -> npt.NDArray[np.int64]:
-        if self.unit == "row" or groups.people is None:
-            return groups.rows
-        return groups.people
+    @property
+    def rows_decide(self) -> bool:
+        """Whether rows are counted, and not people."""
+        return self.unit == "row"
 
-    def holds_in(self, groups: GroupCounts) -> BoolArray:
-        """True where a group is large enough."""
-        return np.asarray(self._counted(groups) >= self.k)
+    def counted_by(self, unit: Literal["row", "person"]) -> KAnonymity:
+        """The same k in rows or in people."""
+        return replace(self, unit=unit)
 
-    def check(self, groups: GroupCounts) -> Verdict:
-        """Compare the smallest group with k."""
-        counted = self._counted(groups)
-        good = self.holds_in(groups)
-        return Verdict(
-            self.name,
-            bool(good.all()),
-            self.k,
-            int(counted.min()) if counted.size else 0,
-            "people" if self.unit == "person" else "rows",
-            int((~good).sum()),
-            int(groups.rows[~good].sum()),
-            {"k": self.k, "unit": self.unit},
-        )
+    def measure(self, groups: GroupCounts) -> Numbers:
+        """The rows or people of each group."""
+        return groups.rows if self.unit == "row" or groups.people is None else groups.people
+
+    def worst(self, numbers: Numbers, groups: GroupCounts) -> tuple[float, float, str]:
+        """The smallest group, in rows or people."""
+        needed, achieved, _ = super().worst(numbers, groups)
+        return needed, achieved, "people" if self.unit == "person" else self.measured_in

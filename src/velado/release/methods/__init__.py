@@ -1,14 +1,11 @@
-"""Methods: ways to choose groups or levels, each a frozen dataclass with one verb, listed in a plain tuple.
+"""Methods: ways to choose groups or levels, each a settings class with one verb, listed in a plain tuple.
 
-Adding one: a file with the dataclass, a line here, a known-answer test. Flags, recipe, docs table and
-contract tests follow from the dataclass.
+Adding one: a file with the class, a line here, a known-answer test. Flags, recipe, docs table and
+contract tests follow from the class.
 """
 
 from __future__ import annotations
 
-import difflib
-
-from velado.errors import ParameterError
 from velado.release.methods._method import Method
 from velado.release.methods.das import DAS
 from velado.release.methods.fixed_interval import FixedInterval
@@ -20,6 +17,7 @@ from velado.release.methods.mdav import MDAV
 from velado.release.methods.mondrian.mondrian import Mondrian
 from velado.release.methods.progressive.progressive import Progressive
 from velado.release.methods.top_down_greedy import TopDownGreedy
+from velado.settings import named
 
 METHODS: tuple[type[Method], ...] = (
     DAS,
@@ -37,14 +35,12 @@ METHODS: tuple[type[Method], ...] = (
 
 
 def method_named(name: str) -> type[Method]:
-    """The method registered under *name*, or an error that suggests the nearest."""
-    for method in METHODS:
-        if method.name == name:
-            return method
-    names = [method.name for method in METHODS]
-    near = difflib.get_close_matches(name, names, n=1)
-    hint = f"Did you mean '{near[0]}'?" if near else f"Choose one of {', '.join(names)}."
-    raise ParameterError(f"There is no method '{name}'.", "Only registered methods can be run.", hint)
+    """The method registered under *name*, or an error that suggests the nearest.
+
+    >>> method_named("mondrian")()
+    Mondrian(cut='strict', categories='taxonomy', recoder='cover')
+    """
+    return named(METHODS, name, "method")
 
 
 __all__ = [

@@ -1,8 +1,8 @@
-"""What a method is, and what every partitioner shares: repairing groups that do not keep the promise."""
+"""What a method is, and what partitioners share: settings, repairing groups that break the goal, publishing them."""
 
 from __future__ import annotations
 
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import Annotated, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -12,11 +12,13 @@ from velado.data.partition import Partition
 from velado.errors import GuaranteeNotMet
 from velado.release.goal import Goal, Progress, Promise
 from velado.release.recoded import Recoded
+from velado.release.recoders import RECODERS, recoder_named
+from velado.settings import Setting
 
 
 @runtime_checkable
 class Method(Protocol):
-    """A frozen dataclass with one verb. Its fields (type, default, limits, help) make flags, recipe and docs."""
+    """A settings class with one verb. Its fields (type, default, limits, help) make flags, recipe and docs."""
 
     name: ClassVar[str]
     title: ClassVar[str]
@@ -29,6 +31,22 @@ class Method(Protocol):
     ) -> Recoded:
         """The table recoded so that the goal should hold; release() checks whether it does."""
         ...
+
+
+RecoderName = Annotated[
+    str, Setting("how a group is published", choices=tuple(recoder.name for recoder in RECODERS))
+]
+BlockRows = Annotated[int, Setting("split larger tables into blocks of about so many rows", ge=100)]
+"""In such a block a quadratic method runs alone: see `in_blocks`."""
+
+
+def published(
+    data: EncodedTable, partition: Partition, goal: Goal, recoder: str, progress: Progress, **notes: object
+) -> Recoded:
+    """The groups of *partition*, repaired until the goal holds, as the recoder of that name publishes them."""
+    partition = repair(data, partition, goal, progress)
+    columns = recoder_named(recoder).publish(data, partition)
+    return Recoded(columns, partition.kept, partition, {"groups": partition.count, **notes})
 
 
 def repair(data: EncodedTable, partition: Partition, goal: Goal, progress: Progress) -> Partition:

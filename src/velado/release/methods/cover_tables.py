@@ -19,6 +19,7 @@ from velado.data.partition import Partition
 from velado.randomness import seeded
 from velado.release.goal import Goal, Progress, silent
 from velado.release.guarantees.k_anonymity import KAnonymity
+from velado.release.methods.mondrian.mondrian import Mondrian
 
 # Block processing: a quadratic method on a large table, block by block, with the promise intact.
 #
@@ -53,12 +54,9 @@ def in_blocks(
 
 
 def _blocks(data: EncodedTable, size: int, least: int) -> Partition:
-    from velado.release.methods.mondrian.mondrian import Mondrian
-
     smallest = max(size // 2, least, 2)
-    method = Mondrian(k=smallest)
     # Mondrian draws nothing; any source will do.
-    recoded = method.anonymize(data, Goal((KAnonymity(smallest),)), seeded(0, "blocks"), silent)
+    recoded = Mondrian().anonymize(data, Goal((KAnonymity(smallest),)), seeded(0, "blocks"), silent)
     assert recoded.partition is not None
     if int(recoded.partition.sizes.max()) <= 2 * size:
         return recoded.partition

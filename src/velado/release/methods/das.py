@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal
 
 import numba
 import numpy as np
@@ -14,10 +14,9 @@ import numpy.typing as npt
 from velado.data.encode import EncodedColumn, EncodedTable
 from velado.data.numbers import number_text
 from velado.data.partition import FloatArray, IntArray, Partition
-from velado.errors import ParameterError
 from velado.release.goal import Goal, Progress, Promise
-from velado.release.parameter_types import check_types
 from velado.release.recoded import Cell, PublishedColumn, Recoded, true_codes
+from velado.settings import Setting, settings
 
 # Separatrices: how many bins a column of numbers wants, where they are cut, and how they nest.
 #
@@ -286,7 +285,7 @@ def mean_cells(
     return tuple(cells)
 
 
-@dataclass(frozen=True)
+@settings
 class DAS:
     """Every number is published as the mean of its percentile bin; columns with a taxonomy stay as they are.
 
@@ -309,44 +308,14 @@ class DAS:
         "Coelho et al. 2024, A Dynamic Approach to Health Data Anonymization by Separatrices"
     )
 
-    bins: int | None = field(
-        default=None,
-        metadata={"help": "bins per column; left out: the elbow of each", "min": 2},
-    )
-    rounding: Rounding = field(
-        default="keep",
-        metadata={
-            "help": "what becomes of the means of whole-number columns",
-            "choices": ("keep", "round", "truncate"),
-        },
-    )
-    profile: Literal["default", "paper"] = field(
-        default="default",
-        metadata={
-            "help": "paper: means of whole-number columns lose their decimals whatever --rounding says, "
-            "others keep every digit",
-            "choices": ("default", "paper"),
-        },
-    )
-
-    def __post_init__(self) -> None:
-        check_types(self)
-        if self.bins is not None and self.bins < 2:
-            raise ParameterError(
-                f"{self.bins} bin(s) leave nothing of a column.",
-                "Every number would become the mean of all.",
-                "Use 2 or more, or leave it out for the elbow of each column.",
-            )
-        for value, known, what in (
-            (self.rounding, ("keep", "round", "truncate"), "rounding"),
-            (self.profile, ("default", "paper"), "profile"),
-        ):
-            if value not in known:
-                raise ParameterError(
-                    f"There is no {what} '{value}' in DAS.",
-                    "Only known settings can be repeated by others.",
-                    f"Choose one of {', '.join(known)}.",
-                )
+    bins: Annotated[int | None, Setting("bins per column; left out: the elbow of each", ge=2)] = None
+    rounding: Annotated[Rounding, Setting("what becomes of the means of whole-number columns")] = "keep"
+    profile: Annotated[
+        Literal["default", "paper"],
+        Setting(
+            "paper: means of whole-number columns lose their decimals whatever --rounding says, others keep every digit"
+        ),
+    ] = "default"
 
     def anonymize(
         self, data: EncodedTable, goal: Goal, random: np.random.Generator, progress: Progress

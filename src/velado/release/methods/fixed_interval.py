@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +12,7 @@ from velado.data.partition import FloatArray
 from velado.release.goal import Goal, Progress, Promise
 from velado.release.methods.das import Bins, bins_by, mean_cells
 from velado.release.recoded import Cell, PublishedColumn, Recoded, true_codes
+from velado.settings import Setting, settings
 
 
 def _interval_bins(column: EncodedColumn, k: int, paper: bool) -> Bins:
@@ -30,7 +30,7 @@ def _interval_bins(column: EncodedColumn, k: int, paper: bool) -> Bins:
     return bins_by(column, equal_widths)
 
 
-@dataclass(frozen=True)
+@settings
 class FixedInterval:
     """Every number is published as its interval of equal width; columns with a taxonomy stay as they are.
 
@@ -48,18 +48,11 @@ class FixedInterval:
     cost: ClassVar[str] = "O(n) per numeric column"
     source: ClassVar[str] = "Onesimu et al. 2022, as compared with in Coelho et al. 2024"
 
-    bins: int = field(default=5, metadata={"help": "intervals per column", "min": 2})
-    publish: Literal["interval", "mean"] = field(
-        default="interval",
-        metadata={"help": "what an interval is published as", "choices": ("interval", "mean")},
-    )
-    profile: Literal["default", "paper"] = field(
-        default="default",
-        metadata={
-            "help": "paper: widths, means and singletons of the published tables",
-            "choices": ("default", "paper"),
-        },
-    )
+    bins: Annotated[int, Setting("intervals per column", ge=2)] = 5
+    publish: Annotated[Literal["interval", "mean"], Setting("what an interval is published as")] = "interval"
+    profile: Annotated[
+        Literal["default", "paper"], Setting("paper: widths, means and singletons of the published tables")
+    ] = "default"
 
     def anonymize(
         self, data: EncodedTable, goal: Goal, random: np.random.Generator, progress: Progress

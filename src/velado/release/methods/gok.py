@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,12 +13,12 @@ from numba import njit
 from velado.data.encode import EncodedTable
 from velado.data.partition import Partition
 from velado.release.goal import Goal, Progress, Promise
-from velado.release.methods._method import repair
+from velado.release.methods._method import RecoderName, repair
 from velado.release.methods.cover_tables import CoverTables
-from velado.release.methods.k_member import RECODER_NAMES
 from velado.release.methods.mondrian.mondrian import Mondrian
 from velado.release.recoded import Recoded
 from velado.release.recoders import recoder_named
+from velado.settings import Setting, settings
 
 # The gorilla troops optimizer (Abdollahzadeh, Gharehchopogh, Mirjalili 2021), as published, on any fitness.
 #
@@ -245,7 +245,7 @@ def assign(centre: Int64Array, member: FloatArray, weight: Int64Array, centres: 
 _NEAR = 6  # nearest centres whose memberships are computed; farther ones are negligible
 
 
-@dataclass(frozen=True)
+@settings
 class GOK:
     """Cluster centres are moved by gorillas, memberships are fuzzy, and every cluster holds at least k.
 
@@ -262,19 +262,12 @@ class GOK:
     promise: ClassVar[Promise] = "guaranteed"
     cost: ClassVar[str] = "O(iterations x troop x n log(n / k) d)"
     source: ClassVar[str] = "GOK-Privacy; optimizer of Abdollahzadeh, Gharehchopogh, Mirjalili 2021"
-    k: int = field(default=5, metadata={"help": "rows or people in each class", "min": 2})
-    troop: int = field(
-        default=6, metadata={"help": "gorillas (candidate sets of centres)", "min": 3, "max": 200}
-    )
-    iterations: int = field(default=8, metadata={"help": "iterations at most", "min": 1, "max": 10_000})
-    patience: int = field(
-        default=3, metadata={"help": "stop after so many iterations without gain", "min": 1}
-    )
-    fuzziness: float = field(default=2.0, metadata={"help": "the fuzzifier m of equation 4", "min": 1.05})
-    centres: int = field(default=8192, metadata={"help": "most cluster centres a gorilla holds", "min": 1})
-    recoder: str = field(
-        default="cover", metadata={"help": "how a class is published", "choices": RECODER_NAMES}
-    )
+    troop: Annotated[int, Setting("gorillas (candidate sets of centres)", ge=3, le=200)] = 6
+    iterations: Annotated[int, Setting("iterations at most", ge=1, le=10_000)] = 8
+    patience: Annotated[int, Setting("stop after so many iterations without gain", ge=1)] = 3
+    fuzziness: Annotated[float, Setting("the fuzzifier m of equation 4", ge=1.05)] = 2.0
+    centres: Annotated[int, Setting("most cluster centres a gorilla holds", ge=1)] = 8192
+    recoder: RecoderName = "cover"
 
     def anonymize(
         self, data: EncodedTable, goal: Goal, random: np.random.Generator, progress: Progress
@@ -320,9 +313,8 @@ class GOK:
     def _starts(
         data: EncodedTable, goal: Goal, random: np.random.Generator, progress: Progress
     ) -> list[Partition]:
-        k = max(goal.least_rows, 2)
         out = []
-        for method in (Mondrian(k=k), Mondrian(k=k, cut="relaxed"), Mondrian(k=k, categories="ordered")):
+        for method in (Mondrian(), Mondrian(cut="relaxed"), Mondrian(categories="ordered")):
             made = method.anonymize(data, goal, random, progress).partition
             assert made is not None
             out.append(made)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -12,10 +11,10 @@ from numba import njit
 from velado.data.encode import EncodedTable
 from velado.data.partition import Partition
 from velado.release.goal import Goal, Progress, Promise
-from velado.release.methods._method import repair
+from velado.release.methods._method import BlockRows, RecoderName, published
 from velado.release.methods.cover_tables import CoverTables, Tables, cover_loss, fill_costs, in_blocks
 from velado.release.recoded import Recoded
-from velado.release.recoders import RECODERS, recoder_named
+from velado.settings import settings
 
 # The loops of k-member and of nearest-neighbour clustering, on distinct records with weights.
 
@@ -160,9 +159,6 @@ def place_leftovers(
     return target
 
 
-RECODER_NAMES = tuple(recoder.name for recoder in RECODERS)
-
-
 def cluster(data: EncodedTable, k: int, greedy: bool, random: np.random.Generator) -> Partition:
     """Groups of k rows each; the last rows join the group they widen least.
 
@@ -194,7 +190,7 @@ def cluster(data: EncodedTable, k: int, greedy: bool, random: np.random.Generato
     return Partition.of(labels)
 
 
-@dataclass(frozen=True)
+@settings
 class KMember:
     """Clusters of k: each seed takes, one after another, the record that widens its cluster least.
 
@@ -209,13 +205,8 @@ class KMember:
     promise: ClassVar[Promise] = "guaranteed"
     cost: ClassVar[str] = "O(n^2 d), quadratic; O(n b d) in blocks of b rows"
     source: ClassVar[str] = "Byun, Kamra, Bertino, Li 2007"
-    k: int = field(default=5, metadata={"help": "rows or people in each class", "min": 2})
-    block: int = field(
-        default=50_000, metadata={"help": "split larger tables into blocks of about so many rows", "min": 100}
-    )
-    recoder: str = field(
-        default="cover", metadata={"help": "how a class is published", "choices": RECODER_NAMES}
-    )
+    block: BlockRows = 50_000
+    recoder: RecoderName = "cover"
 
     def anonymize(
         self, data: EncodedTable, goal: Goal, random: np.random.Generator, progress: Progress
@@ -224,7 +215,7 @@ class KMember:
         return _publish(self, data, goal, random, progress, greedy=True)
 
 
-@dataclass(frozen=True)
+@settings
 class NearestNeighbours:
     """Clusters of k: each seed takes its k - 1 nearest records at once.
 
@@ -239,14 +230,8 @@ class NearestNeighbours:
     promise: ClassVar[Promise] = "guaranteed"
     cost: ClassVar[str] = "O(n^2 d / k), quadratic; O(n b d / k) in blocks of b rows"
     source: ClassVar[str] = "CB of k-AnonML, Slijepcevic et al. 2021"
-    k: int = field(default=5, metadata={"help": "rows or people in each class", "min": 2})
-    block: int = field(
-        default=100_000,
-        metadata={"help": "split larger tables into blocks of about so many rows", "min": 100},
-    )
-    recoder: str = field(
-        default="cover", metadata={"help": "how a class is published", "choices": RECODER_NAMES}
-    )
+    block: BlockRows = 100_000
+    recoder: RecoderName = "cover"
 
     def anonymize(
         self, data: EncodedTable, goal: Goal, random: np.random.Generator, progress: Progress
@@ -267,6 +252,4 @@ def _publish(
     partition = in_blocks(
         data, method.block, k, lambda part: cluster(part, k, greedy, random), progress, method.title
     )
-    partition = repair(data, partition, goal, progress)
-    columns = recoder_named(method.recoder).publish(data, partition)
-    return Recoded(columns, partition.kept, partition, {"groups": partition.count})
+    return published(data, partition, goal, method.recoder, progress)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -12,11 +11,10 @@ from numba import njit
 from velado.data.encode import EncodedTable
 from velado.data.partition import Partition
 from velado.release.goal import Goal, Progress, Promise
-from velado.release.methods._method import repair
+from velado.release.methods._method import BlockRows, RecoderName, published
 from velado.release.methods.cover_tables import in_blocks
-from velado.release.methods.k_member import RECODER_NAMES
 from velado.release.recoded import Recoded
-from velado.release.recoders import recoder_named
+from velado.settings import settings
 
 # The loop of MDAV: farthest from the centroid, its nearest k - 1, then the farthest from that one.
 
@@ -137,7 +135,7 @@ def standardized(data: EncodedTable) -> npt.NDArray[np.float64]:
     return np.ascontiguousarray(weights * points / np.where(spread > 0, spread, 1.0))
 
 
-@dataclass(frozen=True)
+@settings
 class MDAV:
     """Groups of k rows around records far from the average, each group tight by squared distance.
 
@@ -151,13 +149,8 @@ class MDAV:
     promise: ClassVar[Promise] = "guaranteed"
     cost: ClassVar[str] = "O(n^2 d / k), quadratic; O(n b d / k) in blocks of b rows"
     source: ClassVar[str] = "Domingo-Ferrer, Mateo-Sanz 2002"
-    k: int = field(default=5, metadata={"help": "rows or people in each class", "min": 2})
-    block: int = field(
-        default=50_000, metadata={"help": "split larger tables into blocks of about so many rows", "min": 100}
-    )
-    recoder: str = field(
-        default="cover", metadata={"help": "how a class is published", "choices": RECODER_NAMES}
-    )
+    block: BlockRows = 50_000
+    recoder: RecoderName = "cover"
 
     def anonymize(
         self, data: EncodedTable, goal: Goal, random: np.random.Generator, progress: Progress
@@ -172,6 +165,4 @@ class MDAV:
             progress,
             self.title,
         )
-        partition = repair(data, partition, goal, progress)
-        columns = recoder_named(self.recoder).publish(data, partition)
-        return Recoded(columns, partition.kept, partition, {"groups": partition.count})
+        return published(data, partition, goal, self.recoder, progress)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -12,11 +11,10 @@ from numba import njit
 from velado.data.encode import EncodedTable
 from velado.data.partition import Partition
 from velado.release.goal import Goal, Progress, Promise
-from velado.release.methods._method import repair
+from velado.release.methods._method import RecoderName, published
 from velado.release.methods.cover_tables import CoverTables, Tables, fill_costs
-from velado.release.methods.k_member import RECODER_NAMES
 from velado.release.recoded import Recoded
-from velado.release.recoders import recoder_named
+from velado.settings import settings
 
 # The loop of top-down greedy: split every group between two far-apart records while both sides keep k.
 
@@ -126,7 +124,7 @@ def _divide(rows, begin, end, k, to_one, to_two, scratch):  # type: ignore[no-un
     return begin + first
 
 
-@dataclass(frozen=True)
+@settings
 class TopDownGreedy:
     """Every group is split between two records far apart, as long as both sides can hold k.
 
@@ -141,10 +139,7 @@ class TopDownGreedy:
     promise: ClassVar[Promise] = "guaranteed"
     cost: ClassVar[str] = "O(n d log n) for balanced splits"
     source: ClassVar[str] = "Xu, Wang, Pei, Wang, Shi, Fu 2006"
-    k: int = field(default=5, metadata={"help": "rows or people in each class", "min": 2})
-    recoder: str = field(
-        default="cover", metadata={"help": "how a class is published", "choices": RECODER_NAMES}
-    )
+    recoder: RecoderName = "cover"
 
     def anonymize(
         self, data: EncodedTable, goal: Goal, random: np.random.Generator, progress: Progress
@@ -156,6 +151,4 @@ class TopDownGreedy:
         records = np.ascontiguousarray(data.matrix[order])
         labels = np.empty(data.rows, dtype=np.int64)
         labels[order] = split_all(records, max(goal.least_rows, 1), tables.tables, tables.width)
-        partition = repair(data, Partition.of(labels), goal, progress)
-        columns = recoder_named(self.recoder).publish(data, partition)
-        return Recoded(columns, partition.kept, partition, {"groups": partition.count})
+        return published(data, Partition.of(labels), goal, self.recoder, progress)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import ClassVar, Protocol
+from typing import Annotated, ClassVar, Protocol
 
 import polars as pl
 
@@ -13,12 +13,16 @@ from velado.data.schema import Column
 from velado.data.table import Table
 from velado.errors import ParameterError, SchemaError
 from velado.randomness import Draws
+from velado.settings import Setting
 
 # What a column operation is: one elementary technique on one column, before a method runs.
 
 
+ColumnName = Annotated[str, Setting("the column it works on", items=1, example='"age"')]
+
+
 class Operation(Protocol):
-    """A frozen dataclass with a `column` and one verb. A recipe lists it as ``[[operations]] name = ...``.
+    """A settings class with a `column` and one verb. A recipe lists it as ``[[operations]] name = ...``.
 
     *falsifies* says whether the cells it leaves may be untrue of their people (noise, permutation).
     """

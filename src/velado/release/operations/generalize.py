@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from dataclasses import replace
+from typing import Annotated, ClassVar
 
 import numpy as np
 import polars as pl
@@ -14,10 +14,11 @@ from velado.data.table import Table
 from velado.data.taxonomy import interval_paths
 from velado.errors import ParameterError
 from velado.randomness import Draws
-from velado.release.operations._operation import changeable, keep_missing, with_cells
+from velado.release.operations._operation import ColumnName, changeable, keep_missing, with_cells
+from velado.settings import Setting, settings
 
 
-@dataclass(frozen=True)
+@settings
 class Generalize:
     """Each value is its ancestor *level* steps up the taxonomy, or the interval of *width* it lies in.
 
@@ -29,9 +30,9 @@ class Generalize:
 
     name: ClassVar[str] = "generalize"
     falsifies: ClassVar[bool] = False
-    column: str
-    level: int | None = field(default=None, metadata={"help": "steps up the taxonomy", "min": 1})
-    width: float | None = field(default=None, metadata={"help": "width of the intervals", "min": 0})
+    column: ColumnName
+    level: Annotated[int | None, Setting("steps up the taxonomy", ge=1)] = None
+    width: Annotated[float | None, Setting("width of the intervals", gt=0)] = None
 
     def __post_init__(self) -> None:
         if (self.level is None) == (self.width is None):
@@ -39,14 +40,6 @@ class Generalize:
                 f"Generalizing '{self.column}' needs either a level or a width.",
                 "The one is for taxonomies, the other for numbers.",
                 "Give level = 1 for a column with a taxonomy, or width = 10 for a numeric one.",
-            )
-        if (self.level is not None and self.level < 1) or (
-            self.width is not None and not 0 < self.width < float("inf")
-        ):
-            raise ParameterError(
-                f"The level or width for generalizing '{self.column}' is not positive.",
-                "It would change nothing or make no sense.",
-                "Use a level of at least 1, or a width above 0.",
             )
 
     def apply(self, table: Table, random: Draws) -> Table:

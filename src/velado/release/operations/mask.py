@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from dataclasses import replace
+from typing import Annotated, ClassVar, Literal
 
 import polars as pl
 
 from velado.data.schema import Kind, TaxonomySpec
 from velado.data.table import Table
-from velado.errors import ParameterError
 from velado.randomness import Draws
-from velado.release.operations._operation import changeable, keep_missing, with_cells
+from velado.release.operations._operation import ColumnName, changeable, keep_missing, with_cells
+from velado.settings import Setting, settings
+from velado.text import say
 
-SIDES = ("left", "right")
 
-
-@dataclass(frozen=True)
+@settings
 class Mask:
     """Each value keeps *keep* characters of its *side*; every other character is *fill*.
 
@@ -27,18 +26,20 @@ class Mask:
 
     name: ClassVar[str] = "mask"
     falsifies: ClassVar[bool] = False
-    column: str
-    keep: int = field(default=1, metadata={"help": "characters that stay readable", "min": 1})
-    side: str = field(default="left", metadata={"help": "which end stays readable", "choices": SIDES})
-    fill: str = field(default="*", metadata={"help": "the character that covers the others"})
-
-    def __post_init__(self) -> None:
-        if self.keep < 1 or self.side not in SIDES or len(self.fill) != 1:
-            raise ParameterError(
-                f"The mask for '{self.column}' keeps no character, no known side, or has no single fill character.",
-                "It must say which part of each value stays readable.",
-                'Write for example keep = 3, side = "left", fill = "*"; to keep nothing use suppress.',
-            )
+    column: ColumnName
+    keep: Annotated[
+        int, Setting("characters that stay readable", ge=1, why=say("To keep nothing use suppress."))
+    ] = 1
+    side: Annotated[Literal["left", "right"], Setting("which end stays readable")] = "left"
+    fill: Annotated[
+        str,
+        Setting(
+            "the character that covers the others",
+            test=lambda text: len(text) == 1,
+            takes=say("one character"),
+            example='"*"',
+        ),
+    ] = "*"
 
     def apply(self, table: Table, random: Draws) -> Table:
         """The table with the column masked; *random* is not used."""
@@ -49,7 +50,7 @@ class Mask:
         else:
             cells = texts.str.head(-self.keep).str.replace_all("(?s).", self.fill) + texts.str.tail(self.keep)
         shorter = list(range(self.keep - 1, 0, -1)) if self.side == "left" else []
-        spec = TaxonomySpec("prefix", {"keep": shorter}) if shorter else TaxonomySpec("flat")
+        spec = TaxonomySpec("prefix", keep=tuple(shorter)) if shorter else TaxonomySpec("flat")
         kind: Kind = "text" if column.kind == "text" else "categorical"
         masked = replace(column, kind=kind, bounds=None, clamp=False, taxonomy=spec)
         cells = keep_missing(table, self.column, cells.cast(pl.String))

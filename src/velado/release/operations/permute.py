@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import polars as pl
 
 from velado.data.table import Table
 from velado.randomness import Draws
-from velado.release.operations._operation import changeable, with_cells
+from velado.release.operations._operation import ColumnName, changeable, with_cells
+from velado.settings import settings
 
 
-@dataclass(frozen=True)
+@settings
 class Permute:
     """The column has the same values as often as before, each in a row drawn at random.
 
@@ -22,7 +22,7 @@ class Permute:
 
     name: ClassVar[str] = "permute"
     falsifies: ClassVar[bool] = True
-    column: str
+    column: ColumnName
 
     def apply(self, table: Table, random: Draws) -> Table:
         """The table with the column shuffled by *random*."""

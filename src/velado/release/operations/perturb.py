@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from dataclasses import replace
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -13,12 +13,11 @@ from velado.data.numbers import parse_numbers
 from velado.data.table import Table
 from velado.errors import ParameterError
 from velado.randomness import Draws
-from velado.release.operations._operation import changeable, keep_missing, with_cells
+from velado.release.operations._operation import ColumnName, changeable, keep_missing, with_cells
+from velado.settings import Setting, settings
 
-NOISES = ("laplace", "uniform")
 
-
-@dataclass(frozen=True)
+@settings
 class Perturb:
     """Each number is itself plus independent noise, rounded to the decimals its column had.
 
@@ -31,17 +30,9 @@ class Perturb:
 
     name: ClassVar[str] = "perturb"
     falsifies: ClassVar[bool] = True
-    column: str
-    scale: float = field(default=1.0, metadata={"help": "size of the noise, in the column's unit", "min": 0})
-    noise: str = field(default="laplace", metadata={"help": "shape of the noise", "choices": NOISES})
-
-    def __post_init__(self) -> None:
-        if not 0 < self.scale < float("inf") or self.noise not in NOISES:
-            raise ParameterError(
-                f"The noise for '{self.column}' has no positive scale or no known shape.",
-                "Without both nothing would be blurred.",
-                f"Use a scale above 0 and one of {', '.join(NOISES)}.",
-            )
+    column: ColumnName
+    scale: Annotated[float, Setting("size of the noise, in the column's unit", gt=0)] = 1.0
+    noise: Annotated[Literal["laplace", "uniform"], Setting("shape of the noise")] = "laplace"
 
     def apply(self, table: Table, random: Draws) -> Table:
         """The table with noisy numbers in the column."""

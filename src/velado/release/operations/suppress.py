@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from dataclasses import replace
+from typing import Annotated, ClassVar
 
 import numpy as np
 import polars as pl
@@ -13,10 +13,11 @@ from velado.data.table import Table
 from velado.data.taxonomy import ROOT_LABEL
 from velado.errors import ParameterError
 from velado.randomness import Draws
-from velado.release.operations._operation import changeable, with_cells
+from velado.release.operations._operation import ColumnName, changeable, with_cells
+from velado.settings import Setting, settings
 
 
-@dataclass(frozen=True)
+@settings
 class Suppress:
     """Every cell of the column is `*`; with *rare* above 0, only values that occur fewer times are blank.
 
@@ -27,16 +28,8 @@ class Suppress:
 
     name: ClassVar[str] = "suppress"
     falsifies: ClassVar[bool] = False
-    column: str
-    rare: int = field(default=0, metadata={"help": "blank only values with fewer rows than this", "min": 0})
-
-    def __post_init__(self) -> None:
-        if self.rare < 0:
-            raise ParameterError(
-                f"`rare` for suppressing '{self.column}' is negative.",
-                "No value occurs fewer than zero times.",
-                "Use 0 for the whole column, or a number of rows such as 5.",
-            )
+    column: ColumnName
+    rare: Annotated[int, Setting("blank only values with fewer rows than this", ge=0)] = 0
 
     def apply(self, table: Table, random: Draws) -> Table:
         """The table with the column blotted out; *random* is not used."""

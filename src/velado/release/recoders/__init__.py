@@ -7,22 +7,18 @@ substitutions from the source (cluster centroid, most common record, most common
 from velado.release.recoders._recoder import Recoder, View, ViewColumn, plain_view
 from velado.release.recoders.cover import Cover
 from velado.release.recoders.substitution import Centroid, Mean, MostCommonRecord, MostCommonValue
+from velado.settings import named
 
 RECODERS: tuple[type[Recoder], ...] = (Cover, Centroid, Mean, MostCommonRecord, MostCommonValue)
 
 
 def recoder_named(name: str) -> Recoder:
-    """The recoder registered under *name*."""
-    from velado.errors import ParameterError
+    """The recoder registered under *name*.
 
-    for kind in RECODERS:
-        if kind.name == name:
-            return kind()
-    raise ParameterError(
-        f"There is no recoder '{name}'.",
-        "A group must be published in a known way.",
-        f"Choose one of {', '.join(kind.name for kind in RECODERS)}.",
-    )
+    >>> recoder_named("cover").states_cover
+    True
+    """
+    return named(RECODERS, name, "recoder")()
 
 
 __all__ = [

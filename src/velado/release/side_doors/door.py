@@ -109,12 +109,13 @@ class SideDoor:
         }
         if self.kind == "near-unique":
             return say(
-                "{who} holds a value nobody else has in {rows} rows: it can be matched against another file.",
+                "{who} holds a value nobody else has in {rows:,} rows: it can be matched against another file.",
                 **parts,
             )
         if self.kind == "unseen":
             return say(
-                "{rows} pairs of published columns were not looked at together: there are too many.", **parts
+                "{rows:,} pairs of published columns were not looked at together: there are too many.",
+                **parts,
             )
         if self.kind == "row-order":
             return say(

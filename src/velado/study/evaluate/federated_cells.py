@@ -22,8 +22,9 @@ def federated_numbers(job: Job, federation: Federation, material: Material) -> d
     fit = simulate(
         material.table,
         material.table.schema,
-        None if job.method is None else recipe.method(job.method, job.k),
+        None if job.method is None else recipe.method(job.method),
         federation,
+        k=job.k,
         target=recipe.target,
         encoding=recipe.encoder,
         seed=job.seed,

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from velado.errors import ParameterError, TableError
-from velado.learning.flower.local_rows import hold_out
+from velado.learning.flower._local_rows import hold_out
 from velado.randomness import seeded
 
 IntVector = npt.NDArray[np.int64]

@@ -126,7 +126,8 @@ def _federated_job(
         "version": VERSION,
         "table": material.fingerprint,
         "schema": material.schema_digest,
-        "method": None if entry is None else entry_of(recipe.method(entry, k)),
+        "method": None if entry is None else entry_of(recipe.method(entry)),
+        "k": k,
         "seed": seed,
         "target": recipe.target,
         "positive": recipe.positive,
@@ -148,13 +149,14 @@ def _job(
     seed: int,
 ) -> Job:
     recipe = material.recipe
-    method = None if entry is None else entry_of(recipe.method(entry, k))
+    method = None if entry is None else entry_of(recipe.method(entry))
     release = {
         "version": VERSION,
         "table": material.fingerprint,
         "schema": material.schema_digest,
         "scope": scope,
         "method": method,
+        "k": k,
         "guarantees": [entry_of(one) for one in promised],
         "suppression": recipe.suppression,
         "per": recipe.per,

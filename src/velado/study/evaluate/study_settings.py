@@ -26,7 +26,7 @@ from velado.release.guarantees import GUARANTEES
 from velado.release.guarantees._guarantee import Guarantee
 from velado.release.methods import method_named
 from velado.release.methods._method import Method
-from velado.release.parameters import LARGEST, check_number, check_parameters, entry_of, known_keys, part_from
+from velado.release.parameters import LARGEST, check_number, entry_of, known_keys, part_from
 from velado.settings import read
 from velado.study.evaluate.protocols import DEFAULT_PROTOCOL, PROTOCOLS, protocol_named
 from velado.study.recipe import Per
@@ -104,7 +104,7 @@ def _method(entry: Any, where: str) -> dict[str, Any]:
             "k is an axis of the grid, the same for all methods.",
             f"Remove it there and list it in k = [...] of {where}.",
         )
-    check_parameters(part_from(kind, values, f"method '{kind.name}'"))
+    part_from(kind, values, f"method '{kind.name}'")
     return values
 
 
@@ -378,11 +378,9 @@ class StudyRecipe:
     most_risk: float | None = _key("analyses", "the most risk a recommended setting may leave", None)
     federated: FederatedPart | None = None
 
-    def method(self, entry: Mapping[str, Any], k: int | None) -> Method:
-        """The method of *entry* at *k*, its parameters checked."""
-        values = dict(entry) if k is None else {**entry, "k": k}
-        method: Method = part_from(method_named(str(entry["name"])), values, f"method '{entry['name']}'")
-        check_parameters(method)
+    def method(self, entry: Mapping[str, Any]) -> Method:
+        """The method of *entry*, its parameters checked."""
+        method: Method = part_from(method_named(str(entry["name"])), entry, f"method '{entry['name']}'")
         return method
 
     def to_dict(self) -> dict[str, Any]:
@@ -497,7 +495,7 @@ def _anonymization(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 def has_k(name: str) -> bool:
     """Whether the method of this name promises a class size, so that k is an axis for it."""
-    return "k" in {part.name for part in fields(method_named(name))}  # type: ignore[arg-type]
+    return method_named(name).promise != "measured"
 
 
 def _guarantee(entry: Any) -> Guarantee:

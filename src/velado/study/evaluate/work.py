@@ -127,8 +127,9 @@ def _ground(job: Job, material: Material) -> _Ground:
     release = anonymize(
         table,
         table.schema,
-        recipe.method(job.method, job.k),
+        recipe.method(job.method),
         job.guarantees,
+        k=job.k,
         suppression=recipe.suppression,
         seed=job.seed,
         per=recipe.per,

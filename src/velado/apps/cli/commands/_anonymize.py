@@ -19,13 +19,13 @@ from velado.apps.cli.options import (
     PopulationFlag,
     TClosenessFlag,
     asked_for,
-    build_method,
     by_person,
-    promises_k,
 )
 from velado.apps.cli.show import waiting
 from velado.apps.cli.words import say
 from velado.errors import SchemaError
+from velado.text import Language
+from velado.text import say as say_sentence
 
 
 def anonymize(
@@ -38,7 +38,10 @@ def anonymize(
     k: Annotated[
         int | None,
         typer.Option(
-            "-k", help="k-anonymity: rows or people that share the quasi-identifiers.", show_default="5"
+            "-k",
+            "--k",
+            help="k-anonymity: rows or people that share the quasi-identifiers.",
+            show_default="5",
         ),
     ] = None,
     l_diversity: LDiversityFlag = None,
@@ -111,11 +114,9 @@ def anonymize(
         published = publish(
             source,
             meaning,
-            build_method(chosen, k, ctx.meta.get(META, {})),
-            (
-                *own_k(chosen, k, per, meaning),
-                *asked_for(l_diversity, t_closeness, guarantee, by_person(per, meaning)),
-            ),
+            chosen(**ctx.meta.get(META, {})),
+            asked_for(l_diversity, t_closeness, guarantee, by_person(per, meaning)),
+            k=k,
             out=output,
             progress=progress,
             **settings,
@@ -126,16 +127,16 @@ def anonymize(
     summary.published(published, tongue, as_json, quiet)
 
 
-def propose(file: Path, encoding: str | None, tongue: str, quiet: bool) -> NoReturn:
+def propose(file: Path, encoding: str | None, tongue: Language, quiet: bool) -> NoReturn:
     """The proposed schema stands beside the run and was shown; publishing waits for a decision."""
     from velado.data.staging import write_file
 
     path = Path(f"{file.name.split('.')[0]}.schema.toml")
     if path.exists():
         raise SchemaError(
-            f"No schema was given, and '{path}' exists already.",
+            say_sentence("No schema was given, and '{path}' exists already.", path=path),
             "Roles decide what is published, so a person must have read them.",
-            f"If you have read it, run the command again with --schema {path}.",
+            say_sentence("If you have read it, run the command again with --schema {path}.", path=path),
         )
     with waiting(tongue, quiet):
         _, inspection, files = inferred(file, encoding)
@@ -144,9 +145,15 @@ def propose(file: Path, encoding: str | None, tongue: str, quiet: bool) -> NoRet
         summary.roles(inspection, tongue)
         summary.exposure(inspection, tongue)
     raise SchemaError(
-        f"No schema was given: a proposal was written to '{path}', and nothing was published.",
+        say_sentence(
+            "No schema was given: a proposal was written to '{path}', and nothing was published.", path=path
+        ),
         "Roles decide what is published; what was inferred may be wrong.",
-        f"Read and correct it, then run the command again with --schema {path} (or take it unseen: --accept-inferred).",
+        say_sentence(
+            "Read and correct it, then run the command again with --schema {path} (or take it unseen: "
+            "--accept-inferred).",
+            path=path,
+        ),
     )
 
 
@@ -172,12 +179,3 @@ def inferred(file: Path, encoding: str | None) -> tuple[Any, Any, dict[str, byte
     if encoding is not None:
         inspection = replace(inspection, schema=replace(inspection.schema, encoding=encoding))
     return table, inspection, {"schema.toml": schema_toml(inspection).encode()}
-
-
-def own_k(method: type[Any], k: int | None, per: str | None, schema: Any) -> tuple[Any, ...]:
-    """k-anonymity as a promise of its own, where k was asked for and the method itself promises nothing."""
-    from velado.release.guarantees import KAnonymity
-
-    if k is None or promises_k(method):
-        return ()
-    return (KAnonymity(k, "person" if by_person(per, schema) else "row"),)

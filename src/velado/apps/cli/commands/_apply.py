@@ -57,7 +57,7 @@ def apply(
             recipe_folder=recipe.parent,
             population=population,
             force=force,
-            language=None if lang is None else tongue,  # type: ignore[arg-type]  # checked by language()
+            language=None if lang is None else tongue,
             reports=reports,  # type: ignore[arg-type]  # checked by several_of()
             key=key,
             progress=progress,

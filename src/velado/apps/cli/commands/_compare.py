@@ -90,7 +90,7 @@ def compare(
             progress=progress,
         )
     if as_json:
-        show.as_json(found.to_dict())
+        show.as_json(found.facts())
     elif not quiet:
         _show(found, k, tongue)
     if found.best is None:

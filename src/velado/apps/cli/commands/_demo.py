@@ -10,7 +10,6 @@ import typer
 from velado.apps.cli import options as flags
 from velado.apps.cli import summary
 from velado.apps.cli.commands._anonymize import refuse_existing
-from velado.apps.cli.options import DEFAULT_METHOD, build_method
 from velado.apps.cli.show import waiting
 
 FOLDER = Path("demo-release")
@@ -41,16 +40,15 @@ def demo(
     refuse_existing(folder, again)
     with waiting(tongue, quiet or as_json) as progress:
         from velado.data.samples import hospital_csv, hospital_schema
-        from velado.release.methods import method_named
         from velado.study.run import publish
 
         published = publish(
             hospital_csv(),
             hospital_schema(),
-            build_method(method_named(DEFAULT_METHOD), K, {}),
+            k=K,
             out=folder,
             force=again,
-            language=tongue,  # type: ignore[arg-type]  # checked by language()
+            language=tongue,
             progress=progress,
         )
     summary.published(published, tongue, as_json, quiet)

@@ -250,7 +250,7 @@ def _show_terms(terms: Any, tongue: str, as_json: bool, quiet: bool) -> None:
 
 
 def _show_ready(ready: Ready, tongue: str, as_json: bool, quiet: bool) -> None:
-    from velado.learning.flower.outcome import translated
+    from velado.text import told
 
     plan = _plan(ready.terms)
     records = [part.record for part in ready.parts]
@@ -260,17 +260,17 @@ def _show_ready(ready: Ready, tongue: str, as_json: bool, quiet: bool) -> None:
         show.line(say(tongue, "federate_plan", **plan))
         _clients(records, tongue)
         for text in [*(one.gap for one in records if one.gap), *ready.notes]:
-            show.line(translated(text, tongue))
+            show.line(told(text, tongue))
         show.line(say(tongue, "federate_terms", digest=plan["digest"]))
 
 
 def _clients(records: Any, tongue: str) -> None:
-    from velado.learning.flower.outcome import translated
+    from velado.text import told
 
     head = [say(tongue, f"federate_{key}") for key in ("client", "rows", "test", "loss", "linkage")]
     rows = [
         (
-            translated(one.name, tongue),
+            told(one.name, tongue),
             one.rows,
             one.test_rows,
             _number(one.ncp, tongue),
@@ -282,7 +282,7 @@ def _clients(records: Any, tongue: str) -> None:
 
 
 def _show_fit(fit: FederatedFit, output: Path, tongue: str) -> None:
-    from velado.learning.flower.outcome import translated
+    from velado.text import told
 
     _clients(fit.clients, tongue)
     last = fit.rounds[-1]
@@ -290,12 +290,11 @@ def _show_fit(fit: FederatedFit, output: Path, tongue: str) -> None:
     majority = _number(fit.majority, tongue)
     show.line(say(tongue, "federate_last", round=last.number, majority=majority, **parts))
     if fit.gaps:
-        show.line(say(tongue, "federate_gaps", count=len(fit.gaps), first=translated(fit.gaps[0], tongue)))
-    promise = fit.promise[tongue]
-    first = [*promise["guaranteed"], *promise["measured"]][0]
-    kind = say(tongue, f"federate_{str(fit.promise['type']).replace(' ', '_')}")
+        show.line(say(tongue, "federate_gaps", count=len(fit.gaps), first=told(fit.gaps[0], tongue)))
+    first = told([*fit.promise.guaranteed, *fit.promise.measured][0], tongue)
+    kind = say(tongue, f"federate_{fit.promise.type.replace(' ', '_')}")
     show.line(say(tongue, "federate_promise", type=kind, sentence=first))
-    show.line(say(tongue, "federate_not", sentence=promise["not_promised"][0]))
+    show.line(say(tongue, "federate_not", sentence=told(fit.promise.not_promised[0], tongue)))
     files = ", ".join(sorted(path.name for path in output.iterdir()))
     show.line(say(tongue, "federate_written", folder=output, files=files))
 

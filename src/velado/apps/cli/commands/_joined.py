@@ -13,10 +13,11 @@ from velado.apps.cli import options as flags
 from velado.apps.cli import show
 from velado.apps.cli.commands._anonymize import refuse_existing
 from velado.apps.cli.commands._pseudonymize import KeyFile, Namespace, read_key
-from velado.apps.cli.options import DEFAULT_METHOD, META, build_method, promises_k
+from velado.apps.cli.options import DEFAULT_METHOD, META
 from velado.apps.cli.show import waiting
 from velado.apps.cli.words import number, percent, say
 from velado.errors import ParameterError
+from velado.text import Language
 
 if TYPE_CHECKING:
     from velado.data.keys import Key
@@ -44,7 +45,9 @@ def joined(
     ] = DEFAULT_METHOD,
     k: Annotated[
         int | None,
-        typer.Option("-k", help="People who share all they show in all tables together.", show_default="5"),
+        typer.Option(
+            "-k", "--k", help="People who share all they show in all tables together.", show_default="5"
+        ),
     ] = None,
     l_diversity: Annotated[
         int | None,
@@ -96,7 +99,7 @@ def joined(
         from velado.data.io import read_schema, read_table
         from velado.data.keys import OWNER_FILE, owner_key
         from velado.data.staging import PRIVATE, PUBLIC, csv_bytes, write_folder
-        from velado.release.guarantees import KAnonymity, LDiversity
+        from velado.release.guarantees import LDiversity
         from velado.release.joined import anonymize_joined
         from velado.release.methods import method_named
         from velado.report.manifest import manifest_json
@@ -106,13 +109,12 @@ def joined(
             name: read_table(file, read_schema(schema), undeclared, encoding)  # type: ignore[arg-type]
             for name, (file, schema) in paths.items()
         }
-        asked: list[Any] = [] if k is None or promises_k(chosen) else [KAnonymity(k, "person")]
-        if l_diversity is not None:
-            asked.append(LDiversity(l_diversity))
+        asked = () if l_diversity is None else (LDiversity(l_diversity),)
         release = anonymize_joined(
             tables,
-            build_method(chosen, k, ctx.meta.get(META, {})),
+            chosen(**ctx.meta.get(META, {})),
             asked,
+            k=k,
             suppression=suppression,
             seed=seed,
             key=names_key,
@@ -188,7 +190,7 @@ def manifest_of(
     }
 
 
-def _tell(release: JoinedRelease, folder: Path, tongue: str) -> None:
+def _tell(release: JoinedRelease, folder: Path, tongue: Language) -> None:
     from velado.data.staging import PUBLIC
     from velado.report.terminal import verdict_line
     from velado.text import told

@@ -13,7 +13,7 @@ from velado.apps.cli import show
 from velado.apps.cli.show import waiting
 from velado.apps.cli.words import linkage_in, number, percent, say
 from velado.report.phrases import phrase
-from velado.text import told
+from velado.text import Language, told
 
 TABLES = ("table.csv", "table.parquet")
 
@@ -218,7 +218,7 @@ def table_of(release: Path) -> Path:
     return next((place for place in places if place.is_file()), release)
 
 
-def _utility(scores: dict[str, Any], lang: str) -> list[list[str]]:
+def _utility(scores: dict[str, Any], lang: Language) -> list[list[str]]:
     utility, rows = scores["utility"], scores["rows"]
     out = [
         [told(phrase("rows"), lang), number(rows["original"], lang), number(rows["published"], lang)],
@@ -237,7 +237,7 @@ def _utility(scores: dict[str, Any], lang: str) -> list[list[str]]:
     return out
 
 
-def _risk(scores: dict[str, Any], lang: str) -> list[list[str]]:
+def _risk(scores: dict[str, Any], lang: Language) -> list[list[str]]:
     before, after = scores["risk"]["before"], scores["risk"]["after"]
     out = []
     for side, unit in (("by_row", "rows"), ("by_person", "people")):
@@ -259,7 +259,7 @@ def _risk(scores: dict[str, Any], lang: str) -> list[list[str]]:
     return out + _linkage(scores["risk"]["record_linkage"], lang) + _disclosure(scores["risk"], lang)
 
 
-def _disclosure(risk: dict[str, Any], lang: str) -> list[list[str]]:
+def _disclosure(risk: dict[str, Any], lang: Language) -> list[list[str]]:
     """Guessing of sensitive values and partial knowledge, and what was measured on request."""
     out = []
     for name, found in (risk.get("attribute_disclosure") or {}).items():
@@ -287,14 +287,14 @@ def _told(found: Any, tell: Callable[[Any], str]) -> str:
     return "" if not isinstance(found, dict) else tell(found)
 
 
-def _population(found: dict[str, Any], lang: str) -> str:
+def _population(found: dict[str, Any], lang: Language) -> str:
     chosen = found.get("chosen")
     if not chosen:
         return "-"
     return f"{number(round(found['estimates'][chosen]['population_uniques']), lang)} ({chosen})"
 
 
-def _linkage(found: dict[str, Any] | None, lang: str) -> list[list[str]]:
+def _linkage(found: dict[str, Any] | None, lang: Language) -> list[list[str]]:
     if found is None:
         return []
     rules = ", ".join(linkage_in(lang, found[name]) for name in ("direction", "ties", "scaling", "metric"))

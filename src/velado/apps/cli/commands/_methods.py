@@ -7,8 +7,9 @@ from typing import Annotated, Any
 import typer
 
 from velado.apps.cli import show
-from velado.apps.cli.options import AsJson, Debug, Lang, flags_of, language
+from velado.apps.cli.options import AsJson, Debug, Lang, language
 from velado.apps.cli.words import say
+from velado.settings import Flag, flags
 
 
 def methods(
@@ -44,7 +45,7 @@ def methods(
     show.table(
         "",
         [say(tongue, key) for key in ("flag", "takes", "default", "meaning")],
-        [[flag.flag, flag.takes, shown(flag.default), flag.help] for flag in flags_of(method_named(name))],
+        [[flag.flag, flag.takes, shown(flag.default), flag.help] for flag in flags(method_named(name))],
     )
 
 
@@ -56,7 +57,21 @@ def describe(method: type[Any]) -> dict[str, Any]:
         "promise": method.promise,
         "cost": method.cost,
         "source": method.source,
-        "parameters": [flag.to_dict() for flag in flags_of(method)],
+        "parameters": [_parameter(flag) for flag in flags(method)],
+    }
+
+
+def _parameter(flag: Flag) -> dict[str, Any]:
+    return {
+        "flag": flag.flag,
+        "field": flag.field,
+        "type": flag.kind.__name__,
+        "default": flag.default,
+        "min": flag.least,
+        "max": flag.most,
+        "choices": list(flag.choices),
+        "optional": flag.optional,
+        "help": flag.help,
     }
 
 

@@ -101,8 +101,8 @@ def keygen(
     tongue = flags.language(lang)
     flags.one_of(role, ROLES, "--role")
     _need_libraries()
+    from velado.learning.net._mutual_tls import parse_address
     from velado.learning.net.identity import make_identity, party_toml, public_file
-    from velado.learning.net.mutual_tls import parse_address
     from velado.learning.regression.job import Party
 
     parse_address(address, name)
@@ -137,7 +137,18 @@ def provider(
     quiet: flags.Quiet = False,
 ) -> None:
     """Hold the key of a job. Run it again after an interruption and it goes on."""
-    _run("provider", job, identity, output, passphrase_file, listen, None, as_json, lang, quiet)
+    _run(
+        "provider",
+        job,
+        identity,
+        output,
+        passphrase_file,
+        table=None,
+        listen=listen,
+        as_json=as_json,
+        lang=lang,
+        quiet=quiet,
+    )
 
 
 @app.command("evaluator", cls=flags.Command)
@@ -153,7 +164,18 @@ def evaluator(
     quiet: flags.Quiet = False,
 ) -> None:
     """Add up what nobody can read. Run it again after an interruption and it goes on."""
-    _run("evaluator", job, identity, output, passphrase_file, listen, None, as_json, lang, quiet)
+    _run(
+        "evaluator",
+        job,
+        identity,
+        output,
+        passphrase_file,
+        table=None,
+        listen=listen,
+        as_json=as_json,
+        lang=lang,
+        quiet=quiet,
+    )
 
 
 @app.command("client", cls=flags.Command)
@@ -175,7 +197,18 @@ def client(
     quiet: flags.Quiet = False,
 ) -> None:
     """Bring rows to a job; they do not leave this process. Run it again after an interruption and it goes on."""
-    _run("client", job, identity, output, passphrase_file, listen, table, as_json, lang, quiet)
+    _run(
+        "client",
+        job,
+        identity,
+        output,
+        passphrase_file,
+        table=table,
+        listen=listen,
+        as_json=as_json,
+        lang=lang,
+        quiet=quiet,
+    )
 
 
 @app.command("show", cls=flags.Command)
@@ -221,8 +254,9 @@ def _run(
     folder: Path,
     output: Path,
     passphrase_file: Path | None,
-    listen: str,
+    *,
     table: Path | None,
+    listen: str,
     as_json: bool,
     lang: str | None,
     quiet: bool,
@@ -244,7 +278,7 @@ def _run(
         signal.signal(number, lambda *_: stop.set())
     written: list[str] = []
 
-    def hear(event: str, facts: Mapping[str, Any]) -> None:
+    def hear(event: str, facts: Mapping[str, object]) -> None:
         if not quiet and not as_json:
             parts = {"name": identity.name, "role": role, "digest": job.digest()[:16], **facts}
             out.note(tell(tongue, f"party_{event}", **parts))
@@ -256,7 +290,18 @@ def _run(
         if not quiet and not as_json and ending.untold:
             out.note(tell(tongue, "party_waiting", peers=", ".join(ending.untold)))
 
-    ending = Runner(job, identity, role, output, columns, private, listen, hear, stop).run(finished)
+    party = Runner(
+        job=job,
+        identity=identity,
+        role=role,
+        folder=output,
+        columns=columns,
+        private=private,
+        listen=listen,
+        told=hear,
+        stop=stop,
+    )
+    ending = party.run(finished)
     if ending.stopped:
         if not quiet:
             out.note(tell(tongue, "party_stopped"))

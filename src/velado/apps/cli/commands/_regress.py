@@ -18,7 +18,7 @@ from velado.errors import MissingExtra, ParameterError
 from velado.text import say as say_sentence
 
 if TYPE_CHECKING:
-    from velado.learning.protocols.protocol import Protocol
+    from velado.learning.protocols.protocol import RegressionProtocol
     from velado.learning.regression.fit import Fit
     from velado.learning.regression.job import Job
 
@@ -159,7 +159,7 @@ def regress(
 
 
 def _job(
-    name: str, protocol: Protocol, target: str, limits: Any, clients: int, settings: dict[str, Any]
+    name: str, protocol: RegressionProtocol, target: str, limits: Any, clients: int, settings: dict[str, Any]
 ) -> Job:
     from velado.learning.regression.job import Job, Party
 

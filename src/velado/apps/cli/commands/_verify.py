@@ -29,7 +29,7 @@ from velado.apps.cli.options import (
 from velado.apps.cli.words import number, say
 from velado.errors import GuaranteeNotMet
 from velado.report.phrases import phrase
-from velado.text import told
+from velado.text import Language, told
 
 if TYPE_CHECKING:
     from velado.release.verify import Verification
@@ -88,7 +88,7 @@ def verify(
         raise typer.Exit(GuaranteeNotMet.exit_code) if as_json else broken
 
 
-def _show(tongue: str, found: Verification, notes: list[str]) -> None:
+def _show(tongue: Language, found: Verification, notes: list[str]) -> None:
     table, checked, doors, behind = found.table, found.checked, found.side_doors, found.smallest_behind
     # First the number that counts: what is promised of the published values is not what is left behind a door.
     smallest = number(found.smallest, tongue)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -14,14 +14,6 @@ from velado.data.encode import EncodedTable
 from velado.data.partition import FloatArray, Partition
 from velado.errors import GuaranteeNotMet, ParameterError, SuppressionLimitExceeded
 from velado.release.goal import Goal, Progress, Promise
-from velado.release.guarantees.beta_likeness import BetaLikeness
-from velado.release.guarantees.delta_presence import DeltaPresence
-from velado.release.guarantees.entropy_l_diversity import EntropyLDiversity
-from velado.release.guarantees.k_anonymity import KAnonymity
-from velado.release.guarantees.k_map import KMap
-from velado.release.guarantees.l_diversity import LDiversity
-from velado.release.guarantees.recursive_l_diversity import RecursiveLDiversity
-from velado.release.guarantees.t_closeness import TCloseness
 from velado.release.methods.full_domain import generalization_lattice as kernel
 from velado.release.methods.full_domain.generalization_lattice import (
     Counted,
@@ -30,8 +22,8 @@ from velado.release.methods.full_domain.generalization_lattice import (
     NumericBins,
     column_levels,
 )
-from velado.release.parameter_types import check_types
 from velado.release.recoded import PublishedColumn, Recoded
+from velado.settings import Setting, settings
 
 # Losses of a node of the lattice: what is minimised, and a bound on it that needs no grouping.
 #
@@ -237,14 +229,6 @@ def rounded(value: Value) -> Value:
 MOST_NODES = 1 << 20
 """A lattice larger than this is not listed; only an anytime search walks it."""
 
-_GROUPWISE = (KAnonymity, LDiversity, KMap)
-_WHEN_NOTHING_IS_SUPPRESSED = (
-    EntropyLDiversity,
-    RecursiveLDiversity,
-    TCloseness,
-    BetaLikeness,
-    DeltaPresence,
-)
 _Key = tuple[Value, int, int, Node]
 
 
@@ -266,12 +250,8 @@ def easier_when_coarser(goal: Goal, limit: int) -> bool:
     hold in a union when they hold in *all* its parts (entropy is concave, distances are convex), which is
     enough only where nothing may be suppressed.
     """
-    for guarantee in goal.guarantees:
-        if isinstance(guarantee, _GROUPWISE):
-            continue
-        if limit or not isinstance(guarantee, _WHEN_NOTHING_IS_SUPPRESSED):
-            return False
-    return True
+    enough = ("one",) if limit else ("one", "all")
+    return all(guarantee.union_holds_with in enough for guarantee in goal.guarantees)
 
 
 @dataclass
@@ -408,7 +388,7 @@ class Search:
         return False
 
 
-@dataclass(frozen=True)
+@settings
 class FullDomain:
     """Every value of a column is generalized to the same level; rows in groups that fail are suppressed.
 
@@ -428,52 +408,31 @@ class FullDomain:
     cost: ClassVar[str] = "distinct tuples x visited nodes"
     source: ClassVar[str] = "El Emam et al. 2009; Kohlmayer et al. 2012; losses as in ARX 3.9"
 
-    k: int = field(default=5, metadata={"help": "rows or people in each group", "min": 2})
-    loss: LossName = field(default="ncp", metadata={"help": "what is minimised", "choices": LOSSES})
-    search: Literal["exact", "anytime"] = field(
-        default="exact",
-        metadata={
-            "help": "exact proves the optimum; anytime stops after --max-visits and says whether it is proven",
-            "choices": ("exact", "anytime"),
-        },
-    )
-    max_visits: int = field(
-        default=1000, metadata={"help": "level combinations an anytime search counts", "min": 1}
-    )
-    suppressed: Suppressed = field(
-        default="charged",
-        metadata={
-            "help": "whether suppressed rows are charged by the loss, or taken as generalized like the rest",
-            "choices": ("charged", "ignored"),
-        },
-    )
-    balance: float = field(
-        default=0.5,
-        metadata={
-            "help": "0.5 charges generalization and suppression in full, 0 only generalization, 1 only suppression",
-            "min": 0.0,
-            "max": 1.0,
-        },
-    )
-    weights: str = field(
-        default="", metadata={"help": "importance of columns, for example 'age=2,city=1'; others count 1"}
-    )
-    bins: NumericBins = field(
-        default="halves",
-        metadata={
-            "help": "numeric levels: quantile bins halved in number, or the bins of DAS and their unions",
-            "choices": ("halves", "separatrices"),
-        },
-    )
+    loss: Annotated[LossName, Setting("what is minimised")] = "ncp"
+    search: Annotated[
+        Literal["exact", "anytime"],
+        Setting("exact proves the optimum; anytime stops after --max-visits and says whether it is proven"),
+    ] = "exact"
+    max_visits: Annotated[int, Setting("level combinations an anytime search counts", ge=1)] = 1000
+    suppressed: Annotated[
+        Suppressed,
+        Setting("whether suppressed rows are charged by the loss, or taken as generalized like the rest"),
+    ] = "charged"
+    balance: Annotated[
+        float,
+        Setting(
+            "0.5 charges generalization and suppression in full, 0 only generalization, 1 only suppression",
+            ge=0.0,
+            le=1.0,
+        ),
+    ] = 0.5
+    weights: Annotated[str, Setting("importance of columns, for example 'age=2,city=1'; others count 1")] = ""
+    bins: Annotated[
+        NumericBins,
+        Setting("numeric levels: quantile bins halved in number, or the bins of DAS and their unions"),
+    ] = "halves"
 
     def __post_init__(self) -> None:
-        check_types(self)
-        if not 0 <= self.balance <= 1:
-            raise ParameterError(
-                f"A balance of {self.balance:g} is no share.",
-                "It runs from 0 (only generalization counts) to 1 (only suppression).",
-                "Use 0.5 to charge both in full.",
-            )
         if self.balance != 0.5 and self.loss not in PENALTIES:
             raise ParameterError(
                 f"The loss '{self.loss}' has no balance.",

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from velado.data.encode import EncodedTable
 from velado.data.partition import BoolArray, FloatArray, IntArray, Partition, group_by_codes
-from velado.errors import ParameterError
 from velado.release.goal import Goal, Progress, Promise, silent
-from velado.release.methods._method import repair
+from velado.release.methods._method import BlockRows, repair
 from velado.release.methods.cover_tables import in_blocks
 from velado.release.methods.gfkmc.gfkmc_kernels import Int64Array, Trees, cluster_groups, place_groups
 from velado.release.methods.gfkmc.gfkmc_view import Generalized, generalize
-from velado.release.parameter_types import check_types
 from velado.release.recoded import Recoded
 from velado.release.recoders import recoder_named
+from velado.settings import Setting, settings
 
 # How unusual each generalized record is (definitions 5-8), and which groups are set aside (algorithm 4.3).
 
@@ -243,7 +242,7 @@ def drop_costly(data: EncodedTable, labels: Int64Array, placed: BoolArray, dropp
 _RECODERS = ("cover", "centroid", "most-common-record", "most-common-value")
 
 
-@dataclass(frozen=True)
+@settings
 class GFKMC:
     """Every class has at least *k* rows that were alike, or nearly so, once generalized one step.
 
@@ -274,56 +273,21 @@ class GFKMC:
     )
     source: ClassVar[str] = "Coelho, GFKMC thesis, sections 2.5 and 4; Coelho et al. 2024 for the bins"
 
-    k: int = field(default=5, metadata={"help": "rows in each class", "min": 2})
-    profile: Literal["default", "paper"] = field(
-        default="default",
-        metadata={"help": "paper: the choices of the authors' code", "choices": ("default", "paper")},
+    profile: Annotated[Literal["default", "paper"], Setting("paper: the choices of the authors' code")] = (
+        "default"
     )
-    recoder: str | None = field(
-        default=None,
-        metadata={
-            "help": "how a class is published; left out: cover (default), centroid (paper)",
-            "choices": _RECODERS,
-        },
-    )
-    beta: float = field(
-        default=0.05,
-        metadata={"help": "share of records set aside as outliers while clustering", "min": 0.0, "max": 1.0},
-    )
-    numbers: Literal["separatrices", "raw"] = field(
-        default="separatrices",
-        metadata={"help": "how numbers are generalized first", "choices": ("separatrices", "raw")},
+    recoder: Annotated[
+        str | None,
+        Setting("how a class is published; left out: cover (default), centroid (paper)", choices=_RECODERS),
+    ] = None
+    beta: Annotated[
+        float, Setting("share of records set aside as outliers while clustering", ge=0.0, le=1.0)
+    ] = 0.05
+    numbers: Annotated[Literal["separatrices", "raw"], Setting("how numbers are generalized first")] = (
+        "separatrices"
     )
 
-    block: int = field(
-        default=50_000, metadata={"help": "split larger tables into blocks of about so many rows", "min": 100}
-    )
-
-    def __post_init__(self) -> None:
-        check_types(self)
-        if self.k < 2:
-            raise ParameterError(
-                f"k = {self.k} hides nobody.",
-                "Each person needs at least one other to be confused with.",
-                "Use k = 2 or more.",
-            )
-        if not 0 <= self.beta <= 1:
-            raise ParameterError(
-                f"beta = {self.beta:g} is not a share.",
-                "It is the part of the records that clustering sets aside at first.",
-                "Use a number from 0 to 1, for example 0.05.",
-            )
-        for value, known, what in (
-            (self.profile, ("default", "paper"), "profile"),
-            (self.recoder, (None, *_RECODERS), "recoder"),
-            (self.numbers, ("separatrices", "raw"), "way of treating numbers named"),
-        ):
-            if value not in known:
-                raise ParameterError(
-                    f"There is no {what} '{value}' in GFKMC.",
-                    "Only known settings can be repeated by others.",
-                    f"Choose one of {', '.join(name for name in known if name)}.",
-                )
+    block: BlockRows = 50_000
 
     def anonymize(
         self, data: EncodedTable, goal: Goal, random: np.random.Generator, progress: Progress

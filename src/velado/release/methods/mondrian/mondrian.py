@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -11,12 +11,11 @@ import numpy.typing as npt
 from velado.data.encode import EncodedTable
 from velado.data.partition import BoolArray, IntArray, Partition
 from velado.data.taxonomy import Taxonomy
-from velado.errors import ParameterError
 from velado.release.goal import Goal, Progress, Promise
-from velado.release.methods._method import repair
-from velado.release.parameter_types import check_types
+from velado.release.methods._method import RecoderName, repair
 from velado.release.recoded import Recoded
-from velado.release.recoders import RECODERS, recoder_named
+from velado.release.recoders import recoder_named
+from velado.settings import Setting, settings
 
 # CutPlan: what both engines of Mondrian read: the code matrix, and how wide and how cut each column is.
 
@@ -241,12 +240,7 @@ def _branches(
     return part
 
 
-_CUTS = ("strict", "relaxed")
-_CATEGORIES = ("taxonomy", "ordered")
-_RECODERS = tuple(kind.name for kind in RECODERS)
-
-
-@dataclass(frozen=True)
+@settings
 class Mondrian:
     """Every group keeps the goal, and none can be cut further where Mondrian would cut it.
 
@@ -271,39 +265,16 @@ class Mondrian:
     cost: ClassVar[str] = "O(n d log(n / k))"
     source: ClassVar[str] = "LeFevre, DeWitt, Ramakrishnan 2006"
 
-    k: int = field(default=5, metadata={"help": "rows in each group at least", "min": 2})
-    cut: Literal["strict", "relaxed"] = field(
-        default="strict",
-        metadata={"help": "keep rows equal in the cut column together, or share them out", "choices": _CUTS},
-    )
-    categories: Literal["taxonomy", "ordered"] = field(
-        default="taxonomy",
-        metadata={"help": "cut categories into the taxonomy's branches, or at the median leaf", "choices": _CATEGORIES},
-    )  # fmt: skip
-    recoder: str = field(default="cover", metadata={"help": "how a group is published", "choices": _RECODERS})
-
-    def __post_init__(self) -> None:
-        check_types(self)
-        if self.k < 2:
-            raise ParameterError(
-                f"k = {self.k} hides nobody.", "A group of one is a person.", "Use k = 2 or more."
-            )
-        for what, value, choices in (
-            ("cut", self.cut, _CUTS),
-            ("categories", self.categories, _CATEGORIES),
-            ("recoder", self.recoder, _RECODERS),
-        ):
-            if value not in choices:
-                raise ParameterError(
-                    f"Mondrian has no {what} '{value}'.",
-                    "Only the listed ways are defined.",
-                    f"Choose one of {', '.join(choices)}.",
-                )
+    cut: Annotated[
+        Literal["strict", "relaxed"], Setting("keep rows equal in the cut column together, or share them out")
+    ] = "strict"
+    categories: Annotated[Literal["taxonomy", "ordered"], Setting("cut categories into the taxonomy's branches, or at the median leaf")] = "taxonomy"  # fmt: skip
+    recoder: RecoderName = "cover"
 
     def partition(self, data: EncodedTable, goal: Goal, progress: Progress) -> Partition:
         """The groups alone, every one keeping the goal, numbered from left to right in the tree of cuts."""
         plan = CutPlan.of(data, self.categories == "ordered")
-        least = max(self.k, goal.least_rows)
+        least = goal.least_rows
         relaxed = self.cut == "relaxed"
         if goal.rows_only:
             labels, count = _compiled(plan, least, relaxed)

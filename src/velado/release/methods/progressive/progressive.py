@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numba
 import numpy as np
@@ -12,8 +11,7 @@ from velado.data.encode import EncodedTable
 from velado.data.partition import IntArray, Partition
 from velado.errors import GuaranteeNotMet
 from velado.release.goal import Goal, Progress, Promise, silent
-from velado.release.methods._method import repair
-from velado.release.methods.k_member import RECODER_NAMES
+from velado.release.methods._method import RecoderName, repair
 from velado.release.methods.mondrian.mondrian import Mondrian
 from velado.release.methods.progressive.cover_lattice import Lattice, Space, lattice
 from velado.release.methods.progressive.peel import BoxList, Peeled, peel
@@ -33,6 +31,7 @@ from velado.release.methods.progressive.progressive_kernel import (
 )
 from velado.release.recoded import Recoded
 from velado.release.recoders import recoder_named
+from velado.settings import Setting, settings
 
 # Large neighbourhood search: free a few classes that lie near each other, make classes of their rows anew.
 #
@@ -355,7 +354,7 @@ _PEEL_WORK = {"fast": 500_000_000, "default": 1_500_000_000, "high": 3_000_000_0
 """Tuples looked at before the listing ends: about 10, 30 and 60 s of one core. Adult needs 40 million."""
 
 
-@dataclass(frozen=True)
+@settings
 class Progressive:
     """Every group is a box that was the cheapest one left with enough rows in it.
 
@@ -385,22 +384,11 @@ class Progressive:
     cost: ClassVar[str] = "O(n log n) plus the boxes listed, limited work"
     source: ClassVar[str] = "velado; boxes as in full-domain generalization, chosen per record"
 
-    k: int = field(default=5, metadata={"help": "rows (or people) in every group", "min": 2})
-    effort: Literal["fast", "default", "high"] = field(
-        default="default",
-        metadata={"help": "how long to search for a better release", "choices": ("fast", "default", "high")},
-    )
-    work: int = field(
-        default=0,
-        metadata={"help": "tuples looked at before the listing of boxes ends; 0: by effort", "min": 0},
-    )
-    recoder: str = field(
-        default="cover",
-        metadata={
-            "help": "how a group is published",
-            "choices": RECODER_NAMES,
-        },
-    )
+    effort: Annotated[
+        Literal["fast", "default", "high"], Setting("how long to search for a better release")
+    ] = "default"
+    work: Annotated[int, Setting("tuples looked at before the listing of boxes ends; 0: by effort", ge=0)] = 0
+    recoder: RecoderName = "cover"
 
     def anonymize(
         self, data: EncodedTable, goal: Goal, random: np.random.Generator, progress: Progress
@@ -428,7 +416,7 @@ def _cut_the_rest(data: EncodedTable, space: Lattice, goal: Goal, peeled: Peeled
     if rows.size < max(2 * goal.least_rows, 2):
         return 0
     try:
-        part = Mondrian(k=max(goal.least_rows, 2)).partition(data.subset(rows), goal, silent)
+        part = Mondrian().partition(data.subset(rows), goal, silent)
     except GuaranteeNotMet:
         return 0
     # All rows of a tuple go where its first row went, so that a class is a set of whole tuples.

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from velado.errors import OutputError, SchemaError
+from velado.learning.flower._client import TrainingClient
+from velado.learning.flower._local_rows import LocalRows, prepare
+from velado.learning.flower._logistic import FeatureScaling
+from velado.learning.flower._terms import Agreed
 from velado.learning.flower.federation import Federation
-from velado.learning.flower.flower_client import Client
 from velado.learning.flower.flower_records import ClientRecord
-from velado.learning.flower.local_rows import LocalRows, prepare
-from velado.learning.flower.logistic import Scaling
-from velado.learning.flower.terms import Agreed
 from velado.text import say
 
 
@@ -37,17 +37,17 @@ def write_client(folder: Path, number: int, agreed: Agreed, prepared: LocalRows)
     _write_private(folder / f"{number}.json", json.dumps(said).encode())
 
 
-def read_client(folder: Path, number: int) -> Client:
+def read_client(folder: Path, number: int) -> TrainingClient:
     """The client that `write_client` put there."""
     said = json.loads((folder / f"{number}.json").read_text("utf-8"))
     with np.load(folder / f"{number}.npz", allow_pickle=False) as held:
         arrays = {name: held[name] for name in held.files}
-    scaling = Scaling(arrays.pop("shift"), arrays.pop("scale"))
+    scaling = FeatureScaling(arrays.pop("shift"), arrays.pop("scale"))
     agreed = Agreed(said["digest"], Federation.from_dict(said["federation"]), said["classes"], scaling)
-    return Client(agreed, LocalRows(**arrays, record=ClientRecord(**said["record"])))
+    return TrainingClient(agreed, LocalRows(**arrays, record=ClientRecord(**said["record"])))
 
 
-def read_own(node: Mapping[str, Any], number: int) -> Client:
+def read_own(node: Mapping[str, Any], number: int) -> TrainingClient:
     """The rows of this machine, prepared at the first message and kept in its `work` folder.
 
     *node* is the SuperNode's --node-config: `agreement` (folder), `table` (file), `client` (number), `work` (private

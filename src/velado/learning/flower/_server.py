@@ -15,42 +15,27 @@ import numpy as np
 import numpy.typing as npt
 
 from velado.errors import ParameterError
-from velado.learning.flower.boosting import BoostedModel, Trees, groups_of, joined
+from velado.learning.flower._boosting import BoostedModel, Trees, groups_of, joined
+from velado.learning.flower._logistic import LogisticModel, average, first_weights, scaled_probabilities
+from velado.learning.flower._terms import Agreed
 from velado.learning.flower.federation import Federation
 from velado.learning.flower.flower_records import (
     ClientRecord,
+    FederatedModel,
     FloatMatrix,
-    Learned,
     Packet,
     Probabilities,
     softmax,
 )
-from velado.learning.flower.logistic import LogisticModel, average, first_weights, scaled_probabilities
-from velado.learning.flower.terms import Agreed
+from velado.text import Sentence, join, say
 
 # What a reply must be to count: readable, and with counts and scores that can be true. Whoever sends another is missing.
 #
 # A client's numbers cannot be recomputed at the server. What can be known is that rows are whole and as many as were said
 # when the client was greeted, and that scores lie where scores can lie; nothing else may enter a sum or a mean.
 
-OTHER_ROWS = "it has other rows than when it was greeted"
-OTHER_CLIENT = "it says that it is another client"
-PORTUGUESE = {
-    "its answer cannot be read": "a sua resposta não pode ser lida",
-    OTHER_ROWS: "tem outras linhas do que quando foi chamado",
-    OTHER_CLIENT: "diz ser outro cliente",
-    "its rows are not whole numbers, or none": "as suas linhas não são números inteiros, ou nenhuma",
-    "its number of classes is not a whole number": "o seu número de classes não é inteiro",
-    "it scored other rows than it holds out": "avaliou outras linhas do que as que separou",
-    "its class counts do not add up": "as suas contagens por classe não fecham",
-    "its scores are out of range": "as suas notas estão fora do possível",
-    "A second machine says that it is ": "Uma segunda máquina diz ser o ",
-    "clients that sit out": "clientes que ficam de fora",
-    "No AUC: the held-out rows hold a single class.": "Sem AUC: as linhas separadas têm uma só classe.",
-    "No AUC: no client that scored holds out rows of two classes.": "Sem AUC: nenhum cliente que avaliou separou "
-    "linhas de duas classes.",
-}
-"""What a round's record says of replies and who sent them, as a report in Portuguese says it."""
+OTHER_ROWS = say("it has other rows than when it was greeted")
+OTHER_CLIENT = say("it says that it is another client")
 _MOST_ROWS = 10**12
 # -ln of the least probability that a score is computed with is below 35.
 _WORST_LOSS = 100.0
@@ -67,9 +52,9 @@ def greeting_fault(packet: Packet) -> str:
     """Why what a client says of itself cannot be true, or nothing."""
     least = 0 if packet.text("sits_out") else 1
     if whole(packet, "rows", least) is None or whole(packet, "test_rows", 0) is None:
-        return "its rows are not whole numbers, or none"
+        return say("its rows are not whole numbers, or none")
     if "classes" in packet.facts and whole(packet, "classes", 0) is None:
-        return "its number of classes is not a whole number"
+        return say("its number of classes is not a whole number")
     return ""
 
 
@@ -87,16 +72,16 @@ def round_fault(packet: Packet, greeted: ClientRecord | None, classes: int) -> s
 def _score_fault(packet: Packet, greeted: ClientRecord | None, classes: int) -> str:
     scored = whole(packet, "scored", 0)
     if scored is None or (greeted is not None and scored != greeted.test_rows):
-        return "it scored other rows than it holds out"
+        return say("it scored other rows than it holds out")
     if not counts_fit(packet.arrays.get("test_classes"), classes, scored):
-        return "its class counts do not add up"
+        return say("its class counts do not add up")
     if scored == 0:
         return ""
     loss, area = _finite(packet, "loss_sum"), _finite(packet, "auc")
     if whole(packet, "right", 0, scored) is None or loss is None or not 0 <= loss <= _WORST_LOSS * scored:
-        return "its scores are out of range"
+        return say("its scores are out of range")
     if "auc" in packet.facts and (area is None or not 0 <= area <= 1):
-        return "its scores are out of range"
+        return say("its scores are out of range")
     return ""
 
 
@@ -146,7 +131,7 @@ class Holder(Protocol):
         """Probabilities for the pooled held-out rows, where the server has them."""
         ...
 
-    def learned(self) -> Learned:
+    def learned(self) -> FederatedModel:
         """The model."""
         ...
 
@@ -187,7 +172,7 @@ class Averaged:
         """softmax(x w + b) of the pooled held-out rows."""
         return None if self._tested is None else scaled_probabilities(self._weights, self._tested)
 
-    def learned(self) -> Learned:
+    def learned(self) -> FederatedModel:
         """The weights with their scaling."""
         return LogisticModel(self._weights, self._agreed.scaling)
 
@@ -244,7 +229,7 @@ class Bagged:
         """softmax of the margins kept."""
         return None if self._margins is None else softmax(self._margins)
 
-    def learned(self) -> Learned:
+    def learned(self) -> FederatedModel:
         """All trees."""
         return BoostedModel(joined(self._rounds), self._groups)
 
@@ -255,7 +240,7 @@ def holder_of(agreed: Agreed, tested: FloatMatrix | None) -> Holder:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class RoundVerdict:
     """Whether a round counts: who answered, who did not, and the sentence about what is missing."""
 
     answered: Mapping[int, Packet]
@@ -271,7 +256,7 @@ def take_round(
     asked: list[int],
     answers: Mapping[int, Packet],
     absent: Mapping[int, str] | None = None,
-) -> Verdict:
+) -> RoundVerdict:
     """The round is applied if enough clients answered it well, and logged either way where something is missing.
 
     *absent* are clients that could take part and could not be asked, each with why: they are missing like those that
@@ -285,24 +270,31 @@ def take_round(
     whys = dict(absent or {})
     for one in asked:
         if one not in good:
-            packet = answers.get(one, Packet({"error": "no answer"}))
-            whys[one] = packet.text("error") or packet.text("sits_out") or "its model does not fit"
-    reasons = [f"client {one} ({whys[one]})" for one in sorted(whys)]
+            packet = answers.get(one, Packet({"error": say("no answer")}))
+            whys[one] = packet.text("error") or packet.text("sits_out") or say("its model does not fit")
+    reasons = [say("client {number} ({why})", number=one, why=_sentence(whys[one])) for one in sorted(whys)]
     applied, gap = len(good) >= federation.needed, None
     if applied:
         holder.apply(good)
+        if reasons:
+            gap = say("Without {missing}.", missing=join(reasons, "; "))
+            log.info("Round %d: applied. %s", number, gap)
     else:
-        gap = (
-            f"{len(good)} of {federation.clients} replied, {federation.needed} are needed; the round was not applied. "
-            f"Missing: {'; '.join(reasons) or 'clients that sit out'}."
+        gap = say(
+            "{replied} of {clients} replied, {needed} are needed; the round was not applied. Missing: {missing}.",
+            replied=len(good),
+            clients=federation.clients,
+            needed=federation.needed,
+            missing=join(reasons, "; ") or say("clients that sit out"),
         )
-    if gap is not None:
         log.warning("Round %d: %s", number, gap)
-    elif reasons:
-        gap = f"Without {'; '.join(reasons)}."
-        log.info("Round %d: applied. %s", number, gap)
-    missing = tuple(f"client {one}" for one in sorted(whys))
-    return Verdict(good, missing, applied, gap)
+    missing = tuple(say("client {number}", number=one) for one in sorted(whys))
+    return RoundVerdict(good, missing, applied, gap)
+
+
+def _sentence(text: str) -> Sentence:
+    """What a client said of itself is looked up as it stands; what we say of it keeps its parts."""
+    return text if isinstance(text, Sentence) else say(text)
 
 
 def usable(packet: Packet) -> bool:

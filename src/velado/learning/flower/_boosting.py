@@ -60,7 +60,8 @@ class Trees:
     def none(cls) -> Trees:
         """No tree."""
         ints, floats = np.zeros(0, np.int32), np.zeros(0, np.float32)
-        return cls(np.zeros(1, np.int32), ints, np.zeros(0), ints, floats, ints, ints, floats)
+        first, weight = np.zeros(1, np.int32), np.zeros(0)
+        return cls(first, ints, weight, feature=ints, threshold=floats, left=ints, right=ints, value=floats)
 
     def after(self, count: int) -> Trees:
         """The trees but the first *count*."""
@@ -109,7 +110,11 @@ class Trees:
             )
         first = np.concatenate(([0], np.cumsum(sizes))).astype(np.int32)
         group, weight = about[:, 1].astype(np.int32), about[:, 2]
-        return cls(first, group, weight, links[0], numbers[0], links[1], links[2], numbers[1])
+        feature, left, right = links
+        threshold, value = numbers
+        return cls(
+            first, group, weight, feature=feature, threshold=threshold, left=left, right=right, value=value
+        )
 
     def margins(self, features: FloatMatrix, groups: int) -> Margins:
         """What the trees add to each row's margins, rows x groups. O(rows x trees x depth), no loop over rows."""
@@ -218,14 +223,14 @@ def _trees_in(document: Mapping[str, Any]) -> Trees:
         conditions = np.array(tree["split_conditions"], dtype=np.float32)  # a leaf's entry is its value
         parts.append(
             Trees(
-                np.array([0, left.size], dtype=np.int32),
-                np.array([group], dtype=np.int32),
-                np.ones(1),
-                np.where(leaf, -1, np.array(tree["split_indices"], dtype=np.int32)).astype(np.int32),
-                np.where(leaf, 0, conditions).astype(np.float32),
-                np.where(leaf, 0, left).astype(np.int32),
-                np.where(leaf, 0, np.array(tree["right_children"], dtype=np.int32)).astype(np.int32),
-                np.where(leaf, conditions, 0).astype(np.float32),
+                first=np.array([0, left.size], dtype=np.int32),
+                group=np.array([group], dtype=np.int32),
+                weight=np.ones(1),
+                feature=np.where(leaf, -1, np.array(tree["split_indices"], dtype=np.int32)).astype(np.int32),
+                threshold=np.where(leaf, 0, conditions).astype(np.float32),
+                left=np.where(leaf, 0, left).astype(np.int32),
+                right=np.where(leaf, 0, np.array(tree["right_children"], dtype=np.int32)).astype(np.int32),
+                value=np.where(leaf, conditions, 0).astype(np.float32),
             )
         )
     return joined(parts)

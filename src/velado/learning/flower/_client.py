@@ -12,12 +12,13 @@ import numpy.typing as npt
 from flwr.app import Array, ArrayRecord, ConfigRecord, Context, Message, RecordDict
 
 from velado.errors import VeladoError
-from velado.learning.flower.boosting import Trees, groups_of, grow, matrix_of
+from velado.learning.flower._boosting import Trees, groups_of, grow, matrix_of
+from velado.learning.flower._local_rows import LocalRows, trains
+from velado.learning.flower._logistic import improved, scaled_probabilities
+from velado.learning.flower._terms import Agreed
 from velado.learning.flower.flower_records import Fact, Packet, Probabilities, softmax
-from velado.learning.flower.local_rows import LocalRows, trains
-from velado.learning.flower.logistic import improved, scaled_probabilities
-from velado.learning.flower.terms import Agreed
 from velado.measures.models.quality import curve_area, log_loss
+from velado.text import say
 
 # What a client does with a packet, whoever carries it: packet and state in, packet and state out.
 #
@@ -28,7 +29,7 @@ Kind = Literal["greet", "train", "evaluate"]
 
 
 @dataclass(frozen=True, repr=False)
-class State:
+class ClientState:
     """What a client keeps from round to round, at its own place: how many trees it has, and its rows' margins."""
 
     have: int = 0
@@ -36,7 +37,7 @@ class State:
 
 
 @dataclass(frozen=True, repr=False)
-class Client:
+class TrainingClient:
     """A client that is ready: what was agreed and prepared rows. What is derived from them is made once."""
 
     agreed: Agreed
@@ -54,7 +55,9 @@ class Client:
         return matrix_of(self.prepared.features, self.prepared.labels)
 
 
-def answer(make: Callable[[], Client], packet: Packet, state: State, kind: Kind) -> tuple[Packet, State]:
+def answer(
+    make: Callable[[], TrainingClient], packet: Packet, state: ClientState, kind: Kind
+) -> tuple[Packet, ClientState]:
     """The answer to *packet* and the state afterwards; an error becomes an answer that says so, the state is then kept."""
     try:
         return _answer(make(), packet, state, kind)
@@ -64,7 +67,9 @@ def answer(make: Callable[[], Client], packet: Packet, state: State, kind: Kind)
         return Packet({"error": f"An unexpected {type(error).__name__} stopped it."}), state
 
 
-def _answer(client: Client, packet: Packet, state: State, kind: Kind) -> tuple[Packet, State]:
+def _answer(
+    client: TrainingClient, packet: Packet, state: ClientState, kind: Kind
+) -> tuple[Packet, ClientState]:
     agreed, prepared = client.agreed, client.prepared
     theirs = packet.text("digest")
     if theirs != agreed.digest:
@@ -85,7 +90,7 @@ def _answer(client: Client, packet: Packet, state: State, kind: Kind) -> tuple[P
     return _boosted(client, packet, facts, state, train)
 
 
-def _logistic(client: Client, packet: Packet, facts: dict[str, Fact], train: bool) -> Packet:
+def _logistic(client: TrainingClient, packet: Packet, facts: dict[str, Fact], train: bool) -> Packet:
     agreed, prepared = client.agreed, client.prepared
     weights = np.asarray(packet.arrays["weights"], dtype=np.float64)
     scaled, tested = client.scaled
@@ -99,20 +104,20 @@ def _logistic(client: Client, packet: Packet, facts: dict[str, Fact], train: boo
 
 
 def _boosted(
-    client: Client, packet: Packet, facts: dict[str, Fact], state: State, train: bool
-) -> tuple[Packet, State]:
+    client: TrainingClient, packet: Packet, facts: dict[str, Fact], state: ClientState, train: bool
+) -> tuple[Packet, ClientState]:
     agreed, prepared = client.agreed, client.prepared
     groups = groups_of(agreed.classes)
     first = int(packet.number("first"))
     kept = state.arrays.get("margins")
     if first > state.have or (state.have and (kept is None or len(kept) != prepared.labels.size)):
         # The server believes this client has trees that it lost, or its rows are others now: it asks for all of them.
-        return Packet({**facts, "lost": 1, "have": 0}), State()
+        return Packet({**facts, "lost": 1, "have": 0}), ClientState()
     trees = Trees.unpacked(packet.arrays, prepared.features.shape[1], groups)
     fresh = trees.after(min(state.have - first, trees.count))
     margins = _grown(state, "margins", prepared.features, fresh, groups)
     tested = _grown(state, "test_margins", prepared.test_features, fresh, groups)
-    state = State(state.have + fresh.count, {"margins": margins, "test_margins": tested})
+    state = ClientState(state.have + fresh.count, {"margins": margins, "test_margins": tested})
     arrays: dict[str, npt.NDArray[Any]] = {}
     if packet.number("evaluate"):
         facts, arrays = _scored(facts, softmax(tested), prepared)
@@ -121,7 +126,9 @@ def _boosted(
     return Packet({**facts, "have": state.have}, arrays), state
 
 
-def _grown(state: State, name: str, features: Any, fresh: Trees, groups: int) -> npt.NDArray[np.float64]:
+def _grown(
+    state: ClientState, name: str, features: Any, fresh: Trees, groups: int
+) -> npt.NDArray[np.float64]:
     before = state.arrays.get(name)
     if before is None:
         before = np.zeros((features.shape[0], groups))
@@ -161,7 +168,7 @@ def _scored(
     return scored, {"test_classes": counts}
 
 
-UNREADABLE = "its answer cannot be read"
+UNREADABLE = say("its answer cannot be read")
 FACTS, ARRAYS, STATE = "velado.facts", "velado.arrays", "velado.state"
 
 
@@ -195,16 +202,16 @@ def read_reply(message: Message) -> Packet:
     return packet
 
 
-def state_in(context: Context) -> State:
+def state_in(context: Context) -> ClientState:
     """What the client kept from earlier rounds, at its own place."""
     if f"{STATE}.facts" not in context.state:
-        return State()
+        return ClientState()
     facts: Any = context.state[f"{STATE}.facts"]
     arrays: Any = context.state[f"{STATE}.arrays"]
-    return State(int(facts["have"]), {name: array.numpy() for name, array in arrays.items()})
+    return ClientState(int(facts["have"]), {name: array.numpy() for name, array in arrays.items()})
 
 
-def keep_state(context: Context, state: State) -> None:
+def keep_state(context: Context, state: ClientState) -> None:
     """*state* is what the client finds in the next round."""
     context.state[f"{STATE}.facts"] = ConfigRecord({"have": state.have})
     context.state[f"{STATE}.arrays"] = ArrayRecord({name: Array(a) for name, a in state.arrays.items()})

@@ -17,10 +17,8 @@ from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord
 from flwr.serverapp import Grid
 from flwr.serverapp.strategy import Strategy
 
-from velado.learning.flower.federation import Federation
-from velado.learning.flower.flower_client import read_reply, to_content
-from velado.learning.flower.flower_records import ClientRecord, Fact, FederationStopped, Packet, RoundRecord
-from velado.learning.flower.flower_server import (
+from velado.learning.flower._client import read_reply, to_content
+from velado.learning.flower._server import (
     OTHER_CLIENT,
     OTHER_ROWS,
     Holder,
@@ -32,15 +30,24 @@ from velado.learning.flower.flower_server import (
     take_round,
     whole,
 )
-from velado.learning.flower.terms import Agreed
+from velado.learning.flower._terms import Agreed
+from velado.learning.flower.federation import Federation
+from velado.learning.flower.flower_records import (
+    ClientRecord,
+    Fact,
+    FederationStopped,
+    Packet,
+    RoundRecord,
+    client_record,
+)
 from velado.measures.models.quality import curve_area, log_loss
 from velado.randomness import seeded
-from velado.text import say
+from velado.text import join, say
 
 # Roster: which Flower node is which client, who is there, and who sits out.
 
 POLL = 0.5
-SILENT = "greeted, no answer yet"
+SILENT = say("greeted, no answer yet")
 
 
 @dataclass(repr=False)
@@ -109,14 +116,16 @@ class Roster:
         gone = [one for one in self.able_at_most() if self.nodes.get(one) not in self._online]
         silent = len(self._online - set(self.nodes.values()) - set(self.doubles))
         if not silent:
-            return dict.fromkeys(gone, "not there")
+            return dict.fromkeys(gone, say("not there"))
         # A node that has not answered has not said whose it is either.
-        return dict.fromkeys(gone, SILENT if silent >= len(gone) else f"not there, or {SILENT}")
+        return dict.fromkeys(
+            gone, SILENT if silent >= len(gone) else say("not there, or greeted, no answer yet")
+        )
 
     def remarks(self) -> str:
         """What the records of a round say beside who is missing: machines with a number that another has."""
         twice = sorted({number for node, number in self.doubles.items() if node in self._online})
-        return " ".join(f"{_double(number)} It was turned away." for number in twice)
+        return join(_double(number) for number in twice)
 
     def note(self, client: int, packet: Packet) -> None:
         """A client that says it sits out is not asked again until it says otherwise."""
@@ -131,13 +140,11 @@ class Roster:
         """One record for every client, also those that never came."""
         out, absent = [], self.absent()
         for one in range(1, self.federation.clients + 1):
-            why = f"client {one} never answered ({absent.get(one, 'not there')})."
-            record = self.records.get(one, ClientRecord(f"client {one}", 0, 0, gap=why))
+            why = absent.get(one, say("not there"))
+            gap = say("client {number} never answered ({why}).", number=one, why=why)
+            record = self.records.get(one) or client_record(one, gap=gap)
             if one in self.doubles.values():
-                said = f"{_double(one)} It was turned away."
-                record = ClientRecord(
-                    **{**record.to_dict(), "gap": f"{record.gap} {said}" if record.gap else said}
-                )
+                record = replace(record, gap=_both(record.gap, _double(one)))
             out.append(record)
         return tuple(out)
 
@@ -197,7 +204,7 @@ class Roster:
         other = self.nodes.get(number, node)
         if other != node and other in self._online and not (able and number in self.sitting_out):
             self.doubles[node] = number
-            self._warn(node, f"{_double(number)} It was turned away.")
+            self._warn(node, _double(number))
             return
         self.doubles.pop(node, None)
         self._changed.discard(node)
@@ -205,8 +212,9 @@ class Roster:
         self.sitting_out.pop(number, None)
         if error:
             # Other terms, or a table that cannot be read: it is counted and named, and never asked.
-            self.sitting_out[number] = f"client {number} was refused: {error}"
-            self.records[number] = ClientRecord(f"client {number}", 0, 0, gap=self.sitting_out[number])
+            why = say("client {number} was refused: {why}", number=number, why=error)
+            self.sitting_out[number] = why
+            self.records[number] = client_record(number, gap=why)
             self._warn(node, self.sitting_out[number])
             return
         self.note(number, packet)
@@ -222,25 +230,25 @@ class Roster:
 
 
 def _double(number: int) -> str:
-    return f"A second machine says that it is client {number}."
+    return say("A second machine says that it is client {number}. It was turned away.", number=number)
 
 
 def _record(number: int, packet: Packet) -> ClientRecord:
-    return ClientRecord(
-        f"client {number}",
-        whole(packet, "rows", 0) or 0,
-        whole(packet, "test_rows", 0) or 0,
-        whole(packet, "classes", 0) or 0,
-        share(packet, "ncp"),
-        share(packet, "linkage"),
-        packet.text("promised"),
-        packet.text("gap") or None,
+    return client_record(
+        number,
+        rows=whole(packet, "rows", 0) or 0,
+        test_rows=whole(packet, "test_rows", 0) or 0,
+        classes=whole(packet, "classes", 0) or 0,
+        ncp=share(packet, "ncp"),
+        linkage=share(packet, "linkage"),
+        promised=packet.text("promised"),
+        gap=packet.text("gap") or None,
     )
 
 
 OnRound = Callable[[RoundRecord], None]
-_NO_AREA = "No AUC: the held-out rows hold a single class."
-_NO_AREA_ANYWHERE = "No AUC: no client that scored holds out rows of two classes."
+_NO_AREA = say("No AUC: the held-out rows hold a single class.")
+_NO_AREA_ANYWHERE = say("No AUC: no client that scored holds out rows of two classes.")
 
 
 class Rounds(Strategy):
@@ -281,7 +289,14 @@ class Rounds(Strategy):
         able = self.roster.present(grid, self.greeting())
         self._absent = self.roster.absent()
         if len(self.roster.able_at_most()) < federation.needed:
-            self._stop(f"{len(self.roster.able_at_most())} of {federation.clients} clients can take part")
+            able_at_most = len(self.roster.able_at_most())
+            self._stop(
+                say(
+                    "{able} of {clients} clients can take part",
+                    able=able_at_most,
+                    clients=federation.clients,
+                )
+            )
         random = seeded(self._seed, "federated", "asked", str(server_round))
         count = min(federation.asked, len(able))
         self._asked = sorted(int(one) for one in random.permutation(able)[:count])
@@ -314,25 +329,24 @@ class Rounds(Strategy):
             self.holder, self.agreed.federation, server_round, self._asked, answers, self._absent
         )
         record = RoundRecord(
-            server_round,
-            None,
-            None,
-            None,
-            len(self._asked),
-            len(found.answered),
-            found.applied,
-            _both(found.gap, self.roster.remarks()),
-            found.missing,
-            self._up,
-            self._down,
-            time.monotonic() - self._start,
+            number=server_round,
+            asked=len(self._asked),
+            replied=len(found.answered),
+            applied=found.applied,
+            gap=_both(found.gap, self.roster.remarks()),
+            missing=found.missing,
+            bytes_up=self._up,
+            bytes_down=self._down,
+            seconds=time.monotonic() - self._start,
         )
         self.records.append(record)
         if self.truth is not None:
             self._score()
         self._unmet = 0 if found.applied else self._unmet + 1
         if self._unmet >= self.agreed.federation.unmet:
-            self._stop(f"{self._unmet} rounds in a row were not applied ({found.gap})")
+            self._stop(
+                say("{rounds} rounds in a row were not applied ({gap})", rounds=self._unmet, gap=found.gap)
+            )
         return None, None
 
     def configure_evaluate(
@@ -403,7 +417,7 @@ class Rounds(Strategy):
         scored = [packet for packet in answers.values() if packet.number("scored") > 0]
         total = sum(packet.number("scored") for packet in scored)
         if not total:
-            self._finish(gap=_both(self.records[-1].gap, "No client scored the model after this round."))
+            self._finish(gap=_both(self.records[-1].gap, say("No client scored the model after this round.")))
             return
         if self.majority is None:
             counts = pooled_classes(answers, self.agreed.classes)
@@ -438,4 +452,4 @@ class Rounds(Strategy):
 
 def _both(gap: str | None, more: str) -> str | None:
     """Two sentences about what is missing, or the one there is."""
-    return " ".join(part for part in (gap, more) if part) or None
+    return join(part for part in (gap, more) if part) or None

@@ -21,8 +21,8 @@ from velado.data.schema import Column, Schema, TaxonomySpec
 from velado.data.table import Table
 from velado.data.taxonomy import Taxonomy, from_tree
 from velado.errors import SchemaError
+from velado.learning.flower._logistic import FeatureScaling, scaling_of
 from velado.learning.flower.federation import Federation
-from velado.learning.flower.logistic import Scaling, scaling_of
 from velado.measures.models.encoder import Encoder, EncoderSettings
 from velado.text import say
 
@@ -34,7 +34,7 @@ class Agreed:
     digest: str
     federation: Federation
     classes: int
-    scaling: Scaling
+    scaling: FeatureScaling
 
     @property
     def features(self) -> int:
@@ -43,7 +43,7 @@ class Agreed:
 
 
 @dataclass(frozen=True, repr=False)
-class Terms:
+class FederationTerms:
     """The schema clients work with, the encoder, and the settings; *read_off* names columns a simulation completed."""
 
     schema: Schema
@@ -96,7 +96,7 @@ def make_terms(
     features: Sequence[str] | None = None,
     classes: Sequence[str] | None = None,
     read_off: Sequence[str] = (),
-) -> Terms:
+) -> FederationTerms:
     """The terms that follow from *schema* alone. A feature whose domain it does not declare is an error that names it."""
     chosen = _features(schema, target, features)
     if classes is None:
@@ -122,7 +122,7 @@ def make_terms(
     encoder = Encoder(
         columns, target, tuple(classes), encoding or EncoderSettings(), tuple(schema.missing_values)
     )
-    return Terms(shared, encoder, federation, locally, tuple(read_off))
+    return FederationTerms(shared, encoder, federation, locally, tuple(read_off))
 
 
 def complete(

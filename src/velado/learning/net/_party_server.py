@@ -16,10 +16,10 @@ from collections.abc import Callable
 from contextlib import ExitStack
 
 from velado.errors import KeyRefused, OutputError
+from velado.learning.net._journal import PartyLog
+from velado.learning.net._mutual_tls import LARGEST_CERTIFICATE, Pins, check_validity, server_context
 from velado.learning.net.half_open import HalfOpen, network_of
 from velado.learning.net.identity import Identity, fingerprint
-from velado.learning.net.journal import Audit
-from velado.learning.net.mutual_tls import LARGEST_CERTIFICATE, Pins, check_validity, server_context
 from velado.text import say
 
 LONGEST_HEAD = 4096
@@ -51,7 +51,7 @@ class Server:
         address: tuple[str, int],
         accept: Accept,
         largest_body: int,
-        audit: Audit,
+        audit: PartyLog,
         noted: Callable[[str], None],
         head_seconds: float = HEAD_SECONDS,
     ) -> None:

@@ -28,7 +28,7 @@ Weights = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, repr=False)
-class Scaling:
+class FeatureScaling:
     """Features brought to -1..1 (numbers, places) or left in 0..1 (leaves, blanks) by public bounds alone.
 
     Nothing is read off rows: a mean or spread of one client's rows would be another scale at each client.
@@ -42,7 +42,7 @@ class Scaling:
         return np.asarray((features - self.shift) / self.scale, dtype=np.float64)
 
 
-def scaling_of(encoder: Encoder) -> Scaling:
+def scaling_of(encoder: Encoder) -> FeatureScaling:
     """The scaling that follows from the encoder's declared bounds and trees."""
     spans = {}
     for column in encoder.columns:
@@ -58,7 +58,7 @@ def scaling_of(encoder: Encoder) -> Scaling:
         column_name, colon, part = name.rpartition(":")
         if colon and part in ("low", "high", "middle") and column_name in spans:
             shift[at], scale[at] = spans[column_name]
-    return Scaling(shift, scale)
+    return FeatureScaling(shift, scale)
 
 
 @dataclass(frozen=True, repr=False)
@@ -66,7 +66,7 @@ class LogisticModel:
     """Weights, features + 1 x 1 for two classes (log odds of the second), else x classes; the last row is the intercept."""
 
     weights: Weights
-    scaling: Scaling
+    scaling: FeatureScaling
 
     def probabilities(self, features: FloatMatrix) -> Probabilities:
         """softmax(x w + b)."""

@@ -22,14 +22,14 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from velado.errors import OutputError, ProtocolError
-from velado.learning.net.mutual_tls import Pins
-from velado.learning.net.wire import OVERHEAD, Cursor, largest_message, open_envelope
+from velado.learning.net._mutual_tls import Pins
+from velado.learning.net._wire import OVERHEAD, Cursor, largest_message, open_envelope
 from velado.learning.protocols.protocol import Message
 from velado.learning.regression.job import Job
 from velado.randomness import Tape
@@ -40,7 +40,7 @@ from velado.text import say
 MOST_REFUSALS = 1000
 
 
-class Audit:
+class PartyLog:
     """The audit log of one party: time, event, peer, kind, number, bytes. Lines are added, never changed.
 
     Strangers can cause refusals as often as they like, so only the first thousand of a process are written.
@@ -52,7 +52,7 @@ class Audit:
         self._lock = threading.Lock()
         self._refusals = 0
 
-    def write(self, event: str, **facts: Any) -> None:
+    def write(self, event: str, **facts: object) -> None:
         """One line, given to the operating system before this returns."""
         with self._lock:
             if event == "refused":
@@ -291,7 +291,9 @@ Answer = tuple[int, str]
 class Inbox:
     """Messages wait here, in the order of the journal, until the role takes them."""
 
-    def __init__(self, job: Job, name: str, pins: Pins, keep: Callable[[bytes], None], audit: Audit) -> None:
+    def __init__(
+        self, job: Job, name: str, pins: Pins, keep: Callable[[bytes], None], audit: PartyLog
+    ) -> None:
         self._digest, self._name, self._pins = job.digest(), name, pins
         self._keep, self._audit = keep, audit
         self._seen: dict[tuple[str, int], bytes] = {}

@@ -1,4 +1,4 @@
-"""A real PostgreSQL server for the tests of engines, from the package pgserver, which needs no root."""
+"""A PostgreSQL server of the tests' own, one for all of them; what needs it is slow."""
 
 import shutil
 import tempfile
@@ -9,9 +9,15 @@ from pathlib import Path
 import pytest
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "postgres_url" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture(scope="session")
 def postgres_url() -> Iterator[str]:
-    """The address of a server of our own; it is stopped by its own handle at the end."""
+    """The address of a server from the package pgserver, which needs no root; skipped where none can run."""
     pytest.importorskip("psycopg", reason="psycopg is not installed: velado[postgres]")
     with warnings.catch_warnings():
         # Its choice of a folder for locks warns where no login session has made one.
@@ -22,8 +28,8 @@ def postgres_url() -> Iterator[str]:
         # The path of a socket has room for about a hundred characters, less than pytest's own folders take.
         folder = Path(tempfile.mkdtemp(prefix="pg"))
         try:
-            server = pgserver.get_server(folder, cleanup_mode="stop")
-        except Exception as error:
+            server = pgserver.get_server(folder / "d", cleanup_mode="stop")
+        except Exception as error:  # whatever keeps a server from starting here is a reason to skip
             shutil.rmtree(folder, ignore_errors=True)
             pytest.skip(f"PostgreSQL could not be started here ({type(error).__name__}).")
     try:

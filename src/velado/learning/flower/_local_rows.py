@@ -15,18 +15,20 @@ import numpy.typing as npt
 from velado.data.normal import value_codes
 from velado.data.table import Table
 from velado.errors import TableError, VeladoError
+from velado.learning.flower._terms import FederationTerms
 from velado.learning.flower.federation import Federation
-from velado.learning.flower.flower_records import ClientRecord, FloatMatrix
-from velado.learning.flower.terms import Terms
+from velado.learning.flower.flower_records import ClientRecord, FloatMatrix, client_record
 from velado.measures.measured import Settings, measure, measure_files
 from velado.randomness import seeded
 from velado.release.anonymize import anonymize
+from velado.release.goal import default_k
 from velado.release.guarantees import GUARANTEES
 from velado.release.guarantees._guarantee import Guarantee
+from velado.release.guarantees.k_anonymity import CROWD
 from velado.release.methods import METHODS
 from velado.release.methods._method import Method
 from velado.settings import Setting, settings
-from velado.text import say
+from velado.text import join, say
 
 # Rows dealt out to the clients of a simulation, and each client's held-out rows. Every row goes to exactly one client.
 
@@ -100,34 +102,23 @@ def hold_out(
             continue
         tested[members[: min(max(round(share * members.size), 1), members.size - 1)]] = True
     if holder.size > units:  # only where somebody has several classes can one be missing on a side
-        _teach_all(tested, holder, held, classes.size, random)
-        _ask_all(tested, holder, held, classes.size, random)
+        _balance(tested, holder, held, classes.size, random)
     on_test = tested[unit]
     return np.flatnonzero(~on_test), np.flatnonzero(on_test)
 
 
-def _teach_all(
+def _balance(
     tested: npt.NDArray[np.bool_],
     holder: IntVector,
     held: IntVector,
     classes: int,
     random: np.random.Generator,
 ) -> None:
-    """Every class has somebody in the training part: where all who have it were drawn, one of them goes back."""
+    """Every class has somebody in the training part, and in the test part if all classes stay taught without them."""
     for one in range(classes):
         members = holder[held == one]
-        if tested[members].all():
+        if tested[members].all():  # all who have it were drawn: one of them goes back
             tested[random.permutation(members)[0]] = False
-
-
-def _ask_all(
-    tested: npt.NDArray[np.bool_],
-    holder: IntVector,
-    held: IntVector,
-    classes: int,
-    random: np.random.Generator,
-) -> None:
-    """A class that nobody in the test part has gets somebody there, if all classes stay taught without them."""
     for one in range(classes):
         members = holder[held == one]
         if tested[members].any():
@@ -159,6 +150,14 @@ class Locally:
     guarantees: Annotated[tuple[Guarantee, ...], _GUARANTEES] = ()
     suppression: Annotated[float, Setting("share of rows that may be left out", ge=0, le=1)] = 0.0
     seed: Annotated[int, Setting("numbers a run", ge=0)] = 0
+    k: Annotated[int | None, CROWD, Setting("rows or people in each group")] = None
+
+    @property
+    def promised_k(self) -> int | None:
+        """The k of k-anonymity that a client keeps: as asked for, or the default."""
+        if self.method is None or self.k is not None:
+            return self.k
+        return default_k(self.method.promise, self.guarantees)
 
 
 @dataclass(frozen=True, repr=False)
@@ -179,35 +178,42 @@ class LocalRows:
         return {name: getattr(self, name) for name in ("features", "labels", "test_features", "test_labels")}
 
 
-def prepare(table: Table, terms: Terms, locally: Locally, client: int) -> LocalRows:
+def prepare(table: Table, terms: FederationTerms, locally: Locally, client: int) -> LocalRows:
     """The rows of client number *client* (from 1) made ready, or LocalRows without rows whose record has the gap.
 
     Each client draws from a stream of its own, so that a simulation and several machines prepare the same rows alike.
     """
-    name = f"client {client}"
+    name = say("client {number}", number=client)
     known = ~table.is_missing(terms.encoder.target)
     table = table.with_frame(table.frame.filter(known)).with_schema(terms.schema)
     if not table.rows:
-        return _without(
-            terms, ClientRecord(name, 0, 0, gap=f"{name} has no rows with a target; it sits out.")
-        )
+        gap = say("{client} has no rows with a target; it sits out.", client=name)
+        return _without(terms, client_record(client, gap=gap))
     labels = terms.encoder.labels(table.frame)
     person = table.schema.person
     people = None if person is None else value_codes(table, person)[0].astype(np.int64)
     random = seeded(locally.seed, "federated", "held out", str(client))
     train, test = hold_out(labels, terms.federation.test_share, random, people)
-    record = ClientRecord(name, int(train.size), int(test.size), int(np.unique(labels[train]).size))
+    record = client_record(
+        client, rows=int(train.size), test_rows=int(test.size), classes=int(np.unique(labels[train]).size)
+    )
     tested = table.frame[test]
     part = table.with_frame(table.frame[train])
-    least = max([getattr(locally.method, "k", None) or 0, *(one.least_rows for one in locally.guarantees)])
+    least = max([locally.promised_k or 0, *(one.least_rows for one in locally.guarantees)])
     if train.size < least:
-        gap = f"{name} has {train.size} training row(s), fewer than k = {least}; it sits out."
+        gap = say(
+            "{client} has {rows} training row(s), fewer than k = {least}; it sits out.",
+            client=name,
+            rows=int(train.size),
+            least=least,
+        )
         return _without(terms, replace(record, gap=gap))
     try:
         frame, record = _released(part, locally, record)
     except VeladoError as error:
         # Our own sentences hold no value; others propagate to whoever called.
-        return _without(terms, replace(record, gap=f"{name} sits out: {error.what} {error.why}"))
+        gap = say("{client} sits out: {what} {why}", client=name, what=error.what, why=error.why)
+        return _without(terms, replace(record, gap=gap))
     return LocalRows(
         terms.encoder.features(frame),
         terms.encoder.labels(frame),
@@ -230,27 +236,29 @@ def _released(part: Table, locally: Locally, record: ClientRecord) -> tuple[Any,
             part.schema,
             locally.method,
             locally.guarantees,
+            k=locally.k,
             suppression=locally.suppression,
             seed=locally.seed,
         )
         frame, scores = release.aligned, measure(release, _MEASURED)
         promised = "; ".join(verdict.sentence() for verdict in release.verdicts)
     if scores is None:
-        return frame, replace(
-            record, gap=f"{record.name}: no quasi-identifier, so loss and linkage are not measured."
+        silent = say(
+            "{client}: no quasi-identifier, so loss and linkage are not measured.", client=record.name
         )
+        return frame, replace(record, gap=silent)
     ncp = None if scores.ncp is None else scores.ncp.overall
     linkage = None if scores.linkage is None else scores.linkage.share
     reasons = [scores.not_measured.get(key, "") for key in ("ncp", "record linkage")]
-    gap = " ".join(text for text in reasons if text) or None
+    gap = join(text for text in reasons if text) or None
     rows = frame.height
     return frame, replace(record, rows=rows, ncp=ncp, linkage=linkage, promised=promised, gap=gap)
 
 
-def _without(terms: Terms, record: ClientRecord) -> LocalRows:
+def _without(terms: FederationTerms, record: ClientRecord) -> LocalRows:
     empty = np.zeros((0, len(terms.encoder.names)), dtype=np.float32)
     nothing = np.zeros(0, dtype=np.int64)
-    return LocalRows(empty, nothing, empty, nothing, replace(record, rows=record.rows))
+    return LocalRows(empty, nothing, empty, nothing, record)
 
 
 def trains(prepared: LocalRows) -> bool:

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from velado.errors import KeyRefused, OutputError
+from velado.learning.net._journal import PartyLog
+from velado.learning.net._mutual_tls import Pins, check_server, client_context
 from velado.learning.net.identity import Identity
-from velado.learning.net.journal import Audit
-from velado.learning.net.mutual_tls import Pins, check_server, client_context
 
 SECONDS = 30.0
 ABORT = "abort"
@@ -86,7 +86,7 @@ class Letter:
 class Outbox:
     """Letters to each party, in order; one thread a party offers the first of them until it is taken."""
 
-    def __init__(self, post: Post, kept: Callable[[str, int], None], audit: Audit) -> None:
+    def __init__(self, post: Post, kept: Callable[[str, int], None], audit: PartyLog) -> None:
         self._post, self._kept, self._audit = post, kept, audit
         self._letters: dict[str, deque[Letter]] = {}
         self._changed = threading.Condition()
