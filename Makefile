@@ -34,12 +34,12 @@ demo: $(VENV)/.core ## Anonymize the sample hospital table and show what it cost
 test: $(VENV)/.dev ## Run the tests, without the slow ones
 	$(PYTEST) -m "not slow"
 
-# pytest answers 5 when nothing was selected: no slow tests is not a failure.
-test-slow: $(VENV)/.dev ## Run only the slow tests
-	$(PYTEST) -m slow || { code=$$?; test $$code -eq 5 && echo "There are no slow tests."; }
+# What `make test` leaves out: processes, servers, browsers, long searches, and most examples of each property.
+test-slow: $(VENV)/.dev ## Run the slow tests, and every property with all its examples
+	VELADO_EXAMPLES=all $(PYTEST) -m "slow or hypothesis"
 
 test-all: $(VENV)/.dev ## Run every test, the slow ones too
-	$(PYTEST)
+	VELADO_EXAMPLES=all $(PYTEST)
 
 lint: $(VENV)/.dev ## Check style, format, types and the import layers
 	$(BIN)/ruff check $(CHECKED)

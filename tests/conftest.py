@@ -15,9 +15,39 @@ settings.register_profile("dev", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
 
+# Of a property's examples, a quick run tries the first few; `make test-slow` says VELADO_EXAMPLES=all.
+FEWER, FEWEST = 5, 4
+
+# Fixtures that start a program which is not ours.
+STARTED = {"postgres_url", "browser"}
+
 
 # No test reads or makes the key and the notes of whoever runs it; processes that tests start inherit this.
 os.environ["VELADO_STATE"] = tempfile.mkdtemp(prefix="velado-state-")
+
+
+@pytest.hookimpl(tryfirst=True)  # before `-m` chooses
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Whoever asks for a server or a browser is slow, and properties try fewer examples in a quick run."""
+    for item in items:
+        if STARTED.intersection(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.slow)
+    try_fewer_examples(items)
+
+
+def try_fewer_examples(items: list[pytest.Item]) -> None:
+    """Properties try a fifth of the examples they ask for, and no fewer than four, unless all are wanted.
+
+    Each test asks for the number that its property needs, whichever run it is part of: this is the one place
+    that knows about quick runs.
+    """
+    if os.environ.get("VELADO_EXAMPLES") == "all":
+        return
+    for test in {item.function for item in items if isinstance(item, pytest.Function)}:
+        asked = getattr(test, "_hypothesis_internal_use_settings", None)  # what Hypothesis' own plugin reads
+        if asked is not None:
+            few = max(asked.max_examples // FEWER, min(asked.max_examples, FEWEST))
+            test._hypothesis_internal_use_settings = settings(asked, max_examples=few)
 
 
 @pytest.fixture(scope="session")

@@ -71,6 +71,7 @@ RUN_AS_WRITTEN = [
 ]
 
 
+@pytest.mark.slow  # half a dozen processes each
 @pytest.mark.parametrize("tutorial", RUN_AS_WRITTEN, ids=lambda p: p.stem)
 def test_the_tutorial_runs_as_it_is_written(tutorial, tmp_path):
     environment = {

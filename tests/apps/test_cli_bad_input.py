@@ -9,20 +9,16 @@ import pytest
 from velado.apps.cli import run
 from velado.apps.cli.error_display import report
 
+from ..tables import toml
+
 SECRET = "Zyxwvut"
 """Stands in cells only, so that a message that repeats a cell is caught."""
 
-SCHEMA = """
-[columns.age]
-role = "quasi"
-kind = "numeric"
-[columns.city]
-role = "quasi"
-kind = "categorical"
-[columns.illness]
-role = "sensitive"
-kind = "categorical"
-"""
+SCHEMA = toml(
+    age="quasi numeric",
+    city="quasi categorical",
+    illness="sensitive categorical",
+)
 HEADER = "age,city,illness\n"
 
 

@@ -18,6 +18,8 @@ from velado.data.samples import hospital_csv, hospital_schema
 from velado.errors import OutputError, ParameterError, SchemaError
 from velado.learning.flower import FederatedFit, FederationStopped
 
+from ..tables import column, toml
+
 RECIPE = """
 [data]
 table = "{table}"
@@ -106,16 +108,10 @@ def test_a_run_that_stops_keeps_its_history_on_disk(recipe: Path, tmp_path: Path
     assert code == 9
 
 
-DECLARED = """
-[columns.age]
-role = "quasi"
-kind = "numeric"
-bounds = [0, 100]
-[columns.outcome]
-role = "sensitive"
-kind = "categorical"
-values = ["ill", "well"]
-"""
+DECLARED = toml(
+    age=column("quasi numeric", bounds=[0, 100]),
+    outcome=column("sensitive categorical", values=["ill", "well"]),
+)
 
 
 def test_what_several_machines_need_is_written_with_the_commands(tmp_path: Path) -> None:

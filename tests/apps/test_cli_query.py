@@ -11,22 +11,13 @@ import pytest
 from velado.apps.cli import run
 from velado.query.answer import Answer
 
-SCHEMA = """
-[columns.home]
-role = "identifier"
-kind = "text"
-group = true
-max_rows = 3
-[columns.sex]
-role = "quasi"
-kind = "categorical"
-values = ["F", "M"]
-[columns.age]
-role = "quasi"
-kind = "numeric"
-bounds = [0, 100]
-step = 1
-"""
+from ..tables import column, toml
+
+SCHEMA = toml(
+    home=column("identifier text", group=True, max_rows=3),
+    sex=column("quasi categorical", values=["F", "M"]),
+    age=column("quasi numeric", bounds=[0, 100], step=1),
+)
 COUNT = "SELECT COUNT(*) AS n FROM people"
 
 

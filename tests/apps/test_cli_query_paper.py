@@ -7,26 +7,14 @@ import pytest
 
 from velado.apps.cli import run
 
-SCHEMA = """
-[columns.home]
-role = "identifier"
-kind = "text"
-group = true
-max_rows = 3
-[columns.sex]
-role = "quasi"
-kind = "categorical"
-values = ["F", "M"]
-[columns.age]
-role = "quasi"
-kind = "numeric"
-bounds = [0, 100]
-step = 1
-[columns.pay]
-role = "other"
-kind = "numeric"
-bounds = [0, 1000]
-"""
+from ..tables import column, toml
+
+SCHEMA = toml(
+    home=column("identifier text", group=True, max_rows=3),
+    sex=column("quasi categorical", values=["F", "M"]),
+    age=column("quasi numeric", bounds=[0, 100], step=1),
+    pay=column("other numeric", bounds=[0, 1000]),
+)
 
 
 @pytest.fixture

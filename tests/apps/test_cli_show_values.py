@@ -11,13 +11,12 @@ import pytest
 from velado.apps.cli.main import run
 from velado.errors import TaxonomyError
 
-SCHEMA = """
-[columns.city]
-role = "quasi"
-taxonomy = { builder = "tree", nodes = { RJ = ["Rio"] } }
-[columns.illness]
-role = "sensitive"
-"""
+from ..tables import column, toml
+
+SCHEMA = toml(
+    city=column("quasi", taxonomy={"builder": "tree", "nodes": {"RJ": ["Rio"]}}),
+    illness="sensitive",
+)
 
 
 @pytest.fixture

@@ -12,29 +12,19 @@ from velado.apps.cli import run
 from velado.apps.cli.commands._joined import table_paths
 from velado.data.samples import hospital_csv, hospital_schema
 
-PATIENTS = """
-[columns.cpf]
-role = "identifier"
-kind = "text"
-person = true
-[columns.nome]
-role = "identifier"
-[columns.sexo]
-role = "quasi"
-[columns.idade]
-role = "quasi"
-kind = "numeric"
-"""
-VISITS = """
-[columns.cpf]
-role = "identifier"
-kind = "text"
-person = true
-[columns.escolaridade]
-role = "quasi"
-[columns.desfecho]
-role = "sensitive"
-"""
+from ..tables import column, toml
+
+PATIENTS = toml(
+    cpf=column("identifier text", person=True),
+    nome="identifier",
+    sexo="quasi",
+    idade="quasi numeric",
+)
+VISITS = toml(
+    cpf=column("identifier text", person=True),
+    escolaridade="quasi",
+    desfecho="sensitive",
+)
 QUASI = {"patients": ("sexo", "idade"), "visits": ("escolaridade",)}
 
 

@@ -114,6 +114,7 @@ def service(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         yield made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("half", HALVES)
 def test_an_address_holds_so_many_halves_and_others_are_answered(service: Running, half: str) -> None:
     with flood(service.port, HALVES[half]) as connections:
@@ -123,6 +124,7 @@ def test_an_address_holds_so_many_halves_and_others_are_answered(service: Runnin
     assert "half-open" in service.call("GET", "/metrics", who="root").text
 
 
+@pytest.mark.slow
 def test_a_whole_request_frees_its_place_and_the_next_ones_half_takes_one_again(service: Running) -> None:
     half, rest = WHOLE[:20], WHOLE[20:]
     with flood(service.port, half, MOST) as connections:
@@ -144,6 +146,7 @@ def test_a_whole_request_frees_its_place_and_the_next_ones_half_takes_one_again(
         settle(again)
 
 
+@pytest.mark.slow
 def test_honest_clients_that_connect_at_once_are_all_answered(service: Running) -> None:
     many = 2 * MOST
     with flood(service.port, WHOLE, many) as connections:

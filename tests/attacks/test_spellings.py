@@ -1,5 +1,6 @@
 """One person or one diagnosis in several spellings passes for several: each way in which it did, refused or counted."""
 
+import os
 import random
 
 import numpy as np
@@ -208,6 +209,9 @@ def test_a_value_named_like_its_group_has_one_loss_everywhere(method) -> None:
     assert release.to_dict()["cost"]["ncp"] == made
 
 
+# A table takes 150 ms. Before a release of velado itself, let it be 10,000.
+ODD_TABLES = int(os.environ.get("VELADO_ODD_TABLES", "1500"))
+
 ODD = [
     lambda text, draw: text,
     lambda text, draw: text + " ",
@@ -274,12 +278,9 @@ def _published(said: Schema) -> Schema:
     )
 
 
-def test_300_odd_tables_are_recounted_by_an_independent_checker() -> None:
-    released, refused = fuzz(300, 11)
-    assert released >= 3 * refused
-
-
-@pytest.mark.slow
-def test_10000_odd_tables_are_recounted_by_an_independent_checker() -> None:
-    released, refused = fuzz(10_000, 12)
+@pytest.mark.parametrize(
+    ("tables", "seed"), [(40, 11), pytest.param(ODD_TABLES, 12, marks=pytest.mark.slow, id="many")]
+)
+def test_odd_tables_are_recounted_by_an_independent_checker(tables: int, seed: int) -> None:
+    released, refused = fuzz(tables, seed)
     assert released >= 3 * refused

@@ -5,28 +5,17 @@ from pathlib import Path
 
 import pytest
 
+from ..tables import column, toml
+
 CITIES = ["Aldenia", "Brumosa", "Cantaro", "Dorvelha"]
 DIAGNOSES = ["qx-asthma", "qx-migraine", "qx-anaemia"]
 
-SCHEMA = """
-[columns.full_name]
-role = "identifier"
-kind = "text"
-
-[columns.age]
-role = "quasi"
-kind = "numeric"
-bounds = [0, 100]
-
-[columns.city]
-role = "quasi"
-kind = "categorical"
-taxonomy = "trees/city.csv"
-
-[columns.diagnosis]
-role = "sensitive"
-kind = "categorical"
-"""
+SCHEMA = toml(
+    full_name="identifier text",
+    age=column("quasi numeric", bounds=[0, 100]),
+    city=column("quasi categorical", taxonomy="trees/city.csv"),
+    diagnosis="sensitive categorical",
+)
 
 
 @dataclass(frozen=True)

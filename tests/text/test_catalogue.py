@@ -1,7 +1,6 @@
 """The catalogue fits the sentences of the package, and the checks see what does not fit."""
 
 import ast
-import doctest
 import importlib.util
 import re
 import string
@@ -200,11 +199,3 @@ assert not [name for name in sys.modules if name.split(".")[0] == "babel"]
 """
     subprocess.run([sys.executable, "-c", script], check=True)
     assert catalogue("en").single == {}
-
-
-@pytest.mark.parametrize(
-    "name", ["errors", "text.catalogue", "text.languages", "text.sentence", "text.writing"]
-)
-def test_the_examples_run(name: str) -> None:
-    result = doctest.testmod(import_module(f"velado.{name}"))
-    assert result.attempted and not result.failed

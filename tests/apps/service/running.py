@@ -17,36 +17,18 @@ from typing import Any
 
 from velado.apps.service.tokens import Role, add_token
 
+from ...tables import column, toml
+
 START = "from velado.apps.cli.commands._serve import commands; commands()()"
 BOUND = 60.0
 
-SCHEMA = """
-[columns.household]
-role = "identifier"
-kind = "text"
-group = true
-max_rows = 2
-
-[columns.age]
-role = "quasi"
-kind = "numeric"
-bounds = [0, 100]
-step = 1
-
-[columns.sex]
-role = "quasi"
-kind = "categorical"
-values = ["F", "M"]
-
-[columns.city]
-role = "quasi"
-kind = "categorical"
-values = ["Recife", "Belém", "Viçosa"]
-
-[columns.note]
-role = "other"
-kind = "text"
-"""
+SCHEMA = toml(
+    household=column("identifier text", group=True, max_rows=2),
+    age=column("quasi numeric", bounds=[0, 100], step=1),
+    sex=column("quasi categorical", values=["F", "M"]),
+    city=column("quasi categorical", values=["Recife", "Belém", "Viçosa"]),
+    note="other text",
+)
 SECRET = "Zebedeu"
 """A value of the table that no reply, log or audit line may hold."""
 

@@ -38,6 +38,7 @@ def test_asking_again_gives_the_same_numbers_at_no_cost_to_anybody(service: Runn
     assert service.call("GET", "/v1/budget").json["budgets"][0]["spent"] == spent
 
 
+@pytest.mark.slow
 def test_nothing_computed_from_the_rows_without_noise_leaves(tmp_path: Path) -> None:
     """Fingerprints of the content would let an analyst test guesses of the whole table."""
     seen = []
@@ -64,6 +65,7 @@ def test_the_price_costs_nothing_and_is_what_is_charged(service: Running) -> Non
     assert "stored" not in price and {**again, "left": None} == {**price, "left": None}
 
 
+@pytest.mark.slow
 def test_the_history_names_the_spend_after_a_restart_and_asking_with_it_is_free(tmp_path: Path) -> None:
     file = write_service(tmp_path)
     sql = "SELECT AVG(age) FROM people WHERE sex = 'F'"
@@ -143,6 +145,7 @@ def test_metrics_count_and_hold_no_values(service: Running) -> None:
     assert SECRET not in text and "Recife" not in text
 
 
+@pytest.mark.slow
 def test_metrics_tell_an_owner_of_one_data_set_nothing_of_another(tmp_path: Path) -> None:
     file = write_service(tmp_path)
     (tmp_path / "others.csv").write_text(rows(60, 3), encoding="utf-8")
@@ -159,6 +162,7 @@ def test_metrics_tell_an_owner_of_one_data_set_nothing_of_another(tmp_path: Path
     assert "people" not in one
 
 
+@pytest.mark.slow
 def test_two_data_sets_over_one_file_must_not_have_two_ledgers(tmp_path: Path) -> None:
     file = write_service(tmp_path)
     twin = file.read_text().split("[datasets.people]")[1].replace("people.ledger", "twin.ledger")
@@ -172,6 +176,7 @@ def test_two_data_sets_over_one_file_must_not_have_two_ledgers(tmp_path: Path) -
         pass
 
 
+@pytest.mark.slow
 def test_caps_raises_and_the_end_of_the_budget(tmp_path: Path) -> None:
     file = write_service(tmp_path, budget="{ epsilon = 1 }", more="caps = { ana = 0.3 }")
     with running(file) as service:
@@ -193,6 +198,7 @@ def test_caps_raises_and_the_end_of_the_budget(tmp_path: Path) -> None:
         assert verified["holds"] and Fraction(verified["spent"]) > 1
 
 
+@pytest.mark.slow
 def test_no_more_is_answered_than_the_budget_pays_however_many_ask(tmp_path: Path) -> None:
     with running(write_service(tmp_path, budget="{ epsilon = 1 }")) as service:
         found: list[int] = []
@@ -210,6 +216,7 @@ def test_no_more_is_answered_than_the_budget_pays_however_many_ask(tmp_path: Pat
         assert sorted(found) == [200] * 8 + [402] * 16
 
 
+@pytest.mark.slow
 def test_errors_and_refusals_do_not_depend_on_the_rows(tmp_path: Path) -> None:
     """An empty table, an ordinary one and another answer every question with the same status and the same words."""
     questions = [

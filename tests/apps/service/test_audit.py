@@ -55,6 +55,7 @@ def test_a_line_that_is_cut_off_is_an_error_and_spoils_no_other(tmp_path: Path) 
     assert [json.loads(lines[n])["outcome"] for n in (0, 2)] == ["first", "third"]
 
 
+@pytest.mark.slow
 def test_what_cannot_be_written_down_is_not_answered_and_costs_nothing(tmp_path: Path) -> None:
     """A full disk: no question, cap or raise goes through; what spends nothing still works."""
     file = write_service(tmp_path)
@@ -75,6 +76,7 @@ def test_what_cannot_be_written_down_is_not_answered_and_costs_nothing(tmp_path:
     assert code == 0 and "audit file could not be written" in log
 
 
+@pytest.mark.slow
 def test_both_lines_of_a_question_carry_one_id(tmp_path: Path) -> None:
     with running(write_service(tmp_path)) as service:
         service.ask(COUNT)

@@ -85,6 +85,7 @@ def test_a_stop_while_a_question_hangs_ends_within_the_limit(tmp_path: Path) -> 
         assert service.call("GET", "/v1/ledger/verify?dataset=people", who="root").status == 200
 
 
+@pytest.mark.slow
 def test_a_question_whose_turn_does_not_come_in_time_is_not_paid(tmp_path: Path) -> None:
     file = write_service(tmp_path, limits="concurrent_queries = 1")
     file.write_text(file.read_text().replace("query_seconds = 20", "query_seconds = 1"))
@@ -102,6 +103,7 @@ def test_a_question_whose_turn_does_not_come_in_time_is_not_paid(tmp_path: Path)
         assert paid(service) == ["COUNT"]
 
 
+@pytest.mark.slow
 def test_a_question_whose_client_left_before_its_turn_is_not_paid(tmp_path: Path) -> None:
     file = write_service(tmp_path, limits="concurrent_queries = 1")
     with running(file) as service:

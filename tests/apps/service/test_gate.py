@@ -106,6 +106,7 @@ def test_bodies_beyond_the_limit_are_refused_with_and_without_a_length(service: 
     assert long.status == 413 and problem(long) == "length"
 
 
+@pytest.mark.slow
 def test_a_token_that_asks_too_often_waits_and_others_do_not(tmp_path: Path) -> None:
     file = write_service(tmp_path)
     file.write_text(file.read_text().replace("burst = 10000", "burst = 3").replace("= 100000", "= 6"))
@@ -116,6 +117,7 @@ def test_a_token_that_asks_too_often_waits_and_others_do_not(tmp_path: Path) -> 
         assert service.call("GET", "/v1/budget", who="bia").status == 200
 
 
+@pytest.mark.slow
 def test_an_address_that_guesses_tokens_is_slowed_down(tmp_path: Path) -> None:
     file = write_service(tmp_path)
     file.write_text(

@@ -14,6 +14,8 @@ from velado.apps.service.connection_guard import FRAMING_BYTES, HEADER_BYTES
 
 from .running import Running, raw, running, write_service
 
+pytestmark = pytest.mark.slow  # each reader is a service in a process of its own
+
 READERS = [
     pytest.param(
         "", id="httptools", marks=pytest.mark.skipif(find_spec("httptools") is None, reason="not installed")

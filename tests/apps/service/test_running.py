@@ -23,6 +23,7 @@ from .running import SECRET, command, running, token, write_service
 COUNT = "SELECT COUNT(*) FROM people"
 
 
+@pytest.mark.slow
 def test_a_restart_keeps_what_was_spent_and_what_was_answered(tmp_path: Path) -> None:
     file = write_service(tmp_path, budget="{ epsilon = 1 }")
     with running(file) as service:
@@ -61,6 +62,7 @@ def test_a_cap_that_is_changed_in_the_file_alone_stops_the_start(tmp_path: Path)
         assert service.call("GET", "/v1/budget").json["budgets"][0]["you"]["cap"] == "1/4"
 
 
+@pytest.mark.slow
 def test_a_ledger_that_was_put_back_or_deleted_stops_the_service(tmp_path: Path) -> None:
     file = write_service(tmp_path, budget="{ epsilon = 1 }")
     ledger = tmp_path / "people.ledger"
@@ -79,6 +81,7 @@ def test_a_ledger_that_was_put_back_or_deleted_stops_the_service(tmp_path: Path)
         pass
 
 
+@pytest.mark.slow
 def test_two_services_share_one_ledger(tmp_path: Path) -> None:
     file = write_service(tmp_path, budget="{ epsilon = 1 }")
     with running(file) as one, running(file, one.tokens) as two:
@@ -89,6 +92,7 @@ def test_two_services_share_one_ledger(tmp_path: Path) -> None:
         assert two.call("GET", "/v1/budget").json["budgets"][0]["spent"] == first["cost"]["spent"]
 
 
+@pytest.mark.slow
 def test_a_stop_lets_running_questions_end(tmp_path: Path) -> None:
     file = write_service(tmp_path, budget="{ epsilon = 100 }")
     with running(file) as service:
@@ -120,6 +124,7 @@ def test_a_stop_lets_running_questions_end(tmp_path: Path) -> None:
         assert spent >= seen > 0
 
 
+@pytest.mark.slow
 def test_the_audit_file_tells_who_and_what_it_cost_and_no_value(tmp_path: Path) -> None:
     with running(write_service(tmp_path)) as service:
         service.ask(f"SELECT COUNT(*) FROM people WHERE note = '{SECRET}7' AND city = 'Recife'")
@@ -143,6 +148,7 @@ def test_the_audit_file_tells_who_and_what_it_cost_and_no_value(tmp_path: Path) 
     assert (tmp_path / "audit.jsonl").stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.slow
 def test_an_unexpected_error_is_a_fixed_sentence_and_the_log_has_its_place(tmp_path: Path) -> None:
     with running(write_service(tmp_path)) as service:
         (tmp_path / "tokens.json").write_text("no tokens")
@@ -153,6 +159,7 @@ def test_an_unexpected_error_is_a_fixed_sentence_and_the_log_has_its_place(tmp_p
     assert code == 0 and number in log and "tokens.py" in log and "no tokens" not in log
 
 
+@pytest.mark.slow
 def test_whoever_comes_while_all_are_at_work_is_turned_away_and_pays_nothing(tmp_path: Path) -> None:
     """One question at work and none waiting: whoever comes meanwhile is turned away, and nothing is spent."""
     file = write_service(tmp_path, limits="concurrent_queries = 1\nwaiting_queries = 0")
@@ -207,6 +214,7 @@ def certificate(folder: Path) -> tuple[Path, Path]:
     return folder / "cert.pem", folder / "key.pem"
 
 
+@pytest.mark.slow
 def test_tls_serves_modern_clients_and_refuses_old_ones(tmp_path: Path) -> None:
     file = write_service(tmp_path)
     cert, key = certificate(tmp_path)
@@ -238,6 +246,7 @@ def test_plain_http_stays_on_this_machine_unless_told() -> None:
         _ = Listening(certificate=Path("a")).secured
 
 
+@pytest.mark.slow
 def test_the_openapi_document_tells_every_route_and_every_error(tmp_path: Path) -> None:
     with running(write_service(tmp_path)) as service:
         document = service.call("GET", "/openapi.json", who=None).json
@@ -272,6 +281,7 @@ def test_the_openapi_document_tells_every_route_and_every_error(tmp_path: Path) 
     assert all("HTTPValidationError" not in r for r in found)
 
 
+@pytest.mark.slow
 def test_the_command_line_makes_lists_and_revokes_tokens(tmp_path: Path) -> None:
     file = write_service(tmp_path)
     made = command(file, "token", "add", str(file), "ana", "--role", "owner", "--days", "30")
@@ -289,6 +299,7 @@ def test_the_command_line_makes_lists_and_revokes_tokens(tmp_path: Path) -> None
     assert "revoked" in table.stdout and "analista" in table.stdout
 
 
+@pytest.mark.slow
 def test_without_its_libraries_the_service_names_the_extra_to_install(tmp_path: Path) -> None:
     script = (
         "import sys; sys.modules['uvicorn'] = None\n"
@@ -332,6 +343,7 @@ def test_the_limits_of_several_workers_add_up_to_those_of_the_file(tmp_path: Pat
     assert part.concurrent_queries == 3 and part.query_seconds == settings.limits.query_seconds
 
 
+@pytest.mark.slow
 def test_a_ledger_that_vanishes_while_in_use_stops_answers_and_names_no_file(tmp_path: Path) -> None:
     with running(write_service(tmp_path)) as service:
         assert service.ask(COUNT).status == 200

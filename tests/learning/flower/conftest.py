@@ -11,37 +11,17 @@ from velado.data.schema import Schema
 from velado.data.table import Table
 from velado.randomness import seeded
 
+from ...tables import column, toml
+
 CITIES = ("Aldenia", "Brumosa", "Cantaro", "Dorvelha", "Estrela", "Fonte")
-SCHEMA = """
-[columns.person]
-role = "identifier"
-kind = "text"
-
-[columns.age]
-role = "quasi"
-kind = "numeric"
-bounds = [0, 100]
-
-[columns.city]
-role = "quasi"
-kind = "categorical"
-taxonomy = "city.csv"
-
-[columns.smokes]
-role = "quasi"
-kind = "categorical"
-values = ["no", "yes"]
-
-[columns.marker]
-role = "other"
-kind = "numeric"
-bounds = [0, 10]
-
-[columns.outcome]
-role = "sensitive"
-kind = "categorical"
-values = ["ill", "well"]
-"""
+SCHEMA = toml(
+    person="identifier text",
+    age=column("quasi numeric", bounds=[0, 100]),
+    city=column("quasi categorical", taxonomy="city.csv"),
+    smokes=column("quasi categorical", values=["no", "yes"]),
+    marker=column("other numeric", bounds=[0, 10]),
+    outcome=column("sensitive categorical", values=["ill", "well"]),
+)
 CITY_LEVELS = "\n".join(f"{name};{'North' if at < 3 else 'South'};*" for at, name in enumerate(CITIES)) + "\n"
 
 

@@ -67,6 +67,7 @@ def stop(folder: Path) -> None:
             continue
 
 
+@pytest.mark.slow
 def test_the_simulation_on_the_page_runs(tmp_path: Path) -> None:
     blocks = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE.read_text("utf-8"), flags=re.M | re.S)
     assert [language for language, _ in blocks[:2]] == ["python", "sh"]

@@ -86,6 +86,7 @@ def training(place: Path) -> Path:
     raise AssertionError("the run did not begin")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
 def test_a_run_ended_by_a_signal_keeps_its_rounds_and_says_so_in_one_sentence(
     tmp_path: Path, place: Path, name: str, code: int
@@ -102,6 +103,7 @@ def test_a_run_ended_by_a_signal_keeps_its_rounds_and_says_so_in_one_sentence(
     assert (out / "model.npz").exists() and not list(place.iterdir())
 
 
+@pytest.mark.slow
 def test_true_rows_of_a_killed_run_are_removed_by_the_next(tmp_path: Path, place: Path) -> None:
     with started(
         place, RUN, "federate", recipe(tmp_path, 100_000), "-o", tmp_path / "a", "--engine", "loop"

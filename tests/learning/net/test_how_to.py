@@ -7,12 +7,14 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from .parties import ROOT, environment, free_ports
 
 PAGE = ROOT / "docs" / "how-to" / "regress-with-three-hospitals.md"
 
 
+@pytest.mark.slow
 def test_the_page_runs_as_it_is_written(tmp_path: Path) -> None:
     text = PAGE.read_text("utf-8")
     named = sorted(set(re.findall(r"localhost:(\d+)", text)))

@@ -59,6 +59,7 @@ def killed_once(folder: Path, protocol: str, name: str, point: int) -> None:
         assert all(group.fit(party) == group.expected for party in knowing)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("protocol", "name", "point"), FEW)
 def test_a_party_killed_at_a_boundary_comes_back(
     tmp_path: Path, protocol: str, name: str, point: int

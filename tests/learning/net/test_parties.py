@@ -39,7 +39,10 @@ def heard(group: Consortium, name: str, event: str) -> bool:
     return any(line["event"] == event for line in group.audit(name))
 
 
-@pytest.fixture(scope="module", params=["delegated", "masked", "secure-sum"])
+SLOWER = [pytest.param(name, marks=pytest.mark.slow) for name in ("delegated", "secure-sum")]
+
+
+@pytest.fixture(scope="module", params=["masked", *SLOWER])
 def finished(request, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Consortium]:
     """A job of five processes that has come to its end."""
     folder = tmp_path_factory.mktemp(request.param)
@@ -140,6 +143,7 @@ def refusal(post: Post, data: bytes) -> str:
     return reason
 
 
+@pytest.mark.slow
 def test_strangers_and_forgers_are_refused_and_the_job_ends_right(tmp_path: Path) -> None:
     with consortium(tmp_path, minutes=2) as group:
         group.start("hub", "vault", "clinic-0", "clinic-1")
@@ -202,6 +206,7 @@ def test_a_message_a_role_refuses_ends_the_job_at_all_parties(tmp_path: Path) ->
         assert "hub ended the job" in group.log("clinic-0") and "clinic-2" in group.log("vault")
 
 
+@pytest.mark.slow
 def test_columns_that_repeat_each_other_end_the_job_by_name_at_all_parties(tmp_path: Path) -> None:
     from .parties import rows
 
@@ -214,6 +219,7 @@ def test_columns_that_repeat_each_other_end_the_job_by_name_at_all_parties(tmp_p
             assert "twice" in group.log(name)
 
 
+@pytest.mark.slow
 def test_a_client_whose_rows_do_not_fit_sends_nothing_and_may_mend_them(tmp_path: Path) -> None:
     with consortium(tmp_path, minutes=2) as group:
         table = tmp_path / "clinic-1.csv"
@@ -229,6 +235,7 @@ def test_a_client_whose_rows_do_not_fit_sends_nothing_and_may_mend_them(tmp_path
         assert group.fit("clinic-1") == group.expected
 
 
+@pytest.mark.slow
 def test_a_party_asked_to_stop_goes_on_later(tmp_path: Path) -> None:
     with consortium(tmp_path, minutes=2) as group:
         group.start("hub", "vault", "clinic-0")
@@ -257,6 +264,7 @@ def test_a_secure_sum_goes_on_without_a_client_that_stays_away(tmp_path: Path) -
         assert "goes on without clinic-2" in group.log("hub")
 
 
+@pytest.mark.slow
 def test_a_provider_may_bring_its_key(tmp_path: Path) -> None:
     from velado.learning.crypto import paillier_keys as keyfile
     from velado.learning.crypto.paillier_keys import PrivateKey
@@ -276,6 +284,7 @@ def test_a_provider_may_bring_its_key(tmp_path: Path) -> None:
         assert group.fit("hub") == group.expected
 
 
+@pytest.mark.slow
 def test_a_wrong_passphrase_opens_nothing(tmp_path: Path) -> None:
     with consortium(tmp_path) as group:
         (tmp_path / "passphrase").write_text("another one")
@@ -285,6 +294,7 @@ def test_a_wrong_passphrase_opens_nothing(tmp_path: Path) -> None:
         assert not (tmp_path / "out-clinic-0").exists()
 
 
+@pytest.mark.slow
 def test_a_damaged_journal_is_an_error_and_stays_as_it_is(tmp_path: Path) -> None:
     with consortium(tmp_path, minutes=2) as group:
         group.start("hub", "vault", "clinic-0")

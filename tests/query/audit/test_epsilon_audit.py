@@ -125,8 +125,13 @@ ONE_WARD = "SELECT COUNT(*) AS n FROM people WHERE ward = 'w0'"
 
 @pytest.mark.parametrize(
     ("sql", "threshold"),
-    [(COUNT, 35), (SUM, 500), (AVERAGE, 14), (MEDIAN, 1), (LARGEST, 1)],
-    ids=["count", "sum", "avg", "median", "max"],
+    [
+        pytest.param(COUNT, 35, id="count"),
+        pytest.param(SUM, 500, id="sum"),
+        pytest.param(AVERAGE, 14, id="avg", marks=pytest.mark.slow),
+        pytest.param(MEDIAN, 1, id="median"),
+        pytest.param(LARGEST, 1, id="max", marks=pytest.mark.slow),
+    ],
 )
 def test_one_group_is_hidden_as_well_as_the_answer_claims(sql: str, threshold: float) -> None:
     assert audit(sql, threshold) <= 1

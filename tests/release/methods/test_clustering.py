@@ -190,7 +190,11 @@ def test_the_gorilla_troop_finds_the_bottom_of_a_bowl_and_never_gets_worse():
     [
         ("mgm", ("bi_rads_assessment", "age", "shape", "margin", "density")),
         ("cmc", ("age", "Weducation", "children")),
-        ("cahousing", ("longitude", "latitude", "housing_median_age", "median_income", "median_house_value")),
+        pytest.param(
+            "cahousing",
+            ("longitude", "latitude", "housing_median_age", "median_income", "median_house_value"),
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_gok_keeps_k_and_is_no_worse_than_mondrian(data_folder, name, quasi, k):

@@ -7,30 +7,18 @@ import numpy as np
 import polars as pl
 import pytest
 
+from ...tables import column, toml
+
 pytest.importorskip("sklearn", reason="studies train models: they need velado[ml]")
 
-SCHEMA = """
-[columns.name]
-role = "identifier"
-kind = "text"
-[columns.age]
-role = "quasi"
-kind = "numeric"
-bounds = [0, 100]
-[columns.city]
-role = "quasi"
-kind = "categorical"
-taxonomy = "city.csv"
-[columns.sex]
-role = "quasi"
-kind = "categorical"
-[columns.dose]
-role = "other"
-kind = "numeric"
-[columns.ill]
-role = "sensitive"
-kind = "categorical"
-"""
+SCHEMA = toml(
+    name="identifier text",
+    age=column("quasi numeric", bounds=[0, 100]),
+    city=column("quasi categorical", taxonomy="city.csv"),
+    sex="quasi categorical",
+    dose="other numeric",
+    ill="sensitive categorical",
+)
 
 STUDY = """
 [data]

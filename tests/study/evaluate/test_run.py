@@ -341,6 +341,7 @@ except OutputError as error:
 """
 
 
+@pytest.mark.slow
 def test_a_full_disk_stops_the_study_with_one_error_and_what_was_stored_is_kept(
     example, tmp_path: Path
 ) -> None:
