@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Sequence
-from dataclasses import MISSING, Field, fields, replace
+from dataclasses import MISSING, Field, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any

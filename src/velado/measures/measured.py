@@ -218,15 +218,15 @@ def measure(
         divisor_columns=settings.divisor_columns,
     )
     scores = _scores(
-        published,
-        release.aligned,
-        table.schema.missing_values,
-        settings,
-        ncp,
-        "the cover of each group",
-        release.goal.k,
-        population,
-        {},
+        published=published,
+        frame=release.aligned,
+        missing_values=table.schema.missing_values,
+        settings=settings,
+        ncp=ncp,
+        charged="the cover of each group",
+        k=release.goal.k,
+        population=population,
+        skipped={},
     )
     matches = release.checked.counts.population
     if (
@@ -305,7 +305,15 @@ def measure_files(
         }[settings.substitutions]
         charged = f"what each text states; where that is false of a row, the true values {stands}"
     scores = _scores(
-        published, frame, original.schema.missing_values, settings, ncp, charged, k, population, skipped
+        published=published,
+        frame=frame,
+        missing_values=original.schema.missing_values,
+        settings=settings,
+        ncp=ncp,
+        charged=charged,
+        k=k,
+        population=population,
+        skipped=skipped,
     )
     return replace(scores, notes=(*_identifying(original.schema, frame), *scores.notes))
 
@@ -370,20 +378,20 @@ def _scores(
             "it is compared with: if rows changed their order, false cells and linkage are not to be relied on."
         )
     return Scores(
-        data.rows,
-        published.rows,
-        _before(data),
-        _after(published, frame, names, people, outside),
-        discernibility(sizes, published.suppressed),
-        average_group_size(sizes, k),
-        distributions(published),
-        ncp,
-        charged,
-        truth,
-        linkage,
-        given_away,
-        skipped,
-        tuple(notes),
+        original_rows=data.rows,
+        published_rows=published.rows,
+        before=_before(data),
+        after=_after(published, frame, names, people, outside),
+        discernibility=discernibility(sizes, published.suppressed),
+        average_group_size=average_group_size(sizes, k),
+        distributions=distributions(published),
+        ncp=ncp,
+        ncp_charged_for=charged,
+        false_cells=truth,
+        linkage=linkage,
+        disclosure=given_away,
+        not_measured=skipped,
+        notes=tuple(notes),
     )
 
 

@@ -348,18 +348,18 @@ def anonymize_joined(
             signed=signed[member.name],
         )
     return JoinedRelease(
-        out,
-        "as in the paper" if method.promise == "as in the paper" else "guaranteed",
-        checked,
-        people + gone,
-        people + gone - int((labels >= 0).sum()),
-        method,
-        goal,
-        seed,
-        doors,
-        None if key is None else key.fingerprint,
-        None if key is None else smallest_by_row_counts(members, drafts, of_person),
-        notes,
+        tables=out,
+        promise="as in the paper" if method.promise == "as in the paper" else "guaranteed",
+        checked=checked,
+        people=people + gone,
+        suppressed_people=people + gone - int((labels >= 0).sum()),
+        method=method,
+        goal=goal,
+        seed=seed,
+        side_doors=doors,
+        key_fingerprint=None if key is None else key.fingerprint,
+        smallest_by_row_counts=None if key is None else smallest_by_row_counts(members, drafts, of_person),
+        notes=notes,
     )
 
 

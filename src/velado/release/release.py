@@ -276,7 +276,14 @@ def _check(prepared: Prepared, recoded: Recoded, goal: Goal) -> tuple[pl.DataFra
             return match_published(data, recoded, groups)
 
     return frame, check_published(
-        frame, names, goal.guarantees, people, sensitive, None, data.shapes, matching
+        frame=frame,
+        quasi=names,
+        guarantees=goal.guarantees,
+        people=people,
+        sensitive=sensitive,
+        totals=None,
+        shapes=data.shapes,
+        matching=matching,
     )
 
 

@@ -194,7 +194,16 @@ def verify(
     quasi = [column.name for column in known.quasi]
     counted = tuple(guarantee.counted_by("row" if people is None else "person") for guarantee in guarantees)
     matching = None if population is None else _matching(table, population_table(population, known))
-    checked = check_published(table.frame, quasi, counted, people, sensitive, None, shapes, matching)
+    checked = check_published(
+        frame=table.frame,
+        quasi=quasi,
+        guarantees=counted,
+        people=people,
+        sensitive=sensitive,
+        totals=None,
+        shapes=shapes,
+        matching=matching,
+    )
     doors = _doors(table)
     kept = tuple(
         guarantee

@@ -111,8 +111,8 @@ def _nearest(
             begin, end = target_base[c], target_base[c + 1]
             if scale[c] < 0:
                 _tree_costs(
-                    query_node[symbol], target_node[begin:end], first, last, parent, share, node_base[c],
-                    costs[begin:end],
+                    node=query_node[symbol], targets=target_node[begin:end], first=first, last=last, parent=parent, share=share, base=node_base[c],
+                    costs=costs[begin:end],
                 )  # fmt: skip
                 if squared:
                     costs[begin:end] *= costs[begin:end]
@@ -408,27 +408,27 @@ def _linked(
     target_value, target_node, target_base = _flat(targets, axes)
     first, last, parent, share, node_base = _trees(axes)
     found, winner, near = _nearest(
-        query_codes,
-        query_value,
-        query_node,
-        query_base,
-        target_codes,
-        target_value,
-        target_node,
-        target_base,
-        weight,
-        first_row,
-        change,
-        skip,
-        np.array([axis.scale for axis in axes]),
-        first,
-        last,
-        parent,
-        share,
-        node_base,
-        np.searchsorted(of_query, np.arange(len(query_codes) + 1)),
-        target[true_target[example]].astype(np.int64),
-        metric == "euclidean",
+        query=query_codes,
+        query_value=query_value,
+        query_node=query_node,
+        query_base=query_base,
+        target=target_codes,
+        target_value=target_value,
+        target_node=target_node,
+        target_base=target_base,
+        weight=weight,
+        first_row=first_row,
+        change=change,
+        skip=skip,
+        scale=np.array([axis.scale for axis in axes]),
+        first=first,
+        last=last,
+        parent=parent,
+        share=share,
+        node_base=node_base,
+        pair_start=np.searchsorted(of_query, np.arange(len(query_codes) + 1)),
+        pair_target=target[true_target[example]].astype(np.int64),
+        squared=metric == "euclidean",
     )
     if ties == "first":
         owner = true_query[winner]

@@ -75,7 +75,16 @@ def class_sizes(sizes: IntArray) -> ClassSizes:
     """
     sizes = np.asarray(sizes, dtype=np.int64)
     if not sizes.size:
-        return ClassSizes(0, 0, 0.0, 0.0, 0, (1,), (0,), (0,))
+        return ClassSizes(
+            classes=0,
+            smallest=0,
+            median=0.0,
+            mean=0.0,
+            largest=0,
+            edges=(1,),
+            classes_in_bin=(0,),
+            rows_in_bin=(0,),
+        )
     largest = int(sizes.max())
     edges = [1, 2, 3]
     scale = 5
@@ -86,14 +95,14 @@ def class_sizes(sizes: IntArray) -> ClassSizes:
         edges.pop()
     which = np.searchsorted(np.array(edges), sizes, side="right") - 1
     return ClassSizes(
-        int(sizes.size),
-        int(sizes.min()),
-        float(np.median(sizes)),
-        float(sizes.mean()),
-        largest,
-        tuple(edges),
-        tuple(np.bincount(which, minlength=len(edges)).tolist()),
-        tuple(np.bincount(which, weights=sizes, minlength=len(edges)).astype(int).tolist()),
+        classes=int(sizes.size),
+        smallest=int(sizes.min()),
+        median=float(np.median(sizes)),
+        mean=float(sizes.mean()),
+        largest=largest,
+        edges=tuple(edges),
+        classes_in_bin=tuple(np.bincount(which, minlength=len(edges)).tolist()),
+        rows_in_bin=tuple(np.bincount(which, weights=sizes, minlength=len(edges)).astype(int).tolist()),
     )
 
 

@@ -161,16 +161,16 @@ def special_uniques(
     percent = 100.0 * by_column / total if total else np.zeros(columns)
     unique, pairs = int((held == 1).sum()), int((held == 2).sum())
     return SpecialUniques(
-        rows,
-        tuple(names),
-        largest,
-        fraction,
-        unique,
-        pairs,
-        keys,
-        dict(zip(names, percent.tolist(), strict=True)),
-        score[labels],
-        _intrusion(score, columns, fraction, unique, pairs)[labels],
+        rows=rows,
+        columns=tuple(names),
+        largest_key=largest,
+        fraction=fraction,
+        unique_rows=unique,
+        pairs=pairs,
+        keys_by_size=keys,
+        contributions=dict(zip(names, percent.tolist(), strict=True)),
+        scores=score[labels],
+        intrusion=_intrusion(score, columns, fraction, unique, pairs)[labels],
     )
 
 

@@ -111,12 +111,32 @@ def mdav_labels(points: npt.NDArray[np.float64], k: int) -> npt.NDArray[np.int32
         second = live[far]
         _nearest(distance, count, k, chosen)
         both = count >= 3 * k
-        count = _take(live, count, chosen, k, labels, group, marks, points, sums)
+        count = _take(
+            live=live,
+            count=count,
+            chosen=chosen,
+            k=k,
+            labels=labels,
+            group=group,
+            marks=marks,
+            points=points,
+            sums=sums,
+        )
         group += 1
         if both:
             _distances(points, live, count, points[second], distance)
             _nearest(distance, count, k, chosen)
-            count = _take(live, count, chosen, k, labels, group, marks, points, sums)
+            count = _take(
+                live=live,
+                count=count,
+                chosen=chosen,
+                k=k,
+                labels=labels,
+                group=group,
+                marks=marks,
+                points=points,
+                sums=sums,
+            )
             group += 1
     for at in range(count):
         labels[live[at]] = group

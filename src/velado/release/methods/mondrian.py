@@ -439,15 +439,24 @@ def partition_rows(
                 width[c] = 0.0
                 if stride[c] > 0:
                     parts = _branch_cut(
-                        work, start, end, c, low[c], high[c], path, path_base[c], stride[c], least,
-                        scratch, firsts, sizes,
+                        work=work, start=start, end=end, column=c, low=low[c], high=high[c], path=path, base=path_base[c], stride=stride[c], least=least,
+                        scratch=scratch, firsts=firsts, sizes=sizes,
                     )  # fmt: skip
                     if parts == 0:
                         continue
                     for r in range(start, end):
                         side[r] = np.searchsorted(firsts[:parts], work[r, c], side="right") - 1
                 else:
-                    cut, shared, left = _ordered_cut(work, start, end, c, low[c], high[c], relaxed, scratch)
+                    cut, shared, left = _ordered_cut(
+                        work=work,
+                        start=start,
+                        end=end,
+                        column=c,
+                        low=low[c],
+                        high=high[c],
+                        relaxed=relaxed,
+                        scratch=scratch,
+                    )
                     if left < least or size - left < least:
                         continue
                     parts = 2

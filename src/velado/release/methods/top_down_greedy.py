@@ -70,7 +70,17 @@ def split_all(records: Int32Array, k: int, tables: Tables, width: int) -> Int32A
             two = one
             for _ in range(_ROUNDS):
                 low[:] = records[one]
-                _pair_costs(records, rows, begin, end, low, low, tables, costs, to_one)
+                _pair_costs(
+                    records=records,
+                    rows=rows,
+                    begin=begin,
+                    end=end,
+                    low=low,
+                    high=low,
+                    tables=tables,
+                    costs=costs,
+                    out=to_one,
+                )
                 far = begin
                 for at in range(begin + 1, end):
                     if to_one[at] > to_one[far]:
@@ -81,9 +91,29 @@ def split_all(records: Int32Array, k: int, tables: Tables, width: int) -> Int32A
                     break
             if one != two:
                 low[:] = records[one]
-                _pair_costs(records, rows, begin, end, low, low, tables, costs, to_one)
+                _pair_costs(
+                    records=records,
+                    rows=rows,
+                    begin=begin,
+                    end=end,
+                    low=low,
+                    high=low,
+                    tables=tables,
+                    costs=costs,
+                    out=to_one,
+                )
                 low[:] = records[two]
-                _pair_costs(records, rows, begin, end, low, low, tables, costs, to_two)
+                _pair_costs(
+                    records=records,
+                    rows=rows,
+                    begin=begin,
+                    end=end,
+                    low=low,
+                    high=low,
+                    tables=tables,
+                    costs=costs,
+                    out=to_two,
+                )
                 middle = _divide(rows, begin, end, k, to_one, to_two, scratch)
         if middle == begin:
             for at in range(begin, end):

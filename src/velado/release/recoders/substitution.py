@@ -32,7 +32,18 @@ def _publish(
         low = np.where(said, np.minimum(low, true_low), low).astype(np.int32)
         high = np.where(said, np.maximum(high, true_high), high).astype(np.int32)
         values = tuple(seen.values[code] for code in codes.tolist())
-        out.append(PublishedColumn(column.name, of_row, values, low, high, False, true_low, true_high))
+        out.append(
+            PublishedColumn(
+                name=column.name,
+                codes=of_row,
+                values=values,
+                low=low,
+                high=high,
+                states_cover=False,
+                true_low=true_low,
+                true_high=true_high,
+            )
+        )
     return tuple(out)
 
 

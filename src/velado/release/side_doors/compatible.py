@@ -138,7 +138,16 @@ def find_compatible(table: Table, known: Collection[tuple[str, str]]) -> list[Si
             together = names if len(names) > 1 else ()
             revealed = round(count * table.rows / some.rows)
             found.append(
-                SideDoor(paired(names), quasi.name, "order", share, chance, revealed, signed, together)
+                SideDoor(
+                    column=paired(names),
+                    reveals=quasi.name,
+                    kind="order",
+                    guess=share,
+                    baseline=chance,
+                    rows_revealed=revealed,
+                    accepted=signed,
+                    together=together,
+                )
             )
             return True
 

@@ -108,7 +108,16 @@ def find_together(
             kind = _kind(share, scales[pair.quasi].ordered, all(name in free for name in names))
             ordered = scales[pair.quasi].ordered
             guess, baseline = (share, 0.0) if ordered else as_guess(share, scales[pair.quasi])
-            found[key] = SideDoor(paired(names), pair.quasi, kind, guess, baseline, 0, signed, names)
+            found[key] = SideDoor(
+                column=paired(names),
+                reveals=pair.quasi,
+                kind=kind,
+                guess=guess,
+                baseline=baseline,
+                rows_revealed=0,
+                accepted=signed,
+                together=names,
+            )
     out = list(found.values())
     if unseen:
         out.append(SideDoor("", "", "unseen", 0.0, 0.0, unseen))

@@ -96,7 +96,9 @@ def measure(
         order: dict[str, Any] = {"rows": folder.rows, "drawn": folder.drawn and folder.rows is None}
         table = reading.table(original, read_schema(schema), undeclared)
         published = read_plain(folder.table, table.schema, "utf-8")
-        scores = measure_files(table, published.frame, k=k, settings=MeasureSettings(**settings), **order).to_dict()
+        scores = measure_files(
+            table, published.frame, k=k, settings=MeasureSettings(**settings), **order
+        ).to_dict()
         if row_risk is not None:
             write_file(row_risk, row_risks(table, published.frame, order), private=True)
     show.result(scores, score_lines(scores))

@@ -234,15 +234,15 @@ def cluster(seen: Generalized, k: int, beta: float, paper: bool, random: np.rand
     seeds = np.empty(0, dtype=np.int64)
     if part.sum() >= k:
         group, rows, into, seeds = cluster_groups(
-            k,
-            int(random.integers(usual.size)),
-            not paper,
-            seen.places[usual],
-            part,
-            weight[usual],
-            seen.numeric,
-            scale,
-            trees,
+            k=k,
+            start=int(random.integers(usual.size)),
+            farthest_first=not paper,
+            places=seen.places[usual],
+            left=part,
+            weight=weight[usual],
+            numeric=seen.numeric,
+            scale=scale,
+            trees=trees,
         )
         moves.append((usual[group], rows, into + large.size))
         seeds = usual[seeds]
@@ -259,17 +259,17 @@ def cluster(seen: Generalized, k: int, beta: float, paper: bool, random: np.rand
             candidates = candidates[large.size :]
         low, high, rows, squares = _covers(seen, moves, every.size, weight, trees)
         target = place_groups(
-            order,
-            left,
-            seen.places,
-            weight,
-            low[candidates],
-            high[candidates],
-            rows[candidates],
-            squares[candidates],
-            seen.numeric,
-            scale,
-            trees,
+            order=order,
+            left=left,
+            places=seen.places,
+            weight=weight,
+            low=low[candidates],
+            high=high[candidates],
+            rows=rows[candidates],
+            squares=squares[candidates],
+            numeric=seen.numeric,
+            scale=scale,
+            trees=trees,
         )
         moves.append((order, left[order], candidates[target]))
     group, rows, into = (np.concatenate(parts) for parts in zip(*moves, strict=True))

@@ -122,21 +122,21 @@ def _space(
     pairs, pair_at = _laid_out([_pair_losses(c) if c.size <= _TABLED else None for c in columns])
     lines, line_at = _laid_out([c.positions if c.is_numeric else None for c in columns])
     return Space(
-        codes,
-        weight,
-        base,
-        levels,
-        np.array([_is_nested(nodes) for nodes, _ in tables]),
-        np.concatenate([node for nodes, _ in tables for node in nodes]),
-        np.concatenate([cost for _, costs in tables for cost in costs]),
-        np.append(np.cumsum(top[::-1])[::-1], 0.0),
-        np.array([column.size for column in columns], dtype=np.int64),
-        pairs,
-        pair_at,
-        lines,
-        line_at,
-        base,
-        levels,
+        codes=codes,
+        weight=weight,
+        base=base,
+        levels=levels,
+        nested=np.array([_is_nested(nodes) for nodes, _ in tables]),
+        node=np.concatenate([node for nodes, _ in tables for node in nodes]),
+        cost=np.concatenate([cost for _, costs in tables for cost in costs]),
+        dearest=np.append(np.cumsum(top[::-1])[::-1], 0.0),
+        size=np.array([column.size for column in columns], dtype=np.int64),
+        pair=pairs,
+        pair_at=pair_at,
+        line=lines,
+        line_at=line_at,
+        tree_base=base,
+        tree_levels=levels,
     )
 
 

@@ -65,19 +65,19 @@ class BoxList:
         """True when the list now holds every box of the band; False when there was not room or work enough."""
         space = lattice.space
         self.count, work, short = boxes_in_band(
-            space,
-            space.codes,
-            space.weight,
-            active,
-            must,
-            least,
-            low,
-            high,
-            most_work,
-            self.members,
-            self.costs,
-            self.starts,
-            self.scratch,
+            space=space,
+            codes=space.codes,
+            weight=space.weight,
+            active=active,
+            must=must,
+            least=least,
+            low=low,
+            high=high,
+            most_work=most_work,
+            buffer=self.members,
+            box_cost=self.costs,
+            box_start=self.starts,
+            scratch=self.scratch,
         )
         self.work += work
         return short == 0

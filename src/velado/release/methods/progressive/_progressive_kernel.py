@@ -142,20 +142,20 @@ def boxes_in_band(
                 return found, work, 1
             at[depth] = start[depth]
             stop[depth] = spread(
-                codes[depth],
-                weight,
-                node,
-                here,
-                below,
-                member[depth],
-                member[depth + 1],
-                start[depth],
-                end[depth],
-                least,
-                rows,
-                place,
-                child,
-                touched,
+                codes=codes[depth],
+                weight=weight,
+                node=node,
+                here=here,
+                below=below,
+                members=member[depth],
+                out=member[depth + 1],
+                start=start[depth],
+                end=end[depth],
+                least=least,
+                rows=rows,
+                place=place,
+                child=child,
+                touched=touched,
             )
             continue
         here = base[depth, level[depth]]
@@ -325,7 +325,17 @@ def join_leftovers(space: Space, label: Ints, classes: int, droppable: int, most
         if label[t] != -1:
             continue
         weight = space.weight[t]
-        target, rise = cheapest(space, low, high, rows, price, classes, space.codes, t, weight)
+        target, rise = cheapest(
+            space=space,
+            low=low,
+            high=high,
+            rows=rows,
+            price=price,
+            classes=classes,
+            codes=space.codes,
+            at=t,
+            weight=weight,
+        )
         if rise > most_each * weight and dropped + weight <= droppable:
             label[t] = -2
             dropped += weight

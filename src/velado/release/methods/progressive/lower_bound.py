@@ -97,7 +97,16 @@ def raise_prices(
     top = np.empty(k)
     while size > 0:
         box = heap[0]
-        fills = _fills_at(box_start[box], box_start[box + 1], members, weight, price, box_cost[box], k, top)
+        fills = _fills_at(
+            start=box_start[box],
+            end=box_start[box + 1],
+            members=members,
+            weight=weight,
+            price=price,
+            cost=box_cost[box],
+            k=k,
+            top=top,
+        )
         if fills > key[box] + 1e-12 and fills < cap:
             key[box] = fills
         else:

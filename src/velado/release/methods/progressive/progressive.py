@@ -312,7 +312,15 @@ def _greedy(
         if left[j] == 0:
             continue
         target, _rise = cheapest(
-            space, trial.low, trial.high, trial.size, trial.price, classes, pool.codes, j, left[j]
+            space=space,
+            low=trial.low,
+            high=trial.high,
+            rows=trial.size,
+            price=trial.price,
+            classes=classes,
+            codes=pool.codes,
+            at=j,
+            weight=left[j],
         )
         trial.size[target] += left[j]
         for c in range(columns):
@@ -385,29 +393,46 @@ def search(
             for j in range(urge.size):
                 urge[j] = -need[pool.name[j]] * (0.7 + 0.6 * random.random())
             found, looked, _full = boxes_in_band(
-                space,
-                pool.codes,
-                pool.weight,
-                np.argsort(urge).astype(np.int32),
-                everything,
-                least,
-                0.0,
-                dearest + 1e-9,
-                1_000_000,
-                members,
-                costs,
-                starts,
-                scratch,
+                space=space,
+                codes=pool.codes,
+                weight=pool.weight,
+                active=np.argsort(urge).astype(np.int32),
+                must=everything,
+                least=least,
+                low=0.0,
+                high=dearest + 1e-9,
+                most_work=1_000_000,
+                buffer=members,
+                box_cost=costs,
+                box_start=starts,
+                scratch=scratch,
             )
             work += looked + 8 * urge.size
             if found == 0:
                 continue
             new, shares, after, trial = _best_of(
-                space, pool, need, found, members, costs, starts, least, random
+                space=space,
+                pool=pool,
+                need=need,
+                found=found,
+                members=members,
+                costs=costs,
+                starts=starts,
+                least=least,
+                random=random,
             )
             work += 6 * starts[found]
             if new > 0 and after <= before + 1e-9 - heat * np.log(1.0 - random.random()):
-                count = commit(space, state, count, freed, pool, trial, new, shares)
+                count = commit(
+                    space=space,
+                    state=state,
+                    count=count,
+                    freed=freed,
+                    pool=pool,
+                    trial=trial,
+                    new=new,
+                    shares=shares,
+                )
                 break
     return count, steps
 
@@ -455,7 +480,15 @@ def _best_of(
         for b in range(found):
             score[b] = costs[b] * (1.0 + noise * (random.random() - 0.5)) - pull * mean[b]
         new, shares, total = _greedy(
-            space, pool, np.argsort(score), members, starts, least, sparing, trial, random
+            space=space,
+            pool=pool,
+            order=np.argsort(score),
+            members=members,
+            starts=starts,
+            least=least,
+            sparing=sparing,
+            trial=trial,
+            random=random,
         )
         if total < best_total:
             best_new, best_shares, best_total = new, shares, total
@@ -488,7 +521,16 @@ def improved(
         progress(part / _ROUNDS, "searching for better groups")
         heat = _HEAT * least * (1 - (part + 1) / _ROUNDS)
         count, _ = search(
-            space, lattice.tuple_of_row, need, state, count, least, work // _ROUNDS, heat, random, scratch
+            space=space,
+            tuple_of_row=lattice.tuple_of_row,
+            need=need,
+            state=state,
+            count=count,
+            least=least,
+            most_work=work // _ROUNDS,
+            heat=heat,
+            random=random,
+            scratch=scratch,
         )
     after = float((state.price[:count] * state.size[:count]).sum())
     return np.asarray(state.label) if after <= before else labels
