@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -49,6 +49,8 @@ from velado.randomness import seeded
 from velado.release.goal import Progress
 from velado.release.methods import Method
 from velado.release.recoded import PublishedColumn, Recoded
+
+FederatedName = Literal["logistic", "xgboost"]
 
 # Federated training as the thesis's code does it, retold from what that code was found to do, not from its lines.
 #
@@ -237,7 +239,7 @@ class ThesisFigure:
     ('logistic', 'accuracy')
     """
 
-    model: str
+    model: FederatedName
     score: str
     published: Published
     said: str
@@ -322,7 +324,9 @@ class RoundCurve:
         return paper, float(getattr(self.honest[number - 1], score))
 
 
-def curves(data: Path, progress: Progress, model: str, quick: bool) -> tuple[list[RoundCurve], float]:
+def curves(
+    data: Path, progress: Progress, model: FederatedName, quick: bool
+) -> tuple[list[RoundCurve], float]:
     """Every curve of a model, and the accuracy of always saying the commoner class."""
     require_flower()
     table = trial_of(data, quick).table
@@ -351,7 +355,7 @@ def curves(data: Path, progress: Progress, model: str, quick: bool) -> tuple[lis
     return found, majority
 
 
-def figures(data: Path, progress: Progress, quick: bool, model: str) -> dict[str, Reproduced]:
+def figures(data: Path, progress: Progress, quick: bool, model: FederatedName) -> dict[str, Reproduced]:
     """Both figures of a model."""
     found, majority = curves(data, progress, model, quick)
     return {
@@ -426,7 +430,7 @@ def _one(data: Path, progress: Progress, figure: str, quick: bool) -> Reproduced
     return figures(data, progress, quick, FIGURES[figure].model)[figure]
 
 
-def _both(data: Path, progress: Progress, quick: bool, model: str) -> Mapping[str, Reproduced]:
+def _both(data: Path, progress: Progress, quick: bool, model: FederatedName) -> Mapping[str, Reproduced]:
     return {f"gfkmc-figure-{name}": one for name, one in figures(data, progress, quick, model).items()}
 
 
