@@ -7,7 +7,6 @@ import string
 import subprocess
 import sys
 import time
-from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
