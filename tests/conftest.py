@@ -18,8 +18,8 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.ge
 # Of a property's examples, a quick run tries the first few; `make test-slow` says VELADO_EXAMPLES=all.
 FEWER, FEWEST = 5, 4
 
-# Fixtures that start a program which is not ours.
-STARTED = {"postgres_url", "browser"}
+# Fixtures that start a server, a browser or five parties.
+STARTED = {"postgres_url", "browser", "finished"}
 
 
 # No test reads or makes the key and the notes of whoever runs it; processes that tests start inherit this.

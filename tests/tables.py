@@ -20,15 +20,15 @@ def entries(columns: dict[str, Said]) -> dict[str, dict[str, Any]]:
     return {name: column(said) if isinstance(said, str) else said for name, said in columns.items()}
 
 
-def schema(settings: dict[str, Any] | None = None, /, **columns: Said) -> Schema:
+def schema(columns: dict[str, Said], **settings: Any) -> Schema:
     """A schema of these columns; *settings* are those of its table."""
     return Schema.from_dict(({"table": settings} if settings else {}) | {"columns": entries(columns)})
 
 
-def table(cells: dict[str, list[Any]], settings: dict[str, Any] | None = None, /, **columns: Said) -> Table:
+def table(columns: dict[str, Said], cells: dict[str, list[Any]], **settings: Any) -> Table:
     """A table of these cells as texts, under a schema of these columns."""
     frame = pl.DataFrame({n: pl.Series(n, [_text(c) for c in cells[n]], dtype=pl.String) for n in cells})
-    return Table.of(frame, schema(settings, **columns))
+    return Table.of(frame, schema(columns, **settings))
 
 
 def _text(cell: Any) -> str | None:

@@ -21,6 +21,7 @@ MODULES = [
 @pytest.mark.parametrize("name", MODULES)
 def test_the_examples_of_a_module_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)  # what an example writes is not left in the repository
+    monkeypatch.setenv("VELADO_STATE", str(tmp_path / "velado"))
     try:
         module = importlib.import_module(name)
     except ModuleNotFoundError as missing:

@@ -115,7 +115,11 @@ def test_who_knows_the_method_is_certain_of_both_fifty_year_olds() -> None:
     assert admitted[40, "hiv"] == Fraction(1, 4) and found[40, "hiv"] == Fraction(1, 2)
 
 
-@pytest.mark.parametrize("promise", [LDiversity(2), EntropyLDiversity(2)], ids=lambda g: g.name)
+@pytest.mark.parametrize(
+    "promise",
+    [LDiversity(2), pytest.param(EntropyLDiversity(2), marks=pytest.mark.slow)],
+    ids=lambda g: g.name,
+)
 def test_a_value_admitted_with_one_half_is_known_for_certain(promise) -> None:
     """No value has more than 1/l = 1/2 of its group, and yet both fifty-year-olds' diagnosis is known."""
     method = Progressive()

@@ -92,6 +92,7 @@ def test_the_paper_profile_is_flat_and_the_cover_is_not(quick_figure) -> None:
     assert cover[-1] - cover[0] > 20
 
 
+@pytest.mark.slow
 def test_a_quick_model_figure_compares_both_protocols(data_folder) -> None:
     pytest.importorskip("sklearn", reason="models are the extra velado[ml]")
     found = reproduction_named("gfkmc-figure-6.8").carry_out(data_folder, silent, quick=True)

@@ -91,6 +91,7 @@ def test_a_figure_on_mgm_shows_both_ways_to_ask(data_folder) -> None:
     assert "cuts 'age' alone" in found.note
 
 
+@pytest.mark.slow
 def test_figures_made_together_are_those_made_one_by_one(data_folder) -> None:
     (data_set,) = [one for one in DATA_SETS if one.name == "cmc"]
     together = gok.figures(data_folder, silent, data_set, True, (5, 6))

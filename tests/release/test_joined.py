@@ -15,7 +15,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from velado.data.keys import Key
-from velado.data.schema import Schema
 from velado.data.staging import csv_bytes
 from velado.data.table import Table
 from velado.errors import (
@@ -35,6 +34,8 @@ from velado.release.joined import anonymize_joined
 from velado.release.methods import DAS, GFKMC, FixedInterval, KMember, Mondrian, TopDownGreedy
 from velado.release.pseudonyms import pseudonyms_of
 
+from .. import tables as made
+
 KEY = Key.of(bytes(range(7, 47)))
 CITIES = {"South": ["Curitiba", "Londrina"], "Southeast": ["Rio", "Santos", "Lavras"]}
 REGION = {city: region for region, cities in CITIES.items() for city in cities}
@@ -50,10 +51,8 @@ VISITS = {"who": PERSON, "weight": {"role": "quasi", "kind": "numeric"}, "drug":
 
 
 def table(columns, rows, **settings) -> Table:
-    schema = Schema.from_dict({"table": settings, "columns": columns}) if settings else None
-    schema = schema or Schema.from_dict({"columns": columns})
-    data = {name: pl.Series(name, [r[i] for r in rows], dtype=pl.String) for i, name in enumerate(columns)}
-    return Table.of(pl.DataFrame(data), schema)
+    cells = {name: [row[at] for row in rows] for at, name in enumerate(columns)}
+    return made.table(columns, cells, **settings)
 
 
 def two(people=60, seed=0, in_both=None) -> dict[str, Table]:

@@ -42,6 +42,8 @@ from velado.release.verify import verify
 from velado.study.run import publish
 from velado.testing.contracts import check_cover, check_population, check_promise
 
+from ..tables import table
+
 INTERVAL = re.compile(r"\[(-?[\d.]+)\.\.(-?[\d.]+)\]")
 
 
@@ -50,12 +52,6 @@ def ends(text: str, decimal: str = ".") -> tuple[Decimal, Decimal]:
     found = INTERVAL.fullmatch(text.replace(decimal, "."))
     assert found is not None, "what is published is no interval"
     return Decimal(found[1]), Decimal(found[2])
-
-
-def table(columns: dict[str, dict], rows: dict[str, list], **settings) -> Table:
-    document = {"table": settings, "columns": columns} if settings else {"columns": columns}
-    frame = {n: pl.Series(n, [None if v is None else str(v) for v in c]) for n, c in rows.items()}
-    return Table.of(pl.DataFrame(frame), Schema.from_dict(document))
 
 
 def people(rows: int = 60, blanks: bool = False, seed: int = 3, **more) -> Table:

@@ -10,6 +10,8 @@ from velado.data.schema import Schema
 from velado.release.guarantees import KAnonymity, LDiversity
 from velado.release.verify import verify
 
+from ..tables import schema
+
 ROWS = 40
 AGE = [20 + (7 * i) % 20 for i in range(ROWS)]
 PUBLISHED = {
@@ -19,12 +21,7 @@ PUBLISHED = {
 
 
 def schema_of(more: dict | None = None, **table: str) -> Schema:
-    columns = {
-        "age": {"role": "quasi", "kind": "numeric"},
-        "illness": {"role": "sensitive"},
-        **(more or {}),
-    }
-    return Schema.from_dict({"table": table, "columns": columns} if table else {"columns": columns})
+    return schema({"age": "quasi numeric", "illness": "sensitive", **(more or {})}, **table)
 
 
 def frame(**more: list[str]) -> pl.DataFrame:

@@ -92,7 +92,9 @@ def test_our_trees_give_the_margins_of_xgboost_itself(classes: int) -> None:
     assert np.allclose(start + ours.margins(features, groups), theirs, atol=1e-5)
 
 
-@pytest.mark.parametrize(("classes", "bagging"), [(2, "mean"), (2, "sum"), (3, "mean")])
+@pytest.mark.parametrize(
+    ("classes", "bagging"), [(2, "sum"), (3, "mean"), pytest.param(2, "mean", marks=pytest.mark.slow)]
+)
 def test_the_federation_equals_the_same_bagging_computed_plainly_tree_by_tree(
     classes: int, bagging: str
 ) -> None:

@@ -124,7 +124,10 @@ CASES: dict[str, tuple[str, Change, str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", list(CASES))
+# Each case is a run of its own; a quick run takes every third.
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[pytest.mark.slow] * (at % 3 > 0)) for at, n in enumerate(CASES)]
+)
 def test_an_answer_that_cannot_count_is_missing_and_the_others_go_on(
     people, tmp_path: Path, name: str
 ) -> None:

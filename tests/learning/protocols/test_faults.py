@@ -16,7 +16,7 @@ from velado.learning.regression.simulate import deliver
 PROTOCOLS = ("delegated", "masked", "paper-masked")
 
 
-@pytest.fixture(scope="module", params=PROTOCOLS)
+@pytest.fixture(scope="module", params=[*PROTOCOLS[:2], pytest.param(PROTOCOLS[2], marks=pytest.mark.slow)])
 def honest(request, make_job, make_tables, make_roles):
     """A job, its rows, and the transcript of a run without faults."""
     job = make_job(request.param, 1, bits=8)

@@ -136,6 +136,7 @@ def _larger(study, out: Path):
     return (out / CELLS).iterdir()
 
 
+@pytest.mark.slow
 def test_every_run_is_told_round_by_round_and_client_by_client(study, tmp_path: Path) -> None:
     document = json.loads(json.dumps(study().facts().to_dict()))
     fits = document["federated"]
@@ -161,6 +162,7 @@ def test_every_run_is_told_round_by_round_and_client_by_client(study, tmp_path: 
     assert rows[ORIGINAL]["drop_accuracy"] == 0 and (row["rounds"], row["applied"]) == (6, 6)
 
 
+@pytest.mark.slow
 def test_both_languages_have_the_section(study) -> None:
     found = study()
     page = to_markdown(found.facts())
@@ -172,6 +174,7 @@ def test_both_languages_have_the_section(study) -> None:
     assert "## Treino entre clientes" in to_markdown(found.facts(), "pt")
 
 
+@pytest.mark.slow
 def test_a_client_with_too_few_rows_sits_out_and_is_seen_to(study, tmp_path: Path) -> None:
     lines = "splits = ['dirichlet']\nalpha = 0.2\nparticipation = 0.25\nseeds = [0]\n"
     found = study(SECTION.replace("k = [3]", "k = [30]") + lines)
