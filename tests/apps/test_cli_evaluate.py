@@ -81,7 +81,7 @@ def test_a_study_is_written_and_said(study: Path, tmp_path: Path) -> None:
     assert {"results.parquet", "study.json", "study.md", "cells"} <= names
     found = json.loads(velado(study, "-o", out, "--json").stdout)
     assert found["cells"] == {"planned": 5, "done": 5, "gaps": 0}
-    assert "configuração" in velado(study, "-o", out, "--lang", "pt").stdout
+    assert "outras promessas" in velado(study, "-o", out, "--lang", "pt").stdout
     assert "Avaliação de hospital.csv" in (out / "study.md").read_text("utf-8")
     assert velado(study, "-o", out, "--quiet").stdout == ""
 

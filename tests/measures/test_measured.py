@@ -70,7 +70,7 @@ def patients() -> Table:
 
 
 def blocks(table: Table, recoder=None, k: int = 4, **more) -> Release:
-    return anonymize(table, table.schema, InBlocks(k, recoder), per="row", suppression=0.2, **more)
+    return anonymize(table, table.schema, InBlocks(k, recoder), k=k, per="row", suppression=0.2, **more)
 
 
 def test_a_release_is_charged_what_the_release_itself_says(patients) -> None:
