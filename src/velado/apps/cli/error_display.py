@@ -86,7 +86,7 @@ def write_hidden(error: BaseException, kept: dict[str, Path]) -> None:
         return
     note(
         say_n(
-            "{n} value written to {path}, readable by you alone. It is a cell: delete the file afterwards.",
+            "{n:,} value written to {path}, readable by you alone. It is a cell: delete the file afterwards.",
             "{n:,} values written to {path}, readable by you alone. They are cells: delete the file afterwards.",
             len(error.hidden),
             path=path,
