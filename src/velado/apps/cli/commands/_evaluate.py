@@ -60,8 +60,8 @@ def evaluate(
             try:
                 found = run(material, output, jobs=jobs, language=tongue, progress=progress, planned=planned)
             except KeyboardInterrupt:
-                kept = "Interrupted: finished cells are kept, and the same command goes on from there."
-                typer.echo(told(say(kept), tongue), err=True)
+                kept = say("Interrupted: finished cells are kept, and the same command goes on from there.")
+                typer.echo(told(kept, tongue), err=True)
                 raise
     with speaking(tongue):
         if dry_run:
