@@ -56,14 +56,9 @@ def evaluate(
                     material, output, jobs=jobs, language=language(), progress=progress, planned=planned
                 )
             except KeyboardInterrupt:
-<<<<<<< HEAD
                 show.note(
                     say("Interrupted: finished cells are kept, and the same command goes on from there.")
                 )
-=======
-                kept = say("Interrupted: finished cells are kept, and the same command goes on from there.")
-                typer.echo(told(kept, tongue), err=True)
->>>>>>> evaluate
                 raise
     if dry_run:
         show.result(plan.facts(), _plan(plan))
