@@ -70,7 +70,7 @@ def search(
         big_l = c * random.uniform(-1, 1)
         for phase in (_explore, _exploit):
             silverback = troop[int(np.argmin(scores))].copy()
-            moved = phase(troop, silverback, c, big_l, random, p, beta, w, low, high)
+            moved = phase(troop, silverback, c, big_l, random, p=p, beta=beta, w=w, low=low, high=high)
             for at in range(count):
                 candidate = np.clip(moved[at], low, high)
                 score = fitness(candidate)

@@ -63,16 +63,16 @@ class CutPlan:
             for tree, weight in zip(trees, weights, strict=True)
         ]
         return cls(
-            codes,
-            trees,
-            np.concatenate(places),
-            _bases([place.size for place in places]),
-            np.concatenate([path.ravel() for path in paths]),
-            _bases([path.size for path in paths]),
-            np.array([path.shape[1] for path in paths], dtype=np.int64),
-            np.concatenate(losses),
-            _bases([loss.size for loss in losses]),
-            max(column.size for column in data.columns) + 1,
+            codes=codes,
+            trees=trees,
+            places=np.concatenate(places),
+            place_base=_bases([place.size for place in places]),
+            path=np.concatenate([path.ravel() for path in paths]),
+            path_base=_bases([path.size for path in paths]),
+            stride=np.array([path.shape[1] for path in paths], dtype=np.int64),
+            node_loss=np.concatenate(losses),
+            node_base=_bases([loss.size for loss in losses]),
+            widest=max(column.size for column in data.columns) + 1,
         )
 
     def widths(

@@ -24,7 +24,6 @@ from velado.data.partition import (
 )
 from velado.release.goal import Goal
 from velado.release.methods.das import cut_counted, elbow
-from velado.release.methods.full_domain import _generalization_lattice as kernel
 
 # Levels: for each column and level of generalization, which group of values each code falls into.
 
@@ -319,7 +318,7 @@ class Lattice:
         labels, first = self._group(tuples.codes, node, self._slots)
         groups = first.size
         rows = np.zeros(groups, dtype=np.int64)
-        kernel.add_by_label(labels, tuples.weights, rows)
+        add_by_label(labels, tuples.weights, rows)
         least = self.goal.least_rows
         short = int(rows[rows < least].sum())
         if self._rows_only:
@@ -349,7 +348,7 @@ class Lattice:
         population, unmatched = None, 0
         if tuples.population is not None:
             everyone = np.zeros(rows.size, dtype=np.int64)
-            kernel.add_by_label(labels, tuples.population, everyone)
+            add_by_label(labels, tuples.population, everyone)
             population, unmatched = everyone[present], int(everyone[~present].sum())
         inside = tuples.weights > 0
         group = number[labels[inside]]
@@ -405,18 +404,18 @@ class Lattice:
         labels = np.empty(codes.shape[1], dtype=np.int32)
         first = np.empty(codes.shape[1], dtype=np.int32)
         slots.last += 1
-        groups = kernel.group_tuples(
-            codes,
-            np.array(column, dtype=np.int64),
-            self._lookup,
-            np.array(start, dtype=np.int64),
-            np.cumprod([1, *size[:-1]], dtype=np.int64),
-            slots.key,
-            slots.group,
-            slots.stamp,
-            slots.last,
-            labels,
-            first,
+        groups = group_tuples(
+            codes=codes,
+            column=np.array(column, dtype=np.int64),
+            lookup=self._lookup,
+            start=np.array(start, dtype=np.int64),
+            stride=np.cumprod([1, *size[:-1]], dtype=np.int64),
+            slot_key=slots.key,
+            slot_group=slots.group,
+            slot_stamp=slots.stamp,
+            stamp=slots.last,
+            labels=labels,
+            first=first,
         )
         return labels, first[:groups]
 
@@ -447,11 +446,11 @@ class Lattice:
                 level[column] = chosen
             labels, first = self._group(source.codes, tuple(level), self._slots)
             weights = np.zeros(first.size, dtype=np.int64)
-            kernel.add_by_label(labels, source.weights, weights)
+            add_by_label(labels, source.weights, weights)
             population = None
             if source.population is not None:
                 population = np.zeros(first.size, dtype=np.int64)
-                kernel.add_by_label(labels, source.population, population)
+                add_by_label(labels, source.population, population)
             self._lists[at] = Tuples(np.ascontiguousarray(source.codes[:, first]), weights, population)
         return self._lists[at]
 
