@@ -254,10 +254,12 @@ def fuzz(tables: int, seed: int) -> tuple[int, int]:
     for number in range(tables):
         frame, said = odd_table(draw)
         k = draw.randint(2, 4)
-        method = draw.choice((Mondrian, Progressive, KMember))(k=k)
+        method = draw.choice((Mondrian, Progressive, KMember))()
         diverse = draw.random() < 0.5
         try:
-            release = anonymize(frame, said, method, (LDiversity(2),) if diverse else (), suppression=0.2)
+            release = anonymize(
+                frame, said, method, (LDiversity(2),) if diverse else (), k=k, suppression=0.2
+            )
         except VeladoError:
             refused += 1
             continue
