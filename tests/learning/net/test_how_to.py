@@ -7,8 +7,11 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from .parties import ROOT, environment, free_ports
+
+pytestmark = pytest.mark.slow  # it starts processes
 
 PAGE = ROOT / "docs" / "how-to" / "regress-with-three-hospitals.md"
 
