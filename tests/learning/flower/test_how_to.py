@@ -16,6 +16,8 @@ pytest.importorskip("flwr", reason="federated runs need velado[federated]")
 
 from .machines import free_port
 
+pytestmark = pytest.mark.slow  # it starts processes
+
 PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "federate.md"
 
 
@@ -75,7 +77,6 @@ def test_the_simulation_on_the_page_runs(tmp_path: Path) -> None:
     assert "a round needs 2 answers" in run_block(*blocks[1], tmp_path)
 
 
-@pytest.mark.slow
 def test_three_hospitals_on_the_page_train_one_model(tmp_path: Path) -> None:
     for tool in ("openssl", "ssh-keygen"):
         if shutil.which(tool) is None:

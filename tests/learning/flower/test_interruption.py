@@ -19,6 +19,8 @@ from velado.learning.flower.simulation import scratch_folder, sweep
 
 from .conftest import People, make_people
 
+pytestmark = pytest.mark.slow  # it starts processes
+
 # A test run in the background of a shell may have SIGINT ignored, and every process below it as well.
 RUN = """
 import signal, sys
@@ -138,7 +140,6 @@ def alive(group: int) -> list[str]:
     return [line for line in lines if line.split()[0] == str(group) and "Z" not in line.split()[1]]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
 def test_flowers_engine_ends_within_seconds_and_ray_with_it(
     people: People, place: Path, name: str, code: int

@@ -19,11 +19,9 @@ from velado.learning.flower.simulation import make_ready, run_ready
 from velado.release.methods import Mondrian
 
 
-def run(people, method=None, **settings) -> FederatedFit:
-    settings = {"clients": 5, "rounds": 6, **settings}
-    return simulate(
-        people.table, people.schema, method, Federation(**settings), target="outcome", engine="loop"
-    )
+def run(people, method=None, k=None, **settings) -> FederatedFit:
+    federation = Federation(**{"clients": 5, "rounds": 6, **settings})
+    return simulate(people.table, people.schema, method, federation, target="outcome", engine="loop", k=k)
 
 
 @pytest.mark.parametrize("model", ["logistic", "xgboost"])

@@ -11,6 +11,8 @@ import pytest
 
 from .parties import ROOT, environment, free_ports
 
+pytestmark = pytest.mark.slow  # it starts processes
+
 PAGE = ROOT / "docs" / "how-to" / "regress-with-three-hospitals.md"
 
 

@@ -11,6 +11,8 @@ import pytest
 
 from .parties import Consortium, consortium
 
+pytestmark = pytest.mark.slow  # it starts processes
+
 STEPS = {"received", "processed", "sent"}
 # hub: key, three sums and the result, each received and processed, and one total sent; and so on for the others.
 POINTS = {
@@ -67,7 +69,6 @@ def test_a_party_killed_at_a_boundary_comes_back(
     killed_once(tmp_path, protocol, name, point)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("protocol", "name", "point"), [point for point in ALL if point not in FEW])
 def test_a_party_killed_at_any_boundary_comes_back(
     tmp_path: Path, protocol: str, name: str, point: int
@@ -75,7 +76,6 @@ def test_a_party_killed_at_any_boundary_comes_back(
     killed_once(tmp_path, protocol, name, point)
 
 
-@pytest.mark.slow
 def test_all_parties_killed_one_after_the_other_come_back(tmp_path: Path) -> None:
     with consortium(tmp_path, minutes=3) as group:
         group.start()

@@ -24,6 +24,8 @@ from velado.learning.regression.job import Party
 
 from .parties import LOG2_N, PASSPHRASE, Consortium, consortium
 
+pytestmark = pytest.mark.slow  # it starts processes
+
 FAILED = EncryptionError.exit_code
 
 
@@ -176,7 +178,6 @@ def test_strangers_and_forgers_are_refused_and_the_job_ends_right(tmp_path: Path
         assert sum(line["event"] == "refused" for line in group.audit("hub")) >= 8
 
 
-@pytest.mark.slow
 def test_who_never_comes_is_named_when_time_is_up(tmp_path: Path) -> None:
     with consortium(tmp_path, minutes=0.5) as group:
         present = ["hub", "vault", "clinic-0", "clinic-2"]
@@ -189,7 +190,6 @@ def test_who_never_comes_is_named_when_time_is_up(tmp_path: Path) -> None:
             assert not (group.folder / f"out-{name}" / "fit.json").exists()
 
 
-@pytest.mark.slow
 def test_a_message_a_role_refuses_ends_the_job_at_all_parties(tmp_path: Path) -> None:
     with consortium(tmp_path, minutes=2) as group:
         others = [party.name for party in group.job.parties if party.name != "clinic-2"]
@@ -246,7 +246,6 @@ def test_a_party_asked_to_stop_goes_on_later(tmp_path: Path) -> None:
         assert group.fit("clinic-0") == group.expected
 
 
-@pytest.mark.slow
 def test_a_secure_sum_goes_on_without_a_client_that_stays_away(tmp_path: Path) -> None:
     with consortium(tmp_path, clients=4, protocol="secure-sum", minutes=2) as group:
         present = ["hub", "clinic-0", "clinic-1", "clinic-3"]
