@@ -18,6 +18,7 @@ from velado.data.schema import Schema
 from velado.data.table import Table
 from velado.report.facts import ReleaseFacts
 from velado.report.render import to_json
+from velado.text import speaking
 
 VERSION = 2
 DECIMALS = 3
@@ -101,7 +102,8 @@ def manifest_json(document: Mapping[str, object]) -> bytes:
     >>> manifest_json({"rows": 40})
     b'{\n  "rows": 40\n}\n'
     """
-    return to_json(document).encode()
+    with speaking("en"):  # a file for programs and auditors: the same bytes whatever language the run spoke
+        return to_json(document).encode()
 
 
 def package_version(name: str) -> str:

@@ -46,7 +46,7 @@ from velado.report.blocks import Page
 from velado.report.facts import OutputFacts, ReleaseFacts, SourceFacts, WhatIf, WhatIfs
 from velado.report.manifest import input_digest, manifest, manifest_json
 from velado.report.release_page import public_page, release_page
-from velado.report.render import render_html, render_markdown, to_json
+from velado.report.render import as_values, render_html, render_markdown, to_json
 from velado.settings import parse_toml
 from velado.study.recipe import Format, Per, Recipe, RecipeInput, Report, without_folders
 from velado.text import Language, language, say, speaking
@@ -54,8 +54,16 @@ from velado.text import Language, language, say, speaking
 RENDERERS: Mapping[Report, Callable[[ReleaseFacts, Page], str]] = {
     "html": lambda facts, page: render_html(page),
     "md": lambda facts, page: render_markdown(page),
-    "json": lambda facts, page: to_json({"language": language(), "facts": facts.facts(), "report": page}),
+    "json": lambda facts, page: to_json(
+        {"language": language(), "facts": _in_english(facts), "report": page}
+    ),
 }
+
+
+def _in_english(facts: ReleaseFacts) -> object:
+    """Facts are for programs: the same words whatever language the report is told in."""
+    with speaking("en"):
+        return as_values(facts.facts())
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
