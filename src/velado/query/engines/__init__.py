@@ -22,8 +22,8 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from velado.errors import MissingExtra, TableError
+from velado.query.engines import _tally
 from velado.query.engines._compile import Layout
-from velado.query.engines._tally import of_file, of_frame
 from velado.text import say
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def engine_for_table(
         cell = ("ru", "DOUBLE") if numbers is not None else _unit_cell(layout, types)
         load(connection, "frame", types, cell, layout, table.schema)
         connection.unregister("frame")
-        version = of_frame(table.frame, table.schema, unit)
+        version = _tally.of_frame(table.frame, table.schema, unit)
         return DuckDBEngine(connection, layout, version)
     except BaseException:
         connection.close()
@@ -97,7 +97,7 @@ def engine_for_file(
         database = str(private / "rows.duckdb") if large else ":memory:"
         connection = connect(threads or _threads(), memory, str(private / "spill"), database)
         source, types = pick(found, schema, connection)
-        version = of_file(Path(path), schema, unit)
+        version = _tally.of_file(Path(path), schema, unit)
         load(connection, source, types, _unit_cell(layout, types), layout, schema)
         if _stamp(Path(path)) != before:
             raise TableError(
