@@ -66,10 +66,10 @@ seeds = [0]
 use = ["decision-tree"]
 ''', "utf-8")
 from velado.study.evaluate.load import load
-from velado.study.evaluate._study_grid import ORIGINAL, plan
+from velado.study.evaluate._study_grid import plan
 from velado.study.evaluate._work import carry_out
 material = load(out / "study" / "study.toml")
-job = next(one for one in plan(material) if "mondrian" in str(one))
+job = next(one for one in plan(material) if one.label == "mondrian")
 sys.setprofile(seen)
 list(carry_out(job, material))
 sys.setprofile(None)
