@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import asdict
 from pathlib import Path
 
 import polars as pl
@@ -289,7 +290,7 @@ def die_at_k_six(job, material, store) -> int:
     if job.k == 6:
         os.kill(os.getpid(), signal.SIGKILL)
     for row in carry_out(job, material):
-        store.put(row)
+        store.put(asdict(row))
     return 0
 
 
