@@ -156,9 +156,9 @@ def test_hostile_texts_are_read_whole_or_refused(texts):
     slowest = 0.0
     seen = {"accepted": 0, "refused": 0}
     for _ in range(texts):
-        before = time.perf_counter()
+        before = time.process_time()
         seen[outcome(chance.choice(makers)(chance))] += 1
-        slowest = max(slowest, time.perf_counter() - before)
+        slowest = max(slowest, time.process_time() - before)
     assert seen["refused"] > texts // 2
     assert seen["accepted"] > texts // 100  # else the mutations would be too crude to find anything
     assert slowest < 2.0
@@ -166,9 +166,9 @@ def test_hostile_texts_are_read_whole_or_refused(texts):
 
 @pytest.mark.parametrize("text", HUGE, ids=[ascii(text[36:50]) for text in HUGE])
 def test_a_huge_or_deep_text_is_answered_soon(text):
-    before = time.perf_counter()
+    before = time.process_time()
     assert outcome(text) in ("accepted", "refused")
-    assert time.perf_counter() - before < 2.0
+    assert time.process_time() - before < 2.0
 
 
 @pytest.mark.parametrize("text", VALID)
