@@ -51,8 +51,9 @@ def _sockets(found: set[str]) -> None:
 
 def main() -> None:
     folder = Path(sys.argv[1])
-    sys.path.insert(0, str(Path(__file__).parent))
-    from conftest import make_people
+    sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
+    from tests.learning.flower.conftest import make_people
+
     from velado.learning.flower import Federation, simulate
     from velado.release.methods import Mondrian
 
