@@ -287,12 +287,17 @@ def option(spec: str, *, help: str, **more: Any) -> Any:
 
 
 def argument(metavar: str, *, help: str) -> Any:
-    """An argument under its name in the usage line.
+    """An argument under its name in the usage line; one name has one sentence on the whole command line.
 
-    >>> argument("FILE", help="The table.").metavar
-    'FILE'
+    >>> argument("EXAMPLE", help="The table.").metavar
+    'EXAMPLE'
+    >>> argument("EXAMPLE", help="Another table.")
+    Traceback (most recent call last):
+    ...
+    ValueError: the argument EXAMPLE is explained twice
     """
-    ARGUMENTS[metavar] = help
+    if ARGUMENTS.setdefault(metavar, help) != help:
+        raise ValueError(f"the argument {metavar} is explained twice")
     return typer.Argument(metavar=metavar, show_default=False)
 
 
