@@ -12,6 +12,7 @@ pytest.importorskip("flwr", reason="federated runs need velado[federated]")
 from flwr.app import Array, Context, Message, RecordDict
 
 from velado.learning.flower import Federation
+from velado.learning.flower._local_rows import Locally
 from velado.learning.flower._loop_grid import LoopGrid
 from velado.learning.flower._packets import ARRAYS, FACTS, to_content
 from velado.learning.flower._rounds_kept import write_client
@@ -40,7 +41,7 @@ class Odd:
 
 def ready_people(people, **settings) -> Ready:
     settings = {"clients": 3, "rounds": 3, "participation": 0.6, "patience": 2.0, **settings}
-    return make_ready(people.table, people.schema, None, Federation(**settings), target="outcome")
+    return make_ready(people.table, people.schema, Locally(), Federation(**settings), target="outcome")
 
 
 def run(ready: Ready, folder: Path, change: Change, pooled: bool = False, grid_of=LoopGrid) -> Ended:

@@ -92,14 +92,19 @@ Whole: TypeAlias = Any
 
 @runtime_checkable
 class Tapelike(Protocol):
-    """A source of uniform whole numbers below a limit, such as `velado.randomness.Tape`."""
+    """A source of uniform whole numbers below a limit, such as `velado.randomness.Tape`.
+
+    >>> from velado.randomness import Tape
+    >>> isinstance(Tape(bytes(32)), Tapelike)
+    True
+    """
 
     def below(self, limit: int, /) -> int:
         """0 <= x < limit, uniform."""
         ...
 
 
-class BitSource(Protocol):
+class _BitSource(Protocol):
     """A source of random bits, such as `velado.randomness.secure()`."""
 
     def getrandbits(self, k: int, /) -> int:
@@ -107,7 +112,7 @@ class BitSource(Protocol):
         ...
 
 
-Source: TypeAlias = Tapelike | BitSource
+Source: TypeAlias = Tapelike | _BitSource
 
 
 def uniform(source: Source, limit: int) -> int:
@@ -158,6 +163,9 @@ class SharedBases:
     """Products of powers of the same bases, again and again: tables of odd powers once, squarings once a product.
 
     A negative exponent uses the base's inverse, whose table is made when the first one comes.
+
+    >>> int(SharedBases([2, 3], 1000, exponent_bits=3).product([5, 2]))  # 32 x 9
+    288
     """
 
     def __init__(self, bases: Sequence[Whole], modulus: Whole, exponent_bits: int, uses: int = 1) -> None:
@@ -206,7 +214,11 @@ class SharedBases:
 def shared_products(
     bases: Sequence[Whole], columns: Sequence[Sequence[Whole]], modulus: Whole
 ) -> list[Whole]:
-    """One product of powers of the same bases for each column of exponents; a plain function, so processes can share it."""
+    """One product of powers of the same bases for each column of exponents; a plain function, so processes can share it.
+
+    >>> [int(value) for value in shared_products([2, 3], [[1, 1], [3, 2]], 1000)]
+    [6, 72]
+    """
     bits = max((abs(int(e)).bit_length() for column in columns for e in column), default=1)
     shared = SharedBases(bases, modulus, max(1, bits), max(1, len(columns)))
     return [shared.product(column) for column in columns]

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 
+from velado.data.staging import reason_of
 from velado.errors import KeyRefused, OutputError
 from velado.learning.net._journal import PartyLog
 from velado.learning.net._mutual_tls import LARGEST_CERTIFICATE, Pins, check_validity, server_context
@@ -76,7 +77,7 @@ class Server:
                     "Nothing can listen at {address}:{address_2} ({strerror}).",
                     address=address[0],
                     address_2=address[1],
-                    strerror=error.strerror or "system error",
+                    strerror=reason_of(error),
                 ),
                 "The other parties could not reach this one.",
                 "Stop what uses the port, or give --listen with the address of this machine.",

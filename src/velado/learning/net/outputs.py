@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from velado.learning.net.identity import write_private
+from velado.data.staging import write_file
 from velado.learning.protocols.role import Outcome
 from velado.learning.protocols.who_learns_what import learned, promise
 from velado.learning.regression.fit import Fit
@@ -39,19 +39,25 @@ class Ending:
 
 
 def write_outputs(folder: Path, job: Job, name: str, ending: Ending, language: Language = "en") -> list[str]:
-    """The files of a finished or failed job stand in *folder*, readable by their owner alone; returns their names."""
+    """The files of a finished or failed job stand in *folder*, readable by their owner alone; returns their names.
+
+    >>> from velado.learning.regression.simulate import small_job
+    >>> ending = Ending(failure="Time is up.", cost={"seconds": 1.0, "messages_sent": 3, "bytes_sent": 900})
+    >>> write_outputs(Path("out"), small_job(), "c0", ending)
+    ['learned.json', 'report.md']
+    """
     files = {
         "learned.json": _json(learned(job).to_dict(language)),
-        "report.md": report(job, name, ending, language),
+        "report.md": _report(job, name, ending, language),
     }
     if ending.fit is not None:
         files["fit.json"] = _json(ending.fit.to_dict())
     for file, text in files.items():
-        write_private(folder / file, text.encode())
+        write_file(folder / file, text.encode(), force=True, private=True)
     return sorted(files)
 
 
-def report(job: Job, name: str, ending: Ending, language: Language) -> str:
+def _report(job: Job, name: str, ending: Ending, language: Language) -> str:
     """The report in Markdown."""
     facts, role = learned(job), job.party(name).role
     tell = partial(told, tongue=language)

@@ -11,7 +11,7 @@ exactly, and from exact fractions it can work out the pooled sums (`velado.paper
     evaluator --masked--> provider             provider --solution--> evaluator
     evaluator --result--> clients              evaluator --finished--> provider
 
-Cost at the evaluator: D (D + 1) products of D powers with exponents of the key's length (`crypto.grid_products`), and as
+Cost at the evaluator: D (D + 1) products of D powers with exponents of the key's length (`crypto._grid_products`), and as
 many obfuscators, made at the same time.
 """
 
@@ -38,18 +38,18 @@ from velado.learning.crypto.paillier import (
 from velado.learning.crypto.paillier_keys import PublicKey
 from velado.learning.protocols.parts import (
     CLIENT_SEEN,
-    KEY_BYTES,
+    KEY_STEPS,
     PAILLIER_MODEL,
-    RESULT_BYTES,
+    RESULT,
     Collector,
     Encryptor,
     KeyHolder,
     most_bytes,
     result_bytes,
 )
-from velado.learning.protocols.protocol import Facts, Message, RegressionProtocol, Seen, Step
-from velado.learning.protocols.role import Outcome, Take, refused
-from velado.learning.regression.design_matrix import flatten
+from velado.learning.protocols.protocol import Facts, Limits, Message, RegressionProtocol, Seen, Step
+from velado.learning.protocols.role import Take, refused
+from velado.learning.regression.design_matrix import flatten, symmetric
 from velado.learning.regression.fit import (
     bounds_of,
     reconstruct,
@@ -74,7 +74,7 @@ def entries(job: Job) -> int:
     return job.width * (job.width + 1) // 2 + job.width
 
 
-class MaskedClient(Encryptor):
+class _MaskedClient(Encryptor):
     """Sends its sums encrypted entry by entry, and waits for the result."""
 
     sends = "entries"
@@ -83,7 +83,7 @@ class MaskedClient(Encryptor):
         return flatten(self._moments)[: entries(self.job)]
 
 
-class MaskedEvaluator(Collector):
+class _MaskedEvaluator(Collector):
     """Masks what it cannot read, and unmasks a solution the provider cannot read."""
 
     def __init__(self, job: Job, name: str, tape: Tape) -> None:
@@ -100,11 +100,7 @@ class MaskedEvaluator(Collector):
 
     def _all_are_here(self, key: PublicKey, sums: list[Ciphertext]) -> Sequence[Message]:
         width, rest = self.job.width, iter(sums)
-        matrix: list[list[Ciphertext]] = [[None] * width for _ in range(width)]  # type: ignore[list-item]
-        for i in range(width):
-            for j in range(i, width):
-                matrix[i][j] = matrix[j][i] = next(rest)
-        vector = list(rest)
+        matrix, vector = symmetric(rest, width), list(rest)
         for i, extra in enumerate(ridge_entries(self.job)):
             if extra:
                 matrix[i][i] = add_plain(matrix[i][i], extra)
@@ -148,7 +144,7 @@ class MaskedEvaluator(Collector):
         return [*out, self._message(self._one("provider"), "finished")]
 
 
-class MaskedProvider(KeyHolder):
+class _MaskedProvider(KeyHolder):
     """Makes the key and solves a system that tells it nothing."""
 
     def takes(self) -> Mapping[str, Take]:
@@ -166,10 +162,6 @@ class MaskedProvider(KeyHolder):
         size = self.job.key_bits // 8
         data = b"".join(value.to_bytes(size, "big") for value in w)
         return [self._message(self._one("evaluator"), "solution", solution=data)]
-
-    def _take_finished(self, message: Message) -> Sequence[Message]:
-        self._outcome = Outcome()
-        return ()
 
 
 def draw_mask(n: int, width: int, tape: Tape) -> tuple[list[list[int]], list[int]]:
@@ -189,32 +181,20 @@ def draw_mask(n: int, width: int, tape: Tape) -> tuple[list[list[int]], list[int
             return full, [tape.below(n) for _ in range(width)]
 
 
-def _masked_bytes(job: Job) -> int:
-    return most_bytes(job, job.width * (job.width + 1))
-
-
-_STEPS = (
-    Step("start", "provider", "key", "client", "keyed", {"key": KEY_BYTES}),
-    Step("start", "provider", "key", "evaluator", "keyed", {"key": KEY_BYTES}),
-    Step(
-        "start",
-        "client",
-        "entries",
-        "evaluator",
-        "summed",
-        {"ciphertexts": lambda job: most_bytes(job, entries(job))},
-    ),
-    Step("keyed", "evaluator", "masked", "provider", "asked", {"ciphertexts": _masked_bytes}),
-    Step(
-        "asked",
-        "provider",
-        "solution",
-        "evaluator",
-        "solved",
-        {"solution": lambda job: job.width * (job.key_bits // 8)},
-    ),
-    Step("summed", "evaluator", "result", "client", "end", {"result": RESULT_BYTES}),
+ENTRIES: Limits = {"ciphertexts": lambda job: most_bytes(job, entries(job))}
+LAST_STEPS = (
+    Step("summed", "evaluator", "result", "client", "end", RESULT),
     Step("solved", "evaluator", "finished", "provider", "end"),
+)
+"""How a protocol ends whose provider does not learn the result."""
+_MASKED: Limits = {"ciphertexts": lambda job: most_bytes(job, job.width * (job.width + 1))}
+_SOLUTION: Limits = {"solution": lambda job: job.width * (job.key_bits // 8)}
+_STEPS = (
+    *KEY_STEPS,
+    Step("start", "client", "entries", "evaluator", "summed", ENTRIES),
+    Step("keyed", "evaluator", "masked", "provider", "asked", _MASKED),
+    Step("asked", "provider", "solution", "evaluator", "solved", _SOLUTION),
+    *LAST_STEPS,
 )
 
 _FACTS = Facts(
@@ -257,9 +237,9 @@ _FACTS = Facts(
 MASKED = RegressionProtocol(
     name="masked",
     steps=_STEPS,
-    client=MaskedClient,
-    evaluator=MaskedEvaluator,
-    provider=MaskedProvider,
+    client=_MaskedClient,
+    evaluator=_MaskedEvaluator,
+    provider=_MaskedProvider,
     refuse=refuse_overflow,
     facts=_FACTS,
 )

@@ -214,9 +214,10 @@ def _check_sums(job: Job) -> None:
             "Leave epsilon out, or use delegated or secure-sum.",
         )
     if job.moments and (job.ridge != 0 or job.epsilon is not None):
-        other = "epsilon" if job.ridge == 0 else "lambda above 0"
         raise ParameterError(
-            say("Standard errors and {other} do not go together.", other=other),
+            say("Standard errors and epsilon do not go together.")
+            if job.ridge == 0
+            else say("Standard errors and lambda above 0 do not go together."),
             "The textbook's standard errors are those of least squares; they know neither a penalty's bias nor noise.",
             "Leave one of them out.",
         )
@@ -231,11 +232,9 @@ def _check_parties(job: Job) -> None:
     needed = 0 if job.protocol.provider is None else 1
     if len(job.of("evaluator")) != 1 or len(job.of("provider")) != needed:
         raise ParameterError(
-            say(
-                "The protocol {name} needs one evaluator and {needed} provider(s).",
-                name=job.protocol.name,
-                needed=needed,
-            ),
+            say("The protocol {name} needs one evaluator and one provider.", name=job.protocol.name)
+            if needed
+            else say("The protocol {name} needs one evaluator and no provider.", name=job.protocol.name),
             "Who holds the key and who holds the encrypted sums must be different parties.",
             "Correct the [[parties]] of the job.",
         )

@@ -20,11 +20,11 @@ import json
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
-from typing import Any
 
 import gmpy2
 
 from velado.errors import VeladoError
+from velado.learning.crypto.fixed_point import Columns
 from velado.learning.crypto.obfuscators import FullPower, ObfuscatorPool, OwnerPower
 from velado.learning.crypto.paillier import (
     Ciphertext,
@@ -38,21 +38,20 @@ from velado.learning.crypto.paillier import (
     sum_ciphertexts,
 )
 from velado.learning.crypto.paillier_keys import PrivateKey, PublicKey
-from velado.learning.protocols.masked_regression import entries
+from velado.learning.protocols.masked_regression import ENTRIES, LAST_STEPS, entries
 from velado.learning.protocols.parts import (
     CLIENT_SEEN,
-    KEY_BYTES,
-    RESULT_BYTES,
+    KEY_STEPS,
     KeyHolder,
     RegressionRole,
     key_in,
     most_bytes,
     result_bytes,
 )
-from velado.learning.protocols.protocol import Facts, Message, RegressionProtocol, Seen, Step
+from velado.learning.protocols.protocol import Facts, Limits, Message, RegressionProtocol, Seen, Step
 from velado.learning.protocols.protocol_registry import PROTOCOLS
-from velado.learning.protocols.role import Outcome, Take, refused
-from velado.learning.regression.design_matrix import flatten
+from velado.learning.protocols.role import Take, refused
+from velado.learning.regression.design_matrix import flatten, symmetric
 from velado.learning.regression.fit import ridge_entries
 from velado.learning.regression.job import Job
 from velado.papers.regression.paper_arithmetic import (
@@ -131,7 +130,7 @@ def divisions(job: Job) -> int:
 class PaperClient(RegressionRole):
     """Converts its rows, with the common shift where there are negative values, and sends its encrypted sums."""
 
-    def __init__(self, job: Job, name: str, tape: Tape, columns: Mapping[str, Any]) -> None:
+    def __init__(self, job: Job, name: str, tape: Tape, columns: Columns) -> None:
         super().__init__(job, name, tape)
         self._columns = columns
         self._key: PublicKey | None = None
@@ -248,15 +247,11 @@ class PaperEvaluator(RegressionRole):
         key, job, width = self._key, self.job, self.job.width
         columns = zip(*(self._entries[party.name] for party in job.of("client")), strict=True)
         sums = iter([sum_ciphertexts(column) for column in columns])
-        matrix: dict[tuple[int, int], Ciphertext] = {}
-        for i in range(width):
-            for j in range(i, width):
-                matrix[i, j] = matrix[j, i] = next(sums)
-        vector = list(sums)
+        matrix, vector = symmetric(sums, width), list(sums)
         for i, extra in enumerate(ridge_entries(job)):
             if extra:
-                matrix[i, i] = add_plain(matrix[i, i], extra)
-        hidden = [matrix[i, j] for i in range(width) for j in range(width)] + 2 * vector
+                matrix[i][i] = add_plain(matrix[i][i], extra)
+        hidden = [entry for row in matrix for entry in row] + 2 * vector
         self.masks = draw_masks(job.bits, width, self._tape.fork("masks"))
         self._addends = draw_addends(divisions(job), hidden_bits(job), self._tape.fork("addends"))
         raised = _powers(hidden, self.masks.factors())
@@ -347,10 +342,6 @@ class PaperProvider(KeyHolder):
         data = solutions_bytes(xi, eta)
         return [self._message(self._one("evaluator"), "solutions", solutions=data)]
 
-    def _take_finished(self, message: Message) -> Sequence[Message]:
-        self._outcome = Outcome()
-        return ()
-
 
 def _powers(bases: Sequence[Ciphertext], exponents: Sequence[int]) -> list[Ciphertext]:
     """Every ciphertext to its own short power, on two threads: gmpy2's list form lets go of the interpreter."""
@@ -363,62 +354,26 @@ def _powers(bases: Sequence[Ciphertext], exponents: Sequence[int]) -> list[Ciphe
         return list(pool.map(raised, zip(bases, exponents, strict=True)))
 
 
-def _divided_bytes(job: Job) -> int:
-    return most_bytes(job, divisions(job))
-
-
+_LEAST: Limits = {"ciphertexts": lambda job: most_bytes(job, 1)}
+_MINIMA: Limits = {"ciphertexts": lambda job: most_bytes(job, len(job.of("client")))}
+_SHIFT: Limits = {"shift": shift_bytes}
+_DIVIDED: Limits = {"ciphertexts": lambda job: most_bytes(job, divisions(job))}
+_DIVIDE: Limits = {"prime": prime_bytes, **_DIVIDED}
 # With negative values `least`, `minima` and `shift` go before; without them they are left out.
 _STEPS = (
-    Step("start", "provider", "key", "client", "keyed", {"key": KEY_BYTES}),
-    Step("start", "provider", "key", "evaluator", "keyed", {"key": KEY_BYTES}),
-    Step("start", "client", "least", "evaluator", "told", {"ciphertexts": lambda job: most_bytes(job, 1)}),
-    Step(
-        "keyed",
-        "evaluator",
-        "minima",
-        "provider",
-        "minima",
-        {"ciphertexts": lambda job: most_bytes(job, len(job.of("client")))},
-    ),
-    Step("minima", "provider", "shift", "evaluator", "shifted", {"shift": shift_bytes}),
-    Step("keyed", "provider", "shift", "client", "shifted", {"shift": shift_bytes}),
-    Step(
-        "start",
-        "client",
-        "entries",
-        "evaluator",
-        "summed",
-        {"ciphertexts": lambda job: most_bytes(job, entries(job))},
-    ),
-    Step(
-        "told",
-        "client",
-        "entries",
-        "evaluator",
-        "summed",
-        {"ciphertexts": lambda job: most_bytes(job, entries(job))},
-    ),
-    Step(
-        "keyed",
-        "evaluator",
-        "divide",
-        "provider",
-        "dividing",
-        {"prime": prime_bytes, "ciphertexts": _divided_bytes},
-    ),
-    Step(
-        "shifted",
-        "evaluator",
-        "divide",
-        "provider",
-        "dividing",
-        {"prime": prime_bytes, "ciphertexts": _divided_bytes},
-    ),
-    Step("dividing", "provider", "divided", "evaluator", "divided", {"ciphertexts": _divided_bytes}),
-    Step("divided", "evaluator", "masked", "provider", "asked", {"ciphertexts": _divided_bytes}),
+    *KEY_STEPS,
+    Step("start", "client", "least", "evaluator", "told", _LEAST),
+    Step("keyed", "evaluator", "minima", "provider", "minima", _MINIMA),
+    Step("minima", "provider", "shift", "evaluator", "shifted", _SHIFT),
+    Step("keyed", "provider", "shift", "client", "shifted", _SHIFT),
+    Step("start", "client", "entries", "evaluator", "summed", ENTRIES),
+    Step("told", "client", "entries", "evaluator", "summed", ENTRIES),
+    Step("keyed", "evaluator", "divide", "provider", "dividing", _DIVIDE),
+    Step("shifted", "evaluator", "divide", "provider", "dividing", _DIVIDE),
+    Step("dividing", "provider", "divided", "evaluator", "divided", _DIVIDED),
+    Step("divided", "evaluator", "masked", "provider", "asked", _DIVIDED),
     Step("asked", "provider", "solutions", "evaluator", "solved", {"solutions": solutions_size}),
-    Step("summed", "evaluator", "result", "client", "end", {"result": RESULT_BYTES}),
-    Step("solved", "evaluator", "finished", "provider", "end"),
+    *LAST_STEPS,
 )
 
 _FACTS = Facts(

@@ -89,14 +89,11 @@ def federate(
         ready = make_ready(
             recipe.parent / settings.data.table,
             schema,
-            settings.anonymization.method,
+            settings.anonymization,
             settings.federation,
             target=settings.data.target,
             encoding=settings.models,
-            seed=settings.anonymization.seed,
             features=settings.data.features,
-            guarantees=settings.anonymization.guarantees,
-            suppression=settings.anonymization.suppression,
             undeclared=settings.data.undeclared,
         )
         if not dry_run:

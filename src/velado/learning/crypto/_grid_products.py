@@ -117,11 +117,3 @@ def _fold(buckets: list[Whole | None], size: int, window: int, modulus: Whole) -
             result = result * result % modulus * of_bit[place * window + bit] % modulus
         results.append(result)
     return results
-
-
-def multiplications(bases: int, rows: int, inner: int, columns: int, bits: int) -> int:
-    """How many products modulo the modulus `grid_products` does at most, for exponents of so many bits."""
-    window, groups = plan(rows, inner, columns, bits)
-    steps = -(-bits // window)
-    folding = sum((2 << (window * len(group))) + 2 * window * len(group) for group in groups)
-    return bases * (steps - 1) * window + rows * (inner * steps * len(groups) + folding)
