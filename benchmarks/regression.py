@@ -21,8 +21,8 @@ import polars as pl
 
 from benchmarks import paillier_cost as cost
 from benchmarks.timing import Row, data_folder, print_rows
-from velado.learning.crypto._grid_products import plan
 from velado.learning.crypto.fixed_point import Bounded
+from velado.learning.crypto.modular import plan
 from velado.learning.crypto.paillier_keys import PrivateKey, keygen
 from velado.learning.protocols.delegated_regression import packing_for
 from velado.learning.protocols.protocol import Message

@@ -28,7 +28,7 @@ target = "desfecho"
 features = ["sexo", "idade", "dias_internado"]
 [anonymization]
 method = "mondrian"
-k = 5
+k = 6
 [federation]
 clients = 4
 rounds = 3
@@ -70,7 +70,7 @@ def test_a_fit_is_written_and_said_with_its_promise(recipe: Path, tmp_path: Path
     assert "Not promised: Weights and trees carry no differential privacy" in done.stdout
     assert {path.name for path in out.iterdir()} == {"fit.json", "rounds.csv", "report.md", "model.npz"}
     fit = FederatedFit.from_dict(json.loads((out / "fit.json").read_text("utf-8")))
-    assert len(fit.rounds) == 3 and fit.k == 5
+    assert len(fit.rounds) == 3 and fit.k == 6
     with pytest.raises(OutputError, match="exists already") as raised:
         velado(recipe, "-o", out, "--engine", "loop")
     assert "--force" not in str(raised.value) and "release" not in str(raised.value)

@@ -14,9 +14,9 @@ import pytest
 
 from velado.data.staging import write_file
 from velado.errors import EncryptionError, ProtocolError
+from velado.learning.net._https import Post, Undelivered
 from velado.learning.net._journal import RECEIVED, Begin, Journal
 from velado.learning.net._mutual_tls import Pins
-from velado.learning.net._sender import Post, Undelivered
 from velado.learning.net._wire import largest_message, seal
 from velado.learning.net.identity import make_identity, open_identity
 from velado.learning.protocols.protocol import Message

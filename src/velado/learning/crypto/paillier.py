@@ -23,8 +23,7 @@ import gmpy2
 from gmpy2 import mpz
 
 from velado.errors import CiphertextRefused, KeyRefused, ParameterError, PlaintextOverflow
-from velado.learning.crypto._grid_products import grid_products
-from velado.learning.crypto.modular import Whole, product, shared_products
+from velado.learning.crypto.modular import Whole, grid_products, product, shared_products
 from velado.learning.crypto.obfuscators import ObfuscatorPool
 from velado.learning.crypto.paillier_keys import LEAST_BITS, MOST_BITS, PrivateKey, PublicKey
 from velado.text import say

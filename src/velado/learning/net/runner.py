@@ -23,6 +23,7 @@ from pathlib import Path
 from velado.errors import KeyRefused, ProtocolError
 from velado.learning.crypto.fixed_point import Columns
 from velado.learning.crypto.paillier_keys import PrivateKey, open_sealed
+from velado.learning.net._https import Letter, Outbox, Post, Server
 from velado.learning.net._journal import (
     ACKNOWLEDGED,
     BEGIN,
@@ -37,8 +38,6 @@ from velado.learning.net._journal import (
     receipt,
 )
 from velado.learning.net._mutual_tls import Pins, parse_address
-from velado.learning.net._party_server import Server
-from velado.learning.net._sender import Letter, Outbox, Post
 from velado.learning.net._wire import seal
 from velado.learning.net.identity import PAILLIER, Identity, make_private_folder, read_private
 from velado.learning.net.outputs import Ending

@@ -24,16 +24,15 @@ from velado.learning.crypto.paillier import (
 )
 from velado.learning.crypto.paillier_keys import PrivateKey, PublicKey
 from velado.learning.protocols.parts import (
-    CLIENT_SEEN,
     KEY_STEPS,
-    PAILLIER_MODEL,
     RESULT,
     Collector,
     Encryptor,
     KeyHolder,
+    key_facts,
     most_bytes,
 )
-from velado.learning.protocols.protocol import Facts, Limits, Message, RegressionProtocol, Seen, Step
+from velado.learning.protocols.protocol import Limits, Message, RegressionProtocol, Seen, Step
 from velado.learning.protocols.role import Take, refused
 from velado.learning.regression.design_matrix import flat_bounds, flatten, unflatten
 from velado.learning.regression.job import Job
@@ -117,25 +116,21 @@ _STEPS = (
     Step("keyed", "provider", "result", "client", "end", RESULT),
 )
 
-_FACTS = Facts(
-    assumptions=PAILLIER_MODEL,
-    parties={
-        "client": CLIENT_SEEN,
-        "evaluator": Seen(
-            saw=say("Every client's encrypted sums, their sizes and times, and at the end {told}."),
-            infers=say("Who took part; of the rows, what a client can infer."),
+_FACTS = key_facts(
+    evaluator=Seen(
+        saw=say("Every client's encrypted sums, their sizes and times, and at the end {told}."),
+        infers=say("Who took part; of the rows, what a client can infer."),
+    ),
+    provider=Seen(
+        saw=say(
+            "The pooled second moments of all rows in the clear: X'X, X'y, the number of rows "
+            "and, where asked for, y'y."
         ),
-        "provider": Seen(
-            saw=say(
-                "The pooled second moments of all rows in the clear: X'X, X'y, the number of rows "
-                "and, where asked for, y'y."
-            ),
-            infers=say(
-                "Every mean, variance and correlation of the pooled rows; no single client's, unless "
-                "all others tell theirs."
-            ),
+        infers=say(
+            "Every mean, variance and correlation of the pooled rows; no single client's, unless "
+            "all others tell theirs."
         ),
-    },
+    ),
     coalitions=(
         say("Evaluator and provider together decrypt every client's own sums."),
         say("The provider and all clients but one know that one's sums."),

@@ -11,7 +11,7 @@ exactly, and from exact fractions it can work out the pooled sums (`velado.paper
     evaluator --masked--> provider             provider --solution--> evaluator
     evaluator --result--> clients              evaluator --finished--> provider
 
-Cost at the evaluator: D (D + 1) products of D powers with exponents of the key's length (`crypto._grid_products`), and as
+Cost at the evaluator: D (D + 1) products of D powers with exponents of the key's length (`modular.grid_products`), and as
 many obfuscators, made at the same time.
 """
 
@@ -37,17 +37,16 @@ from velado.learning.crypto.paillier import (
 )
 from velado.learning.crypto.paillier_keys import PublicKey
 from velado.learning.protocols.parts import (
-    CLIENT_SEEN,
     KEY_STEPS,
-    PAILLIER_MODEL,
     RESULT,
     Collector,
     Encryptor,
     KeyHolder,
+    key_facts,
     most_bytes,
     result_bytes,
 )
-from velado.learning.protocols.protocol import Facts, Limits, Message, RegressionProtocol, Seen, Step
+from velado.learning.protocols.protocol import Limits, Message, RegressionProtocol, Seen, Step
 from velado.learning.protocols.role import Take, refused
 from velado.learning.regression.design_matrix import flatten, symmetric
 from velado.learning.regression.fit import (
@@ -197,33 +196,28 @@ _STEPS = (
     *LAST_STEPS,
 )
 
-_FACTS = Facts(
-    assumptions=PAILLIER_MODEL,
-    parties={
-        "client": CLIENT_SEEN,
-        "evaluator": Seen(
-            saw=say(
-                "Every client's encrypted sums, the provider's masked solution, and the exact "
-                "rational coefficients."
-            ),
-            infers=say(
-                "The pooled X'X and X'y, by computation: exact coefficients determine them, and "
-                "lattice reduction finds them in seconds (velado.papers.regression.mask_attacks does "
-                "it). Count the evaluator as knowing every mean, variance and correlation of the "
-                "pooled rows; no single client's."
-            ),
+_FACTS = key_facts(
+    evaluator=Seen(
+        saw=say(
+            "Every client's encrypted sums, the provider's masked solution, and the exact "
+            "rational coefficients."
         ),
-        "provider": Seen(
-            saw=say(
-                "C = A R and d = b + A r modulo n, where R is a uniformly random invertible matrix "
-                "and r a uniformly random vector."
-            ),
-            infers=say(
-                "Nothing but whether A is invertible: for invertible A, C and d are uniform whatever "
-                "A and b are."
-            ),
+        infers=say(
+            "The pooled X'X and X'y, by computation: exact coefficients determine them, and "
+            "lattice reduction finds them in seconds (velado.papers.regression.mask_attacks does "
+            "it). Count the evaluator as knowing every mean, variance and correlation of the "
+            "pooled rows; no single client's."
         ),
-    },
+    ),
+    provider=Seen(
+        saw=say(
+            "C = A R and d = b + A r modulo n, where R is a uniformly random invertible matrix "
+            "and r a uniformly random vector."
+        ),
+        infers=say(
+            "Nothing but whether A is invertible: for invertible A, C and d are uniform whatever A and b are."
+        ),
+    ),
     coalitions=(
         say("Evaluator and provider together learn everything: each client's sums in the clear."),
         say("The evaluator and all clients but one know that one's sums: the pooled ones less their own."),

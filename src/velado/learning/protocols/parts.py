@@ -26,7 +26,7 @@ from velado.learning.crypto.paillier import (
     sum_ciphertexts,
 )
 from velado.learning.crypto.paillier_keys import PrivateKey, PublicKey, keygen
-from velado.learning.protocols.protocol import Message, Seen, Step
+from velado.learning.protocols.protocol import Facts, Message, Seen, Step
 from velado.learning.protocols.role import Outcome, Role, Take, refused
 from velado.learning.protocols.who_learns_what import learned, promise
 from velado.learning.regression.design_matrix import moments_of
@@ -53,7 +53,7 @@ def most_bytes(job: Job, count: int) -> int:
     return 64 + count * 2 * (job.key_bits // 8)
 
 
-PAILLIER_MODEL = say(
+_PAILLIER_MODEL = say(
     "Parties follow the protocol but look at all they see (semi-honest); channels are authenticated "
     "and encrypted; Paillier's encryption is secure (decisional composite residuosity)."
 )
@@ -65,6 +65,24 @@ CLIENT_SEEN = Seen(
         "to compute the pooled X'X and X'y."
     ),
 )
+
+
+def key_facts(
+    *, evaluator: Seen, provider: Seen, coalitions: tuple[str, ...], hides: str, computed: str = ""
+) -> Facts:
+    """The facts of a protocol around a Paillier key, whose clients see the key and what is told at the end.
+
+    >>> nothing = Seen(saw="Ciphertexts.", infers="Nothing.")
+    >>> key_facts(evaluator=nothing, provider=nothing, coalitions=(), hides="all").parties["client"].saw
+    'The public key, and at the end {told}.'
+    """
+    return Facts(
+        assumptions=_PAILLIER_MODEL,
+        parties={"client": CLIENT_SEEN, "evaluator": evaluator, "provider": provider},
+        coalitions=coalitions,
+        hides=hides,
+        computed=computed,
+    )
 
 
 def key_in(message: Message, job: Job) -> PublicKey:
