@@ -2,8 +2,9 @@
 
 A *release cell* is what one release lost and what an attacker can do with it; a *model cell* is how good one model is
 that learned from it; a *federated cell* is one model trained across clients that each anonymize their own rows. Cells that
-need the same release are one *job*; a federated cell is a job of its own. An id is a digest of the table, the schema and all
-settings the cell depends on, and of nothing else: a study that gains a method or a k computes the new cells only.
+need the same release are one *job*; a federated cell is a job of its own. An id is a digest of the table's fingerprint under
+the owner's key, the schema and all settings the cell depends on, and of nothing else: a study that gains a method or a k
+computes the new cells only, and ids tell nobody else which table it was.
 """
 
 from __future__ import annotations
