@@ -11,7 +11,7 @@ import inspect
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import MISSING, fields, is_dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_type_hints
 
 import click
 import typer
@@ -21,6 +21,7 @@ from velado.apps.cli import show
 from velado.errors import ParameterError
 from velado.text import LANGUAGES, Language, choose, say, speaking, told
 
+_Word = TypeVar("_Word", bound=str)
 LANGUAGE_ASKED = "velado.lang"
 """Where a context keeps the word after `--lang`, if one was given."""
 ARGUMENTS: dict[str, str] = {}
@@ -127,7 +128,7 @@ def chosen_language(flag: str | None) -> Language:
     return choose(flag, os.environ)
 
 
-def one_of(value: str, words: Sequence[str], flag: str) -> str:
+def one_of(value: str, words: Sequence[_Word], flag: str) -> _Word:
     """*value* if it is among *words*, else the error that every other setting with choices gives.
 
     >>> one_of("drop", ["drop", "keep"], "--undeclared")
@@ -137,7 +138,7 @@ def one_of(value: str, words: Sequence[str], flag: str) -> str:
     velado.errors.ParameterError: --undeclared cannot be 'kep'. It takes one of drop, keep. Did you mean 'keep'?
     """
     if value in words:
-        return value
+        return words[words.index(value)]  # the same text, known to be one of the words
     from velado.settings import nearest, takes
 
     raise ParameterError(

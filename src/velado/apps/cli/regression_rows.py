@@ -15,6 +15,8 @@ from velado.errors import ParameterError, SchemaError, TableError
 from velado.text import say
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from velado.data.table import Table
     from velado.learning.crypto.fixed_point import Bounded
 
@@ -152,7 +154,7 @@ def _around(column: pl.Series) -> tuple[Fraction, Fraction]:
     return Fraction(low), Fraction(high if high > low else low + 1)
 
 
-def shared_out(columns: Mapping[str, pl.Series], clients: int) -> dict[str, dict[str, Any]]:
+def shared_out(columns: Mapping[str, pl.Series], clients: int) -> dict[str, dict[str, npt.NDArray[Any]]]:
     """The rows dealt out to so many clients, one after the other as cards are."""
     return {
         f"client-{place + 1}": {
@@ -162,7 +164,7 @@ def shared_out(columns: Mapping[str, pl.Series], clients: int) -> dict[str, dict
     }
 
 
-def _cells(column: pl.Series) -> Any:
+def _cells(column: pl.Series) -> npt.NDArray[Any]:
     return column.cast(pl.UInt8).to_numpy() if column.dtype == pl.Boolean else column.to_numpy()
 
 
