@@ -103,7 +103,7 @@ class Inspection:
             return None
         return (self.rows - found.missing) / max(found.distinct if self.people is None else self.people, 1)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The inspection as plain values, without any cell."""
         found = asdict(replace(self, schema=Schema({})))
         del found["people"]
@@ -351,9 +351,10 @@ def schema_toml(inspection: Inspection) -> str:
         "# identifier (never published), quasi (outsiders may know it), sensitive (must not be learnt), other.",
         "",
     ]
-    document = inspection.schema.to_dict()
-    if "table" in document:
-        lines += [*_table("table", document["table"]), ""]
+    schema = inspection.schema
+    settings = schema.to_dict().get("table")
+    if settings:
+        lines += [*_table("table", settings), ""]
     for finding in inspection.columns:
         share = f"{finding.distinct} different values"
         blank = f", {finding.missing} blank" if finding.missing else ""
@@ -373,7 +374,7 @@ def schema_toml(inspection: Inspection) -> str:
         ]
         bare = re.fullmatch(r"[A-Za-z0-9_-]+", finding.name)
         key = finding.name if bare else _written(finding.name)
-        lines += _table(f"columns.{key}", document["columns"][finding.name])
+        lines += _table(f"columns.{key}", schema.columns[finding.name].to_dict())
         if finding.role == "quasi" and finding.kind == "numeric":
             lines.append(
                 "# bounds = [LEAST, GREATEST]  # public limits of the column, by which loss is measured"

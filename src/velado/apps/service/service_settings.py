@@ -51,8 +51,9 @@ class ServiceLimits:
         """The limits of one of *workers* processes, which add up to these."""
         rates = ("requests_per_minute", "failed_tokens_per_minute")
         counts = ("burst", "concurrent_queries", "waiting_queries", "connections", "half_open_connections")
-        shares: dict[str, Any] = {name: getattr(self, name) / workers for name in rates}
-        return replace(self, **shares, **{name: -(-getattr(self, name) // workers) for name in counts})
+        shares = {name: getattr(self, name) / workers for name in rates}
+        shares |= {name: -(-getattr(self, name) // workers) for name in counts}
+        return replace(self, **shares)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any
 
 from velado.learning.flower.federation import Federation
 from velado.measures.models.model_registry import Majority, Model
@@ -124,7 +123,7 @@ def _federated(material: Material) -> list[GridJob]:
     ]
 
 
-def _release_content(material: Material, at: At, seed: int) -> dict[str, Any]:
+def _release_content(material: Material, at: At, seed: int) -> dict[str, object]:
     """What every cell of a release depends on; rows without a target are left out under every protocol."""
     return {
         "version": VERSION,
@@ -138,7 +137,7 @@ def _release_content(material: Material, at: At, seed: int) -> dict[str, Any]:
     }
 
 
-def _model_content(material: Material) -> dict[str, Any]:
+def _model_content(material: Material) -> dict[str, object]:
     """What every cell of a model depends on besides its release."""
     return {
         "positive": material.recipe.data.positive,
@@ -185,7 +184,7 @@ def _job(material: Material, scope: Scope, at: At, promised: tuple[Guarantee, ..
     return GridJob(scope, *at, promised, seed, tuple(cells))
 
 
-def _digest(content: Mapping[str, Any]) -> str:
+def _digest(content: Mapping[str, object]) -> str:
     text = json.dumps(content, sort_keys=True, ensure_ascii=False, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:24]
 
