@@ -19,7 +19,7 @@ import numpy as np
 from velado.data.schema import Schema
 from velado.errors import EngineError, ParameterError, QueryRefused
 from velado.query import noise
-from velado.query.budget import Facts, Measure
+from velado.query.budget import Measure
 from velado.query.domains import key_of
 from velado.query.engines._compile import Layout
 from velado.query.engines._tally import check as check_engines

@@ -49,7 +49,12 @@ def amount(cost: str | Fraction | float) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class ShownEntry:
-    """An entry without its question and its answer; the one about the unit is nobody's question."""
+    """An entry without its question and its answer; the one about the unit is nobody's question.
+
+    >>> shown = ShownEntry(number=2, kind="answer", at="2026-01-01", analyst="ana", cost="1/10", receipt="9f")
+    >>> entry_kind(shown.kind), amount(shown.cost)
+    ('answer', '0.1')
+    """
 
     number: int
     kind: str
@@ -86,6 +91,13 @@ def keep_apart(seal: Path) -> str:
 
 
 def ledger_lines(state: LedgerState, seal: Path, newest: Sequence[ShownEntry]) -> Iterator[str | Table]:
+    """What the ledger holds: budget, spent and left, by analyst, its seal and its newest entries.
+
+    >>> state = LedgerState(dataset="stays", budget=Budget.epsilon(1), spent=Fraction(1, 4), by_analyst={},
+    ...     caps={}, entries=2, answers=1, head="9c01")
+    >>> [list(map(str, row)) for row in next(ledger_lines(state, Path("stays.seal"), [])).rows]
+    [['budget (epsilon)', '1'], ['spent', '0.25'], ['left', '0.75']]
+    """
     budget = state.budget
     yield Table(
         say(
@@ -144,7 +156,16 @@ def ledger_lines(state: LedgerState, seal: Path, newest: Sequence[ShownEntry]) -
 
 
 def answer_lines(answer: Answer, delta: Fraction | None, width: int) -> Iterator[str | Table]:
-    """The numbers and how they are to be read, then promise and cost; *width* is the room a table has."""
+    """The numbers and how they are to be read, then promise and cost; *width* is the room a table has.
+
+    >>> from velado.query.session import Session
+    >>> from velado.testing.factory import small_table
+    >>> stays = small_table(home=("other", "text", "a a b"))
+    >>> with Session(stays, budget=1, name="stays") as session:
+    ...     answer = session.answer("SELECT COUNT(*) FROM stays")
+    >>> list(answer_lines(answer, None, width=80))[-1]
+    'Cost: epsilon 0.1. Left: 0.9 of 1.'
+    """
     yield _numbers(answer, width)
     promise, cost = answer.guarantee, answer.cost
     yield from _readings(answer)
@@ -295,7 +316,15 @@ def _unit_text(promise: Promise) -> Sentence:
 
 
 def price_lines(told: PlanFacts, asked: Budget) -> Iterator[str | Table]:
-    """Every draw with its noise and cost, and their sum beside what was asked for."""
+    """Every draw with its noise and cost, and their sum beside what was asked for.
+
+    >>> from velado.query.plan import plan
+    >>> from velado.query.unit import Unit
+    >>> from velado.query.values import Aggregate, Query
+    >>> made = plan(Query("stays", (Aggregate("count"),)), Schema({}), Unit(), "epsilon", Fraction(1, 2))
+    >>> list(price_lines(made.to_dict(), Budget.epsilon("0.5")))[-1]
+    'In all: epsilon 0.5 of the 0.5 asked for.'
+    """
     yield from (_bound(value) for value in told["values"] if value["answered_as"] == "bound")
     draws = told["draws"]
     if not draws:
@@ -351,7 +380,16 @@ def _drawn(draw: DrawFacts) -> str:
 
 
 def uncovered(answer: Answer, schema: Schema) -> str | None:
-    """The warning that the promise is about another unit than the one by which the schema groups rows."""
+    """The warning that the promise is about another unit than the one by which the schema groups rows.
+
+    >>> from velado.query.session import Session
+    >>> from velado.testing.factory import small_table
+    >>> stays = small_table(home=("other", "text", "a a b"))
+    >>> with Session(stays, budget=1, name="stays") as session:
+    ...     answer = session.answer("SELECT COUNT(*) FROM stays")
+    >>> uncovered(answer, stays.schema) is None
+    True
+    """
     declared = schema.group or schema.person
     if not answer.guarantee.warnings or declared is None:
         return None

@@ -36,7 +36,7 @@ def score_lines(scores: Scores) -> Iterator[str | Table]:
     >>> table = small_table(age=("quasi", "numeric", "31 35 31"), ill=("sensitive", "categorical", "a b a"))
     >>> lines = next(score_lines(measure_files(table, table.frame)))
     >>> lines.rows[0], lines.rows[1]
-    (['rows', '3', '3'], ['NCP (leaves-1)', '', '0.00%'])
+    (['rows', '3', '3'], ['NCP (leaves-1)', '', '0.0%'])
     """
     yield Table(
         say("What the release cost and bought"),

@@ -170,7 +170,11 @@ class OneOf(_ParamType):
 
 
 class Command(TyperCommand):
-    """A command with the flags of every command, whose help lists each argument once."""
+    """A command with the flags of every command, whose help lists each argument once.
+
+    >>> [parameter.opts[0] for parameter in Command("hello").params]
+    ['--json', '--lang', '--debug', '--quiet']
+    """
 
     def __init__(self, *args: Any, params: list[click.Parameter] | None = None, **more: Any) -> None:
         super().__init__(*args, params=[*(params or ()), *run_options()], **more)
@@ -185,7 +189,11 @@ class Command(TyperCommand):
 
 
 class Group(TyperGroup):
-    """A group of commands, whose help can be asked for in either language."""
+    """A group of commands, whose help can be asked for in either language.
+
+    >>> [parameter.opts[0] for parameter in Group(name="tokens").params]
+    ['--lang']
+    """
 
     def __init__(self, *args: Any, params: list[click.Parameter] | None = None, **more: Any) -> None:
         super().__init__(*args, params=[*(params or ()), language_option()], **more)
@@ -213,7 +221,11 @@ app = typer_app(help="Publish tables about people without exposing them, and pro
 
 
 def group(name: str, help: str, cls: type[Group] = Group, within: typer.Typer = app) -> typer.Typer:
-    """A group of commands, `velado NAME ...`."""
+    """A group of commands, `velado NAME ...`.
+
+    >>> group("tokens", "Who may ask.", within=typer_app("A service.")).info.help
+    'Who may ask.'
+    """
     made = typer_app(help, cls, no_args_is_help=True)
     within.add_typer(made, name=name)
     return made
@@ -222,7 +234,15 @@ def group(name: str, help: str, cls: type[Group] = Group, within: typer.Typer = 
 def command(
     name: str, within: typer.Typer = app, cls: type[Command] = Command
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """The function below it is the command of that name."""
+    """The function below it is the command of that name.
+
+    >>> service = typer_app("A service.")
+    >>> @command("greet", service)
+    ... def greet(name: str = "you") -> None:
+    ...     print("Hello,", name)
+    >>> [one.name for one in service.registered_commands]
+    ['greet']
+    """
 
     def join(function: Callable[..., None]) -> Callable[..., None]:
         within.command(name, cls=cls)(spread(function))

@@ -96,9 +96,7 @@ def measure(
         drawn = folder.drawn and folder.rows is None
         table = reading.table(original, read_schema(schema), undeclared)
         published = read_plain(folder.table, table.schema, "utf-8")
-        scores = measure_files(
-            table, published.frame, rows=folder.rows, drawn=drawn, k=k, settings=settings
-        )
+        scores = measure_files(table, published.frame, rows=folder.rows, drawn=drawn, k=k, settings=settings)
         if row_risk is not None:
             paired = read_published(table, published.frame, rows=folder.rows, drawn=drawn)
             write_file(row_risk, _row_risks(paired), private=True)

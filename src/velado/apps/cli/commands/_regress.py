@@ -116,9 +116,7 @@ def regress(
         intercept=intercept,
         minimum_rows=minimum_rows,
         moments=standard_errors,
-        most_rows=rows.public_most(
-            len(columns[target]), simulate * minimum_rows, noise=epsilon is not None
-        ),
+        most_rows=rows.public_most(len(columns[target]), simulate * minimum_rows, noise=epsilon is not None),
     )
     with show.waiting():
         fit = _run(job, rows.shared_out(columns, simulate))
