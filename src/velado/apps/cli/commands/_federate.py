@@ -179,11 +179,13 @@ def _refuse_output(folder: Path) -> None:
         with tempfile.TemporaryDirectory(prefix=".velado-", dir=above):
             pass
     except OSError as error:
+        from velado.data.staging import reason_of
+
         raise OutputError(
             say(
-                "The output folder '{folder}' cannot be made ({strerror}).",
+                "The output folder '{folder}' cannot be made ({reason}).",
                 folder=folder.name,
-                strerror=error.strerror or "system error",
+                reason=reason_of(error),
             ),
             "The fit would be lost after the training.",
             "Check the path, the permissions and the space left.",
