@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from velado.data.encode import text_codes
 from velado.data.identifiers import (
     IdentifierKind,
     Identifying,
@@ -30,7 +29,7 @@ from velado.data.identifiers.people import rank
 from velado.data.io import read_table
 from velado.data.kinds import LOOKS_LIKE_DATES, Inferred, infer_kind, missing_tokens
 from velado.data.missing_codes import MissingCode, find_missing_codes
-from velado.data.normal import value_codes
+from velado.data.normal import normal_of, spellings, value_codes
 from velado.data.partition import GroupCounts, Int32Array, Int64Array, Partition
 from velado.data.schema import Column, Kind, Role, Schema
 from velado.data.table import Table
@@ -104,7 +103,7 @@ class Inspection:
             return None
         return (self.rows - found.missing) / max(found.distinct if self.people is None else self.people, 1)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The inspection as plain values, without any cell."""
         found = asdict(replace(self, schema=Schema({})))
         del found["people"]
@@ -126,20 +125,18 @@ def inspect(table: Any) -> Inspection:
     settings = replace(table.schema, missing_values=missing_tokens(table.frame))
     table = table.with_schema(settings)
     judged = {identifying.column: identifying for identifying in identifying_columns(table)}
-    found: list[ColumnFinding] = []
-    codes: list[MissingCode] = []
-    comma = False
-    for name in table.frame.columns:
-        finding, inferred, missing = _column(table, name, judged.get(name))
-        comma |= inferred.decimal_comma
-        found.append(finding)
-        codes += missing
+    seen = {name: _seen(table, name) for name in table.frame.columns}
+    # Numbers are compared as the release will read them, and one decimal mark is that of the whole file.
+    decimal = "," if any(one.inferred.decimal_comma for one in seen.values()) else settings.decimal
+    counted = table.with_schema(replace(settings, decimal=decimal))
+    found = [_finding(counted, name, one, judged.get(name)) for name, one in seen.items()]
+    codes = [code for f in found if f.identifier is None for code in _codes(table, f.name)]
     found = _without_followers(_with_person(found, table, list(judged.values())), table)
     open_columns = [
         f for f in found if f.identifier is None and f.publish and f.distinct > 1 and f.kind != "text"
     ]
     ranked = sorted(open_columns, key=lambda finding: -finding.separation)
-    coded = _sample_codes(table, [finding.name for finding in open_columns])
+    coded = _sample_codes(counted, open_columns)
     sets = best_sets(coded)
     if sets and not any(finding.role == "quasi" for finding in found):
         why = say(
@@ -152,11 +149,12 @@ def inspect(table: Any) -> Inspection:
     found = _without_copies(found, coded)
     schema = replace(
         settings.with_columns(_proposed(finding) for finding in found),
-        decimal="," if comma else settings.decimal,
+        decimal=decimal,
         separator=None if table.separator == "," else table.separator,
     )
     person = schema.person.name if schema.person else None
     quasi = [column.name for column in schema.quasi]
+    proposed = table.with_schema(schema)
     return Inspection(
         source=table.source,
         rows=table.rows,
@@ -165,24 +163,43 @@ def inspect(table: Any) -> Inspection:
         person=person,
         ranking=tuple(finding.name for finding in ranked),
         sets=sets,
-        exposure=exposure(table, quasi, person) if quasi else None,
+        exposure=exposure(proposed, quasi, person) if quasi else None,
         missing_codes=tuple(codes),
-        people=None if person is None else value_codes(table, table.schema.columns[person])[1] - 1,
+        people=None if person is None else value_codes(proposed, schema.columns[person])[1] - 1,
     )
 
 
-def _column(
-    table: Table, name: str, identifying: Identifying | None
-) -> tuple[ColumnFinding, Inferred, tuple[MissingCode, ...]]:
+@dataclass(frozen=True, repr=False)
+class _Seen:
+    """A column as it is written: its distinct texts with their *rows* (no value is null), a sample, what it looks like."""
+
+    sizes: pl.DataFrame
+    missing: int
+    sample: pl.Series
+    inferred: Inferred
+
+
+def _seen(table: Table, name: str) -> _Seen:
     texts = table.text(name)
     filled = texts.drop_nulls()
     sizes = texts.alias("value").value_counts(parallel=True, name="rows")
-    counts = sizes.get_column("rows").to_numpy().astype(np.int64)
     missing = texts.len() - filled.len()
-    distinct = counts.size - (missing > 0)
-    step = max(1, -(-filled.len() // SHAPE_SAMPLE))
-    sample = filled.gather_every(step)
-    inferred = infer_kind(name, filled, table.frame.schema[name], distinct, sample)
+    sample = filled.gather_every(max(1, -(-filled.len() // SHAPE_SAMPLE)))
+    inferred = infer_kind(name, filled, table.frame.schema[name], sizes.height - (missing > 0), sample)
+    return _Seen(sizes, missing, sample, inferred)
+
+
+def _finding(table: Table, name: str, seen: _Seen, identifying: Identifying | None) -> ColumnFinding:
+    inferred, sample = seen.inferred, seen.sample
+    sure = identifying is not None and identifying.sure
+    sizes = seen.sizes
+    if not sure:
+        # Counted as the release counts: spellings of one value are one value, and a blank is one too.
+        value = normal_of(table, Column(name, "other", inferred.kind), sizes["value"]).alias("value")
+        if value.n_unique() < sizes.height:
+            sizes = sizes.with_columns(value).group_by("value").agg(pl.col("rows").sum())
+    counts = sizes["rows"].to_numpy().astype(np.int64)
+    distinct = counts.size - (seen.missing > 0)
     role, why, publish = _role(name, inferred, identifying)
     if role == "quasi" and distinct < 2:
         role, why = "other", (*why[:1], _CONSTANT)
@@ -191,16 +208,15 @@ def _column(
     nearly = inferred.kind == "categorical" and pairs < 0.9  # 120x80 is a pressure
     if role == "other" and publish and nearly and 2 * alone > table.rows >= 20:
         why, publish = (*why[:1], _NEARLY_UNIQUE), False
-    sure = identifying is not None and identifying.sure
     kind = None if identifying is None else identifying.kind
-    finding = ColumnFinding(
+    return ColumnFinding(
         name=name,
         role=role,
         kind="text" if sure else inferred.kind,
         why=why,
         identifier=kind if sure else None,
         valid=None if identifying is None else identifying.valid,
-        missing=missing,
+        missing=seen.missing,
         distinct=distinct,
         distinction=counts.size / table.rows,
         separation=separation(counts),
@@ -208,7 +224,6 @@ def _column(
         format=inferred.format,
         suspected=None if sure or kind == "free text" else kind,
     )
-    return finding, inferred, () if sure else _codes(table, name)
 
 
 def _codes(table: Table, name: str) -> tuple[MissingCode, ...]:
@@ -336,9 +351,10 @@ def schema_toml(inspection: Inspection) -> str:
         "# identifier (never published), quasi (outsiders may know it), sensitive (must not be learnt), other.",
         "",
     ]
-    document = inspection.schema.to_dict()
-    if "table" in document:
-        lines += [*_table("table", document["table"]), ""]
+    schema = inspection.schema
+    settings = schema.to_dict().get("table")
+    if settings:
+        lines += [*_table("table", settings), ""]
     for finding in inspection.columns:
         share = f"{finding.distinct} different values"
         blank = f", {finding.missing} blank" if finding.missing else ""
@@ -358,7 +374,7 @@ def schema_toml(inspection: Inspection) -> str:
         ]
         bare = re.fullmatch(r"[A-Za-z0-9_-]+", finding.name)
         key = finding.name if bare else _written(finding.name)
-        lines += _table(f"columns.{key}", document["columns"][finding.name])
+        lines += _table(f"columns.{key}", schema.columns[finding.name].to_dict())
         if finding.role == "quasi" and finding.kind == "numeric":
             lines.append(
                 "# bounds = [LEAST, GREATEST]  # public limits of the column, by which loss is measured"
@@ -436,13 +452,13 @@ class PresentExposure:
 
 
 def exposure(table: Table, columns: Sequence[str], person: str | None) -> PresentExposure:
-    """Who is unique on *columns* of *table*; blanks are a value of their own. O(n log n).
+    """Who is unique on *columns* of *table*, spellings of a value being one; so is a blank. O(n log n).
 
     >>> from velado.testing.factory import small_table
     >>> exposure(small_table(age=("quasi", "numeric", "31 31 35")), ["age"], None).unique_rows
     1
     """
-    coded = [text_codes(table.text(name)) for name in columns]
+    coded = [_value_codes(table, table.schema.columns[name]) for name in columns]
     partition = Partition.by_codes([codes for codes, _ in coded], [size for _, size in coded])
     alone = int((partition.sizes == 1).sum())
     people, unique_people = table.rows, alone
@@ -468,12 +484,18 @@ def separation(counts: Int64Array) -> float:
     return 1.0 - float((sizes * (sizes - 1.0)).sum()) / (n * (n - 1.0)) if n > 1 else 0.0
 
 
-def _sample_codes(table: Table, names: Sequence[str]) -> Mapping[str, Codes]:
-    """Codes of the columns *names* in at most 100,000 evenly spaced rows."""
+def _sample_codes(table: Table, found: Sequence[ColumnFinding]) -> Mapping[str, Codes]:
+    """Codes of the columns *found* in at most 100,000 evenly spaced rows."""
     rows = min(table.rows, SAMPLE_ROWS)
     at = np.arange(rows, dtype=np.int64) * table.rows // rows
     part = table if rows == table.rows else table.with_frame(table.frame[at])
-    return {name: text_codes(part.text(name)) for name in names}
+    return {finding.name: _value_codes(part, _proposed(finding)) for finding in found}
+
+
+def _value_codes(table: Table, column: Column) -> Codes:
+    # As a release codes its categories: a text of blanks is seen, so it is a value.
+    found = spellings(table, column, blanks=False)
+    return found.of_rows(table.text(column.name)), len(found.values) + 1
 
 
 def best_sets(coded: Mapping[str, Codes], largest: int = 3) -> tuple[ColumnSet, ...]:

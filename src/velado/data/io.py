@@ -186,16 +186,17 @@ def _parse(data: bytes, name: str, wanted: Wanted, unpacked: bool = False) -> _F
     promised = None if unpacked else expected_format(name)
     if format is None and promised is not None and wide_encoding(data) is None:
         raise damaged(promised, name)
+    if wanted.sheet is not None and (format is None or not (format.sheets or format.unpack)):
+        call = say("a text file") if format is None else format.call
+        raise TableError(
+            say("'{name}' is {call} and has no sheets.", name=name, call=call),
+            "A sheet was asked for.",
+            "Leave the sheet out.",
+        )
     if format is None:
         encoding = wanted.encoding or found_encoding(data, name)
         frame, separator = parse_csv(data, name, encoding, wanted.separator, wanted.known)
         return _Found(frame, "", separator, encoding)
-    if wanted.sheet is not None and not format.sheets and format.unpack is None:
-        raise TableError(
-            say("'{name}' is {call} and has no sheets.", name=name, call=format.call),
-            "A sheet was asked for.",
-            "Leave the sheet out.",
-        )
     if format.unpack is None:
         return _Found(read_as(format, data, name, wanted), "")
     if unpacked:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from velado.data.taxonomy import DateLevel, widths_nest
 from velado.errors import ParameterError, SchemaError
@@ -59,7 +59,7 @@ class TaxonomySpec:
     builder: Annotated[str, Setting("how it is made", choices=tuple(BUILDERS))]
     file: Annotated[str | None, Setting("a level file, or a tree in TOML")] = None
     paths: tuple[tuple[str, ...], ...] | None = None
-    tree: Annotated[Mapping[str, Any] | None, Setting("the tree itself", key="nodes")] = None
+    tree: Annotated[Mapping[str, object] | None, Setting("the tree itself", key="nodes")] = None
     digest: str | None = None
     separator: Annotated[
         str | None, Setting("what stands between the labels of a line", test=_is_separator)
@@ -94,12 +94,12 @@ class TaxonomySpec:
     format: Annotated[str | None, Setting("how days are written")] = None
 
     @property
-    def options(self) -> dict[str, Any]:
+    def options(self) -> dict[str, object]:
         """The builder's own options that were given, without file and nodes."""
         known = set(BUILDERS[self.builder]) - {"file", "nodes"}
         return {key: value for key, value in table_of(self, defaults=False).items() if key in known}
 
-    def to_dict(self) -> str | dict[str, Any]:
+    def to_dict(self) -> str | dict[str, object]:
         """As it stands in the schema file."""
         if self.file is not None and not self.options:
             return self.file
@@ -251,7 +251,7 @@ class Column:
         """Whether the column stands in the release."""
         return self.publish and self.role != "identifier"
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """As it stands in the schema file, defaults left out."""
         out = {"role": self.role, "kind": self.kind, **table_of(self, defaults=False)}
         del out["name"]
@@ -339,7 +339,7 @@ class Schema:
         """The same settings with other columns."""
         return replace(self, columns={c.name: c for c in columns})
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, dict[str, object]]:
         """As the TOML file has it, defaults left out."""
         plain = table_of(replace(self, columns={}, dataset=replace(self.dataset, folder="")), defaults=False)
         parts = {

@@ -97,7 +97,13 @@ def _make_file(path: Path, data: bytes, private: bool) -> None:
 
 
 def put_file(path: Path, data: bytes, private: bool) -> None:
-    """*data* stands in *path*, on the disk, with mode 0600 if *private*, else 0644; or nothing has changed."""
+    """*data* stands in *path*, on the disk, with mode 0600 if *private*, else 0644; or nothing has changed.
+
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     put_file(Path(folder) / "notes", b"private", private=True)
+    ...     oct((Path(folder) / "notes").stat().st_mode & 0o777), (Path(folder) / "notes").read_bytes()
+    ('0o600', b'private')
+    """
     while True:
         handle, name = tempfile.mkstemp(prefix=_prefix(path), dir=path.parent)  # mode 0600
         locked(handle, wait=True)

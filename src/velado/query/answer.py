@@ -27,7 +27,7 @@ from velado.errors import ParameterError
 from velado.query.budget import Facts, Measure, plain, short
 from velado.query.needs import Counts, Grid, GridCells, Keys, Tallies, cells_of
 from velado.query.noise import half_width
-from velado.query.plan import Draw, Part, QueryPlan, name_of
+from velado.query.plan import Draw, Part, PlanFacts, QueryPlan, ValueReading, name_of
 from velado.query.unit import Promise
 from velado.query.values import Aggregate
 from velado.text import Sentence, say, told
@@ -76,7 +76,7 @@ class Making:
     query: str
     values: tuple[str, ...]
     keys: tuple[str, ...]
-    plan: Facts
+    plan: PlanFacts
     extremes: str
     confidence: float
     table: Facts
@@ -255,7 +255,7 @@ def _readings(how: Making, promise: Promise) -> list[Sentence]:
     return out
 
 
-def _rank_text(value: Facts) -> Sentence:
+def _rank_text(value: ValueReading) -> Sentence:
     """By how many rows a quantile may miss its rank."""
     off = value["rank_error"]
     said = {"rows": math.ceil(off["rows"]), "chance": _level_text(off["confidence"])}

@@ -12,14 +12,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, NotRequired, TypedDict
 
 import numpy as np
 
 from velado.data.schema import Schema
 from velado.errors import EngineError, ParameterError, QueryRefused
 from velado.query import noise
-from velado.query.budget import Facts, Measure
+from velado.query.budget import Measure
 from velado.query.domains import key_of
 from velado.query.engines._compile import Layout
 from velado.query.engines._tally import check as check_engines
@@ -248,6 +248,82 @@ Extremes = Literal["quantile", "bound"]
 LOWEST, HIGHEST = Fraction(1, 100), Fraction(99, 100)
 
 
+class RankError(TypedDict):
+    """By how many *rows* a quantile may miss its rank, *beyond* what; by no more with that *confidence*.
+
+    >>> RankError(rows=3.2, confidence=0.95, beyond="the asked rank")["rows"]
+    3.2
+    """
+
+    rows: float
+    confidence: float
+    beyond: str
+
+
+class Swing(TypedDict):
+    """By how much one unit moves a draw, and the scale of its noise, in the column's own numbers.
+
+    >>> Swing(sensitivity=120.0, scale=240.0)["scale"]
+    240.0
+    """
+
+    sensitivity: float
+    scale: float
+
+
+class DrawFacts(TypedDict):
+    """A draw as JSON has it.
+
+    >>> Draw(Rows(), "laplace", 1, 10.0, Fraction(1, 10)).to_dict()["charge"]
+    '1/10'
+    """
+
+    need: str
+    what: str
+    column: str | None
+    mechanism: str
+    sensitivity: float
+    scale: float
+    charge: str
+    in_values: NotRequired[Swing]
+    level: NotRequired[str]
+    candidates: NotRequired[int]
+    rank_error: NotRequired[RankError]
+
+
+class ValueReading(TypedDict):
+    """How one value of an answer is to be read, as JSON has it: a number, a quantile or a declared bound.
+
+    >>> ValueReading(name="n", asked="count", column=None, answered_as="number")["answered_as"]
+    'number'
+    """
+
+    name: str
+    asked: str
+    column: str | None
+    answered_as: Literal["number", "quantile", "bound"]
+    level: NotRequired[str]
+    candidates: NotRequired[int]
+    rank_error: NotRequired[RankError]
+
+
+class PlanFacts(TypedDict):
+    """A plan as JSON has it: what is charged, how it is drawn and how each value is to be read.
+
+    >>> made = plan(Query("stays", (Aggregate("count"),)), Schema({}), Unit(), "epsilon", Fraction(1, 2))
+    >>> made.to_dict()["values"][0]["name"]
+    'count'
+    """
+
+    measure: Measure
+    charge: str
+    about: float
+    cells: int
+    extremes: Extremes
+    draws: list[DrawFacts]
+    values: list[ValueReading]
+
+
 @dataclass(frozen=True)
 class Draw:
     """One use of a mechanism on the array of one need; *at* and *candidates* belong to a quantile.
@@ -270,10 +346,10 @@ class Draw:
             raise ValueError("only a quantile has scores")
         return scores_of(tally, places(self.need, self.candidates), self.at)
 
-    def to_dict(self, confidence: Fraction = Fraction(19, 20)) -> Facts:
+    def to_dict(self, confidence: Fraction = Fraction(19, 20)) -> DrawFacts:
         """Mechanism, scale, sensitivity and charge; for a quantile also its level and the rank it may miss by."""
         word, column = self.subject
-        out: Facts = {
+        out: DrawFacts = {
             "need": word if column is None else f"{word} '{column}'",
             "what": word,
             "column": column,
@@ -306,7 +382,7 @@ class Draw:
             case GridCells(grid, _):
                 return "histogram of" if self.at is None else "quantile of", grid.column
 
-    def rank_error(self, confidence: Fraction) -> Facts:
+    def rank_error(self, confidence: Fraction) -> RankError:
         """By how many rows a quantile may miss the rank that was asked for, with that chance, in each cell.
 
         Where the candidates are fewer than the grid's points, the miss is counted from the best candidate's.
@@ -358,7 +434,7 @@ class QueryPlan:
         """What the engine is asked, each thing once; two quantiles of a column share one."""
         return tuple(dict.fromkeys(draw.need for draw in self.draws))
 
-    def to_dict(self, confidence: Fraction = Fraction(19, 20)) -> Facts:
+    def to_dict(self, confidence: Fraction = Fraction(19, 20)) -> PlanFacts:
         """What is charged, how it is drawn and how each value is to be read, for the answer and for a price beforehand."""
         return {
             "measure": self.measure,
@@ -373,9 +449,9 @@ class QueryPlan:
             ],
         }
 
-    def _reading(self, aggregate: Aggregate, part: Part, confidence: Fraction) -> Facts:
+    def _reading(self, aggregate: Aggregate, part: Part, confidence: Fraction) -> ValueReading:
         """What one value is: a number with an interval, a quantile with a level and a rank error, or a declared bound."""
-        out: Facts = {
+        out: ValueReading = {
             "name": name_of(aggregate),
             "asked": aggregate.kind,
             "column": aggregate.column,

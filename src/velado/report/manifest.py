@@ -125,7 +125,7 @@ def public_schema(schema: Schema, key: Key) -> dict[str, object]:
     >>> public_schema(small_release().release.table.schema, Key(bytes(range(40))))["columns"]["illness"]
     {'role': 'sensitive', 'kind': 'categorical'}
     """
-    document = schema.to_dict()
+    columns = {name: column.to_dict() for name, column in schema.columns.items()}
     for name, column in schema.columns.items():
         spec = column.taxonomy
         if spec is None:
@@ -135,5 +135,5 @@ def public_schema(schema: Schema, key: Key) -> dict[str, object]:
         if content is not None:
             text = json.dumps(content, ensure_ascii=False, sort_keys=True)
             entry["keyed_sha256"] = key.digest(text.encode())
-        document["columns"][name]["taxonomy"] = entry
-    return document
+        columns[name]["taxonomy"] = entry
+    return {**schema.to_dict(), "columns": columns}

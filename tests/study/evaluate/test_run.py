@@ -1,5 +1,6 @@
 """A study is computed once: on several processes, through interruptions, with every hole visible."""
 
+import hashlib
 import json
 import os
 import signal
@@ -13,11 +14,14 @@ import polars as pl
 import pytest
 
 from velado.data.cells import CELLS, SUFFIX
+from velado.data.keys import owner_key
 from velado.errors import OutputError, ParameterError
 from velado.measures.models.model_registry import DecisionTree
-from velado.study.evaluate._study_grid import ORIGINAL
+from velado.study.evaluate._study_grid import ORIGINAL, cells_of, plan
+from velado.study.evaluate._work import SCHEMA
 from velado.study.evaluate.load import load
-from velado.study.evaluate.study_run import compute_all, evaluate, make_plan
+from velado.study.evaluate.study_outcome import Study
+from velado.study.evaluate.study_run import compute_all, evaluate, files_of, make_plan
 
 ROOT = Path(__file__).resolve().parents[3]
 NUMBERS = ["ncp", "record_linkage", "accuracy", "auc", "log_loss"]
@@ -57,6 +61,24 @@ def test_all_cells_are_computed_and_summed_up(example, tmp_path: Path) -> None:
     text = (out / "study.md").read_text("utf-8")
     assert "## What was not tested" in text
     assert not any(f"Person-{n:03d}" in text for n in range(240)) and "Cantaro" not in text
+
+
+def test_no_digest_of_the_table_is_shown_that_others_could_test_guesses_with(
+    example, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    material = load(example.study)
+    plain = hashlib.sha256((example.study.parent / material.recipe.data.table).read_bytes())
+    key = owner_key()
+    study = Study(material, pl.DataFrame(schema=SCHEMA), 0)
+    files = files_of(study, "en")
+    shown = json.loads(files["study.json"])["table"]
+    assert (shown["keyed_sha256"], shown["key"]) == (key.digest(plain.digest()), key.fingerprint)
+    assert shown["keyed_sha256"] in files["study.html"].decode() and b"owner's key" in files["study.md"]
+    assert not any(plain.hexdigest()[:16].encode() in data for data in files.values())
+    # The ids of cells stand in results.parquet and name files: under another key they are others.
+    ids = {cell.id for _, cell in cells_of(plan(material))}
+    monkeypatch.setenv("VELADO_STATE", str(tmp_path / "another owner"))
+    assert ids.isdisjoint(cell.id for _, cell in cells_of(plan(load(example.study))))
 
 
 def test_a_finished_study_is_not_computed_again_and_a_larger_one_only_where_it_grew(

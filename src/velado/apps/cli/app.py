@@ -11,7 +11,7 @@ import inspect
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import MISSING, fields, is_dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_type_hints
 
 import click
 import typer
@@ -21,6 +21,7 @@ from velado.apps.cli import show
 from velado.errors import ParameterError
 from velado.text import LANGUAGES, Language, choose, say, speaking, told
 
+_Word = TypeVar("_Word", bound=str)
 LANGUAGE_ASKED = "velado.lang"
 """Where a context keeps the word after `--lang`, if one was given."""
 ARGUMENTS: dict[str, str] = {}
@@ -127,7 +128,7 @@ def chosen_language(flag: str | None) -> Language:
     return choose(flag, os.environ)
 
 
-def one_of(value: str, words: Sequence[str], flag: str) -> str:
+def one_of(value: str, words: Sequence[_Word], flag: str) -> _Word:
     """*value* if it is among *words*, else the error that every other setting with choices gives.
 
     >>> one_of("drop", ["drop", "keep"], "--undeclared")
@@ -137,7 +138,7 @@ def one_of(value: str, words: Sequence[str], flag: str) -> str:
     velado.errors.ParameterError: --undeclared cannot be 'kep'. It takes one of drop, keep. Did you mean 'keep'?
     """
     if value in words:
-        return value
+        return words[words.index(value)]  # the same text, known to be one of the words
     from velado.settings import nearest, takes
 
     raise ParameterError(
@@ -169,7 +170,11 @@ class OneOf(_ParamType):
 
 
 class Command(TyperCommand):
-    """A command with the flags of every command, whose help lists each argument once."""
+    """A command with the flags of every command, whose help lists each argument once.
+
+    >>> [parameter.opts[0] for parameter in Command("hello").params]
+    ['--json', '--lang', '--debug', '--quiet']
+    """
 
     def __init__(self, *args: Any, params: list[click.Parameter] | None = None, **more: Any) -> None:
         super().__init__(*args, params=[*(params or ()), *run_options()], **more)
@@ -184,7 +189,11 @@ class Command(TyperCommand):
 
 
 class Group(TyperGroup):
-    """A group of commands, whose help can be asked for in either language."""
+    """A group of commands, whose help can be asked for in either language.
+
+    >>> [parameter.opts[0] for parameter in Group(name="tokens").params]
+    ['--lang']
+    """
 
     def __init__(self, *args: Any, params: list[click.Parameter] | None = None, **more: Any) -> None:
         super().__init__(*args, params=[*(params or ()), language_option()], **more)
@@ -212,7 +221,11 @@ app = typer_app(help="Publish tables about people without exposing them, and pro
 
 
 def group(name: str, help: str, cls: type[Group] = Group, within: typer.Typer = app) -> typer.Typer:
-    """A group of commands, `velado NAME ...`."""
+    """A group of commands, `velado NAME ...`.
+
+    >>> group("tokens", "Who may ask.", within=typer_app("A service.")).info.help
+    'Who may ask.'
+    """
     made = typer_app(help, cls, no_args_is_help=True)
     within.add_typer(made, name=name)
     return made
@@ -221,7 +234,15 @@ def group(name: str, help: str, cls: type[Group] = Group, within: typer.Typer = 
 def command(
     name: str, within: typer.Typer = app, cls: type[Command] = Command
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """The function below it is the command of that name."""
+    """The function below it is the command of that name.
+
+    >>> service = typer_app("A service.")
+    >>> @command("greet", service)
+    ... def greet(name: str = "you") -> None:
+    ...     print("Hello,", name)
+    >>> [one.name for one in service.registered_commands]
+    ['greet']
+    """
 
     def join(function: Callable[..., None]) -> Callable[..., None]:
         within.command(name, cls=cls)(spread(function))

@@ -96,7 +96,11 @@ def write_hidden(error: BaseException, kept: dict[str, Path]) -> None:
 
 @dataclass(frozen=True)
 class Failure:
-    """What happened, why it matters, what to do (in the language spoken), the kind of error, and the exit code."""
+    """What happened, why it matters, what to do (in the language spoken), the kind of error, and the exit code.
+
+    >>> Failure("TableError", "It is empty.", "Nobody is in it.", "Give another file.", 3).to_dict()["error"]["fix"]
+    'Give another file.'
+    """
 
     kind: str
     what: str

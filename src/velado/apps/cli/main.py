@@ -74,7 +74,7 @@ def _version(wanted: bool) -> None:
 
 
 @app.callback()
-def velado(
+def _velado(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
@@ -146,7 +146,14 @@ def _language_of(arguments: Sequence[str]) -> Language:
 
 
 def main() -> None:
-    """The entry point: runs the command of this process and leaves with its exit code."""
+    """The entry point: runs the command of this process and leaves with its exit code.
+
+    >>> from unittest.mock import patch
+    >>> with patch.object(sys, "argv", ["velado", "methods", "--quiet"]):
+    ...     main()
+    Traceback (most recent call last):
+    SystemExit: 0
+    """
     for stream in (sys.stdout, sys.stderr):
         # A column name may hold a letter that the terminal's encoding lacks; it must not stop the run.
         if hasattr(stream, "reconfigure"):

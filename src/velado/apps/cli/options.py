@@ -92,7 +92,11 @@ SealFile = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class ReadingFlags:
-    """How a file is read."""
+    """How a file is read.
+
+    >>> ReadingFlags().source(Path("people.csv")).name
+    'people.csv'
+    """
 
     encoding: Encoding = None
     sheet: Annotated[
@@ -117,7 +121,11 @@ class ReadingFlags:
 
 @dataclass(frozen=True, kw_only=True)
 class FolderFlags:
-    """Where a release is written, and under whose key."""
+    """Where a release is written, and under whose key.
+
+    >>> FolderFlags().output.name, FolderFlags().force
+    ('out', False)
+    """
 
     output: Annotated[
         Path,
@@ -243,7 +251,11 @@ def needs_crypto() -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class PromiseFlags:
-    """What a release must keep beyond k."""
+    """What a release must keep beyond k.
+
+    >>> [type(one).__name__ for one in PromiseFlags(l_diversity=2, guarantee=["k-map: k=5"]).guarantees()]
+    ['LDiversity', 'KMap']
+    """
 
     l_diversity: Annotated[
         int | None, option("--l-diversity", help="Distinct values of every sensitive column in each group.")
@@ -276,7 +288,13 @@ class PromiseFlags:
 
 
 def by_person(per: str | None, schema: Schema) -> bool:
-    """Whether k counts people: as asked, or else as soon as the schema names a person column."""
+    """Whether k counts people: as asked, or else as soon as the schema names a person column.
+
+    >>> from velado.data.schema import Column, Schema
+    >>> schema = Schema({"who": Column("who", "identifier", "text", person=True)})
+    >>> by_person(None, schema), by_person("row", schema)
+    (True, False)
+    """
     return per == "person" or (per is None and schema.person is not None)
 
 
@@ -318,6 +336,10 @@ def split_flags(
 
     *options* maps each flag of the command to whether a value follows it; *method_named* finds a method's class
     and is called only if there is a foreign flag, because the methods' libraries are slow to import.
+
+    >>> from velado.release.methods import Mondrian
+    >>> split_flags(["people.csv", "--cut", "relaxed", "-k", "5"], {"-k": True}, lambda name: Mondrian)
+    (['people.csv', '-k', '5'], {'cut': 'relaxed'})
     """
     kept: list[str] = []
     foreign: list[tuple[str, str | None, int]] = []
@@ -394,7 +416,12 @@ def _flag(name: str, method: type[Any], options: Mapping[str, bool]) -> tuple[Fl
 
 
 class CommandWithMethodFlags(Command):
-    """A command that also accepts the flags of the method it is told to run."""
+    """A command that also accepts the flags of the method it is told to run.
+
+    >>> made = CommandWithMethodFlags("try", callback=lambda **_: print(click.get_current_context().meta[META]))
+    >>> made.main(["--work", "9"], standalone_mode=False)
+    {'work': 9}
+    """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Take the method's flags out, keep them for the body, and parse what is left as usual."""

@@ -15,6 +15,8 @@ from velado.errors import ParameterError, SchemaError, TableError
 from velado.text import say
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from velado.data.table import Table
     from velado.learning.crypto.fixed_point import Bounded
 
@@ -22,7 +24,11 @@ MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "?")
 
 
 def feature_names(listed: str, target: str) -> list[str]:
-    """The columns a --features names; one that stands twice, or is the target, is refused."""
+    """The columns a --features names; one that stands twice, or is the target, is refused.
+
+    >>> feature_names("age, weight", target="cost")
+    ['age', 'weight']
+    """
     names = [name.strip() for name in listed.split(",") if name.strip()]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice or target in names:
@@ -42,6 +48,9 @@ def public_most(rows: int, least: int, noise: bool) -> int:
 
     The next power of ten above them, at least 1,000 and *least*, the fewest the clients must have together; with noise a
     bound that does not follow the rows at all, as long as they are under a million.
+
+    >>> public_most(4_321, 30, noise=False), public_most(4_321, 30, noise=True)
+    (10000, 1000000)
     """
     tens: int = 10 ** len(str(rows))
     return max(tens, least, 1_000_000 if noise else 1000)
@@ -51,6 +60,10 @@ def number_columns(table: Table, names: Sequence[str] | None) -> dict[str, pl.Se
     """The named columns of a table, or all; each holds finite numbers only, else an error names it.
 
     Cells of a CSV stay text, so that 0.1 is the decimal it says.
+
+    >>> from velado.testing.factory import small_table
+    >>> number_columns(small_table(age=("other", "text", "31 0.1")), None)["age"].to_list()
+    ['31', '0.1']
     """
     frame = table.frame
     absent = [name for name in names or () if name not in frame.columns]
@@ -100,7 +113,11 @@ def _not_numbers(column: pl.Series) -> bool:
 def bounds_for(
     columns: Mapping[str, pl.Series], given: Sequence[str], schema: Path | None, from_data: bool
 ) -> dict[str, Bounded]:
-    """The public bounds of every column: from --bounds, else from the schema, else, if asked for, from the rows."""
+    """The public bounds of every column: from --bounds, else from the schema, else, if asked for, from the rows.
+
+    >>> bounds_for({"age": pl.Series([31, 35])}, ["age=0:120"], None, from_data=False)["age"].high
+    Fraction(120, 1)
+    """
     from velado.learning.crypto.fixed_point import Bounded
 
     found: dict[str, tuple[Fraction, Fraction]] = {}
@@ -152,8 +169,12 @@ def _around(column: pl.Series) -> tuple[Fraction, Fraction]:
     return Fraction(low), Fraction(high if high > low else low + 1)
 
 
-def shared_out(columns: Mapping[str, pl.Series], clients: int) -> dict[str, dict[str, Any]]:
-    """The rows dealt out to so many clients, one after the other as cards are."""
+def shared_out(columns: Mapping[str, pl.Series], clients: int) -> dict[str, dict[str, npt.NDArray[Any]]]:
+    """The rows dealt out to so many clients, one after the other as cards are.
+
+    >>> [client["age"].tolist() for client in shared_out({"age": pl.Series([31, 35, 40])}, 2).values()]
+    [[31, 40], [35]]
+    """
     return {
         f"client-{place + 1}": {
             name: _cells(column.gather_every(clients, place)) for name, column in columns.items()
@@ -162,12 +183,16 @@ def shared_out(columns: Mapping[str, pl.Series], clients: int) -> dict[str, dict
     }
 
 
-def _cells(column: pl.Series) -> Any:
+def _cells(column: pl.Series) -> npt.NDArray[Any]:
     return column.cast(pl.UInt8).to_numpy() if column.dtype == pl.Boolean else column.to_numpy()
 
 
 def exact_number(text: str, flag: str) -> Fraction:
-    """A number of the command line as it is written, a decimal or a fraction."""
+    """A number of the command line as it is written, a decimal or a fraction.
+
+    >>> exact_number("0.1", "--lambda"), exact_number("1/3", "--lambda")
+    (Fraction(1, 10), Fraction(1, 3))
+    """
     try:
         return Fraction(text) if "/" in text else Fraction(Decimal(text))
     except (ValueError, ArithmeticError, OverflowError):

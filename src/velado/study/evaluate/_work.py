@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from importlib import import_module
 from types import NoneType
-from typing import Any, get_args, get_type_hints
+from typing import get_args, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +24,7 @@ from velado.learning.flower.flower_records import FederatedFit, FederationStoppe
 from velado.measures.measured import MeasureSettings, Scores, measure, measure_files
 from velado.measures.models.encoder import Encoder, FloatMatrix, fit_encoder
 from velado.measures.models.model_registry import Model
-from velado.measures.models.quality import QUALITIES, IntVector, Quality, fit_and_predict, quality
+from velado.measures.models.quality import IntVector, Quality, fit_and_predict, quality
 from velado.release.anonymize import anonymize
 from velado.release.release import Release
 from velado.study.evaluate._study_grid import Cell, GridJob, in_turn
@@ -227,10 +227,16 @@ def _model_numbers(
         values = [getattr(one, name) for one in found]
         return None if any(value is None for value in values) else float(np.mean(values))
 
-    scores: dict[str, Any] = {name: mean(name) for name in ("majority", *QUALITIES)}
     return replace(
         empty,
-        **scores,
+        majority=mean("majority"),
+        accuracy=mean("accuracy"),
+        balanced_accuracy=mean("balanced_accuracy"),
+        precision=mean("precision"),
+        recall=mean("recall"),
+        f1=mean("f1"),
+        auc=mean("auc"),
+        log_loss=mean("log_loss"),
         test_rows=sum(one.rows for one in found),
         reason=_reasons({key: text for one in found for key, text in one.reasons.items()}),
         seconds=seconds,

@@ -13,7 +13,7 @@ Pure: `load` brings in the table.
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from importlib.util import find_spec
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from velado.errors import MissingExtra, ParameterError, SchemaError
 from velado.learning.flower.federation import Federation
@@ -266,7 +266,7 @@ class StudyRecipe:
     analyses: StudyAnalyses = StudyAnalyses()
     federated: FederatedAxes | None = None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The five sections, and the sixth where it is used, as a file holds them; every default written out."""
         out = table_of(self)
         if self.federated is not None:
@@ -275,7 +275,7 @@ class StudyRecipe:
         return out
 
     @classmethod
-    def from_dict(cls, document: Mapping[str, Any]) -> "StudyRecipe":
+    def from_dict(cls, document: Mapping[str, object]) -> "StudyRecipe":
         """From parsed TOML. Nothing unknown is passed over; a misspelt key or name is answered with the nearest."""
         place = Where("file", "the study")
         given = dict(document)
@@ -294,12 +294,12 @@ class StudyRecipe:
             if not getattr(made.federated, name)
         }
         federation = made.federated.federation
-        if "test_share" not in document["federated"]:
+        if isinstance(part, Mapping) and "test_share" not in part:
             federation = replace(federation, test_share=made.analyses.test_share)
         return replace(made, federated=replace(made.federated, federation=federation, **axes))
 
 
-def _federated(part: Mapping[str, Any], place: Where) -> dict[str, Any]:
+def _federated(part: Mapping[str, object], place: Where) -> dict[str, object]:
     """The table [federated] with the settings of a federation in a table of their own; one alpha needs no brackets."""
     axes = [name for name in specs(FederatedAxes) if name != "federation"]
     for key in part:

@@ -16,7 +16,8 @@ from velado.errors import ParameterError
 from velado.text import Sentence, language, say, told
 
 if TYPE_CHECKING:
-    from velado.learning.protocols.protocol import RegressionProtocol
+    import numpy.typing as npt
+
     from velado.learning.regression.fit import Fit
     from velado.learning.regression.job import Job
     from velado.report.blocks import Table
@@ -75,6 +76,7 @@ def regress(
     flags.needs_crypto()
     from velado.apps.cli import regression_rows as rows
     from velado.data.staging import write_folder
+    from velado.learning.regression.job import Job, Party
     from velado.papers.regression.paper_masked import WITH_PAPER
 
     chosen = WITH_PAPER[one_of(protocol, tuple(WITH_PAPER), "--protocol")]
@@ -96,24 +98,25 @@ def regress(
     columns = rows.number_columns(
         table, [*named, target] if named or target not in table.frame.columns else None
     )
-    job = _job(
+    limits = rows.bounds_for(columns, bounds or (), schema, bounds_from_data)
+    parties = [Party("evaluator", "evaluator")]
+    if chosen.provider is not None:
+        parties.append(Party("provider", "provider"))
+    parties += [Party(f"client-{place + 1}", "client") for place in range(simulate)]
+    job = Job(
         file.stem,
         chosen,
-        rows.bounds_for(columns, bounds or (), schema, bounds_from_data),
-        target,
-        clients=simulate,
-        settings={
-            "ridge": rows.exact_number(ridge, "--lambda"),
-            "epsilon": None if epsilon is None else rows.exact_number(epsilon, "--epsilon"),
-            "bits": bits,
-            "key_bits": key_bits,
-            "intercept": intercept,
-            "minimum_rows": minimum_rows,
-            "moments": standard_errors,
-            "most_rows": rows.public_most(
-                len(columns[target]), simulate * minimum_rows, noise=epsilon is not None
-            ),
-        },
+        tuple(bounded for column, bounded in limits.items() if column != target),
+        limits[target],
+        tuple(parties),
+        ridge=rows.exact_number(ridge, "--lambda"),
+        epsilon=None if epsilon is None else rows.exact_number(epsilon, "--epsilon"),
+        bits=bits,
+        key_bits=key_bits,
+        intercept=intercept,
+        minimum_rows=minimum_rows,
+        moments=standard_errors,
+        most_rows=rows.public_most(len(columns[target]), simulate * minimum_rows, noise=epsilon is not None),
     )
     with show.waiting():
         fit = _run(job, rows.shared_out(columns, simulate))
@@ -121,26 +124,7 @@ def regress(
     show.result({"fit": fit.to_dict(), "folder": str(output)}, _view(job, fit, output, bounds_from_data))
 
 
-def _job(
-    name: str,
-    protocol: RegressionProtocol,
-    limits: Mapping[str, Any],
-    target: str,
-    *,
-    clients: int,
-    settings: Mapping[str, Any],
-) -> Job:
-    from velado.learning.regression.job import Job, Party
-
-    parties = [Party("evaluator", "evaluator")]
-    if protocol.provider is not None:
-        parties.append(Party("provider", "provider"))
-    parties += [Party(f"client-{place + 1}", "client") for place in range(clients)]
-    features = tuple(bounded for column, bounded in limits.items() if column != target)
-    return Job(name, protocol, features, limits[target], tuple(parties), **settings)
-
-
-def _run(job: Job, tables: Mapping[str, Any]) -> Fit:
+def _run(job: Job, tables: Mapping[str, Mapping[str, npt.NDArray[Any]]]) -> Fit:
     from velado.learning.regression.design_matrix import moments_of, total
     from velado.learning.regression.fit import solve
     from velado.learning.regression.simulate import simulate
@@ -165,7 +149,7 @@ def _files(job: Job, fit: Fit) -> dict[str, bytes]:
     promise = "\n".join(f"- {told(line)}" for line in fit.promise.lines())
     text = report(job, "evaluator", Ending(outcome=Outcome(fit=fit), cost=fit.cost), language())
     text += f"\n## {told(say('Promise'))}\n\n{promise}\n\n{told(_SIMULATED)}\n"
-    documents: dict[str, Any] = {"fit.json": fit.to_dict(), "learned.json": fit.learned.to_dict(language())}
+    documents = {"fit.json": fit.to_dict(), "learned.json": fit.learned.to_dict(language())}
     files = {name: json.dumps(part, ensure_ascii=False, indent=2) + "\n" for name, part in documents.items()}
     return {name: body.encode() for name, body in {**files, "report.md": text}.items()}
 

@@ -128,8 +128,9 @@ def _page(facts: StudyFacts, *middle: Section) -> Page:
             section("not_tested", say("What was not tested"), Bullets(facts.not_tested)),
         ),
         footer=say(
-            "Made by velado on this computer; the page loads nothing and sends nothing. Table: SHA-256 {digest}.",
-            digest=table.sha256,
+            "Made by velado on this computer; the page loads nothing and sends nothing. Table: fingerprint under the "
+            "owner's key {digest}.",
+            digest=table.keyed_sha256,
         ),
     )
 
