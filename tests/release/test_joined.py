@@ -26,8 +26,8 @@ from velado.errors import (
     SuppressionLimitExceeded,
     TableError,
 )
+from velado.release import _joined_people as joined_people
 from velado.release import joined as joined_publish
-from velado.release import joined_people
 from velado.release.anonymize import anonymize
 from velado.release.guarantees import KAnonymity, LDiversity
 from velado.release.joined import anonymize_joined

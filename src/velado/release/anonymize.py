@@ -27,7 +27,7 @@ from velado.release.release import Release, release
 from velado.text import say
 
 DEFAULT_METHOD = "progressive"
-INFERRED = (
+_INFERRED = (
     "No schema was given: roles were inferred, and everything that looks like an identifier is left out. "
     "Review release.table.schema before the table leaves."
 )
@@ -61,7 +61,7 @@ def anonymize(
     drawn; by default that of this user. The same input, settings, *seed* and key give the same release.
     """
     chosen = method_from(method)
-    table = table_from(source, schema, undeclared)
+    table = _table_from(source, schema, undeclared)
     prepared = prepare(
         table,
         operations=_sequence(operations, "operations", "apply"),
@@ -71,7 +71,7 @@ def anonymize(
         keep_order=keep_order,
     )
     if schema is None and not isinstance(source, Table):
-        prepared = replace(prepared, own_warnings=(*prepared.own_warnings, INFERRED))
+        prepared = replace(prepared, own_warnings=(*prepared.own_warnings, _INFERRED))
     goal = goal_for(prepared, chosen, k, _sequence(guarantees, "guarantees", "check"), suppression)
     return carry_out(prepared, chosen, goal, seed=seed, progress=progress)
 
@@ -142,7 +142,7 @@ def carry_out(
         return published(0.0)
 
 
-def table_from(source: Any, schema: Schema | str | Path | None, undeclared: Undeclared = "refuse") -> Table:
+def _table_from(source: Any, schema: Schema | str | Path | None, undeclared: Undeclared = "refuse") -> Table:
     """The table of *source* with the meaning of *schema*, of a schema file, or, without one, as `inspect` proposes."""
     if isinstance(schema, str | Path):
         schema = read_schema(schema)

@@ -31,7 +31,7 @@ from velado.errors import GuaranteeNotMet, IdentifierOpen, PersonUndecided
 from velado.release.guarantees._guarantee import Guarantee, Verdict
 from velado.text import say
 
-GENERALIZED = frozenset({"coordinates"})
+_GENERALIZED = frozenset({"coordinates"})
 """What identifies as it is but may be a quasi-identifier of any kind: a place is made coarser, a name is not."""
 
 
@@ -74,7 +74,7 @@ def _following(table: Table, published: Sequence[str], named: Set[str]) -> tuple
 
 def _made_coarser(column: Column, one: Identifying) -> bool:
     """Whether what leaves is a range: a quasi-identifier that is a number (or a place) is published as an interval."""
-    coarse = one.kind in GENERALIZED or (column.kind == "numeric" and one.kind == "record")
+    coarse = one.kind in _GENERALIZED or (column.kind == "numeric" and one.kind == "record")
     return column.role == "quasi" and coarse
 
 
@@ -158,7 +158,7 @@ def _repeats(table: Table, name: str) -> bool:
     return size - 1 < int((codes > 0).sum())
 
 
-def linked_groups(groups: Partition, people: npt.NDArray[np.int32]) -> Partition:
+def _linked_groups(groups: Partition, people: npt.NDArray[np.int32]) -> Partition:
     """The groups of somebody who can link all rows of a person, because the table shows whose they are.
 
     Such a reader finds a person by the visible values of all their rows together. People are alike who show the
@@ -192,7 +192,7 @@ def broken_when_linked(
     asked = [guarantee for guarantee in guarantees if guarantee.reads != "population"]
     if not asked:
         return None
-    counts = GroupCounts.of(linked_groups(groups, people), people, sensitive, None, shapes)
+    counts = GroupCounts.of(_linked_groups(groups, people), people, sensitive, None, shapes)
     for guarantee in asked:
         verdict = guarantee.counted_by("person").check(counts)
         if not verdict.holds:

@@ -130,7 +130,7 @@ Matching = Callable[[Partition], tuple[npt.NDArray[np.int64], int]]
 
 @dataclass(frozen=True)
 class Reading:
-    """The smallest and the mean class under one reading of blanks."""
+    """The smallest and the mean group under one reading of blanks."""
 
     name: str
     smallest: int

@@ -32,11 +32,11 @@ from velado.data.partition import GroupCounts, Partition
 from velado.data.table import Table
 from velado.data.visible import visible_groups
 from velado.errors import GuaranteeNotMet, ParameterError, SchemaError
+from velado.release._joined_people import Member, classes_of, gather, side_doors
 from velado.release.gate import Signed, refuse_identifiers
 from velado.release.goal import Checked, Goal, Progress, Promise, check_published, default_k, silent
 from velado.release.guarantees._guarantee import Guarantee, Verdict
 from velado.release.guarantees.k_anonymity import KAnonymity
-from velado.release.joined_people import Member, classes_of, gather, side_doors
 from velado.release.methods._method import Method
 from velado.release.pseudonyms import DEFAULT_NAMESPACE, pseudonyms_of
 from velado.release.recoded import Recoded
@@ -47,12 +47,12 @@ from velado.text import say
 
 # Publishing several tables with the groups of their people, and checking what whoever joins them sees.
 
-PSEUDONYM = "pseudonym"
+_PSEUDONYM = "pseudonym"
 _ROW = "\0row"
 
 
 @dataclass(frozen=True, repr=False)
-class Draft:
+class _Draft:
     """A table ready to leave: its frame, which rows of the member they are, and the summed loss by column."""
 
     frame: pl.DataFrame
@@ -60,7 +60,7 @@ class Draft:
     losses: tuple[tuple[str, float], ...]
 
 
-def publish(member: Member, labels: npt.NDArray[np.int32], names: pl.Series | None) -> Draft:
+def publish(member: Member, labels: npt.NDArray[np.int32], names: pl.Series | None) -> _Draft:
     """Every row with the cover of its person's group, in the order of the content."""
     partition = Partition.of(labels[member.person])
     recoded = Recoded(Cover().publish(member.data, partition), partition.kept, partition)
@@ -73,17 +73,17 @@ def publish(member: Member, labels: npt.NDArray[np.int32], names: pl.Series | No
         )
     rows = np.flatnonzero(partition.kept)
     if names is not None:
-        frame = frame.insert_column(0, names.gather(member.person[rows]).alias(PSEUDONYM))
+        frame = frame.insert_column(0, names.gather(member.person[rows]).alias(_PSEUDONYM))
     columns = frame.columns
     frame = frame.with_columns(pl.Series(_ROW, rows)).sort(columns, nulls_last=True, maintain_order=True)
     losses = tuple(
         (column.name, float(np.where(partition.kept, published.losses(column), 1.0).sum()))
         for column, published in zip(member.data.columns, recoded.columns, strict=True)
     )
-    return Draft(frame.select(columns), frame.get_column(_ROW).to_numpy(), losses)
+    return _Draft(frame.select(columns), frame.get_column(_ROW).to_numpy(), losses)
 
 
-def names_of(members: Sequence[Member], people: int, key: Key | None, namespace: str) -> pl.Series | None:
+def _names_of(members: Sequence[Member], people: int, key: Key | None, namespace: str) -> pl.Series | None:
     """The pseudonym of each person, by code; None without a key."""
     if key is None:
         return None
@@ -92,11 +92,11 @@ def names_of(members: Sequence[Member], people: int, key: Key | None, namespace:
     spelled = person_texts([member.table for member in members])
     for member, own in zip(members, spelled, strict=True):
         texts[member.person] = own.to_numpy()
-    return pl.Series(PSEUDONYM, pseudonyms_of(texts.tolist(), key, namespace), dtype=pl.String)
+    return pl.Series(_PSEUDONYM, pseudonyms_of(texts.tolist(), key, namespace), dtype=pl.String)
 
 
 def check_joined(
-    members: Sequence[Member], drafts: Mapping[str, Draft], people: int, goal: Goal
+    members: Sequence[Member], drafts: Mapping[str, _Draft], people: int, goal: Goal
 ) -> tuple[Checked, npt.NDArray[np.int32]]:
     """What whoever joins the published tables sees, one row per person, counted; and each person's group.
 
@@ -128,13 +128,13 @@ def check_joined(
     counted = [guarantee for guarantee in goal.guarantees if guarantee.reads == "crowd"]
     checked = check_published(view, names, counted, codes)
     for verdict in checked.verdicts:
-        raise_if_broken(verdict, "the joined tables")
+        _raise_if_broken(verdict, "the joined tables")
     of_person = np.full(people, -1, dtype=np.int32)
     of_person[codes] = checked.partition.labels
     return checked, of_person
 
 
-def verdicts_on(
+def _verdicts_on(
     member: Member, rows: npt.NDArray[np.int64], partition: Partition, goal: Goal
 ) -> tuple[Verdict, ...]:
     """One verdict for each guarantee that can be read in the table, on these groups of its published rows."""
@@ -143,7 +143,7 @@ def verdicts_on(
     return tuple(guarantee.check(counts) for guarantee in member.applicable(goal).guarantees)
 
 
-def raise_if_broken(verdict: Verdict, where: str) -> None:
+def _raise_if_broken(verdict: Verdict, where: str) -> None:
     """Nothing, unless the promise fails *where*; then nothing may be published."""
     if not verdict.holds:
         raise GuaranteeNotMet(
@@ -162,7 +162,7 @@ def raise_if_broken(verdict: Verdict, where: str) -> None:
         )
 
 
-def refuse_own_doors(member: Member, draft: Draft, doors: Sequence[SideDoor], goal: Goal) -> None:
+def _refuse_own_doors(member: Member, draft: _Draft, doors: Sequence[SideDoor], goal: Goal) -> None:
     """No column of a table settles a quasi-identifier of the same table so far that fewer than k people are left."""
     frame = draft.frame.rename({name: f"{member.name}.{name}" for name in draft.frame.columns})
     refuse_doors(
@@ -176,7 +176,7 @@ def refuse_own_doors(member: Member, draft: Draft, doors: Sequence[SideDoor], go
 
 
 def smallest_by_row_counts(
-    members: Sequence[Member], drafts: Mapping[str, Draft], of_person: npt.NDArray[np.int32]
+    members: Sequence[Member], drafts: Mapping[str, _Draft], of_person: npt.NDArray[np.int32]
 ) -> int:
     """The smallest crowd for an attacker who also knows how many rows a person has in each table."""
     codes = [of_person + 1]
@@ -325,17 +325,17 @@ def anonymize_joined(
     members, people, gone = gather(tables)
     _check_readable(members, goal)
     labels, notes = classes_of(members, people, gone, method, goal, seed, progress)
-    names = names_of(members, people, key, namespace)
+    names = _names_of(members, people, key, namespace)
     drafts = {member.name: publish(member, labels, names) for member in members}
     checked, of_person = check_joined(members, drafts, people, goal)
     out = {}
     for member in members:
         draft = drafts[member.name]
-        within = verdicts_on(member, draft.rows, Partition.of(of_person[member.person[draft.rows]]), goal)
-        alone = verdicts_on(member, draft.rows, visible_groups(draft.frame, member.quasi), goal)
+        within = _verdicts_on(member, draft.rows, Partition.of(of_person[member.person[draft.rows]]), goal)
+        alone = _verdicts_on(member, draft.rows, visible_groups(draft.frame, member.quasi), goal)
         for verdict in (*within, *alone):
-            raise_if_broken(verdict, f"table '{member.name}'")
-        refuse_own_doors(member, draft, doors, goal)
+            _raise_if_broken(verdict, f"table '{member.name}'")
+        _refuse_own_doors(member, draft, doors, goal)
         original = tables[member.name].rows
         losses = {name: (total + original - member.table.rows) / original for name, total in draft.losses}
         out[member.name] = JoinedTable(
@@ -420,9 +420,9 @@ def _check_tables(tables: Mapping[str, Table], key: Key | None) -> None:
                 "Rows of the tables are matched by it, and it must not leave.",
                 'Mark the column with person = true and role = "identifier".',
             )
-        if key is not None and PSEUDONYM in table.frame.columns:
+        if key is not None and _PSEUDONYM in table.frame.columns:
             raise SchemaError(
-                say("'{name}' already has a column named '{pseudonym}'.", name=name, pseudonym=PSEUDONYM),
+                say("'{name}' already has a column named '{pseudonym}'.", name=name, pseudonym=_PSEUDONYM),
                 "The pseudonym to join by is published under that name.",
                 "Rename the column.",
             )

@@ -28,9 +28,9 @@ from velado.text import say
 Normalize = Literal["normal", "trim", "digits", "cpf", "exact"]
 NORMALIZE: tuple[str, ...] = get_args(Normalize)
 
-LENGTH = 16
+_LENGTH = 16
 DEFAULT_NAMESPACE = "default"
-CPF_DIGITS = 11
+_CPF_DIGITS = 11
 _EXACT_FLOATS = 2.0**53
 _ALPHABET = np.frombuffer(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", dtype=np.uint8)
 
@@ -44,7 +44,7 @@ def pseudonyms_of(texts: Sequence[str], key: Key, namespace: str = DEFAULT_NAMES
     digests = b"".join(hmac.digest(own, text.encode(), "sha256")[:10] for text in texts)
     bits = np.unpackbits(np.frombuffer(digests, dtype=np.uint8)).reshape(-1, 5)
     symbols = _ALPHABET[bits @ np.array([16, 8, 4, 2, 1], dtype=np.uint8)]
-    names: list[str] = symbols.view(f"S{LENGTH}").astype(f"U{LENGTH}").tolist()
+    names: list[str] = symbols.view(f"S{_LENGTH}").astype(f"U{_LENGTH}").tolist()
     if len(set(names)) != len(names):
         raise TableError(
             "Two identifiers got the same pseudonym.",
@@ -188,7 +188,7 @@ def _normalized(values: pl.Series, name: str, way: str) -> pl.Series:
         return trimmed
     digits = trimmed.str.replace_all(r"[^0-9]", "")
     bad = int(
-        ((digits == "") | (digits.str.len_bytes() > CPF_DIGITS if way == "cpf" else digits == "")).sum()
+        ((digits == "") | (digits.str.len_bytes() > _CPF_DIGITS if way == "cpf" else digits == "")).sum()
     )
     if bad:
         wanted = "one to eleven digits" if way == "cpf" else "a digit"
@@ -202,4 +202,4 @@ def _normalized(values: pl.Series, name: str, way: str) -> pl.Series:
                 name=name,
             ),
         )
-    return digits.str.zfill(CPF_DIGITS) if way == "cpf" else digits
+    return digits.str.zfill(_CPF_DIGITS) if way == "cpf" else digits

@@ -32,17 +32,13 @@ class TCloseness(ValueGuarantee):
     name: ClassVar[str] = "t-closeness"
     direction: ClassVar[Direction] = "at most"
     union_holds_with: ClassVar[Union] = "all"
+    limit: ClassVar[str] = "t"
     measured_in: ClassVar[str] = say("earth mover's distance (or less)")
     t: Annotated[float, Setting("largest distance from the whole table's distribution", ge=0, le=1)] = 0.2
     distance: Annotated[
         Literal["equal", "ordered", "hierarchical"], Setting("how far apart two values are")
     ] = "equal"
     column: OneColumn = None
-
-    @property
-    def needed(self) -> float:
-        """t."""
-        return self.t
 
     def measure_in(self, counted: ValueCounts, count: int, name: str) -> Numbers:
         """The distance of each group; 1 where no value is known."""

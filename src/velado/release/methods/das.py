@@ -285,13 +285,36 @@ def mean_cells(
     return tuple(cells)
 
 
+def as_it_is(column: EncodedColumn) -> PublishedColumn:
+    """The column published with its own values: no substitution of numbers touches a taxonomy.
+
+    >>> from velado.testing.examples import column
+    >>> as_it_is(column(["b", "a", "b"])).values
+    ('a', 'b')
+    """
+    every = np.arange(column.size, dtype=np.int32)
+    return PublishedColumn(column.name, column.codes, tuple(column.value_texts), every, every)
+
+
+def as_means(column: EncodedColumn, bins: ColumnBins, cells: tuple[Cell, ...]) -> PublishedColumn:
+    """The column with the cell of its bin in each row: a substitution, true of those alone who have that value.
+
+    >>> from velado.testing.examples import column
+    >>> ages = column([20, 22, 60])
+    >>> as_means(ages, bin_column(ages, 2), (21.0, 60.0)).codes.tolist()
+    [0, 0, 1]
+    """
+    true = true_codes(column, cells)
+    return PublishedColumn(column.name, bins.of_code[column.codes], cells, bins.low, bins.high, False, *true)
+
+
 @settings
 class DAS:
     """Every number is published as the mean of its percentile bin; columns with a taxonomy stay as they are.
 
     Coelho et al. 2024, algorithm 1: the elbow of the distinct values gives the number of bins, the bins are
-    cut at the percentiles 100 i / k, each value is replaced by its bin's mean. A substitution, and no class
-    size: on both tables of the paper the smallest class is one row. What it hides is measured, not promised.
+    cut at the percentiles 100 i / k, each value is replaced by its bin's mean. A substitution, and no group
+    size: on both tables of the paper the smallest group is one row. What it hides is measured, not promised.
 
     The authors' code fails where the maximum's ties start before the last bin and on a constant column;
     here such bins do not exist. `paper` truncates the means of whole-number columns towards 0, whatever
@@ -331,24 +354,11 @@ class DAS:
         for at, column in enumerate(data.columns):
             progress(at / len(data.columns), f"bins of '{column.name}'")
             if not column.is_numeric:
-                every = np.arange(column.size, dtype=np.int32)
-                published.append(
-                    PublishedColumn(column.name, column.codes, tuple(column.value_texts), every, every)
-                )
+                published.append(as_it_is(column))
                 continue
             bins = bin_column(column, self.bins)
             chosen[column.name] = bins.chosen
             cells = mean_cells(column, bins, "truncate" if paper else self.rounding, exact=paper)
-            published.append(
-                PublishedColumn(
-                    column.name,
-                    bins.of_code[column.codes],
-                    cells,
-                    bins.low,
-                    bins.high,
-                    False,
-                    *true_codes(column, cells),
-                )
-            )
+            published.append(as_means(column, bins, cells))
         partition = Partition.by_codes([p.codes for p in published], [len(p.values) for p in published])
         return Recoded(tuple(published), np.ones(data.rows, dtype=bool), partition, {"bins": chosen})

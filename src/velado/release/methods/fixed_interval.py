@@ -10,8 +10,8 @@ import numpy.typing as npt
 from velado.data.encode import EncodedColumn, EncodedTable
 from velado.data.partition import FloatArray
 from velado.release.goal import Goal, Progress, Promise
-from velado.release.methods.das import ColumnBins, bins_by, mean_cells
-from velado.release.recoded import Cell, PublishedColumn, Recoded, true_codes
+from velado.release.methods.das import ColumnBins, as_it_is, as_means, bins_by, mean_cells
+from velado.release.recoded import Cell, PublishedColumn, Recoded
 from velado.settings import Setting, settings
 
 
@@ -34,7 +34,7 @@ def _interval_bins(column: EncodedColumn, k: int, paper: bool) -> ColumnBins:
 class FixedInterval:
     """Every number is published as its interval of equal width; columns with a taxonomy stay as they are.
 
-    Onesimu et al. 2022, the scheme the DAS paper compares with. It makes no class size, so what it hides is
+    Onesimu et al. 2022, the scheme the DAS paper compares with. It makes no group size, so what it hides is
     measured, not promised. The default publishes the interval from the least to the greatest value that is
     there, which is true of everybody; ``publish = "mean"`` publishes the interval's mean, a substitution.
     `paper` follows the code behind the DAS paper's tables: whole widths int(range / k) + 1 counted from
@@ -67,10 +67,7 @@ class FixedInterval:
         for at, column in enumerate(data.columns):
             progress(at / len(data.columns), f"intervals of '{column.name}'")
             if not column.is_numeric:
-                every = np.arange(column.size, dtype=np.int32)
-                published.append(
-                    PublishedColumn(column.name, column.codes, tuple(column.value_texts), every, every)
-                )
+                published.append(as_it_is(column))
                 continue
             bins = _interval_bins(column, self.bins, paper)
             codes = bins.of_code[column.codes]
@@ -86,10 +83,6 @@ class FixedInterval:
                     cell + 1 if single and isinstance(cell, float) else cell
                     for cell, single in zip(cells, alone, strict=True)
                 )
-            published.append(
-                PublishedColumn(
-                    column.name, codes, cells, bins.low, bins.high, False, *true_codes(column, cells)
-                )
-            )
+            published.append(as_means(column, bins, cells))
         kept = np.ones(data.rows, dtype=bool)
         return Recoded(tuple(published), kept, None, {"intervals": self.bins})

@@ -63,13 +63,13 @@ def _nearest(distance, count, k, chosen):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _take(live, count, chosen, k, labels, group, marks, points, sums):  # type: ignore[no-untyped-def]
+def _take(live, count, chosen, labels, group, marks, points, sums):  # type: ignore[no-untyped-def]
     """Give the chosen positions to *group* and close the gaps of the live list, keeping its order."""
     width = points.shape[1]
-    for at in range(k):
-        row = live[chosen[at]]
+    for at in chosen:
+        row = live[at]
         labels[row] = group
-        marks[chosen[at]] = True
+        marks[at] = True
         for column in range(width):
             sums[column] -= points[row, column]
     write = 0
@@ -96,41 +96,23 @@ def mdav_labels(points: npt.NDArray[np.float64], k: int) -> npt.NDArray[np.int32
     marks = np.zeros(rows, dtype=np.bool_)
     distance = np.empty(rows)
     chosen = np.empty(k, dtype=np.int64)
-    centre = np.empty(width)
     sums = np.zeros(width)
     for row in range(rows):
-        for column in range(width):
-            sums[column] += points[row, column]
+        sums += points[row]
     count = rows
     group = 0
     while count >= 2 * k:
-        for column in range(width):
-            centre[column] = sums[column] / count
-        first = live[_distances(points, live, count, centre, distance)]
+        first = live[_distances(points, live, count, sums / count, distance)]
         far = _distances(points, live, count, points[first], distance)
         second = live[far]
-        _nearest(distance, count, k, chosen)
-        both = count >= 3 * k
-        count = _take(
-            live=live,
-            count=count,
-            chosen=chosen,
-            k=k,
-            labels=labels,
-            group=group,
-            marks=marks,
-            points=points,
-            sums=sums,
-        )
-        group += 1
-        if both:
-            _distances(points, live, count, points[second], distance)
+        for turn in range(2 if count >= 3 * k else 1):
+            if turn == 1:
+                _distances(points, live, count, points[second], distance)
             _nearest(distance, count, k, chosen)
             count = _take(
                 live=live,
                 count=count,
                 chosen=chosen,
-                k=k,
                 labels=labels,
                 group=group,
                 marks=marks,

@@ -29,14 +29,14 @@ DoorKind = Literal[
 ]
 ORDER: tuple[DoorKind, ...] = get_args(DoorKind)
 """Doors are named in this order."""
-UNDOING: tuple[DoorKind, ...] = ("copy", "near-copy")
+_UNDOING: tuple[DoorKind, ...] = ("copy", "near-copy")
 """Kinds that undo a generalization whatever its groups are; refused before any work is done."""
-TELLING: tuple[DoorKind, ...] = ("copy", "original", "near-copy", "order", "functional", "narrows")
+_TELLING: tuple[DoorKind, ...] = ("copy", "original", "near-copy", "order", "functional", "narrows")
 """Kinds that settle or narrow a published value rather than hint at it."""
-LEAST_GAIN_TO_TELL = 0.9
+_LEAST_GAIN_TO_TELL = 0.9
 """A column that removes nine tenths of the wrong guesses all but determines a quasi-identifier."""
 
-LEAST_SHARE_TO_TELL = 0.2
+_LEAST_SHARE_TO_TELL = 0.2
 """A copy in part tells if it is right in a fifth of the rows: less is no better than to draw from a crowd of five."""
 
 
@@ -84,8 +84,8 @@ class SideDoor:
     def tells(self) -> bool:
         """Whether the quasi-identifier is settled or narrowed rather than hinted at."""
         if self.kind == "part-copy":
-            return self.guess >= LEAST_SHARE_TO_TELL
-        return self.kind in TELLING or (self.kind == "near-functional" and self.gain >= LEAST_GAIN_TO_TELL)
+            return self.guess >= _LEAST_SHARE_TO_TELL
+        return self.kind in _TELLING or (self.kind == "near-functional" and self.gain >= _LEAST_GAIN_TO_TELL)
 
     def within(self, table: str) -> SideDoor:
         """The same door with the names of its columns as "table.column"."""
@@ -200,7 +200,7 @@ def refuse_copies(doors: Sequence[SideDoor]) -> None:
     """
     unique = unique_columns(doors)
     for door in doors:
-        if door.kind in UNDOING and not door.accepted:
+        if door.kind in _UNDOING and not door.accepted:
             how = say("one to one") if door.kind == "copy" else say("but for a little")
             raise SideDoorOpen(
                 say_n(

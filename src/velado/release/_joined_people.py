@@ -59,7 +59,7 @@ def _readable(goal: Goal, sensitive: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 @dataclass(frozen=True, repr=False)
-class PeopleView(EncodedTable):
+class _PeopleView(EncodedTable):
     """One row per person; sensitive values are counted over all rows of the people, table by table.
 
     *held* has, for each sensitive column, the person of each row, the value codes, how many there are, the
@@ -132,7 +132,7 @@ def gather(tables: Mapping[str, Table]) -> tuple[tuple[Member, ...], int, int]:
     return tuple(members), int((~blank).sum()), int(blank.sum())
 
 
-def people_view(members: Sequence[Member], people: int, chosen: npt.NDArray[np.int64]) -> PeopleView:
+def _people_view(members: Sequence[Member], people: int, chosen: npt.NDArray[np.int64]) -> _PeopleView:
     """One row for each of the *chosen* people, all of whom are in all *members*.
 
     A column in which somebody has several values becomes two, the lowest and the highest of each person.
@@ -156,7 +156,7 @@ def people_view(members: Sequence[Member], people: int, chosen: npt.NDArray[np.i
         for sensitive, (codes, size) in member.sensitive.items():
             shape = member.shapes.get(sensitive)
             held[sensitive] = (mine[kept], codes[kept], size, member.totals[sensitive], shape)
-    return PeopleView(tuple(columns), int(chosen.size), held=held)
+    return _PeopleView(tuple(columns), int(chosen.size), held=held)
 
 
 def classes_of(
@@ -179,11 +179,11 @@ def classes_of(
     patterns = Partition.by_codes(list(presence.T), [2] * len(members))
     order, starts = patterns.members()
     limit = goal.suppressible(people + gone)
-    possible: list[tuple[list[Member], npt.NDArray[np.int64], PeopleView]] = []
+    possible: list[tuple[list[Member], npt.NDArray[np.int64], _PeopleView]] = []
     rare = 0
     for chosen in np.split(order, starts[1:]):
         inside = [member for at, member in enumerate(members) if presence[chosen[0], at]]
-        view = people_view(inside, people, chosen)
+        view = _people_view(inside, people, chosen)
         whole = Partition(np.zeros(chosen.size, dtype=np.int32), 1)
         if _readable_goal(goal, view).holds_in(view.counts(whole))[0]:
             possible.append((inside, chosen, view))
@@ -208,12 +208,12 @@ def classes_of(
     return labels, notes
 
 
-def _readable_goal(goal: Goal, view: PeopleView) -> Goal:
+def _readable_goal(goal: Goal, view: _PeopleView) -> Goal:
     return replace(goal, guarantees=_readable(goal, view.held))
 
 
 def _groups(
-    view: PeopleView, method: Method, goal: Goal, spare: int, seed: int, named: str, progress: Progress
+    view: _PeopleView, method: Method, goal: Goal, spare: int, seed: int, named: str, progress: Progress
 ) -> tuple[Partition, dict[str, Any]]:
     """Groups of people that keep the goal: the method's for k, then merged where sensitive values ask for more."""
     if not view.columns:
