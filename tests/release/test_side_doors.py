@@ -249,7 +249,7 @@ def test_the_promise_is_what_is_left_when_the_attacker_reads_more_columns() -> N
 def test_no_finding_repeats_a_cell() -> None:
     quasi = ["secretA", "secretB"] * 10
     for door in find_side_doors(table_of({"q": quasi, "again": quasi})):
-        assert "secret" not in f"{door!r} {door.to_dict()} {door.sentence()}"
+        assert "secret" not in f"{door!r} {door.sentence()}"
 
 
 def test_the_hospital_sample_has_no_copy_and_its_diagnosis_tells_of_sex() -> None:

@@ -239,12 +239,19 @@ def _groups(
 
 def _raise_rare(gone: int, rare: int, people: int, goal: Goal, any_left: bool) -> None:
     kind = SuppressionLimitExceeded if goal.suppression else GuaranteeNotMet
-    share = float(np.ceil(1000 * (gone + rare) / people) / 1000)
     raise kind(
-        f"{rare} of {people} people are in a combination of tables in which the promise cannot be kept, and "
-        f"{gone} have a blank that is suppressed.",
+        say(
+            "{rare} of {people} people are in a combination of tables in which the promise cannot be kept, and {gone} "
+            "have a blank that is suppressed.",
+            rare=rare,
+            people=people,
+            gone=gone,
+        ),
         "Which tables a person is in is visible to whoever joins them, so each combination needs its own crowd.",
-        f"Allow --suppression {share:g} to leave them out, drop the table few people are in, or lower k."
+        say(
+            "Allow --suppression {share:g} to leave them out, drop the table few people are in, or lower k.",
+            share=float(np.ceil(1000 * (gone + rare) / people) / 1000),
+        )
         if any_left
         else "Lower k (or l), or gather more people.",
     )

@@ -27,7 +27,7 @@ from velado.release.release import Release, release
 from velado.text import say
 
 DEFAULT_METHOD = "progressive"
-_INFERRED = (
+_INFERRED = say(
     "No schema was given: roles were inferred, and everything that looks like an identifier is left out. "
     "Review release.table.schema before the table leaves."
 )

@@ -9,8 +9,7 @@ costs one edit, published wrongly cannot be undone.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +28,7 @@ from velado.data.schema import Column, Schema
 from velado.data.table import Table
 from velado.errors import GuaranteeNotMet, IdentifierOpen, PersonUndecided
 from velado.release.guarantees._guarantee import Guarantee, Verdict
-from velado.text import say
+from velado.text import join, say
 
 _GENERALIZED = frozenset({"coordinates"})
 """What identifies as it is but may be a quasi-identifier of any kind: a place is made coarser, a name is not."""
@@ -43,10 +42,6 @@ class Signed:
     looks_like: str
     why: str
     reason: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """All fields; there is no cell value among them."""
-        return asdict(self)
 
 
 def open_identifiers(table: Table) -> tuple[tuple[Identifying, ...], tuple[Signed, ...]]:
@@ -89,18 +84,18 @@ def refuse_identifiers(table: Table) -> tuple[Signed, ...]:
 def identifier_open(found: Sequence[Identifying], schema: Schema) -> IdentifierOpen:
     """The error for published columns that identify people."""
     first, others = found[0], [one.column for one in found[1:]]
-    state = "identifies people" if first.sure else "may identify people"
-    more = f" So do {', '.join(repr(name) for name in others)}." if others else ""
-    role = schema.columns[first.column].role
+    parts = {"column": first.column, "why": first.why, "role": schema.columns[first.column].role}
+    what = (
+        say("Column '{column}' identifies people ({why}), and its role \"{role}\" would publish it.", **parts)
+        if first.sure
+        else say(
+            "Column '{column}' may identify people ({why}), and its role \"{role}\" would publish it.",
+            **parts,
+        )
+    )
+    more = [say("So do {others}.", others=", ".join(repr(name) for name in others))] if others else []
     return IdentifierOpen(
-        say(
-            "Column '{column}' {state} ({why}), and its role \"{role}\" would publish it.{more}",
-            column=first.column,
-            state=state,
-            why=first.why,
-            role=role,
-            more=more,
-        ),
+        join((what, *more)),
         "Whoever reads it knows whose row it is, so no crowd hides anybody.",
         say(
             'In [columns.{column}] set role = "identifier" or publish = false; if it names nobody, sign for '
@@ -129,13 +124,15 @@ def decide_person(table: Table, per: str | None) -> None:
     if not repeated:
         return
     people = value_codes(whole, whole.schema.columns[repeated[0]])[1] - 1
-    rows = f"{whole.rows} rows hold {people} different values of '{repeated[0]}'"
     if declared is not None:
         raise PersonUndecided(
             say(
-                "The person column '{declared}' has another value in every row, but {rows}.",
+                "The person column '{declared}' has another value in every row, but {rows} rows hold {people} different "
+                "values of '{repeated}'.",
                 declared=declared.name,
-                rows=rows,
+                rows=whole.rows,
+                people=people,
+                repeated=repeated[0],
             ),
             "If that column tells who is who, several rows are one person and k would count one person as many.",
             say(
@@ -144,7 +141,12 @@ def decide_person(table: Table, per: str | None) -> None:
             ),
         )
     raise PersonUndecided(
-        say("{rows}, and the schema does not say what one person is.", rows=rows),
+        say(
+            "{rows} rows hold {people} different values of '{repeated}', and the schema does not say what one person is.",
+            rows=whole.rows,
+            people=people,
+            repeated=repeated[0],
+        ),
         "Several rows of one person would be counted as several people, and a group of k rows could be a single one.",
         say(
             "Set person = true in [columns.{repeated}], or say that each row is a person with --per row.",

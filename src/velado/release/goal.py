@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -135,10 +135,6 @@ class Reading:
     name: str
     smallest: int
     mean: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """As plain values."""
-        return {"name": self.name, "smallest": self.smallest, "mean": self.mean}
 
 
 @dataclass(frozen=True, repr=False)

@@ -19,8 +19,7 @@ attacker who knows these numbers is measured and, where it is below k, said in a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import asdict, dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -41,8 +40,9 @@ from velado.release.methods._method import Method
 from velado.release.pseudonyms import DEFAULT_NAMESPACE, pseudonyms_of
 from velado.release.recoded import Recoded
 from velado.release.recoders.cover import Cover
-from velado.release.release import describe, published_frame
+from velado.release.release import published_frame
 from velado.release.side_doors import SideDoor, refuse_copies, refuse_doors
+from velado.settings import describe
 from velado.text import say
 
 # Publishing several tables with the groups of their people, and checking what whoever joins them sees.
@@ -128,7 +128,7 @@ def check_joined(
     counted = [guarantee for guarantee in goal.guarantees if guarantee.reads == "crowd"]
     checked = check_published(view, names, counted, codes)
     for verdict in checked.verdicts:
-        _raise_if_broken(verdict, "the joined tables")
+        _raise_if_broken(verdict, say("the joined tables"))
     of_person = np.full(people, -1, dtype=np.int32)
     of_person[codes] = checked.partition.labels
     return checked, of_person
@@ -201,16 +201,16 @@ class JoinedTable:
     suppressed: int
     signed: tuple[Signed, ...] = ()
 
-    def to_dict(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         """As plain values, without any cell."""
         return {
             "rows": self.frame.height,
             "columns": self.frame.columns,
             "suppressed_rows": self.suppressed,
-            "verdicts_alone": [verdict.to_dict() for verdict in self.alone],
-            "verdicts_within_joined_groups": [verdict.to_dict() for verdict in self.within],
+            "verdicts_alone": [asdict(verdict) for verdict in self.alone],
+            "verdicts_within_joined_groups": [asdict(verdict) for verdict in self.within],
             "ncp_by_column": dict(self.losses),
-            "signed_columns": [one.to_dict() for one in self.signed],
+            "signed_columns": [asdict(one) for one in self.signed],
         }
 
 
@@ -234,7 +234,7 @@ class JoinedRelease:
     side_doors: tuple[SideDoor, ...] = ()
     key_fingerprint: str | None = None
     smallest_by_row_counts: int | None = None
-    notes: Mapping[str, Any] = field(default_factory=dict)
+    notes: Mapping[str, object] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         state = "; ".join(verdict.sentence() for verdict in self.verdicts)
@@ -262,26 +262,29 @@ class JoinedRelease:
         least = min(verdict.needed for verdict in self.verdicts)
         if self.smallest_by_row_counts is not None and self.smallest_by_row_counts < least:
             out.append(
-                "Whoever knows how many rows a person has in each table finds a crowd of only "
-                f"{self.smallest_by_row_counts}: publish without the pseudonym if that can be known."
+                say(
+                    "Whoever knows how many rows a person has in each table finds a crowd of only {smallest}: publish "
+                    "without the pseudonym if that can be known.",
+                    smallest=self.smallest_by_row_counts,
+                )
             )
         return tuple(out)
 
-    def to_dict(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, dict[str, object]]:
         """Result, promise, cost and how it was made, without any cell value."""
         return {
             "result": {
                 "people": self.people,
                 "suppressed_people": self.suppressed_people,
                 "joined_groups": self.checked.partition.count,
-                "tables": {name: table.to_dict() for name, table in self.tables.items()},
+                "tables": {name: table.facts() for name, table in self.tables.items()},
             },
             "promise": {
                 "type": self.promise,
-                "verdicts": [verdict.to_dict() for verdict in self.verdicts],
-                "readings_of_blanks": [reading.to_dict() for reading in self.checked.readings],
+                "verdicts": [asdict(verdict) for verdict in self.verdicts],
+                "readings_of_blanks": [asdict(reading) for reading in self.checked.readings],
                 "smallest_class_with_row_counts": self.smallest_by_row_counts,
-                "side_doors": [door.to_dict() for door in self.side_doors],
+                "side_doors": [asdict(door) for door in self.side_doors],
                 "warnings": list(self.warnings),
             },
             "cost": {"ncp": self.loss},
@@ -334,7 +337,7 @@ def anonymize_joined(
         within = _verdicts_on(member, draft.rows, Partition.of(of_person[member.person[draft.rows]]), goal)
         alone = _verdicts_on(member, draft.rows, visible_groups(draft.frame, member.quasi), goal)
         for verdict in (*within, *alone):
-            _raise_if_broken(verdict, f"table '{member.name}'")
+            _raise_if_broken(verdict, say("table '{name}'", name=member.name))
         _refuse_own_doors(member, draft, doors, goal)
         original = tables[member.name].rows
         losses = {name: (total + original - member.table.rows) / original for name, total in draft.losses}

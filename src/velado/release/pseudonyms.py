@@ -191,11 +191,10 @@ def _normalized(values: pl.Series, name: str, way: str) -> pl.Series:
         ((digits == "") | (digits.str.len_bytes() > _CPF_DIGITS if way == "cpf" else digits == "")).sum()
     )
     if bad:
-        wanted = "one to eleven digits" if way == "cpf" else "a digit"
         raise TableError(
-            say(
-                "{bad} distinct value(s) of '{name}' do not hold {wanted}.", bad=bad, name=name, wanted=wanted
-            ),
+            say("{bad} distinct value(s) of '{name}' do not hold one to eleven digits.", bad=bad, name=name)
+            if way == "cpf"
+            else say("{bad} distinct value(s) of '{name}' do not hold a digit.", bad=bad, name=name),
             "They would lose what tells them apart, and strangers would share a pseudonym.",
             say(
                 "Correct them, list them in missing_values of the schema, or use --normalize {name}=trim.",

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import html
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, is_dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +26,7 @@ from velado.release.prepare import Prepared
 from velado.release.recoded import Recoded, of_kept_rows, refuse_means_of_suppressed, refuse_unrounded
 from velado.release.side_doors import SideDoor, refuse_doors
 from velado.release.side_doors.row_order import drawn_order
+from velado.settings import describe
 from velado.text import say
 
 
@@ -47,7 +47,7 @@ class Release:
     prepared: Prepared
     recoded: Recoded
     kept: BoolArray
-    notes: Mapping[str, Any] = field(default_factory=dict)
+    notes: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def table(self) -> Table:
@@ -152,7 +152,7 @@ class Release:
             out[column.name] = float((losses.sum() + self.suppressed) / self.kept.size)
         return out
 
-    def to_dict(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, dict[str, object]]:
         """Result, promise, cost and how it was made, without any cell value."""
         return {
             "result": {
@@ -163,10 +163,10 @@ class Release:
             },
             "promise": {
                 "type": self.promise,
-                "verdicts": [verdict.to_dict() for verdict in self.verdicts],
-                "readings_of_blanks": [reading.to_dict() for reading in self.checked.readings],
-                "side_doors": [door.to_dict() for door in self.side_doors],
-                "signed_columns": [one.to_dict() for one in self.signed],
+                "verdicts": [asdict(verdict) for verdict in self.verdicts],
+                "readings_of_blanks": [asdict(reading) for reading in self.checked.readings],
+                "side_doors": [asdict(door) for door in self.side_doors],
+                "signed_columns": [asdict(one) for one in self.signed],
                 "warnings": list(self.warnings),
             },
             "cost": {"ncp": self.loss, "ncp_by_column": self.losses},
@@ -186,12 +186,6 @@ class Release:
             f"<p><b>{html.escape(self.method.title)}</b>: {self.aligned.height} rows published, "
             f"{self.suppressed} suppressed, information loss {self.loss:.1%}.</p><ul>{rows}</ul>"
         )
-
-
-def describe(part: Any) -> dict[str, Any]:
-    """A registered dataclass as its name and its parameters."""
-    assert is_dataclass(part) and not isinstance(part, type)
-    return {"name": part.name, **asdict(part)}  # type: ignore[attr-defined]
 
 
 def release(prepared: Prepared, recoded: Recoded, goal: Goal, method: Method, seed: int) -> Release:
@@ -338,20 +332,19 @@ def published_frame(used: Table, recoded: Recoded) -> pl.DataFrame:
 
 def _raise_broken(checked: Checked, needed: int, suppression: float, rows: int, any_left: bool) -> None:
     broken = next(verdict for verdict in checked.verdicts if not verdict.holds)
-    what = (
-        f"{broken.failing_groups} group(s) with {broken.failing_rows} row(s) do not keep {broken.guarantee}: "
-        f"needed {broken.needed:g} {broken.unit}, the weakest has {broken.achieved:g}."
-    )
     if not any_left:
         raise GuaranteeNotMet(
-            what,
+            broken.failure(),
             "Every row would have to be suppressed.",
             "Lower the parameter, or use a method that merges groups.",
         )
     kind = SuppressionLimitExceeded if suppression else GuaranteeNotMet
-    share = float(np.ceil(1000 * needed / rows) / 1000)
     raise kind(
-        what,
+        broken.failure(),
         "People in them could be picked out of the published table, so nothing was published.",
-        f"Allow --suppression {share:g} ({needed} rows), lower the parameter, or use a method that merges groups.",
+        say(
+            "Allow --suppression {share:g} ({needed} rows), lower the parameter, or use a method that merges groups.",
+            share=float(np.ceil(1000 * needed / rows) / 1000),
+            needed=needed,
+        ),
     )

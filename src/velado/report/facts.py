@@ -300,7 +300,7 @@ class ReleaseFacts:
         return {
             "input": self.source,
             "output": self.output,
-            **self.release.to_dict(),
+            **self.release.facts(),
             "method": {
                 name: getattr(self.release.method, name) for name in ("name", "title", "cost", "source")
             },

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -19,7 +19,7 @@ import numpy.typing as npt
 from velado.data.partition import BoolArray, GroupCounts, ValueCounts
 from velado.errors import ParameterError
 from velado.settings import Setting
-from velado.text import say
+from velado.text import Sentence, say
 
 Numbers = npt.NDArray[Any]
 """One number for each group: counts stay whole numbers, shares and distances are floats."""
@@ -54,10 +54,6 @@ class Verdict:
     failing_rows: int = 0
     parameters: Mapping[str, object] = field(default_factory=dict)
 
-    def to_dict(self) -> dict[str, Any]:
-        """As plain values for manifest and report."""
-        return asdict(self)
-
     def sentence(self) -> str:
         """The verdict in words, without any value of the table."""
         what = say(
@@ -74,6 +70,19 @@ class Verdict:
             what=what,
             groups=self.failing_groups,
             rows=self.failing_rows,
+        )
+
+    def failure(self) -> Sentence:
+        """How far from holding a broken promise is, as the first sentence of an error."""
+        return say(
+            "{groups} group(s) with {rows} row(s) do not keep {guarantee}: needed {needed:g} {unit}, the weakest has "
+            "{achieved:g}.",
+            groups=self.failing_groups,
+            rows=self.failing_rows,
+            guarantee=self.guarantee,
+            needed=self.needed,
+            unit=self.unit,
+            achieved=self.achieved,
         )
 
 

@@ -13,6 +13,7 @@ from velado.release.goal import Goal, Progress, Promise
 from velado.release.methods.das import ColumnBins, as_it_is, as_means, bins_by, mean_cells
 from velado.release.recoded import Cell, PublishedColumn, Recoded
 from velado.settings import Setting, settings
+from velado.text import say
 
 
 def _interval_bins(column: EncodedColumn, k: int, paper: bool) -> ColumnBins:
@@ -47,7 +48,7 @@ class FixedInterval:
     """
 
     name: ClassVar[str] = "fixed-interval"
-    title: ClassVar[str] = "Fixed intervals"
+    title: ClassVar[str] = say("Fixed intervals")
     promise: ClassVar[Promise] = "measured"
     cost: ClassVar[str] = "O(n) per numeric column"
     source: ClassVar[str] = "Onesimu et al. 2022, as compared with in Coelho et al. 2024"

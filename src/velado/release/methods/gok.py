@@ -18,6 +18,7 @@ from velado.release.methods.mondrian import Mondrian
 from velado.release.recoded import Recoded
 from velado.release.recoders import recoder_named
 from velado.settings import Setting, settings
+from velado.text import say
 
 # The gorilla troops optimizer (Abdollahzadeh, Gharehchopogh, Mirjalili 2021), as published, on any fitness.
 #
@@ -243,7 +244,7 @@ class GOK:
     """
 
     name: ClassVar[str] = "gok"
-    title: ClassVar[str] = "GOK-Privacy (gorilla troops + fuzzy clustering)"
+    title: ClassVar[str] = say("GOK-Privacy (gorilla troops + fuzzy clustering)")
     promise: ClassVar[Promise] = "guaranteed"
     cost: ClassVar[str] = "O(iterations x troop x n log(n / k) d)"
     source: ClassVar[str] = "GOK-Privacy; optimizer of Abdollahzadeh, Gharehchopogh, Mirjalili 2021"

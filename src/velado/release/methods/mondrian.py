@@ -17,6 +17,7 @@ from velado.release.methods._method import RecoderName, repair
 from velado.release.recoded import Recoded
 from velado.release.recoders import recoder_named
 from velado.settings import Setting, settings
+from velado.text import say
 
 Codes = npt.NDArray[np.int32]
 IntVector = npt.NDArray[np.int64]
@@ -497,7 +498,7 @@ class Mondrian:
     """
 
     name: ClassVar[str] = "mondrian"
-    title: ClassVar[str] = "Mondrian multidimensional partitioning"
+    title: ClassVar[str] = say("Mondrian multidimensional partitioning")
     promise: ClassVar[Promise] = "guaranteed"
     cost: ClassVar[str] = "O(n d log(n / k))"
     source: ClassVar[str] = "LeFevre, DeWitt, Ramakrishnan 2006"

@@ -14,6 +14,7 @@ from velado.release.methods._cover_tables import CoverTables, Int32Array, Tables
 from velado.release.methods._method import RecoderName, published
 from velado.release.recoded import Recoded
 from velado.settings import settings
+from velado.text import say
 
 # The loop of top-down greedy: split every group between two far-apart records while both sides keep k.
 
@@ -126,7 +127,7 @@ class TopDownGreedy:
     """
 
     name: ClassVar[str] = "top-down-greedy"
-    title: ClassVar[str] = "Top-down greedy"
+    title: ClassVar[str] = say("Top-down greedy")
     promise: ClassVar[Promise] = "guaranteed"
     cost: ClassVar[str] = "O(n d log n) for balanced splits"
     source: ClassVar[str] = "Xu, Wang, Pei, Wang, Shi, Fu 2006"

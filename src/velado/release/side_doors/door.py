@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal, get_args
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -94,10 +94,6 @@ class SideDoor:
         reveals = f"{table}.{self.reveals}" if self.reveals else ""
         return replace(self, column=column, reveals=reveals, together=together)
 
-    def to_dict(self) -> dict[str, Any]:
-        """All fields; there is no cell value among them."""
-        return {**asdict(self), "together": list(self.together)}
-
     def sentence(self) -> str:
         """The finding in one sentence."""
         parts = {
@@ -181,15 +177,27 @@ class SideDoor:
             **parts,
         )
 
+    def undoing(self) -> str:
+        """Why it may not stay open."""
+        return say_n(
+            "Whoever reads it undoes the generalization, and the promise does not hold against him.",
+            "Whoever reads them undoes the generalization, and the promise does not hold against him.",
+            len(self.columns),
+        )
+
 
 def paired(names: Sequence[str]) -> str:
     """How two columns are named where one name is expected."""
     return " + ".join(names)
 
 
-def quoted(names: Sequence[str]) -> str:
-    """Names of columns within a sentence."""
-    return join((f"'{name}'" for name in names), say(" and "))
+def quoted(names: Sequence[str], between: str = say(" and ")) -> str:
+    """Names of columns within a sentence.
+
+    >>> quoted(["visit", "birth"])
+    "'visit' and 'birth'"
+    """
+    return join((f"'{name}'" for name in names), between)
 
 
 def refuse_copies(doors: Sequence[SideDoor]) -> None:
@@ -254,11 +262,7 @@ def refuse_doors(
                     smallest=smallest,
                     least=least,
                 ),
-                say_n(
-                    "Whoever reads it undoes the generalization, and the promise does not hold against him.",
-                    "Whoever reads them undoes the generalization, and the promise does not hold against him.",
-                    len(door.columns),
-                ),
+                door.undoing(),
                 _way_out(door, quasi, unique),
             )
 
@@ -306,7 +310,12 @@ def _starts_outside(door: SideDoor, sensitive: Sequence[str]) -> bool:
 
 def _way_out(door: SideDoor, quasi: Sequence[str] = (), unique: Collection[str] = ()) -> str:
     free = [name for name in door.columns if name not in quasi] or list(door.columns)
-    name = f"'{free[0]}'" if len(free) == 1 else f"{' or '.join(repr(name) for name in free)}"
+    names = quoted(free, say(" or "))
     if any(column in unique for column in free):
-        return f'For {name} set publish = false, or accept the risk with side_door = "accept".'
-    return f'For {name} set role = "quasi", or publish = false, or accept the risk with side_door = "accept".'
+        return say(
+            'For {names} set publish = false, or accept the risk with side_door = "accept".', names=names
+        )
+    return say(
+        'For {names} set role = "quasi", or publish = false, or accept the risk with side_door = "accept".',
+        names=names,
+    )

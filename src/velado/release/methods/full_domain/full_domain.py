@@ -408,7 +408,7 @@ class FullDomain:
     """
 
     name: ClassVar[str] = "full-domain"
-    title: ClassVar[str] = "Full-domain optimal generalization"
+    title: ClassVar[str] = say("Full-domain optimal generalization")
     promise: ClassVar[Promise] = "guaranteed"
     cost: ClassVar[str] = "distinct tuples x visited nodes"
     source: ClassVar[str] = "El Emam et al. 2009; Kohlmayer et al. 2012; losses as in ARX 3.9"
@@ -528,9 +528,17 @@ class FullDomain:
 
     def _nothing_allowed(self, lattice: Lattice, limit: int) -> GuaranteeNotMet:
         needed = lattice.count(lattice.heights).suppressed
-        promises = ", ".join(guarantee.name for guarantee in lattice.goal.guarantees)
-        what = f"No combination of levels keeps {promises} with at most {limit} of {lattice.rows} rows suppressed."
-        why = f"With every column at its broadest level {needed} rows are in groups that fail."
-        fix = "Allow more suppression, lower the parameter, or add rows with other values."
         kind = SuppressionLimitExceeded if limit else GuaranteeNotMet
-        return kind(what, why, fix)
+        return kind(
+            say(
+                "No combination of levels keeps {promises} with at most {limit} of {rows} rows suppressed.",
+                promises=", ".join(guarantee.name for guarantee in lattice.goal.guarantees),
+                limit=limit,
+                rows=lattice.rows,
+            ),
+            say(
+                "With every column at its broadest level {needed} rows are in groups that fail.",
+                needed=needed,
+            ),
+            "Allow more suppression, lower the parameter, or add rows with other values.",
+        )

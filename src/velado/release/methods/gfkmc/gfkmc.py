@@ -20,6 +20,7 @@ from velado.release.recoded import Recoded, true_codes
 from velado.release.recoders import recoder_named
 from velado.release.recoders._recoder import View, ViewColumn
 from velado.settings import Setting, settings
+from velado.text import say
 
 # The generalized view: separatrix bins for numbers, one step up the tree for categories.
 
@@ -386,7 +387,7 @@ class GFKMC:
     """
 
     name: ClassVar[str] = "gfkmc"
-    title: ClassVar[str] = "Generalization first k-member clustering"
+    title: ClassVar[str] = say("Generalization first k-member clustering")
     promise: ClassVar[Promise] = "guaranteed"
     cost: ClassVar[str] = (
         "O(n log n + G C d) for G generalized groups below k and C clusters; in blocks of b rows"
