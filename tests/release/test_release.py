@@ -12,7 +12,14 @@ import pytest
 from velado.data.partition import Partition
 from velado.data.schema import Schema
 from velado.data.table import Table
-from velado.errors import GuaranteeNotMet, ParameterError, SchemaError, SideDoorOpen, SuppressionLimitExceeded, TableError
+from velado.errors import (
+    GuaranteeNotMet,
+    ParameterError,
+    SchemaError,
+    SideDoorOpen,
+    SuppressionLimitExceeded,
+    TableError,
+)
 from velado.release.anonymize import anonymize
 from velado.release.guarantees import KAnonymity, LDiversity
 from velado.release.recoded import PublishedColumn, Recoded
@@ -67,7 +74,11 @@ def districts(rows: int, rows_of_a_person: int) -> Table:
             "district": [f"district {one}" for one in at // rows],
         }
     )
-    kinds = {"town": {"role": "quasi"}, "person": {"role": "identifier", "person": True}, "district": {"role": "other"}}
+    kinds = {
+        "town": {"role": "quasi"},
+        "person": {"role": "identifier", "person": True},
+        "district": {"role": "other"},
+    }
     return Table.of(frame, Schema.from_dict({"columns": kinds}))
 
 

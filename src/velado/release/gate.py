@@ -36,7 +36,11 @@ _GENERALIZED = frozenset({"coordinates"})
 
 @dataclass(frozen=True)
 class Signed:
-    """A published column that looks like an identifier, and the reason why the schema lets it out all the same."""
+    """A published column that looks like an identifier, and the reason why the schema lets it out all the same.
+
+    >>> Signed("plate", "code", "each value occurs once", "cars of the house").reason
+    'cars of the house'
+    """
 
     column: str
     looks_like: str
@@ -45,7 +49,13 @@ class Signed:
 
 
 def open_identifiers(table: Table) -> tuple[tuple[Identifying, ...], tuple[Signed, ...]]:
-    """Published columns that identify people: those nobody signed for, and those the schema signs."""
+    """Published columns that identify people: those nobody signed for, and those the schema signs.
+
+    >>> from velado.testing.examples import table
+    >>> found, signed = open_identifiers(table(age=[20, 30], note=["ana@x.br", "bia@x.br"]))
+    >>> [one.column for one in found], signed
+    (['note'], ())
+    """
     published = [column.name for column in table.schema.columns.values() if column.published]
     found, signed = [], []
     judged = identifying_columns(table, published)
@@ -74,7 +84,12 @@ def _made_coarser(column: Column, one: Identifying) -> bool:
 
 
 def refuse_identifiers(table: Table) -> tuple[Signed, ...]:
-    """The signed columns, if nothing else that identifies people would be published; else an error names it."""
+    """The signed columns, if nothing else that identifies people would be published; else an error names it.
+
+    >>> from velado.testing.examples import table
+    >>> refuse_identifiers(table(age=[20, 30], note=["flu", "cold"]))
+    ()
+    """
     found, signed = open_identifiers(table)
     if found:
         raise identifier_open(found, table.schema)
@@ -82,7 +97,13 @@ def refuse_identifiers(table: Table) -> tuple[Signed, ...]:
 
 
 def identifier_open(found: Sequence[Identifying], schema: Schema) -> IdentifierOpen:
-    """The error for published columns that identify people."""
+    """The error for published columns that identify people.
+
+    >>> from velado.testing.examples import table
+    >>> mails = table(age=[20, 30], note=["ana@x.br", "bia@x.br"])
+    >>> identifier_open(open_identifiers(mails)[0], mails.schema).what.split(" (")[0]
+    "Column 'note' identifies people"
+    """
     first, others = found[0], [one.column for one in found[1:]]
     parts = {"column": first.column, "why": first.why, "role": schema.columns[first.column].role}
     what = (
@@ -109,6 +130,9 @@ def decide_person(table: Table, per: str | None) -> None:
     """Nothing, if it is settled what one person is: by the schema, by *per*, or because no row repeats anybody.
 
     Columns that the schema leaves out are looked at too: who is a person does not depend on what is published.
+
+    >>> from velado.testing.examples import table
+    >>> decide_person(table(age=[20, 30], person=["a", "b"]), None)
     """
     if per is not None:
         return
@@ -189,6 +213,11 @@ def broken_when_linked(
     """The first promise that does not hold for who links all rows of a person; None where all do.
 
     k counts people there, whatever it counts elsewhere: rows that are linked are one person's.
+
+    >>> from velado.release.guarantees import KAnonymity
+    >>> groups, people = Partition.of(np.array([0, 0, 1, 1])), np.array([0, 1, 0, 2], dtype=np.int32)
+    >>> broken_when_linked([KAnonymity(2)], groups, people, {}, None).achieved
+    1
     """
     # People of a population are outside the table, which does not link their rows.
     asked = [guarantee for guarantee in guarantees if guarantee.reads != "population"]
@@ -203,7 +232,11 @@ def broken_when_linked(
 
 
 def rows_linked(person: str, verdict: Verdict) -> GuaranteeNotMet:
-    """The error for a published person column that undoes a promise."""
+    """The error for a published person column that undoes a promise.
+
+    >>> rows_linked("cpf", Verdict("k-anonymity", False, 5, 1, "people")).what.split(":")[0]
+    "The person column 'cpf' is published and links the rows of a person"
+    """
     return GuaranteeNotMet(
         say(
             "The person column '{person}' is published and links the rows of a person: read together, the "

@@ -31,7 +31,7 @@ from velado.data.partition import GroupCounts, Partition
 from velado.data.table import Table
 from velado.data.visible import visible_groups
 from velado.errors import GuaranteeNotMet, ParameterError, SchemaError
-from velado.release._joined_people import Member, classes_of, gather, side_doors
+from velado.release._joined_people import Member, gather, groups_of, side_doors
 from velado.release.gate import Signed, refuse_identifiers
 from velado.release.goal import Checked, Goal, Progress, Promise, check_published, default_k, silent
 from velado.release.guarantees._guarantee import Guarantee, Verdict
@@ -61,7 +61,13 @@ class _Draft:
 
 
 def publish(member: Member, labels: npt.NDArray[np.int32], names: pl.Series | None) -> _Draft:
-    """Every row with the cover of its person's group, in the order of the content."""
+    """Every row with the cover of its person's group, in the order of the content.
+
+    >>> from velado.testing.examples import table
+    >>> members, people, _ = gather({"one": table(person=["a", "b"], age=[20, 30])})
+    >>> publish(members[0], np.zeros(people, dtype=np.int32), None).frame["age"].to_list()
+    ['[20..30]', '[20..30]']
+    """
     partition = Partition.of(labels[member.person])
     recoded = Recoded(Cover().publish(member.data, partition), partition.kept, partition)
     frame = published_frame(member.table, recoded)
@@ -101,6 +107,12 @@ def check_joined(
     """What whoever joins the published tables sees, one row per person, counted; and each person's group.
 
     Whether a person is in a table stands beside the visible values: it is visible too.
+
+    >>> from velado.testing.examples import table
+    >>> members, people, _ = gather({"one": table(person=["a", "b"], age=[20, 30])})
+    >>> drafts = {"one": publish(members[0], np.zeros(people, dtype=np.int32), None)}
+    >>> check_joined(members, drafts, people, Goal((KAnonymity(2, "person"),)))[1].tolist()
+    [0, 0]
     """
     present = np.zeros(people, dtype=bool)
     for member in members:
@@ -175,7 +187,7 @@ def _refuse_own_doors(member: Member, draft: _Draft, doors: Sequence[SideDoor], 
     )
 
 
-def smallest_by_row_counts(
+def _smallest_by_row_counts(
     members: Sequence[Member], drafts: Mapping[str, _Draft], of_person: npt.NDArray[np.int32]
 ) -> int:
     """The smallest crowd for an attacker who also knows how many rows a person has in each table."""
@@ -191,7 +203,11 @@ def smallest_by_row_counts(
 
 @dataclass(frozen=True, repr=False)
 class JoinedTable:
-    """One published table: its *frame*, what it keeps alone and within the joined groups, what it lost."""
+    """One published table: its *frame*, what it keeps alone and within the joined groups, what it lost.
+
+    >>> JoinedTable(pl.DataFrame({"age": ["*"]}), ("age",), (), (), {"age": 1.0}, suppressed=0).facts()["rows"]
+    1
+    """
 
     frame: pl.DataFrame
     quasi: tuple[str, ...]
@@ -221,6 +237,12 @@ class JoinedRelease:
     *checked* is what was found on the joined published values, one row per person. *smallest_by_row_counts* is
     the smallest crowd for an attacker who also knows how many rows a person has in each table; None where no
     pseudonym is kept, because then the tables do not show it.
+
+    >>> from velado.testing.examples import table
+    >>> from velado.release.methods import Mondrian
+    >>> ages = table(person=["a", "b"], age=[20, 30])
+    >>> anonymize_joined({"one": ages, "two": ages}, Mondrian(), k=2).people
+    2
     """
 
     tables: Mapping[str, JoinedTable]
@@ -319,6 +341,12 @@ def anonymize_joined(
     share is called "table.column". *suppression* is the share of people who may be left out. With a *key* every
     row also gets the person's pseudonym, so that the published tables can be joined row by row. The same
     input, settings and *seed* give the same release.
+
+    >>> from velado.testing.examples import table
+    >>> from velado.release.methods import Mondrian
+    >>> one, two = table(person=["a", "b"], age=[20, 30]), table(person=["b", "a"], town=["x", "x"])
+    >>> [frame.rows() for frame in anonymize_joined({"one": one, "two": two}, Mondrian(), k=2).frames.values()]
+    [[('[20..30]',), ('[20..30]',)], [('x',), ('x',)]]
     """
     goal = Goal(_counted_in_people(method, k, guarantees), suppression)
     _check_tables(tables, key)
@@ -327,7 +355,7 @@ def anonymize_joined(
     refuse_copies(doors)
     members, people, gone = gather(tables)
     _check_readable(members, goal)
-    labels, notes = classes_of(members, people, gone, method, goal, seed, progress)
+    labels, notes = groups_of(members, people, gone, method, goal, seed, progress)
     names = _names_of(members, people, key, namespace)
     drafts = {member.name: publish(member, labels, names) for member in members}
     checked, of_person = check_joined(members, drafts, people, goal)
@@ -361,7 +389,7 @@ def anonymize_joined(
         seed=seed,
         side_doors=doors,
         key_fingerprint=None if key is None else key.fingerprint,
-        smallest_by_row_counts=None if key is None else smallest_by_row_counts(members, drafts, of_person),
+        smallest_by_row_counts=None if key is None else _smallest_by_row_counts(members, drafts, of_person),
         notes=notes,
     )
 

@@ -31,6 +31,10 @@ class Prepared:
     *original* is the table as read, *table* the one after column operations, *used* the rows a method sees (*present*
     marks them within *table*), *data* those rows encoded. *key* is the owner's, or where it lies; *per* is what k counts
     where somebody said so. *own_warnings* are for the owner alone: they speak of cells that do not leave.
+
+    >>> from velado.testing.examples import table
+    >>> prepare(table(age=[20, 30])).present.tolist()
+    [True, True]
     """
 
     original: Table
@@ -67,6 +71,11 @@ def prepare(
 
     *population* is a table of everyone it was drawn from. With *keep_order* the rows will be published in the order of
     the input, which is refused where that order tells something of a quasi-identifier.
+
+    >>> from velado.testing.examples import table
+    >>> made = prepare(table(age=[20, 30], note=["20", "31"]))
+    >>> made.data.rows, made.side_doors
+    (2, ())
     """
     _check_roles(table.schema)
     decide_person(table, per)

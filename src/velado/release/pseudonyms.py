@@ -36,7 +36,12 @@ _ALPHABET = np.frombuffer(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", dtype=np.uint8)
 
 
 def pseudonyms_of(texts: Sequence[str], key: Key, namespace: str = DEFAULT_NAMESPACE) -> list[str]:
-    """One pseudonym for each of the distinct *texts*, in order; no two are the same. O(number of texts)."""
+    """One pseudonym for each of the distinct *texts*, in order; no two are the same. O(number of texts).
+
+    >>> names = pseudonyms_of(["123", "124"], Key(bytes(range(40))))
+    >>> [len(name) for name in names], names[0] == names[1]
+    ([16, 16], False)
+    """
     if not texts:
         return []
     own = key.within(namespace)
@@ -72,6 +77,11 @@ def pseudonymize(
 
     The mapping has the columns `column`, `original` (as spelled in the table) and `pseudonym`. It names
     everybody: keep it apart, or do not keep it at all.
+
+    >>> from velado.testing.examples import table
+    >>> after, mapping = pseudonymize(table(person=["p1", " P1 ", "p2"]), ["person"], Key(bytes(range(40))))
+    >>> after.frame["person"].n_unique(), mapping["original"].to_list()
+    (2, [' P1 ', 'p1', 'p2'])
     """
     ways = _ways(columns, normalize)
     _check_columns(table.schema, columns)

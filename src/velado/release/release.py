@@ -36,6 +36,10 @@ class Release:
 
     *frame* is what may leave, its rows in an order drawn under the owner's key. Everything else that holds rows
     belongs to the owner: *aligned*, the same rows in the order of the input, *rows*, and what is in *prepared*.
+
+    >>> from velado.testing.small_release import small_release
+    >>> small_release().release.frame.height, small_release().release.suppressed
+    (8, 0)
     """
 
     aligned: pl.DataFrame
@@ -192,6 +196,11 @@ def release(prepared: Prepared, recoded: Recoded, goal: Goal, method: Method, se
     """Publish *recoded*: drop identifiers, regroup the published values, check, and raise if a promise fails.
 
     Groups that fail are suppressed as long as the limit allows; what then still fails raises.
+
+    >>> from velado.testing.small_release import small_release
+    >>> made = small_release().release
+    >>> release(made.prepared, made.recoded, made.goal, made.method, seed=0).verdicts == made.verdicts
+    True
     """
     table = prepared.table
     refuse_unrounded(prepared.data.columns, recoded)
@@ -310,6 +319,11 @@ def published_frame(used: Table, recoded: Recoded) -> pl.DataFrame:
     """All columns but identifiers and those the schema keeps back, in their own order, recoded where quasi.
 
     A quasi-identifier whose every published text is its original one keeps its original cells and type.
+
+    >>> from velado.testing.small_release import small_release
+    >>> made = small_release().release
+    >>> published_frame(made.prepared.used, made.recoded).equals(made.aligned)
+    True
     """
     columns = {column.name: column for column in recoded.columns}
     kept = recoded.kept

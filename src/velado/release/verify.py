@@ -44,6 +44,12 @@ class Verification:
     *linked* is the promise that fails for who reads all rows of a person together, where the file shows whose they are.
     *unread* are numeric quasi-identifiers whose texts are no numbers or intervals, so that what other columns give away
     of them was not fully checked.
+
+    >>> import polars as pl
+    >>> from velado.release.guarantees import KAnonymity
+    >>> from velado.testing.examples import table
+    >>> verify(pl.DataFrame({"age": ["20", "20", "30"]}), table(age=[20, 30]).schema, [KAnonymity(2)])
+    Verification(3 rows, broken)
     """
 
     table: Table
@@ -171,6 +177,13 @@ def verify(
     Columns a release leaves out (identifiers, unpublished ones) may be absent; quasi-identifiers may not, nor
     may sensitive columns when a guarantee reads them. k is counted per person where the file shows people.
     *population* is a table of everyone the released people were drawn from, for k-map and delta-presence.
+
+    >>> import polars as pl
+    >>> from velado.release.guarantees import KAnonymity
+    >>> from velado.testing.examples import table
+    >>> found = verify(pl.DataFrame({"age": ["[20..29]"] * 3}), table(age=[20, 30]).schema, [KAnonymity(2)])
+    >>> found.holds, found.smallest
+    (True, 3)
     """
     raw = _read(source, schema, encoding)
     present = raw.frame.columns

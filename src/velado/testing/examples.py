@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from velado.data.encode import EncodedColumn, encode
+from velado.data.encode import EncodedColumn, EncodedTable, encode
 from velado.data.schema import Column, Kind, Role, Schema
 from velado.data.table import Table
 from velado.randomness import seeded
@@ -59,13 +59,22 @@ def table(**columns: Sequence[object]) -> Table:
     return Table.of(pl.DataFrame(columns), Schema(schema))
 
 
+def encoded(**columns: Sequence[object]) -> EncodedTable:
+    """Such a table as methods see it.
+
+    >>> encoded(age=[30, 20, 30]).columns[0].codes.tolist()
+    [1, 0, 1]
+    """
+    return encode(table(**columns))
+
+
 def column(cells: Sequence[object]) -> EncodedColumn:
     """One encoded quasi-identifier `x` of these cells.
 
     >>> column(["b", "a", "b"]).codes.tolist()
     [1, 0, 1]
     """
-    return encode(table(x=cells)).columns[0]
+    return encoded(x=cells).columns[0]
 
 
 def _table(cells: Sequence[str], kind: Kind) -> Table:

@@ -164,7 +164,11 @@ def cut(values: npt.ArrayLike, k: int) -> npt.NDArray[np.int64]:
 
 
 def cut_counted(counts: IntArray, k: int) -> npt.NDArray[np.int64]:
-    """As `cut`, from how often each distinct value occurs (every count at least 1)."""
+    """As `cut`, from how often each distinct value occurs (every count at least 1).
+
+    >>> cut_counted(np.array([1, 1, 4, 2]), 2).tolist()
+    [2, 3]
+    """
     running = np.cumsum(np.asarray(counts, dtype=np.int64))
     rows = int(running[-1])
     part = np.arange(1, k + 1, dtype=np.int64)
@@ -190,7 +194,11 @@ def nested(values: npt.ArrayLike, k: int) -> list[npt.NDArray[np.int64]]:
 
 
 def bin_of(ends: IntArray, size: int) -> npt.NDArray[np.int32]:
-    """The bin of each of the codes 0..size-1, given the last code of each bin."""
+    """The bin of each of the codes 0..size-1, given the last code of each bin.
+
+    >>> bin_of(np.array([3, 7, 9]), 10).tolist()
+    [0, 0, 0, 0, 1, 1, 1, 1, 2, 2]
+    """
     return np.searchsorted(ends, np.arange(size), side="left").astype(np.int32)
 
 
@@ -205,6 +213,10 @@ class ColumnBins:
 
     A missing number is a bin of its own, the last one, whose mean is NaN. *chosen* is the number of bins
     asked of the separatrices; ties may leave fewer.
+
+    >>> from velado.testing.examples import column
+    >>> bin_column(column([20, 22, 60]), 2).means.tolist()
+    [21.0, 60.0]
     """
 
     of_code: npt.NDArray[np.int32]
@@ -220,7 +232,12 @@ class ColumnBins:
 
 
 def bin_column(column: EncodedColumn, k: int | None = None) -> ColumnBins:
-    """The *k* separatrix bins of a numeric column (None: as many as its elbow says). O(n + k U log U)."""
+    """The *k* separatrix bins of a numeric column (None: as many as its elbow says). O(n + k U log U).
+
+    >>> from velado.testing.examples import column
+    >>> bin_column(column([20, 22, 60, 61]), 2).of_code.tolist()
+    [0, 0, 1, 1]
+    """
 
     def separatrices(points: FloatArray, rows: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], int]:
         chosen = elbow(points) if k is None else k
@@ -230,7 +247,12 @@ def bin_column(column: EncodedColumn, k: int | None = None) -> ColumnBins:
 
 
 def bins_by(column: EncodedColumn, cutter: Cutter) -> ColumnBins:
-    """The bins *cutter* makes: given the distinct numbers and their rows, the last number of each bin. O(n)."""
+    """The bins *cutter* makes: given the distinct numbers and their rows, the last number of each bin. O(n).
+
+    >>> from velado.testing.examples import column
+    >>> bins_by(column([20, 22, 60]), lambda points, rows: (np.array([0, 2]), 2)).means.tolist()
+    [20.0, 41.0]
+    """
     assert column.points is not None
     counts = np.bincount(column.codes, minlength=column.size)
     numbers = counts.copy()
@@ -269,6 +291,11 @@ def mean_cells(
     "round" and "truncate" act on whole-number columns only and give whole numbers. Means that are kept are
     given to six digits of the column's range (exactly, if *exact*): more would be noise, and a mean
     with sixteen digits can betray its members.
+
+    >>> from velado.testing.examples import column
+    >>> ages = column([20, 23, 60])
+    >>> mean_cells(ages, bin_column(ages, 2), "keep"), mean_cells(ages, bin_column(ages, 2), "truncate")
+    ((21.5, 60.0), ('21', '60'))
     """
     whole = column.whole and rounding != "keep"
     spread = column.span if column.span > 0 else 1.0

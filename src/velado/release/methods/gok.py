@@ -57,7 +57,13 @@ def search(
     high: float = 1.0,
     told: Callable[[int, float], None] = lambda iteration, best: None,
 ) -> _Troop:
-    """The least fitness found from the troop *start* (N x D), stopping after *patience* iterations without gain."""
+    """The least fitness found from the troop *start* (N x D), stopping after *patience* iterations without gain.
+
+    >>> troop, random = np.array([[0.9], [0.4], [0.1]]), np.random.default_rng(0)
+    >>> found = search(troop, lambda x: float((x[0] - 0.5) ** 2), random, iterations=20, patience=20)
+    >>> round(float(found.best[0]), 1)
+    0.5
+    """
     troop = start.copy()
     count = troop.shape[0]
     scores = np.array([fitness(gorilla) for gorilla in troop])
@@ -135,6 +141,9 @@ def memberships(distance: FloatArray, fuzziness: float) -> FloatArray:
     """Equation 4: mu_ij = 1 / sum_c (d_ij / d_ic)^(2 / (m - 1)), over the nearest centres of each record.
 
     A record that sits on a centre belongs to it wholly.
+
+    >>> memberships(np.array([[1.0, 3.0], [0.0, 2.0]]), 2.0).round(2).tolist()
+    [[0.9, 0.1], [1.0, 0.0]]
     """
     rows, near = distance.shape
     power = 2.0 / (fuzziness - 1.0)
@@ -161,6 +170,11 @@ def assign(centre: Int64Array, member: FloatArray, weight: Int64Array, centres: 
     stands for *weight* table rows. Clusters below k are served from the largest down: each borrows, in order of
     membership, records whose own cluster can spare them (He et al. 2012); one that cannot be filled is given up
     and its records go to the best cluster that is left.
+
+    >>> centre = np.array([[0, 1], [0, 1], [0, 1], [1, 0]])
+    >>> member = np.array([[0.9, 0.1], [0.8, 0.2], [0.6, 0.4], [0.9, 0.1]])
+    >>> assign(centre, member, np.ones(4, dtype=np.int64), 2, 2).tolist()
+    [0, 0, 1, 1]
     """
     rows, near = centre.shape
     label = centre[:, 0].copy()
@@ -241,6 +255,10 @@ class GOK:
     the search stops when NCP no longer improves. The optimizer is the real one (`search`). Part of the
     troop starts from Mondrian's groups (three kinds of cut) and part from drawn records, and the best partition ever
     seen is kept, so the result is never worse than Mondrian's.
+
+    >>> from velado.testing.examples import shown
+    >>> shown(GOK(), [20, 21, 30, 31])
+    ['[20..21]', '[20..21]', '[30..31]', '[30..31]']
     """
 
     name: ClassVar[str] = "gok"

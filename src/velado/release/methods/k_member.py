@@ -168,6 +168,10 @@ def cluster(data: EncodedTable, k: int, greedy: bool, random: np.random.Generato
     """Groups of k rows each; the last rows join the group they widen least.
 
     Rows with equal quasi-identifiers are interchangeable: which of them goes where follows table order.
+
+    >>> from velado.testing.examples import encoded
+    >>> cluster(encoded(age=[20, 31, 21, 30]), 2, False, np.random.default_rng(0)).labels.tolist()
+    [0, 1, 0, 1]
     """
     tables = CoverTables.of(data)
     left = tables.weight.copy()

@@ -90,6 +90,9 @@ def mdav_labels(points: npt.NDArray[np.float64], k: int) -> npt.NDArray[np.int32
     While 3k or more rows remain: r is the farthest from their centroid, s the farthest from r; r takes its
     k - 1 nearest, then s its own. Between 2k and 3k - 1: r takes its k - 1 nearest, the rest are one group.
     Fewer than 2k: one group.
+
+    >>> mdav_labels(np.array([[0.0], [9.0], [1.0], [8.0]]), 2).tolist()
+    [0, 1, 0, 1]
     """
     rows, width = points.shape
     labels = np.full(rows, -1, dtype=np.int32)
@@ -130,6 +133,10 @@ def standardized(data: EncodedTable) -> npt.NDArray[np.float64]:
     """Every column as numbers with mean 0 and sample standard deviation 1 (times its weight); constants become 0.
 
     Categories enter by the place of their leaf in the taxonomy, so that neighbours in the tree are near.
+
+    >>> from velado.testing.examples import encoded
+    >>> standardized(encoded(age=[20, 30, 40])).ravel().tolist()
+    [-1.0, 0.0, 1.0]
     """
     points = np.stack([column.positions[column.codes] for column in data.columns], axis=1)
     points -= points.mean(axis=0)

@@ -35,6 +35,11 @@ class CutPlan:
     *places* is where each code of a column without a tree lies. A column with a tree has *stride* > 0:
     *path* holds *stride* ancestors per leaf from the root down (short branches repeat their leaf) and
     *node_loss* the loss of each node; it is cut into its tree's branches.
+
+    >>> from velado.testing.examples import encoded
+    >>> plan = CutPlan.of(encoded(age=[20, 25, 40]), ordered=False)
+    >>> plan.widths(0, np.array([0]), np.array([1])).tolist()
+    [0.25]
     """
 
     codes: Codes
@@ -123,6 +128,13 @@ def partition_levels(
     """Group labels and their number: the groups of the compiled engine, for a goal that counts more than rows.
 
     A cut is made where the goal holds in all its parts. Each level costs O(n log n) per attribute tried.
+
+    >>> from velado.release.goal import silent
+    >>> from velado.release.guarantees import KAnonymity
+    >>> from velado.testing.examples import encoded
+    >>> data = encoded(age=[20, 31, 21, 30])
+    >>> partition_levels(data, CutPlan.of(data, False), Goal((KAnonymity(2),)), 2, False, silent)[0].tolist()
+    [0, 1, 0, 1]
     """
     order = np.arange(data.rows)
     sizes = np.array([data.rows], dtype=np.int64)

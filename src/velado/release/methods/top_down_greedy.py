@@ -124,6 +124,10 @@ class TopDownGreedy:
     "the farthest from the farthest" find two seeds, each record goes to the seed with which it loses less, a side
     below k borrows the records cheapest to move. Rows are taken in the order of their codes, so the order of the
     table decides nothing and nothing is drawn.
+
+    >>> from velado.testing.examples import shown
+    >>> shown(TopDownGreedy(), [20, 21, 30, 31])
+    ['[20..21]', '[20..21]', '[30..31]', '[30..31]']
     """
 
     name: ClassVar[str] = "top-down-greedy"

@@ -46,6 +46,12 @@ def stated(table: Table, column: Column) -> tuple[Floats, Floats] | None:
     """The least and greatest number (or day) each row's published text allows, NaN where it says nothing.
 
     None where fewer than half of the texts can be read so: a column of categories has no order to be in step with.
+
+    >>> import polars as pl
+    >>> from velado.testing.examples import table
+    >>> ages = table(age=[20, 30]).with_frame(pl.DataFrame({"age": ["[20..29]", "30"]}))
+    >>> [ends.tolist() for ends in stated(ages, ages.schema.quasi[0])]
+    [[20.0, 30.0], [29.0, 30.0]]
     """
     texts = table.text(column.name)
     distinct = texts.drop_nulls().unique().sort()
@@ -102,6 +108,10 @@ def find_compatible(table: Table, known: Collection[tuple[str, str]]) -> list[Si
     """Columns of role "other", and pairs of them, in step with a published quasi-identifier beyond chance.
 
     Pairs (column, quasi-identifier) that are *known* already are not looked at. Judged on at most 20,000 rows.
+
+    >>> from velado.testing.examples import table
+    >>> find_compatible(table(age=[20, 30], note=["x", "y"]), ())
+    []
     """
     some = judged(table)
     few = judged(some, PROBE)
@@ -244,7 +254,14 @@ def _monotone(means: Floats, weights: npt.NDArray[np.float64], rising: bool) -> 
 
 
 def unread(table: Table) -> tuple[str, ...]:
-    """The numeric quasi-identifiers of a published table whose texts are no numbers and no intervals, in too many rows."""
+    """The numeric quasi-identifiers of a published table whose texts are no numbers and no intervals, in too many rows.
+
+    >>> import polars as pl
+    >>> from velado.testing.examples import table
+    >>> ages = table(age=[20, 30])
+    >>> unread(ages.with_frame(pl.DataFrame({"age": ["young", "old"]})))
+    ('age',)
+    """
     out = []
     for column in table.schema.quasi:
         texts = table.text(column.name).drop_nulls()

@@ -59,6 +59,10 @@ class SideDoor:
     *rows_revealed* counts rows whose value of the column, shared by at least two rows, goes with a single value of
     the quasi-identifier; for "part-copy" those that agree; for "near-unique", rows with a value of their own. *accepted* says that the schema signs it
     off with ``side_door = "accept"``, for two columns at either of them that is no quasi-identifier.
+
+    >>> door = SideDoor("birth", "age", "functional", guess=1.0, baseline=0.1, rows_revealed=90)
+    >>> door.tells, door.gain
+    (True, 1.0)
     """
 
     column: str
@@ -187,7 +191,11 @@ class SideDoor:
 
 
 def paired(names: Sequence[str]) -> str:
-    """How two columns are named where one name is expected."""
+    """How two columns are named where one name is expected.
+
+    >>> paired(["visit", "birth"])
+    'visit + birth'
+    """
     return " + ".join(names)
 
 
@@ -205,6 +213,8 @@ def refuse_copies(doors: Sequence[SideDoor]) -> None:
 
     Called before any work: such a column undoes every generalization. A copy is refused whatever its role. A
     near-copy in a sensitive column never comes here as one: `find_side_doors` names it as "narrows".
+
+    >>> refuse_copies([SideDoor("birth", "age", "copy", 1.0, 0.1, 90, accepted=True)])
     """
     unique = unique_columns(doors)
     for door in doors:
@@ -243,6 +253,9 @@ def refuse_doors(
     (2 where none is: nobody may stand alone). *people* are codes of the frame's rows, so that a group counts
     people; without them it counts rows. A door into a *sensitive* column is left to the promises about sensitive
     values: it holds what an attacker wants to learn, not what he starts from.
+
+    >>> door = SideDoor("note", "age", "functional", 1.0, 0.5, 2)
+    >>> refuse_doors([door], pl.DataFrame({"age": ["*"] * 4, "note": ["a", "a", "b", "b"]}), ["age"], least=2)
     """
     unique = unique_columns(doors)
     for door in doors:
@@ -268,24 +281,41 @@ def refuse_doors(
 
 
 def smallest_with_doors(frame: pl.DataFrame, quasi: Sequence[str], doors: Sequence[SideDoor]) -> int | None:
-    """The smallest group for who also reads every column that tells a quasi-identifier; None without such."""
+    """The smallest group for who also reads every column that tells a quasi-identifier; None without such.
+
+    >>> door = SideDoor("note", "age", "functional", 1.0, 0.5, 2)
+    >>> smallest_with_doors(pl.DataFrame({"age": ["*"] * 3, "note": ["a", "a", "b"]}), ["age"], [door])
+    1
+    """
     columns = telling_columns(doors, quasi)
     return promise_with_side_doors(frame, quasi, _there(frame, columns)) if columns else None
 
 
 def telling_columns(doors: Sequence[SideDoor], quasi: Sequence[str] = ()) -> list[str]:
-    """The columns, other than *quasi*, that settle or narrow a quasi-identifier; signed ones among them."""
+    """The columns, other than *quasi*, that settle or narrow a quasi-identifier; signed ones among them.
+
+    >>> telling_columns([SideDoor("note", "age", "functional", 1.0, 0.5, 2)])
+    ['note']
+    """
     names = dict.fromkeys(name for door in doors if door.tells for name in door.columns)
     return [name for name in names if name not in quasi]
 
 
 def unique_columns(doors: Sequence[SideDoor]) -> set[str]:
-    """The columns that hold mostly values of one row each: to generalize such a one leaves little of the others."""
+    """The columns that hold mostly values of one row each: to generalize such a one leaves little of the others.
+
+    >>> unique_columns([SideDoor("note", "", "near-unique", 1.0, 0.0, 9)])
+    {'note'}
+    """
     return {door.column for door in doors if door.kind == "near-unique"}
 
 
 def promise_with_side_doors(frame: pl.DataFrame, quasi: Sequence[str], columns: Sequence[str]) -> int:
-    """The smallest group of a published *frame* for an attacker who also reads *columns* (0 without rows)."""
+    """The smallest group of a published *frame* for an attacker who also reads *columns* (0 without rows).
+
+    >>> promise_with_side_doors(pl.DataFrame({"age": ["*"] * 3, "note": ["a", "a", "b"]}), ["age"], ["note"])
+    1
+    """
     return _smallest(frame, [*quasi, *_there(frame, columns)], None)
 
 

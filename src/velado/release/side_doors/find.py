@@ -111,6 +111,12 @@ def find_side_doors(table: Table, *, published: bool = False) -> tuple[SideDoor,
     outer spaces tell no values apart. Near-copies and pairs are judged on 20,000 rows. A sensitive column is what
     an attacker wants to learn, so that a near-copy in one is named as "narrows". *published* says that the table is a
     release, whose quasi-identifiers are generalized. O(n log n) per pair of columns.
+
+    >>> from velado.testing.examples import table
+    >>> towns = [f"town {at % 5}" for at in range(40)]
+    >>> doors = find_side_doors(table(town=towns, note=[town.upper() for town in towns]))
+    >>> [(door.column, door.kind) for door in doors]
+    [('note', 'copy')]
     """
     quasi = [column.name for column in table.schema.quasi]
     others = [c for c in table.schema.columns.values() if c.published and c.role != "quasi"]
@@ -273,7 +279,11 @@ def _judge(codes: Codes, quasi_codes: Codes, own: _View, quasi: _View, accepted:
 
 
 def evenly_spaced(rows: int, most: int) -> pl.Series | None:
-    """Which rows are the fixed sample of a table with more than *most*; None where all rows are looked at."""
+    """Which rows are the fixed sample of a table with more than *most*; None where all rows are looked at.
+
+    >>> evenly_spaced(10, 5).to_list(), evenly_spaced(5, 10)
+    ([0, 2, 4, 6, 8], None)
+    """
     return None if rows <= most else pl.Series((np.arange(most, dtype=np.int64) * rows) // most)
 
 

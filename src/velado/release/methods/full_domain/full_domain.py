@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -42,16 +42,7 @@ from velado.text import say
 LossName = Literal[
     "ncp", "geometric", "rank", "entropy", "discernibility", "class-size", "precision", "height"
 ]
-LOSSES: tuple[LossName, ...] = (
-    "ncp",
-    "geometric",
-    "rank",
-    "entropy",
-    "discernibility",
-    "class-size",
-    "precision",
-    "height",
-)
+LOSSES: tuple[LossName, ...] = get_args(LossName)
 _PENALTIES = ("ncp", "geometric", "rank")
 """The losses made of the columns' mean certainty penalties."""
 Suppressed = Literal["charged", "ignored"]
@@ -66,6 +57,13 @@ class Loss:
     *balance* (penalties only) is ARX's gsFactor: 0.5 charges both in full, towards 0 suppression ever less
     beyond the generalization that the row would have had, towards 1 generalization ever less.
     *weights* multiply the columns' terms after division by the largest.
+
+    >>> from velado.release.guarantees import KAnonymity
+    >>> from velado.testing.examples import encoded
+    >>> data = encoded(age=[20, 21, 30, 31])
+    >>> lattice = Lattice(data, (column_levels(data.columns[0], "halves"),), Goal((KAnonymity(2),)), None, {})
+    >>> Loss("ncp", lattice).of(lattice.heights)
+    (1.0,)
     """
 
     name: LossName
@@ -215,7 +213,11 @@ def _n_log_n(counts: npt.NDArray[Any]) -> FloatArray:
 
 
 def rounded(value: Value) -> Value:
-    """Twelve significant digits: two nodes whose losses differ only by the order of a sum are a tie."""
+    """Twelve significant digits: two nodes whose losses differ only by the order of a sum are a tie.
+
+    >>> rounded((0.1 + 0.2,)) == rounded((0.3,))
+    True
+    """
     return tuple(float(f"{part:.12g}") for part in value)
 
 
@@ -257,7 +259,15 @@ def _easier_when_coarser(goal: Goal, limit: int) -> bool:
 
 @dataclass
 class Search:
-    """One search. Ties go to fewer suppressed rows, then lower levels in sum, then the first in order."""
+    """One search. Ties go to fewer suppressed rows, then lower levels in sum, then the first in order.
+
+    >>> from velado.release.guarantees import KAnonymity
+    >>> from velado.testing.examples import encoded
+    >>> data = encoded(age=[20, 21, 30, 31])
+    >>> lattice = Lattice(data, (column_levels(data.columns[0], "halves"),), Goal((KAnonymity(2),)), None, {})
+    >>> Search(lattice, Loss("ncp", lattice)).run()
+    _BestNode(node=(1,), value=(0.09090909090909091,), suppressed=0, proven=True, visits=3)
+    """
 
     lattice: Lattice
     loss: Loss

@@ -29,6 +29,11 @@ def one_step_up(tree: Taxonomy, missing: int = -1) -> npt.NDArray[np.int32]:
     """The node each leaf is generalized to: its parent, or itself where the parent is everything.
 
     Thesis section 4.2: Japan and India become Asia, while a tree of height one is left as it is.
+
+    >>> from velado.data.taxonomy import from_paths
+    >>> tree = from_paths([("Japan", "Asia"), ("India", "Asia"), ("Peru", "America")])
+    >>> [tree.labels[node] for node in one_step_up(tree)]
+    ['Asia', 'Asia', 'America']
     """
     leaf = np.arange(tree.leaves, dtype=np.int32)
     above = tree.parent[: tree.leaves]
@@ -64,7 +69,12 @@ class _Generalized:
 
 
 def generalize(data: EncodedTable, paper: bool, raw: bool = False) -> _Generalized:
-    """The generalized view of *data*; *raw* leaves numbers as they are. O(n d) plus the elbows."""
+    """The generalized view of *data*; *raw* leaves numbers as they are. O(n d) plus the elbows.
+
+    >>> from velado.testing.examples import encoded
+    >>> generalize(encoded(age=[20, 21, 60, 61]), paper=False).group.tolist()
+    [0, 0, 1, 1]
+    """
     view: list[ViewColumn] = []
     places: list[FloatArray] = []
     ranges: list[float] = []
@@ -146,6 +156,11 @@ def weights(seen: _Generalized, small: IntArray, paper: bool) -> FloatArray:
     largest weight. By default T is the whole table, ranks are dense and ties share one, so W is the same
     for all rows of a group. In `paper` T is the list of groups below k, one record each, numbered one by
     one: with it the authors' figures come out (see the tests), and only those groups have a weight.
+
+    >>> from velado.testing.examples import encoded
+    >>> seen = generalize(encoded(age=[20, 20, 20, 90]), paper=False)
+    >>> weights(seen, np.arange(seen.sizes.size), paper=False).tolist()
+    [2.5, 3.0]
     """
     counted = seen.sizes.astype(np.float64)
     if paper:
@@ -185,6 +200,9 @@ def outliers(weight: FloatArray, sizes: IntArray, rows: int, beta: float, paper:
     beta is a share of all *rows* (in `paper`, of the groups below k); at 0 nobody is set aside (lines 3 and 4).
     Where the groups hold no more records than beta counts the text names no record; those stranger than the
     median record are set aside then, the one place with `>`, so that something is left to cluster.
+
+    >>> outliers(np.array([9.0, 2.0, 1.0]), np.array([1, 4, 5]), rows=10, beta=0.1, paper=False).tolist()
+    [True, True, False]
     """
     if paper:
         count, ordered = int(beta * weight.size), np.sort(weight)[::-1]
@@ -205,6 +223,11 @@ class Clusters:
     """Moves of rows from groups into clusters, and the group that seeded each cluster.
 
     The last *placed* moves are those of the adjustment: what was left over, or set aside as an outlier.
+
+    >>> from velado.testing.examples import encoded
+    >>> seen = generalize(encoded(age=[20, 20, 20, 90]), paper=False)
+    >>> cluster(seen, 2, 0.0, False, np.random.default_rng(0)).initial
+    1
     """
 
     group: Int64Array
@@ -217,7 +240,13 @@ class Clusters:
 
 
 def cluster(seen: _Generalized, k: int, beta: float, paper: bool, random: np.random.Generator) -> Clusters:
-    """Every group's rows are in clusters of at least k rows."""
+    """Every group's rows are in clusters of at least k rows.
+
+    >>> from velado.testing.examples import encoded
+    >>> seen = generalize(encoded(age=[20, 20, 20, 90]), paper=False)
+    >>> cluster(seen, 2, 0.0, False, np.random.default_rng(0)).into.tolist()
+    [0, 0]
+    """
     large = np.flatnonzero(seen.sizes >= k)  # algorithm 4.2
     small = np.flatnonzero(seen.sizes < k)
     moves = [(large, seen.sizes[large], np.arange(large.size))]

@@ -29,6 +29,7 @@ from velado.release.methods.progressive._progressive_kernel import (
 _NEAR = 16
 _BOXES = 20_000
 _MEMBERS = 400_000
+"""Room for the boxes of one step, and for the tuples in them; what does not fit is not tried."""
 
 
 class Groups(NamedTuple):

@@ -126,6 +126,10 @@ def lower_bound(data: EncodedTable, k: int, most_work: int = 100_000_000) -> flo
     levels of `bound_lattice`, which no interval undercuts. The prices rise in stages; when a stage would
     look at more tuples than *most_work* allows or fill the room, those still rising stay where they are: the
     bound is then lower than it could be, never wrong. O(boxes log boxes) in the boxes that hold k rows.
+
+    >>> from velado.testing.examples import encoded
+    >>> lower_bound(encoded(age=[20, 20, 30, 40]), 2)
+    0.25
     """
     if data.rows < k or not data.columns:
         return 0.0

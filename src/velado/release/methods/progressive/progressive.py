@@ -39,7 +39,13 @@ _HEAT = 0.005
 def improved(
     lattice: CoverLattice, labels: IntArray, least: int, random: np.random.Generator, progress: Progress
 ) -> IntArray:
-    """Labels of a grouping that costs no more than the given one, groups of *least* rows or more."""
+    """Labels of a grouping that costs no more than the given one, groups of *least* rows or more.
+
+    >>> from velado.testing.examples import encoded
+    >>> space = lattice(encoded(age=[20, 30, 21, 31]))
+    >>> improved(space, np.array([0, 0, 1, 1]), 2, np.random.default_rng(0), silent).tolist()
+    [0, 1, 0, 1]
+    """
     space = lattice.space
     state, count = start(space, lattice.tuple_of_row, labels.astype(np.int32), least)
     need = _need(lattice, labels, least, count)
@@ -111,6 +117,10 @@ class Progressive:
     Cost: near O(n log n) for the tuples, then in the number of boxes listed; no more than a fixed amount of
     work for a table. Protects rows (or people, under a per-person goal) against being singled out among the
     quasi-identifiers; against nothing that other guarantees are needed for.
+
+    >>> from velado.testing.examples import shown
+    >>> shown(Progressive(), [20, 21, 30, 31])
+    ['[20..21]', '[20..21]', '[30..31]', '[30..31]']
     """
 
     name: ClassVar[str] = "progressive"
