@@ -159,16 +159,7 @@ def _raise_if_broken(verdict: Verdict, where: str) -> None:
     """Nothing, unless the promise fails *where*; then nothing may be published."""
     if not verdict.holds:
         raise GuaranteeNotMet(
-            say(
-                "In {where}, {failing_groups} group(s) do not keep {guarantee}: needed {needed:g} {unit}, "
-                "the weakest has {achieved:g}.",
-                where=where,
-                failing_groups=verdict.failing_groups,
-                guarantee=verdict.guarantee,
-                needed=verdict.needed,
-                unit=verdict.unit,
-                achieved=verdict.achieved,
-            ),
+            say("In {where}: {what}", where=where, what=verdict.failure()),
             "People in them could be picked out by whoever joins the tables, so nothing was published.",
             "Allow --suppression, lower the parameter, or use another method.",
         )

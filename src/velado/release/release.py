@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,7 @@ import polars as pl
 
 from velado.data.encode import EncodedTable
 from velado.data.keys import owner_key
-from velado.data.partition import BoolArray, Partition
+from velado.data.partition import BoolArray
 from velado.data.table import Table
 from velado.errors import GuaranteeNotMet, SuppressionLimitExceeded
 from velado.release.gate import Signed, broken_when_linked, rows_linked
@@ -272,21 +272,14 @@ def _check(prepared: Prepared, recoded: Recoded, goal: Goal) -> tuple[pl.DataFra
     people = None if data.people is None else data.people[kept]
     sensitive = {name: (codes[kept], size) for name, (codes, size) in (data.sensitive or {}).items()}
     names = [column.name for column in recoded.columns]
-    matching = None
-    if data.population is not None:
-
-        def matching(groups: Partition) -> tuple[npt.NDArray[np.int64], int]:
-            return match_published(data, recoded, groups)
-
     return frame, check_published(
         frame=frame,
         quasi=names,
         guarantees=goal.guarantees,
         people=people,
         sensitive=sensitive,
-        totals=None,
         shapes=data.shapes,
-        matching=matching,
+        matching=None if data.population is None else partial(match_published, data, recoded),
     )
 
 

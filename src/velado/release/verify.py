@@ -202,7 +202,6 @@ def verify(
         guarantees=counted,
         people=people,
         sensitive=sensitive,
-        totals=None,
         shapes=shapes,
         matching=matching,
     )
