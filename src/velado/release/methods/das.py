@@ -313,15 +313,26 @@ def mean_cells(
     return tuple(cells)
 
 
-def as_it_is(column: EncodedColumn) -> PublishedColumn:
-    """The column published with its own values: no substitution of numbers touches a taxonomy.
+def numbers_recoded(
+    data: EncodedTable, progress: Progress, recode: Callable[[EncodedColumn], PublishedColumn]
+) -> tuple[PublishedColumn, ...]:
+    """Every numeric column as *recode* publishes it; one with a taxonomy keeps its own values.
 
-    >>> from velado.testing.examples import column
-    >>> as_it_is(column(["b", "a", "b"])).values
-    ('a', 'b')
+    >>> from velado.release.goal import silent
+    >>> from velado.testing.examples import encoded
+    >>> [one.values for one in numbers_recoded(encoded(town=["b", "a"]), silent, lambda column: None)]
+    [('a', 'b')]
     """
-    every = np.arange(column.size, dtype=np.int32)
-    return PublishedColumn(column.name, column.codes, tuple(column.value_texts), every, every)
+    out = []
+    for at, column in enumerate(data.columns):
+        progress(at / len(data.columns), f"bins of '{column.name}'")
+        every = np.arange(column.size, dtype=np.int32)
+        out.append(
+            recode(column)
+            if column.is_numeric
+            else PublishedColumn(column.name, column.codes, tuple(column.value_texts), every, every)
+        )
+    return tuple(out)
 
 
 def as_means(column: EncodedColumn, bins: ColumnBins, cells: tuple[Cell, ...]) -> PublishedColumn:
@@ -377,16 +388,15 @@ class DAS:
     ) -> Recoded:
         """The table with every numeric quasi-identifier replaced by bin means. Uses no randomness."""
         paper = self.profile == "paper"
-        published: list[PublishedColumn] = []
         chosen: dict[str, int] = {}
-        for at, column in enumerate(data.columns):
-            progress(at / len(data.columns), f"bins of '{column.name}'")
-            if not column.is_numeric:
-                published.append(as_it_is(column))
-                continue
+
+        def recode(column: EncodedColumn) -> PublishedColumn:
             bins = bin_column(column, self.bins)
             chosen[column.name] = bins.chosen
-            cells = mean_cells(column, bins, "truncate" if paper else self.rounding, exact=paper)
-            published.append(as_means(column, bins, cells))
+            return as_means(
+                column, bins, mean_cells(column, bins, "truncate" if paper else self.rounding, exact=paper)
+            )
+
+        published = numbers_recoded(data, progress, recode)
         partition = Partition.by_codes([p.codes for p in published], [len(p.values) for p in published])
-        return Recoded(tuple(published), np.ones(data.rows, dtype=bool), partition, {"bins": chosen})
+        return Recoded(published, np.ones(data.rows, dtype=bool), partition, {"bins": chosen})

@@ -10,8 +10,8 @@ import numpy.typing as npt
 from velado.data.encode import EncodedColumn, EncodedTable
 from velado.data.partition import FloatArray
 from velado.release.goal import Goal, Progress, Promise
-from velado.release.methods.das import ColumnBins, as_it_is, as_means, bins_by, mean_cells
-from velado.release.recoded import Cell, PublishedColumn, Recoded
+from velado.release.methods.das import ColumnBins, as_means, bins_by, mean_cells, numbers_recoded
+from velado.release.recoded import PublishedColumn, Recoded
 from velado.settings import Setting, settings
 from velado.text import say
 
@@ -63,27 +63,21 @@ class FixedInterval:
         self, data: EncodedTable, goal: Goal, random: np.random.Generator, progress: Progress
     ) -> Recoded:
         """The table with every numeric quasi-identifier in intervals. Uses no randomness."""
+        columns = numbers_recoded(data, progress, self._recode)
+        return Recoded(columns, np.ones(data.rows, dtype=bool), None, {"intervals": self.bins})
+
+    def _recode(self, column: EncodedColumn) -> PublishedColumn:
         paper = self.profile == "paper"
-        published: list[PublishedColumn] = []
-        for at, column in enumerate(data.columns):
-            progress(at / len(data.columns), f"intervals of '{column.name}'")
-            if not column.is_numeric:
-                published.append(as_it_is(column))
-                continue
-            bins = _interval_bins(column, self.bins, paper)
-            codes = bins.of_code[column.codes]
-            if self.publish == "interval" and not paper:
-                low, high = column.stated(bins.low, bins.high)
-                labels: tuple[Cell, ...] = tuple(column.label(low, high))
-                published.append(PublishedColumn(column.name, codes, labels, low, high))
-                continue
-            cells = mean_cells(column, bins, "keep", exact=paper)
-            if paper:
-                alone = np.bincount(codes, minlength=bins.count) == 1
-                cells = tuple(
-                    cell + 1 if single and isinstance(cell, float) else cell
-                    for cell, single in zip(cells, alone, strict=True)
-                )
-            published.append(as_means(column, bins, cells))
-        kept = np.ones(data.rows, dtype=bool)
-        return Recoded(tuple(published), kept, None, {"intervals": self.bins})
+        bins = _interval_bins(column, self.bins, paper)
+        codes = bins.of_code[column.codes]
+        if self.publish == "interval" and not paper:
+            low, high = column.stated(bins.low, bins.high)
+            return PublishedColumn(column.name, codes, tuple(column.label(low, high)), low, high)
+        cells = mean_cells(column, bins, "keep", exact=paper)
+        if paper:
+            alone = np.bincount(codes, minlength=bins.count) == 1
+            cells = tuple(
+                cell + 1 if single and isinstance(cell, float) else cell
+                for cell, single in zip(cells, alone, strict=True)
+            )
+        return as_means(column, bins, cells)
