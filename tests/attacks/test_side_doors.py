@@ -185,8 +185,8 @@ def test_a_pair_is_signed_by_either_of_its_columns() -> None:
     for name in cells:
         signed = {name: Column(name, side_door="accept")}
         doors = [door for door in named(table_of(cells, signed)) if door.together]
-        assert [(d.column, d.accepted, d.to_dict()["together"]) for d in doors] == [
-            ("visit + birth", True, ["visit", "birth"])
+        assert [(d.column, d.accepted, d.together) for d in doors] == [
+            ("visit + birth", True, ("visit", "birth"))
         ]
         refuse_copies(doors)
 
@@ -263,7 +263,7 @@ def verified(more: dict[str, Any], width: int = 10) -> Verification:
 def test_verify_refuses_a_column_in_step_with_the_published_ages(what: str) -> None:
     found = verified({"x": ONE_COLUMN[what]()})
     assert not found.holds
-    assert found.to_dict()["open_side_doors"] == ["x"]
+    assert found.facts()["open_side_doors"] == ["x"]
     assert found.smallest >= CROWD > (found.smallest_behind or 0)
     assert found.read_behind == ("x",)
 
@@ -283,7 +283,7 @@ def test_verify_refuses_two_columns_in_step_with_the_published_ages() -> None:
     visit = RNG.integers(1960, 2026, ROWS)
     found = verified({"visit": visit, "birth": visit - AGE})
     assert not found.holds
-    assert found.to_dict()["open_side_doors"] == ["visit + birth"]
+    assert found.facts()["open_side_doors"] == ["visit + birth"]
     assert found.broken is not None and "'visit' and 'birth'" in found.broken.what
 
 
@@ -545,7 +545,7 @@ def test_verify_reads_the_intervals_of_others(how: str) -> None:
     altered = np.where(np.arange(ROWS) % 50 == 0, RNG.permutation(AGE), AGE)
     for x in (AGE, [f"{a} y" for a in AGE], [f"{a} anos" for a in AGE], altered, 2026 - AGE, 2026 - altered):
         found = spelt(how, x)
-        assert found.to_dict()["open_side_doors"] == ["x"]
+        assert found.facts()["open_side_doors"] == ["x"]
         assert found.smallest >= CROWD > (found.smallest_behind or 0)
     harmless = spelt(how, RNG.permutation(AGE))
     assert harmless.holds and harmless.unread == ()
@@ -555,7 +555,7 @@ def test_verify_says_where_it_could_not_read_intervals() -> None:
     frame = pl.DataFrame({"age": texts(np.where(AGE < 50, "young", "old")), "x": texts(AGE)})
     schema = {"age": {"role": "quasi", "kind": "numeric"}, "x": {"role": "other"}}
     found = verify(frame, Schema.from_dict({"columns": schema}), (KAnonymity(CROWD),))
-    assert found.unread == ("age",) and found.to_dict()["unread_columns"] == ["age"]
+    assert found.unread == ("age",) and found.facts()["unread_columns"] == ["age"]
 
 
 @pytest.mark.parametrize("kind", get_args(DoorKind))

@@ -206,7 +206,7 @@ def test_a_value_named_like_its_group_has_one_loss_everywhere(method) -> None:
     assert measure(release).ncp.overall == pytest.approx(made)
     found = measure_files(Table.of(frame, said), release.frame, rows=release.rows)
     assert found.ncp is not None and found.ncp.overall == pytest.approx(made)
-    assert release.to_dict()["cost"]["ncp"] == made
+    assert release.facts()["cost"]["ncp"] == made
 
 
 # A table takes 150 ms. Before a release of velado itself, let it be 10,000.

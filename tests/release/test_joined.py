@@ -26,8 +26,8 @@ from velado.errors import (
     SuppressionLimitExceeded,
     TableError,
 )
+from velado.release import _joined_people as joined_people
 from velado.release import joined as joined_publish
-from velado.release import joined_people
 from velado.release.anonymize import anonymize
 from velado.release.guarantees import KAnonymity, LDiversity
 from velado.release.joined import anonymize_joined
@@ -256,7 +256,7 @@ def test_the_same_seed_gives_the_same_release():
     tables = two(40)
     first, second = (anonymize_joined(tables, GFKMC(), seed=3, key=KEY, k=4) for _ in range(2))
     assert all(first.frames[name].equals(second.frames[name]) for name in tables)
-    assert first.to_dict() == second.to_dict()
+    assert first.facts() == second.facts()
 
 
 def test_row_counts_are_measured_where_a_pseudonym_shows_them():
@@ -272,11 +272,11 @@ def test_row_counts_are_measured_where_a_pseudonym_shows_them():
 def test_what_is_said_of_a_release_holds_no_cell_and_no_key():
     tables = two(40)
     release = anonymize_joined(tables, Mondrian(), key=KEY, k=5)
-    said = json.dumps(release.to_dict(), ensure_ascii=False) + repr(release)
+    said = json.dumps(release.facts(), ensure_ascii=False) + repr(release)
     for cell in ("Curitiba", "South", "p17", "[", "d0", "m1"):
         assert f'"{cell}' not in said.replace("[", "").replace('"patients', "").replace('"people', "")
     assert not any(name in said for name in release.frames["patients"]["pseudonym"])
-    assert KEY.secret.hex() not in said and release.to_dict()["how"]["key_fingerprint"] == KEY.fingerprint
+    assert KEY.secret.hex() not in said and release.facts()["how"]["key_fingerprint"] == KEY.fingerprint
 
 
 def test_losses_count_every_row_and_left_out_rows_fully():

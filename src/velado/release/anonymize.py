@@ -27,7 +27,7 @@ from velado.release.release import Release, release
 from velado.text import say
 
 DEFAULT_METHOD = "progressive"
-INFERRED = (
+_INFERRED = say(
     "No schema was given: roles were inferred, and everything that looks like an identifier is left out. "
     "Review release.table.schema before the table leaves."
 )
@@ -59,9 +59,15 @@ def anonymize(
     operations done first. *population* is a table of everyone the source was drawn from, for k-map and
     delta-presence. *key* is the owner's key or its file, under which the order of rows and random operations are
     drawn; by default that of this user. The same input, settings, *seed* and key give the same release.
+
+    >>> import polars as pl
+    >>> from velado.data.keys import Key
+    >>> schema = Schema.from_dict({"columns": {"age": {"role": "quasi", "kind": "numeric"}}})
+    >>> anonymize(pl.DataFrame({"age": [20, 21, 30, 31]}), schema, "mondrian", k=2, key=Key(bytes(range(40))))
+    Release(4 rows by mondrian; k-anonymity: needs 2 rows, the weakest group has 2; holds.)
     """
     chosen = method_from(method)
-    table = table_from(source, schema, undeclared)
+    table = _table_from(source, schema, undeclared)
     prepared = prepare(
         table,
         operations=_sequence(operations, "operations", "apply"),
@@ -71,7 +77,7 @@ def anonymize(
         keep_order=keep_order,
     )
     if schema is None and not isinstance(source, Table):
-        prepared = replace(prepared, own_warnings=(*prepared.own_warnings, INFERRED))
+        prepared = replace(prepared, own_warnings=(*prepared.own_warnings, _INFERRED))
     goal = goal_for(prepared, chosen, k, _sequence(guarantees, "guarantees", "check"), suppression)
     return carry_out(prepared, chosen, goal, seed=seed, progress=progress)
 
@@ -83,7 +89,12 @@ def goal_for(
     guarantees: Sequence[Guarantee] = (),
     suppression: float = 0.0,
 ) -> Goal:
-    """What is promised of a prepared table: *k*, or its default, counted in rows or people, and *guarantees*."""
+    """What is promised of a prepared table: *k*, or its default, counted in rows or people, and *guarantees*.
+
+    >>> from velado.testing.examples import table
+    >>> goal_for(prepare(table(age=[20, 21])), method_from("mondrian"), k=2)
+    Goal(guarantees=(KAnonymity(k=2, unit='row'),), suppression=0.0)
+    """
     k = default_k(method.promise, guarantees) if k is None else k
     unit = prepared.per or ("row" if prepared.table.schema.person is None else "person")
     if k is None:
@@ -100,7 +111,13 @@ def goal_for(
 def carry_out(
     prepared: Prepared, method: Method, goal: Goal, *, seed: int = 0, progress: Progress = silent
 ) -> Release:
-    """A release of a prepared table by *method*: nothing is read, judged or encoded again."""
+    """A release of a prepared table by *method*: nothing is read, judged or encoded again.
+
+    >>> from velado.testing.examples import table
+    >>> made = carry_out(prepare(table(age=[20, 21])), method_from("mondrian"), Goal((KAnonymity(2),)))
+    >>> made.aligned["age"].to_list()
+    ['[20..21]', '[20..21]']
+    """
     given: object = seed  # whatever a caller without a type checker passes
     if isinstance(given, bool) or not isinstance(given, int | np.integer) or given < 0:
         raise ParameterError(
@@ -142,7 +159,7 @@ def carry_out(
         return published(0.0)
 
 
-def table_from(source: Any, schema: Schema | str | Path | None, undeclared: Undeclared = "refuse") -> Table:
+def _table_from(source: Any, schema: Schema | str | Path | None, undeclared: Undeclared = "refuse") -> Table:
     """The table of *source* with the meaning of *schema*, of a schema file, or, without one, as `inspect` proposes."""
     if isinstance(schema, str | Path):
         schema = read_schema(schema)
@@ -159,7 +176,11 @@ def table_from(source: Any, schema: Schema | str | Path | None, undeclared: Unde
 
 
 def method_from(method: Method | type[Method] | str) -> Method:
-    """The method itself, by its class or by its name."""
+    """The method itself, by its class or by its name.
+
+    >>> method_from("mdav").title
+    'MDAV microaggregation'
+    """
     kind = method_named(method) if isinstance(method, str) else method
     if isinstance(kind, type):
         kind = kind()  # every field of a method has a default

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +20,12 @@ from velado.text import say
 def true_codes(
     column: EncodedColumn, cells: Sequence[Cell]
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    """The codes each published number is true of: itself, as a run low..high; an empty run where nobody has it."""
+    """The codes each published number is true of: itself, as a run low..high; an empty run where nobody has it.
+
+    >>> from velado.testing.examples import column
+    >>> [codes.tolist() for codes in true_codes(column([20, 30]), (20.0, 25.0))]
+    [[0, 1], [0, 0]]
+    """
     assert column.points is not None
     blank = np.array([cell is None for cell in cells], dtype=bool)
     numbers = np.array(
@@ -42,19 +46,28 @@ class Recoded:
     *kept* is False where the method chose to suppress a row. *partition* is the method's own grouping, for
     the report only: release() never trusts it. *notes* are facts about the run (bins chosen, rounds, bounds)
     that the report shows; they hold no cell values.
+
+    >>> Recoded((), np.array([True, False]))
+    Recoded(rows=2, suppressed=1, columns=0)
     """
 
     columns: tuple[PublishedColumn, ...]
     kept: BoolArray
     partition: Partition | None = None
-    notes: Mapping[str, Any] = field(default_factory=dict)
+    notes: Mapping[str, object] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"Recoded(rows={self.kept.size}, suppressed={int((~self.kept).sum())}, columns={len(self.columns)})"
 
 
 def refuse_unrounded(columns: Sequence[EncodedColumn], recoded: Recoded) -> None:
-    """Every column whose interval ends are to be rounded is published as intervals, or a ParameterError says so."""
+    """Every column whose interval ends are to be rounded is published as intervals, or a ParameterError says so.
+
+    >>> from velado.release.recoders import Cover
+    >>> from velado.testing.examples import encoded
+    >>> data, groups = encoded(age=[20, 30]), Partition.of(np.array([0, 0]))
+    >>> refuse_unrounded(data.columns, Recoded(Cover().publish(data, groups), groups.kept))
+    """
     for column, published in zip(columns, recoded.columns, strict=True):
         if column.rounding is not None and not published.states_cover:
             raise ParameterError(
@@ -74,6 +87,13 @@ def of_kept_rows(columns: Sequence[EncodedColumn], recoded: Recoded) -> Recoded:
     A method that recodes whole columns (full-domain levels, bins) draws an interval around all rows that fall into it.
     If some of them are then suppressed, an end may be the value of somebody who does not leave: `[8369..7654321]`
     tells the one salary that was to be hidden. Taxonomy labels and `*` say nothing of who is in the table. O(n).
+
+    >>> from velado.release.recoders import Cover
+    >>> from velado.testing.examples import encoded
+    >>> data, groups = encoded(age=[20, 30, 60]), Partition.of(np.array([0, 0, 0]))
+    >>> made = Recoded(Cover().publish(data, groups), np.array([True, True, False]))
+    >>> of_kept_rows(data.columns, made).columns[0].values
+    ('[20..30]',)
     """
     if bool(recoded.kept.all()):
         return recoded
@@ -106,7 +126,13 @@ def _around(column: EncodedColumn, shown: PublishedColumn, kept: BoolArray) -> P
 
 
 def refuse_means_of_suppressed(before: Recoded, kept: BoolArray) -> None:
-    """No published mean was taken over a row that is suppressed after it: from mean and size its value could be had."""
+    """No published mean was taken over a row that is suppressed after it: from mean and size its value could be had.
+
+    >>> from velado.release.recoders import Cover
+    >>> from velado.testing.examples import encoded
+    >>> data, groups = encoded(age=[20, 30]), Partition.of(np.array([0, 0]))
+    >>> refuse_means_of_suppressed(Recoded(Cover().publish(data, groups), groups.kept), np.array([True, False]))
+    """
     gone = before.kept & ~kept
     for column in before.columns:
         if column.states_cover:

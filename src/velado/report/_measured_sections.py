@@ -254,7 +254,7 @@ def loss_section(facts: ReleaseFacts) -> Section:
                     "It was proven by computation that no release of this table in groups of at least this size can "
                     "lose less than {bound}, whatever the method. The best possible may lie above that limit, so "
                     "the true gap may be smaller.",
-                    bound=share(facts.release.notes["lower_bound"]),
+                    bound=share(facts.lower_bound),
                 ),
             )
         ]

@@ -23,7 +23,7 @@ from velado.text import speaking
 VERSION = 2
 DECIMALS = 3
 LIBRARIES = ("numpy", "numba", "scipy", "polars")
-SHOWN_OF_DOORS = ("column", "columns", "reveals", "kind", "accepted")
+SHOWN_OF_DOORS = ("column", "reveals", "kind", "accepted")
 
 
 def manifest(facts: ReleaseFacts, key: Key, population: Table | None = None) -> dict[str, object]:
@@ -34,7 +34,7 @@ def manifest(facts: ReleaseFacts, key: Key, population: Table | None = None) -> 
     8
     """
     release, output = facts.release, facts.output
-    told, losses = release.to_dict(), release.public_losses
+    told, losses = release.facts(), release.public_losses
     return {
         "manifest_version": VERSION,
         "velado": package_version("velado"),
@@ -51,8 +51,7 @@ def manifest(facts: ReleaseFacts, key: Key, population: Table | None = None) -> 
         "schema": public_schema(release.table.schema, key),
         "promise": {name: told["promise"][name] for name in ("type", "verdicts", "readings_of_blanks")},
         "side_doors": [
-            {name: door[name] for name in SHOWN_OF_DOORS if name in door}
-            for door in told["promise"]["side_doors"]
+            {name: getattr(door, name) for name in SHOWN_OF_DOORS} for door in release.side_doors
         ],
         "signed_columns": told["promise"]["signed_columns"],
         "warnings": release.prepared.warnings,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from statistics import fmean
 
-from velado.release.release import describe
 from velado.report._measured_sections import (
     distributions_section,
     groups_section,
@@ -35,6 +34,7 @@ from velado.report.blocks import (
 )
 from velado.report.facts import ReleaseFacts
 from velado.report.phrases import note_rows, phrase, typed, verdict_sentence
+from velado.settings import describe
 from velado.text import NOTHING, count, few_digits, join, listed, number, plain, say, share
 
 

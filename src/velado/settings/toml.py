@@ -1,7 +1,7 @@
 """Settings as TOML, in and out; a registered part stands there as its name and its settings."""
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from fractions import Fraction
 from pathlib import Path, PurePath
 from typing import Any, TypeVar
@@ -137,9 +137,10 @@ def describe(value: Any) -> Any:
     >>> describe(Cuts())
     {'name': 'cuts', 'depth': None}
     """
-    if is_settings(type(value)):
-        name = {"name": value.name} if isinstance(getattr(type(value), "name", None), str) else {}
-        return name | {one.name: describe(getattr(value, one.name)) for one in fields(value)}
+    if is_dataclass(value) and not isinstance(value, type):
+        name = getattr(type(value), "name", None)
+        called = {"name": name} if isinstance(name, str) else {}
+        return called | {one.name: describe(getattr(value, one.name)) for one in fields(value)}
     if isinstance(value, Mapping):
         return {key: describe(one) for key, one in value.items()}
     if isinstance(value, list | tuple):

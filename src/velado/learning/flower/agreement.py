@@ -22,8 +22,7 @@ from velado.learning.flower._terms import FederationTerms, make_terms
 from velado.learning.flower.federation import Federation
 from velado.measures.models.encoder import EncoderSettings
 from velado.release.recipe_sections import DataSection
-from velado.release.release import describe
-from velado.settings import Setting, Where, nearest, parse_toml, read, settings, table_of
+from velado.settings import Setting, Where, describe, nearest, parse_toml, read, settings, table_of
 from velado.text import say
 
 ORIGINAL = "original"

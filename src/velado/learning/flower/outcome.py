@@ -24,7 +24,7 @@ from velado.learning.flower.flower_records import (
     FederationStopped,
     RoundRecord,
 )
-from velado.release.release import describe
+from velado.settings import describe
 from velado.text import NOTHING, Language, number, say, told
 
 

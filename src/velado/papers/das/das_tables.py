@@ -330,7 +330,9 @@ def _releases(
             progress(len(made) / 10, f"{name}, k = {k}")
             made.append((name, str(k), at, method(table, k)))
     recoded = _run(DAS(rounding="round") if rounded else DAS(profile="paper"), table)
-    chosen = "/".join(str(count) for count in recoded.notes["bins"].values())
+    bins = recoded.notes["bins"]
+    assert isinstance(bins, Mapping)
+    chosen = "/".join(str(count) for count in bins.values())
     return [*made, ("DAS", chosen, 0, recoded)]
 
 

@@ -7,9 +7,10 @@ forms, recipe, reference) follows.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -18,7 +19,7 @@ import numpy.typing as npt
 from velado.data.partition import BoolArray, GroupCounts, ValueCounts
 from velado.errors import ParameterError
 from velado.settings import Setting
-from velado.text import say
+from velado.text import Sentence, say
 
 Numbers = npt.NDArray[Any]
 """One number for each group: counts stay whole numbers, shares and distances are floats."""
@@ -53,10 +54,6 @@ class Verdict:
     failing_rows: int = 0
     parameters: Mapping[str, object] = field(default_factory=dict)
 
-    def to_dict(self) -> dict[str, Any]:
-        """As plain values for manifest and report."""
-        return asdict(self)
-
     def sentence(self) -> str:
         """The verdict in words, without any value of the table."""
         what = say(
@@ -75,12 +72,26 @@ class Verdict:
             rows=self.failing_rows,
         )
 
+    def failure(self) -> Sentence:
+        """How far from holding a broken promise is, as the first sentence of an error."""
+        return say(
+            "{groups} group(s) with {rows} row(s) do not keep {guarantee}: needed {needed:g} {unit}, the weakest has "
+            "{achieved:g}.",
+            groups=self.failing_groups,
+            rows=self.failing_rows,
+            guarantee=self.guarantee,
+            needed=self.needed,
+            unit=self.unit,
+            achieved=self.achieved,
+        )
+
 
 class Guarantee(ABC):
     """A promise about groups that can be checked from counts alone.
 
     Subclasses are `@settings` classes. They say what they *read* (the crowd in the table, its sensitive values, or
-    a population), when a union of groups holds, the *direction* of what is needed and the unit *measured_in*.
+    a population), when a union of groups holds, the *direction* of what is needed, the unit *measured_in* and which
+    setting is the *limit*.
 
     >>> from velado.release.guarantees import KAnonymity
     >>> groups = GroupCounts(rows=np.array([5, 3]))
@@ -93,11 +104,12 @@ class Guarantee(ABC):
     union_holds_with: ClassVar[Union] = "no"
     direction: ClassVar[Direction] = "at least"
     measured_in: ClassVar[str]
+    limit: ClassVar[str]
 
     @property
-    @abstractmethod
     def needed(self) -> float:
-        """What the worst group must reach, or may reach at most."""
+        """What the worst group must reach, or may reach at most: the setting that *limit* names."""
+        return getattr(self, self.limit)  # type: ignore[no-any-return]
 
     @abstractmethod
     def measure(self, groups: GroupCounts) -> Numbers:
@@ -193,6 +205,23 @@ class ValueGuarantee(Guarantee):
         worst = np.minimum if self.direction == "at least" else np.maximum
         found = [self.measure_in(counted, groups.count, name) for name, counted in chosen.items()]
         return np.asarray(worst.reduce(found))
+
+
+class DiversityGuarantee(ValueGuarantee):
+    """A promise that every group holds values enough: about *l* of them, and so no fewer rows.
+
+    >>> from velado.release.guarantees import EntropyLDiversity
+    >>> EntropyLDiversity(2.5).least_rows
+    3
+    """
+
+    limit: ClassVar[str] = "l"
+    l: float
+
+    @property
+    def least_rows(self) -> int:
+        """l, rounded up: as many rows as distinct values are needed at least."""
+        return math.ceil(self.l - ROUNDING)
 
 
 class PopulationGuarantee(Guarantee):

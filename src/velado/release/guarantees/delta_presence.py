@@ -30,6 +30,7 @@ class DeltaPresence(PopulationGuarantee):
     name: ClassVar[str] = "delta-presence"
     direction: ClassVar[Direction] = "at most"
     union_holds_with: ClassVar[Union] = "all"
+    limit: ClassVar[str] = "most"
     measured_in: ClassVar[str] = say("likelihood of presence (or less)")
     least: Annotated[float, Setting("smallest likelihood of presence", ge=0, le=1)] = 0.0
     most: Annotated[float, Setting("largest likelihood of presence", ge=0, le=1)] = 0.5
@@ -45,11 +46,6 @@ class DeltaPresence(PopulationGuarantee):
                 "Both are shares, and the smallest comes first.",
                 "Use for example least = 0 and most = 0.5.",
             )
-
-    @property
-    def needed(self) -> float:
-        """The largest likelihood."""
-        return self.most
 
     def measure(self, groups: GroupCounts) -> Numbers:
         """How likely a matching person of the population is to be in the table; infinite where none matches."""

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from typing import Annotated, ClassVar
 
 import numpy as np
 
 from velado.data.partition import ValueCounts
-from velado.release.guarantees._guarantee import ROUNDING, Numbers, OneColumn, Union, ValueGuarantee
+from velado.release.guarantees._guarantee import DiversityGuarantee, Numbers, OneColumn, Union
 from velado.release.guarantees._known_values import KnownValues
 from velado.settings import Setting, settings
 from velado.text import say
 
 
 @settings
-class EntropyLDiversity(ValueGuarantee):
+class EntropyLDiversity(DiversityGuarantee):
     """In every group, exp(entropy of the sensitive values) >= *l*: as mixed as l equally frequent ones.
 
     Machanavajjhala et al. 2007, definition 4.1: -sum_s p(s) log p(s) >= log l, on the group's own shares,
@@ -39,16 +38,6 @@ class EntropyLDiversity(ValueGuarantee):
         ),
     ] = 2.0
     column: OneColumn = None
-
-    @property
-    def needed(self) -> float:
-        """l."""
-        return self.l
-
-    @property
-    def least_rows(self) -> int:
-        """l, rounded up: as many rows as distinct values are needed at least."""
-        return math.ceil(self.l - ROUNDING)
 
     def measure_in(self, counted: ValueCounts, count: int, name: str) -> Numbers:
         """exp(entropy) of each group; 0 where no value is known."""

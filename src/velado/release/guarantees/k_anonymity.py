@@ -30,14 +30,10 @@ class KAnonymity(Guarantee):
     name: ClassVar[str] = "k-anonymity"
     reads: ClassVar[Reads] = "crowd"
     union_holds_with: ClassVar[Union] = "one"
+    limit: ClassVar[str] = "k"
     measured_in: ClassVar[str] = say("rows")
     k: Annotated[int, CROWD, Setting("rows or people in each group")] = 5
     unit: Annotated[Literal["row", "person"], Setting("what is counted")] = "row"
-
-    @property
-    def needed(self) -> float:
-        """k."""
-        return self.k
 
     @property
     def least_rows(self) -> int:

@@ -25,13 +25,9 @@ class KMap(PopulationGuarantee):
 
     name: ClassVar[str] = "k-map"
     union_holds_with: ClassVar[Union] = "one"
+    limit: ClassVar[str] = "k"
     measured_in: ClassVar[str] = say("people of the population")
     k: Annotated[int, CROWD, Setting("people of the population that match each group")] = 5
-
-    @property
-    def needed(self) -> float:
-        """k."""
-        return self.k
 
     def measure(self, groups: GroupCounts) -> Numbers:
         """The people of the population that match each group."""

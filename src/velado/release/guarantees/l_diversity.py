@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Annotated, ClassVar
 
 from velado.data.partition import ValueCounts
-from velado.release.guarantees._guarantee import Numbers, OneColumn, Union, ValueGuarantee
+from velado.release.guarantees._guarantee import DiversityGuarantee, Numbers, OneColumn, Union
 from velado.settings import Setting, settings
 from velado.text import say
 
 
 @settings
-class LDiversity(ValueGuarantee):
+class LDiversity(DiversityGuarantee):
     """Every group holds at least *l* distinct values of every sensitive column (or of *column* alone).
 
     Machanavajjhala et al. 2007, distinct form. Whom it protects: a person found in a group, from having
@@ -32,16 +32,6 @@ class LDiversity(ValueGuarantee):
         ),
     ] = 2
     column: OneColumn = None
-
-    @property
-    def needed(self) -> float:
-        """l."""
-        return self.l
-
-    @property
-    def least_rows(self) -> int:
-        """l: as many rows as values are needed at least."""
-        return self.l
 
     def measure_in(self, counted: ValueCounts, count: int, name: str) -> Numbers:
         """How many different values each group holds."""

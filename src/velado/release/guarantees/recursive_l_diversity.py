@@ -7,14 +7,14 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from velado.data.partition import BoolArray, GroupCounts, ValueCounts
-from velado.release.guarantees._guarantee import Direction, Numbers, OneColumn, Union, ValueGuarantee
+from velado.release.guarantees._guarantee import Direction, DiversityGuarantee, Numbers, OneColumn, Union
 from velado.release.guarantees._known_values import KnownValues
 from velado.settings import Setting, settings
 from velado.text import say
 
 
 @settings
-class RecursiveLDiversity(ValueGuarantee):
+class RecursiveLDiversity(DiversityGuarantee):
     """In every group, r_1 < *c* (r_l + r_(l+1) + ... + r_m), where r_i is the count of its i-th commonest value.
 
     Machanavajjhala et al. 2007, definition 4.2. An attacker who can rule out l - 2 values of a person's group
@@ -28,20 +28,11 @@ class RecursiveLDiversity(ValueGuarantee):
     name: ClassVar[str] = "recursive-l-diversity"
     direction: ClassVar[Direction] = "at most"
     union_holds_with: ClassVar[Union] = "all"
+    limit: ClassVar[str] = "c"
     measured_in: ClassVar[str] = say("times the rarer values (or less)")
     c: Annotated[float, Setting("how many times the rarer values the commonest may be", gt=0)] = 3.0
     l: Annotated[int, Setting("from which rank on values count as the rarer ones", ge=2)] = 2
     column: OneColumn = None
-
-    @property
-    def needed(self) -> float:
-        """c, which must not be reached."""
-        return self.c
-
-    @property
-    def least_rows(self) -> int:
-        """l: as many rows as distinct values are needed at least."""
-        return self.l
 
     def judge(self, numbers: Numbers, groups: GroupCounts) -> BoolArray:
         """Below c, as the definition has it: c itself is too much."""

@@ -162,7 +162,7 @@ def _document(done: Published) -> dict[str, object]:
     import json
 
     # The owner sees all that was measured; the manifest, which leaves, has only what the table shows.
-    facts = done.release.to_dict()
+    facts = done.release.facts()
     parts = {part.name: sorted(path.name for path in part.iterdir()) for part in (done.public, done.private)}
     return {
         "folder": str(done.folder),

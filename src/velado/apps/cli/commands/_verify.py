@@ -45,7 +45,7 @@ def verify(
 
     notes = list(unseen(found, meaning))
     failure = {} if found.broken is None else failure_of(found.broken).to_dict()
-    document = {**failure, "file": file.name, **found.to_dict(), "notes": [told(text) for text in notes]}
+    document = {**failure, "file": file.name, **found.facts(), "notes": [told(text) for text in notes]}
     show.result(document, [*verification_lines(found), *notes, conclusion(found)])
     if found.broken is not None:
         # The JSON above names the error already; a second object would make the output unreadable.
