@@ -45,7 +45,8 @@ def test_opendp_is_imported_by_one_module_of_the_package() -> None:
     users = {
         path.relative_to(package).as_posix()
         for path in package.rglob("*.py")
-        if any(name.split(".")[0] == "opendp" for name in imports(path))
+        if "opendp" in path.read_text("utf-8")  # most files need no parsing
+        and any(name.split(".")[0] == "opendp" for name in imports(path))
     }
     assert users == {"query/noise.py"}
 

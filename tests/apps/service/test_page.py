@@ -214,6 +214,7 @@ def test_the_language_is_the_one_asked_for(asked: str | None, accepted: str | No
     assert language(asked, accepted) == expected
 
 
+@pytest.mark.slow  # a process
 def test_pages_are_served_in_the_language_of_the_browser(service: Running) -> None:
     page = service.call("GET", "/", who=None, Accept_Language="pt-BR")
     assert '<html lang="pt">' in page.text and "Perguntar sem ver" in page.text
@@ -221,6 +222,7 @@ def test_pages_are_served_in_the_language_of_the_browser(service: Running) -> No
     assert "A API deste serviço" in docs.text and "POST /v1/answers" in docs.text
 
 
+@pytest.mark.slow  # a process
 def test_pages_hold_no_inline_script_and_a_strict_policy(service: Running) -> None:
     for path in ("/", "/docs"):
         page = service.call("GET", path, who=None)

@@ -18,14 +18,17 @@ from velado.learning.flower.flower_records import Packet
 from velado.learning.flower.simulation import make_ready, run_ready
 from velado.release.methods import Mondrian
 
+from ...covering import pairs_in
+
 
 def run(people, method=None, k=None, **settings) -> FederatedFit:
     federation = Federation(**{"clients": 5, "rounds": 6, **settings})
     return simulate(people.table, people.schema, method, federation, target="outcome", engine="loop", k=k)
 
 
-@pytest.mark.parametrize("model", ["logistic", "xgboost"])
-@pytest.mark.parametrize("split", ["iid", "dirichlet"])
+@pytest.mark.parametrize(
+    ("model", "split"), pairs_in(2, ["logistic", "xgboost"], ["iid", "dirichlet"], lambda *two: "-".join(two))
+)
 def test_a_run_learns_and_records_every_round_and_client(people, model: str, split: str) -> None:
     fit = run(people, Mondrian(), model=model, split=split, alpha=2.0, rounds=12, k=3)
     assert [one.number for one in fit.rounds] == list(range(1, 13))

@@ -12,6 +12,8 @@ from velado.release.anonymize import anonymize
 from velado.release.methods import METHODS
 from velado.release.recoders import RECODERS
 
+from ...covering import pairs_in
+
 TREE = TaxonomySpec("levels", paths=(("a", "AB"), ("b", "AB"), ("c", "C"), ("d", "D")))
 
 
@@ -141,8 +143,10 @@ def test_a_release_of_every_method_can_be_read(kind) -> None:
     assert encoder.labels(release.aligned).size == release.aligned.height
 
 
-@pytest.mark.parametrize("recoder", [recoder.name for recoder in RECODERS])
-@pytest.mark.parametrize("interval", ["midpoint", "bounds"])
+@pytest.mark.parametrize(
+    ("recoder", "interval"),
+    pairs_in(2, [r.name for r in RECODERS], ["midpoint", "bounds"], lambda *two: "-".join(two)),
+)
 def test_a_release_by_every_recoder_can_be_read(recoder: str, interval: str) -> None:
     from velado.release.methods import MDAV, Mondrian
     from velado.settings import reference

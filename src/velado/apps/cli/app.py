@@ -316,6 +316,7 @@ def argument(metavar: str, *, help: str) -> Any:
     Traceback (most recent call last):
     ...
     ValueError: the argument EXAMPLE is explained twice
+    >>> del ARGUMENTS["EXAMPLE"]  # it is no argument of the command line
     """
     if ARGUMENTS.setdefault(metavar, help) != help:
         raise ValueError(f"the argument {metavar} is explained twice")
