@@ -58,9 +58,9 @@ def flags(kind: type[Any]) -> tuple[Flag, ...]:
     >>> from velado.settings import Setting, settings
     >>> @settings
     ... class Crowd:
-    ...     k: Annotated[int, Setting("rows in each group", ge=2, flag="-k")] = 5
+    ...     k: Annotated[int, Setting("rows in each group", ge=2)] = 5
     >>> [(one.flag, one.kind, one.default, one.takes) for one in flags(Crowd)]
-    [('-k', <class 'int'>, 5, 'a whole number, at least 2')]
+    [('--k', <class 'int'>, 5, 'a whole number, at least 2')]
     """
     out: list[Flag] = []
     for spec in specs(kind).values():

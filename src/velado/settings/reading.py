@@ -10,7 +10,17 @@ from types import GenericAlias
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, Union, get_args
 
 from velado.errors import ParameterError
-from velado.settings.declare import Hint, Setting, Spec, is_settings, members_of, origin_of, peeled, specs
+from velado.settings.declare import (
+    Hint,
+    PartKind,
+    Setting,
+    Spec,
+    is_settings,
+    members_of,
+    origin_of,
+    peeled,
+    specs,
+)
 from velado.settings.refusal import (
     LARGEST,
     WRONG,
@@ -22,7 +32,7 @@ from velado.settings.refusal import (
     unknown_key,
     wrong_value,
 )
-from velado.text import say
+from velado.text import Sentence, say
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -239,7 +249,7 @@ def _plain(value: Any, base: Hint, spec: Spec, where: Where, *, entry: bool = Fa
     return value
 
 
-def part_of(registry: Registry, entry: object, where: Where | str, kind: str = "part") -> Any:
+def part_of(registry: Registry, entry: object, where: Where | str, kind: PartKind = "part") -> Any:
     """The registered part of an entry: its name, or a table with the name and settings.
 
     >>> from typing import ClassVar
@@ -259,14 +269,14 @@ def part_of(registry: Registry, entry: object, where: Where | str, kind: str = "
     if not isinstance(table, Mapping) or not isinstance(table.get("name"), str):
         raise place.refused(
             say("{place} has no name.", place=place.here),
-            say("Which {kind} is meant cannot be known.", kind=kind),
+            "Which one is meant cannot be known.",
             'Write "NAME", or { name = "NAME", ... }.',
         )
     chosen = named(registry, table["name"], kind)
     return read(chosen, {key: value for key, value in table.items() if key != "name"}, place)
 
 
-def named(registry: Iterable[type[T]], name: str, kind: str = "part") -> type[T]:
+def named(registry: Iterable[type[T]], name: str, kind: PartKind = "part") -> type[T]:
     """The registered class of that name, or an error that suggests the nearest.
 
     >>> named([], "mondrain", "method")
@@ -276,7 +286,7 @@ def named(registry: Iterable[type[T]], name: str, kind: str = "part") -> type[T]
     known = {str(getattr(one, "name", one.__name__)): one for one in registry}
     if name in known:
         return known[name]
-    what = say("There is no {kind} {name}.", kind=kind, name=shown(name))
+    what = _no_such(kind, shown(name))
     if not known:
         raise ParameterError(what, "None is registered.", "Register one first.")
     raise ParameterError(
@@ -284,3 +294,17 @@ def named(registry: Iterable[type[T]], name: str, kind: str = "part") -> type[T]
         say("It is one of {names}.", names=", ".join(known)),
         nearest(name, known) or say("Choose one of them."),
     )
+
+
+def _no_such(kind: PartKind, name: str) -> Sentence:
+    """A whole sentence for each kind, since a word put into one would stay English in the others."""
+    return {
+        "method": say("There is no method {name}.", name=name),
+        "guarantee": say("There is no guarantee {name}.", name=name),
+        "operation": say("There is no operation {name}.", name=name),
+        "recoder": say("There is no recoder {name}.", name=name),
+        "model": say("There is no model {name}.", name=name),
+        "protocol": say("There is no protocol {name}.", name=name),
+        "approach": say("There is no approach {name}.", name=name),
+        "part": say("There is no part {name}.", name=name),
+    }[kind]

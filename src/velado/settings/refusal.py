@@ -17,7 +17,7 @@ from typing import Any, Literal, get_args
 
 from velado.errors import ParameterError, SchemaError, VeladoError
 from velado.settings.declare import Hint, Setting, Spec, is_settings, members_of, origin_of, peeled
-from velado.text import say
+from velado.text import Sentence, say
 
 LARGEST = 2**53 - 1
 """The largest whole number a setting takes: every file format and kernel holds it, and twice it, exactly."""
@@ -151,7 +151,7 @@ def takes(hint: Hint) -> str:
     members, optional = members_of(base)
     words = choices_of(hint)
     if setting.takes:
-        said = setting.takes
+        said: str = say(setting.takes)
     elif words:
         said = say("one of {words}", words=", ".join(words))
     else:
@@ -159,8 +159,6 @@ def takes(hint: Hint) -> str:
         for member in members[1:]:
             said = say("{one} or {other}", one=said, other=_kind(member, setting))
         said = _limited(said, setting)
-    if setting.unit:
-        said = say("{value}, in {unit}", value=said, unit=setting.unit)
     return say("{value}, or none", value=said) if optional else said
 
 
@@ -266,6 +264,28 @@ def not_a_table(value: Any, where: Where) -> VeladoError:
     )
 
 
+def at_flags(refused: ParameterError, flags: Mapping[str, str]) -> ParameterError:
+    """The refusal of a value given in Python, told to whoever typed it: the setting is called by its flag.
+
+    *flags* are those of a command by their names without dashes. A part that has a flag of its own
+    (`--l-diversity 1`) is called by that; a setting without either keeps its name in Python.
+
+    >>> given = Where("python", "Recipe").of("max_rows")
+    >>> refused = ParameterError(say("{field} cannot be 0.", field=given), "It takes more.", "Give 1.")
+    >>> refused.what, at_flags(refused, {"max-rows": "--max-rows"}).what
+    ("'max_rows' of Recipe cannot be 0.", '--max-rows cannot be 0.')
+    """
+    what = refused.what
+    field = what.parts.get("field") if isinstance(what, Sentence) else None
+    if not isinstance(what, Sentence) or not isinstance(field, Sentence):
+        return refused
+    names = [str(field.parts.get(part)).replace("_", "-") for part in ("key", "owner")]
+    flag = next((flags[name] for name in names if name in flags), None)
+    if flag is None:
+        return refused
+    return ParameterError(Sentence(what.template, {**what.parts, "field": flag}), refused.why, refused.fix)
+
+
 Wrong = Literal["ge", "gt", "le", "lt", "choice", "finite", "large", "items", "test", "type"]
 
 WRONG: Mapping[str, Wrong] = {
@@ -294,7 +314,7 @@ def wrong_value(spec: Spec, value: Any, wrong: Wrong, where: Where, *, entry: bo
     if wrong == "large":
         why = say("{takes} Whole numbers go up to {largest}.", takes=why, largest=str(LARGEST))
     elif spec.setting.why:
-        why = say("{takes} {reason}", takes=why, reason=spec.setting.why)
+        why = say("{takes} {reason}", takes=why, reason=say(spec.setting.why))
     return ParameterError(what, why, _fix(spec, value, wrong, entry))
 
 

@@ -8,14 +8,14 @@ from typing import Any, TypeVar
 
 from velado.errors import ParameterError, SchemaError
 from velado.settings.declare import is_settings, specs
-from velado.settings.reading import read
+from velado.settings.reading import owner_of, read
 from velado.settings.refusal import Where
 from velado.text import say
 
 T = TypeVar("T")
 
 
-def read_toml(source: Path | str, kind: type[T], document: str = "the file") -> T:
+def read_toml(source: Path | str, kind: type[T], document: str = say("the file")) -> T:
     """*kind* from a TOML file (a Path) or its text (a str); *document* is what errors call it.
 
     >>> from typing import Annotated
@@ -29,7 +29,7 @@ def read_toml(source: Path | str, kind: type[T], document: str = "the file") -> 
     return read(kind, parse_toml(source, document), Where("file", document))
 
 
-def parse_toml(source: Path | str, document: str = "the file") -> Mapping[str, Any]:
+def parse_toml(source: Path | str, document: str = say("the file")) -> Mapping[str, Any]:
     """The tables of a TOML file (a Path) or text (a str), or one clear error.
 
     >>> parse_toml("k = ", "the recipe")
@@ -101,7 +101,7 @@ def table_of(made: Any, *, defaults: bool = True) -> dict[str, Any]:
         usual = not spec.required and value == spec.usual()
         if value is None and not usual:
             raise ParameterError(
-                say("{field} is none.", field=Where("python", _called(made)).of(spec)),
+                say("{field} is none.", field=Where("python", owner_of(type(made))).of(spec)),
                 "A file cannot say that, so the run could not be repeated.",
                 "Give it a value.",
             )
@@ -156,7 +156,3 @@ def _plain(value: Any, named: bool, defaults: bool) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(one, named, defaults) for one in value]
     return str(value) if isinstance(value, PurePath | Fraction) else value
-
-
-def _called(made: Any) -> str:
-    return str(getattr(made, "name", type(made).__name__))
