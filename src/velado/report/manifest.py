@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import platform
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from statistics import fmean
 
@@ -125,7 +126,8 @@ def public_schema(schema: Schema, key: Key) -> dict[str, object]:
     >>> public_schema(small_release().release.table.schema, Key(bytes(range(40))))["columns"]["illness"]
     {'role': 'sensitive', 'kind': 'categorical'}
     """
-    document = schema.to_dict()
+    # Where the owner keeps the accounts of questions is nobody else's business.
+    document = replace(schema, dataset=replace(schema.dataset, ledger="")).to_dict()
     for name, column in schema.columns.items():
         spec = column.taxonomy
         if spec is None:

@@ -12,6 +12,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal, TypeGuard
 
+from velado.data.io import read_schema
 from velado.errors import ParameterError, SchemaError
 from velado.query.budget import Budget, exact
 from velado.query.unit import Unit
@@ -160,6 +161,8 @@ def _dataset(name: str, said: object, folder: Path) -> DatasetSettings:
             f"{where} has a name that a query cannot write.",
             "Use letters, digits and underscores, beginning with a letter: it stands after FROM.",
         )
+    if "ledger" not in entry and (named := _ledger_in_schema(entry.get("schema"), folder)):
+        entry = {**entry, "ledger": named}
     for key in ("schema", "ledger", "budget"):
         if key not in entry:
             raise _wrong(f"{where} lacks '{key}'.", f"Add {key}; nothing is answered without it.")
@@ -227,6 +230,13 @@ def _caps(said: object, where: str) -> Mapping[str, Fraction]:
     return {
         name: _positive(value, f"the cap of '{name}' of {what}") for name, value in _table(said, what).items()
     }
+
+
+def _ledger_in_schema(schema: object, folder: Path) -> str | None:
+    """The ledger that the schema names for every question about its table, where service.toml names none."""
+    path = folder / schema if isinstance(schema, str) else None
+    found = read_schema(path).dataset.ledger_file if path is not None and path.is_file() else None
+    return None if found is None else str(found)
 
 
 def _place(text: str, folder: Path, what: str) -> str:
