@@ -64,12 +64,23 @@ class PublishedTable:
     @property
     def unpaired(self) -> tuple[str, str, str]:
         """Why metrics that compare row by row are refused, in three sentences."""
-        missing = "were suppressed" if self.suppressed else "are which"
+        counts = {"published": self.rows, "original": self.data.rows}
         return (
-            f"The published table has {self.rows} rows and the original {self.data.rows}, and which rows "
-            f"{missing} is not known.",
-            "Comparing each published row with its own original needs to know which it is.",
-            "Give the whole folder of a release, whose private part says it, or say which rows were kept.",
+            say(
+                "The published table has {published} rows and the original {original}, and which rows were "
+                "suppressed is not known.",
+                **counts,
+            )
+            if self.suppressed
+            else say(
+                "The published table has {published} rows and the original {original}, and which rows are which "
+                "is not known.",
+                **counts,
+            ),
+            say("Comparing each published row with its own original needs to know which it is."),
+            say(
+                "Give the whole folder of a release, whose private part says it, or say which rows were kept."
+            ),
         )
 
     @cached_property
@@ -102,11 +113,10 @@ class PublishedTable:
         some text states none, for then nobody can say what it stands for.
         """
         if self.true_rows is None:
-            if (
-                substitutions != "auto"
-            ):  # a text known to be a substitution says nothing about whom it stands for
-                return None
-            if not all(bool(read.stated[read.codes].all()) for read in self.columns):
+            # A text known to be a substitution says nothing about whom it stands for.
+            if substitutions != "auto" or not all(
+                bool(read.stated[read.codes].all()) for read in self.columns
+            ):
                 return None
             return tuple(
                 Covers(
@@ -171,11 +181,7 @@ def read_published(
     absent = [name for name in names if name not in frame.columns]
     if absent:
         raise TableError(
-            say(
-                "The published table lacks {absent} quasi-identifier(s): {absent_2}.",
-                absent=len(absent),
-                absent_2=", ".join(absent[:5]),
-            ),
+            say("The published table lacks quasi-identifiers: {names}.", names=", ".join(absent[:5])),
             "What they lost or gave away cannot be measured.",
             "Give the matching schema, or set publish = false for a column that was kept back.",
         )

@@ -104,7 +104,16 @@ NOTHING_SAID = Setting()
 
 @dataclass(frozen=True, eq=False)
 class Spec:
-    """One field of a settings class, as every door needs it: *hint* keeps its Annotated, *default* may be MISSING."""
+    """One field of a settings class, as every door needs it: *hint* keeps its Annotated, *default* may be MISSING.
+
+    >>> from velado.settings import settings
+    >>> @settings
+    ... class Limits:
+    ...     max_rows: Annotated[int, Setting("rows at most")] = 10
+    >>> spec = specs(Limits)["max_rows"]
+    >>> spec.flag, spec.simple, spec.required, spec.usual()
+    ('--max-rows', <class 'int'>, False, 10)
+    """
 
     name: str
     hint: Hint
@@ -216,7 +225,11 @@ def origin_of(hint: Hint) -> Any:
 
 
 def is_settings(kind: Any) -> TypeGuard[type[Any]]:
-    """Whether *kind* is a class made by `@settings`."""
+    """Whether *kind* is a class made by `@settings`.
+
+    >>> is_settings(Spec), is_settings(3)
+    (False, False)
+    """
     return isinstance(kind, type) and is_dataclass(kind) and hasattr(kind, "__section__")
 
 

@@ -64,15 +64,33 @@ def read(kind: type[T], table: object, where: Where | str) -> T:
     return made(kind, {by_key[key]: value for key, value in table.items()}, place)
 
 
-def made(kind: type[T], values: Mapping[str, Any], where: Where) -> T:
-    """*kind* with *values* by field name, checked under the names of *where*."""
+def made(kind: type[T], values: Mapping[str, object], where: Where) -> T:
+    """*kind* with *values* by field name, checked under the names of *where*.
+
+    >>> from velado.settings import Setting, settings
+    >>> @settings
+    ... class Crowd:
+    ...     k: Annotated[int, Setting("rows in each group", ge=2)] = 5
+    >>> made(Crowd, {"k": 3}, Where("flag"))
+    Crowd(k=3)
+    """
     new = object.__new__(kind)
     _set(new, values, where)
     return new
 
 
-def fill(new: Any, given: tuple[Any, ...], named_values: Mapping[str, Any]) -> None:
-    """The `__init__` of every settings class: arguments in the order of the fields, and by name."""
+def fill(new: Any, given: tuple[Any, ...], named_values: Mapping[str, object]) -> None:
+    """The `__init__` of every settings class: arguments in the order of the fields, and by name.
+
+    >>> from velado.settings import Setting, settings
+    >>> @settings
+    ... class Crowd:
+    ...     k: Annotated[int, Setting("rows in each group", ge=2)] = 5
+    >>> crowd = object.__new__(Crowd)
+    >>> fill(crowd, (3,), {})
+    >>> crowd
+    Crowd(k=3)
+    """
     known = specs(type(new))
     where = Where("python", owner_of(type(new)))
     order = [one.name for one in known.values() if one.positional]
@@ -89,13 +107,21 @@ def fill(new: Any, given: tuple[Any, ...], named_values: Mapping[str, Any]) -> N
 
 
 def owner_of(kind: type[Any]) -> str:
-    """What errors call a settings class: its registered name, its section, or the class."""
+    """What errors call a settings class: its registered name, its section, or the class.
+
+    >>> from velado.settings import settings
+    >>> @settings(section="limits")
+    ... class Limits:
+    ...     burst: int = 30
+    >>> owner_of(Limits), owner_of(int)
+    ('[limits]', 'int')
+    """
     name = getattr(kind, "name", None)
     section = getattr(kind, "__section__", "")
     return name if isinstance(name, str) else f"[{section}]" if section else kind.__name__
 
 
-def _set(new: Any, values: Mapping[str, Any], where: Where) -> None:
+def _set(new: Any, values: Mapping[str, object], where: Where) -> None:
     known = specs(type(new))
     for name, spec in known.items():
         if spec.required and name not in values:
@@ -103,7 +129,7 @@ def _set(new: Any, values: Mapping[str, Any], where: Where) -> None:
     # In the order of the fields: the first wrong one is told, whatever the order they were written in.
     vars(new).update(
         {
-            name: checked(values[name], spec, where) if name in values else spec.usual()
+            name: _checked(values[name], spec, where) if name in values else spec.usual()
             for name, spec in known.items()
         }
     )
@@ -112,7 +138,7 @@ def _set(new: Any, values: Mapping[str, Any], where: Where) -> None:
         after()
 
 
-def checked(value: Any, spec: Spec, where: Where) -> Any:
+def _checked(value: Any, spec: Spec, where: Where) -> Any:
     """*value* as the setting holds it, or the error that tells why it cannot."""
     from pydantic_core import ValidationError
 
@@ -135,6 +161,13 @@ def validator(spec: Spec) -> "TypeAdapter[Any]":
     """pydantic's validator of one setting, made when first needed, and with it pydantic imported.
 
     It coerces nothing but whole numbers to numbers: what `_structured` has not brought into form is wrong.
+
+    >>> from velado.settings import Setting, settings
+    >>> @settings
+    ... class Crowd:
+    ...     k: Annotated[int, Setting("rows in each group", ge=2)] = 5
+    >>> validator(specs(Crowd)["k"]).validate_python(3)
+    3
     """
     from pydantic import ConfigDict, TypeAdapter
 

@@ -53,7 +53,7 @@ class Where:
             if isinstance(spec, str):
                 return spec if spec.startswith("-") else "--" + spec.replace("_", "-")
             return spec.flag
-        key = cut(key)
+        key = _cut(key)
         if self.door in ("python", "form"):
             return say("'{key}' of {owner}", key=key, owner=self.here)
         return say("'{key}' in {place}", key=key, place=self.here)
@@ -70,7 +70,7 @@ class Where:
 
     def inside(self, key: str, number: int | None = None) -> Where:
         """The table *key* in this one, or the entry of that *number* in a list of tables."""
-        path = f"{self.path}.{cut(key)}" if self.path else cut(key)
+        path = f"{self.path}.{_cut(key)}" if self.path else _cut(key)
         return replace(self, path=path, number=number)
 
     def refused(self, what: str, why: str, fix: str) -> VeladoError:
@@ -78,7 +78,7 @@ class Where:
         return (SchemaError if self.door == "file" else ParameterError)(what, why, fix)
 
 
-def cut(text: str) -> str:
+def _cut(text: str) -> str:
     """Its first characters, without any that would not print."""
     text = "".join(one if one.isprintable() else "?" for one in text[: LONGEST + 1])
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
@@ -97,14 +97,14 @@ def shown(value: Any) -> str:
     if isinstance(value, int) and abs(value) >= HUGE:
         return say("a number of over 300 digits")
     if isinstance(value, str):
-        return f"'{cut(value)}'"
+        return f"'{_cut(value)}'"
     if isinstance(value, Real | PurePath):
-        return cut(str(value))
+        return _cut(str(value))
     if isinstance(value, list | tuple | set | frozenset):
         return say("a list") if value else say("an empty list")
     if isinstance(value, Mapping):
         return say("a table")
-    return say("a value of type {type}", type=cut(type(value).__name__))
+    return say("a value of type {type}", type=_cut(type(value).__name__))
 
 
 def nearest(word: object, known: Iterable[str]) -> str | None:
@@ -233,7 +233,11 @@ def written(number: float | None) -> str:
 
 
 def unknown_key(key: str, known: Iterable[str], where: Where) -> VeladoError:
-    """The error for a key that nothing reads."""
+    """The error for a key that nothing reads.
+
+    >>> unknown_key("kk", ["k", "seed"], Where("file", "the recipe")).what
+    "Unknown key 'kk' in the recipe."
+    """
     names = [where.of(one) if where.door == "flag" and not where.owner else one for one in known]
     said = where.of(key)
     return where.refused(
@@ -245,7 +249,15 @@ def unknown_key(key: str, known: Iterable[str], where: Where) -> VeladoError:
 
 
 def missing_key(spec: Spec, where: Where) -> VeladoError:
-    """The error for a setting that has no default and was not given."""
+    """The error for a setting that has no default and was not given.
+
+    >>> from velado.settings import settings, specs
+    >>> @settings
+    ... class Party:
+    ...     name: str
+    >>> str(missing_key(specs(Party)["name"], Where("flag")))
+    '--name is missing. It has no default. It takes a text. Add it.'
+    """
     return where.refused(
         say("{field} is missing.", field=where.of(spec)),
         say("It has no default. It takes {what}.", what=takes(spec.hint)),
@@ -256,7 +268,11 @@ def missing_key(spec: Spec, where: Where) -> VeladoError:
 
 
 def not_a_table(value: Any, where: Where) -> VeladoError:
-    """The error for something that is no table where one must be."""
+    """The error for something that is no table where one must be.
+
+    >>> not_a_table(3, Where("file", "the recipe").inside("method")).what
+    'No table was found: [method] of the recipe is 3.'
+    """
     return where.refused(
         say("No table was found: {place} is {value}.", place=where.here, value=shown(value)),
         "It takes a table.",
@@ -303,7 +319,15 @@ WRONG: Mapping[str, Wrong] = {
 
 
 def wrong_value(spec: Spec, value: Any, wrong: Wrong, where: Where, *, entry: bool = False) -> ParameterError:
-    """The error for a value that a setting does not take; *entry* says that it is one of its entries."""
+    """The error for a value that a setting does not take; *entry* says that it is one of its entries.
+
+    >>> from velado.settings import settings, specs
+    >>> @settings
+    ... class Crowd:
+    ...     k: int = 5
+    >>> str(wrong_value(specs(Crowd)["k"], "ten", "type", Where("flag")))
+    "--k cannot be 'ten'. It takes a whole number. Give a number, without quotes."
+    """
     field = where.of(spec)
     seen = say("what was given") if spec.setting.secret else shown(value)
     if entry:

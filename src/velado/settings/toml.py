@@ -29,7 +29,7 @@ def read_toml(source: Path | str, kind: type[T], document: str = say("the file")
     return read(kind, parse_toml(source, document), Where("file", document))
 
 
-def parse_toml(source: Path | str, document: str = say("the file")) -> Mapping[str, Any]:
+def parse_toml(source: Path | str, document: str = say("the file")) -> Mapping[str, object]:
     """The tables of a TOML file (a Path) or text (a str), or one clear error.
 
     >>> parse_toml("k = ", "the recipe")
@@ -82,7 +82,7 @@ def to_toml(made: Any, *, defaults: bool = True, multiline: bool = False) -> str
     return tomli_w.dumps(table_of(made, defaults=defaults), multiline_strings=multiline)
 
 
-def table_of(made: Any, *, defaults: bool = True) -> dict[str, Any]:
+def table_of(made: Any, *, defaults: bool = True) -> dict[str, object]:
     """Settings as the plain table a file holds; without *defaults* only what differs from them.
 
     TOML has no word for "none", so a setting may be none only where that is its default.
@@ -95,7 +95,7 @@ def table_of(made: Any, *, defaults: bool = True) -> dict[str, Any]:
     >>> table_of(Run(3)), table_of(Run(), defaults=False)
     ({'seed': 3}, {})
     """
-    out: dict[str, Any] = {}
+    out: dict[str, object] = {}
     for name, spec in specs(type(made)).items():
         value = getattr(made, name)
         usual = not spec.required and value == spec.usual()
@@ -110,7 +110,7 @@ def table_of(made: Any, *, defaults: bool = True) -> dict[str, Any]:
     return out
 
 
-def entry_of(part: Any) -> dict[str, Any]:
+def entry_of(part: Any) -> dict[str, object]:
     """A registered part as it stands in a file: its name and every setting that is not "none".
 
     >>> from typing import ClassVar

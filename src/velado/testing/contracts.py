@@ -34,7 +34,11 @@ from velado.settings.declare import is_settings
 
 
 def check_declaration(method: type[Method]) -> None:
-    """A settings class that says what it is, with help on every parameter."""
+    """A settings class that says what it is, with help on every parameter.
+
+    >>> from velado.release.methods import Mondrian
+    >>> check_declaration(Mondrian)
+    """
     assert method.promise in get_args(Promise)
     for text in (method.name, method.title, method.cost, method.source):
         assert text, f"{method.__name__} lacks a description"
@@ -46,7 +50,11 @@ def check_declaration(method: type[Method]) -> None:
 
 
 def check_promise(release: Release) -> None:
-    """The published frame itself keeps every guarantee, counted here in plain Python and not by release()."""
+    """The published frame itself keeps every guarantee, counted here in plain Python and not by release().
+
+    >>> from velado.testing.small_release import small_release
+    >>> check_promise(small_release().release)
+    """
     quasi = [column.name for column in release.recoded.columns]
     kept = np.flatnonzero(release.recoded.kept)
     groups: dict[tuple[str | None, ...], list[int]] = {}
@@ -131,7 +139,11 @@ def check_population(release: Release, population: pl.DataFrame) -> None:
 
 
 def check_cover(release: Release) -> None:
-    """Where a column says that its values state a cover, they cover the true value of every published row."""
+    """Where a column says that its values state a cover, they cover the true value of every published row.
+
+    >>> from velado.testing.small_release import small_release
+    >>> check_cover(small_release().release)
+    """
     for column, published in zip(release.data.columns, release.recoded.columns, strict=True):
         if published.states_cover:
             assert published.false_cells(column, release.recoded.kept) == 0, (
@@ -144,7 +156,11 @@ def check_cover(release: Release) -> None:
 
 
 def check_shape(table: Table, release: Release) -> None:
-    """Identifiers are gone; other columns, their order, types and cells are exactly as they were."""
+    """Identifiers are gone; other columns, their order, types and cells are exactly as they were.
+
+    >>> from velado.testing.small_release import small_release
+    >>> check_shape(small_release().release.original, small_release().release)
+    """
     published = [c.name for c in table.schema.columns.values() if c.published]
     assert release.aligned.columns == published
     kept = pl.Series(release.kept)

@@ -22,7 +22,7 @@ from velado.data.table import Table
 from velado.data.taxonomy import ROOT_LABEL
 from velado.errors import ParameterError, SchemaError, TableError
 from velado.settings import Setting, nearest, settings
-from velado.text import say
+from velado.text import say, say_n
 
 FloatMatrix = npt.NDArray[np.float32]
 Intervals = Literal["midpoint", "bounds"]
@@ -115,11 +115,7 @@ class Encoder:
         absent = [column.name for column in self.columns if column.name not in frame.columns]
         if absent:
             raise TableError(
-                say(
-                    "The rows lack {absent} column(s) the model was trained on: {absent_2}.",
-                    absent=len(absent),
-                    absent_2=", ".join(absent[:5]),
-                ),
+                say("The rows lack columns the model was trained on: {names}.", names=", ".join(absent[:5])),
                 "A feature that is missing cannot be guessed.",
                 "Publish the column, or leave it out of the features of the study.",
             )
@@ -135,9 +131,10 @@ class Encoder:
         bad = numbers.null_count()
         if bad:
             raise TableError(
-                say(
-                    "{bad} row(s) have no class of the target '{target}', or one the encoder does not know.",
-                    bad=bad,
+                say_n(
+                    "{n} row has no class of the target '{target}', or one the encoder does not know.",
+                    "{n} rows have no class of the target '{target}', or one the encoder does not know.",
+                    bad,
                     target=self.target,
                 ),
                 "Such rows can neither teach nor test.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -47,7 +47,7 @@ class IndividualRisk:
         """The sum of the risks: how many rows an attacker who tries all of them is expected to get right."""
         return float(self.risk.sum())
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """A summary as plain values; the rows themselves are not in it."""
         rows = self.risk.size
         return {

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -49,7 +49,7 @@ class ClassSizes:
         closed = [str(a) if b == a + 1 else f"{a}-{b - 1}" for a, b in pairs]
         return (*closed, *(f"{edge}+" for edge in self.edges[-1:]))
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """As plain values."""
         return {
             "classes": self.classes,
@@ -127,7 +127,7 @@ class UniqueShares:
     unique_people: int | None = None
     unique_people_by_column: Mapping[str, int] | None = None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """As plain values; the entries about people are None without a person column."""
         share = self.unique_rows / self.rows if self.rows else 0.0
         by_column = self.unique_people_by_column
@@ -213,7 +213,7 @@ class Attack:
     mean: float
     share_above: Mapping[float, float]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """As plain values."""
         above = {f"{threshold:g}": share for threshold, share in self.share_above.items()}
         return {"highest": self.highest, "mean": self.mean, "share_above": above}
@@ -238,7 +238,7 @@ class Reidentification:
     marketer: float
     population: bool = False
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """As plain values, with what the journalist was measured against."""
         basis = (
             "population class sizes" if self.population else "no population given: equal to the prosecutor"

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -199,11 +199,11 @@ class Distribution:
     def __repr__(self) -> str:
         return f"Distribution({self.name!r}, {self.kind}, bins={len(self.before)})"
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """As plain values, *with* the labels: not for publication."""
         return {"labels": list(self.labels), **self.shares(), **self.distances()}
 
-    def shares(self) -> dict[str, Any]:
+    def shares(self) -> dict[str, object]:
         """The bins without their labels."""
         return {
             "kind": self.kind,
@@ -214,7 +214,7 @@ class Distribution:
             "grouped": self.grouped,
         }
 
-    def distances(self) -> dict[str, Any]:
+    def distances(self) -> dict[str, object]:
         """The two distances, and what the second one is measured in."""
         ground = "share of the domain" if self.kind == "numeric" else "equal distance between values"
         return {

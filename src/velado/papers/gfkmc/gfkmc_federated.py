@@ -90,7 +90,7 @@ class Point:
     loss: float
 
 
-def client_of(data: EncodedTable, recoded: Recoded | None, labels: Integers, number: int) -> CodedClient:
+def _client_of(data: EncodedTable, recoded: Recoded | None, labels: Integers, number: int) -> CodedClient:
     """CodedClient *number* with the rows of *data* as *recoded* publishes them; None: as they are."""
     if recoded is None:
         columns = [_raw(column) for column in data.columns]
@@ -103,7 +103,7 @@ def client_of(data: EncodedTable, recoded: Recoded | None, labels: Integers, num
     return CodedClient(features[kept], labels[kept], features[asked], labels[asked])
 
 
-def logistic(clients: Sequence[CodedClient], rounds: int) -> list[Point]:
+def _logistic(clients: Sequence[CodedClient], rounds: int) -> list[Point]:
     """Averaged logistic regression, the scores after every round. O(rounds x rows)."""
     require(LogisticRegression)
     width = clients[0].features.shape[1]
@@ -120,7 +120,7 @@ def logistic(clients: Sequence[CodedClient], rounds: int) -> list[Point]:
     return points
 
 
-def boosted(clients: Sequence[CodedClient], rounds: int) -> list[Point]:
+def _boosted(clients: Sequence[CodedClient], rounds: int) -> list[Point]:
     """Trees collected from two clients a round, the scores after every round on two clients. O(rounds x rows)."""
     require(XGBoost)
     xgboost = import_module("xgboost")
@@ -298,8 +298,8 @@ FIGURES: dict[str, ThesisFigure] = {
 _WORDS = {"accuracy": "accuracy", "auc": "AUC", "loss": "loss"}
 _MODELS = {"logistic": "Logistic regression", "xgboost": "XGBoost"}
 _CODE: dict[str, Callable[[Sequence[CodedClient], int], list[Point]]] = {
-    "logistic": logistic,
-    "xgboost": boosted,
+    "logistic": _logistic,
+    "xgboost": _boosted,
 }
 
 
@@ -324,7 +324,7 @@ class RoundCurve:
         return paper, float(getattr(self.honest[number - 1], score))
 
 
-def curves(
+def _curves(
     data: Path, progress: Progress, model: FederatedName, quick: bool
 ) -> tuple[list[RoundCurve], float]:
     """Every curve of a model, and the accuracy of always saying the commoner class."""
@@ -343,7 +343,7 @@ def curves(
     for at, (name, k, method) in enumerate(settings):
         progress(at / len(settings), name if k is None else f"{name}, k = {k}")
         coded = [
-            client_of(
+            _client_of(
                 part, None if method is None or k is None else published_by(method, part, k), truth, number
             )
             for number, (part, truth) in enumerate(zip(parts, truths, strict=True))
@@ -355,9 +355,9 @@ def curves(
     return found, majority
 
 
-def figures(data: Path, progress: Progress, quick: bool, model: FederatedName) -> dict[str, Reproduced]:
+def _figures(data: Path, progress: Progress, quick: bool, model: FederatedName) -> dict[str, Reproduced]:
     """Both figures of a model."""
-    found, majority = curves(data, progress, model, quick)
+    found, majority = _curves(data, progress, model, quick)
     return {
         name: _table(figure, found, majority, quick)
         for name, figure in FIGURES.items()
@@ -427,11 +427,11 @@ def _nearness(figure: ThesisFigure, found: Sequence[RoundCurve]) -> str:
 
 
 def _one(data: Path, progress: Progress, figure: str, quick: bool) -> Reproduced:
-    return figures(data, progress, quick, FIGURES[figure].model)[figure]
+    return _figures(data, progress, quick, FIGURES[figure].model)[figure]
 
 
 def _both(data: Path, progress: Progress, quick: bool, model: FederatedName) -> Mapping[str, Reproduced]:
-    return {f"gfkmc-figure-{name}": one for name, one in figures(data, progress, quick, model).items()}
+    return {f"gfkmc-figure-{name}": one for name, one in _figures(data, progress, quick, model).items()}
 
 
 REPRODUCTIONS = tuple(

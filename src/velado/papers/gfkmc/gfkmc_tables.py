@@ -58,7 +58,7 @@ PEERS: dict[str, Method] = {
 """velado's own methods of these names; CB is clustering by nearest neighbours."""
 
 
-def loss_by_k(data: Path, progress: Progress, quick: bool) -> Reproduced:
+def _loss_by_k(data: Path, progress: Progress, quick: bool) -> Reproduced:
     """Figure 6.3: the information loss of one release of the whole table, by k."""
     table = encoded(data, ADULT, adult_schema(), quick)
     ks = QUICK_KS if quick else KS
@@ -83,7 +83,7 @@ def loss_by_k(data: Path, progress: Progress, quick: bool) -> Reproduced:
     return Reproduced(columns, tuple(rows), note + short(quick), AS_IN_PAPER)
 
 
-def loss_by_client(data: Path, progress: Progress, quick: bool) -> Reproduced:
+def _loss_by_client(data: Path, progress: Progress, quick: bool) -> Reproduced:
     """Figure 6.4: the loss when ten clients with a tenth of the rows each anonymize alone; mean and deviation."""
     parts = clients(encoded(data, ADULT, adult_schema(), quick))
     rows: list[tuple[Cell, ...]] = []
@@ -106,7 +106,7 @@ def loss_by_client(data: Path, progress: Progress, quick: bool) -> Reproduced:
     return Reproduced(columns, tuple(rows), note + short(quick), AS_IN_PAPER)
 
 
-def linkage_by_k(data: Path, progress: Progress, quick: bool) -> Reproduced:
+def _linkage_by_k(data: Path, progress: Progress, quick: bool) -> Reproduced:
     """Figure 6.5: the share of records linked to the right person, by k."""
     table = encoded(data, ADULT, adult_schema(), quick)
     ks = QUICK_KS if quick else (2, 3, 5, 10, 20, 40, 60, 80, 100)
@@ -127,7 +127,7 @@ def linkage_by_k(data: Path, progress: Progress, quick: bool) -> Reproduced:
     return Reproduced(columns, tuple(rows), note + short(quick), "measured: what an attack found")
 
 
-def linkage_by_client(data: Path, progress: Progress, quick: bool) -> Reproduced:
+def _linkage_by_client(data: Path, progress: Progress, quick: bool) -> Reproduced:
     """Figure 6.6: the share of each client's records that are linked; mean over ten clients."""
     parts = clients(encoded(data, ADULT, adult_schema(), quick))
     rows: list[tuple[Cell, ...]] = []
@@ -221,8 +221,8 @@ def _of(figure: str, title: str, work: Callable[..., Reproduced]) -> Reproductio
 
 
 REPRODUCTIONS = (
-    _of("6.3", "information loss by k", loss_by_k),
-    _of("6.4", "information loss, ten clients", loss_by_client),
-    _of("6.5", "record linkage by k", linkage_by_k),
-    _of("6.6", "risk of re-identification, ten clients", linkage_by_client),
+    _of("6.3", "information loss by k", _loss_by_k),
+    _of("6.4", "information loss, ten clients", _loss_by_client),
+    _of("6.5", "record linkage by k", _linkage_by_k),
+    _of("6.6", "risk of re-identification, ten clients", _linkage_by_client),
 )

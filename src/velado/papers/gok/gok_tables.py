@@ -62,14 +62,14 @@ _FEWEST_CENTRES = 5
 
 
 @dataclass(frozen=True, repr=False)
-class Coded:
+class _Coded:
     """A release by the published code: each row's group, and which rows were published as they are."""
 
     partition: Partition
     raw: npt.NDArray[np.bool_]
 
 
-def gok(data: EncodedTable, k: int, random: np.random.Generator) -> Coded:
+def _gok(data: EncodedTable, k: int, random: np.random.Generator) -> _Coded:
     """The nearest of max(5, k) random centres; the troop's best by mean width; clusters below k raw. O(n k d)."""
     places = np.stack([column.positions[column.codes] for column in data.columns], axis=1)
     places = (places - places.min(axis=0)) / np.maximum(np.ptp(places, axis=0), 1e-12)
@@ -83,15 +83,15 @@ def gok(data: EncodedTable, k: int, random: np.random.Generator) -> Coded:
     raw = np.bincount(best)[best] < k
     # A raw row is a class of its own: what is published of it is itself.
     alone = best.max() + 1 + np.arange(data.rows)
-    return Coded(Partition.of(np.where(raw, alone, best)), raw)
+    return _Coded(Partition.of(np.where(raw, alone, best)), raw)
 
 
-def top_down(data: EncodedTable, k: int, random: np.random.Generator) -> Coded:
+def _top_down(data: EncodedTable, k: int, random: np.random.Generator) -> _Coded:
     """All rows in one class."""
-    return Coded(Partition.of(np.zeros(data.rows, dtype=np.int64)), np.zeros(data.rows, dtype=np.bool_))
+    return _Coded(Partition.of(np.zeros(data.rows, dtype=np.int64)), np.zeros(data.rows, dtype=np.bool_))
 
 
-def mondrian(data: EncodedTable, k: int, random: np.random.Generator) -> Coded:
+def _mondrian(data: EncodedTable, k: int, random: np.random.Generator) -> _Coded:
     """The column with most values cut at its median again and again, equal values kept together."""
     column = max(data.columns, key=lambda one: one.size)
     rows = np.bincount(column.codes, minlength=column.size)
@@ -106,12 +106,12 @@ def mondrian(data: EncodedTable, k: int, random: np.random.Generator) -> Coded:
             group += 1
         else:
             waiting += [(low, cut), (cut, high)]
-    return Coded(Partition.of(of_code[column.codes]), np.zeros(data.rows, dtype=np.bool_))
+    return _Coded(Partition.of(of_code[column.codes]), np.zeros(data.rows, dtype=np.bool_))
 
 
-def asked_in_folds(
+def _asked_in_folds(
     data: EncodedTable,
-    coded: Coded,
+    coded: _Coded,
     labels: IntVector,
     classes: int,
     model: Model,
@@ -168,11 +168,11 @@ SOURCE = "Pimenta et al. 2025, Anonimização de dados para inteligência artifi
 KS = (5, 10, 25, 50)
 QUICK_KS = (10, 50)
 
-Code = Callable[[EncodedTable, int, np.random.Generator], Coded]
+Code = Callable[[EncodedTable, int, np.random.Generator], _Coded]
 METHODS: dict[str, tuple[Code, Method]] = {
-    "GOK-Privacy": (gok, GOK()),
-    "Top-Down": (top_down, TopDownGreedy()),
-    "Mondrian": (mondrian, Mondrian()),
+    "GOK-Privacy": (_gok, GOK()),
+    "Top-Down": (_top_down, TopDownGreedy()),
+    "Mondrian": (_mondrian, Mondrian()),
 }
 """Each method as the published code behaves, and velado's own of that name."""
 
@@ -296,7 +296,7 @@ class Cells:
     raw: int
 
 
-def figures(
+def _figures(
     data: Path, progress: Progress, data_set: GokData, quick: bool, wanted: Sequence[int]
 ) -> dict[int, Reproduced]:
     """The *wanted* figures on one table; each release is made once, and each model taught once, for all of them."""
@@ -316,8 +316,8 @@ def figures(
             coded = code(table, k, seeded(0, name, str(k)))
             taught = trial.taught(method, k)
             for model in models.values():
-                paper = asked_in_folds(table, coded, labels, classes, model)
-                shuffled = asked_in_folds(table, coded, labels, classes, model, seeded(0, "folds"))
+                paper = _asked_in_folds(table, coded, labels, classes, model)
+                shuffled = _asked_in_folds(table, coded, labels, classes, model, seeded(0, "folds"))
                 honest = trial.on_true_rows(taught, model)
                 for figure in wanted:
                     if FIGURES[figure][0] == model:
@@ -330,7 +330,7 @@ def figures(
     }
 
 
-def why(found: Sequence[Cells], records: int, column: str) -> str:
+def _why(found: Sequence[Cells], records: int, column: str) -> str:
     """Why the columns differ, in the numbers of this very table, at its largest k."""
     last = max(one.k for one in found)
     gok, top, mondrian = (
@@ -377,18 +377,18 @@ def _table(
         rows.append((str(one.k), one.method, published, one.paper, one.shuffled, one.honest, one.raw))
     column = max(encode(trial.table).columns, key=lambda part: part.size).name
     note = (
-        f"{why(found, trial.table.rows, column)} The published words are about the ICU data. {trial.table.rows:,} records, "
+        f"{_why(found, trial.table.rows, column)} The published words are about the ICU data. {trial.table.rows:,} records, "
         f"one split with {trial.test.size:,} test rows."
     )
     return Reproduced(COLUMNS, tuple(rows), note + short(quick and data_set.large), AS_IN_PAPER)
 
 
 def _one(data: Path, progress: Progress, data_set: GokData, figure: int, quick: bool) -> Reproduced:
-    return figures(data, progress, data_set, quick, (figure,))[figure]
+    return _figures(data, progress, data_set, quick, (figure,))[figure]
 
 
 def _all(data: Path, progress: Progress, quick: bool, data_set: GokData) -> Mapping[str, Reproduced]:
-    made = figures(data, progress, data_set, quick, tuple(FIGURES))
+    made = _figures(data, progress, data_set, quick, tuple(FIGURES))
     return {f"gok-figure-{figure}-{data_set.name}": one for figure, one in made.items()}
 
 

@@ -280,8 +280,9 @@ class StudyRecipe:
         """The five sections, and the sixth where it is used, as a file holds them; every default written out."""
         out = table_of(self)
         if self.federated is not None:
-            given = out["federated"].pop("federation")
-            out["federated"] |= {name: given[name] for name in FEDERATION}
+            own, given = table_of(self.federated), table_of(self.federated.federation)
+            del own["federation"]
+            out["federated"] = own | {name: given[name] for name in FEDERATION}
         return out
 
     @classmethod
