@@ -86,6 +86,12 @@ def fetch(
 
     A file that is there and right is left alone; one that is there and is another is an error unless *force*.
     *unchecked* keeps a download although its checksum is not the known one.
+
+    >>> from velado.papers.public_data import DATA_SETS
+    >>> by_hand = next(one for one in DATA_SETS if not one.files)
+    >>> fetch(by_hand, Path("data"), lambda share, doing="": None)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    velado.errors.TableError: '...' cannot be fetched by velado. ...
     """
     if not data_set.files:
         raise TableError(

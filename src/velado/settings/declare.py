@@ -23,7 +23,6 @@ from typing import (
     get_args,
     get_origin,
     get_type_hints,
-    overload,
 )
 
 T = TypeVar("T")
@@ -231,14 +230,6 @@ def is_settings(kind: Any) -> TypeGuard[type[Any]]:
     (False, False)
     """
     return isinstance(kind, type) and is_dataclass(kind) and hasattr(kind, "__section__")
-
-
-@overload
-def settings(kind: type[T], /) -> type[T]: ...
-
-
-@overload
-def settings(*, section: str = "", kw_only: bool = False) -> Callable[[type[T]], type[T]]: ...
 
 
 @dataclass_transform(frozen_default=True)

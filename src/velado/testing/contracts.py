@@ -118,6 +118,13 @@ def check_population(release: Release, population: pl.DataFrame) -> None:
     """k-map and delta-presence, counted in plain Python: whom of the population each published row could be.
 
     Reads intervals and labels from the encoded columns' own covers; *population* must have the table's columns.
+
+    >>> import velado
+    >>> from velado.testing.factory import small_table
+    >>> table = small_table(age=("quasi", "numeric", "20 21 30 31"))
+    >>> check_population(
+    ...     velado.anonymize(table, table.schema, "mondrian", [KMap(2)], population=table.frame), table.frame
+    ... )
     """
     assert release.data.population is not None
     people = release.data.population.tolist()
@@ -173,13 +180,24 @@ def check_shape(table: Table, release: Release) -> None:
 
 
 def check_repeatable(method: Method, release: Release) -> None:
-    """The same seed and key give the same frame."""
+    """The same seed and key give the same frame.
+
+    >>> from velado.release.methods import Mondrian
+    >>> from velado.testing.small_release import small_release
+    >>> check_repeatable(Mondrian(), small_release().release)
+    """
     again = carry_out(release.prepared, method, release.goal, seed=release.seed)
     assert again.frame.equals(release.frame)
 
 
 def check_row_order(table: Table, method: Method, release: Release, order: list[int]) -> None:
-    """Rows in another order change no promise."""
+    """Rows in another order change no promise.
+
+    >>> from velado.release.methods import Mondrian
+    >>> from velado.testing.small_release import small_release
+    >>> release = small_release().release
+    >>> check_row_order(release.original, Mondrian(), release, [7, 6, 5, 4, 3, 2, 1, 0])
+    """
     shuffled = table.with_frame(table.frame[order])
     goal = release.goal
     other = anonymize(

@@ -69,7 +69,11 @@ RATE, DEPTH, DRAWN = 0.1, 8, 2
 
 @dataclass(frozen=True, repr=False)
 class CodedClient:
-    """The numbers a client made of its published rows, the part it learns from and the part it is asked about."""
+    """The numbers a client made of its published rows, the part it learns from and the part it is asked about.
+
+    >>> CodedClient(np.zeros((3, 2)), np.array([0, 1, 1]), np.zeros((1, 2)), np.array([0])).labels.size
+    3
+    """
 
     features: Floats
     labels: Integers
@@ -366,7 +370,13 @@ def _figures(data: Path, progress: Progress, quick: bool, model: FederatedName) 
 
 
 def why(figure: ThesisFigure, found: Sequence[RoundCurve], majority: float, last: int) -> str:
-    """Why the columns differ, in the numbers of this very table, at the last round."""
+    """Why the columns differ, in the numbers of this very table, at the last round.
+
+    >>> point = (Point(0.7, 0.6, 0.6),)
+    >>> found = [RoundCurve("original data", None, point, point), RoundCurve("GFKMC", 3, point, point)]
+    >>> why(FIGURES["6.13"], [*found, RoundCurve("GFKMC default", 3, point, point)], 0.75, 1)[:47]
+    'Why they differ: on the original rows, where no'
+    """
     averaged = figure.model == "xgboost"
     by = {(one.method, one.k): one.at(figure.score, last, averaged) for one in found}
     coded, honest = by["original data", None]

@@ -68,7 +68,12 @@ Scored = tuple[int, str, Quality, Quality]
 
 
 def trial_of(data: Path, quick: bool) -> ModelTrial:
-    """One split of Adult with its eight quasi-identifiers and income."""
+    """One split of Adult with its eight quasi-identifiers and income.
+
+    >>> trial_of(Path("no such folder"), quick=True)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    velado.errors.TaxonomyError: ...
+    """
     schema = adult_schema()
     columns = {**schema.columns, TARGET: Column(TARGET, "sensitive", "categorical")}
     return ModelTrial.of(data, ADULT, type(schema)(columns), TARGET, quick)

@@ -66,7 +66,16 @@ class _Equations:
 
 
 def provider_numbers(messages: Sequence[Message], private: PrivateKey, width: int) -> list[list[int]]:
-    """The masked matrix as the provider reads it in the one message that holds it, in either masked protocol."""
+    """The masked matrix as the provider reads it in the one message that holds it, in either masked protocol.
+
+    >>> from velado.learning.crypto.obfuscators import FullPower
+    >>> from velado.learning.crypto.paillier import ObfuscatorPool, ciphertexts_to_bytes, encrypt_many
+    >>> private = PrivateKey(1009, 1019)
+    >>> sent = encrypt_many(private.public, [4, 2, 2, 9], ObfuscatorPool(FullPower(private.public)))
+    >>> fields = {"ciphertexts": ciphertexts_to_bytes(private.public, sent)}
+    >>> provider_numbers([Message("0" * 64, "evaluator", "provider", 0, "masked", fields)], private, width=2)
+    [[4, 2], [2, 9]]
+    """
     (message,) = [message for message in messages if message.kind == "masked"]
     data, key = message.fields["ciphertexts"], private.public
     count = (len(data) - ciphertexts_size(key, 0)) // ciphertext_size(key)
@@ -270,6 +279,16 @@ def moments_from_exact_coefficients(
     """The pooled sums, from nothing but what the evaluator of one masked run holds: beta as a fraction, and the job.
 
     *whole* names columns that are known to hold whole numbers. None where no candidate keeps to the public limits.
+
+    >>> from velado.learning.regression.simulate import small_job
+    >>> x, y = [1, 2, 4, 5, 6, 7, 8], [2, 3, 5, 4, 7, 7, 8]
+    >>> rows, sums = len(x), (sum(x), sum(a * a for a in x), sum(y), sum(a * b for a, b in zip(x, y)))
+    >>> slope = Fraction(rows * sums[3] - sums[0] * sums[2], rows * sums[1] - sums[0] ** 2)
+    >>> found = moments_from_exact_coefficients(
+    ...     [(sums[2] - slope * sums[0]) / rows, slope], small_job(minimum_rows=2, most_rows=20), whole=["x", "y"]
+    ... )
+    >>> [int(entry) for entry in found.matrix[0]], sums[0]  # the rows, and their sum of x
+    ([7, 33], 33)
     """
     return _sums(beta, [Fraction(0)] * len(beta), job, whole)
 
@@ -277,7 +296,12 @@ def moments_from_exact_coefficients(
 def moments_from_rounded_coefficients(
     beta: Sequence[float], job: Job, whole: Collection[str] = ()
 ) -> _Sums | None:
-    """The same attempt from the coefficients that all clients get, rounded to floats; the sums it gives may be wrong ones."""
+    """The same attempt from the coefficients that all clients get, rounded to floats; the sums it gives may be wrong ones.
+
+    >>> from velado.learning.regression.simulate import small_job
+    >>> moments_from_rounded_coefficients([0.1, 0.7], small_job(minimum_rows=2, most_rows=20)) is None
+    False
+    """
     return _sums([Fraction(b) for b in beta], [Fraction(math.ulp(b)) / 2 for b in beta], job, whole)
 
 

@@ -92,7 +92,13 @@ def job_for(
     key_bits: int,
     clients: int = CLIENTS,
 ) -> Job:
-    """A job over these columns, bounded as somebody who knows their units would: density within 0.98 and 1.04."""
+    """A job over these columns, bounded as somebody who knows their units would: density within 0.98 and 1.04.
+
+    >>> columns = {"x": np.linspace(0.2, 4.1, 600), "y": np.linspace(1.0, 9.0, 600)}
+    >>> job = job_for(AUTO, columns, DELEGATED_PROTOCOL, bits=20, key_bits=KEY_BITS)
+    >>> float(job.target.low), float(job.target.high), job.most_rows
+    (1.0, 9.0, 600)
+    """
 
     def bounded(name: str) -> Bounded:
         low, high = float(columns[name].min()), float(columns[name].max())
@@ -205,7 +211,11 @@ Beta = Sequence[Fraction]
 
 
 def relative_error(found: Beta, true: Beta) -> Any:
-    """Equation 3.1 with 400 bits: differences of differences are wanted in Table 9."""
+    """Equation 3.1 with 400 bits: differences of differences are wanted in Table 9.
+
+    >>> float(relative_error([Fraction(3), Fraction(5)], [Fraction(3), Fraction(4)]))
+    0.2
+    """
     with gmpy2.context(precision=400):
         over = sum(((a - b) ** 2 for a, b in zip(found, true, strict=True)), Fraction(0))
         under = sum((b * b for b in true), Fraction(0))
@@ -221,7 +231,11 @@ def _exact_beta(columns: dict[str, Floats], data_set: _RegressionTable) -> tuple
 
 
 def float_beta(columns: dict[str, Floats]) -> tuple[Fraction, ...]:
-    """The same as one writes it in NumPy: inv(X^T X) X^T y, in double precision."""
+    """The same as one writes it in NumPy: inv(X^T X) X^T y, in double precision.
+
+    >>> [round(float(b), 6) for b in float_beta({"x": np.array([0.0, 1.0, 2.0]), "y": np.array([1.0, 3.0, 5.0])})]
+    [1.0, 2.0]
+    """
     *features, y = columns.values()
     design = np.column_stack([np.ones(len(y)), *features])
     found = np.linalg.inv(design.T @ design) @ design.T @ y
