@@ -57,8 +57,8 @@ LINKAGE_ROWS = 200_000
 class Exposure:
     """How exposed people are in one table: chances of re-identification, who is unique, how large classes are.
 
-    >>> from velado.testing.factory import small_table
-    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
+    >>> from velado.testing.factory import four_people
+    >>> table = four_people()
     >>> measure_files(table, table.frame).after.uniqueness.unique_rows
     2
     """
@@ -85,8 +85,8 @@ class Scores:
     *distributions* carry values of the original table as labels; `to_dict` gives their distances only, so that
     it holds no cell value.
 
-    >>> from velado.testing.factory import small_table
-    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
+    >>> from velado.testing.factory import four_people
+    >>> table = four_people()
     >>> measure_files(table, table.frame)
     Scores(rows=4 of 4, ncp=0.0000)
     """
@@ -259,8 +259,8 @@ def measure_files(
     which, metrics that pair rows are left out with the reason, the others still run. The loss
     is charged for what each text states and, where that is false or nothing, for what it stands for.
 
-    >>> from velado.testing.factory import small_table
-    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
+    >>> from velado.testing.factory import four_people
+    >>> table = four_people()
     >>> measure_files(table, table.frame).ncp.overall
     0.0
     """

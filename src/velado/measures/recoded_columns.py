@@ -35,8 +35,8 @@ class PublishedTable:
     missing and nobody said which. *agreeing* is the share of paired rows whose other columns are unchanged. *schema*
     says how the original's cells are read.
 
-    >>> from velado.testing.factory import small_table
-    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
+    >>> from velado.testing.factory import four_people
+    >>> table = four_people()
     >>> read_published(table, table.frame).rows
     4
     """
@@ -169,8 +169,8 @@ def read_published(
     either the rows are paired when both tables have as many, and not otherwise; *drawn* says that the order was drawn
     and they are not. *data* is the encoded original where the caller has it. O(rows) and one parse per distinct text.
 
-    >>> from velado.testing.factory import small_table
-    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
+    >>> from velado.testing.factory import four_people
+    >>> table = four_people()
     >>> read_published(table, table.frame).columns[0].name
     'age'
     """

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import PurePath
 from typing import Any, Literal, TypeVar, get_args
@@ -256,10 +256,7 @@ def reference(kind: type[Any]) -> tuple[Row, ...]:
     for spec in specs(kind).values():
         base = peeled(members_of(peeled(spec.hint)[0])[0][0])[0]
         if is_settings(base) and spec.setting.parts is None:
-            rows += [
-                Row(one.name, one.type, one.default, one.limits, one.help, one.section or spec.key)
-                for one in reference(base)
-            ]
+            rows += [replace(one, section=one.section or spec.key) for one in reference(base)]
             continue
         plain = _plain_kind(spec.hint)
         rows.append(

@@ -1,8 +1,9 @@
 """Settings as TOML, in and out; a registered part stands there as its name and its settings."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from fractions import Fraction
+from functools import partial
 from pathlib import Path, PurePath
 from typing import Any, TypeVar
 
@@ -106,11 +107,12 @@ def table_of(made: Any, *, defaults: bool = True) -> dict[str, object]:
                 "Give it a value.",
             )
         if value is not None and (defaults or not usual):
-            out[spec.key] = _plain(value, spec.setting.parts is not None, defaults)
+            of_settings = entry_of if spec.setting.parts is not None else table_of
+            out[spec.key] = _plain(value, partial(of_settings, defaults=defaults))
     return out
 
 
-def entry_of(part: Any) -> dict[str, object]:
+def entry_of(part: Any, *, defaults: bool = True) -> dict[str, object]:
     """A registered part as it stands in a file: its name and every setting that is not "none".
 
     >>> from typing import ClassVar
@@ -122,7 +124,7 @@ def entry_of(part: Any) -> dict[str, object]:
     >>> entry_of(Cuts(2))
     {'name': 'cuts', 'depth': 2}
     """
-    return {"name": part.name, **table_of(part)}
+    return {"name": part.name, **table_of(part, defaults=defaults)}
 
 
 def describe(value: Any) -> Any:
@@ -137,22 +139,20 @@ def describe(value: Any) -> Any:
     >>> describe(Cuts())
     {'name': 'cuts', 'depth': None}
     """
-    if is_settings(type(value)):
-        name = {"name": value.name} if isinstance(getattr(type(value), "name", None), str) else {}
-        return name | {one.name: describe(getattr(value, one.name)) for one in fields(value)}
-    if isinstance(value, Mapping):
-        return {key: describe(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [describe(one) for one in value]
-    return str(value) if isinstance(value, PurePath | Fraction) else value
+
+    def whole(part: Any) -> dict[str, object]:
+        name = {"name": part.name} if isinstance(getattr(type(part), "name", None), str) else {}
+        return name | {one.name: describe(getattr(part, one.name)) for one in fields(part)}
+
+    return _plain(value, whole)
 
 
-def _plain(value: Any, named: bool, defaults: bool) -> Any:
+def _plain(value: Any, of_settings: Callable[[Any], dict[str, object]]) -> Any:
+    """Lists, tables, paths and fractions as a file has them; what settings become is for the caller to say."""
     if is_settings(type(value)):
-        name = {"name": value.name} if named else {}
-        return name | table_of(value, defaults=defaults)
+        return of_settings(value)
     if isinstance(value, Mapping):
-        return {key: _plain(one, named, defaults) for key, one in value.items()}
+        return {key: _plain(one, of_settings) for key, one in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(one, named, defaults) for one in value]
+        return [_plain(one, of_settings) for one in value]
     return str(value) if isinstance(value, PurePath | Fraction) else value

@@ -73,8 +73,8 @@ def disclosure(
     uniques of up to *largest_key* columns. *fraction* is the share of the population that the original
     table holds; with it population uniqueness is estimated, and of the release by the share that was published.
 
-    >>> from velado.testing.factory import small_table
-    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
+    >>> from velado.testing.factory import four_people
+    >>> table = four_people()
     >>> from velado.measures.recoded_columns import read_published
     >>> disclosure(read_published(table, table.frame), table.frame)
     Disclosure(attributes=['ill'])

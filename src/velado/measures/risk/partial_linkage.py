@@ -61,10 +61,8 @@ class KnownSubset:
 class PartialKnowledge:
     """Every subset up to *largest* columns, worst first (see `partial_knowledge` for the order).
 
-    >>> from velado.testing.factory import small_table
-    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
-    >>> from velado.measures.recoded_columns import read_published
-    >>> partial_knowledge(read_published(table, table.frame)).worst(1)[0].columns
+    >>> from velado.testing.factory import four_published
+    >>> partial_knowledge(four_published()).worst(1)[0].columns
     ('age',)
     """
 
@@ -108,10 +106,8 @@ def partial_knowledge(published: PublishedTable, largest: int | None = None) -> 
     ranges of different classes overlap, a person fits several and the risk is lower than shown, which
     `linkage_with` takes into account. sum_{s<=m} C(d, s) groupings of the distinct rows of either table.
 
-    >>> from velado.testing.factory import small_table
-    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
-    >>> from velado.measures.recoded_columns import read_published
-    >>> partial_knowledge(read_published(table, table.frame)).subsets[0].after.unique_rows
+    >>> from velado.testing.factory import four_published
+    >>> partial_knowledge(four_published()).subsets[0].after.unique_rows
     2
     """
     data = published.data
@@ -137,10 +133,8 @@ def linkage_with(
     The attack of `record_linkage`, by its *rules*, on those columns alone; ties, of which there are more the less is
     known, are by default worth 1 / ties. An interval stands at its middle, a number at itself.
 
-    >>> from velado.testing.factory import small_table
-    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
-    >>> from velado.measures.recoded_columns import read_published
-    >>> linkage_with(read_published(table, table.frame), ["age"]).share
+    >>> from velado.testing.factory import four_published
+    >>> linkage_with(four_published(), ["age"]).share
     0.75
     """
     names = [column.name for column in published.data.columns]

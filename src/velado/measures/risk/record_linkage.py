@@ -202,10 +202,8 @@ class LinkageResult:
 
     *correct* is a whole number unless *ties* is "expected", when it is the mean over all ways to break them.
 
-    >>> from velado.testing.factory import small_table
-    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
-    >>> from velado.data.encode import encode
-    >>> data = encode(table)
+    >>> from velado.testing.factory import four_encoded
+    >>> data = four_encoded()
     >>> codes = data.columns[0].codes
     >>> record_linkage(data, [ReleasedColumn(codes, codes)]).rows
     4
@@ -265,10 +263,8 @@ def record_linkage(
     Assumes an attacker who knows every quasi-identifier of everyone; it is a measurement, not a bound. Works
     on distinct records; memory O(n d), time O(distinct x distinct x d) at worst and far less in practice.
 
-    >>> from velado.testing.factory import small_table
-    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
-    >>> from velado.data.encode import encode
-    >>> data = encode(table)
+    >>> from velado.testing.factory import four_encoded
+    >>> data = four_encoded()
     >>> codes = data.columns[0].codes
     >>> record_linkage(data, [ReleasedColumn(codes, codes)]).share
     0.75

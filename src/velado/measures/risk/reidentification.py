@@ -113,10 +113,8 @@ def class_sizes(sizes: IntArray) -> ClassSizes:
 class UniqueShares:
     """Rows, and people where a person column is declared, that no other shares a combination with.
 
-    >>> from velado.testing.factory import small_table
-    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
-    >>> from velado.data.encode import encode
-    >>> uniqueness_of(encode(table)).unique_rows_by_column
+    >>> from velado.testing.factory import four_encoded
+    >>> uniqueness_of(four_encoded()).unique_rows_by_column
     {'age': 2}
     """
 
@@ -145,10 +143,8 @@ class UniqueShares:
 def uniqueness_of(data: EncodedTable) -> UniqueShares:
     """Who is unique in the original table, on its encoded values.
 
-    >>> from velado.testing.factory import small_table
-    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
-    >>> from velado.data.encode import encode
-    >>> uniqueness_of(encode(table)).unique_rows
+    >>> from velado.testing.factory import four_encoded
+    >>> uniqueness_of(four_encoded()).unique_rows
     2
     """
     names = [column.name for column in data.columns]

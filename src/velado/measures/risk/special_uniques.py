@@ -30,10 +30,8 @@ class SpecialUniques:
     belong in the private report only. *contributions* are percentages: in how much of the total score a column
     takes part, so they sum to more than 100.
 
-    >>> from velado.testing.factory import small_table
-    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
-    >>> from velado.data.encode import encode
-    >>> special_uniques_of(encode(table)).columns
+    >>> from velado.testing.factory import four_encoded
+    >>> special_uniques_of(four_encoded()).columns
     ('age',)
     """
 
@@ -80,10 +78,8 @@ def special_uniques_of(
 ) -> SpecialUniques:
     """Special uniques of the original table, on its encoded values.
 
-    >>> from velado.testing.factory import small_table
-    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
-    >>> from velado.data.encode import encode
-    >>> special_uniques_of(encode(table)).unique_rows
+    >>> from velado.testing.factory import four_encoded
+    >>> special_uniques_of(four_encoded()).unique_rows
     2
     """
     columns = data.columns

@@ -178,10 +178,8 @@ class Distribution:
     what a bin of a category joins: days of a month, year or decade, or the values below one level of its
     taxonomy; None when every bin is one value. The distances are those of the values themselves.
 
-    >>> from velado.testing.factory import small_table
-    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
-    >>> from velado.measures.recoded_columns import read_published
-    >>> distributions(read_published(table, table.frame))[0].name
+    >>> from velado.testing.factory import four_published
+    >>> distributions(four_published())[0].name
     'age'
     """
 
@@ -227,10 +225,8 @@ class Distribution:
 def distributions(published: PublishedTable) -> tuple[Distribution, ...]:
     """One distribution per quasi-identifier; the pairing of rows is not needed. O(rows x columns).
 
-    >>> from velado.testing.factory import small_table
-    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
-    >>> from velado.measures.recoded_columns import read_published
-    >>> distributions(read_published(table, table.frame))[0].distances()
+    >>> from velado.testing.factory import four_published
+    >>> distributions(four_published())[0].distances()
     {'total_variation': 0.0, 'earth_mover': 0.0, 'earth_mover_ground': 'share of the domain'}
     """
     pairs = zip(published.data.columns, published.columns, strict=True)
@@ -242,10 +238,8 @@ def distribution(column: EncodedColumn, read: PublishedColumn) -> Distribution:
 
     A number that is no original value counts at the nearest one. Suppressed rows are absent from *after*.
 
-    >>> from velado.testing.factory import small_table
-    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
-    >>> from velado.measures.recoded_columns import read_published
-    >>> published = read_published(table, table.frame)
+    >>> from velado.testing.factory import four_published
+    >>> published = four_published()
     >>> distribution(published.data.columns[0], published.columns[0]).name
     'age'
     """
