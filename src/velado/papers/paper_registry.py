@@ -185,13 +185,11 @@ class Reproduction:
             how = say("{told} Its page is {page}.", told=first.by_hand, page=first.page)
         else:
             how = say("Put it there, or name another folder by --data or VELADO_DATA.")
-        several = say(" and {more} more file(s)", more=len(missing) - 1) if len(missing) > 1 else ""
         raise TableError(
             say(
-                "'{name}' needs '{missing}'{several} below the data folder, which does not hold it.",
+                "'{name}' needs {files} below the data folder, which does not hold them all.",
                 name=self.name,
-                missing=missing[0],
-                several=several,
+                files=listed(f"'{file}'" for file in missing),
             ),
             "The papers' data is not part of velado.",
             how,

@@ -361,7 +361,7 @@ def chosen_columns(
         )
     if not 1 <= keep <= len(records.features):
         raise ParameterError(
-            say("{keep} column(s) cannot be kept of {features}.", keep=keep, features=len(records.features)),
+            say("Of {features} columns {keep} cannot be kept.", keep=keep, features=len(records.features)),
             "Elimination keeps at least one column and at most all of them.",
             "Lower the number of columns to keep.",
         )
