@@ -94,8 +94,13 @@ class Point:
     loss: float
 
 
-def _client_of(data: EncodedTable, recoded: Recoded | None, labels: Integers, number: int) -> CodedClient:
-    """CodedClient *number* with the rows of *data* as *recoded* publishes them; None: as they are."""
+def client_of(data: EncodedTable, recoded: Recoded | None, labels: Integers, number: int) -> CodedClient:
+    """CodedClient *number* with the rows of *data* as *recoded* publishes them; None: as they are.
+
+    >>> from velado.testing.factory import four_encoded
+    >>> client_of(four_encoded(), None, np.array([0, 1, 0, 1]), 0).asked_labels.size
+    2
+    """
     if recoded is None:
         columns = [_raw(column) for column in data.columns]
     else:
@@ -107,8 +112,13 @@ def _client_of(data: EncodedTable, recoded: Recoded | None, labels: Integers, nu
     return CodedClient(features[kept], labels[kept], features[asked], labels[asked])
 
 
-def _logistic(clients: Sequence[CodedClient], rounds: int) -> list[Point]:
-    """Averaged logistic regression, the scores after every round. O(rounds x rows)."""
+def logistic(clients: Sequence[CodedClient], rounds: int) -> list[Point]:
+    """Averaged logistic regression, the scores after every round. O(rounds x rows).
+
+    >>> one = CodedClient(np.arange(8.0)[:, None], np.array([0, 0, 0, 0, 1, 1, 1, 1]), np.array([[0.0], [7.0]]), np.array([0, 1]))
+    >>> len(logistic([one, one], rounds=2))
+    2
+    """
     require(LogisticRegression)
     width = clients[0].features.shape[1]
     weights, intercept = np.zeros((1, width)), np.zeros(1)
@@ -124,8 +134,13 @@ def _logistic(clients: Sequence[CodedClient], rounds: int) -> list[Point]:
     return points
 
 
-def _boosted(clients: Sequence[CodedClient], rounds: int) -> list[Point]:
-    """Trees collected from two clients a round, the scores after every round on two clients. O(rounds x rows)."""
+def boosted(clients: Sequence[CodedClient], rounds: int) -> list[Point]:
+    """Trees collected from two clients a round, the scores after every round on two clients. O(rounds x rows).
+
+    >>> one = CodedClient(np.arange(8.0)[:, None], np.array([0, 0, 0, 0, 1, 1, 1, 1]), np.array([[0.0], [7.0]]), np.array([0, 1]))
+    >>> len(boosted([one, one], rounds=2))
+    2
+    """
     require(XGBoost)
     xgboost = import_module("xgboost")
     random = seeded(0, "federated code", "drawn")
@@ -302,8 +317,8 @@ FIGURES: dict[str, ThesisFigure] = {
 _WORDS = {"accuracy": "accuracy", "auc": "AUC", "loss": "loss"}
 _MODELS = {"logistic": "Logistic regression", "xgboost": "XGBoost"}
 _CODE: dict[str, Callable[[Sequence[CodedClient], int], list[Point]]] = {
-    "logistic": _logistic,
-    "xgboost": _boosted,
+    "logistic": logistic,
+    "xgboost": boosted,
 }
 
 
@@ -347,7 +362,7 @@ def _curves(
     for at, (name, k, method) in enumerate(settings):
         progress(at / len(settings), name if k is None else f"{name}, k = {k}")
         coded = [
-            _client_of(
+            client_of(
                 part, None if method is None or k is None else published_by(method, part, k), truth, number
             )
             for number, (part, truth) in enumerate(zip(parts, truths, strict=True))

@@ -62,15 +62,25 @@ _FEWEST_CENTRES = 5
 
 
 @dataclass(frozen=True, repr=False)
-class _Coded:
-    """A release by the published code: each row's group, and which rows were published as they are."""
+class Coded:
+    """A release by the published code: each row's group, and which rows were published as they are.
+
+    >>> Coded(Partition.of(np.array([0, 0, 1])), np.array([False, False, True])).raw.sum()
+    np.int64(1)
+    """
 
     partition: Partition
     raw: npt.NDArray[np.bool_]
 
 
-def _gok(data: EncodedTable, k: int, random: np.random.Generator) -> _Coded:
-    """The nearest of max(5, k) random centres; the troop's best by mean width; clusters below k raw. O(n k d)."""
+def gok(data: EncodedTable, k: int, random: np.random.Generator) -> Coded:
+    """The nearest of max(5, k) random centres; the troop's best by mean width; clusters below k raw. O(n k d).
+
+    >>> from velado.testing.factory import small_table
+    >>> data = encode(small_table(age=("quasi", "numeric", "20 21 30 31")))
+    >>> gok(data, 3, seeded(0)).raw.size
+    4
+    """
     places = np.stack([column.positions[column.codes] for column in data.columns], axis=1)
     places = (places - places.min(axis=0)) / np.maximum(np.ptp(places, axis=0), 1e-12)
     best, least = np.zeros(data.rows, dtype=np.int64), np.inf
@@ -83,16 +93,28 @@ def _gok(data: EncodedTable, k: int, random: np.random.Generator) -> _Coded:
     raw = np.bincount(best)[best] < k
     # A raw row is a class of its own: what is published of it is itself.
     alone = best.max() + 1 + np.arange(data.rows)
-    return _Coded(Partition.of(np.where(raw, alone, best)), raw)
+    return Coded(Partition.of(np.where(raw, alone, best)), raw)
 
 
-def _top_down(data: EncodedTable, k: int, random: np.random.Generator) -> _Coded:
-    """All rows in one class."""
-    return _Coded(Partition.of(np.zeros(data.rows, dtype=np.int64)), np.zeros(data.rows, dtype=np.bool_))
+def top_down(data: EncodedTable, k: int, random: np.random.Generator) -> Coded:
+    """All rows in one class.
+
+    >>> from velado.testing.factory import small_table
+    >>> data = encode(small_table(age=("quasi", "numeric", "20 21 30 31")))
+    >>> top_down(data, 2, seeded(0)).partition.count
+    1
+    """
+    return Coded(Partition.of(np.zeros(data.rows, dtype=np.int64)), np.zeros(data.rows, dtype=np.bool_))
 
 
-def _mondrian(data: EncodedTable, k: int, random: np.random.Generator) -> _Coded:
-    """The column with most values cut at its median again and again, equal values kept together."""
+def mondrian(data: EncodedTable, k: int, random: np.random.Generator) -> Coded:
+    """The column with most values cut at its median again and again, equal values kept together.
+
+    >>> from velado.testing.factory import small_table
+    >>> data = encode(small_table(age=("quasi", "numeric", "20 21 30 31")))
+    >>> mondrian(data, 2, seeded(0)).partition.labels.tolist()
+    [1, 1, 0, 0]
+    """
     column = max(data.columns, key=lambda one: one.size)
     rows = np.bincount(column.codes, minlength=column.size)
     of_code = np.zeros(column.size, dtype=np.int64)
@@ -106,12 +128,12 @@ def _mondrian(data: EncodedTable, k: int, random: np.random.Generator) -> _Coded
             group += 1
         else:
             waiting += [(low, cut), (cut, high)]
-    return _Coded(Partition.of(of_code[column.codes]), np.zeros(data.rows, dtype=np.bool_))
+    return Coded(Partition.of(of_code[column.codes]), np.zeros(data.rows, dtype=np.bool_))
 
 
-def _asked_in_folds(
+def asked_in_folds(
     data: EncodedTable,
-    coded: _Coded,
+    coded: Coded,
     labels: IntVector,
     classes: int,
     model: Model,
@@ -121,6 +143,13 @@ def _asked_in_folds(
 
     With *shuffle* the rows are mixed first, which is all that is changed. Features are the published texts numbered in the order of the alphabet and scaled to [0, 1], all rows together,
     as there: an interval becomes the place of its text among the others.
+
+    >>> from velado.testing.factory import small_table
+    >>> data = encode(small_table(age=("quasi", "numeric", "20 21 30 31")))
+    >>> from velado.measures.models.model_registry import Majority
+    >>> truth, answers = asked_in_folds(data, top_down(data, 2, seeded(0)), np.array([0, 1, 0, 1]), 2, Majority())
+    >>> truth.size, answers.size
+    (4, 4)
     """
     order = np.argsort(coded.partition.labels, kind="stable")
     if shuffle is not None:
@@ -168,11 +197,11 @@ SOURCE = "Pimenta et al. 2025, Anonimização de dados para inteligência artifi
 KS = (5, 10, 25, 50)
 QUICK_KS = (10, 50)
 
-Code = Callable[[EncodedTable, int, np.random.Generator], _Coded]
+Code = Callable[[EncodedTable, int, np.random.Generator], Coded]
 METHODS: dict[str, tuple[Code, Method]] = {
-    "GOK-Privacy": (_gok, GOK()),
-    "Top-Down": (_top_down, TopDownGreedy()),
-    "Mondrian": (_mondrian, Mondrian()),
+    "GOK-Privacy": (gok, GOK()),
+    "Top-Down": (top_down, TopDownGreedy()),
+    "Mondrian": (mondrian, Mondrian()),
 }
 """Each method as the published code behaves, and velado's own of that name."""
 
@@ -296,10 +325,17 @@ class Cells:
     raw: int
 
 
-def _figures(
+def figures(
     data: Path, progress: Progress, data_set: GokData, quick: bool, wanted: Sequence[int]
 ) -> dict[int, Reproduced]:
-    """The *wanted* figures on one table; each release is made once, and each model taught once, for all of them."""
+    """The *wanted* figures on one table; each release is made once, and each model taught once, for all of them.
+
+    >>> from velado.release.goal import silent
+    >>> some = DATA_SETS[0]
+    >>> figures(Path("no such folder"), silent, some, quick=True, wanted=())  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    velado.errors.TableError: ...
+    """
     models = {FIGURES[figure][0].name: FIGURES[figure][0] for figure in wanted}
     for model in models.values():
         require(model)
@@ -316,8 +352,8 @@ def _figures(
             coded = code(table, k, seeded(0, name, str(k)))
             taught = trial.taught(method, k)
             for model in models.values():
-                paper = _asked_in_folds(table, coded, labels, classes, model)
-                shuffled = _asked_in_folds(table, coded, labels, classes, model, seeded(0, "folds"))
+                paper = asked_in_folds(table, coded, labels, classes, model)
+                shuffled = asked_in_folds(table, coded, labels, classes, model, seeded(0, "folds"))
                 honest = trial.on_true_rows(taught, model)
                 for figure in wanted:
                     if FIGURES[figure][0] == model:
@@ -384,11 +420,11 @@ def _table(
 
 
 def _one(data: Path, progress: Progress, data_set: GokData, figure: int, quick: bool) -> Reproduced:
-    return _figures(data, progress, data_set, quick, (figure,))[figure]
+    return figures(data, progress, data_set, quick, (figure,))[figure]
 
 
 def _all(data: Path, progress: Progress, quick: bool, data_set: GokData) -> Mapping[str, Reproduced]:
-    made = _figures(data, progress, data_set, quick, tuple(FIGURES))
+    made = figures(data, progress, data_set, quick, tuple(FIGURES))
     return {f"gok-figure-{figure}-{data_set.name}": one for figure, one in made.items()}
 
 
