@@ -334,7 +334,7 @@ def figures(
     >>> some = DATA_SETS[0]
     >>> figures(Path("no such folder"), silent, some, quick=True, wanted=())  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    velado.errors.TableError: ...
+    velado.errors.TaxonomyError: ...
     """
     models = {FIGURES[figure][0].name: FIGURES[figure][0] for figure in wanted}
     for model in models.values():
