@@ -62,7 +62,7 @@ class Bounds:
     """A section."""
 
     burst: Annotated[int, Setting("requests at once", ge=1, le=1000)] = 30
-    wait_seconds: Annotated[float, Setting("time to wait", ge=0.1, unit="seconds")] = 10.0
+    wait_seconds: Annotated[float, Setting("time to wait", ge=0.1)] = 10.0
 
 
 @settings(kw_only=True)
@@ -323,7 +323,7 @@ def test_flags_forms_and_reference_are_read_off_the_fields() -> None:
     assert drawn["method"]["enum"] == ["diverse", "cuts"]
     assert form(Document)["required"] == ["title"]
     rows = {one.name: one for one in reference(Document)}
-    assert rows["burst"].section == "limits" and rows["wait_seconds"].limits.endswith(", in seconds")
+    assert rows["burst"].section == "limits" and rows["wait_seconds"].limits == "a number, at least 0.1"
     assert rows["title"].default == "required" and rows["lambda"].help == "penalty"
 
 

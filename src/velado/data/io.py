@@ -292,9 +292,15 @@ def read_schema(path: str | Path) -> Schema:
     """
     path = Path(path)
     schema = attach_taxonomies(Schema.from_dict(parse_toml(path, say("The schema file"))), path.parent)
-    if not schema.dataset.population:
+    about = schema.dataset
+    for file, what in (
+        (about.population, say("The population in [dataset]")),
+        (about.ledger, say("The ledger in [dataset]")),
+    ):
+        if file:
+            contained(file, path.parent, what)
+    if not about.population and not about.ledger:
         return schema
-    contained(schema.dataset.population, path.parent, say("The population in [dataset]"))
     return replace(schema, dataset=replace(schema.dataset, folder=str(path.parent.absolute())))
 
 

@@ -260,9 +260,9 @@ class Column:
 
 @settings(section="dataset")
 class AboutDataset:
-    """What the table is called in public, which version it is, and everyone it was drawn from.
+    """What the table is called in public, which version it is, everyone it was drawn from, and its ledger.
 
-    *folder* is that of the schema file, which the population is read from; it stands in no file.
+    *folder* is that of the schema file, below which population and ledger lie; it stands in no file.
 
     >>> AboutDataset(name="admissions", population="census.csv", folder="data").population_file.name
     'census.csv'
@@ -271,12 +271,21 @@ class AboutDataset:
     name: Annotated[str, Setting("public name")] = ""
     version: Annotated[str, Setting("which of several versions")] = ""
     population: Annotated[str, Setting("the file of everyone the table was drawn from")] = ""
+    ledger: Annotated[str, Setting("the file that accounts for questions about the table")] = ""
     folder: str = ""
 
     @property
     def population_file(self) -> Path | None:
         """Where the population lies, if one is named."""
-        return Path(self.folder, self.population) if self.population and self.folder else None
+        return self._file(self.population)
+
+    @property
+    def ledger_file(self) -> Path | None:
+        """Where the ledger lies, if one is named."""
+        return self._file(self.ledger)
+
+    def _file(self, name: str) -> Path | None:
+        return Path(self.folder, name) if name and self.folder else None
 
 
 @settings(section="table")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -17,15 +16,8 @@ from velado.data.visible import visible_codes
 from velado.errors import InputError, ParameterError
 from velado.measures.recoded_columns import PublishedTable, Substitutions, read_published
 from velado.measures.risk.disclosure import Disclosure, disclosure
-from velado.measures.risk.record_linkage import (
-    Direction,
-    LinkageResult,
-    Metric,
-    ReleasedColumn,
-    Scaling,
-    Ties,
-    record_linkage,
-)
+from velado.measures.risk.partial_linkage import linkage_with
+from velado.measures.risk.record_linkage import Direction, LinkageResult, Metric, Scaling, Ties
 from velado.measures.risk.reidentification import (
     ClassSizes,
     Reidentification,
@@ -44,6 +36,7 @@ from velado.measures.utility.false_cells import FalseCells, false_cells
 from velado.measures.utility.ncp import CertaintyPenalty, Covers, Variant, normalized_certainty_penalty
 from velado.release.gate import open_identifiers
 from velado.release.release import Release
+from velado.text import join, say, say_n
 
 __all__ = [
     "LINKAGE_ROWS",
@@ -64,8 +57,8 @@ LINKAGE_ROWS = 200_000
 class Exposure:
     """How exposed people are in one table: chances of re-identification, who is unique, how large classes are.
 
-    >>> from velado.testing.factory import small_table
-    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
+    >>> from velado.testing.factory import four_people
+    >>> table = four_people()
     >>> measure_files(table, table.frame).after.uniqueness.unique_rows
     2
     """
@@ -75,7 +68,7 @@ class Exposure:
     uniqueness: UniqueShares
     class_sizes: ClassSizes
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """As plain values."""
         return {
             "by_row": self.rows.to_dict(),
@@ -92,8 +85,8 @@ class Scores:
     *distributions* carry values of the original table as labels; `to_dict` gives their distances only, so that
     it holds no cell value.
 
-    >>> from velado.testing.factory import small_table
-    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
+    >>> from velado.testing.factory import four_people
+    >>> table = four_people()
     >>> measure_files(table, table.frame)
     Scores(rows=4 of 4, ncp=0.0000)
     """
@@ -117,7 +110,7 @@ class Scores:
         loss = "not measured" if self.ncp is None else f"{self.ncp.overall:.4f}"
         return f"Scores(rows={self.published_rows} of {self.original_rows}, ncp={loss})"
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Plain numbers under names that say what they are; no cell values."""
         ncp = None if self.ncp is None else {**self.ncp.to_dict(), "charged_for": self.ncp_charged_for}
         return {
@@ -223,7 +216,7 @@ def measure(
         missing_values=table.schema.missing_values,
         settings=settings,
         ncp=ncp,
-        charged="the cover of each group",
+        charged=say("the cover of each group"),
         k=release.goal.k,
         population=population,
         skipped={},
@@ -239,7 +232,7 @@ def measure(
         scores = replace(scores, after=replace(scores.after, rows=rows))
     if not unread:
         return scores
-    reason = f"Compared with the table after its column operations, because: {unread}"
+    reason = say("Compared with the table after its column operations, because: {reason}", reason=unread)
     return replace(
         scores,
         false_cells=None,
@@ -266,8 +259,8 @@ def measure_files(
     which, metrics that pair rows are left out with the reason, the others still run. The loss
     is charged for what each text states and, where that is false or nothing, for what it stands for.
 
-    >>> from velado.testing.factory import small_table
-    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
+    >>> from velado.testing.factory import four_people
+    >>> table = four_people()
     >>> measure_files(table, table.frame).ncp.overall
     0.0
     """
@@ -277,8 +270,8 @@ def measure_files(
     skipped: dict[str, str] = {}
     ncp = None
     if covers is None:
-        skipped["ncp"] = (
-            _sentences(published.unpaired) + " Some published numbers state no cover of their own."
+        skipped["ncp"] = join(
+            [*published.unpaired, say("Some published numbers state no cover of their own.")]
         )
     else:
         try:
@@ -294,16 +287,22 @@ def measure_files(
         except ParameterError as error:
             if published.true_rows is not None:
                 raise
-            skipped["ncp"] = str(error)
+            skipped["ncp"] = join([error])
     if published.true_rows is None:
-        charged = "what each text states, not checked against the true values"
+        charged = say("what each text states, not checked against the true values")
     else:
-        stands = {
-            "value": "of the rows that show it",
-            "class": "of the rows of its class",
-            "auto": "it stands for (of the rows that show it where it was chosen by value, else of its class)",
+        charged = {
+            "value": say(
+                "what each text states; where that is false of a row, the true values of the rows that show it"
+            ),
+            "class": say(
+                "what each text states; where that is false of a row, the true values of the rows of its class"
+            ),
+            "auto": say(
+                "what each text states; where that is false of a row, the true values it stands for (of the rows "
+                "that show it where it was chosen by value, else of its class)"
+            ),
         }[settings.substitutions]
-        charged = f"what each text states; where that is false of a row, the true values {stands}"
     scores = _scores(
         published=published,
         frame=frame,
@@ -325,10 +324,22 @@ def _identifying(schema: Schema, frame: pl.DataFrame) -> tuple[str, ...]:
     found, _ = open_identifiers(shown)
     exposed = [column.name for column in known if column.role == "identifier"]
     return (
-        *(f"The published table holds '{name}', which the schema calls an identifier." for name in exposed),
         *(
-            f"The published table holds '{one.column}', which {'identifies' if one.sure else 'may identify'} people: "
-            f"{one.why}. No figure here counts that."
+            say("The published table holds '{column}', which the schema calls an identifier.", column=name)
+            for name in exposed
+        ),
+        *(
+            say(
+                "The published table holds '{column}', which identifies people: {why}. No figure here counts that.",
+                column=one.column,
+                why=one.why,
+            )
+            if one.sure
+            else say(
+                "The published table holds '{column}', which may identify people: {why}. No figure here counts that.",
+                column=one.column,
+                why=one.why,
+            )
             for one in found
         ),
     )
@@ -350,13 +361,13 @@ def _scores(
     outside = None if population is None else population_sizes(frame, population, names)
     people = data.people
     if people is not None and published.true_rows is None:
-        skipped["risk by person"] = _sentences(published.unpaired)
+        skipped["risk by person"] = join(published.unpaired)
         people = None
     elif people is not None:
         people = people[published.true_rows]
     truth = None
     if published.true_rows is None:
-        skipped["false cells"] = _sentences(published.unpaired)
+        skipped["false cells"] = join(published.unpaired)
     else:
         truth = false_cells(published)
     linkage = _linkage(published, settings, skipped)
@@ -374,8 +385,13 @@ def _scores(
     if published.agreeing is not None and published.agreeing < 1:
         differing = round((1 - published.agreeing) * published.rows)
         notes.append(
-            f"In {differing} published row(s) a column that is no quasi-identifier differs from the original row "
-            "it is compared with: if rows changed their order, false cells and linkage are not to be relied on."
+            say_n(
+                "In {n} published row a column that is no quasi-identifier differs from the original row it is "
+                "compared with: if rows changed their order, false cells and linkage are not to be relied on.",
+                "In {n} published rows a column that is no quasi-identifier differs from the original row it is "
+                "compared with: if rows changed their order, false cells and linkage are not to be relied on.",
+                differing,
+            )
         )
     return Scores(
         original_rows=data.rows,
@@ -422,37 +438,24 @@ def _after(
 def _linkage(
     published: PublishedTable, settings: MeasureSettings, skipped: dict[str, str]
 ) -> LinkageResult | None:
-    """The linkage attack on what the texts say: an interval stands at its middle, a number at itself."""
+    """The linkage attack on what the texts say, or why it was not run."""
     if published.true_rows is None:
-        skipped["record linkage"] = _sentences(published.unpaired)
+        skipped["record linkage"] = join(published.unpaired)
     elif settings.linkage is False:
-        skipped["record linkage"] = "It was switched off."
+        skipped["record linkage"] = say("It was switched off.")
     elif settings.linkage is None and published.data.rows > LINKAGE_ROWS:
-        skipped["record linkage"] = (
-            f"The table has more than {LINKAGE_ROWS} rows, and the attack may compare each row with all others. "
-            "Ask for it to run it all the same."
+        skipped["record linkage"] = say(
+            "The table has more than {rows} rows, and the attack may compare each row with all others. "
+            "Ask for it to run it all the same.",
+            rows=LINKAGE_ROWS,
         )
     else:
-        released = [
-            # A number without a cover has code -1; its value is what counts.
-            ReleasedColumn(
-                np.maximum(read.low, 0)[read.codes],
-                np.maximum(read.high, 0)[read.codes],
-                read.middle[read.codes],
-            )
-            for read in published.columns
-        ]
-        return record_linkage(
-            published.data,
-            released,
-            published.true_rows,
+        return linkage_with(
+            published,
+            [column.name for column in published.columns],
             direction=settings.direction,
             ties=settings.ties,
             scaling=settings.scaling,
             metric=settings.metric,
         )
     return None
-
-
-def _sentences(parts: tuple[str, str, str]) -> str:
-    return " ".join(parts)

@@ -35,7 +35,7 @@ STATES = ("there, but another file", "missing", "there, not checked", "there")
 _TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 
-class Told(Protocol):
+class _Told(Protocol):
     """Called with the share that is done and what is being done."""
 
     def __call__(self, share: float, doing: str = "") -> None: ...
@@ -76,7 +76,7 @@ class _Again(Exception):
 def fetch(
     data_set: PublicDataSet,
     folder: Path,
-    told: Told,
+    told: _Told,
     retries: Retries | None = None,
     *,
     force: bool = False,
@@ -86,6 +86,12 @@ def fetch(
 
     A file that is there and right is left alone; one that is there and is another is an error unless *force*.
     *unchecked* keeps a download although its checksum is not the known one.
+
+    >>> from velado.papers.public_data import DATA_SETS
+    >>> by_hand = next(one for one in DATA_SETS if not one.files)
+    >>> fetch(by_hand, Path("data"), lambda share, doing="": None)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    velado.errors.TableError: '...' cannot be fetched by velado. ...
     """
     if not data_set.files:
         raise TableError(
@@ -124,7 +130,7 @@ def status(file: RemoteFile, folder: Path) -> str:
 
 
 def _fetch(
-    file: RemoteFile, folder: Path, told: Told, retries: Retries, force: bool, unchecked: bool
+    file: RemoteFile, folder: Path, told: _Told, retries: Retries, force: bool, unchecked: bool
 ) -> Fetched:
     record = _recorded(folder).get(file.place, {})
     known = file.sha256 or record.get("file")
@@ -170,7 +176,7 @@ def _refuse(file: RemoteFile, folder: Path, expected: str) -> None:
     )
 
 
-def _download(file: RemoteFile, folder: Path, told: Told, retries: Retries) -> bytes:
+def _download(file: RemoteFile, folder: Path, told: _Told, retries: Retries) -> bytes:
     part = _part(file, folder)
     host = urlsplit(file.url).hostname or "the source"
     trouble = ""
@@ -200,7 +206,7 @@ def _download(file: RemoteFile, folder: Path, told: Told, retries: Retries) -> b
     )
 
 
-def _receive(file: RemoteFile, part: Path, told: Told, timeout: float) -> None:
+def _receive(file: RemoteFile, part: Path, told: _Told, timeout: float) -> None:
     """What is still missing of the part file is appended to it; _Again where another attempt may help."""
     _folder(part.parent)
     have, mark = part.stat().st_size if part.is_file() else 0, _mark(part)
@@ -245,7 +251,7 @@ def _receive(file: RemoteFile, part: Path, told: Told, timeout: float) -> None:
         raise _Again("the connection was cut")
 
 
-def _append(answer: Any, part: Path, start: int, total: int | None, file: RemoteFile, told: Told) -> int:
+def _append(answer: Any, part: Path, start: int, total: int | None, file: RemoteFile, told: _Told) -> int:
     size = start
     with _opened(part, start) as out:
         while chunk := answer.read1(_CHUNK):  # what has come, so that a silent server costs nothing of it

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import platform
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from statistics import fmean
 
@@ -50,9 +51,7 @@ def manifest(facts: ReleaseFacts, key: Key, population: Table | None = None) -> 
         else {"keyed_sha256": input_digest(population, key), "rows": population.rows},
         "schema": public_schema(release.table.schema, key),
         "promise": {name: told["promise"][name] for name in ("type", "verdicts", "readings_of_blanks")},
-        "side_doors": [
-            {name: getattr(door, name) for name in SHOWN_OF_DOORS} for door in release.side_doors
-        ],
+        "side_doors": [{name: getattr(door, name) for name in SHOWN_OF_DOORS} for door in release.side_doors],
         "signed_columns": told["promise"]["signed_columns"],
         "warnings": release.prepared.warnings,
         "cells_like_formulas": output.formulas,
@@ -135,4 +134,6 @@ def public_schema(schema: Schema, key: Key) -> dict[str, object]:
             text = json.dumps(content, ensure_ascii=False, sort_keys=True)
             entry["keyed_sha256"] = key.digest(text.encode())
         columns[name]["taxonomy"] = entry
-    return {**schema.to_dict(), "columns": columns}
+    # Where the owner keeps the accounts of questions is nobody else's business.
+    document = replace(schema, dataset=replace(schema.dataset, ledger="")).to_dict()
+    return {**document, "columns": columns}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from statistics import fmean
 
+from velado.data.schema import AboutDataset
 from velado.report._measured_sections import (
     distributions_section,
     groups_section,
@@ -106,7 +107,7 @@ def public_page(facts: ReleaseFacts) -> Page:
     release = facts.release
     loss = fmean(release.public_losses.values())
     return Page(
-        title=say("About this table"),
+        title=_about(release.table.schema.dataset),
         subtitle=say(
             "{rows:,} rows, {columns:,} columns. Method: {method}.",
             rows=release.aligned.height,
@@ -129,6 +130,12 @@ def public_page(facts: ReleaseFacts) -> Page:
         sections=(_promise(facts), _columns(facts), _limits(facts)),
         footer=_footer(facts),
     )
+
+
+def _about(dataset: AboutDataset) -> str:
+    if dataset.name and dataset.version:
+        return say("About {name}, version {version}", name=dataset.name, version=dataset.version)
+    return say("About {name}", name=dataset.name) if dataset.name else say("About this table")
 
 
 def _footer(facts: ReleaseFacts) -> str:

@@ -8,7 +8,7 @@ the same sentence through each of them (`refusal`). pydantic does the checking, 
 from velado.settings.declare import Setting, Spec, settings, specs
 from velado.settings.doors import Flag, Row, flags, form, from_flags, from_form, reference
 from velado.settings.reading import named, part_of, read
-from velado.settings.refusal import LARGEST, Where, nearest, takes, unknown_key
+from velado.settings.refusal import LARGEST, Where, at_flags, nearest, takes, unknown_key
 from velado.settings.toml import describe, entry_of, parse_toml, read_toml, table_of, to_toml
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "Setting",
     "Spec",
     "Where",
+    "at_flags",
     "describe",
     "entry_of",
     "flags",

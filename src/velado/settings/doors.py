@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import PurePath
 from typing import Any, Literal, TypeVar, get_args
@@ -22,7 +22,15 @@ _YES, _NO = ("yes", "true", "on"), ("no", "false", "off")
 
 @dataclass(frozen=True)
 class Flag:
-    """One setting on the command line. *kind* is int, float, str or bool; *many* says that it may be repeated."""
+    """One setting on the command line. *kind* is int, float, str or bool; *many* says that it may be repeated.
+
+    >>> from velado.settings import settings
+    >>> @settings
+    ... class Run:
+    ...     max_rows: int = 10
+    >>> flags(Run)[0].flag, flags(Run)[0].default, flags(Run)[0].many
+    ('--max-rows', 10, False)
+    """
 
     field: str
     flag: str
@@ -41,7 +49,11 @@ class Flag:
 
 @dataclass(frozen=True)
 class Row:
-    """One setting on a reference page, every cell in words."""
+    """One setting on a reference page, every cell in words.
+
+    >>> Row("k", "int", "5", "a whole number, at least 2", "rows in each group", "anonymization").limits
+    'a whole number, at least 2'
+    """
 
     name: str
     type: str
@@ -58,9 +70,9 @@ def flags(kind: type[Any]) -> tuple[Flag, ...]:
     >>> from velado.settings import Setting, settings
     >>> @settings
     ... class Crowd:
-    ...     k: Annotated[int, Setting("rows in each group", ge=2, flag="-k")] = 5
+    ...     k: Annotated[int, Setting("rows in each group", ge=2)] = 5
     >>> [(one.flag, one.kind, one.default, one.takes) for one in flags(Crowd)]
-    [('-k', <class 'int'>, 5, 'a whole number, at least 2')]
+    [('--k', <class 'int'>, 5, 'a whole number, at least 2')]
     """
     out: list[Flag] = []
     for spec in specs(kind).values():
@@ -143,7 +155,7 @@ def from_form(kind: type[T], texts: Texts) -> T:
 def _from_texts(kind: type[T], texts: Texts, where: Where) -> T:
     known = specs(kind)
     by_name = {word: one for one in known.values() for word in (one.name, one.key, one.flag)}
-    values: dict[str, Any] = {}
+    values: dict[str, object] = {}
     for key, text in texts.items():
         spec = by_name.get(key) or by_name.get(f"--{key}")
         if spec is None:
@@ -190,7 +202,7 @@ def _guessed(text: str) -> object:
         return text
 
 
-def form(kind: type[Any]) -> dict[str, Any]:
+def form(kind: type[Any]) -> dict[str, object]:
     """The JSON schema of a settings class, its tables within it: what a web form is drawn from.
 
     >>> from typing import Annotated
@@ -203,7 +215,7 @@ def form(kind: type[Any]) -> dict[str, Any]:
     """
     from velado.settings.toml import describe
 
-    properties: dict[str, Any] = {}
+    properties: dict[str, object] = {}
     for spec in specs(kind).values():
         base = peeled(members_of(peeled(spec.hint)[0])[0][0])[0]
         schema = form(base) if is_settings(base) and spec.setting.parts is None else _schema(spec)
@@ -222,10 +234,10 @@ def form(kind: type[Any]) -> dict[str, Any]:
     }
 
 
-def _schema(spec: Spec) -> dict[str, Any]:
+def _schema(spec: Spec) -> dict[str, object]:
     if spec.setting.parts is not None:
         return {"enum": [str(one.name) for one in spec.setting.parts()]}
-    schema: dict[str, Any] = validator(spec).json_schema()
+    schema: dict[str, object] = validator(spec).json_schema()
     return schema | ({"enum": list(spec.setting.words)} if spec.setting.choices else {})
 
 
@@ -244,10 +256,7 @@ def reference(kind: type[Any]) -> tuple[Row, ...]:
     for spec in specs(kind).values():
         base = peeled(members_of(peeled(spec.hint)[0])[0][0])[0]
         if is_settings(base) and spec.setting.parts is None:
-            rows += [
-                Row(one.name, one.type, one.default, one.limits, one.help, one.section or spec.key)
-                for one in reference(base)
-            ]
+            rows += [replace(one, section=one.section or spec.key) for one in reference(base)]
             continue
         plain = _plain_kind(spec.hint)
         rows.append(

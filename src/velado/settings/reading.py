@@ -10,7 +10,17 @@ from types import GenericAlias
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, Union, get_args
 
 from velado.errors import ParameterError
-from velado.settings.declare import Hint, Setting, Spec, is_settings, members_of, origin_of, peeled, specs
+from velado.settings.declare import (
+    Hint,
+    PartKind,
+    Setting,
+    Spec,
+    is_settings,
+    members_of,
+    origin_of,
+    peeled,
+    specs,
+)
 from velado.settings.refusal import (
     LARGEST,
     WRONG,
@@ -22,7 +32,7 @@ from velado.settings.refusal import (
     unknown_key,
     wrong_value,
 )
-from velado.text import say
+from velado.text import Sentence, say
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -54,15 +64,33 @@ def read(kind: type[T], table: object, where: Where | str) -> T:
     return made(kind, {by_key[key]: value for key, value in table.items()}, place)
 
 
-def made(kind: type[T], values: Mapping[str, Any], where: Where) -> T:
-    """*kind* with *values* by field name, checked under the names of *where*."""
+def made(kind: type[T], values: Mapping[str, object], where: Where) -> T:
+    """*kind* with *values* by field name, checked under the names of *where*.
+
+    >>> from velado.settings import Setting, settings
+    >>> @settings
+    ... class Crowd:
+    ...     k: Annotated[int, Setting("rows in each group", ge=2)] = 5
+    >>> made(Crowd, {"k": 3}, Where("flag"))
+    Crowd(k=3)
+    """
     new = object.__new__(kind)
     _set(new, values, where)
     return new
 
 
-def fill(new: Any, given: tuple[Any, ...], named_values: Mapping[str, Any]) -> None:
-    """The `__init__` of every settings class: arguments in the order of the fields, and by name."""
+def fill(new: Any, given: tuple[Any, ...], named_values: Mapping[str, object]) -> None:
+    """The `__init__` of every settings class: arguments in the order of the fields, and by name.
+
+    >>> from velado.settings import Setting, settings
+    >>> @settings
+    ... class Crowd:
+    ...     k: Annotated[int, Setting("rows in each group", ge=2)] = 5
+    >>> crowd = object.__new__(Crowd)
+    >>> fill(crowd, (3,), {})
+    >>> crowd
+    Crowd(k=3)
+    """
     known = specs(type(new))
     where = Where("python", owner_of(type(new)))
     order = [one.name for one in known.values() if one.positional]
@@ -79,13 +107,21 @@ def fill(new: Any, given: tuple[Any, ...], named_values: Mapping[str, Any]) -> N
 
 
 def owner_of(kind: type[Any]) -> str:
-    """What errors call a settings class: its registered name, its section, or the class."""
+    """What errors call a settings class: its registered name, its section, or the class.
+
+    >>> from velado.settings import settings
+    >>> @settings(section="limits")
+    ... class Limits:
+    ...     burst: int = 30
+    >>> owner_of(Limits), owner_of(int)
+    ('[limits]', 'int')
+    """
     name = getattr(kind, "name", None)
     section = getattr(kind, "__section__", "")
     return name if isinstance(name, str) else f"[{section}]" if section else kind.__name__
 
 
-def _set(new: Any, values: Mapping[str, Any], where: Where) -> None:
+def _set(new: Any, values: Mapping[str, object], where: Where) -> None:
     known = specs(type(new))
     for name, spec in known.items():
         if spec.required and name not in values:
@@ -93,7 +129,7 @@ def _set(new: Any, values: Mapping[str, Any], where: Where) -> None:
     # In the order of the fields: the first wrong one is told, whatever the order they were written in.
     vars(new).update(
         {
-            name: checked(values[name], spec, where) if name in values else spec.usual()
+            name: _checked(values[name], spec, where) if name in values else spec.usual()
             for name, spec in known.items()
         }
     )
@@ -102,7 +138,7 @@ def _set(new: Any, values: Mapping[str, Any], where: Where) -> None:
         after()
 
 
-def checked(value: Any, spec: Spec, where: Where) -> Any:
+def _checked(value: Any, spec: Spec, where: Where) -> Any:
     """*value* as the setting holds it, or the error that tells why it cannot."""
     from pydantic_core import ValidationError
 
@@ -125,6 +161,13 @@ def validator(spec: Spec) -> "TypeAdapter[Any]":
     """pydantic's validator of one setting, made when first needed, and with it pydantic imported.
 
     It coerces nothing but whole numbers to numbers: what `_structured` has not brought into form is wrong.
+
+    >>> from velado.settings import Setting, settings
+    >>> @settings
+    ... class Crowd:
+    ...     k: Annotated[int, Setting("rows in each group", ge=2)] = 5
+    >>> validator(specs(Crowd)["k"]).validate_python(3)
+    3
     """
     from pydantic import ConfigDict, TypeAdapter
 
@@ -239,7 +282,7 @@ def _plain(value: Any, base: Hint, spec: Spec, where: Where, *, entry: bool = Fa
     return value
 
 
-def part_of(registry: Registry, entry: object, where: Where | str, kind: str = "part") -> Any:
+def part_of(registry: Registry, entry: object, where: Where | str, kind: PartKind = "part") -> Any:
     """The registered part of an entry: its name, or a table with the name and settings.
 
     >>> from typing import ClassVar
@@ -259,14 +302,14 @@ def part_of(registry: Registry, entry: object, where: Where | str, kind: str = "
     if not isinstance(table, Mapping) or not isinstance(table.get("name"), str):
         raise place.refused(
             say("{place} has no name.", place=place.here),
-            say("Which {kind} is meant cannot be known.", kind=kind),
+            "Which one is meant cannot be known.",
             'Write "NAME", or { name = "NAME", ... }.',
         )
     chosen = named(registry, table["name"], kind)
     return read(chosen, {key: value for key, value in table.items() if key != "name"}, place)
 
 
-def named(registry: Iterable[type[T]], name: str, kind: str = "part") -> type[T]:
+def named(registry: Iterable[type[T]], name: str, kind: PartKind = "part") -> type[T]:
     """The registered class of that name, or an error that suggests the nearest.
 
     >>> named([], "mondrain", "method")
@@ -276,7 +319,7 @@ def named(registry: Iterable[type[T]], name: str, kind: str = "part") -> type[T]
     known = {str(getattr(one, "name", one.__name__)): one for one in registry}
     if name in known:
         return known[name]
-    what = say("There is no {kind} {name}.", kind=kind, name=shown(name))
+    what = _no_such(kind, shown(name))
     if not known:
         raise ParameterError(what, "None is registered.", "Register one first.")
     raise ParameterError(
@@ -284,3 +327,17 @@ def named(registry: Iterable[type[T]], name: str, kind: str = "part") -> type[T]
         say("It is one of {names}.", names=", ".join(known)),
         nearest(name, known) or say("Choose one of them."),
     )
+
+
+def _no_such(kind: PartKind, name: str) -> Sentence:
+    """A whole sentence for each kind, since a word put into one would stay English in the others."""
+    return {
+        "method": say("There is no method {name}.", name=name),
+        "guarantee": say("There is no guarantee {name}.", name=name),
+        "operation": say("There is no operation {name}.", name=name),
+        "recoder": say("There is no recoder {name}.", name=name),
+        "model": say("There is no model {name}.", name=name),
+        "protocol": say("There is no protocol {name}.", name=name),
+        "approach": say("There is no approach {name}.", name=name),
+        "part": say("There is no part {name}.", name=name),
+    }[kind]

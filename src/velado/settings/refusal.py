@@ -17,7 +17,7 @@ from typing import Any, Literal, get_args
 
 from velado.errors import ParameterError, SchemaError, VeladoError
 from velado.settings.declare import Hint, Setting, Spec, is_settings, members_of, origin_of, peeled
-from velado.text import say
+from velado.text import Sentence, say
 
 LARGEST = 2**53 - 1
 """The largest whole number a setting takes: every file format and kernel holds it, and twice it, exactly."""
@@ -53,7 +53,7 @@ class Where:
             if isinstance(spec, str):
                 return spec if spec.startswith("-") else "--" + spec.replace("_", "-")
             return spec.flag
-        key = cut(key)
+        key = _cut(key)
         if self.door in ("python", "form"):
             return say("'{key}' of {owner}", key=key, owner=self.here)
         return say("'{key}' in {place}", key=key, place=self.here)
@@ -70,7 +70,7 @@ class Where:
 
     def inside(self, key: str, number: int | None = None) -> Where:
         """The table *key* in this one, or the entry of that *number* in a list of tables."""
-        path = f"{self.path}.{cut(key)}" if self.path else cut(key)
+        path = f"{self.path}.{_cut(key)}" if self.path else _cut(key)
         return replace(self, path=path, number=number)
 
     def refused(self, what: str, why: str, fix: str) -> VeladoError:
@@ -78,7 +78,7 @@ class Where:
         return (SchemaError if self.door == "file" else ParameterError)(what, why, fix)
 
 
-def cut(text: str) -> str:
+def _cut(text: str) -> str:
     """Its first characters, without any that would not print."""
     text = "".join(one if one.isprintable() else "?" for one in text[: LONGEST + 1])
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
@@ -97,14 +97,14 @@ def shown(value: Any) -> str:
     if isinstance(value, int) and abs(value) >= HUGE:
         return say("a number of over 300 digits")
     if isinstance(value, str):
-        return f"'{cut(value)}'"
+        return f"'{_cut(value)}'"
     if isinstance(value, Real | PurePath):
-        return cut(str(value))
+        return _cut(str(value))
     if isinstance(value, list | tuple | set | frozenset):
         return say("a list") if value else say("an empty list")
     if isinstance(value, Mapping):
         return say("a table")
-    return say("a value of type {type}", type=cut(type(value).__name__))
+    return say("a value of type {type}", type=_cut(type(value).__name__))
 
 
 def nearest(word: object, known: Iterable[str]) -> str | None:
@@ -151,7 +151,7 @@ def takes(hint: Hint) -> str:
     members, optional = members_of(base)
     words = choices_of(hint)
     if setting.takes:
-        said = setting.takes
+        said: str = say(setting.takes)
     elif words:
         said = say("one of {words}", words=", ".join(words))
     else:
@@ -159,8 +159,6 @@ def takes(hint: Hint) -> str:
         for member in members[1:]:
             said = say("{one} or {other}", one=said, other=_kind(member, setting))
         said = _limited(said, setting)
-    if setting.unit:
-        said = say("{value}, in {unit}", value=said, unit=setting.unit)
     return say("{value}, or none", value=said) if optional else said
 
 
@@ -235,7 +233,11 @@ def written(number: float | None) -> str:
 
 
 def unknown_key(key: str, known: Iterable[str], where: Where) -> VeladoError:
-    """The error for a key that nothing reads."""
+    """The error for a key that nothing reads.
+
+    >>> unknown_key("kk", ["k", "seed"], Where("file", "the recipe")).what
+    "Unknown key 'kk' in the recipe."
+    """
     names = [where.of(one) if where.door == "flag" and not where.owner else one for one in known]
     said = where.of(key)
     return where.refused(
@@ -247,7 +249,15 @@ def unknown_key(key: str, known: Iterable[str], where: Where) -> VeladoError:
 
 
 def missing_key(spec: Spec, where: Where) -> VeladoError:
-    """The error for a setting that has no default and was not given."""
+    """The error for a setting that has no default and was not given.
+
+    >>> from velado.settings import settings, specs
+    >>> @settings
+    ... class Party:
+    ...     name: str
+    >>> str(missing_key(specs(Party)["name"], Where("flag")))
+    '--name is missing. It has no default. It takes a text. Add it.'
+    """
     return where.refused(
         say("{field} is missing.", field=where.of(spec)),
         say("It has no default. It takes {what}.", what=takes(spec.hint)),
@@ -258,12 +268,38 @@ def missing_key(spec: Spec, where: Where) -> VeladoError:
 
 
 def not_a_table(value: Any, where: Where) -> VeladoError:
-    """The error for something that is no table where one must be."""
+    """The error for something that is no table where one must be.
+
+    >>> not_a_table(3, Where("file", "the recipe").inside("method")).what
+    'No table was found: [method] of the recipe is 3.'
+    """
     return where.refused(
         say("No table was found: {place} is {value}.", place=where.here, value=shown(value)),
         "It takes a table.",
         "Write its keys and their values.",
     )
+
+
+def at_flags(refused: ParameterError, flags: Mapping[str, str]) -> ParameterError:
+    """The refusal of a value given in Python, told to whoever typed it: the setting is called by its flag.
+
+    *flags* are those of a command by their names without dashes. A part that has a flag of its own
+    (`--l-diversity 1`) is called by that; a setting without either keeps its name in Python.
+
+    >>> given = Where("python", "Recipe").of("max_rows")
+    >>> refused = ParameterError(say("{field} cannot be 0.", field=given), "It takes more.", "Give 1.")
+    >>> refused.what, at_flags(refused, {"max-rows": "--max-rows"}).what
+    ("'max_rows' of Recipe cannot be 0.", '--max-rows cannot be 0.')
+    """
+    what = refused.what
+    field = what.parts.get("field") if isinstance(what, Sentence) else None
+    if not isinstance(what, Sentence) or not isinstance(field, Sentence):
+        return refused
+    names = [str(field.parts.get(part)).replace("_", "-") for part in ("key", "owner")]
+    flag = next((flags[name] for name in names if name in flags), None)
+    if flag is None:
+        return refused
+    return ParameterError(Sentence(what.template, {**what.parts, "field": flag}), refused.why, refused.fix)
 
 
 Wrong = Literal["ge", "gt", "le", "lt", "choice", "finite", "large", "items", "test", "type"]
@@ -283,7 +319,15 @@ WRONG: Mapping[str, Wrong] = {
 
 
 def wrong_value(spec: Spec, value: Any, wrong: Wrong, where: Where, *, entry: bool = False) -> ParameterError:
-    """The error for a value that a setting does not take; *entry* says that it is one of its entries."""
+    """The error for a value that a setting does not take; *entry* says that it is one of its entries.
+
+    >>> from velado.settings import settings, specs
+    >>> @settings
+    ... class Crowd:
+    ...     k: int = 5
+    >>> str(wrong_value(specs(Crowd)["k"], "ten", "type", Where("flag")))
+    "--k cannot be 'ten'. It takes a whole number. Give a number, without quotes."
+    """
     field = where.of(spec)
     seen = say("what was given") if spec.setting.secret else shown(value)
     if entry:
@@ -294,7 +338,7 @@ def wrong_value(spec: Spec, value: Any, wrong: Wrong, where: Where, *, entry: bo
     if wrong == "large":
         why = say("{takes} Whole numbers go up to {largest}.", takes=why, largest=str(LARGEST))
     elif spec.setting.why:
-        why = say("{takes} {reason}", takes=why, reason=spec.setting.why)
+        why = say("{takes} {reason}", takes=why, reason=say(spec.setting.why))
     return ParameterError(what, why, _fix(spec, value, wrong, entry))
 
 

@@ -34,7 +34,11 @@ from velado.settings.declare import is_settings
 
 
 def check_declaration(method: type[Method]) -> None:
-    """A settings class that says what it is, with help on every parameter."""
+    """A settings class that says what it is, with help on every parameter.
+
+    >>> from velado.release.methods import Mondrian
+    >>> check_declaration(Mondrian)
+    """
     assert method.promise in get_args(Promise)
     for text in (method.name, method.title, method.cost, method.source):
         assert text, f"{method.__name__} lacks a description"
@@ -46,7 +50,11 @@ def check_declaration(method: type[Method]) -> None:
 
 
 def check_promise(release: Release) -> None:
-    """The published frame itself keeps every guarantee, counted here in plain Python and not by release()."""
+    """The published frame itself keeps every guarantee, counted here in plain Python and not by release().
+
+    >>> from velado.testing.small_release import small_release
+    >>> check_promise(small_release().release)
+    """
     quasi = [column.name for column in release.recoded.columns]
     kept = np.flatnonzero(release.recoded.kept)
     groups: dict[tuple[str | None, ...], list[int]] = {}
@@ -110,6 +118,13 @@ def check_population(release: Release, population: pl.DataFrame) -> None:
     """k-map and delta-presence, counted in plain Python: whom of the population each published row could be.
 
     Reads intervals and labels from the encoded columns' own covers; *population* must have the table's columns.
+
+    >>> import velado
+    >>> from velado.testing.factory import small_table
+    >>> table = small_table(age=("quasi", "numeric", "20 21 30 31"))
+    >>> check_population(
+    ...     velado.anonymize(table, table.schema, "mondrian", [KMap(2)], population=table.frame), table.frame
+    ... )
     """
     assert release.data.population is not None
     people = release.data.population.tolist()
@@ -131,7 +146,11 @@ def check_population(release: Release, population: pl.DataFrame) -> None:
 
 
 def check_cover(release: Release) -> None:
-    """Where a column says that its values state a cover, they cover the true value of every published row."""
+    """Where a column says that its values state a cover, they cover the true value of every published row.
+
+    >>> from velado.testing.small_release import small_release
+    >>> check_cover(small_release().release)
+    """
     for column, published in zip(release.data.columns, release.recoded.columns, strict=True):
         if published.states_cover:
             assert published.false_cells(column, release.recoded.kept) == 0, (
@@ -144,7 +163,11 @@ def check_cover(release: Release) -> None:
 
 
 def check_shape(table: Table, release: Release) -> None:
-    """Identifiers are gone; other columns, their order, types and cells are exactly as they were."""
+    """Identifiers are gone; other columns, their order, types and cells are exactly as they were.
+
+    >>> from velado.testing.small_release import small_release
+    >>> check_shape(small_release().release.original, small_release().release)
+    """
     published = [c.name for c in table.schema.columns.values() if c.published]
     assert release.aligned.columns == published
     kept = pl.Series(release.kept)
@@ -157,13 +180,24 @@ def check_shape(table: Table, release: Release) -> None:
 
 
 def check_repeatable(method: Method, release: Release) -> None:
-    """The same seed and key give the same frame."""
+    """The same seed and key give the same frame.
+
+    >>> from velado.release.methods import Mondrian
+    >>> from velado.testing.small_release import small_release
+    >>> check_repeatable(Mondrian(), small_release().release)
+    """
     again = carry_out(release.prepared, method, release.goal, seed=release.seed)
     assert again.frame.equals(release.frame)
 
 
 def check_row_order(table: Table, method: Method, release: Release, order: list[int]) -> None:
-    """Rows in another order change no promise."""
+    """Rows in another order change no promise.
+
+    >>> from velado.release.methods import Mondrian
+    >>> from velado.testing.small_release import small_release
+    >>> release = small_release().release
+    >>> check_row_order(release.original, Mondrian(), release, [7, 6, 5, 4, 3, 2, 1, 0])
+    """
     shuffled = table.with_frame(table.frame[order])
     goal = release.goal
     other = anonymize(

@@ -26,6 +26,22 @@ def read(text: str) -> Any:
     return settings_from(tomllib.loads(text), Path("folder"))
 
 
+def test_the_ledger_that_the_schema_names_is_used_where_the_service_names_none(tmp_path: Path) -> None:
+    (tmp_path / "service.toml").write_text(GOOD.replace('ledger = "people.ledger"\n', ""))
+    schema = '[columns.age]\nrole = "quasi"\n'
+    (tmp_path / "schema.toml").write_text(schema)
+    with pytest.raises(SchemaError, match="lacks 'ledger'"):
+        read_settings(tmp_path / "service.toml")
+    (tmp_path / "schema.toml").write_text('[dataset]\nledger = "books.ledger"\n' + schema)
+    assert read_settings(tmp_path / "service.toml").datasets["people"].ledger == str(
+        tmp_path / "books.ledger"
+    )
+    (tmp_path / "service.toml").write_text(GOOD)
+    assert read_settings(tmp_path / "service.toml").datasets["people"].ledger == str(
+        tmp_path / "people.ledger"
+    )
+
+
 def test_a_small_file_has_sensible_limits_and_paths_beside_it() -> None:
     settings = read(GOOD)
     people = settings.datasets["people"]

@@ -180,9 +180,16 @@ class Command(TyperCommand):
         super().__init__(*args, params=[*(params or ()), *run_options()], **more)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """The command, run in the language that was asked for."""
+        """The command, run in the language that was asked for; a value refused inside is named by its flag."""
         with speaking(chosen_language(ctx.meta.get(LANGUAGE_ASKED))):
-            return super().invoke(ctx)
+            try:
+                return super().invoke(ctx)
+            except ParameterError as refused:
+                from velado.settings import at_flags
+
+                words = (word for one in self.params for word in one.opts if word.startswith("--"))
+                named = at_flags(refused, {word[2:]: word for word in words})
+                raise named.with_traceback(refused.__traceback__) from refused.__cause__
 
     def format_arguments(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Nothing: typer lists the arguments beside the options, and click 8.5 would list them again."""

@@ -8,6 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
+from velado.data.io import read_schema
 from velado.errors import ParameterError, SchemaError
 from velado.query.budget import Budget, exact
 from velado.query.unit import Unit
@@ -188,7 +189,7 @@ def settings_from(document: Mapping[str, object], folder: Path) -> ServiceSettin
         whole = read(_ServiceTable, document, _FILE)
         if not whole.datasets:
             raise _wrong(say("The service file names no data set."), "Add a [datasets.NAME] table for each.")
-        tables = {name: _dataset_table(name, entry) for name, entry in whole.datasets.items()}
+        tables = {name: _dataset_table(name, entry, folder) for name, entry in whole.datasets.items()}
     except ParameterError as wrong:  # in a file it is the file that must be corrected
         raise SchemaError(wrong.what, wrong.why, wrong.fix) from None
     return ServiceSettings(
@@ -203,13 +204,15 @@ def settings_from(document: Mapping[str, object], folder: Path) -> ServiceSettin
     )
 
 
-def _dataset_table(name: str, entry: Mapping[str, object]) -> _DatasetTable:
+def _dataset_table(name: str, entry: Mapping[str, object], folder: Path) -> _DatasetTable:
     place = _FILE.inside("datasets").inside(name)
     if not _NAME.match(name):
         raise _wrong(
             say("{place} has a name that a query cannot write.", place=place.here),
             "Use letters, digits and underscores, beginning with a letter: it stands after FROM.",
         )
+    if "ledger" not in entry and (named := _ledger_in_schema(entry.get("schema"), folder)):
+        entry = {**entry, "ledger": named}
     table = read(_DatasetTable, {**entry, "unit": None} if entry.get("unit") == _RECORD else entry, place)
     if (table.file is None) == (table.url is None) or (table.url is None) != (table.relation is None):
         raise _wrong(
@@ -222,6 +225,13 @@ def _dataset_table(name: str, entry: Mapping[str, object]) -> _DatasetTable:
             "Write for example budget = { epsilon = 1 }.",
         )
     return table
+
+
+def _ledger_in_schema(schema: object, folder: Path) -> str | None:
+    """The ledger that the schema names for every question about its table, where service.toml names none."""
+    path = folder / schema if isinstance(schema, str) else None
+    found = read_schema(path).dataset.ledger_file if path is not None and path.is_file() else None
+    return None if found is None else str(found)
 
 
 def _dataset(name: str, table: _DatasetTable, folder: Path, record: bool) -> DatasetSettings:

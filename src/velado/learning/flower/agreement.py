@@ -59,7 +59,7 @@ class FederationRecipe:
         local = document.get("anonymization")
         if isinstance(local, Mapping):
             document = {**document, "anonymization": _original(local)}
-        return read(cls, document, Where("file", "the recipe"))
+        return read(cls, document, Where("file", say("the recipe")))
 
     def to_dict(self) -> dict[str, object]:
         """The sections, every default written out, without the table: what other parties are given."""
@@ -137,7 +137,7 @@ def read_recipe(path: Path) -> tuple[FederationRecipe, Schema]:
     >>> recipe.data.target, list(schema.columns)
     ('ill', ['ill'])
     """
-    recipe = FederationRecipe.from_dict(parse_toml(path, "the recipe"))
+    recipe = FederationRecipe.from_dict(parse_toml(path, say("the recipe")))
     return recipe, read_schema(path.parent / recipe.data.schema)
 
 

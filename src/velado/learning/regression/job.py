@@ -144,7 +144,7 @@ class Job:
     def from_dict(cls, document: object, protocols: Mapping[str, RegressionProtocol]) -> Job:
         """From parsed TOML, with one of *protocols*; every mistake is named, and nothing unknown is passed over."""
         if not isinstance(document, Mapping):
-            return read(cls, document, Where("file", "the job"))
+            return read(cls, document, Where("file", say("the job")))
         if document.get("format", FORMAT) != FORMAT:
             raise SchemaError(
                 "The job file has a format this version does not know.",
@@ -160,7 +160,7 @@ class Job:
                     nearest(named, protocols) or 'Write for example protocol = "masked".',
                 )
             table["protocol"] = protocols[named]
-        return read(cls, table, Where("file", "the job"))
+        return read(cls, table, Where("file", say("the job")))
 
 
 def _check_limits(job: Job) -> None:

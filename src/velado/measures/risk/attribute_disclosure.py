@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any
 
 import numpy as np
 
@@ -67,7 +66,7 @@ class AttributeDisclosure:
         """True when the whole interval of the guess lies above that of the baseline."""
         return self.guessed.low > self.baseline.high
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """As plain values, with the rule that made the interval; no sensitive value is named."""
         return {
             "rows": self.rows,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -22,7 +21,7 @@ class AverageGroupSize:
     k: int | None
     normalized: float | None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """As plain values; `c_avg` is None where no k was promised."""
         return {"mean": self.mean, "k": self.k, "c_avg": self.normalized}
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -21,7 +20,7 @@ class Discernibility:
     value: int
     normalized: float
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """As plain values."""
         return {"value": self.value, "normalized": self.normalized, "normalized_by": "rows squared"}
 

@@ -275,7 +275,7 @@ def anonymized_table(data: Path, progress: Progress) -> Reproduced:
     return Reproduced(columns, tuple(rows), note, "measured: DAS makes no class size")
 
 
-def links(data: Path, progress: Progress, source: DasData, quick: bool) -> Reproduced:
+def _links(data: Path, progress: Progress, source: DasData, quick: bool) -> Reproduced:
     """Tables III and V: how many records are linked to the right person."""
     table = encoded(data, source.file, numeric_schema(*source.columns), quick)
     rows: list[tuple[Cell, ...]] = []
@@ -295,7 +295,7 @@ def links(data: Path, progress: Progress, source: DasData, quick: bool) -> Repro
     return Reproduced(columns, tuple(rows), note + short(quick), "measured: what an attack found")
 
 
-def losses(data: Path, progress: Progress, source: DasData, quick: bool) -> Reproduced:
+def _losses(data: Path, progress: Progress, source: DasData, quick: bool) -> Reproduced:
     """Tables IV and VI: information loss by equation (1), with the paper's divisor and with the right one."""
     table = encoded(data, source.file, numeric_schema(*source.columns), quick)
     rows: list[tuple[Cell, ...]] = []
@@ -375,8 +375,8 @@ REPRODUCTIONS = (
         anonymized_table,
         anonymized_table,
     ),
-    _of("3", "Table III (thesis 6.1): links, WEF", WEF, links),
-    _of("4", "Table IV (thesis 6.2): information loss, WEF", WEF, losses),
-    _of("5", "Table V (thesis 6.3): links, Adult", ADULT_SET, links),
-    _of("6", "Table VI (thesis 6.4): information loss, Adult", ADULT_SET, losses),
+    _of("3", "Table III (thesis 6.1): links, WEF", WEF, _links),
+    _of("4", "Table IV (thesis 6.2): information loss, WEF", WEF, _losses),
+    _of("5", "Table V (thesis 6.3): links, Adult", ADULT_SET, _links),
+    _of("6", "Table VI (thesis 6.4): information loss, Adult", ADULT_SET, _losses),
 )

@@ -63,14 +63,24 @@ _FEWEST_CENTRES = 5
 
 @dataclass(frozen=True, repr=False)
 class Coded:
-    """A release by the published code: each row's group, and which rows were published as they are."""
+    """A release by the published code: each row's group, and which rows were published as they are.
+
+    >>> Coded(Partition.of(np.array([0, 0, 1])), np.array([False, False, True])).raw.sum()
+    np.int64(1)
+    """
 
     partition: Partition
     raw: npt.NDArray[np.bool_]
 
 
 def gok(data: EncodedTable, k: int, random: np.random.Generator) -> Coded:
-    """The nearest of max(5, k) random centres; the troop's best by mean width; clusters below k raw. O(n k d)."""
+    """The nearest of max(5, k) random centres; the troop's best by mean width; clusters below k raw. O(n k d).
+
+    >>> from velado.testing.factory import small_table
+    >>> data = encode(small_table(age=("quasi", "numeric", "20 21 30 31")))
+    >>> gok(data, 3, seeded(0)).raw.size
+    4
+    """
     places = np.stack([column.positions[column.codes] for column in data.columns], axis=1)
     places = (places - places.min(axis=0)) / np.maximum(np.ptp(places, axis=0), 1e-12)
     best, least = np.zeros(data.rows, dtype=np.int64), np.inf
@@ -87,12 +97,24 @@ def gok(data: EncodedTable, k: int, random: np.random.Generator) -> Coded:
 
 
 def top_down(data: EncodedTable, k: int, random: np.random.Generator) -> Coded:
-    """All rows in one class."""
+    """All rows in one class.
+
+    >>> from velado.testing.factory import small_table
+    >>> data = encode(small_table(age=("quasi", "numeric", "20 21 30 31")))
+    >>> top_down(data, 2, seeded(0)).partition.count
+    1
+    """
     return Coded(Partition.of(np.zeros(data.rows, dtype=np.int64)), np.zeros(data.rows, dtype=np.bool_))
 
 
 def mondrian(data: EncodedTable, k: int, random: np.random.Generator) -> Coded:
-    """The column with most values cut at its median again and again, equal values kept together."""
+    """The column with most values cut at its median again and again, equal values kept together.
+
+    >>> from velado.testing.factory import small_table
+    >>> data = encode(small_table(age=("quasi", "numeric", "20 21 30 31")))
+    >>> mondrian(data, 2, seeded(0)).partition.labels.tolist()
+    [1, 1, 0, 0]
+    """
     column = max(data.columns, key=lambda one: one.size)
     rows = np.bincount(column.codes, minlength=column.size)
     of_code = np.zeros(column.size, dtype=np.int64)
@@ -121,6 +143,13 @@ def asked_in_folds(
 
     With *shuffle* the rows are mixed first, which is all that is changed. Features are the published texts numbered in the order of the alphabet and scaled to [0, 1], all rows together,
     as there: an interval becomes the place of its text among the others.
+
+    >>> from velado.testing.factory import small_table
+    >>> data = encode(small_table(age=("quasi", "numeric", "20 21 30 31")))
+    >>> from velado.measures.models.model_registry import Majority
+    >>> truth, answers = asked_in_folds(data, top_down(data, 2, seeded(0)), np.array([0, 1, 0, 1]), 2, Majority())
+    >>> truth.size, answers.size
+    (4, 4)
     """
     order = np.argsort(coded.partition.labels, kind="stable")
     if shuffle is not None:
@@ -299,7 +328,14 @@ class Cells:
 def figures(
     data: Path, progress: Progress, data_set: GokData, quick: bool, wanted: Sequence[int]
 ) -> dict[int, Reproduced]:
-    """The *wanted* figures on one table; each release is made once, and each model taught once, for all of them."""
+    """The *wanted* figures on one table; each release is made once, and each model taught once, for all of them.
+
+    >>> from velado.release.goal import silent
+    >>> some = DATA_SETS[0]
+    >>> figures(Path("no such folder"), silent, some, quick=True, wanted=())  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    velado.errors.TaxonomyError: ...
+    """
     models = {FIGURES[figure][0].name: FIGURES[figure][0] for figure in wanted}
     for model in models.values():
         require(model)
@@ -330,7 +366,7 @@ def figures(
     }
 
 
-def why(found: Sequence[Cells], records: int, column: str) -> str:
+def _why(found: Sequence[Cells], records: int, column: str) -> str:
     """Why the columns differ, in the numbers of this very table, at its largest k."""
     last = max(one.k for one in found)
     gok, top, mondrian = (
@@ -377,7 +413,7 @@ def _table(
         rows.append((str(one.k), one.method, published, one.paper, one.shuffled, one.honest, one.raw))
     column = max(encode(trial.table).columns, key=lambda part: part.size).name
     note = (
-        f"{why(found, trial.table.rows, column)} The published words are about the ICU data. {trial.table.rows:,} records, "
+        f"{_why(found, trial.table.rows, column)} The published words are about the ICU data. {trial.table.rows:,} records, "
         f"one split with {trial.test.size:,} test rows."
     )
     return Reproduced(COLUMNS, tuple(rows), note + short(quick and data_set.large), AS_IN_PAPER)

@@ -171,8 +171,13 @@ def ledger_path(file: str | Path) -> Path:
     return path.with_name(path.name + ENDING)
 
 
-def has_ledger(file: str | Path) -> bool:
-    """Whether questions about this file, or one with its content, are or ever were accounted for, in whatever ledger."""
+def has_ledger(file: str | Path, named: Path | None = None) -> bool:
+    """Whether questions about this file, or one with its content, are or ever were accounted for, in whatever ledger.
+
+    *named* is the ledger that the schema names, which may be open before the first question.
+    """
+    if named is not None and ledger_exists(named):
+        return True
     return ledger_exists(ledger_path(file)) or ledger_known(TableIdentity.of_file(Path(file))) is not None
 
 

@@ -40,29 +40,32 @@ def _each_once(values: Sequence[object]) -> bool:
     return all(one not in values[:at] for at, one in enumerate(values))
 
 
-def _axis(help: str, takes: str) -> Setting:
-    return Setting(help, items=1, test=_each_once, takes=takes)
+_AXIS = Setting(items=1, test=_each_once)
 
 
 Ks = Annotated[
     tuple[Annotated[int, Setting(ge=2, why="Below 2 a crowd hides nobody.")], ...],
-    _axis(
-        "group sizes: one axis for every method that has a k", "a list of different whole numbers, at least 2"
+    _AXIS,
+    Setting(
+        "group sizes: one axis for every method that has a k",
+        takes="a list of different whole numbers, at least 2",
     ),
 ]
 Seeds = Annotated[
     tuple[Annotated[int, Setting(ge=0, le=LARGEST_SEED, why="Each seed is one repetition.")], ...],
-    _axis(
+    _AXIS,
+    Setting(
         "each is one split, one run of every method and one training of every model",
-        "a list of different whole numbers, at least 0",
+        takes="a list of different whole numbers, at least 0",
     ),
 ]
 Methods = Annotated[
     tuple[Method, ...],
     Setting(parts=lambda: METHODS, kind="method"),
-    _axis(
+    _AXIS,
+    Setting(
         'names, or `{ name = "mondrian", cut = "relaxed" }` with settings of the method',
-        "a list of different methods",
+        takes="a list of different methods",
     ),
 ]
 Share = Annotated[float, Setting(ge=0, le=1)]
@@ -134,9 +137,10 @@ class StudyModels(EncoderSettings):
     use: Annotated[
         tuple[Model, ...],
         Setting(parts=lambda: MODELS, kind="model"),
-        _axis(
+        _AXIS,
+        Setting(
             'names, or `{ name = "knn", neighbours = 5 }` with settings of the model',
-            "a list of different models",
+            takes="a list of different models",
         ),
     ]
 
@@ -156,8 +160,10 @@ class StudyMetrics:
 
     quality: Annotated[
         tuple[Annotated[str, Setting(choices=QUALITIES)], ...],
-        _axis(
-            "what is shown of every model; the first one decides", f"different ones of {', '.join(QUALITIES)}"
+        _AXIS,
+        Setting(
+            "what is shown of every model; the first one decides",
+            takes=say("different ones of {words}", words=", ".join(QUALITIES)),
         ),
     ] = ("accuracy", "precision", "recall", "f1", "auc", "log_loss")
     loss: Annotated[str, Setting("what a release lost", choices=LOSSES)] = "ncp"
@@ -174,7 +180,8 @@ class StudyAnalyses:
 
     protocols: Annotated[
         tuple[Annotated[str, Setting(choices=lambda: [one.name for one in PROTOCOLS])], ...],
-        _axis("how rows are split and tested", "a list of different protocols"),
+        _AXIS,
+        Setting("how rows are split and tested", takes="a list of different protocols"),
     ] = (DEFAULT_PROTOCOL,)
     test_share: Annotated[Inside, Setting("the part of the rows that is set aside")] = 0.25
     folds: Annotated[int, Setting("folds of `paper-gok`", ge=2, why="One fold leaves no training rows.")] = 5
@@ -208,17 +215,20 @@ class FederatedAxes:
     seeds: Annotated[Seeds, _AS_BEFORE] = ()
     models: Annotated[
         tuple[Literal["logistic", "xgboost"], ...],
-        _axis("logistic regression (FedAvg) or XGBoost (bagging)", "a list of different models"),
+        _AXIS,
+        Setting("logistic regression (FedAvg) or XGBoost (bagging)", takes="a list of different models"),
     ] = ("logistic",)
     splits: Annotated[
         tuple[Literal["iid", "dirichlet"], ...],
-        _axis("how the rows are dealt out to the clients", "a list of different splits"),
+        _AXIS,
+        Setting("how the rows are dealt out to the clients", takes="a list of different splits"),
     ] = ("iid",)
     alpha: Annotated[
         tuple[Annotated[float, Setting(ge=1e-3)], ...],
-        _axis(
+        _AXIS,
+        Setting(
             "Dirichlet concentration over the classes; small: unlike clients. One or several",
-            "a list of different numbers",
+            takes="a list of different numbers",
         ),
     ] = (0.5,)
     engine: Annotated[
@@ -270,14 +280,15 @@ class StudyRecipe:
         """The five sections, and the sixth where it is used, as a file holds them; every default written out."""
         out = table_of(self)
         if self.federated is not None:
-            given = out["federated"].pop("federation")
-            out["federated"] |= {name: given[name] for name in FEDERATION}
+            own, given = table_of(self.federated), table_of(self.federated.federation)
+            del own["federation"]
+            out["federated"] = own | {name: given[name] for name in FEDERATION}
         return out
 
     @classmethod
     def from_dict(cls, document: Mapping[str, object]) -> "StudyRecipe":
         """From parsed TOML. Nothing unknown is passed over; a misspelt key or name is answered with the nearest."""
-        place = Where("file", "the study")
+        place = Where("file", say("the study"))
         given = dict(document)
         for name in ("anonymization", "federated"):
             _no_k(given.get(name), name)

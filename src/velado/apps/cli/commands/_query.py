@@ -42,9 +42,13 @@ class PriceFlags:
             help="Total for all questions about this file, when its ledger is made; default: this question alone.",
         ),
     ] = None
-    ledger: Annotated[str | None, option("--ledger PATH|URL", help="The ledger; default: FILE.ledger.")] = (
-        None
-    )
+    ledger: Annotated[
+        str | None,
+        option(
+            "--ledger PATH|URL",
+            help="The ledger; default: as [dataset] of the schema says, else FILE.ledger.",
+        ),
+    ] = None
     seal: flags.SealFile = None
     analyst: Annotated[str, option("--analyst NAME", help="Who asks.")] = "owner"
     price: Annotated[bool, option("--price", help="Say what it would cost, and ask nothing.")] = False
@@ -196,7 +200,7 @@ def query(
     """
     if source.remote and sql is None:
         sql, file = str(file), Path(source.relation or "")
-    _refuse_settings(sql, schema, source, price.ledger, output)
+    _refuse_settings(sql, schema, source, output)
     assert sql is not None and schema is not None
     if paper.paper is not None:
         promised = (price.epsilon, price.rho, price.budget, output)
@@ -219,8 +223,16 @@ def query(
             table_name,
         )
         from velado.query.sql import parse
+        from velado.query.store import TableIdentity, account_of
 
         declared = read_schema(schema)
+        ledger = price.ledger or declared.dataset.ledger_file
+        if source.remote and (source.relation is None or ledger is None):
+            raise ParameterError(
+                "With a PostgreSQL engine --relation and --ledger are needed.",
+                "There is no file to name the table or to keep the ledger beside.",
+                "Name the table and a ledger, for example --relation admissions --ledger admissions.ledger.",
+            )
         asked = price.asked()
         unit = protected.in_(declared)
         name = source.relation or table_name(file.name)
@@ -232,7 +244,8 @@ def query(
         made = plan(parse(sql, declared, name), declared, unit, asked.measure, asked.total, extremes)
         if not price.price:
             with closing(_engine(file, declared, unit, source, name)) as engine:
-                account = _account(file, asked, total, price, source, name)
+                table = TableIdentity.of_relation(source.engine, name) if source.remote else None
+                account = account_of(file, asked, where=ledger, seal=price.seal, budget=total, table=table)
                 with closing(account.ledger):
                     held = _same_measure(account, asked)
                     session = Session(
@@ -261,9 +274,7 @@ def query(
     show.result(answer.to_dict, [*answer_lines(answer, asked.delta, width), *notes, *warnings])
 
 
-def _refuse_settings(
-    sql: str | None, schema: Path | None, source: SourceFlags, ledger: str | None, output: Path | None
-) -> None:
+def _refuse_settings(sql: str | None, schema: Path | None, source: SourceFlags, output: Path | None) -> None:
     """Everything that can be wrong is said before anything is paid for."""
     if sql is None:
         raise ParameterError(
@@ -282,12 +293,6 @@ def _refuse_settings(
             "--engine takes 'duckdb' or an address that begins with postgresql://.",
             "No other engine is known.",
             "Leave it out for files.",
-        )
-    if source.remote and (source.relation is None or ledger is None):
-        raise ParameterError(
-            "With a PostgreSQL engine --relation and --ledger are needed.",
-            "There is no file to name the table or to keep the ledger beside.",
-            "Name the table and a ledger, for example --relation admissions --ledger admissions.ledger.",
         )
     if output is not None and output.suffix.lower() not in ENDINGS:
         raise ParameterError(
@@ -309,15 +314,6 @@ def _engine(file: Path, schema: Schema, unit: Unit, source: SourceFlags, name: s
     if file.suffix.lower() in SCANNED:
         return engine_for_file(file, schema, unit)
     return engine_for_table(read_table(file, schema), unit)
-
-
-def _account(
-    file: Path, asked: Budget, total: Budget | None, price: PriceFlags, source: SourceFlags, name: str
-) -> FileLedger:
-    from velado.query.store import TableIdentity, account_of
-
-    table = TableIdentity.of_relation(source.engine, name) if source.remote else None
-    return account_of(file, asked, where=price.ledger, seal=price.seal, budget=total, table=table)
 
 
 def _same_measure(account: FileLedger, asked: Budget) -> Budget:
@@ -407,7 +403,7 @@ def _answer_as_in_the_paper(
                 chosen,
                 asked.scale_parameter,
                 seeded(asked.seed, "paper"),
-                has_ledger=ledger is not None or has_ledger(file),
+                has_ledger=ledger is not None or has_ledger(file, declared.dataset.ledger_file),
                 target=asked.target,
                 show_unprotected=asked.show_unprotected,
             )
