@@ -14,11 +14,10 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +27,6 @@ import polars as pl
 from numpy.typing import NDArray
 
 from velado.data.io import read_table
-from velado.errors import MissingExtra
 from velado.learning.crypto.fixed_point import Bounded
 from velado.learning.crypto.paillier_keys import PrivateKey, keygen
 from velado.learning.protocols.delegated_regression import DELEGATED as DELEGATED_PROTOCOL
@@ -443,22 +441,8 @@ SOURCE = (
 )
 
 
-def _run(folder: Path, progress: Progress, *, function: str, quick: bool, **more: Any) -> Reproduced:
-    """The table, made by the module that needs big integers and exact algebra (velado[encrypted])."""
-    try:
-        tables = import_module("velado.papers.regression.regression_tables")
-    except ImportError:
-        raise MissingExtra(
-            "gmpy2, python-flint or cryptography is not installed.",
-            "The source's regressions are run with them.",
-            "Install velado[encrypted].",
-        ) from None
-    made: Reproduced = getattr(tables, function)(folder, progress, quick=quick, **more)
-    return made
-
-
-def _reproduction(number: int, title: str, function: str, **more: Any) -> Reproduction:
-    run = partial(_run, function=function, **more)
+def _reproduction(number: int, title: str, made: Callable[..., Reproduced], **more: int) -> Reproduction:
+    run = partial(made, **more)
     return Reproduction(
         f"regression-table-{number}",
         SOURCE,
@@ -470,8 +454,8 @@ def _reproduction(number: int, title: str, function: str, **more: Any) -> Reprod
 
 
 REPRODUCTIONS = (
-    _reproduction(7, "the error of Method 1 against beta with conversion", "errors", table=7),
-    _reproduction(8, "the error of Method 1 against beta without conversion", "errors", table=8),
-    _reproduction(9, "the errors of Methods 1 and 2 compared", "difference"),
-    _reproduction(10, "the time of the regression stage", "times"),
+    _reproduction(7, "the error of Method 1 against beta with conversion", _errors, table=7),
+    _reproduction(8, "the error of Method 1 against beta without conversion", _errors, table=8),
+    _reproduction(9, "the errors of Methods 1 and 2 compared", _difference),
+    _reproduction(10, "the time of the regression stage", _times),
 )
