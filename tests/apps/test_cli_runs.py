@@ -105,7 +105,7 @@ def test_verify_needs_the_quasi_identifiers(tmp_path: Path, capsys: pytest.Captu
     file = tmp_path / "table.csv"
     file.write_text("sexo,idade\nF,[20..30]\nF,[20..30]\n", "utf-8")
     assert run(["verify", str(file), "--schema", str(hospital_schema()), "-k", "2"]) == 3
-    assert "lacks the quasi-identifier 'raca_cor'" in capsys.readouterr().err
+    assert "lacks the quasi-identifiers 'raca_cor'" in capsys.readouterr().err
 
 
 def test_verify_names_a_copy_of_a_quasi_identifier(

@@ -30,7 +30,7 @@ def test_the_ledger_that_the_schema_names_is_used_where_the_service_names_none(t
     (tmp_path / "service.toml").write_text(GOOD.replace('ledger = "people.ledger"\n', ""))
     schema = '[columns.age]\nrole = "quasi"\n'
     (tmp_path / "schema.toml").write_text(schema)
-    with pytest.raises(SchemaError, match="'ledger' in .* is missing"):
+    with pytest.raises(SchemaError, match="is missing"):
         read_settings(tmp_path / "service.toml")
     (tmp_path / "schema.toml").write_text('[dataset]\nledger = "books.ledger"\n' + schema)
     assert read_settings(tmp_path / "service.toml").datasets["people"].ledger == str(

@@ -48,7 +48,7 @@ def write_outputs(folder: Path, job: Job, name: str, ending: Ending, language: L
     """
     files = {
         "learned.json": _json(learned(job).to_dict(language)),
-        "report.md": _report(job, name, ending, language),
+        "report.md": report(job, name, ending, language),
     }
     if ending.fit is not None:
         files["fit.json"] = _json(ending.fit.to_dict())
@@ -57,8 +57,16 @@ def write_outputs(folder: Path, job: Job, name: str, ending: Ending, language: L
     return sorted(files)
 
 
-def _report(job: Job, name: str, ending: Ending, language: Language) -> str:
-    """The report in Markdown."""
+def report(job: Job, name: str, ending: Ending, language: Language) -> str:
+    """The report in Markdown.
+
+    >>> from velado.learning.protocols.role import Outcome
+    >>> from velado.learning.regression.simulate import small_job
+    >>> job = small_job()
+    >>> ending = Ending(outcome=Outcome(), cost={"seconds": 1.0, "messages_sent": 3, "bytes_sent": 900})
+    >>> report(job, job.of("evaluator")[0].name, ending, "en").splitlines()[0]
+    '# Regression of y among 3 clients'
+    """
     facts, role = learned(job), job.party(name).role
     tell = partial(told, tongue=language)
     title = say(
