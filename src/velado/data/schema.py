@@ -351,12 +351,14 @@ class Schema:
     def to_dict(self) -> dict[str, dict[str, object]]:
         """As the TOML file has it, defaults left out."""
         plain = table_of(replace(self, columns={}, dataset=replace(self.dataset, folder="")), defaults=False)
-        parts = {
-            "dataset": plain.pop("dataset", None),
-            "table": {k: plain[k] for k in plain if k != "columns"},
-        }
-        out = {name: part for name, part in parts.items() if part}
-        return out | {"columns": {name: column.to_dict() for name, column in self.columns.items()}}
+        dataset = plain.pop("dataset", None)
+        out: dict[str, dict[str, object]] = (
+            {"dataset": dataset} if isinstance(dataset, dict) and dataset else {}
+        )
+        if table := {key: value for key, value in plain.items() if key != "columns"}:
+            out["table"] = table
+        out["columns"] = {name: column.to_dict() for name, column in self.columns.items()}
+        return out
 
     @classmethod
     def from_dict(cls, document: Mapping[str, object]) -> Schema:

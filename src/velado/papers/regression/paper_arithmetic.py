@@ -12,7 +12,7 @@ undone by alpha = alpha' - M + M sum_j beta_j; r is 80 bits longer than what it 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from velado.errors import ParameterError
+from velado.learning.crypto.fixed_point import Columns
 from velado.learning.crypto.modular import exact_gram
 from velado.learning.regression.design_matrix import moments_of
 from velado.learning.regression.fit import Moments, ridge_entries, singular
@@ -86,7 +87,7 @@ def has_negatives(job: Job) -> bool:
     return any(column.low < 0 for column in (*job.features, job.target))
 
 
-def own_shift(columns: Mapping[str, object], job: Job) -> int:
+def own_shift(columns: Columns, job: Job) -> int:
     """A client's ceil(-z_k 2^q), z_k its least negative value; 0 where it has none.
 
     >>> from velado.learning.regression.simulate import small_job
@@ -97,7 +98,7 @@ def own_shift(columns: Mapping[str, object], job: Job) -> int:
     return max(0, *(-int(_floor_encode(columns[name], job.bits).min()) for name in names))
 
 
-def paper_moments(columns: Mapping[str, object], job: Job, shift: int = 0) -> Moments:
+def paper_moments(columns: Columns, job: Job, shift: int = 0) -> Moments:
     """A_k and b_k of one client's rows, converted by Protocol 1 with M = *shift* / 2^q.
 
     Bounds, missing values and too few rows are refused as in the other protocols, before anything else is done.

@@ -27,7 +27,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from velado.data.io import read_table
-from velado.learning.crypto.fixed_point import Bounded
+from velado.learning.crypto.fixed_point import Bounded, Columns
 from velado.learning.crypto.paillier_keys import PrivateKey, keygen
 from velado.learning.protocols.delegated_regression import DELEGATED as DELEGATED_PROTOCOL
 from velado.learning.protocols.protocol import Message, RegressionProtocol
@@ -404,7 +404,7 @@ def _stage(roles: Mapping[str, Role]) -> float:
     return moments["end"] - moments["start"]
 
 
-def _roles(job: Job, tables: Mapping[str, Mapping[str, object]], private: PrivateKey) -> dict[str, Role]:
+def _roles(job: Job, tables: Mapping[str, Columns], private: PrivateKey) -> dict[str, Role]:
     """All roles of a job from one seed, with a key made beforehand."""
     roles: dict[str, Role] = {}
     for party in job.parties:
