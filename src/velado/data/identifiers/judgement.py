@@ -252,7 +252,13 @@ _GOLDEN = 0.6180339887498949
 _YES_NO = words("0 1 0.0 1.0 yes no y n sim nao não s true false t f si sí ja on off x none nenhum ninguno")
 _FEW = 200
 _SHORT = re.compile(r"[A-Za-z]{0,2}-?[0-9]{0,4}(?:[.,][0-9]{1,2})?")
-_MASKED = r"^(?:\*+|\[.*[\])]|\s*)$"
+_END = r"\s*(?:[+-]?\d[\d.,:/T-]*(?:[eE][+-]?\d+)?|[A-Za-z]{1,3}\d[\d.]*|[+-]?(?:inf|∞)|\*)?\s*"
+_MASKED = rf"^(?:\*+|\s*|[\[(\]]{_END}(?:\.\.|[,;]){_END}[\])\[])$"
+"""What says nothing of one row: blanks, stars, and intervals as this product and others write them."""
+_PLACE = r"^[\[(]\s*[+-]?\d{1,3}\.\d{3,}\s*[,;]\s*[+-]?\d{1,3}\.\d{3,}\s*[\])]$"
+_NUMBERS = r"^\[\s*\d{7,}\s*[,;]\s*\d{7,}\s*\]$"
+_WRAPPED = r"""^(?:\[.*\]|\{.*\}|\([^()]*\)|=?".*"|'.*'|“.*”|«.*»)$"""
+_PARTS = r"""\"[^\"]*\"|'[^']*'|[^\s,;\[\]{}()\"'][^,;\[\]{}()\"]*"""
 _DATES = r"^\d{4}[-/.]\d{1,2}[-/.]\d{1,2}(?:[T ].*)?$|^\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}(?: .*)?$|^\d{1,2}:\d{2}(?::\d{2})?$"
 
 
@@ -299,7 +305,25 @@ def counts(table: Table, name: str) -> tuple[int, int]:
 def _filled(table: Table, name: str) -> pl.Series:
     series = table.frame.get_column(name)
     kept = series.filter(~table.is_missing(name))
-    return kept.filter(~kept.str.contains(_MASKED)) if kept.dtype == pl.String else kept
+    return kept.filter(~_masked(kept)) if kept.dtype == pl.String else kept
+
+
+def _masked(texts: pl.Series) -> pl.Series:
+    # A place and a list of two documents are written as an interval is, whose ends are hardly ever so long.
+    return texts.str.contains(_MASKED) & ~texts.str.contains(f"{_PLACE}|{_NUMBERS}")
+
+
+def _unwrapped(texts: pl.Series) -> pl.Series:
+    """What stands inside of lists, objects and quotes, part by part: `['Rui Torres']` is a name all the same."""
+    wrapped = texts.str.contains(_WRAPPED)
+    if not bool(wrapped.any()):
+        return texts
+    inner = texts.filter(wrapped)
+    pair = inner.str.contains(_PLACE)
+    pairs = inner.filter(pair).str.strip_chars("[]() ")
+    parts = inner.filter(~pair).str.replace_all(r"""(?:\"[^\"]*\"|'[^']*'|[{,]\s*\w+)\s*:\s*""", ", ")
+    parts = parts.str.extract_all(_PARTS).explode().drop_nulls().str.strip_chars("\"'“”«»= ")
+    return pl.concat([texts.filter(~wrapped), pairs, parts.filter(parts != "")])
 
 
 def _sample(table: Table, name: str) -> tuple[pl.Series, int]:
@@ -321,7 +345,7 @@ def _sampled(table: Table, name: str) -> tuple[pl.Series, int]:
     texts = tidy_texts(texts.drop_nulls())
     if series.dtype.is_float():
         texts = texts.str.replace(r"\.0$", "")
-    return texts.filter(~texts.str.contains(_MASKED)), rows
+    return _unwrapped(texts.filter(~_masked(texts))), rows
 
 
 def _judge(table: Table, name: str) -> Identifying | None:

@@ -1,0 +1,58 @@
+"""What a second stranger's tables showed: identifiers in lists, as floats, under foreign headers, in odd forms of names."""
+
+import random
+
+import polars as pl
+import pytest
+
+from velado.data.identifiers import Identifying, identifying_columns
+from velado.data.io import read_table
+
+GIVEN = ["Karen", "Robert", "Sofia", "Tiago", "Miguel", "Laura", "Susan", "Joana", "Pedro", "Helen"]
+FAMILY = ["Johnson", "Torres", "Moreira", "Pacheco", "Thompson", "Silva", "Antunes", "Ortega", "Costa", "Lima"]
+DRAWN = random.Random(11)
+
+
+def digits(size: int) -> str:
+    return str(DRAWN.randrange(1, 10)) + "".join(DRAWN.choice("0123456789") for _ in range(size - 1))
+
+
+def name() -> str:
+    return f"{DRAWN.choice(GIVEN)} {DRAWN.choice(FAMILY)}"
+
+
+def judged(header: str, cells: list[str]) -> Identifying | None:
+    table = read_table(pl.DataFrame({header: cells}))
+    return {found.column: found for found in identifying_columns(table)}.get(header)
+
+
+@pytest.mark.parametrize("form", ["['{}']", '["{}"]', '{{"n":"{}"}}', "{{'n': '{}', 'a': 3}}", '"{}"', "('{}')"])
+def test_a_name_in_a_list_or_an_object_is_a_name(form: str) -> None:
+    found = judged("v4", [form.format(name()) for _ in range(90)])
+    assert found is not None and found.kind == "name"
+
+
+@pytest.mark.parametrize("second", ["", ", 'x'"])
+def test_a_list_under_a_header_of_names_is_no_blank(second: str) -> None:
+    found = judged("patient_name", [f"['Qx{i}rt Vw{i}'{second}]" for i in range(90)])
+    assert found is not None and found.sure
+
+
+def test_documents_and_places_in_lists_are_seen() -> None:
+    assert judged("v4", [f"[{digits(9)}]" for _ in range(90)]) is not None
+    assert judged("v4", [f"[{digits(9)}, {digits(9)}]" for _ in range(90)]) is not None
+    places = [f"[{38 + DRAWN.random():.5f}, {40 + DRAWN.random():.5f}]" for _ in range(90)]
+    found = judged("v4", places)
+    assert found is not None and found.kind == "coordinates"
+
+
+@pytest.mark.parametrize(
+    "cell",
+    ["[20..29]", "[1..5)", "[1, 5)", "(3;4]", "[20, 29]", "[2020-01-01..2020-02-01]", "[A00..B99]", "***", "[20..*]"],
+)
+def test_an_interval_says_nothing_of_one_row(cell: str) -> None:
+    assert judged("nome_paciente", [cell] * 60) is None
+
+
+def test_lists_of_diagnoses_stay() -> None:
+    assert judged("dx", ["['E11', 'I10']", "['I10']", "['J45']"] * 40) is None
