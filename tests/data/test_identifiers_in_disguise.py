@@ -9,7 +9,18 @@ from velado.data.identifiers import Identifying, identifying_columns
 from velado.data.io import read_table
 
 GIVEN = ["Karen", "Robert", "Sofia", "Tiago", "Miguel", "Laura", "Susan", "Joana", "Pedro", "Helen"]
-FAMILY = ["Johnson", "Torres", "Moreira", "Pacheco", "Thompson", "Silva", "Antunes", "Ortega", "Costa", "Lima"]
+FAMILY = [
+    "Johnson",
+    "Torres",
+    "Moreira",
+    "Pacheco",
+    "Thompson",
+    "Silva",
+    "Antunes",
+    "Ortega",
+    "Costa",
+    "Lima",
+]
 DRAWN = random.Random(11)
 
 
@@ -26,7 +37,9 @@ def judged(header: str, cells: list[str]) -> Identifying | None:
     return {found.column: found for found in identifying_columns(table)}.get(header)
 
 
-@pytest.mark.parametrize("form", ["['{}']", '["{}"]', '{{"n":"{}"}}', "{{'n': '{}', 'a': 3}}", '"{}"', "('{}')"])
+@pytest.mark.parametrize(
+    "form", ["['{}']", '["{}"]', '{{"n":"{}"}}', "{{'n': '{}', 'a': 3}}", '"{}"', "('{}')"]
+)
 def test_a_name_in_a_list_or_an_object_is_a_name(form: str) -> None:
     found = judged("v4", [form.format(name()) for _ in range(90)])
     assert found is not None and found.kind == "name"
@@ -48,7 +61,17 @@ def test_documents_and_places_in_lists_are_seen() -> None:
 
 @pytest.mark.parametrize(
     "cell",
-    ["[20..29]", "[1..5)", "[1, 5)", "(3;4]", "[20, 29]", "[2020-01-01..2020-02-01]", "[A00..B99]", "***", "[20..*]"],
+    [
+        "[20..29]",
+        "[1..5)",
+        "[1, 5)",
+        "(3;4]",
+        "[20, 29]",
+        "[2020-01-01..2020-02-01]",
+        "[A00..B99]",
+        "***",
+        "[20..*]",
+    ],
 )
 def test_an_interval_says_nothing_of_one_row(cell: str) -> None:
     assert judged("nome_paciente", [cell] * 60) is None

@@ -18,10 +18,11 @@ from velado.data.encode import text_codes
 from velado.data.identifiers import (
     IdentifierKind,
     Identifying,
-    following_columns,
     header_says,
     header_words,
     identifying_columns,
+    linked_columns,
+    people_may_be,
     person_columns,
 )
 from velado.data.identifiers._shapes import share
@@ -262,7 +263,9 @@ def _with_person(
     once = [f for f in own if f.distinct == table.rows - f.missing]
     ranks = {i.column: rank(i, by_name[i.column].missing, table.rows) for i in judged}
     once.sort(key=lambda finding: ranks[finding.name])
-    chosen = next(iter(repeated), None) or next((finding.name for finding in once), None)
+    chosen = next(iter(repeated), None)
+    if chosen is None and once and not people_may_be(table, _quasi(found)):
+        chosen = once[0].name  # nothing that repeats says that several rows are one person
     if chosen is None:
         return found
     why = say("rows that share it are taken for one person")
@@ -271,16 +274,18 @@ def _with_person(
 
 def _without_followers(found: list[ColumnFinding], table: Table) -> list[ColumnFinding]:
     person = next((finding.name for finding in found if finding.person), None)
-    if person is None:
-        return found
     names = [f.name for f in found if f.publish and f.identifier is None and f.role != "quasi"]
-    held = {one.column: one for one in following_columns(table, person, names)}
+    held = {one.column: one for one in linked_columns(table, person, _quasi(found), names)}
     return [
         replace(f, publish=False, why=(*f.why[:1], held[f.name].why, HELD_BACK), suspected=held[f.name].kind)
         if f.name in held
         else f
         for f in found
     ]
+
+
+def _quasi(found: Sequence[ColumnFinding]) -> list[str]:
+    return [finding.name for finding in found if finding.role == "quasi" and finding.publish]
 
 
 def _without_copies(found: list[ColumnFinding], coded: Mapping[str, Codes]) -> list[ColumnFinding]:

@@ -18,10 +18,9 @@ import polars as pl
 
 from velado.data.identifiers import (
     Identifying,
-    following_columns,
     identifying_columns,
-    person_columns,
-    repeated_identifiers,
+    linked_columns,
+    people_may_be,
 )
 from velado.data.normal import value_codes
 from velado.data.partition import GroupCounts, Partition, ValueShape
@@ -65,11 +64,11 @@ def open_identifiers(table: Table) -> tuple[tuple[Identifying, ...], tuple[Signe
 
 def _following(table: Table, published: Sequence[str], named: Set[str]) -> tuple[Identifying, ...]:
     """Published columns that link the rows of a person; what is made coarser links no more than its group does."""
-    person = table.schema.person
-    if person is None:
-        return ()
-    plain = [n for n in published if n not in named and table.schema.columns[n].role != "quasi"]
-    return following_columns(table, person.name, plain)
+    columns, person = table.schema.columns, table.schema.person
+    plain = [n for n in published if n not in named and columns[n].role != "quasi"]
+    plain = [n for n in plain if not columns[n].person and columns[n].side_door != "accept"]
+    quasi = [column.name for column in table.schema.quasi]
+    return linked_columns(table, None if person is None else person.name, quasi, plain)
 
 
 def _made_coarser(column: Column, one: Identifying) -> bool:
@@ -124,7 +123,7 @@ def decide_person(table: Table, per: str | None) -> None:
         whole = Table.of(frame, table.schema, table.source, undeclared="keep")
     if declared is not None and _repeats(whole, declared.name):
         return
-    candidates = dict.fromkeys((*person_columns(whole), *repeated_identifiers(whole)))
+    candidates = people_may_be(whole, [column.name for column in whole.schema.quasi])
     repeated = [name for name in candidates if declared is None or name != declared.name]
     if not repeated:
         return

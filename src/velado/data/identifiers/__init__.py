@@ -16,5 +16,7 @@ from velado.data.identifiers.headers import header_words as header_words
 from velado.data.identifiers.headers import read_header as read_header
 from velado.data.identifiers.judgement import following_columns as following_columns
 from velado.data.identifiers.judgement import identifying_columns as identifying_columns
+from velado.data.identifiers.people import linked_columns as linked_columns
+from velado.data.identifiers.people import people_may_be as people_may_be
 from velado.data.identifiers.people import person_columns as person_columns
 from velado.data.identifiers.people import repeated_identifiers as repeated_identifiers

@@ -1,0 +1,83 @@
+"""Rows are not counted as people while a column that nobody declared tells who is who."""
+
+import random
+from typing import Any
+
+import polars as pl
+import pytest
+
+from velado.data.inspect import inspect
+from velado.data.io import read_table
+from velado.data.schema import Column, Schema
+from velado.errors import IdentifierOpen, PersonUndecided
+from velado.release.anonymize import anonymize
+from velado.release.methods import Mondrian
+
+
+def emergencies(people: int = 90, each: int = 8, **own: Any) -> pl.DataFrame:
+    """Rows numbered by `lin`, and `q7`, a number that follows each person over *each* rows; *own* adds columns."""
+    draw = random.Random(3)
+    everyone = [
+        {
+            "q7": str(draw.randrange(100_000, 999_999)),
+            "idade": str(draw.randrange(1, 90)),
+            "sexo": draw.choice("FM"),
+        }
+        | {name: make(draw) for name, make in own.items()}
+        for _ in range(people)
+    ]
+    rows = [person | {"espera": str(draw.randrange(300))} for person in everyone for _ in range(each)]
+    draw.shuffle(rows)
+    return pl.DataFrame([{"id": str(i + 1)} | row for i, row in enumerate(rows)])
+
+
+def by_hand(frame: pl.DataFrame, **given: Column) -> Schema:
+    known = {"idade": Column("idade", "quasi", "numeric"), "sexo": Column("sexo", "quasi")}
+    return Schema({n: given.get(n) or known.get(n) or Column(n, "other") for n in frame.columns})
+
+
+def test_the_number_of_the_row_is_no_person_where_another_number_repeats() -> None:
+    frame = emergencies()
+    found = inspect(frame)
+    assert found.person is None
+    assert not found.schema.columns["q7"].published and not found.schema.columns["id"].published
+    with pytest.raises(PersonUndecided, match="q7"):
+        anonymize(frame, found.schema, Mondrian(), k=3)
+
+
+def test_a_row_number_declared_as_the_person_is_refused() -> None:
+    frame = emergencies()
+    schema = by_hand(frame, id=Column("id", "identifier", person=True), q7=Column("q7", publish=False))
+    with pytest.raises(PersonUndecided, match="q7"):
+        anonymize(frame, schema, Mondrian(), k=3)
+    told = by_hand(frame, id=Column("id", "identifier"), q7=Column("q7", "identifier", person=True))
+    assert anonymize(frame, told, Mondrian(), k=3).verdicts[0].unit == "people"
+
+
+def test_rows_that_are_people_stay_so() -> None:
+    found = inspect(emergencies(people=600, each=1, hospital=lambda draw: f"H{draw.randrange(40)}"))
+    assert found.person == "id" and found.schema.columns["hospital"].published
+
+
+def test_a_code_that_fixes_sex_and_age_links_rows_also_where_rows_are_people() -> None:
+    frame = emergencies(code=lambda draw: "".join(draw.choice("ABCDEFGH") for _ in range(7)))
+    schema = by_hand(frame, id=Column("id", "identifier"), q7=Column("q7", "identifier"))
+    with pytest.raises(IdentifierOpen, match="code"):
+        anonymize(frame, schema, Mondrian(), per="row", k=3)
+
+
+def test_a_column_that_follows_a_held_back_number_is_refused_where_rows_are_people() -> None:
+    frame = emergencies(height=lambda draw: f"{draw.uniform(150, 190):.2f}").drop("sexo", "id")
+    frame = frame.with_columns(pl.Series("idade", [str(i % 60) for i in range(frame.height)]))
+    schema = by_hand(frame.rename({"q7": "paciente"}), paciente=Column("paciente", "identifier"))
+    with pytest.raises(IdentifierOpen, match="height"):
+        anonymize(frame.rename({"q7": "paciente"}), schema, Mondrian(), per="row", k=3)
+
+
+def test_chance_makes_no_person() -> None:
+    draw = random.Random(9)
+    rows = [
+        {"idade": str(draw.randrange(90)), "sexo": draw.choice("FM"), "ward": str(draw.randrange(60))}
+        for _ in range(400)
+    ]
+    assert inspect(read_table(pl.DataFrame(rows))).schema.columns["ward"].published
