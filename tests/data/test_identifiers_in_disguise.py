@@ -79,3 +79,40 @@ def test_an_interval_says_nothing_of_one_row(cell: str) -> None:
 
 def test_lists_of_diagnoses_stay() -> None:
     assert judged("dx", ["['E11', 'I10']", "['I10']", "['J45']"] * 40) is None
+
+
+SURE = """utente NISS abonado suscriptor staffno NINO PPSN UHID Aadhaar HICN MBI personnummer Versichertennummer
+Personalnummer Kundennummer Mitgliedsnummer Straße Strasse Anschrift Telefon Handy pager Kto""".split()
+CODED = """ficha nomina contrato caso cama leito candidate roll case episode encounter accession specimen tube barcode tag
+RFID extension membership loyalty medicare medicaid SIN CHI PAN CC BI token hash ticket PNR booking Roll_No""".split()
+
+
+@pytest.mark.parametrize("header", SURE)
+@pytest.mark.parametrize("each", [1, 8])
+def test_headers_of_more_countries_are_known(header: str, each: int) -> None:
+    found = judged(header, [digits(7) for _ in range(60)] * each)
+    assert found is not None and found.sure
+
+
+@pytest.mark.parametrize("header", ["Nachname", "Vorname", "Rufname", "Zuname", "Name", "nom", "prénom"])
+def test_headers_of_names_are_known_though_no_list_holds_the_names(header: str) -> None:
+    cells = [
+        "".join(DRAWN.choice("bdfgl") + DRAWN.choice("aeiou") for _ in range(3)).title() for _ in range(60)
+    ]
+    found = judged(header, cells)
+    assert found is not None and found.kind == "name"
+
+
+@pytest.mark.parametrize("header", CODED)
+@pytest.mark.parametrize("each", [1, 8])
+def test_words_that_may_be_attributes_count_where_codes_stand_below(header: str, each: int) -> None:
+    assert judged(header, [digits(6) for _ in range(60)] * each) is not None
+    assert judged(header, ["yes", "no", "unknown", "second"] * 60) is None
+    assert judged(header, [str(i % 9) for i in range(200)]) is None or header.lower() in (
+        "roll_no",
+        "case_no",
+    )
+
+
+def test_a_birthday_is_a_date_in_german_too() -> None:
+    assert judged("Geburtsdatum", [f"1{i % 9}.03.19{50 + i % 40}" for i in range(90)]) is None

@@ -22,7 +22,9 @@ from velado.data.identifiers._names import like_names
 from velado.data.identifiers._shapes import Values, find_shape, free_text, share, valid_cpf_share
 from velado.data.identifiers.headers import (
     HEADER_BADGE,
+    HEADER_CODE,
     HEADER_EVENT,
+    HEADER_HOUSE,
     HEADER_PART,
     HEADER_PERSON,
     HEADER_STAFF,
@@ -32,6 +34,7 @@ from velado.data.identifiers.headers import (
     header_of_others,
     header_says,
     header_tokens,
+    read_code_header,
     read_header,
 )
 from velado.data.normal import normal_of, tidy_texts, value_codes
@@ -430,9 +433,13 @@ def _is_unique(table: Table, name: str, texts: pl.Series, rows: int) -> bool:
 
 def _from_header(name: str, texts: pl.Series) -> Identifying | None:
     found = read_header(name)
+    if found is None or found.why == HEADER_HOUSE:
+        found = read_code_header(name) or found
     if found is None:
         return None
     tokens = header_tokens(name)
+    if found.why == HEADER_CODE:
+        return found if _different_codes(texts) else None
     if found.why == HEADER_STAFF or (found.kind == "document" and "doc" in tokens):
         if share(texts, r"\d") < 0.2 and like_names(texts.unique()):
             return Identifying("name", HEADER_STAFF)
@@ -462,6 +469,19 @@ def _from_header(name: str, texts: pl.Series) -> Identifying | None:
     if found.why == HEADER_PERSON and share(texts, r"^\p{L}{2}[\p{L}.'’-]*(?:,? \p{L}[\p{L}.'’-]*)+$") >= 0.8:
         return replace(found, kind="name")
     return found
+
+
+def _different_codes(texts: pl.Series) -> bool:
+    """Whether texts are codes or whole numbers of four characters and more, with many different values."""
+    if texts.n_unique() < LEAST_ROWS or share(texts, r"^[+-]?\d*[.,]\d+$") > 0.2:
+        return False
+    return (
+        share(
+            texts,
+            r"^[A-Za-z0-9_/.:-]{3,}\d[A-Za-z0-9_/.:-]*$|^[A-Za-z0-9_/.-]*\d[A-Za-z0-9_/.-]{3,}$|^[A-Z]{5,}$",
+        )
+        >= 0.8
+    )
 
 
 def _judged_together(header: Identifying | None, shape: Identifying | None) -> Identifying | None:
