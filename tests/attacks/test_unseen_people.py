@@ -81,3 +81,15 @@ def test_chance_makes_no_person() -> None:
         for _ in range(400)
     ]
     assert inspect(read_table(pl.DataFrame(rows))).schema.columns["ward"].published
+
+
+@pytest.mark.parametrize("name", ["utente", "v5"])
+def test_the_ends_of_intervals_are_true_numbers_so_an_identifier_is_no_quasi_identifier(name: str) -> None:
+    draw = random.Random(4)
+    numbers = [str(draw.randrange(10**7, 10**8)) for _ in range(400)]
+    frame = pl.DataFrame({name: numbers, "sexo": ["F", "M"] * 200})
+    schema = by_hand(frame, **{name: Column(name, "quasi", "numeric")})
+    with pytest.raises(IdentifierOpen, match=name):
+        anonymize(frame, schema, Mondrian(), per="row", k=3)
+    signed = Column(name, "quasi", "numeric", identifier="accept", reason="invented numbers")
+    assert anonymize(frame, by_hand(frame, **{name: signed}), Mondrian(), per="row", k=3).signed

@@ -28,6 +28,14 @@ def digits(size: int) -> str:
     return str(DRAWN.randrange(1, 10)) + "".join(DRAWN.choice("0123456789") for _ in range(size - 1))
 
 
+def cpf() -> str:
+    own = [DRAWN.randrange(10) for _ in range(9)]
+    for first in (10, 11):
+        rest = sum(one * weight for one, weight in zip(own, range(first, 1, -1), strict=True)) * 10 % 11
+        own.append(0 if rest == 10 else rest)
+    return "".join(map(str, own))
+
+
 def name() -> str:
     return f"{DRAWN.choice(GIVEN)} {DRAWN.choice(FAMILY)}"
 
@@ -116,3 +124,29 @@ def test_words_that_may_be_attributes_count_where_codes_stand_below(header: str,
 
 def test_a_birthday_is_a_date_in_german_too() -> None:
     assert judged("Geburtsdatum", [f"1{i % 9}.03.19{50 + i % 40}" for i in range(90)]) is None
+
+
+@pytest.mark.parametrize("form", ["{}.0", "{}.00", "{:.10E}", "[{}.0]"])
+def test_a_document_written_as_a_float_is_a_document(form: str) -> None:
+    numbers = [int(cpf()) for _ in range(90)]
+    found = judged("v4", [form.format(float(n) if "E" in form else n) for n in numbers])
+    assert found is not None and found.kind == "cpf" and found.sure
+    table = read_table(pl.DataFrame({"v4": [float(n) for n in numbers]}))
+    assert [found.kind for found in identifying_columns(table)] == ["cpf"]
+
+
+def test_telephones_written_as_floats_are_held_back() -> None:
+    assert judged("v4", [f"9{digits(8)}.0" for _ in range(90)]) is not None
+    assert judged("v4", [f"{DRAWN.randrange(10, 99)}.{DRAWN.randrange(10)}E+05" for _ in range(90)]) is None
+
+
+def test_a_day_with_more_digits_behind_is_a_document_unless_they_are_a_time() -> None:
+    days = [f"19{DRAWN.randrange(30, 99)}0{DRAWN.randrange(1, 9)}1{DRAWN.randrange(9)}" for _ in range(90)]
+    found = judged("v4", [day + digits(4) for day in days])
+    assert found is not None and found.kind == "document"
+    assert judged("v4", [f"{day}{DRAWN.randrange(10, 23)}{DRAWN.randrange(10, 59)}" for day in days]) is None
+
+
+def test_long_numbers_that_hardly_repeat_are_held_back_and_amounts_are_not() -> None:
+    assert judged("x5", [digits(8) for _ in range(600)]) is not None
+    assert judged("x5", [str(DRAWN.randrange(10**5, 10**7)) for _ in range(600)]) is None

@@ -22,6 +22,7 @@ from velado.data.identifiers import (
     linked_columns,
     people_may_be,
 )
+from velado.data.identifiers.judgement import counts
 from velado.data.normal import value_codes
 from velado.data.partition import GroupCounts, Partition, ValueShape
 from velado.data.schema import Column, Schema
@@ -32,6 +33,9 @@ from velado.text import say
 
 GENERALIZED = frozenset({"coordinates"})
 """What identifies as it is but may be a quasi-identifier of any kind: a place is made coarser, a name is not."""
+
+NEARLY_UNIQUE = 0.9
+"""A number that has so many different values for each person is nobody else's."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,7 @@ def open_identifiers(table: Table) -> tuple[tuple[Identifying, ...], tuple[Signe
         column = table.schema.columns[one.column]
         if column.identifier == "accept":
             signed.append(Signed(one.column, one.kind, one.why, column.reason))
-        elif not _made_coarser(column, one):
+        elif not _made_coarser(table, column, one):
             found.append(one)
     return tuple(found), tuple(signed)
 
@@ -71,10 +75,23 @@ def _following(table: Table, published: Sequence[str], named: Set[str]) -> tuple
     return linked_columns(table, None if person is None else person.name, quasi, plain)
 
 
-def _made_coarser(column: Column, one: Identifying) -> bool:
-    """Whether what leaves is a range: a quasi-identifier that is a number (or a place) is published as an interval."""
-    coarse = one.kind in GENERALIZED or (column.kind == "numeric" and one.kind == "record")
-    return column.role == "quasi" and coarse
+def _made_coarser(table: Table, column: Column, one: Identifying) -> bool:
+    """Whether what leaves is a range: a quasi-identifier that is a place, or a number in doubt that many share.
+
+    The ends of an interval are somebody's true values, so that a number that surely is a person's, or that hardly two
+    people share, would leave with them.
+    """
+    if column.role != "quasi":
+        return False
+    if one.kind in GENERALIZED:
+        return True
+    return column.kind == "numeric" and one.kind == "record" and not one.sure and _is_shared(table, column)
+
+
+def _is_shared(table: Table, column: Column) -> bool:
+    person = table.schema.person
+    people = counts(table, (person or column).name)[1 if person else 0]
+    return counts(table, column.name)[1] < NEARLY_UNIQUE * people
 
 
 def refuse_identifiers(table: Table) -> tuple[Signed, ...]:

@@ -119,6 +119,7 @@ _PHONE = "|".join(
     )
 )
 _URL = r"(?:https?|ftp)://\S+|www\.[\w-]+\.\S+"
+_DAY = r"^(?:19|20)\d{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])"
 _OCTET = r"(?:25[0-5]|2[0-4]\d|1?\d?\d)"
 _IPV4 = rf"{_OCTET}(?:\.{_OCTET}){{3}}"
 _CPF = r"\d{3}\.\d{3}\.\d{3}-\d{2}"
@@ -308,12 +309,22 @@ def _digits(values: Values) -> Identifying | None:
     one_size = int((size == size.mode()[0]).sum()) >= 0.95 * digits.len()
     common = size.mode()[0]
     rounded = share(digits, r"00$")
-    dated = share(digits, r"^(?:19|20)\d{2}(?:0[1-9]|1[0-2])(?:[0-2]\d|3[01])")
+    # A day may have a time behind it; other digits behind a day are a document's, as in Sweden.
+    dated = share(digits, _DAY + r"(?:(?:[01]\d|2[0-3])[0-5]\d(?:[0-5]\d)?)?$")
     count = values.distinct.len()
     many = count >= 20 or (count >= 5 and count >= 0.8 * values.rows)
     if one_size and 9 <= common <= 20 and rounded < 0.2 and dated < 0.5 and many:
         why = say("values are digits of one length, as documents, cards and telephones have")
         return Identifying("document", why, sure=False, person=common >= 11)
+    same = int((size == common).sum()) >= 0.99 * digits.len()
+    if (
+        same
+        and common in (7, 8)
+        and dated < 0.5
+        and rounded < 0.05
+        and count >= max(0.98 * values.texts.len(), 100)
+    ):
+        return Identifying("record", say("values are digits of one length, hardly any twice"), sure=False)
     return None
 
 

@@ -13,6 +13,7 @@ import itertools
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from decimal import Decimal
 
 import numpy as np
 import polars as pl
@@ -348,7 +349,17 @@ def _sampled(table: Table, name: str) -> tuple[pl.Series, int]:
     texts = tidy_texts(texts.drop_nulls())
     if series.dtype.is_float():
         texts = texts.str.replace(r"\.0$", "")
-    return _unwrapped(texts.filter(~_masked(texts))), rows
+    return _whole_numbers(_unwrapped(texts.filter(~_masked(texts)))), rows
+
+
+def _whole_numbers(texts: pl.Series) -> pl.Series:
+    """Long whole numbers written as programs write floats, in digits: `95463308098.0` and `9.5463308098E+10` alike."""
+    texts = texts.str.replace(r"^(\d{5,})[.,]0+$", "$1")
+    powers = texts.str.contains(r"^\d(?:[.,]\d{1,18})?[eE]\+?(?:[5-9]|1\d)$")
+    if not bool(powers.any()):
+        return texts
+    written = [f"{Decimal(text.replace(',', '.')):f}" for text in texts.filter(powers).to_list()]
+    return pl.concat([texts.filter(~powers), pl.Series(written, dtype=pl.String)]).alias(texts.name)
 
 
 def _judge(table: Table, name: str) -> Identifying | None:
