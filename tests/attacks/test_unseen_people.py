@@ -93,3 +93,22 @@ def test_the_ends_of_intervals_are_true_numbers_so_an_identifier_is_no_quasi_ide
         anonymize(frame, schema, Mondrian(), per="row", k=3)
     signed = Column(name, "quasi", "numeric", identifier="accept", reason="invented numbers")
     assert anonymize(frame, by_hand(frame, **{name: signed}), Mondrian(), per="row", k=3).signed
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda draw: "".join(draw.choice("ABCDEFGH") for _ in range(7)),
+        lambda draw: (
+            f"Via {draw.choice(['Verdi', 'Dante', 'Volta'])} {draw.randrange(999)}{draw.choice('abc')}"
+        ),
+        lambda draw: f"KA-{draw.choice('ABCD')}{draw.choice('XYZ')} {draw.randrange(9999)}",
+    ],
+)
+def test_a_schema_by_hand_publishes_no_more_than_inspect_would(make: Any) -> None:
+    frame = emergencies(people=500, each=1, x1=make).drop("id", "q7")
+    assert not inspect(frame).schema.columns["x1"].published
+    with pytest.raises(IdentifierOpen, match="x1"):
+        anonymize(frame, by_hand(frame), Mondrian(), k=3)
+    signed = Column("x1", identifier="accept", reason="invented")
+    assert anonymize(frame, by_hand(frame, x1=signed), Mondrian(), k=3).signed

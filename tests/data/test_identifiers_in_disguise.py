@@ -89,10 +89,66 @@ def test_lists_of_diagnoses_stay() -> None:
     assert judged("dx", ["['E11', 'I10']", "['I10']", "['J45']"] * 40) is None
 
 
-SURE = """utente NISS abonado suscriptor staffno NINO PPSN UHID Aadhaar HICN MBI personnummer Versichertennummer
-Personalnummer Kundennummer Mitgliedsnummer Straße Strasse Anschrift Telefon Handy pager Kto""".split()
-CODED = """ficha nomina contrato caso cama leito candidate roll case episode encounter accession specimen tube barcode tag
-RFID extension membership loyalty medicare medicaid SIN CHI PAN CC BI token hash ticket PNR booking Roll_No""".split()
+SURE = [
+    "utente",
+    "NISS",
+    "abonado",
+    "suscriptor",
+    "staffno",
+    "NINO",
+    "PPSN",
+    "UHID",
+    "Aadhaar",
+    "HICN",
+    "MBI",
+    "personnummer",
+    "Versichertennummer",
+    "Personalnummer",
+    "Kundennummer",
+    "Mitgliedsnummer",
+    "Straße",
+    "Strasse",
+    "Anschrift",
+    "Telefon",
+    "Handy",
+    "pager",
+    "Kto",
+]
+CODED = [
+    "ficha",
+    "nomina",
+    "contrato",
+    "caso",
+    "cama",
+    "leito",
+    "candidate",
+    "roll",
+    "case",
+    "episode",
+    "encounter",
+    "accession",
+    "specimen",
+    "tube",
+    "barcode",
+    "tag",
+    "RFID",
+    "extension",
+    "membership",
+    "loyalty",
+    "medicare",
+    "medicaid",
+    "SIN",
+    "CHI",
+    "PAN",
+    "CC",
+    "BI",
+    "token",
+    "hash",
+    "ticket",
+    "PNR",
+    "booking",
+    "Roll_No",
+]
 
 
 @pytest.mark.parametrize("header", SURE)

@@ -25,8 +25,7 @@ from velado.data.identifiers import (
     people_may_be,
     person_columns,
 )
-from velado.data.identifiers._shapes import share
-from velado.data.identifiers.judgement import SHAPE_SAMPLE
+from velado.data.identifiers.judgement import SHAPE_SAMPLE, nearly_unique
 from velado.data.identifiers.people import rank
 from velado.data.io import read_table
 from velado.data.kinds import LOOKS_LIKE_DATES, Inferred, infer_kind, missing_tokens
@@ -40,7 +39,6 @@ from velado.text import say
 HELD_BACK = say("in doubt, so held back: read it, then sign for it or leave it out")
 _YEARS = frozenset({"year", "years", "yr", "ano", "anio", "yyyy"})
 _CONSTANT = say("every row has the same value, so it tells nobody apart")
-_NEARLY_UNIQUE = say("most rows have a value that no other row has: read it before it is published")
 
 
 @dataclass(frozen=True)
@@ -187,11 +185,10 @@ def _column(
     role, why, publish = _role(name, inferred, identifying)
     if role == "quasi" and distinct < 2:
         role, why = "other", (*why[:1], _CONSTANT)
-    alone = int((counts == 1).sum())
-    pairs = 0.0 if not sample.len() else share(sample, r"^\d{2,3} ?[xX/] ?\d{2,3}$")
-    nearly = inferred.kind == "categorical" and pairs < 0.9  # 120x80 is a pressure
-    if role == "other" and publish and nearly and 2 * alone > table.rows >= 20:
-        why, publish = (*why[:1], _NEARLY_UNIQUE), False
+    if role == "other" and publish and inferred.kind == "categorical":
+        identifying = identifying or nearly_unique(table, name)
+        if identifying is not None:
+            why, publish = (*why[:1], identifying.why), False
     sure = identifying is not None and identifying.sure
     kind = None if identifying is None else identifying.kind
     finding = ColumnFinding(

@@ -22,7 +22,7 @@ from velado.data.identifiers import (
     linked_columns,
     people_may_be,
 )
-from velado.data.identifiers.judgement import counts
+from velado.data.identifiers.judgement import counts, nearly_unique
 from velado.data.normal import value_codes
 from velado.data.partition import GroupCounts, Partition, ValueShape
 from velado.data.schema import Column, Schema
@@ -56,7 +56,7 @@ def open_identifiers(table: Table) -> tuple[tuple[Identifying, ...], tuple[Signe
     """Published columns that identify people: those nobody signed for, and those the schema signs."""
     published = [column.name for column in table.schema.columns.values() if column.published]
     found, signed = [], []
-    judged = identifying_columns(table, published)
+    judged = (*(by_itself := identifying_columns(table, published)), *_alone(table, published, by_itself))
     for one in (*judged, *_following(table, published, {one.column for one in judged})):
         column = table.schema.columns[one.column]
         if column.identifier == "accept":
@@ -64,6 +64,16 @@ def open_identifiers(table: Table) -> tuple[tuple[Identifying, ...], tuple[Signe
         elif not _made_coarser(table, column, one):
             found.append(one)
     return tuple(found), tuple(signed)
+
+
+def _alone(table: Table, published: Sequence[str], named: Sequence[Identifying]) -> list[Identifying]:
+    """Published words and codes of no other role that hardly two rows share, as `inspect` holds them back."""
+    known, columns = {one.column for one in named}, table.schema.columns
+    plain = [n for n in published if n not in known and columns[n].role == "other"]
+    plain = [
+        n for n in plain if columns[n].kind in ("categorical", "text") and columns[n].side_door != "accept"
+    ]
+    return [one for one in (nearly_unique(table, name) for name in plain) if one is not None]
 
 
 def _following(table: Table, published: Sequence[str], named: Set[str]) -> tuple[Identifying, ...]:

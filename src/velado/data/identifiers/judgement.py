@@ -293,6 +293,31 @@ def identifying_columns(table: Table, names: Iterable[str] | None = None) -> tup
     return tuple(replace(found, column=name) for name, found in judged.items() if found is not None)
 
 
+_NEARLY_UNIQUE = say("most rows have a value that no other row has: read it before it is published")
+
+
+def nearly_unique(table: Table, name: str) -> Identifying | None:
+    """A doubt, where most rows of a column of words or codes have a value that no other row has.
+
+    Numbers and days are left out, and pairs such as 120x80, which is a pressure. Fewer than 20 rows tell nothing.
+
+    >>> from velado.testing.factory import small_table
+    >>> nearly_unique(small_table(v=("other", "text", " ".join(f"k{n}" for n in range(20)))), "v").sure
+    False
+    """
+    dtype = table.frame.schema[name]
+    if table.rows < LEAST_ROWS or dtype.is_numeric() or dtype.is_temporal() or dtype == pl.Boolean:
+        return None
+    filled = _filled(table, name).cast(pl.String)
+    if 2 * int(filled.is_unique().sum()) <= table.rows:
+        return None
+    texts = _sample(table, name)[0]
+    plain = (r"^\d{2,3} ?[xX/] ?\d{2,3}$", _DATES, r"^[+-]?(?:\d+[.,]?\d*|[.,]\d+)(?:[eE][+-]?\d+)?$")
+    if any(share(texts, pattern) >= 0.9 for pattern in plain):
+        return None
+    return Identifying("record", _NEARLY_UNIQUE, sure=False, column=name)
+
+
 def counts(table: Table, name: str) -> tuple[int, int]:
     """How many cells of a column say something, and how many different values they are.
 
