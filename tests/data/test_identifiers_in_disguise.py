@@ -206,3 +206,72 @@ def test_a_day_with_more_digits_behind_is_a_document_unless_they_are_a_time() ->
 def test_long_numbers_that_hardly_repeat_are_held_back_and_amounts_are_not() -> None:
     assert judged("x5", [digits(8) for _ in range(600)]) is not None
     assert judged("x5", [str(DRAWN.randrange(10**5, 10**7)) for _ in range(600)]) is None
+
+
+def login() -> str:
+    return (DRAWN.choice(GIVEN)[0] + DRAWN.choice(FAMILY)).lower()
+
+
+FORMS = {
+    "S/o": lambda: f"S/o {name()}",
+    "mother": lambda: f"Mãe: {name()}",
+    "turned": lambda: f"{DRAWN.choice(FAMILY)}/{DRAWN.choice(GIVEN)}",
+    "directory": lambda: f"CN={name()},OU=Staff,DC=corp",
+    "domain": lambda: f"corp\\{login()}",
+    "folder": lambda: f"C:\\Users\\{login()}\\notes.txt",
+    "intranet": lambda: f"{login()}@intranet",
+    "at": lambda: f"{login()} (at) mail.org",
+    "login": login,
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("each", [1, 6])
+def test_other_forms_of_names_are_seen(form: str, each: int) -> None:
+    assert judged("v4", [FORMS[form]() for _ in range(120)] * each) is not None
+
+
+@pytest.mark.parametrize("header", ["by", "entered_by", "Updated by"])
+def test_logins_under_a_header_of_who_did_it_are_held_back(header: str) -> None:
+    made = ["q" + "".join(DRAWN.choice("bdfgl") + DRAWN.choice("aeiou") for _ in range(3)) for _ in range(9)]
+    assert judged(header, made * 20) is not None
+    assert judged(header, ["phone", "mail", "desk"] * 20) is None
+
+
+@pytest.mark.parametrize(
+    ("header", "cells"),
+    [
+        ("c1", ["Иванов", "Кузнецова", "Смирнов", "Петрова", "Соколов"]),
+        ("c2", ["王芳", "李伟", "张敏", "赵军"]),
+        ("c3", ["高橋", "小林", "田中"]),
+        ("c4", ["فاطمة علي", "سارة حسن", "محمد عمر"]),
+        ("c5", ["Παπαδόπουλος", "Νικολαΐδης", "Παπαδάκης"]),
+        ("фамилия", ["Щур", "Кац", "Рау"]),
+        ("姓名", ["甲乙", "丙丁", "戊己"]),
+    ],
+)
+def test_few_names_of_another_script_are_held_back(header: str, cells: list[str]) -> None:
+    assert judged(header, cells * 40) is not None
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [["男", "女"], ["мужской", "женский"], ["грипп", "астма", "гастрит", "отит"], ["内科", "外科", "小児科"]],
+)
+def test_words_of_another_script_stay(cells: list[str]) -> None:
+    assert judged("c1", cells * 40) is None
+
+
+def test_headers_that_are_people_are_held_back() -> None:
+    people = [
+        "Karen Johnson",
+        "Robert Silva",
+        "Emily Radcliffe",
+        "Dwayne Lockhart",
+        "Mary Driscoll",
+        "James Ellison",
+    ]
+    others = ["ana.silva@clinic.pt", "529.982.247-25", "Dr. João Souza", "+351 912 345 678", "Q1 Ana Silva"]
+    plain = ["week", "shift", "Blood Pressure", "Ward Round", "Heart Rate", "Marital Status"]
+    frame = pl.DataFrame({header: ["8", "0", "12"] * 20 for header in [*people, *others, *plain]})
+    assert {found.column for found in identifying_columns(read_table(frame))} == {*people, *others}

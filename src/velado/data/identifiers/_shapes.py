@@ -11,7 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from velado.data.identifiers._names import PARTICLES, TITLES, TURNED, name_shares
+from velado.data.identifiers._names import (
+    PARTICLES,
+    TITLES,
+    TURNED,
+    login_share,
+    name_shares,
+    script_share,
+)
 from velado.data.identifiers.headers import IdentifierKind, Identifying, header_says
 from velado.data.partition import Int64Array
 from velado.text import say
@@ -147,6 +154,18 @@ class _Written:
 
 _FORMS: tuple[_Written, ...] = (
     _Written("email", f"^{_EMAIL}$", say("values are e-mail addresses"), True),
+    _Written(
+        "email",
+        r"(?i)^[\w.+-]+(?:@[a-z][\w-]+| ?[(\[{] ?(?:at|arroba) ?[)\]}] ?[\w.-]+)$",
+        say("values are e-mail addresses"),
+        True,
+    ),
+    _Written(
+        "account",
+        r"(?i)^[a-z][\w-]*\\[a-z][\w.$-]+$|[\\/](?:users|home)[\\/][^\\/]+",
+        say("values hold names of accounts"),
+        True,
+    ),
     _Written("url", f"^(?:{_URL})$", say("values are web addresses")),
     _Written("url", r"^@[A-Za-z_][\w.]{2,}$", say("values are names of accounts on social networks")),
     _Written("ip", f"^{_IPV4}(?::\\d+)?$", say("values are IP addresses")),
@@ -256,7 +275,7 @@ def _written(values: Values) -> Identifying | None:
     if share(texts, f"^{_CPF}$") >= LEAST_SHARE:
         digits = texts.str.replace_all(r"\D", "")
         return Identifying("cpf", say("values are written like a CPF"), True, True, valid_cpf_share(digits))
-    if not bool(texts.str.contains(r"[@:/.\-()+,;'’\s]|[0-9a-fA-F]{32}").any()):
+    if not bool(texts.str.contains(r"[@:/.\\\-()+,;'’\s]|[0-9a-fA-F]{32}").any()):
         return None
     for form in _FORMS:
         if share(texts, form.pattern) < LEAST_SHARE:
@@ -332,6 +351,8 @@ def _person_names(values: Values) -> Identifying | None:
     if share(values.distinct, r"\p{L}{2}") < 0.5:
         return _trace_of_names(values)
     count = values.distinct.len()
+    if count >= 3 and script_share(values.distinct) >= 0.5 and not values.things:
+        return Identifying("name", say("values read like names of another script"), False)
     if count < 4 and not bool(values.distinct.str.contains(r"[\s,._]|\p{Ll}\p{Lu}").any()):
         return None  # fewer than four words, each alone: too little to call them names
     both, one, given, family = name_shares(values.distinct)
@@ -356,6 +377,9 @@ def _person_names(values: Values) -> Identifying | None:
     joined = share(
         values.distinct, r"^\p{L}[\p{L}'’]+[._]\p{L}[\p{L}'’]+\d*$|^\p{Lu}\p{Ll}+\p{Lu}[\p{L}'’]+$"
     )
+    logins = login_share(values.distinct)
+    if logins >= 0.3 and logins * count >= 4 and not values.codes:
+        return Identifying("name", say("values are joined names, as user names are"), False)
     listed_some = one >= 0.1 and one * count >= 3
     if joined >= LEAST_SHARE and (listed_some or (count >= 40 and not values.codes)):
         return Identifying("name", say("values are joined names, as user names are"), False)

@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 
 from velado.data.identifiers._lexicon import TAGS, TOPICS, words
-from velado.data.identifiers._names import like_names
+from velado.data.identifiers._names import header_of_a_script_says_name, like_names, name_shares
 from velado.data.identifiers._shapes import Values, find_shape, free_text, share, valid_cpf_share
 from velado.data.identifiers.headers import (
     HEADER_BADGE,
@@ -29,6 +29,7 @@ from velado.data.identifiers.headers import (
     HEADER_PART,
     HEADER_PERSON,
     HEADER_STAFF,
+    HEADER_STAFF_ALONE,
     HEADER_VISITOR,
     IdentifierKind,
     Identifying,
@@ -286,11 +287,41 @@ def identifying_columns(table: Table, names: Iterable[str] | None = None) -> tup
         if judged[name] is None
         and (table.frame.schema[name].is_float() or table.frame.schema[name] == pl.String)
     }
-    for name in _coordinate_pairs(samples):
+    for name in _headers_of_people(wanted):
+        if judged[name] is None:
+            judged[name] = Identifying("name", HEADER_IS_SOMEBODY, sure=False)
+    for name in _coordinate_pairs({name: texts for name, texts in samples.items() if judged[name] is None}):
         judged[name] = Identifying(
             "coordinates", say("two columns hold decimals as coordinates have them"), sure=False
         )
     return tuple(replace(found, column=name) for name, found in judged.items() if found is not None)
+
+
+HEADER_IS_SOMEBODY = say("the header itself is somebody's name, contact or number")
+
+
+def _headers_of_people(names: Iterable[str]) -> tuple[str, ...]:
+    """Headers that are somebody's name, e-mail, telephone or document, as in a roster with a column for each."""
+    headers = pl.Series([name for name in names if name], dtype=pl.String)
+    if not headers.len():
+        return ()
+    texts = tidy_texts(headers).str.replace(r"^\p{L}{1,3}\d{1,3}[\s:._-]+", "")
+    traced = texts.str.contains("|".join(f"(?:{pattern})" for _, pattern, _ in _TRACES))
+    shaped = texts.str.contains(
+        r"^(?:\p{Lu}[\p{Ll}'’-]+\p{L}*\.?)(?:\s(?:\p{Lu}[\p{L}'’.-]*|d[aeo]s?)){1,5}$"
+    )
+    known = pl.Series([_says_something(header) for header in headers.to_list()], dtype=pl.Boolean)
+    some = texts.filter(shaped & ~known)
+    both = [text for text in some.to_list() if name_shares(pl.Series([text])).both]
+    # One header may be a rose or a park; where several are names, the others of that form are names too.
+    roster = some.to_list() if len(both) >= 2 and 3 * len(both) >= some.len() else both
+    named = shaped & ~known & texts.is_in(roster)
+    return tuple(headers.filter(traced | named).to_list())
+
+
+def _says_something(header: str) -> bool:
+    own = frozenset(header_tokens(header))
+    return not own.isdisjoint(frozenset().union(*TAGS.values(), *TOPICS.values()) - {"dr", "dra", "prof"})
 
 
 _NEARLY_UNIQUE = say("most rows have a value that no other row has: read it before it is published")
@@ -471,9 +502,13 @@ def _from_header(name: str, texts: pl.Series) -> Identifying | None:
     found = read_header(name)
     if found is None or found.why == HEADER_HOUSE:
         found = read_code_header(name) or found
+    if found is None and header_of_a_script_says_name(name):
+        return Identifying("name", HEADER_PERSON, person=False)
+    tokens = header_tokens(name)
+    if found is None and tokens[-1:] == ("by",) and _different_words(texts):
+        return Identifying("name", HEADER_STAFF_ALONE, sure=False)
     if found is None:
         return None
-    tokens = header_tokens(name)
     if found.why == HEADER_CODE:
         return found if _different_codes(texts) else None
     if found.why == HEADER_STAFF or (found.kind == "document" and "doc" in tokens):
@@ -505,6 +540,11 @@ def _from_header(name: str, texts: pl.Series) -> Identifying | None:
     if found.why == HEADER_PERSON and share(texts, r"^\p{L}{2}[\p{L}.'’-]*(?:,? \p{L}[\p{L}.'’-]*)+$") >= 0.8:
         return replace(found, kind="name")
     return found
+
+
+def _different_words(texts: pl.Series) -> bool:
+    """Whether texts are five and more different words or logins without blanks, and no yes or no."""
+    return texts.n_unique() >= 5 and share(texts, r"^\p{L}[\p{L}._-]{2,}\d*$") >= 0.8
 
 
 def _different_codes(texts: pl.Series) -> bool:
