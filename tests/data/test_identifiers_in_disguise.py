@@ -275,3 +275,37 @@ def test_headers_that_are_people_are_held_back() -> None:
     plain = ["week", "shift", "Blood Pressure", "Ward Round", "Heart Rate", "Marital Status"]
     frame = pl.DataFrame({header: ["8", "0", "12"] * 20 for header in [*people, *others, *plain]})
     assert {found.column for found in identifying_columns(read_table(frame))} == {*people, *others}
+
+
+TRACES = """call 0171 1234567|call 0171/7654321|call +49 171 1234567|ligar 912 345 678|ligar 912345678|tel 612 345 678
+tel 612345678|ring 07700 900123|ring 07700900123|app. 06 12 34 56 78|app. 0612345678|call 98765 43210|call 9876543210
+call 2025550123|ligar 11987654321|cpf 52998224725|DE89 3704 0044 0532 0130 00|DE89370400440532013000|PT50000201231234567890154
+card 4111 1111 1111 1111|card 4111111111111111|123e4567-e89b-12d3-a456-426614174000|from 10.90.242.44|DNI 12345678Z
+NIF 236268071|at 38.72233, -9.13934|see https://x.org/a|see www.kerhin.org""".replace("\n", "|").split("|")
+
+
+@pytest.mark.parametrize("cell", TRACES)
+def test_one_trace_in_a_column_of_states_is_enough_for_doubt(cell: str) -> None:
+    cells = ["open", "done", "waiting for lab", "sent home"] * 250
+    cells[777] = cell
+    assert judged("status", cells) is not None
+
+
+@pytest.mark.parametrize(
+    "cell", ["12 of 30", "2024-01-05 10:30", "lot 4711", "100 000", "v1.2.3", "1/2/2024", "1.234,50"]
+)
+def test_states_with_a_few_digits_stay(cell: str) -> None:
+    assert judged("status", ["open", "done", cell, "sent home"] * 100) is None
+
+
+@pytest.mark.parametrize("dtype", [pl.Categorical(), pl.Enum(["open", "done", "call ana@x.org"])])
+def test_a_trace_in_a_column_of_categories_is_seen(dtype: pl.DataType) -> None:
+    cells = pl.Series("status", ["open", "done"] * 300 + ["call ana@x.org"], dtype=dtype)
+    assert [found.kind for found in identifying_columns(read_table(cells.to_frame()))] == ["email"]
+
+
+def test_a_trace_far_from_the_sample_of_short_codes_is_seen() -> None:
+    cells = ["A1", "B2"] * 20_000
+    cells[31_111] = "ana@x.org"
+    found = judged("canal", cells)
+    assert found is not None and found.kind == "email"

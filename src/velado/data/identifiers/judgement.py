@@ -114,16 +114,68 @@ _PROFILE = (
     r"(?i:https?|ftp)://[^\s/@]+@|(?i:(?:facebook|instagram|linkedin|twitter|tiktok|t|wa|lattes\.cnpq)\.(?:com|me|br))/[A-Za-z0-9]|"
     r"(?i:https?)://[^\s]+/(?:~|u/|users?/|profiles?/|in/|people/)[^\s]"
 )
+_START, _STOP = r"(?:^|[\s(:=#,;/])", r"(?:[\s),;:!?]|\.?$|\.\s)"
 _TRACES: tuple[tuple[IdentifierKind, str, str], ...] = (
     ("email", _EMAIL, say("some values hold an e-mail address")),
     ("cpf", _CPF, say("some values hold a CPF")),
     ("ssn", _SSN, say("some values hold a social security number")),
     ("url", _PROFILE, say("some values hold a web address")),
     ("phone", _PHONE, say("some values hold a telephone number")),
+    (
+        "account",
+        rf"{_START}[A-Z]{{2}}[0-9]{{2}}(?: ?[A-Z0-9]{{4}}){{3,7}}(?: ?[A-Z0-9]{{1,3}})?{_STOP}",
+        say("some values hold an account"),
+    ),
+    (
+        "uuid",
+        r"(?i)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}",
+        say("some values hold a unique identifier"),
+    ),
+    (
+        "ip",
+        rf"{_START}(?:(?:25[0-5]|2[0-4][0-9]|1?[0-9]?[0-9])\.){{3}}(?:25[0-5]|2[0-4][0-9]|1?[0-9]?[0-9]){_STOP}",
+        say("some values hold an IP address"),
+    ),
+    (
+        "coordinates",
+        r"[+-]?[0-9]{1,3}\.[0-9]{3,} ?[,;/ ] ?[+-]?[0-9]{1,3}\.[0-9]{3,}",
+        say("some values hold coordinates"),
+    ),
+    (
+        "url",
+        r"(?i)(?:https?|ftp)://[^\s]+|(?:^|\s)www\.[a-z0-9-]+\.[a-z]",
+        say("some values hold a web address"),
+    ),
+)
+# Digits alone, which only stand out among words: telephones of several countries, cards, bare documents.
+_AMONG_WORDS: tuple[tuple[IdentifierKind, str, str], ...] = (
+    (
+        "phone",
+        rf"{_START}(?:[6-9][0-9]{{2}} [0-9]{{3}} [0-9]{{3}}|[67][0-9]{{2}}(?: [0-9]{{2}}){{3}}|0[1-9](?:[ .][0-9]{{2}}){{4}}|"
+        rf"0[0-9]{{2,4}}[ /-][0-9]{{3,4}} ?[0-9]{{3,5}}|[6-9][0-9]{{4}} [0-9]{{5}}|[2-9][0-9]{{2}}[ .][0-9]{{3}}[ .][0-9]{{4}}){_STOP}",
+        say("some values hold a telephone number"),
+    ),
+    (
+        "card",
+        rf"{_START}[0-9]{{4}}(?:[ -][0-9]{{4}}){{2,3}}{_STOP}",
+        say("some values hold the number of a card"),
+    ),
+    (
+        "document",
+        rf"{_START}(?:[XYZ][ -]?[0-9]{{7}}|[0-9]{{8}})[ -]?[A-Z]{_STOP}",
+        say("some values hold a document"),
+    ),
+    (
+        "document",
+        rf"{_START}[0-9]{{9,16}}{_STOP}",
+        say("some values hold a long number, as telephones and documents are"),
+    ),
 )
 # What every trace has: an @, a profile's slashes, enough digits near a mark; or a sign nobody sees, which may hide one.
 _MAY_HOLD = (
     r"@|://|\.(?:com|me|br)/|[0-9][)-][0-9 ]|[)] ?[0-9]{4}|[0-9] 9[0-9]{8}|[+][0-9]{2}|^ *[0-9]{11} *$"
+    r"|(?:^|[^0-9.,])[0-9]{8}|[0-9]{3}[ /-][0-9]{3}|[0-9]{2} [0-9]{2} [0-9]{2}|[0-9]\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]|www\."
+    r"|\.[0-9]{3,} ?[,;/ ] ?[+-]?[0-9]|[0-9]{5} [0-9]{5}|[A-Z]{2}[0-9]{2} ?[A-Z0-9]{4}|(?:[0-9]{2}\.){4}"
     r"|[\x{AD}\x{34F}\x{61C}\x{180B}-\x{180F}\x{200B}-\x{200F}\x{202A}-\x{202F}\x{2060}-\x{206F}\x{FE00}-\x{FE0F}\x{FEFF}"
     r"\x{FF00}-\x{FFEF}\x{A0}]"
 )
@@ -141,10 +193,14 @@ def _find_traces(texts: pl.Series, *, numbers: bool = False) -> Identifying | No
     for kind, pattern, why in _TRACES:
         if bool(held.str.contains(pattern).any()):
             return Identifying(kind, why, sure=False)
-    if not numbers:
-        whole = held.filter(held.str.contains(r"^[0-9]{11}$"))
-        if whole.len() and valid_cpf_share(whole) > 0.5:
-            return Identifying("cpf", say("some values hold a CPF"), sure=False)
+    if numbers:
+        return None
+    whole = held.filter(held.str.contains(r"^[0-9]{11}$"))
+    if whole.len() and valid_cpf_share(whole) > 0.5:
+        return Identifying("cpf", say("some values hold a CPF"), sure=False)
+    for kind, pattern, why in _AMONG_WORDS:
+        if bool(held.str.contains(pattern).any()):
+            return Identifying(kind, why, sure=False)
     return None
 
 
@@ -440,8 +496,9 @@ def _judged(table: Table, name: str) -> Identifying | None:
     header = _from_header(name, texts)
     if distinct.len() < min(texts.len(), _FEW) and all(map(_SHORT.fullmatch, distinct.to_list())):
         # Codes of a few characters that repeat: there is no room for a shape.
-        others = header is not None and header.person and header_of_others(name)
-        return replace(header, person=False) if header is not None and others else header
+        if header is None:
+            return None if texts.len() == rows else _whole_traces(table, name, texts, distinct)
+        return replace(header, person=False) if header.person and header_of_others(name) else header
     if _plain_numbers(texts, distinct):
         return header or _whole_traces(table, name, texts, distinct)
     every = distinct.len() == texts.len() == min(rows, texts.len()) and _is_unique(table, name, texts, rows)
@@ -471,6 +528,8 @@ def _judged(table: Table, name: str) -> Identifying | None:
 
 def _whole_traces(table: Table, name: str, texts: pl.Series, distinct: pl.Series) -> Identifying | None:
     series = table.frame.get_column(name)
+    if isinstance(series.dtype, pl.Categorical | pl.Enum):
+        series = series.unique().cast(pl.String)
     if series.dtype != pl.String:
         return None
     if 2 * distinct.len() < texts.len():
