@@ -5,7 +5,9 @@ import random
 import polars as pl
 import pytest
 
+from velado import anonymize
 from velado.data.identifiers import Identifying, identifying_columns
+from velado.data.inspect import inspect
 from velado.data.io import read_table
 
 GIVEN = ["Karen", "Robert", "Sofia", "Tiago", "Miguel", "Laura", "Susan", "Joana", "Pedro", "Helen"]
@@ -309,3 +311,53 @@ def test_a_trace_far_from_the_sample_of_short_codes_is_seen() -> None:
     cells[31_111] = "ana@x.org"
     found = judged("canal", cells)
     assert found is not None and found.kind == "email"
+
+
+HARMLESS = {
+    "credit_card": ["Visa", "Amex", "none"],
+    "contact": ["cellular", "telephone", "unknown"],
+    "phone_calls": [str(n) for n in range(40)],
+    "mobile_os": ["iOS", "Android"],
+    "mobile_use_h": [str(n) for n in range(12)],
+    "ip_days": [str(n) for n in range(31)],
+    "url_clicks": [str(n) for n in range(120)],
+    "contact_lenses": ["hard", "soft", "none"],
+    "serial_7s": [str(n) for n in range(6)],
+    "photo_aging": [str(n) for n in range(5)],
+    "street_lights": ["yes", "no", "some"],
+    "email_domain": ["gmail.com", "hotmail.com"],
+    "phone_model": ["iPhone 12", "Pixel 6"],
+    "device": ["mobile", "desktop", "tablet"],
+    "hurricane": ["Katrina", "Andrew", "Maria", "Irma", "Harvey", "Sandy"],
+    "No. of teeth": [str(n) for n in range(32)],
+    "Nr. Kinder": [str(n) for n in range(5)],
+    "tooth_no": [f"{a}{b}" for a in range(1, 5) for b in range(1, 9)],
+    "admitted": [f"{d:02d}-{m}-2024" for d in range(1, 29) for m in ("Jan", "Feb", "Mar")],
+    "seen": [f"{d}{m}2024" for d in range(10, 29) for m in ("JAN", "FEV", "MAR")],
+    "week": [f"2024-W{n:02d}" for n in range(1, 53)],
+    "at_hour": [f"{h:02d}:{m:02d}" for h in range(24) for m in range(0, 60, 7)],
+}
+
+
+@pytest.mark.parametrize("header", HARMLESS)
+def test_what_only_sounds_like_an_identifier_is_free(header: str) -> None:
+    cells = HARMLESS[header] * 40
+    assert judged(header, cells[:2000]) is None
+    found = inspect(
+        pl.DataFrame({header: cells[:900], "age": [str(20 + i % 60) for i in range(len(cells[:900]))]})
+    )
+    assert found.person is None and found.schema.columns[header].published
+
+
+@pytest.mark.parametrize("header", ["credit_card", "telefone", "contact", "email", "ip", "serial", "foto"])
+def test_the_same_headers_count_where_numbers_stand_below(header: str) -> None:
+    assert judged(header, [digits(6) for _ in range(50)] * 4) is not None
+    assert judged(header, [name() for _ in range(50)]) is not None
+
+
+def test_a_month_by_its_name_is_a_date() -> None:
+    cells = [f"{d:02d}-{m}-2024" for d in range(1, 29) for m in ("Jan", "Feb", "Mar")]
+    frame = pl.DataFrame({"admitted": cells, "sexo": ["F", "M"] * 42})
+    found = inspect(frame).schema.columns["admitted"]
+    assert (found.role, found.kind, found.format) == ("quasi", "date", "%d-%b-%Y")
+    assert "admitted" in anonymize(frame, k=3).frame.columns

@@ -193,7 +193,9 @@ def _tags(tokens: tuple[str, ...]) -> _Said:
         # n_visits counts; n_documento is a number
         numbered = {"document", "record", "card", "account", "phone", "event", "person"}
         tags.add("attribute" if tags.isdisjoint(numbered) else "number")
-    if len(tokens) > 1 and tokens[0] == "no":
+    if len(tokens) > 2 and tokens[0] in TAGS["number"] and tokens[1] == "of":
+        tags = {"attribute"}  # number of teeth
+    elif len(tokens) > 1 and tokens[0] == "no":
         tags.add("name")  # the national files' NO_ is "nome"; "patient_no" is a number
         tags.discard("number")
     return _Said(frozenset(tags), tokens, unknown)
@@ -276,7 +278,8 @@ def _contact(said: _Said) -> Identifying | None:
         return Identifying("email", say("the header names an e-mail address"), theirs, own)
     if said.any("url") or (said.any("web") and "page" in said.tokens):
         return Identifying("url", say("the header names a web page or profile"), theirs)
-    if said.any("phone") and not (said.any("device") and "phone" not in said.tokens):
+    modelled = {"model", "modelo"} & set(said.tokens)
+    if said.any("phone") and not modelled and not (said.any("device") and "phone" not in said.tokens):
         return Identifying("phone", say("the header names a telephone"), theirs)
     if said.any("coordinates"):
         return Identifying("coordinates", say("the header names coordinates"))

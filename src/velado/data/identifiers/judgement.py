@@ -312,6 +312,12 @@ SHAPE_SAMPLE = 5_000
 _GOLDEN = 0.6180339887498949
 _YES_NO = words("0 1 0.0 1.0 yes no y n sim nao não s true false t f si sí ja on off x none nenhum ninguno")
 _FEW = 200
+_FEW_WORDS = 12
+_NO_COUNT: frozenset[IdentifierKind] = frozenset(
+    {"phone", "ip", "url", "photo", "mac", "email", "biometric", "device"}
+)
+_WITH_DIGITS = _NO_COUNT | {"card", "document", "plate", "cpf", "cns", "ssn", "rg", "cnpj", "coordinates"}
+"""Kinds that small counts, or a few words without a digit, cannot be."""
 _SHORT = re.compile(r"[A-Za-z]{0,2}-?[0-9]{0,4}(?:[.,][0-9]{1,2})?")
 _END = r"\s*(?:[+-]?\d[\d.,:/T-]*(?:[eE][+-]?\d+)?|[A-Za-z]{1,3}\d[\d.]*|[+-]?(?:inf|∞)|\*)?\s*"
 _MASKED = rf"^(?:\*+|\s*|[\[(\]]{_END}(?:\.\.|[,;]){_END}[\])\[])$"
@@ -320,7 +326,11 @@ _PLACE = r"^[\[(]\s*[+-]?\d{1,3}\.\d{3,}\s*[,;]\s*[+-]?\d{1,3}\.\d{3,}\s*[\])]$"
 _NUMBERS = r"^\[\s*\d{7,}\s*[,;]\s*\d{7,}\s*\]$"
 _WRAPPED = r"""^(?:\[.*\]|\{.*\}|\([^()]*\)|=?".*"|'.*'|“.*”|«.*»)$"""
 _PARTS = r"""\"[^\"]*\"|'[^']*'|[^\s,;\[\]{}()\"'][^,;\[\]{}()\"]*"""
-_DATES = r"^\d{4}[-/.]\d{1,2}[-/.]\d{1,2}(?:[T ].*)?$|^\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}(?: .*)?$|^\d{1,2}:\d{2}(?::\d{2})?$"
+_MONTHS = r"(?i:jan|fev|feb|mar|abr|apr|mai|may|jun|jul|ago|aug|set|sep|out|oct|okt|nov|dez|dec|dic|ene|mrz)\p{L}*\.?"
+_DATES = (
+    rf"^\d{{1,2}}[- ./]?{_MONTHS}[- ./]?\d{{2,4}}(?: .*)?$|^{_MONTHS}[- ./]?\d{{2,4}}$|^\d{{4}}-?(?:W\d{{2}}|Q\d)(?:-\d)?$|"
+    + r"^\d{4}[-/.]\d{1,2}[-/.]\d{1,2}(?:[T ].*)?$|^\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}(?: .*)?$|^\d{1,2}:\d{2}(?::\d{2})?$"
+)
 
 
 def identifying_columns(table: Table, names: Iterable[str] | None = None) -> tuple[Identifying, ...]:
@@ -581,6 +591,8 @@ def _from_header(name: str, texts: pl.Series) -> Identifying | None:
         return None
     if found.why == HEADER_VISITOR and (share(texts, r"\d") < 0.8 or share(texts, r"^\d{1,2}$") == 1.0):
         return None
+    if _says_otherwise(found, texts):
+        return None
     if found.kind in ("cpf", "cns", "ssn", "card") and share(texts, r"^\d{1,4}$") >= 0.8:
         return replace(found, person=False)  # the last digits are shared by many
     fractions = share(texts, r"^[+-]?\d*[.,]\d*[1-9]\d*$")
@@ -599,6 +611,22 @@ def _from_header(name: str, texts: pl.Series) -> Identifying | None:
     if found.why == HEADER_PERSON and share(texts, r"^\p{L}{2}[\p{L}.'’-]*(?:,? \p{L}[\p{L}.'’-]*)+$") >= 0.8:
         return replace(found, kind="name")
     return found
+
+
+def _says_otherwise(found: Identifying, texts: pl.Series) -> bool:
+    """Whether the cells cannot be what the header names: a few words under card, small counts under telephone."""
+    distinct = texts.unique()
+    if found.why == HEADER_HOUSE or found.kind in _NO_COUNT:
+        small = r"^\d{1,2}$" if found.kind in ("device", "address") else r"^\d{1,3}$"
+        if texts.len() >= LEAST_ROWS and share(distinct, rf"{small}|^\d{{1,2}}[.,]\d+$") == 1.0:
+            return True
+    if distinct.len() > _FEW_WORDS or 2 * distinct.len() > texts.len():
+        return False
+    if found.kind == "address":
+        return distinct.len() <= 5 and share(distinct, r"^\p{Ll}+$") == 1.0  # street_lights: yes, no, some
+    if found.kind not in _WITH_DIGITS:
+        return False
+    return share(distinct, r"^\p{L}{2,}(?:[ /-]\p{L}+){0,2}$") == 1.0 and not like_names(distinct)
 
 
 def _different_words(texts: pl.Series) -> bool:
