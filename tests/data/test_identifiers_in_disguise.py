@@ -149,6 +149,9 @@ CODED = [
     "ticket",
     "PNR",
     "booking",
+    "sid",
+    "key",
+    "seat",
     "Roll_No",
 ]
 
@@ -224,6 +227,19 @@ FORMS = {
     "intranet": lambda: f"{login()}@intranet",
     "at": lambda: f"{login()} (at) mail.org",
     "login": login,
+    "at dot": lambda: f"{login()}[at]mail[dot]org",
+    "pipe": lambda: f"{DRAWN.choice(FAMILY)}|{DRAWN.choice(GIVEN)}",
+    "numbered": lambda: f"{name()} ({DRAWN.randrange(9999)})",
+    "number first": lambda: f"{DRAWN.randrange(9999)} - {name()}",
+    "aged": lambda: f"{name()} - {DRAWN.randrange(9, 99)} anos",
+    "letters": lambda: "".join(DRAWN.choice("BCDFGHJKLMNPQRSTVWXAEIOU") for _ in range(7)),
+    "base64": lambda: "".join(DRAWN.choice("abcdefgHIJKLMN0123456789") for _ in range(12)),
+    "german street": lambda: f"{DRAWN.choice(['Linden', 'Goethe', 'Haupt'])}straße {DRAWN.randrange(1, 99)}",
+    "french street": lambda: f"{DRAWN.randrange(1, 99)} rue {DRAWN.choice(FAMILY)}",
+    "german plate": lambda: f"KA-{DRAWN.choice('ABCD')}{DRAWN.choice('XYZ')} {DRAWN.randrange(1000, 9999)}",
+    "place": lambda: (
+        f"8FVC{DRAWN.choice('2345')}{DRAWN.choice('6789')}22+{DRAWN.choice('GHJM')}{DRAWN.choice('PQRV')}"
+    ),
 }
 
 
@@ -283,7 +299,8 @@ TRACES = """call 0171 1234567|call 0171/7654321|call +49 171 1234567|ligar 912 3
 tel 612345678|ring 07700 900123|ring 07700900123|app. 06 12 34 56 78|app. 0612345678|call 98765 43210|call 9876543210
 call 2025550123|ligar 11987654321|cpf 52998224725|DE89 3704 0044 0532 0130 00|DE89370400440532013000|PT50000201231234567890154
 card 4111 1111 1111 1111|card 4111111111111111|123e4567-e89b-12d3-a456-426614174000|from 10.90.242.44|DNI 12345678Z
-NIF 236268071|at 38.72233, -9.13934|see https://x.org/a|see www.kerhin.org""".replace("\n", "|").split("|")
+NIF 236268071|at 38.72233, -9.13934|see https://x.org/a|call 415.555.7395
+ana.silva (at) gmail.com|see MRN 8954787|ask @anasilva90|see www.kerhin.org""".replace("\n", "|").split("|")
 
 
 @pytest.mark.parametrize("cell", TRACES)

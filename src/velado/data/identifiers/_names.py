@@ -53,7 +53,9 @@ def login_share(texts: pl.Series) -> float:
 
 def plain_texts(texts: pl.Series) -> pl.Series:
     """Texts in lower case without accents, titles, final digits and doubled blanks; `SILVA, Maria` as `maria silva`."""
-    plain = texts.str.replace(_BEFORE, "").str.replace(r"^(\p{L}{3,})/(\p{L}{2,})$", "$2 $1")
+    plain = texts.str.replace(_BEFORE, "").str.replace(r"^(\p{L}{3,})[/|](\p{L}{2,})$", "$2 $1")
+    plain = plain.str.replace(r"(?i)[\s_(#|–-]+\d{1,8}\)?(?:\s*(?:anos|years?|a[ñn]os))?$", "")
+    plain = plain.str.replace(r"^[A-Z]?\d{1,8}\s*[-–:|.]*\s+", "")
     plain = plain.str.replace(r"(?i),\s*(?:ou|dc|o)=.*$", "")
     plain = plain.str.normalize("NFKD").str.replace_all(r"\p{M}", "")
     plain = plain.str.replace(

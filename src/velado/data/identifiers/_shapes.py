@@ -135,7 +135,9 @@ _STREET = (
     r"(?i)^(?:r\.|rua|av\.?|avenida|travessa|tv\.|alameda|al\.|pra[cç]a|rodovia|estrada|calle|c/|avda\.?|carrera|"
     r"plaza|paseo|camino|largo|beco|ladeira)\s+\S.*\d|"
     r"^\d+[a-z]?,?\s+(?:[\p{L}.'\d]+\s+){1,4}(?:street|st|avenue|ave|road|rd|drive|dr|lane|ln|boulevard|blvd|court|ct|way|"
-    r"place|pl|terrace|square)\b\.?"
+    r"place|pl|terrace|square)\b\.?|"
+    r"^[\p{L}.\s-]{2,}(?:stra(?:ß|ss)e|str\.|weg|platz|allee|gasse|ufer|damm)\s+\d+\s?[a-z]?$|"
+    r"^(?:\d+\s?(?:bis|ter)?,?\s+(?:rue|boulevard|bd|chemin|impasse|all[ée]e|quai)|(?:via|viale|piazza|corso|vicolo)\s+\S.*\d)"
 )
 _FILE = (
     r"(?i)\.(?:jpe?g|png|gif|bmp|tiff?|heic|webp|dcm|wav|mp3|mp4|m4a|avi|mov)$|^data:(?:image|audio|video)/"
@@ -156,7 +158,7 @@ _FORMS: tuple[_Written, ...] = (
     _Written("email", f"^{_EMAIL}$", say("values are e-mail addresses"), True),
     _Written(
         "email",
-        r"(?i)^[\w.+-]+(?:@[a-z][\w-]+| ?[(\[{] ?(?:at|arroba) ?[)\]}] ?[\w.-]+)$",
+        r"(?i)^[\w.+-]+(?:@[a-z][\w-]+| ?[(\[{] ?(?:at|arroba) ?[)\]}] ?[\w.\[\](){} -]+)$",
         say("values are e-mail addresses"),
         True,
     ),
@@ -168,7 +170,7 @@ _FORMS: tuple[_Written, ...] = (
     ),
     _Written("url", f"^(?:{_URL})$", say("values are web addresses")),
     _Written("url", r"^@[A-Za-z_][\w.]{2,}$", say("values are names of accounts on social networks")),
-    _Written("ip", f"^{_IPV4}(?::\\d+)?$", say("values are IP addresses")),
+    _Written("ip", f"^{_IPV4}(?:[:/]\\d+)?$", say("values are IP addresses")),
     _Written(
         "mac",
         r"^(?:[0-9A-Fa-f]{2}[:-]){5}[0-9A-Fa-f]{2}$|^(?:[0-9A-Fa-f]{4}\.){2}[0-9A-Fa-f]{4}$",
@@ -203,7 +205,8 @@ _FORMS: tuple[_Written, ...] = (
     _Written("ssn", f"^{_SSN}$", say("values are written like a social security number"), True),
     _Written(
         "coordinates",
-        r"^\(?[+-]?\d{1,2}\.\d{3,}\s*[,;\s]\s*[+-]?\d{1,3}\.\d{3,}\)?$|^(?i:point)\s*\(|\d{1,3}\s?°\s?\d{1,2}\s?['’′]",
+        r"^\(?[+-]?\d{1,2}\.\d{3,}\s*[,;\s]\s*[+-]?\d{1,3}\.\d{3,}\)?$|^(?i:point)\s*\(|^///\w+\.\w+\.\w+$|^\d{1,3}d\d{1,2}m\d{1,2}|"
+        r"^[23456789CFGHJMPQRVWX]{4,8}\+[23456789CFGHJMPQRVWX]{2,3}$|\d{1,3}\s?°\s?\d{1,2}\s?['’′]",
         say("values are pairs of coordinates"),
     ),
     _Written("phone", f"^(?:{_PHONE})$", say("values are written like telephone numbers")),
@@ -422,6 +425,13 @@ def _plates(values: Values) -> Identifying | None:
     brazilian = share(texts, r"^[A-Z]{3}[\s-]?\d(?:\d|[A-J])\d{2}$")
     spanish = share(texts, r"^\d{4}[\s-]?[BCDFGHJKLMNPRSTVWXYZ]{3}$")
     british = share(texts, r"^[A-Z]{2}\d{2} ?[A-Z]{3}$")
+    other = share(
+        texts,
+        r"^[A-ZÄÖÜ]{1,3}-[A-Z]{1,2} ?\d{1,4}[EH]?$|^[A-Z]{2}[ -]?\d{2}[ -]?[A-Z]{1,2}[ -]?\d{4}$|"
+        r"^(?:[A-Z]{2}-\d{2}-(?:\d{2}|[A-Z]{2})|\d{2}-[A-Z]{2}-\d{2}|\d{2}-\d{2}-[A-Z]{2})$",
+    )
+    if other >= LEAST_SHARE and distinct.len() >= 20:
+        return Identifying("plate", why, sure=False)
     if max(brazilian, spanish, british) < LEAST_SHARE:
         return None
     letters = distinct.str.extract(r"([A-Z]{3})").n_unique()
@@ -436,6 +446,9 @@ def _plates(values: Values) -> Identifying | None:
 
 def _codes(values: Values) -> Identifying | None:
     texts = values.distinct
+    if not values.codes and texts.len() >= 40 and texts.str.len_chars().n_unique() == 1 and _drawn(texts):
+        why = say("values are codes of one length, as records and pseudonyms have")
+        return Identifying("record", why, False)
     code = share(texts, r"^[A-Za-z]{0,6}[-_/.]?\d[\dA-Za-z./_-]*$|^[A-Z2-7]{8,}$")
     decimals = share(texts, r"^[+-]?\d*[.,]\d+$")
     if values.codes or code < LEAST_SHARE or decimals > 0:
@@ -467,6 +480,16 @@ def _codes(values: Values) -> Identifying | None:
             "record", why, False, shortest >= 12
         )  # shorter ones may be codes of drugs and tests
     return None
+
+
+def _drawn(texts: pl.Series) -> bool:
+    """Whether letters stand as if drawn: no words have four consonants in a row so often, nor all kinds of signs."""
+    letters = share(texts, r"^(?:[A-Z]{6,}|[a-z]{6,})$") >= LEAST_SHARE
+    if letters and share(texts, r"(?i)[bcdfghjklmnpqrstvwxz]{4}") >= 0.3:
+        return True
+    mixed = share(texts, r"^[A-Za-z0-9+/_-]{8,}={0,2}$") >= LEAST_SHARE
+    kinds = [texts.str.contains(kind) for kind in (r"[a-z]", r"[A-Z]", r"[0-9+/_-]")]
+    return mixed and int((kinds[0] & kinds[1] & kinds[2]).sum()) >= 0.5 * texts.len()
 
 
 def _traces(values: Values) -> Identifying | None:

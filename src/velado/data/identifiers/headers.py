@@ -232,7 +232,8 @@ def read_code_header(name: str) -> Identifying | None:
     """
     tokens = header_tokens(name)
     own = frozenset(re.findall("[a-z]+", _plain(name, keep="º°#"))) - (JOINTS - CODED["person"])
-    rest = own - TAGS["number"] - TAGS["id"] - TAGS["code"] - {"n"} | own & CODED["person"]
+    coded = own & (CODED["person"] | CODED["event"])
+    rest = own - TAGS["number"] - TAGS["id"] - TAGS["code"] - {"n"} | coded
     if not rest or not rest <= CODED["person"] | CODED["event"] or _attribute(_tags(tokens)):
         return None
     return Identifying("record", HEADER_CODE, False, not rest.isdisjoint(CODED["person"]))

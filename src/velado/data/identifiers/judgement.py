@@ -121,6 +121,13 @@ _TRACES: tuple[tuple[IdentifierKind, str, str], ...] = (
     ("ssn", _SSN, say("some values hold a social security number")),
     ("url", _PROFILE, say("some values hold a web address")),
     ("phone", _PHONE, say("some values hold a telephone number")),
+    ("email", r"(?i)\w ?[(\[{] ?(?:at|arroba) ?[)\]}] ?\w", say("some values hold an e-mail address")),
+    (
+        "record",
+        r"(?i)\b(?:mrn|prontu[aá]rio|matr[ií]cula|utente|patient|paciente|ficha)[\s:#.nº°o-]{0,6}[0-9]{4,}",
+        say("some values hold the number of a person's record"),
+    ),
+    ("url", r"(?:^|\s)@[A-Za-z_][A-Za-z0-9_.]{3,}", say("some values hold the name of an account")),
     (
         "account",
         rf"{_START}[A-Z]{{2}}[0-9]{{2}}(?: ?[A-Z0-9]{{4}}){{3,7}}(?: ?[A-Z0-9]{{1,3}})?{_STOP}",
@@ -174,6 +181,7 @@ _AMONG_WORDS: tuple[tuple[IdentifierKind, str, str], ...] = (
 # What every trace has: an @, a profile's slashes, enough digits near a mark; or a sign nobody sees, which may hide one.
 _MAY_HOLD = (
     r"@|://|\.(?:com|me|br)/|[0-9][)-][0-9 ]|[)] ?[0-9]{4}|[0-9] 9[0-9]{8}|[+][0-9]{2}|^ *[0-9]{11} *$"
+    r"|[(\[{] ?(?:at|arroba)|(?i:mrn|prontu|matr[ií]cula|utente|patient|paciente|ficha).{0,6}[0-9]{4}|[0-9]{3}\.[0-9]{3}\.[0-9]{4}"
     r"|(?:^|[^0-9.,])[0-9]{8}|[0-9]{3}[ /-][0-9]{3}|[0-9]{2} [0-9]{2} [0-9]{2}|[0-9]\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]|www\."
     r"|\.[0-9]{3,} ?[,;/ ] ?[+-]?[0-9]|[0-9]{5} [0-9]{5}|[A-Z]{2}[0-9]{2} ?[A-Z0-9]{4}|(?:[0-9]{2}\.){4}"
     r"|[\x{AD}\x{34F}\x{61C}\x{180B}-\x{180F}\x{200B}-\x{200F}\x{202A}-\x{202F}\x{2060}-\x{206F}\x{FE00}-\x{FE0F}\x{FEFF}"
