@@ -112,3 +112,13 @@ def test_a_schema_by_hand_publishes_no_more_than_inspect_would(make: Any) -> Non
         anonymize(frame, by_hand(frame), Mondrian(), k=3)
     signed = Column("x1", identifier="accept", reason="invented")
     assert anonymize(frame, by_hand(frame, x1=signed), Mondrian(), k=3).signed
+
+
+def test_a_row_number_that_repeats_once_is_no_person_either() -> None:
+    frame = emergencies()
+    ids = frame.get_column("id").to_list()
+    frame = frame.with_columns(pl.Series("id", [ids[1], *ids[1:]]))
+    assert inspect(frame).person is None
+    schema = by_hand(frame, id=Column("id", "identifier", person=True), q7=Column("q7", publish=False))
+    with pytest.raises(PersonUndecided, match="q7"):
+        anonymize(frame, schema, Mondrian(), k=3)

@@ -24,6 +24,7 @@ from velado.data.identifiers import (
     linked_columns,
     people_may_be,
     person_columns,
+    rows_are_others,
 )
 from velado.data.identifiers.judgement import SHAPE_SAMPLE, nearly_unique
 from velado.data.identifiers.people import rank
@@ -261,7 +262,9 @@ def _with_person(
     ranks = {i.column: rank(i, by_name[i.column].missing, table.rows) for i in judged}
     once.sort(key=lambda finding: ranks[finding.name])
     chosen = next(iter(repeated), None)
-    if chosen is None and once and not people_may_be(table, _quasi(found)):
+    if chosen is not None and rows_are_others(table, chosen, _quasi(found)):
+        chosen = None
+    elif chosen is None and once and not people_may_be(table, _quasi(found)):
         chosen = once[0].name  # nothing that repeats says that several rows are one person
     if chosen is None:
         return found

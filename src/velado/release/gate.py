@@ -21,6 +21,7 @@ from velado.data.identifiers import (
     identifying_columns,
     linked_columns,
     people_may_be,
+    rows_are_others,
 )
 from velado.data.identifiers.judgement import counts, nearly_unique
 from velado.data.normal import value_codes
@@ -34,7 +35,7 @@ from velado.text import say
 GENERALIZED = frozenset({"coordinates"})
 """What identifies as it is but may be a quasi-identifier of any kind: a place is made coarser, a name is not."""
 
-NEARLY_UNIQUE = 0.9
+_NEARLY_UNIQUE = 0.9
 """A number that has so many different values for each person is nobody else's."""
 
 
@@ -101,7 +102,7 @@ def _made_coarser(table: Table, column: Column, one: Identifying) -> bool:
 def _is_shared(table: Table, column: Column) -> bool:
     person = table.schema.person
     people = counts(table, (person or column).name)[1 if person else 0]
-    return counts(table, column.name)[1] < NEARLY_UNIQUE * people
+    return counts(table, column.name)[1] < _NEARLY_UNIQUE * people
 
 
 def refuse_identifiers(table: Table) -> tuple[Signed, ...]:
@@ -148,9 +149,11 @@ def decide_person(table: Table, per: str | None) -> None:
     if table.dropped is not None:
         frame = table.frame.hstack(table.dropped)
         whole = Table.of(frame, table.schema, table.source, undeclared="keep")
+    quasi = [column.name for column in whole.schema.quasi]
     if declared is not None and _repeats(whole, declared.name):
-        return
-    candidates = people_may_be(whole, [column.name for column in whole.schema.quasi])
+        candidates = rows_are_others(whole, declared.name, quasi)
+    else:
+        candidates = people_may_be(whole, quasi)
     repeated = [name for name in candidates if declared is None or name != declared.name]
     if not repeated:
         return
@@ -159,7 +162,7 @@ def decide_person(table: Table, per: str | None) -> None:
     if declared is not None:
         raise PersonUndecided(
             say(
-                "The person column '{declared}' has another value in every row, but {rows}.",
+                "The person column '{declared}' has another value in (nearly) every row, but {rows}.",
                 declared=declared.name,
                 rows=rows,
             ),

@@ -14,9 +14,9 @@ from velado.data.identifiers.headers import header_says as header_says
 from velado.data.identifiers.headers import header_says_day as header_says_day
 from velado.data.identifiers.headers import header_words as header_words
 from velado.data.identifiers.headers import read_header as read_header
-from velado.data.identifiers.judgement import following_columns as following_columns
 from velado.data.identifiers.judgement import identifying_columns as identifying_columns
 from velado.data.identifiers.people import linked_columns as linked_columns
 from velado.data.identifiers.people import people_may_be as people_may_be
 from velado.data.identifiers.people import person_columns as person_columns
 from velado.data.identifiers.people import repeated_identifiers as repeated_identifiers
+from velado.data.identifiers.people import rows_are_others as rows_are_others

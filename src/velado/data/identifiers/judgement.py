@@ -363,7 +363,7 @@ def identifying_columns(table: Table, names: Iterable[str] | None = None) -> tup
     }
     for name in _headers_of_people(wanted):
         if judged[name] is None:
-            judged[name] = Identifying("name", HEADER_IS_SOMEBODY, sure=False)
+            judged[name] = Identifying("name", _HEADER_IS_SOMEBODY, sure=False)
     for name in _coordinate_pairs({name: texts for name, texts in samples.items() if judged[name] is None}):
         judged[name] = Identifying(
             "coordinates", say("two columns hold decimals as coordinates have them"), sure=False
@@ -371,7 +371,7 @@ def identifying_columns(table: Table, names: Iterable[str] | None = None) -> tup
     return tuple(replace(found, column=name) for name, found in judged.items() if found is not None)
 
 
-HEADER_IS_SOMEBODY = say("the header itself is somebody's name, contact or number")
+_HEADER_IS_SOMEBODY = say("the header itself is somebody's name, contact or number")
 
 
 def _headers_of_people(names: Iterable[str]) -> tuple[str, ...]:

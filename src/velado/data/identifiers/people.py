@@ -35,6 +35,7 @@ PERSON_ORDER: tuple[IdentifierKind, ...] = (
 LEAST_CONSTANT = 0.8
 """A person column keeps sex, birth and names constant for this share of the people with several rows."""
 _ONE_PERSON_EACH = 1.5
+_HARDLY = 1.2
 _OWN_NUMBERS = frozenset({"cpf", "cns", "ssn", "rg"})
 _NO_LINK: frozenset[IdentifierKind] = frozenset({"free text", "photo", "address", "coordinates", "url"})
 """Kinds whose repeats tell little of who a person is: neighbours share an address, pages and pictures are things."""
@@ -43,7 +44,7 @@ _FOR_LIFE = words(
     "sexo sex gender genero sx nascimento nasc dtnasc birth birthdate birthday dob nacimiento dn"
 )
 _AGES = words("idade age edad alter idades")
-LINKING = say(
+_LINKING = say(
     "in doubt: rows that share its value agree in what people keep for life, so it may tell who a person is"
 )
 _LEAST_VALUES = 20
@@ -106,7 +107,7 @@ def repeated_identifiers(table: Table) -> tuple[str, ...]:
     return tuple(name for _, name in sorted(ranked, key=lambda pair: pair[0]))
 
 
-def linking_columns(table: Table, quasi: Sequence[str]) -> tuple[str, ...]:
+def _linking_columns(table: Table, quasi: Sequence[str]) -> tuple[str, ...]:
     """Columns whose values repeat and fix sex, birth and age (else all of *quasi*): they may tell who a person is.
 
     Header and shape are not asked. A value must have 1.5 rows on average, and nine of ten values with several rows must
@@ -116,7 +117,7 @@ def linking_columns(table: Table, quasi: Sequence[str]) -> tuple[str, ...]:
     >>> from velado.testing.factory import small_table
     >>> rows = {"q7": " ".join(f"{n % 30}" for n in range(90)), "age": " ".join(f"{n % 30}" for n in range(90))}
     >>> rows["sex"] = " ".join("FM"[n % 30 % 2] for n in range(90))
-    >>> linking_columns(small_table(**{k: ("other", "text", v) for k, v in rows.items()}), ["age", "sex"])
+    >>> _linking_columns(small_table(**{k: ("other", "text", v) for k, v in rows.items()}), ["age", "sex"])
     ('q7',)
     """
     return table.once(("linking", *quasi), lambda: _linking(table, quasi))
@@ -189,8 +190,23 @@ def people_may_be(table: Table, quasi: Sequence[str]) -> tuple[str, ...]:
     >>> people_may_be(small_table(patient_id=("identifier", "text", "7 7 8 8 9 9")), [])
     ('patient_id',)
     """
-    found = (*person_columns(table), *repeated_identifiers(table), *linking_columns(table, quasi))
+    found = (*person_columns(table), *repeated_identifiers(table), *_linking_columns(table, quasi))
     return tuple(dict.fromkeys(found))
+
+
+def rows_are_others(table: Table, person: str, quasi: Sequence[str]) -> tuple[str, ...]:
+    """Columns that fix who somebody is over rows in which *person* hardly ever repeats: it numbers rows or visits.
+
+    >>> from velado.testing.factory import small_table
+    >>> rows = {"q7": " ".join(f"{n % 30}" for n in range(90)), "age": " ".join(f"{n % 30}" for n in range(90))}
+    >>> rows |= {"sex": " ".join("FM"[n % 30 % 2] for n in range(90)), "id": " ".join(map(str, range(90)))}
+    >>> rows_are_others(small_table(**{k: ("other", "text", v) for k, v in rows.items()}), "id", ["age", "sex"])
+    ('q7',)
+    """
+    filled, values = counts(table, person)
+    if filled >= _HARDLY * values:
+        return ()
+    return tuple(name for name in _linking_columns(table, quasi) if name != person)
 
 
 def linked_columns(
@@ -202,7 +218,7 @@ def linked_columns(
 
     >>> from velado.testing.factory import small_table
     >>> who = ("identifier", "text", " ".join(f"p{n // 2}" for n in range(40)))
-    >>> table = small_table(who=who, ward=("other", "categorical", " ".join(f"w{n // 2}" for n in range(40))))
+    >>> table = small_table(patient_id=who, ward=("other", "categorical", " ".join(f"w{n // 2}" for n in range(40))))
     >>> [found.column for found in linked_columns(table, None, (), ["ward"])]
     ['ward']
     """
@@ -212,8 +228,8 @@ def linked_columns(
         if values < filled:
             return following_columns(table, person, wanted)
     found = {
-        name: Identifying("record", LINKING, sure=False, column=name)
-        for name in linking_columns(table, quasi)
+        name: Identifying("record", _LINKING, sure=False, column=name)
+        for name in _linking_columns(table, quasi)
         if name in wanted
     }
     for who in people_may_be(table, quasi)[:_LIKE]:
