@@ -1,8 +1,8 @@
 """Recognising what points at a person: by the words of a column's header and by the shape of its values.
 
 `headers` reads a header with the words of `_lexicon`; `_shapes` reads a sample of values, with the rules of check digits
-and the lists of `_names`; `judgement` brings both together, for every room that publishes or checks, and finds columns
-that name nobody and still link the rows of a person; `people` says which column tells who a person is.
+and the lists of `_names`; `judgement` brings both together, for every room that publishes or checks; `following` finds
+columns that name nobody and still link the rows of a person; `people` says which column tells who a person is.
 """
 
 from velado.data.identifiers._shapes import valid_cns_share as valid_cns_share

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 import polars as pl
 
 from velado.data.identifiers._lexicon import TAGS, words
+from velado.data.identifiers.following import PROBE, constant_share, following_columns
 from velado.data.identifiers.headers import (
     IdentifierKind,
     Identifying,
@@ -18,13 +19,7 @@ from velado.data.identifiers.headers import (
     header_tokens,
     read_header,
 )
-from velado.data.identifiers.judgement import (
-    PROBE,
-    constant_share,
-    counts,
-    following_columns,
-    identifying_columns,
-)
+from velado.data.identifiers.judgement import counts, identifying_columns
 from velado.data.normal import value_codes
 from velado.data.table import Table
 from velado.text import say
