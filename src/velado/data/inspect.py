@@ -17,14 +17,15 @@ import polars as pl
 from velado.data.identifiers import (
     IdentifierKind,
     Identifying,
-    following_columns,
     header_says,
     header_words,
     identifying_columns,
+    linked_columns,
+    people_may_be,
     person_columns,
+    rows_are_others,
 )
-from velado.data.identifiers._shapes import share
-from velado.data.identifiers.judgement import SHAPE_SAMPLE
+from velado.data.identifiers.judgement import SHAPE_SAMPLE, nearly_unique
 from velado.data.identifiers.people import rank
 from velado.data.io import read_table
 from velado.data.kinds import LOOKS_LIKE_DATES, Inferred, infer_kind, missing_tokens
@@ -38,7 +39,6 @@ from velado.text import say
 HELD_BACK = say("in doubt, so held back: read it, then sign for it or leave it out")
 _YEARS = frozenset({"year", "years", "yr", "ano", "anio", "yyyy"})
 _CONSTANT = say("every row has the same value, so it tells nobody apart")
-_NEARLY_UNIQUE = say("most rows have a value that no other row has: read it before it is published")
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,7 @@ def _seen(table: Table, name: str) -> _Seen:
 
 
 def _finding(table: Table, name: str, seen: _Seen, identifying: Identifying | None) -> ColumnFinding:
-    inferred, sample = seen.inferred, seen.sample
+    inferred = seen.inferred
     sure = identifying is not None and identifying.sure
     sizes = seen.sizes
     if not sure:
@@ -203,11 +203,11 @@ def _finding(table: Table, name: str, seen: _Seen, identifying: Identifying | No
     role, why, publish = _role(name, inferred, identifying)
     if role == "quasi" and distinct < 2:
         role, why = "other", (*why[:1], _CONSTANT)
-    alone = int((counts == 1).sum())
-    pairs = 0.0 if not sample.len() else share(sample, r"^\d{2,3} ?[xX/] ?\d{2,3}$")
-    nearly = inferred.kind == "categorical" and pairs < 0.9  # 120x80 is a pressure
-    if role == "other" and publish and nearly and 2 * alone > table.rows >= 20:
-        why, publish = (*why[:1], _NEARLY_UNIQUE), False
+    if role == "other" and publish and inferred.kind == "categorical":
+        identifying = identifying or nearly_unique(table, name)
+        if identifying is not None:
+            why, publish = (*why[:1], identifying.why), False
+    sure = identifying is not None and identifying.sure
     kind = None if identifying is None else identifying.kind
     return ColumnFinding(
         name=name,
@@ -277,7 +277,11 @@ def _with_person(
     once = [f for f in own if f.distinct == table.rows - f.missing]
     ranks = {i.column: rank(i, by_name[i.column].missing, table.rows) for i in judged}
     once.sort(key=lambda finding: ranks[finding.name])
-    chosen = next(iter(repeated), None) or next((finding.name for finding in once), None)
+    chosen = next(iter(repeated), None)
+    if chosen is not None and rows_are_others(table, chosen, _quasi(found)):
+        chosen = None
+    elif chosen is None and once and not people_may_be(table, _quasi(found)):
+        chosen = once[0].name  # nothing that repeats says that several rows are one person
     if chosen is None:
         return found
     why = say("rows that share it are taken for one person")
@@ -286,16 +290,18 @@ def _with_person(
 
 def _without_followers(found: list[ColumnFinding], table: Table) -> list[ColumnFinding]:
     person = next((finding.name for finding in found if finding.person), None)
-    if person is None:
-        return found
     names = [f.name for f in found if f.publish and f.identifier is None and f.role != "quasi"]
-    held = {one.column: one for one in following_columns(table, person, names)}
+    held = {one.column: one for one in linked_columns(table, person, _quasi(found), names)}
     return [
         replace(f, publish=False, why=(*f.why[:1], held[f.name].why, HELD_BACK), suspected=held[f.name].kind)
         if f.name in held
         else f
         for f in found
     ]
+
+
+def _quasi(found: Sequence[ColumnFinding]) -> list[str]:
+    return [finding.name for finding in found if finding.role == "quasi" and finding.publish]
 
 
 def _without_copies(found: list[ColumnFinding], coded: Mapping[str, Codes]) -> list[ColumnFinding]:

@@ -16,7 +16,16 @@ from velado.text import say
 MISSING_TOKENS = frozenset(
     ["", "NA", "N/A", "n/a", "#N/A", "na", "NaN", "nan", "NAN", "null", "NULL", "Null", "?", "-", "--"]
 )
-DATE_FORMATS = ("%Y-%m-%d", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%d.%m.%Y", "%Y/%m/%d")
+DATE_FORMATS = (
+    "%Y-%m-%d",
+    "%d/%m/%Y",
+    "%m/%d/%Y",
+    "%d-%m-%Y",
+    "%d.%m.%Y",
+    "%Y/%m/%d",
+    "%d-%b-%Y",
+    "%d %b %Y",
+)
 DIGIT_FORMATS = ("%Y%m%d", "%d%m%Y", "%m%d%Y")
 SHORT_FORMATS = ("%d/%m/%y", "%m/%d/%y", "%d-%m-%y", "%d.%m.%y")
 DATETIME_FORMATS = (
@@ -143,7 +152,10 @@ def _digit_days(name: str, texts: pl.Series, sample: pl.Series) -> Inferred | No
 
 
 def _date(texts: pl.Series, sample: pl.Series) -> Inferred | None:
-    looks = sample.str.contains(r"^\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}|^\d{1,2}[-/.]\d{4}$|^\d{4}[-/.]\d{1,2}$")
+    named = r"^\d{1,2}[- ]?\p{L}{3,9}\.?[- ]?\d{4}$|^\d{4}-?W\d{2}$"
+    looks = sample.str.contains(
+        r"^\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}|^\d{1,2}[-/.]\d{4}$|^\d{4}[-/.]\d{1,2}$|" + named
+    )
     if not 2 * int(looks.sum()) > sample.len():
         return None
     distinct = texts.unique()

@@ -17,11 +17,12 @@ import polars as pl
 
 from velado.data.identifiers import (
     Identifying,
-    following_columns,
     identifying_columns,
-    person_columns,
-    repeated_identifiers,
+    linked_columns,
+    people_may_be,
+    rows_are_others,
 )
+from velado.data.identifiers.judgement import counts, nearly_unique
 from velado.data.normal import value_codes
 from velado.data.partition import GroupCounts, Partition, ValueShape
 from velado.data.schema import Column, Schema
@@ -32,6 +33,9 @@ from velado.text import join, say
 
 _GENERALIZED = frozenset({"coordinates"})
 """What identifies as it is but may be a quasi-identifier of any kind: a place is made coarser, a name is not."""
+
+_NEARLY_UNIQUE = 0.9
+"""A number that has so many different values for each person is nobody else's."""
 
 
 @dataclass(frozen=True)
@@ -58,29 +62,52 @@ def open_identifiers(table: Table) -> tuple[tuple[Identifying, ...], tuple[Signe
     """
     published = [column.name for column in table.schema.columns.values() if column.published]
     found, signed = [], []
-    judged = identifying_columns(table, published)
+    judged = (*(by_itself := identifying_columns(table, published)), *_alone(table, published, by_itself))
     for one in (*judged, *_following(table, published, {one.column for one in judged})):
         column = table.schema.columns[one.column]
         if column.identifier == "accept":
             signed.append(Signed(one.column, one.kind, one.why, column.reason))
-        elif not _made_coarser(column, one):
+        elif not _made_coarser(table, column, one):
             found.append(one)
     return tuple(found), tuple(signed)
 
 
+def _alone(table: Table, published: Sequence[str], named: Sequence[Identifying]) -> list[Identifying]:
+    """Published words and codes of no other role that hardly two rows share, as `inspect` holds them back."""
+    known, columns = {one.column for one in named}, table.schema.columns
+    plain = [n for n in published if n not in known and columns[n].role == "other"]
+    plain = [
+        n for n in plain if columns[n].kind in ("categorical", "text") and columns[n].side_door != "accept"
+    ]
+    return [one for one in (nearly_unique(table, name) for name in plain) if one is not None]
+
+
 def _following(table: Table, published: Sequence[str], named: Set[str]) -> tuple[Identifying, ...]:
     """Published columns that link the rows of a person; what is made coarser links no more than its group does."""
+    columns, person = table.schema.columns, table.schema.person
+    plain = [n for n in published if n not in named and columns[n].role != "quasi"]
+    plain = [n for n in plain if not columns[n].person and columns[n].side_door != "accept"]
+    quasi = [column.name for column in table.schema.quasi]
+    return linked_columns(table, None if person is None else person.name, quasi, plain)
+
+
+def _made_coarser(table: Table, column: Column, one: Identifying) -> bool:
+    """Whether what leaves is a range: a quasi-identifier that is a place, or a number in doubt that many share.
+
+    The ends of an interval are somebody's true values, so that a number that surely is a person's, or that hardly two
+    people share, would leave with them.
+    """
+    if column.role != "quasi":
+        return False
+    if one.kind in _GENERALIZED:
+        return True
+    return column.kind == "numeric" and one.kind == "record" and not one.sure and _is_shared(table, column)
+
+
+def _is_shared(table: Table, column: Column) -> bool:
     person = table.schema.person
-    if person is None:
-        return ()
-    plain = [n for n in published if n not in named and table.schema.columns[n].role != "quasi"]
-    return following_columns(table, person.name, plain)
-
-
-def _made_coarser(column: Column, one: Identifying) -> bool:
-    """Whether what leaves is a range: a quasi-identifier that is a number (or a place) is published as an interval."""
-    coarse = one.kind in _GENERALIZED or (column.kind == "numeric" and one.kind == "record")
-    return column.role == "quasi" and coarse
+    people = counts(table, (person or column).name)[1 if person else 0]
+    return counts(table, column.name)[1] < _NEARLY_UNIQUE * people
 
 
 def refuse_identifiers(table: Table) -> tuple[Signed, ...]:
@@ -141,9 +168,11 @@ def decide_person(table: Table, per: str | None) -> None:
     if table.dropped is not None:
         frame = table.frame.hstack(table.dropped)
         whole = Table.of(frame, table.schema, table.source, undeclared="keep")
+    quasi = [column.name for column in whole.schema.quasi]
     if declared is not None and _repeats(whole, declared.name):
-        return
-    candidates = dict.fromkeys((*person_columns(whole), *repeated_identifiers(whole)))
+        candidates = rows_are_others(whole, declared.name, quasi)
+    else:
+        candidates = people_may_be(whole, quasi)
     repeated = [name for name in candidates if declared is None or name != declared.name]
     if not repeated:
         return
@@ -151,8 +180,8 @@ def decide_person(table: Table, per: str | None) -> None:
     if declared is not None:
         raise PersonUndecided(
             say(
-                "The person column '{declared}' has another value in every row, but {rows} rows hold {people} different "
-                "values of '{repeated}'.",
+                "The person column '{declared}' has another value in (nearly) every row, but {rows} rows hold {people} "
+                "different values of '{repeated}'.",
                 declared=declared.name,
                 rows=whole.rows,
                 people=people,
