@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, MutableMapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -69,7 +69,7 @@ def call(needs_the_extras: None, tmp_path_factory: pytest.TempPathFactory) -> It
                 await asyncio.Event().wait()
                 raise AssertionError
 
-            async def send(message: dict[str, Any]) -> None:
+            async def send(message: MutableMapping[str, Any]) -> None:
                 told.append(message)
 
             asyncio.run(app(scope, receive, send))
