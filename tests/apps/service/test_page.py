@@ -206,7 +206,8 @@ def test_the_page_has_every_text_of_the_catalogue_with_its_places() -> None:
     asked = set(re.findall(r"words\.(\w+)", script)) | set(re.findall(r'say\("(\w+)"', script))
     for page in ("page.html", "docs.html"):
         asked |= set(re.findall(r"w\.(\w+)", folder.joinpath("templates", page).read_text("utf-8")))
-    assert asked - english.keys() == set()
+    # The script completes "need_" by what is drawn.
+    assert asked - english.keys() == {"need_"}
 
 
 def test_pages_are_served_in_the_language_of_the_browser(service: Running) -> None:
