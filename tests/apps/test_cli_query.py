@@ -162,7 +162,7 @@ def test_rho_is_an_account_of_its_own(place: Path, capsys: pytest.CaptureFixture
 def test_portuguese_says_the_same(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert ask("--lang", "pt", "--budget", "2.5") == 0
     shown = capsys.readouterr().out
-    assert "Promessa (garantida)" in shown and "Custo: epsilon 2" in shown and "2,5" in shown
+    assert "Promessa (garantida)" in shown and "Custo: épsilon 2" in shown and "2,5" in shown
 
 
 def test_a_parquet_file_is_asked_the_same_way(place: Path, capsys: pytest.CaptureFixture[str]) -> None:

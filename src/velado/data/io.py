@@ -36,7 +36,7 @@ from velado.data.schema import Column, Schema, TaxonomySpec, check_separator
 from velado.data.staging import reason_of
 from velado.data.table import Table, Undeclared
 from velado.errors import SchemaError, TableError, TaxonomyError
-from velado.settings import parse_toml
+from velado.settings import no_file, parse_toml
 from velado.text import say
 
 
@@ -160,11 +160,7 @@ def _read_file(path: Path, wanted: Wanted) -> _Found:
             )
         data = path.read_bytes()
     except FileNotFoundError:
-        raise TableError(
-            say("There is no file '{path}'.", path=path.name),
-            "Nothing was read.",
-            "Check the path and the spelling.",
-        ) from None
+        raise TableError(*no_file(path.name)) from None
     except (OSError, ValueError) as error:  # a name with a zero byte is a ValueError
         raise TableError(
             say("'{path}' cannot be read ({reason}).", path=path.name, reason=reason_of(error)),

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from velado.data.io import to_frame
 from velado.errors import ParameterError
-from velado.query.budget import Facts, Measure, plain, short
+from velado.query.budget import Facts, Measure, measure_word, plain, short
 from velado.query.needs import Counts, Grid, GridCells, Keys, Tallies, cells_of
 from velado.query.noise import half_width
 from velado.query.plan import Draw, Part, PlanFacts, QueryPlan, ValueReading, name_of
@@ -188,12 +188,13 @@ class Answer:
         """How the numbers are to be read, the promise, the cost and what is left, as a person reads them."""
         cost, promise, measure = self.cost, self.guarantee, self.cost.measure
         out = _readings(self.how, promise)
-        kind, about = say(promise.type), {"definition": say(promise.definition or ""), "unit": promise.unit}
+        kind = say("guaranteed") if promise.type == "guaranteed" else say("guaranteed-if")
+        about = {"definition": say(promise.definition or ""), "unit": promise.unit}
         out.append(say("Promise ({kind}): {definition} for {unit}.", kind=kind, **about))
         if promise.implies is not None:
             said = {"delta": promise.implies["delta"], "epsilon": short(promise.implies["epsilon"])}
             out.append(say("At delta {delta:g} this answer alone implies an epsilon of {epsilon}.", **said))
-        left = {"measure": measure, "left": short(cost.left)}
+        left = {"measure": measure_word(measure), "left": short(cost.left)}
         if self.stored:
             out.append(
                 say(

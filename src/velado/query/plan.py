@@ -17,9 +17,9 @@ from typing import Literal, NotRequired, TypedDict
 import numpy as np
 
 from velado.data.schema import Schema
-from velado.errors import EngineError, ParameterError, QueryRefused
+from velado.errors import EngineError, QueryRefused
 from velado.query import noise
-from velado.query.budget import Measure
+from velado.query.budget import Measure, spend_of
 from velado.query.domains import key_of
 from velado.query.engines._compile import Layout
 from velado.query.engines._tally import check as check_engines
@@ -28,6 +28,7 @@ from velado.query.noise import Mechanism
 from velado.query.sensitivity import score_sensitivity, sensitivity
 from velado.query.unit import Unit
 from velado.query.values import Aggregate, Query
+from velado.settings import Where
 from velado.text import say
 
 # Private quantiles: one candidate chosen by noisy scores that come from exact counts per bin.
@@ -426,12 +427,7 @@ def plan(
     >>> made.draws[0].mechanism, made.charge <= Fraction(1, 2)
     ('laplace', True)
     """
-    if not spend > 0:
-        raise ParameterError(
-            "What is spent on a query must be above 0.",
-            "Nothing can be answered for nothing.",
-            "Spend for example 0.1.",
-        )
+    spend = spend_of(spend, "spend", Where("python", say("the question")))
     keys = tuple(key_of(schema, name) for name in query.keys)
     cells = cells_of(keys)
     if len(query.aggregates) > 1 and any(a.kind == "histogram" for a in query.aggregates):

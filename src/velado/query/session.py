@@ -29,7 +29,7 @@ from velado.data.schema import Schema
 from velado.data.table import Table
 from velado.errors import EngineError, LedgerError, ParameterError
 from velado.query.answer import Answer, Cost, Making, frame
-from velado.query.budget import Budget, Charge, Facts, LedgerState, exact, implied
+from velado.query.budget import Budget, Charge, Facts, LedgerState, exact, implied, spend_of
 from velado.query.engines import engine_for_table
 from velado.query.groups import Proposal
 from velado.query.needs import Engine, Tallies, cells_of
@@ -38,6 +38,7 @@ from velado.query.sql import checked, parse
 from velado.query.store import ChainedLedger, UnitOfAccount, memory_ledger
 from velado.query.unit import Promise, Unit
 from velado.query.values import Query
+from velado.settings import Where
 from velado.text import say
 
 # What a session is given, checked before it is made: names, units, budgets and levels of confidence.
@@ -56,6 +57,9 @@ def table_name(source: str) -> str:
         re.sub(r"\.(csv|tsv|txt|parquet|pq|arrow|feather|ipc)$", "", PurePath(source).name, flags=re.I)
         or "table"
     )
+
+
+_ASKED = Where("python", say("the question"))
 
 
 def _schema_of(table: Table | Engine, schema: Schema | None) -> Schema:
@@ -291,7 +295,7 @@ class Session:
         self._ledger: ChainedLedger = budget if own is None else memory_ledger(self.name, own)  # type: ignore[assignment]
         account = self._ledger.state()
         self.budget = account.budget
-        self.each = account.budget.total / SHARE if each is None else exact(each)
+        self.each = account.budget.total / SHARE if each is None else spend_of(each, "each", _ASKED)
         self._engine: Engine = (
             engine_for_table(table.with_schema(self.schema), self.unit) if isinstance(table, Table) else table
         )
@@ -304,7 +308,9 @@ class Session:
 
     def price(self, query: str | Query, spend: Fraction | float | str | None = None) -> QueryPlan:
         """What the question would cost and how noisy its answer would be. Nothing is asked, spent or looked at."""
-        return self._planned(self._read(query), self.each if spend is None else exact(spend))[0]
+        return self._planned(
+            self._read(query), self.each if spend is None else spend_of(spend, "spend", _ASKED)
+        )[0]
 
     def answer(
         self,
@@ -319,7 +325,7 @@ class Session:
         At most *spend* is charged. A question that was answered before, to whomever, on the same content of the table and
         with the same spend, gets the same numbers again at no cost; averaging repeated answers therefore gains nothing.
         """
-        limit = self.each if spend is None else exact(spend)
+        limit = self.each if spend is None else spend_of(spend, "spend", _ASKED)
         level = confidence_level(confidence)
         who = self.analyst if analyst is None else analyst_name(analyst)
         made, question, public = self._planned(self._read(query), limit)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from velado.data.schema import Schema
 from velado.query.answer import Answer
-from velado.query.budget import Budget, LedgerState, epsilon_of, exact, rounded, tiny
+from velado.query.budget import Budget, LedgerState, epsilon_of, exact, measure_word, rounded, tiny
 from velado.query.plan import DrawFacts, PlanFacts, ValueReading
 from velado.query.store import QUESTION, Entry
 from velado.query.unit import Promise
@@ -108,7 +108,7 @@ def ledger_lines(state: LedgerState, seal: Path, newest: Sequence[ShownEntry]) -
         ),
         [say("what"), say("about")],
         [
-            [say("budget ({measure})", measure=budget.measure), amount(budget.total)],
+            [say("budget ({measure})", measure=measure_word(budget.measure)), amount(budget.total)],
             [say("spent"), amount(state.spent)],
             [say("left"), amount(state.left)],
         ],
@@ -191,7 +191,8 @@ def answer_lines(answer: Answer, delta: Fraction | None, width: int) -> Iterator
         )
     else:
         spent = amount(cost.spent)
-        yield say("Cost: {measure} {cost}. Left: {left} of {budget}.", measure=measure, cost=spent, **left)
+        word = measure_word(measure)
+        yield say("Cost: {measure} {cost}. Left: {left} of {budget}.", measure=word, cost=spent, **left)
 
 
 def _numbers(answer: Answer, width: int) -> Table:
@@ -350,7 +351,7 @@ def price_lines(told: PlanFacts, asked: Budget) -> Iterator[str | Table]:
         )
     yield say(
         "In all: {measure} {cost} of the {asked} asked for.",
-        measure=told["measure"],
+        measure=measure_word(told["measure"]),
         cost=amount(told["charge"]),
         asked=amount(asked.total),
     )

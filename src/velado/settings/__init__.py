@@ -7,8 +7,8 @@ the same sentence through each of them (`refusal`). pydantic does the checking, 
 
 from velado.settings.declare import Setting, Spec, settings, specs
 from velado.settings.doors import Flag, Row, flags, form, from_flags, from_form, reference
-from velado.settings.reading import named, part_of, read
-from velado.settings.refusal import LARGEST, Where, at_flags, nearest, takes, unknown_key
+from velado.settings.reading import fraction_of, named, part_of, read, read_value
+from velado.settings.refusal import LARGEST, Where, at_flags, nearest, no_file, takes, unknown_key
 from velado.settings.toml import describe, entry_of, parse_toml, read_toml, table_of, to_toml
 
 __all__ = [
@@ -23,14 +23,17 @@ __all__ = [
     "entry_of",
     "flags",
     "form",
+    "fraction_of",
     "from_flags",
     "from_form",
     "named",
     "nearest",
+    "no_file",
     "parse_toml",
     "part_of",
     "read",
     "read_toml",
+    "read_value",
     "reference",
     "settings",
     "specs",

@@ -139,7 +139,7 @@ def from_flags(kind: type[T], texts: Texts, where: Where | None = None) -> T:
 
 
 def from_form(kind: type[T], texts: Texts) -> T:
-    """*kind* from the fields of a web form; an empty one was not given.
+    """*kind* from the fields of a web form or of an address's query; an empty one was not given.
 
     >>> from velado.settings import settings
     >>> @settings
@@ -203,7 +203,7 @@ def _guessed(text: str) -> object:
 
 
 def form(kind: type[Any]) -> dict[str, object]:
-    """The JSON schema of a settings class, its tables within it: what a web form is drawn from.
+    """The JSON schema of a settings class, its tables within it: what the service's OpenAPI document holds of a request.
 
     >>> from typing import Annotated
     >>> from velado.settings import Setting, settings

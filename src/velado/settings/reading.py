@@ -1,7 +1,9 @@
 """Settings from Python, from tables and from their parts: every door ends in the one validator made here."""
 
 import operator
+import re
 from collections.abc import Iterable, Mapping
+from dataclasses import MISSING
 from fractions import Fraction
 from functools import cache
 from numbers import Integral, Real
@@ -40,6 +42,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Registry = Iterable[type[Any]]
 
+MOST_CHARACTERS, MOST_EXPONENT = 120, 40
+_FRACTION = re.compile(r"[+-]?([0-9]+/[0-9]+|([0-9]+\.?[0-9]*|\.[0-9]+)(e([+-]?[0-9]+))?)", re.I)
+
 
 def read(kind: type[T], table: object, where: Where | str) -> T:
     """*kind* from a table of a file, by its keys; *where* is how errors name the file, or the place in it.
@@ -62,6 +67,38 @@ def read(kind: type[T], table: object, where: Where | str) -> T:
     if unknown is not None:
         raise unknown_key(str(unknown), by_key, place)
     return made(kind, {by_key[key]: value for key, value in table.items()}, place)
+
+
+def read_value(hint: Hint, value: object, name: str, where: Where) -> Any:
+    """*value* as *hint* takes it, for what is no field of a class: one argument, one flag.
+
+    >>> Share = Annotated[float, Setting(ge=0, le=1)]
+    >>> read_value(Share, 2, "share", Where("flag"))
+    Traceback (most recent call last):
+    velado.errors.ParameterError: --share cannot be 2. It takes a number from 0 to 1. Give 1 or less.
+    """
+    return _checked(value, _lone(hint, name), where)
+
+
+@cache
+def _lone(hint: Hint, name: str) -> Spec:
+    return Spec(name, hint, peeled(hint)[1], MISSING, MISSING, True, "")
+
+
+def fraction_of(value: float | str) -> Fraction:
+    """The fraction that a number's decimal text names; ValueError where it names none of ordinary size.
+
+    A billion digits would be computed before they are judged, so a text has at most 120 characters and an exponent
+    within 40.
+
+    >>> fraction_of(0.1), fraction_of("1/3")
+    (Fraction(1, 10), Fraction(1, 3))
+    """
+    text = str(value).strip()
+    found = _FRACTION.fullmatch(text) if len(text) <= MOST_CHARACTERS else None
+    if found is None or abs(int(found[4] or 0)) > MOST_EXPONENT:
+        raise ValueError("no number of ordinary size")
+    return Fraction(text)
 
 
 def made(kind: type[T], values: Mapping[str, object], where: Where) -> T:
@@ -274,7 +311,7 @@ def _plain(value: Any, base: Hint, spec: Spec, where: Where, *, entry: bool = Fa
         return tuple(value)
     if base is Fraction and isinstance(value, int | float | str):
         try:
-            return Fraction(str(value))
+            return fraction_of(value)
         except (ValueError, ZeroDivisionError):
             return value
     if isinstance(base, type) and issubclass(base, PurePath) and isinstance(value, str):

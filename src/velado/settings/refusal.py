@@ -8,6 +8,7 @@ Python, on the command line or in a form is a ParameterError. The sentences are 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -27,6 +28,8 @@ HUGE = 10**300
 
 LONGEST = 40
 """So many characters of a wrong value are shown."""
+
+_DECIMAL_COMMA = re.compile(r"\s*[+-]?[0-9]+,[0-9]+\s*")
 
 Door = Literal["python", "file", "flag", "form"]
 
@@ -232,6 +235,19 @@ def written(number: float | None) -> str:
     return str(int(number)) if whole else repr(number)
 
 
+def no_file(name: str) -> tuple[str, str, str]:
+    """The three sentences about a file that is not there, for whichever error its reader raises.
+
+    >>> no_file("age.csv")[0]
+    "There is no file 'age.csv'."
+    """
+    return (
+        say("There is no file '{file}'.", file=name),
+        say("Nothing was read."),
+        say("Check the path and the spelling."),
+    )
+
+
 def unknown_key(key: str, known: Iterable[str], where: Where) -> VeladoError:
     """The error for a key that nothing reads.
 
@@ -349,6 +365,9 @@ def _fix(spec: Spec, value: Any, wrong: Wrong, entry: bool) -> str:
     words = choices_of(hint)
     if words:
         return (nearest(value, words) if isinstance(value, str) else None) or say("Choose one of them.")
+    numeric = any(peeled(one)[0] in (int, float, Fraction) for one in members)
+    if numeric and isinstance(value, str) and _DECIMAL_COMMA.fullmatch(value):
+        return say("Write it with a point: {number}.", number=value.strip().replace(",", "."))
     if wrong == "ge":
         return say("Give {limit} or more.", limit=written(setting.ge))
     if wrong == "gt":

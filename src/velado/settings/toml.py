@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from velado.errors import ParameterError, SchemaError
 from velado.settings.declare import specs
 from velado.settings.reading import owner_of, read
-from velado.settings.refusal import Where
+from velado.settings.refusal import Where, no_file
 from velado.text import say
 
 T = TypeVar("T")
@@ -48,7 +48,7 @@ def parse_toml(source: Path | str, document: str = say("the file")) -> Mapping[s
             source = source.read_text(encoding="utf-8-sig")
         return tomllib.loads(source)
     except FileNotFoundError:
-        problem = say("There is no file '{file}'.", file=file), "Check the path and the spelling."
+        raise SchemaError(*no_file(file)) from None
     except UnicodeDecodeError:
         problem = say("The file '{file}' is not UTF-8 text.", file=file), "Save it as UTF-8."
     except OSError:

@@ -10,8 +10,8 @@ from typing import Annotated, Literal, Self
 
 from velado.data.io import read_schema
 from velado.errors import ParameterError, SchemaError
-from velado.query.budget import Budget, exact
-from velado.query.unit import Unit
+from velado.query.budget import Budget, CapAmount, Delta, Spend
+from velado.query.unit import Dependence, GroupRows, Unit
 from velado.settings import Setting, Where, parse_toml, read, settings
 from velado.text import say
 
@@ -20,18 +20,6 @@ _FILE = Where("file", say("the service file"))
 _RECORD = "record"
 
 
-def _is_amount(value: float | str) -> bool:
-    # As a budget reads it: exactly, and with no exponent that would take hours to write out.
-    try:
-        return exact(value) > 0
-    except ParameterError:
-        return False
-
-
-Amount = Annotated[
-    float | str,
-    Setting(test=_is_amount, takes=say("a number above 0, or a text such as '1/3'"), example="0.5"),
-]
 Text = Annotated[str, Setting(items=1)]
 
 
@@ -102,9 +90,9 @@ class DatasetSettings:
 class _BudgetTable:
     """`budget = { epsilon = 1 }`, or rho; a delta beside either."""
 
-    epsilon: Amount | None = None
-    rho: Amount | None = None
-    delta: Amount | None = None
+    epsilon: Spend | None = None
+    rho: Spend | None = None
+    delta: Delta | None = None
 
 
 @settings
@@ -112,8 +100,8 @@ class _UnitTable:
     """`unit = { column = "ward", rows = 4 }`."""
 
     column: Annotated[Text, Setting(example='unit = { column = "ward", rows = 4 }')]
-    rows: Annotated[int, Setting("its most rows", example='unit = { column = "ward", rows = 4 }')]
-    dependence: float | None = None
+    rows: Annotated[GroupRows, Setting(example='unit = { column = "ward", rows = 4 }')]
+    dependence: Dependence | None = None
 
 
 @settings
@@ -128,10 +116,10 @@ class _DatasetTable:
     relation: Text | None = None
     seal: Text | None = None
     unit: Annotated[_UnitTable | None, Setting(example='unit = { column = "ward", rows = 4 }')] = None
-    each: Amount | None = None
+    each: Spend | None = None
     extremes: Literal["quantile", "bound"] = "quantile"
     caps: Annotated[
-        Mapping[str, Amount], Setting("what each analyst may spend", example="caps = { ana = 0.5 }")
+        Mapping[str, CapAmount], Setting("what each analyst may spend", example="caps = { ana = 0.5 }")
     ] = field(default_factory=dict)
     title: str = ""
     version: str = "1"
@@ -247,10 +235,10 @@ def _dataset(name: str, table: _DatasetTable, folder: Path, record: bool) -> Dat
         url=None if table.url is None else _secret(table.url, place.of("url")),
         relation=table.relation,
         seal=None if table.seal is None else folder / table.seal,
-        unit=Unit() if record else None if table.unit is None else _unit(table.unit),
-        each=None if table.each is None else exact(table.each),
+        unit=Unit() if record else None if table.unit is None else Unit(**vars(table.unit)),
+        each=table.each,
         extremes=table.extremes,
-        caps={analyst: exact(cap) for analyst, cap in table.caps.items()},
+        caps=table.caps,
         title=table.title,
         version=table.version,
     )
@@ -263,11 +251,6 @@ def _budget(table: _BudgetTable) -> Budget:
     if table.delta is not None:
         return Budget.approximate(table.epsilon, table.delta)
     return Budget.epsilon(table.epsilon)
-
-
-def _unit(table: _UnitTable) -> Unit:
-    dependence = None if table.dependence is None else exact(table.dependence)
-    return Unit(table.column, table.rows, dependence)
 
 
 def _secret(text: str, what: str) -> str:

@@ -15,6 +15,7 @@ from typing import Annotated
 from velado.errors import ParameterError, SchemaError
 from velado.learning.crypto.fixed_point import Bounded, ShortText
 from velado.learning.protocols.protocol import RegressionProtocol, RoleName
+from velado.query.budget import Spend
 from velado.settings import Setting, Where, nearest, read, settings, table_of
 from velado.text import say
 
@@ -91,13 +92,7 @@ class Job:
         ),
     ] = 30.0
     epsilon: Annotated[
-        Fraction | None,
-        Setting(
-            "noise on the pooled sums, where the protocol shows them to somebody",
-            gt=0,
-            le=1000,
-            why="It says how much one row may change the odds of any result.",
-        ),
+        Spend | None, Setting("noise on the pooled sums, where the protocol shows them to somebody")
     ] = None
 
     def __post_init__(self) -> None:

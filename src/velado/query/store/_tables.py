@@ -22,6 +22,7 @@ from velado.query.budget import Budget
 from velado.query.store._chain import interrupted
 from velado.query.store._ledger import ChainedLedger, address_of, create_ledger, ledger_exists, open_ledger
 from velado.query.store._seal import appear
+from velado.settings import no_file
 from velado.text import say
 
 
@@ -41,6 +42,8 @@ class TableIdentity:
         try:
             with open(path, "rb") as file:
                 digest = hashlib.file_digest(file, "sha256")
+        except FileNotFoundError:
+            raise TableError(*no_file(path.name)) from None
         except OSError as error:
             raise TableError(
                 say("The file '{path}' cannot be read ({reason}).", path=path.name, reason=error.strerror),

@@ -55,7 +55,8 @@ class PriceFlags:
 
     def asked(self) -> Budget:
         """What this question may cost."""
-        from velado.query.budget import Budget
+        from velado.query.budget import Budget, spend_of
+        from velado.settings import Where
 
         if (self.epsilon is None) == (self.rho is None) or (self.delta is not None and self.rho is None):
             raise ParameterError(
@@ -63,15 +64,18 @@ class PriceFlags:
                 "It is the most this question may cost.",
                 "Write for example --epsilon 0.5.",
             )
-        return Budget.epsilon(str(self.epsilon)) if self.rho is None else Budget.rho(self.rho, self.delta)
+        if self.rho is None:
+            return Budget.epsilon(spend_of(self.epsilon, "epsilon", Where("flag")))
+        return Budget.rho(spend_of(self.rho, "rho", Where("flag")), self.delta)
 
     def total(self, asked: Budget) -> Budget | None:
         """What all questions together may cost, if that was said."""
-        from velado.query.budget import Budget, exact
+        from velado.query.budget import Budget, spend_of
+        from velado.settings import Where
 
         if self.budget is None:
             return None
-        total = Budget(asked.measure, exact(self.budget), asked.delta)
+        total = Budget(asked.measure, spend_of(self.budget, "budget", Where("flag")), asked.delta)
         if total.total < asked.total:
             raise ParameterError(
                 "--budget is less than what this question may cost.",
@@ -334,6 +338,7 @@ def _same_measure(account: FileLedger, asked: Budget) -> Budget:
 
 def _account_notes(account: FileLedger, held: Budget, total: Budget | None) -> Iterator[str]:
     """What is to be said about the ledger of an answer."""
+    from velado.query.budget import measure_word
     from velado.report.query_lines import amount
 
     where = _without_password(account.where)
@@ -341,7 +346,7 @@ def _account_notes(account: FileLedger, held: Budget, total: Budget | None) -> I
         yield say(
             "A ledger was made at {path} with a budget of {measure} {budget} for all questions about this file.",
             path=where,
-            measure=held.measure,
+            measure=measure_word(held.measure),
             budget=amount(held.total),
         )
         if account.only_this:

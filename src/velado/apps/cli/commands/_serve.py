@@ -29,6 +29,8 @@ class ServeGroup(Group):
 
 
 app = group("serve", help="Answer questions over HTTP; manage who may ask.", cls=ServeGroup)
+_ROLES = {"analyst": say("analyst"), "owner": say("owner")}
+_STATES = {"valid": say("valid"), "expired": say("expired"), "revoked": say("revoked")}
 tokens = group("token", help="Who may ask.", within=app)
 
 
@@ -144,8 +146,8 @@ def listing(service: ServiceFile) -> None:
         [
             token.id,
             token.analyst,
-            token.role,
-            token.state(now),
+            _ROLES[token.role],
+            _STATES[token.state(now)],
             token.created[:10],
             (token.expires or "-")[:10],
             ", ".join(token.datasets) or "-",
