@@ -185,9 +185,10 @@ def duplicate_names(names: list[str]) -> TableError:
         shown.append(say("and {count} more", count=len(twice) - 3))
     names_twice = join(shown, "; ")
     return TableError(
-        say(
-            "{twice} column name(s) occur more than once in the header: {shown}.",
-            twice=len(twice),
+        say_n(
+            "{n} column name occurs more than once in the header: {shown}.",
+            "{n} column names occur more than once in the header: {shown}.",
+            len(twice),
             shown=names_twice,
         ),
         "It would not be clear which column a role belongs to.",

@@ -44,6 +44,7 @@ from velado.measures.utility.false_cells import FalseCells, false_cells
 from velado.measures.utility.ncp import CertaintyPenalty, Covers, Variant, normalized_certainty_penalty
 from velado.release.gate import open_identifiers
 from velado.release.release import Release
+from velado.text import join, say, say_n
 
 __all__ = [
     "LINKAGE_ROWS",
@@ -239,7 +240,7 @@ def measure(
         scores = replace(scores, after=replace(scores.after, rows=rows))
     if not unread:
         return scores
-    reason = f"Compared with the table after its column operations, because: {unread}"
+    reason = say("Compared with the table after its column operations, because: {unread}", unread=unread)
     return replace(
         scores,
         false_cells=None,
@@ -277,8 +278,8 @@ def measure_files(
     skipped: dict[str, str] = {}
     ncp = None
     if covers is None:
-        skipped["ncp"] = (
-            _sentences(published.unpaired) + " Some published numbers state no cover of their own."
+        skipped["ncp"] = join(
+            (*published.unpaired, say("Some published numbers state no cover of their own."))
         )
     else:
         try:
@@ -296,14 +297,18 @@ def measure_files(
                 raise
             skipped["ncp"] = str(error)
     if published.true_rows is None:
-        charged = "what each text states, not checked against the true values"
+        charged = say("what each text states, not checked against the true values")
     else:
         stands = {
-            "value": "of the rows that show it",
-            "class": "of the rows of its class",
-            "auto": "it stands for (of the rows that show it where it was chosen by value, else of its class)",
+            "value": say("of the rows that show it"),
+            "class": say("of the rows of its class"),
+            "auto": say(
+                "it stands for (of the rows that show it where it was chosen by value, else of its class)"
+            ),
         }[settings.substitutions]
-        charged = f"what each text states; where that is false of a row, the true values {stands}"
+        charged = say(
+            "what each text states; where that is false of a row, the true values {stands}", stands=stands
+        )
     scores = _scores(
         published=published,
         frame=frame,
@@ -325,10 +330,22 @@ def _identifying(schema: Schema, frame: pl.DataFrame) -> tuple[str, ...]:
     found, _ = open_identifiers(shown)
     exposed = [column.name for column in known if column.role == "identifier"]
     return (
-        *(f"The published table holds '{name}', which the schema calls an identifier." for name in exposed),
         *(
-            f"The published table holds '{one.column}', which {'identifies' if one.sure else 'may identify'} people: "
-            f"{one.why}. No figure here counts that."
+            say("The published table holds '{name}', which the schema calls an identifier.", name=name)
+            for name in exposed
+        ),
+        *(
+            say(
+                "The published table holds '{name}', which identifies people: {why}. No figure here counts that.",
+                name=one.column,
+                why=one.why,
+            )
+            if one.sure
+            else say(
+                "The published table holds '{name}', which may identify people: {why}. No figure here counts that.",
+                name=one.column,
+                why=one.why,
+            )
             for one in found
         ),
     )
@@ -350,13 +367,13 @@ def _scores(
     outside = None if population is None else population_sizes(frame, population, names)
     people = data.people
     if people is not None and published.true_rows is None:
-        skipped["risk by person"] = _sentences(published.unpaired)
+        skipped["risk by person"] = join(published.unpaired)
         people = None
     elif people is not None:
         people = people[published.true_rows]
     truth = None
     if published.true_rows is None:
-        skipped["false cells"] = _sentences(published.unpaired)
+        skipped["false cells"] = join(published.unpaired)
     else:
         truth = false_cells(published)
     linkage = _linkage(published, settings, skipped)
@@ -374,8 +391,13 @@ def _scores(
     if published.agreeing is not None and published.agreeing < 1:
         differing = round((1 - published.agreeing) * published.rows)
         notes.append(
-            f"In {differing} published row(s) a column that is no quasi-identifier differs from the original row "
-            "it is compared with: if rows changed their order, false cells and linkage are not to be relied on."
+            say_n(
+                "In {n:,} published row a column that is no quasi-identifier differs from the original row it is "
+                "compared with: if rows changed their order, false cells and linkage are not to be relied on.",
+                "In {n:,} published rows a column that is no quasi-identifier differs from the original row it is "
+                "compared with: if rows changed their order, false cells and linkage are not to be relied on.",
+                differing,
+            )
         )
     return Scores(
         original_rows=data.rows,
@@ -424,13 +446,14 @@ def _linkage(
 ) -> LinkageResult | None:
     """The linkage attack on what the texts say: an interval stands at its middle, a number at itself."""
     if published.true_rows is None:
-        skipped["record linkage"] = _sentences(published.unpaired)
+        skipped["record linkage"] = join(published.unpaired)
     elif settings.linkage is False:
-        skipped["record linkage"] = "It was switched off."
+        skipped["record linkage"] = say("It was switched off.")
     elif settings.linkage is None and published.data.rows > LINKAGE_ROWS:
-        skipped["record linkage"] = (
-            f"The table has more than {LINKAGE_ROWS} rows, and the attack may compare each row with all others. "
-            "Ask for it to run it all the same."
+        skipped["record linkage"] = say(
+            "The table has more than {most:,} rows, and the attack may compare each row with all others. "
+            "Ask for it to run it all the same.",
+            most=LINKAGE_ROWS,
         )
     else:
         released = [
@@ -452,7 +475,3 @@ def _linkage(
             metric=settings.metric,
         )
     return None
-
-
-def _sentences(parts: tuple[str, str, str]) -> str:
-    return " ".join(parts)

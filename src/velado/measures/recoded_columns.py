@@ -22,7 +22,7 @@ from velado.data.table import Table
 from velado.data.visible import visible_groups
 from velado.errors import TableError
 from velado.measures.utility.ncp import Covers
-from velado.text import say
+from velado.text import say, say_n
 
 Substitutions = Literal["auto", "value", "class"]
 
@@ -64,12 +64,23 @@ class PublishedTable:
     @property
     def unpaired(self) -> tuple[str, str, str]:
         """Why metrics that compare row by row are refused, in three sentences."""
-        missing = "were suppressed" if self.suppressed else "are which"
+        counts = {"rows": self.rows, "original": self.data.rows}
         return (
-            f"The published table has {self.rows} rows and the original {self.data.rows}, and which rows "
-            f"{missing} is not known.",
-            "Comparing each published row with its own original needs to know which it is.",
-            "Give the whole folder of a release, whose private part says it, or say which rows were kept.",
+            say(
+                "The published table has {rows:,} rows and the original {original:,}, and which rows were suppressed "
+                "is not known.",
+                **counts,
+            )
+            if self.suppressed
+            else say(
+                "The published table has {rows:,} rows and the original {original:,}, and which rows are which is "
+                "not known.",
+                **counts,
+            ),
+            say("Comparing each published row with its own original needs to know which it is."),
+            say(
+                "Give the whole folder of a release, whose private part says it, or say which rows were kept."
+            ),
         )
 
     @cached_property
@@ -171,9 +182,10 @@ def read_published(
     absent = [name for name in names if name not in frame.columns]
     if absent:
         raise TableError(
-            say(
-                "The published table lacks {absent} quasi-identifier(s): {absent_2}.",
-                absent=len(absent),
+            say_n(
+                "The published table lacks {n} quasi-identifier: {absent_2}.",
+                "The published table lacks {n} quasi-identifiers: {absent_2}.",
+                len(absent),
                 absent_2=", ".join(absent[:5]),
             ),
             "What they lost or gave away cannot be measured.",

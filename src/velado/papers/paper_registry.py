@@ -19,7 +19,7 @@ from velado.errors import ParameterError, TableError
 from velado.papers.public_data import data_set_of
 from velado.release.goal import Progress
 from velado.settings import nearest
-from velado.text import listed, say
+from velado.text import listed, say, say_n
 
 # What the tables of every paper share: the names of their columns, how the sources print numbers, quick tables.
 #
@@ -179,7 +179,9 @@ class Reproduction:
             how = say("{told} Its page is {page}.", told=first.by_hand, page=first.page)
         else:
             how = say("Put it there, or name another folder by --data or VELADO_DATA.")
-        several = say(" and {more} more file(s)", more=len(missing) - 1) if len(missing) > 1 else ""
+        several = (
+            say_n(" and {n} more file", " and {n} more files", len(missing) - 1) if len(missing) > 1 else ""
+        )
         raise TableError(
             say(
                 "'{name}' needs '{missing}'{several} below the data folder, which does not hold it.",

@@ -43,7 +43,7 @@ from velado.release.recoded import Recoded
 from velado.release.recoders.cover import Cover
 from velado.release.release import describe, published_frame
 from velado.release.side_doors import SideDoor, refuse_copies, refuse_doors
-from velado.text import say
+from velado.text import say, say_n
 
 # Publishing several tables with the groups of their people, and checking what whoever joins them sees.
 
@@ -147,17 +147,10 @@ def raise_if_broken(verdict: Verdict, where: str) -> None:
     """Nothing, unless the promise fails *where*; then nothing may be published."""
     if not verdict.holds:
         raise GuaranteeNotMet(
-            say(
-                "In {where}, {failing_groups} group(s) do not keep {guarantee}: needed {needed:g} {unit}, "
-                "the weakest has {achieved:g}.",
-                where=where,
-                failing_groups=verdict.failing_groups,
-                guarantee=verdict.guarantee,
-                needed=verdict.needed,
-                unit=verdict.unit,
-                achieved=verdict.achieved,
-            ),
-            "People in them could be picked out by whoever joins the tables, so nothing was published.",
+            say("In {where}: {what}", where=where, what=verdict.broken()),
+            "What is sensitive about the people in them could be guessed by whoever joins the tables, so nothing was published."
+            if verdict.of_values
+            else "People in them could be picked out by whoever joins the tables, so nothing was published.",
             "Allow --suppression, lower the parameter, or use another method.",
         )
 
@@ -262,8 +255,11 @@ class JoinedRelease:
         least = min(verdict.needed for verdict in self.verdicts)
         if self.smallest_by_row_counts is not None and self.smallest_by_row_counts < least:
             out.append(
-                "Whoever knows how many rows a person has in each table finds a crowd of only "
-                f"{self.smallest_by_row_counts}: publish without the pseudonym if that can be known."
+                say(
+                    "Whoever knows how many rows a person has in each table finds a crowd of only {crowd:,}: publish "
+                    "without the pseudonym if that can be known.",
+                    crowd=self.smallest_by_row_counts,
+                )
             )
         return tuple(out)
 
@@ -402,7 +398,7 @@ def _check_readable(members: Sequence[Member], goal: Goal) -> None:
 def _check_tables(tables: Mapping[str, Table], key: Key | None) -> None:
     if len(tables) < 2:
         raise ParameterError(
-            say("{tables} table(s) were given.", tables=len(tables)),
+            say_n("{n} table was given.", "{n} tables were given.", len(tables)),
             "A joined release is made of at least two.",
             "Use `velado anonymize` for a single table.",
         )

@@ -16,7 +16,7 @@ from velado.data.schema import Schema
 from velado.data.table import Table
 from velado.errors import ParameterError, SchemaError
 from velado.release.recoded import Recoded
-from velado.text import say
+from velado.text import say_n
 
 
 def match_published(
@@ -61,9 +61,10 @@ def population_table(source: Any, schema: Schema) -> Table:
     if len(quasi) < len(schema.quasi):
         absent = [column.name for column in schema.quasi if column.name not in frame.columns]
         raise SchemaError(
-            say(
-                "The population lacks {absent} quasi-identifier(s): {absent_2}.",
-                absent=len(absent),
+            say_n(
+                "The population lacks {n} quasi-identifier: {absent_2}.",
+                "The population lacks {n} quasi-identifiers: {absent_2}.",
+                len(absent),
                 absent_2=", ".join(absent[:5]),
             ),
             "Its people are compared with the table in every one of them.",

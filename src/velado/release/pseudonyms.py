@@ -23,7 +23,7 @@ from velado.data.normal import normal_of
 from velado.data.schema import Schema
 from velado.data.table import Table
 from velado.errors import ParameterError, SchemaError, TableError
-from velado.text import say
+from velado.text import say, say_n
 
 Normalize = Literal["normal", "trim", "digits", "cpf", "exact"]
 NORMALIZE: tuple[str, ...] = get_args(Normalize)
@@ -193,8 +193,12 @@ def _normalized(values: pl.Series, name: str, way: str) -> pl.Series:
     if bad:
         wanted = "one to eleven digits" if way == "cpf" else "a digit"
         raise TableError(
-            say(
-                "{bad} distinct value(s) of '{name}' do not hold {wanted}.", bad=bad, name=name, wanted=wanted
+            say_n(
+                "{n:,} value of '{name}' does not hold {wanted}.",
+                "{n:,} distinct values of '{name}' do not hold {wanted}.",
+                bad,
+                name=name,
+                wanted=wanted,
             ),
             "They would lose what tells them apart, and strangers would share a pseudonym.",
             say(

@@ -27,7 +27,7 @@ from velado.release.prepare import Prepared
 from velado.release.recoded import Recoded, of_kept_rows, refuse_means_of_suppressed, refuse_unrounded
 from velado.release.side_doors import SideDoor, refuse_doors
 from velado.release.side_doors.row_order import drawn_order
-from velado.text import say
+from velado.text import say, say_n
 
 
 @dataclass(frozen=True, repr=False)
@@ -338,10 +338,7 @@ def published_frame(used: Table, recoded: Recoded) -> pl.DataFrame:
 
 def _raise_broken(checked: Checked, needed: int, suppression: float, rows: int, any_left: bool) -> None:
     broken = next(verdict for verdict in checked.verdicts if not verdict.holds)
-    what = (
-        f"{broken.failing_groups} group(s) with {broken.failing_rows} row(s) do not keep {broken.guarantee}: "
-        f"needed {broken.needed:g} {broken.unit}, the weakest has {broken.achieved:g}."
-    )
+    what = broken.broken()
     if not any_left:
         raise GuaranteeNotMet(
             what,
@@ -352,6 +349,12 @@ def _raise_broken(checked: Checked, needed: int, suppression: float, rows: int, 
     share = float(np.ceil(1000 * needed / rows) / 1000)
     raise kind(
         what,
-        "People in them could be picked out of the published table, so nothing was published.",
-        f"Allow --suppression {share:g} ({needed} rows), lower the parameter, or use a method that merges groups.",
+        "What is sensitive about the people in them could be guessed, so nothing was published."
+        if broken.of_values
+        else "People in them could be picked out of the published table, so nothing was published.",
+        say(
+            "Allow --suppression {share} ({rows}), lower the parameter, or use a method that merges groups.",
+            share=f"{share:g}",  # as it is typed
+            rows=say_n("{n:,} row", "{n:,} rows", needed),
+        ),
     )

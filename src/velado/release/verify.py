@@ -27,7 +27,7 @@ from velado.release.side_doors import SideDoor, find_side_doors, smallest_with_d
 from velado.release.side_doors.compatible import find_compatible, unread
 from velado.release.side_doors.door import quoted, telling_columns, unique_columns
 from velado.release.side_doors.row_order import find_row_order
-from velado.text import say
+from velado.text import say, say_n
 
 
 @dataclass(frozen=True, repr=False)
@@ -100,37 +100,29 @@ class Verification:
         for verdict in self.checked.verdicts:
             if not verdict.holds:
                 return GuaranteeNotMet(
-                    say(
-                        "{failing_groups} group(s) with {failing_rows} row(s) do not keep {guarantee}: "
-                        "needed {needed:g} {unit}, the weakest has {achieved:g}.",
-                        failing_groups=verdict.failing_groups,
-                        failing_rows=verdict.failing_rows,
-                        guarantee=verdict.guarantee,
-                        needed=verdict.needed,
-                        unit=verdict.unit,
-                        achieved=verdict.achieved,
-                    ),
-                    "People in them could be picked out of this file.",
+                    verdict.broken(),
+                    "What is sensitive about the people in them could be guessed from this file."
+                    if verdict.of_values
+                    else "People in them could be picked out of this file.",
                     "Do not publish it; make the release again, or ask for less.",
                 )
         for door in self.open_doors:
-            one = len(door.columns) == 1
             free = [n for n in door.columns if self.table.schema.columns[n].role != "quasi"] or door.columns
             return SideDoorOpen(
-                say(
-                    "Column{s} {columns} give{s_2} the quasi-identifier '{reveals}' away: read with {it}, "
-                    "the smallest class has {smallest_behind}.",
-                    s="" if one else "s",
+                say_n(
+                    "Column {columns} gives the quasi-identifier '{reveals}' away: read with it, the smallest "
+                    "group has {smallest_behind:,}.",
+                    "Columns {columns} give the quasi-identifier '{reveals}' away: read with them, the smallest "
+                    "group has {smallest_behind:,}.",
+                    len(door.columns),
                     columns=quoted(door.columns),
-                    s_2="s" if one else "",
                     reveals=door.reveals,
-                    it="it" if one else "them",
                     smallest_behind=self.smallest_behind,
                 ),
-                say(
-                    "Whoever reads {it} undoes the generalization, and the promise does not hold against "
-                    "him.",
-                    it="it" if one else "them",
+                say_n(
+                    "Whoever reads it undoes the generalization, and the promise does not hold against him.",
+                    "Whoever reads them undoes the generalization, and the promise does not hold against him.",
+                    len(door.columns),
                 ),
                 say(
                     "Do not publish this file; leave '{free}' out, {make_it_a}or accept the risk with "

@@ -12,8 +12,11 @@ from velado.data.staging import write_file
 from velado.learning.protocols.role import Outcome
 from velado.learning.protocols.who_learns_what import learned, promise
 from velado.learning.regression.fit import Fit
-from velado.learning.regression.job import Job
-from velado.text import Language, say, told
+from velado.learning.regression.job import INTERCEPT, Job
+from velado.text import Language, say, told, written
+
+ROLES = {"client": say("client"), "evaluator": say("evaluator"), "provider": say("provider")}
+"""What a party's role is called by its reader."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +51,7 @@ def write_outputs(folder: Path, job: Job, name: str, ending: Ending, language: L
     """
     files = {
         "learned.json": _json(learned(job).to_dict(language)),
-        "report.md": _report(job, name, ending, language),
+        "report.md": report(job, name, ending, language),
     }
     if ending.fit is not None:
         files["fit.json"] = _json(ending.fit.to_dict())
@@ -57,8 +60,14 @@ def write_outputs(folder: Path, job: Job, name: str, ending: Ending, language: L
     return sorted(files)
 
 
-def _report(job: Job, name: str, ending: Ending, language: Language) -> str:
-    """The report in Markdown."""
+def report(job: Job, name: str, ending: Ending, language: Language) -> str:
+    """The report in Markdown.
+
+    >>> from velado.learning.regression.simulate import small_job
+    >>> ending = Ending(failure="Time is up.", cost={"seconds": 1.0, "messages_sent": 3, "bytes_sent": 900})
+    >>> report(small_job(), "c0", ending, "en").splitlines()[0].startswith("# Regression of")
+    True
+    """
     facts, role = learned(job), job.party(name).role
     tell = partial(told, tongue=language)
     title = say(
@@ -71,7 +80,7 @@ def _report(job: Job, name: str, ending: Ending, language: Language) -> str:
         name=job.name,
         protocol=job.protocol.name,
         party=name,
-        role=role,
+        role=ROLES.get(role, role),
     )
     digest = say("Digest of the job file, the same at all parties: `{digest}`", digest=job.digest())
     lines = [f"# {tell(title)}", "", tell(about), "", tell(digest), ""]
@@ -87,11 +96,14 @@ def _report(job: Job, name: str, ending: Ending, language: Language) -> str:
         f"| | {tell(say('saw'))} | {tell(say('can infer'))} |",
         "|---|---|---|",
     ]
-    lines += [f"| {who} | {tell(seen.saw)} | {tell(seen.infers)} |" for who, seen in facts.parties.items()]
+    lines += [
+        f"| {tell(ROLES.get(who, who))} | {tell(seen.saw)} | {tell(seen.infers)} |"
+        for who, seen in facts.parties.items()
+    ]
     lines += ["", tell(facts.always), "", f"{tell(say('Assumptions'))}: {tell(facts.assumptions)}", ""]
     lines += [f"{tell(say('Coalitions'))}:", "", *(f"- {tell(text)}" for text in facts.coalitions), ""]
     spent = say(
-        "{seconds} s from start to end here, waiting included; {messages} messages and {bytes} bytes sent.",
+        "{seconds:,} s from start to end here, waiting included; {messages:,} messages and {bytes:,} bytes sent.",
         seconds=ending.cost["seconds"],
         messages=int(ending.cost["messages_sent"]),
         bytes=int(ending.cost["bytes_sent"]),
@@ -113,8 +125,13 @@ def _coefficients(fit: Fit | None, language: Language) -> list[str]:
         columns.append(told(say("standard error"), language))
     lines = [f"| | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|"]
     for place, (column, value) in enumerate(zip(fit.names, fit.coefficients, strict=True)):
-        error = "" if fit.standard_errors is None else f" {fit.standard_errors[place]:.3g} |"
-        lines.append("| " + column.replace("|", "\\|") + f" | {value:.10g} |{error}")
+        error = (
+            ""
+            if fit.standard_errors is None
+            else f" {written(fit.standard_errors[place], '.3g', language)} |"
+        )
+        name = told(say("(intercept)"), language) if column == INTERCEPT else column.replace("|", "\\|")
+        lines.append(f"| {name} | {written(value, '.10g', language)} |{error}")
     return lines
 
 

@@ -22,7 +22,7 @@ from velado.data.table import Table
 from velado.data.taxonomy import ROOT_LABEL
 from velado.errors import ParameterError, SchemaError, TableError
 from velado.settings import Setting, nearest, settings
-from velado.text import say
+from velado.text import say, say_n
 
 FloatMatrix = npt.NDArray[np.float32]
 Intervals = Literal["midpoint", "bounds"]
@@ -115,9 +115,10 @@ class Encoder:
         absent = [column.name for column in self.columns if column.name not in frame.columns]
         if absent:
             raise TableError(
-                say(
-                    "The rows lack {absent} column(s) the model was trained on: {absent_2}.",
-                    absent=len(absent),
+                say_n(
+                    "The rows lack {n} column the model was trained on: {absent_2}.",
+                    "The rows lack {n} columns the model was trained on: {absent_2}.",
+                    len(absent),
                     absent_2=", ".join(absent[:5]),
                 ),
                 "A feature that is missing cannot be guessed.",
@@ -135,9 +136,10 @@ class Encoder:
         bad = numbers.null_count()
         if bad:
             raise TableError(
-                say(
-                    "{bad} row(s) have no class of the target '{target}', or one the encoder does not know.",
-                    bad=bad,
+                say_n(
+                    "{n:,} row has no class of the target '{target}', or one the encoder does not know.",
+                    "{n:,} rows have no class of the target '{target}', or one the encoder does not know.",
+                    bad,
                     target=self.target,
                 ),
                 "Such rows can neither teach nor test.",
@@ -309,20 +311,26 @@ def check_target(table: Table, target: str) -> None:
         raise SchemaError(
             say("The table has no target column '{target}'.", target=target),
             "Without it there is nothing to learn.",
-            nearest(target, columns) or "Name one of the table's columns.",
+            nearest(target, columns) or say("Name one of the table's columns."),
         )
     column = columns[target]
     if column.role == "quasi" or not column.published:
-        state = "is a quasi-identifier" if column.role == "quasi" else "is not published"
         raise SchemaError(
-            say("The target '{target}' {state}.", target=target, state=state),
+            say("The target '{target}' is a quasi-identifier.", target=target)
+            if column.role == "quasi"
+            else say("The target '{target}' is not published.", target=target),
             "A release blurs it or leaves it out, so that no model could be taught from the release.",
             'Give it role = "sensitive" or "other" and publish = true, or choose another target.',
         )
     counts = table.text(target).drop_nulls().n_unique()
     if counts < 2:
         raise TableError(
-            say("The target '{target}' has {counts} class(es).", target=target, counts=counts),
+            say_n(
+                "The target '{target}' has {n} class.",
+                "The target '{target}' has {n} classes.",
+                counts,
+                target=target,
+            ),
             "A model that always says the same is never wrong, so nothing can be compared.",
             "Choose another target, or check the file.",
         )

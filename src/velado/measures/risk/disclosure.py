@@ -18,6 +18,7 @@ from velado.measures.risk.attribute_disclosure import AttributeDisclosure, attri
 from velado.measures.risk.partial_linkage import LARGEST_SUBSET, SUBSETS, PartialKnowledge, partial_knowledge
 from velado.measures.risk.population_uniqueness import PopulationUniqueness, population_uniqueness
 from velado.measures.risk.special_uniques import SpecialUniques, special_uniques, special_uniques_of
+from velado.text import say, say_n
 
 PARTIAL_WORK = 200_000_000
 """Partial knowledge is measured unasked while rows times subsets stay below this: a few seconds."""
@@ -89,9 +90,13 @@ def disclosure(
         known = partial_knowledge(published)
     else:
         skipped["partial knowledge"] = (
-            "It was switched off."
+            say("It was switched off.")
             if partial is False
-            else f"{subsets} subsets of {data.rows} rows are too many to measure unasked."
+            else say(
+                "{subsets:,} subsets of {rows:,} rows are too many to measure unasked.",
+                subsets=subsets,
+                rows=data.rows,
+            )
         )
     found, estimates = None, None
     if special:
@@ -124,7 +129,11 @@ def _attributes(
     names = [name for name in (published.data.sensitive or {}) if name in frame.columns]
     absent = len(published.data.sensitive or {}) - len(names)
     if absent:
-        skipped["attribute disclosure"] = f"{absent} sensitive column(s) are not in the published table."
+        skipped["attribute disclosure"] = say_n(
+            "{n} sensitive column is not in the published table.",
+            "{n} sensitive columns are not in the published table.",
+            absent,
+        )
     if not names:
         return ()
     texts = {name: pl.col(name).cast(pl.String) for name in names}

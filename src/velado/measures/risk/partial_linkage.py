@@ -22,7 +22,7 @@ from velado.measures.risk.record_linkage import (
     Ties,
     record_linkage,
 )
-from velado.text import say
+from velado.text import say, say_n
 
 LARGEST_SUBSET = 3
 SUBSETS = 20_000
@@ -96,9 +96,10 @@ class PartialKnowledge:
             if set(part.columns) == set(columns):
                 return part
         raise ParameterError(
-            say(
-                "{columns} column(s) were asked for that are no subset of up to {largest} quasi-identifiers.",
-                columns=len(set(columns)),
+            say_n(
+                "{n} column was asked for that is no subset of up to {largest} quasi-identifiers.",
+                "{n} columns were asked for that are no subset of up to {largest} quasi-identifiers.",
+                len(set(columns)),
                 largest=self.largest,
             ),
             "Only those subsets were measured.",
@@ -135,9 +136,10 @@ def partial_knowledge(published: PublishedTable, largest: int | None = None) -> 
     largest = min(columns, LARGEST_SUBSET) if largest is None else largest
     if not 1 <= largest <= columns:
         raise ParameterError(
-            say(
-                "Subsets of up to {largest} column(s) were asked for; there are {columns} quasi-identifiers.",
-                largest=largest,
+            say_n(
+                "Subsets of up to {n} column were asked for; there are {columns} quasi-identifiers.",
+                "Subsets of up to {n} columns were asked for; there are {columns} quasi-identifiers.",
+                largest,
                 columns=columns,
             ),
             "An attacker knows at least one of them and at most all.",
@@ -192,9 +194,10 @@ def linkage_with(
     chosen = [at for at, name in enumerate(names) if name in columns]
     if not chosen or len(set(columns)) != len(chosen):
         raise ParameterError(
-            say(
-                "{columns} of {columns_2} known column(s) are no quasi-identifiers.",
-                columns=len(set(columns)) - len(chosen),
+            say_n(
+                "{n} of {columns_2} known columns is no quasi-identifier.",
+                "{n} of {columns_2} known columns are no quasi-identifiers.",
+                len(set(columns)) - len(chosen),
                 columns_2=len(set(columns)),
             ),
             "Linkage compares quasi-identifiers only.",

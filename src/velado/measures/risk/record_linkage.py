@@ -15,7 +15,7 @@ from velado.data.partition import FloatArray, IntArray, group_by_codes
 from velado.data.taxonomy import Taxonomy
 from velado.errors import ParameterError
 from velado.release.recoded import Cell, PublishedColumn, Recoded
-from velado.text import say
+from velado.text import say, say_n
 
 # The compiled search of record linkage: for each distinct query, its nearest distinct targets, exactly.
 #
@@ -487,10 +487,10 @@ def _check(data: EncodedTable, released: Sequence[ReleasedColumn], partner: npt.
     wrong = [part for part in released if part.low.size != partner.size or part.high.size != partner.size]
     if len(released) != len(data.columns) or wrong:
         raise ParameterError(
-            say(
-                "{released} released column(s) were given for {columns} quasi-identifier(s), {wrong} of "
-                "another length.",
-                released=len(released),
+            say_n(
+                "{n} released column was given for quasi-identifiers numbering {columns}, {wrong} of another length.",
+                "{n} released columns were given for quasi-identifiers numbering {columns}, {wrong} of another length.",
+                len(released),
                 columns=len(data.columns),
                 wrong=len(wrong),
             ),

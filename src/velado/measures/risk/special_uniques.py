@@ -14,7 +14,7 @@ import numpy.typing as npt
 from velado.data.encode import EncodedTable
 from velado.data.partition import BoolArray, FloatArray, IntArray, group_by_codes
 from velado.errors import ParameterError
-from velado.text import say
+from velado.text import say, say_n
 
 LARGEST_KEY = 4
 SUBSETS = 20_000
@@ -195,9 +195,10 @@ def _intrusion(score: FloatArray, columns: int, fraction: float, unique: int, pa
 def _check(columns: int, largest: int, fraction: float) -> None:
     if not columns or not 1 <= largest <= columns:
         raise ParameterError(
-            say(
-                "Keys of up to {largest} column(s) were asked for; there are {columns}.",
-                largest=largest,
+            say_n(
+                "Keys of up to {n} column were asked for; there are {columns}.",
+                "Keys of up to {n} columns were asked for; there are {columns}.",
+                largest,
                 columns=columns,
             ),
             "A key is a set of one or more different quasi-identifiers.",

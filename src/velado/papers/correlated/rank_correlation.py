@@ -18,7 +18,7 @@ from scipy.stats import rankdata
 
 from velado.errors import MissingExtra, ParameterError, QueryRefused
 from velado.papers.correlated.correlated_records import Floats, Integers, Records
-from velado.text import say
+from velado.text import say, say_n
 
 # The one place that says what to install where scikit-learn is missing.
 
@@ -356,7 +356,12 @@ def chosen_columns(
         )
     if not 1 <= keep <= len(records.features):
         raise ParameterError(
-            say("{keep} column(s) cannot be kept of {features}.", keep=keep, features=len(records.features)),
+            say_n(
+                "{n} column cannot be kept of {features}.",
+                "{n} columns cannot be kept of {features}.",
+                keep,
+                features=len(records.features),
+            ),
             "Elimination keeps at least one column and at most all of them.",
             "Lower the number of columns to keep.",
         )

@@ -17,6 +17,7 @@ from velado.data.partition import FloatArray, IntArray, Partition
 from velado.release.goal import Goal, Progress, Promise
 from velado.release.recoded import Cell, PublishedColumn, Recoded, true_codes
 from velado.settings import Setting, settings
+from velado.text import say
 
 # Separatrices: how many bins a column of numbers wants, where they are cut, and how they nest.
 #
@@ -305,9 +306,9 @@ class DAS:
     """
 
     name: ClassVar[str] = "das"
-    title: ClassVar[str] = "Dynamic anonymization by separatrices"
+    title: ClassVar[str] = say("Dynamic anonymization by separatrices")
     promise: ClassVar[Promise] = "measured"
-    cost: ClassVar[str] = "O(n + k U log U) per numeric column with U distinct values"
+    cost: ClassVar[str] = say("O(n + k U log U) per numeric column with U distinct values")
     source: ClassVar[str] = (
         "Coelho et al. 2024, A Dynamic Approach to Health Data Anonymization by Separatrices"
     )

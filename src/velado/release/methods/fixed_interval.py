@@ -13,6 +13,7 @@ from velado.release.goal import Goal, Progress, Promise
 from velado.release.methods.das import ColumnBins, bins_by, mean_cells
 from velado.release.recoded import Cell, PublishedColumn, Recoded, true_codes
 from velado.settings import Setting, settings
+from velado.text import say
 
 
 def _interval_bins(column: EncodedColumn, k: int, paper: bool) -> ColumnBins:
@@ -47,9 +48,9 @@ class FixedInterval:
     """
 
     name: ClassVar[str] = "fixed-interval"
-    title: ClassVar[str] = "Fixed intervals"
+    title: ClassVar[str] = say("Fixed intervals")
     promise: ClassVar[Promise] = "measured"
-    cost: ClassVar[str] = "O(n) per numeric column"
+    cost: ClassVar[str] = say("O(n) per numeric column")
     source: ClassVar[str] = "Onesimu et al. 2022, as compared with in Coelho et al. 2024"
 
     bins: Annotated[int, Setting("intervals per column", ge=2)] = 5

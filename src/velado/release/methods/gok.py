@@ -19,6 +19,7 @@ from velado.release.methods.mondrian import Mondrian
 from velado.release.recoded import Recoded
 from velado.release.recoders import recoder_named
 from velado.settings import Setting, settings
+from velado.text import say
 
 # The gorilla troops optimizer (Abdollahzadeh, Gharehchopogh, Mirjalili 2021), as published, on any fitness.
 #
@@ -258,9 +259,9 @@ class GOK:
     """
 
     name: ClassVar[str] = "gok"
-    title: ClassVar[str] = "GOK-Privacy (gorilla troops + fuzzy clustering)"
+    title: ClassVar[str] = say("GOK-Privacy (gorilla troops + fuzzy clustering)")
     promise: ClassVar[Promise] = "guaranteed"
-    cost: ClassVar[str] = "O(iterations x troop x n log(n / k) d)"
+    cost: ClassVar[str] = say("O(iterations x troop x n log(n / k) d)")
     source: ClassVar[str] = "GOK-Privacy; optimizer of Abdollahzadeh, Gharehchopogh, Mirjalili 2021"
     troop: Annotated[int, Setting("gorillas (candidate sets of centres)", ge=3, le=200)] = 6
     iterations: Annotated[int, Setting("iterations at most", ge=1, le=10_000)] = 8

@@ -15,6 +15,7 @@ from velado.release.methods._cover_tables import CoverTables, Tables, cover_loss
 from velado.release.methods._method import BlockRows, RecoderName, published
 from velado.release.recoded import Recoded
 from velado.settings import settings
+from velado.text import say
 
 # The loops of k-member and of nearest-neighbour clustering, on distinct records with weights.
 
@@ -205,9 +206,9 @@ class KMember:
     """
 
     name: ClassVar[str] = "k-member"
-    title: ClassVar[str] = "k-member clustering"
+    title: ClassVar[str] = say("k-member clustering")
     promise: ClassVar[Promise] = "guaranteed"
-    cost: ClassVar[str] = "O(n^2 d), quadratic; O(n b d) in blocks of b rows"
+    cost: ClassVar[str] = say("O(n^2 d), quadratic; O(n b d) in blocks of b rows")
     source: ClassVar[str] = "Byun, Kamra, Bertino, Li 2007"
     block: BlockRows = 50_000
     recoder: RecoderName = "cover"
@@ -234,9 +235,9 @@ class NearestNeighbours:
     """
 
     name: ClassVar[str] = "nearest-neighbours"
-    title: ClassVar[str] = "Nearest-neighbour clustering (CB)"
+    title: ClassVar[str] = say("Nearest-neighbour clustering (CB)")
     promise: ClassVar[Promise] = "guaranteed"
-    cost: ClassVar[str] = "O(n^2 d / k), quadratic; O(n b d / k) in blocks of b rows"
+    cost: ClassVar[str] = say("O(n^2 d / k), quadratic; O(n b d / k) in blocks of b rows")
     source: ClassVar[str] = "CB of k-AnonML, Slijepcevic et al. 2021"
     block: BlockRows = 100_000
     recoder: RecoderName = "cover"

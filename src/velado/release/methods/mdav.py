@@ -15,6 +15,7 @@ from velado.release.methods._cover_tables import in_blocks
 from velado.release.methods._method import BlockRows, RecoderName, published
 from velado.release.recoded import Recoded
 from velado.settings import settings
+from velado.text import say
 
 # The loop of MDAV: farthest from the centroid, its nearest k - 1, then the farthest from that one.
 
@@ -169,9 +170,9 @@ class MDAV:
     """
 
     name: ClassVar[str] = "mdav"
-    title: ClassVar[str] = "MDAV microaggregation"
+    title: ClassVar[str] = say("MDAV microaggregation")
     promise: ClassVar[Promise] = "guaranteed"
-    cost: ClassVar[str] = "O(n^2 d / k), quadratic; O(n b d / k) in blocks of b rows"
+    cost: ClassVar[str] = say("O(n^2 d / k), quadratic; O(n b d / k) in blocks of b rows")
     source: ClassVar[str] = "Domingo-Ferrer, Mateo-Sanz 2002"
     block: BlockRows = 50_000
     recoder: RecoderName = "cover"

@@ -17,6 +17,7 @@ from velado.release.methods._method import RecoderName, repair
 from velado.release.recoded import Recoded
 from velado.release.recoders import recoder_named
 from velado.settings import Setting, settings
+from velado.text import say
 
 # CutPlan: what both engines of Mondrian read: the code matrix, and how wide and how cut each column is.
 
@@ -516,9 +517,9 @@ class Mondrian:
     """
 
     name: ClassVar[str] = "mondrian"
-    title: ClassVar[str] = "Mondrian multidimensional partitioning"
+    title: ClassVar[str] = say("Mondrian multidimensional partitioning")
     promise: ClassVar[Promise] = "guaranteed"
-    cost: ClassVar[str] = "O(n d log(n / k))"
+    cost: ClassVar[str] = say("O(n d log(n / k))")
     source: ClassVar[str] = "LeFevre, DeWitt, Ramakrishnan 2006"
 
     cut: Annotated[

@@ -15,6 +15,7 @@ from velado.release.methods._cover_tables import CoverTables, Tables, fill_costs
 from velado.release.methods._method import RecoderName, published
 from velado.release.recoded import Recoded
 from velado.settings import settings
+from velado.text import say
 
 # The loop of top-down greedy: split every group between two far-apart records while both sides keep k.
 
@@ -165,9 +166,9 @@ class TopDownGreedy:
     """
 
     name: ClassVar[str] = "top-down-greedy"
-    title: ClassVar[str] = "Top-down greedy"
+    title: ClassVar[str] = say("Top-down greedy")
     promise: ClassVar[Promise] = "guaranteed"
-    cost: ClassVar[str] = "O(n d log n) for balanced splits"
+    cost: ClassVar[str] = say("O(n d log n) for balanced splits")
     source: ClassVar[str] = "Xu, Wang, Pei, Wang, Shi, Fu 2006"
     recoder: RecoderName = "cover"
 

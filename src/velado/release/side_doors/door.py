@@ -12,7 +12,7 @@ import polars as pl
 
 from velado.data.visible import visible_groups
 from velado.errors import SideDoorOpen
-from velado.text import join, say, say_n
+from velado.text import join, listed, say, say_n
 
 DoorKind = Literal[
     "copy",
@@ -306,7 +306,10 @@ def _starts_outside(door: SideDoor, sensitive: Sequence[str]) -> bool:
 
 def _way_out(door: SideDoor, quasi: Sequence[str] = (), unique: Collection[str] = ()) -> str:
     free = [name for name in door.columns if name not in quasi] or list(door.columns)
-    name = f"'{free[0]}'" if len(free) == 1 else f"{' or '.join(repr(name) for name in free)}"
+    name = listed([f"'{one}'" for one in free], "or")
     if any(column in unique for column in free):
-        return f'For {name} set publish = false, or accept the risk with side_door = "accept".'
-    return f'For {name} set role = "quasi", or publish = false, or accept the risk with side_door = "accept".'
+        return say('For {name} set publish = false, or accept the risk with side_door = "accept".', name=name)
+    return say(
+        'For {name} set role = "quasi", or publish = false, or accept the risk with side_door = "accept".',
+        name=name,
+    )

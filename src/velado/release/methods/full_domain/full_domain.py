@@ -24,7 +24,7 @@ from velado.release.methods.full_domain._generalization_lattice import (
 )
 from velado.release.recoded import PublishedColumn, Recoded
 from velado.settings import Setting, settings
-from velado.text import say
+from velado.text import Sentence, join, say, say_n
 
 # Losses of a node of the lattice: what is minimised, and a bound on it that needs no grouping.
 #
@@ -408,9 +408,9 @@ class FullDomain:
     """
 
     name: ClassVar[str] = "full-domain"
-    title: ClassVar[str] = "Full-domain optimal generalization"
+    title: ClassVar[str] = say("Full-domain optimal generalization")
     promise: ClassVar[Promise] = "guaranteed"
-    cost: ClassVar[str] = "distinct tuples x visited nodes"
+    cost: ClassVar[str] = say("distinct tuples x visited nodes")
     source: ClassVar[str] = "El Emam et al. 2009; Kohlmayer et al. 2012; losses as in ARX 3.9"
 
     loss: Annotated[LossName, Setting("what is minimised")] = "ncp"
@@ -527,9 +527,18 @@ class FullDomain:
 
     def _nothing_allowed(self, lattice: Lattice, limit: int) -> GuaranteeNotMet:
         needed = lattice.count(lattice.heights).suppressed
-        promises = ", ".join(guarantee.name for guarantee in lattice.goal.guarantees)
-        what = f"No combination of levels keeps {promises} with at most {limit} of {lattice.rows} rows suppressed."
-        why = f"With every column at its broadest level {needed} rows are in groups that fail."
-        fix = "Allow more suppression, lower the parameter, or add rows with other values."
         kind = SuppressionLimitExceeded if limit else GuaranteeNotMet
-        return kind(what, why, fix)
+        return kind(
+            say(
+                "No combination of levels keeps {promises} with at most {limit:,} of {rows:,} rows suppressed.",
+                promises=join((Sentence(guarantee.name) for guarantee in lattice.goal.guarantees), ", "),
+                limit=limit,
+                rows=lattice.rows,
+            ),
+            say_n(
+                "With every column at its broadest level {n:,} row is in a group that fails.",
+                "With every column at its broadest level {n:,} rows are in groups that fail.",
+                needed,
+            ),
+            say("Allow more suppression, lower the parameter, or add rows with other values."),
+        )

@@ -20,6 +20,7 @@ from velado.release.recoded import Recoded, true_codes
 from velado.release.recoders import recoder_named
 from velado.release.recoders._recoder import View, ViewColumn
 from velado.settings import Setting, settings
+from velado.text import say
 
 # The generalized view: separatrix bins for numbers, one step up the tree for categories.
 
@@ -386,9 +387,9 @@ class GFKMC:
     """
 
     name: ClassVar[str] = "gfkmc"
-    title: ClassVar[str] = "Generalization first k-member clustering"
+    title: ClassVar[str] = say("Generalization first k-member clustering")
     promise: ClassVar[Promise] = "guaranteed"
-    cost: ClassVar[str] = (
+    cost: ClassVar[str] = say(
         "O(n log n + G C d) for G generalized groups below k and C clusters; in blocks of b rows"
     )
     source: ClassVar[str] = "Coelho, GFKMC thesis, sections 2.5 and 4; Coelho et al. 2024 for the bins"
@@ -398,7 +399,9 @@ class GFKMC:
     )
     recoder: Annotated[
         str | None,
-        Setting("how a class is published; left out: cover (default), centroid (paper)", choices=_RECODERS),
+        Setting(
+            "how a group is published; left out: cover, in the paper profile centroid", choices=_RECODERS
+        ),
     ] = None
     beta: Annotated[
         float, Setting("share of records set aside as outliers while clustering", ge=0.0, le=1.0)

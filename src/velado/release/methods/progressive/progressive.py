@@ -23,6 +23,7 @@ from velado.release.methods.progressive._progressive_kernel import (
 )
 from velado.release.recoded import Recoded
 from velado.settings import Setting, settings
+from velado.text import say
 
 # High effort: the grouping made better by freeing neighbouring classes, in steps that report progress.
 
@@ -113,9 +114,9 @@ class Progressive:
     """
 
     name: ClassVar[str] = "progressive"
-    title: ClassVar[str] = "Progressive generalization"
+    title: ClassVar[str] = say("Progressive generalization")
     promise: ClassVar[Promise] = "guaranteed"
-    cost: ClassVar[str] = "O(n log n) plus the boxes listed, limited work"
+    cost: ClassVar[str] = say("O(n log n) plus the boxes listed, limited work")
     source: ClassVar[str] = "velado; boxes as in full-domain generalization, chosen per record"
 
     effort: Annotated[
