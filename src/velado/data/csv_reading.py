@@ -170,7 +170,7 @@ def duplicate_names(names: list[str]) -> TableError:
     """The error for names that occur twice: their places, and those that are surely names rather than values.
 
     >>> duplicate_names(["age", "sex", "age"]).what
-    "1 column name(s) occur more than once in the header: 'age' in columns 1, 3."
+    "1 column name occurs more than once in the header: 'age' in columns 1, 3."
     """
     places: dict[str, list[int]] = {}
     for place, name in enumerate(names, 1):

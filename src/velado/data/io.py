@@ -37,7 +37,7 @@ from velado.data.staging import reason_of
 from velado.data.table import Table, Undeclared
 from velado.errors import SchemaError, TableError, TaxonomyError
 from velado.settings import parse_toml
-from velado.text import say, say_n
+from velado.text import say, say_n, toml_trouble
 
 
 def read_table(
@@ -434,7 +434,7 @@ def _read(spec: TaxonomySpec, path: Path, column: str) -> TaxonomySpec:
                 say(
                     "The taxonomy file of column '{column}' is not valid TOML: {problem}.",
                     column=column,
-                    problem=problem,
+                    problem=toml_trouble(str(problem)),
                 ),
                 "Nothing was read.",
                 "Correct that place.",
