@@ -58,7 +58,7 @@ def test_a_good_partition_is_published_as_its_covers():
 
 
 def test_a_group_of_one_never_leaves():
-    with pytest.raises(GuaranteeNotMet, match=r"1 group\(s\) with 1 row"):
+    with pytest.raises(GuaranteeNotMet, match=r"1 group with 1 row does not keep"):
         run(people(), (0, 0, 1, 1, 2))
 
 
