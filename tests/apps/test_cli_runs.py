@@ -366,7 +366,7 @@ def test_cells_like_formulas_are_counted_and_escaped_on_request(
     schema.write_text('[columns.age]\nrole="quasi"\nkind="numeric"\n[columns.note]\nrole="other"\n', "utf-8")
     command = ["anonymize", str(file), "-s", str(schema), "-k", "3"]
     assert run([*command, "-o", str(tmp_path / "kept")]) == 0
-    assert "40 cell(s) begin like a spreadsheet formula" in capsys.readouterr().err
+    assert "40 cells begin like a spreadsheet formula" in capsys.readouterr().err
     assert {row["note"] for row in rows_of(tmp_path / "kept" / "release/table.csv")} == {"=1+0", "=1+1"}
     assert run([*command, "-o", str(tmp_path / "safe"), "--formulas", "escape"]) == 0
     assert "formula" not in capsys.readouterr().err

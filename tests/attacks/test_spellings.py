@@ -190,14 +190,14 @@ def test_a_taxonomy_that_lists_two_spellings_keeps_them_apart() -> None:
     release = anonymize(pl.DataFrame({"c": ["a", "a", "A", "A", "b", "B"]}), said, Mondrian(), k=2)
     assert sorted(release.frame["c"].to_list()) == ["A", "A", "a", "a", "b", "b"]
     assert spelling_notes(release.table) == (
-        "'c': 1 value(s) differ from another only in case, blanks or how a number is written; they are counted as one.",
+        "'c': 1 value differs from another only in case, blanks or how a number is written; they are counted as one.",
     )
 
 
 def test_spellings_are_named_by_their_number_and_never_shown() -> None:
     frame = people(["P1", "P1 ", "p1", "Q"], ["1", "01", "1.0", "2"], ["HIV", "HIV ", "flu", "flu"])
     notes = spelling_notes(Table.of(frame, schema()))
-    assert [note.split(" differ")[0] for note in notes] == ["'patient': 2 value(s)", "'illness': 1 value(s)"]
+    assert [note.split(" differ")[0] for note in notes] == ["'patient': 2 values", "'illness': 1 value"]
     assert not any(cell in note for note in notes for cell in ("P1", "HIV", "flu"))
     assert spelling_notes(Table.of(people(["a", "b"], ["1", "01"]), schema())) == ()
 

@@ -348,7 +348,7 @@ def test_rows_with_fewer_fields_than_the_header_are_counted_and_refused(text, sh
         ('a,b\n"x\ny",2\n3\n', "fewer fields: line 4"),
         ("a,b\r\n1,2\r\n\r\n3,4\r\n", "blank: line 3"),
         ("a,b\n" + "1\n" * 9, "fewer fields: lines 2, 3, 4 and 6 more"),
-        ("a,b\n1,2\n1,2,ZQ\n", "1 row(s) have more fields than the header (line 3)"),
+        ("a,b\n1,2\n1,2,ZQ\n", "1 row has more fields than the header (line 3)"),
         ("a\n1\n1,ZQ\n", "(line 3)"),
         ("a,b\n" + "1,2,ZQ\n" * 5, "(lines 2, 3, 4 and 2 more)"),
     ],

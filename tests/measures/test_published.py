@@ -75,7 +75,7 @@ def test_a_label_that_two_nodes_share_is_read_the_wider_way() -> None:
 def test_a_text_that_is_nothing_known_is_refused_without_repeating_it() -> None:
     with pytest.raises(TableError) as caught:
         read_x(numbers(["10", "20"]), ["10#20", "zwanzig"])
-    assert "2 distinct text(s)" in str(caught.value)
+    assert "2 distinct texts" in str(caught.value)
     assert "zwanzig" not in str(caught.value) and "10#20" not in str(caught.value)
 
 

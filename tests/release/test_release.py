@@ -96,7 +96,7 @@ def test_a_door_that_leaves_k_people_stays_open(rows, of_a_person):
 
 
 def test_a_group_of_one_never_leaves():
-    with pytest.raises(GuaranteeNotMet, match=r"1 group\(s\) with 1 row"):
+    with pytest.raises(GuaranteeNotMet, match=r"1 group with 1 row does not keep"):
         run(people(), (0, 0, 1, 1, 2))
 
 

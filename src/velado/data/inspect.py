@@ -34,7 +34,7 @@ from velado.data.normal import normal_of, spellings, value_codes
 from velado.data.partition import GroupCounts, Int32Array, Int64Array, Partition
 from velado.data.schema import Column, Kind, Role, Schema
 from velado.data.table import Table
-from velado.text import say
+from velado.text import Sentence, join, say, say_n, told
 
 HELD_BACK = say("in doubt, so held back: read it, then sign for it or leave it out")
 _YEARS = frozenset({"year", "years", "yr", "ano", "anio", "yyyy"})
@@ -343,7 +343,7 @@ def schema_toml(inspection: Inspection) -> str:
     """The proposed schema as a TOML file to read and edit: one comment on each column says why.
 
     Parsed again it is the same schema. There is no cell in it, not even bounds: those of the data would be
-    the smallest and largest cell.
+    the smallest and largest cell. Comments are in the language spoken.
 
     >>> from velado.testing.factory import small_table
     >>> print(schema_toml(inspect(small_table(sexo=("other", "text", "F M F"))))[-55:].strip())
@@ -353,8 +353,17 @@ def schema_toml(inspection: Inspection) -> str:
     kind = "categorical"
     """
     lines = [
-        f"# Proposed by velado from {inspection.rows} rows. Review every role before you publish:",
-        "# identifier (never published), quasi (outsiders may know it), sensitive (must not be learnt), other.",
+        _remark(
+            say(
+                "Proposed by velado from {rows:,} rows. Review every role before you publish:",
+                rows=inspection.rows,
+            )
+        ),
+        _remark(
+            say(
+                "identifier (never published), quasi (outsiders may know it), sensitive (must not be learnt), other."
+            )
+        ),
         "",
     ]
     schema = inspection.schema
@@ -362,44 +371,58 @@ def schema_toml(inspection: Inspection) -> str:
     if settings:
         lines += [*_table("table", settings), ""]
     for finding in inspection.columns:
-        share = f"{finding.distinct} different values"
-        blank = f", {finding.missing} blank" if finding.missing else ""
-        lines.append(f"# {'; '.join(finding.why)} ({share}{blank}).")
+        counts = [say_n("{n:,} different value", "{n:,} different values", finding.distinct)]
+        if finding.missing:
+            counts.append(say_n("{n:,} blank", "{n:,} blanks", finding.missing))
+        lines.append(
+            _remark(say("{why} ({counts}).", why=join(finding.why, "; "), counts=join(counts, ", ")))
+        )
         if finding.valid is not None:
-            lines.append(f"# Check digits are right in {finding.valid:.0%} of the values looked at.")
-        lines += _asking(finding)
-        lines += [
-            f"# {_written(code.code)} in {code.rows} rows may mean no value"
-            + (
-                " (it stands in missing_values)."
-                if code.applied
-                else "; then add it to missing_values in [table]."
+            lines.append(
+                _remark(
+                    say("Check digits are right in {share:.0%} of the values looked at.", share=finding.valid)
+                )
             )
-            for code in inspection.missing_codes
-            if code.column == finding.name
-        ]
+        lines += map(_remark, _asking(finding))
+        lines += [_remark(_of_code(code)) for code in inspection.missing_codes if code.column == finding.name]
         bare = re.fullmatch(r"[A-Za-z0-9_-]+", finding.name)
         key = finding.name if bare else _written(finding.name)
         lines += _table(f"columns.{key}", schema.columns[finding.name].to_dict())
         if finding.role == "quasi" and finding.kind == "numeric":
-            lines.append(
-                "# bounds = [LEAST, GREATEST]  # public limits of the column, by which loss is measured"
-            )
+            public = told(say("public limits of the column, by which loss is measured"))
+            lines.append(f"# bounds = [{told(say('LEAST'))}, {told(say('GREATEST'))}]  # {public}")
         lines.append("")
     return "\n".join(lines)
 
 
-def _asking(finding: ColumnFinding) -> list[str]:
+def _remark(sentence: str) -> str:
+    # A comment is one line: a name with a line break in it must not become a key of the file.
+    return "# " + " ".join(told(sentence).split())
+
+
+def _of_code(code: MissingCode) -> Sentence:
+    parts = {"code": _written(code.code), "rows": say_n("{n:,} row", "{n:,} rows", code.rows)}
+    if code.applied:
+        return say("{code} in {rows} may mean no value (it stands in missing_values).", **parts)
+    return say("{code} in {rows} may mean no value; then add it to missing_values in [table].", **parts)
+
+
+def _asking(finding: ColumnFinding) -> list[Sentence]:
     if finding.identifier is not None:
         return [
-            '# If it identifies nobody: give it another role, with identifier = "accept" and reason = "why".'
+            say(
+                'If it identifies nobody: give it another role, with identifier = "accept" and reason = "why".'
+            )
         ]
     if finding.publish:
         return []
     if finding.suspected is None and finding.kind != "text":
-        return ["# Held back. To publish it, read it and set publish = true."]
+        return [say("Held back. To publish it, read it and set publish = true.")]
     return [
-        '# Held back. To publish it, read it, remove publish = false, add identifier = "accept", reason = "why".'
+        say(
+            "Held back. To publish it, read it, remove publish = false, "
+            'add identifier = "accept", reason = "why".'
+        )
     ]
 
 

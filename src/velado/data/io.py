@@ -37,7 +37,7 @@ from velado.data.staging import reason_of
 from velado.data.table import Table, Undeclared
 from velado.errors import SchemaError, TableError, TaxonomyError
 from velado.settings import no_file, parse_toml
-from velado.text import say
+from velado.text import say, say_n, toml_trouble
 
 
 def read_table(
@@ -154,7 +154,7 @@ def _read_file(path: Path, wanted: Wanted) -> _Found:
     try:
         if path.is_dir():
             raise TableError(
-                say("'{path}' is a folder.", path=path.name),
+                say("'{path}' is a folder.", path=path.name or str(path)),
                 "A table is one file.",
                 "Name the file inside it.",
             )
@@ -168,6 +168,24 @@ def _read_file(path: Path, wanted: Wanted) -> _Found:
             "Check the path and the permissions.",
         ) from None
     return replace(_parse(data, path.name, wanted), digest=hashlib.sha256(data).hexdigest())
+
+
+def refuse_encoding(path: Path, encoding: str) -> None:
+    """A text file that is not in the *encoding* named for it is refused; what cannot be read is for its reader to say.
+
+    >>> from velado.data.samples import hospital_csv
+    >>> refuse_encoding(hospital_csv(), "utf-8")
+    """
+    try:
+        data = path.read_bytes()
+    except (OSError, ValueError):
+        return
+    format = format_of(data)
+    if format is not None and format.unpack is not None:
+        data = format.unpack(format, data, path.name)
+        format = format_of(data)
+    if format is None:
+        as_utf8(data, path.name, encoding)
 
 
 def _parse(data: bytes, name: str, wanted: Wanted, unpacked: bool = False) -> _Found:
@@ -234,10 +252,10 @@ def parse_csv(
         found = ragged_rows(data, separator, len(header))
         if found.short or found.blank:
             raise TableError(
-                say(
-                    "{short} row(s) of '{name}' have fewer fields than the header, or are blank lines "
-                    "({found}).",
-                    short=found.short + found.blank,
+                say_n(
+                    "{n:,} row of '{name}' has fewer fields than the header, or is a blank line ({found}).",
+                    "{n:,} rows of '{name}' have fewer fields than the header, or are blank lines ({found}).",
+                    found.short + found.blank,
                     name=name,
                     found=found.told(),
                 ),
@@ -265,9 +283,10 @@ def parse_csv(
 
 def _irregular(name: str, found: Ragged) -> TableError:
     if found.long:
-        what = say(
-            "{rows} row(s) have more fields than the header ({lines})",
-            rows=found.long,
+        what = say_n(
+            "{n:,} row has more fields than the header ({lines})",
+            "{n:,} rows have more fields than the header ({lines})",
+            found.long,
             lines=lines_of(found.long_lines, found.long),
         )
     else:
@@ -417,7 +436,7 @@ def _read(spec: TaxonomySpec, path: Path, column: str) -> TaxonomySpec:
                 say(
                     "The taxonomy file of column '{column}' is not valid TOML: {problem}.",
                     column=column,
-                    problem=problem,
+                    problem=toml_trouble(str(problem)),
                 ),
                 "Nothing was read.",
                 "Correct that place.",

@@ -304,7 +304,9 @@ class Schema:
     missing_values: Annotated[
         tuple[str, ...], Setting("texts that mean no value", example='missing_values = ["", "NA"]')
     ] = ("",)
-    decimal: Annotated[Literal[".", ","], Setting("decimal mark")] = "."
+    decimal: Annotated[
+        Literal[".", ","], Setting("decimal mark", takes='"." or ","', example='decimal = ","')
+    ] = "."
     encoding: Annotated[str, Setting("encoding of a text file")] = "utf-8"
     separator: Annotated[
         str | None,

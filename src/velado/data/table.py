@@ -148,9 +148,10 @@ def _refuse_odd_columns(frame: pl.DataFrame) -> None:
     patterns = [name for name in frame.columns if name == "*" or (name[:1] == "^" and name[-1:] == "$")]
     if patterns:
         raise TableError(
-            say(
-                "{patterns} column name(s) are a pattern: '*', or a text from '^' to '$'.",
-                patterns=len(patterns),
+            say_n(
+                "{n} column name is a pattern: '*', or a text from '^' to '$'.",
+                "{n} column names are patterns: '*', or a text from '^' to '$'.",
+                len(patterns),
             ),
             "Such a name would stand for several columns at once.",
             "Rename the column.",

@@ -182,12 +182,21 @@ def _download(file: RemoteFile, folder: Path, told: _Told, retries: Retries) -> 
     trouble = ""
     for attempt in range(retries.attempts):
         if attempt:
-            told(0.0, f"{host}: {trouble}; attempt {attempt + 1} of {retries.attempts}")
+            told(
+                0.0,
+                say(
+                    "{host}: {trouble}; attempt {attempt} of {attempts}",
+                    host=host,
+                    trouble=trouble,
+                    attempt=attempt + 1,
+                    attempts=retries.attempts,
+                ),
+            )
             retries.sleep(retries.wait * 2 ** (attempt - 1))
         try:
             _receive(file, part, told, retries.timeout)
         except _Again as error:
-            trouble = str(error)
+            trouble = error.args[0]
             continue
         return part.read_bytes()
     raise TableError(
@@ -220,7 +229,7 @@ def _receive(file: RemoteFile, part: Path, told: _Told, timeout: float) -> None:
         with urllib.request.build_opener(_NoDowngrade).open(request, timeout=timeout) as answer:
             if answer.status == 206 and not _starts_at(answer, have):
                 _forget(part)  # another piece than was asked for
-                raise _Again("the file has changed")
+                raise _Again(say("the file has changed"))
             start = have if answer.status == 206 else 0
             if not start:
                 _keep_version(mark, answer)
@@ -232,7 +241,7 @@ def _receive(file: RemoteFile, part: Path, told: _Told, timeout: float) -> None:
     except urllib.error.HTTPError as error:
         if error.code == 416:  # what we have is not a beginning of what there is now
             _forget(part)
-            raise _Again("the file has changed") from None
+            raise _Again(say("the file has changed")) from None
         if error.code in _TRANSIENT:
             raise _Again(f"HTTP {error.code}") from None
         raise TableError(
@@ -248,7 +257,7 @@ def _receive(file: RemoteFile, part: Path, told: _Told, timeout: float) -> None:
     except (OSError, http.client.HTTPException) as error:
         raise _Again(_kind(error)) from None
     if total is not None and size < total:
-        raise _Again("the connection was cut")
+        raise _Again(say("the connection was cut"))
 
 
 def _append(answer: Any, part: Path, start: int, total: int | None, file: RemoteFile, told: _Told) -> int:
@@ -264,7 +273,10 @@ def _append(answer: Any, part: Path, start: int, total: int | None, file: Remote
                 out.write(chunk)
             except OSError as error:  # a full disk is no fault of the network, and waiting does not help
                 raise _unwritable(part.name, error) from None
-            told(size / total if total else 0.0, f"{Path(file.place).name}: {size / 1e6:.1f} MB")
+            told(
+                size / total if total else 0.0,
+                say("{file}: {size:.1f} MB", file=Path(file.place).name, size=size / 1e6),
+            )
     return size
 
 

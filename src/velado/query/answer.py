@@ -30,7 +30,7 @@ from velado.query.noise import half_width
 from velado.query.plan import Draw, Part, PlanFacts, QueryPlan, ValueReading, name_of
 from velado.query.unit import Promise
 from velado.query.values import Aggregate
-from velado.text import Sentence, say, told
+from velado.text import Sentence, say, say_n, told
 
 FORMAT = 1
 """The layout of `Answer.to_dict`; a reader refuses any other."""
@@ -127,10 +127,11 @@ class Answer:
         names = [name for name in self.how.values if name in self.frame.columns]
         if self.frame.height != 1 or len(names) != 1:
             raise ParameterError(
-                say(
-                    "The answer has {height} row(s) and {values} value(s) in each.",
-                    height=self.frame.height,
-                    values=len(names),
+                say_n(
+                    "The answer has {n} row, with {values} in each.",
+                    "The answer has {n} rows, with {values} in each.",
+                    self.frame.height,
+                    values=say_n("{n} value", "{n} values", len(names)),
                 ),
                 "Only an answer of one row and one value is a single number.",
                 "Read its frame instead.",
@@ -277,9 +278,9 @@ def _level_text(level: str | float) -> Sentence:
     """A level or a confidence in percent, with the digits it has.
 
     >>> _level_text("1/2"), _level_text(0.9999)
-    ('50 %', '99.99 %')
+    ('50%', '99.99%')
     """
-    return say("{percent:.6g} %", percent=float(100 * Fraction(str(level))))
+    return say("{percent:.6g}%", percent=float(100 * Fraction(str(level))))
 
 
 def _cell_text(cell: Any) -> str:

@@ -20,7 +20,7 @@ from velado.release.goal import Goal, Progress, silent
 from velado.release.guarantees._guarantee import Guarantee
 from velado.release.methods._method import Method, repair
 from velado.release.side_doors import SideDoor, find_side_doors
-from velado.text import say
+from velado.text import say, say_n
 
 Codes = tuple[npt.NDArray[np.int32], int]
 
@@ -98,10 +98,11 @@ def gather(tables: Mapping[str, Table]) -> tuple[tuple[Member, ...], int, int]:
     for name, column in zip(tables, texts, strict=True):
         if column.null_count():
             raise TableError(
-                say(
-                    "The person column of '{name}' is blank in {null_count} row(s).",
+                say_n(
+                    "The person column of '{name}' is blank in {n:,} row.",
+                    "The person column of '{name}' is blank in {n:,} rows.",
+                    column.null_count(),
                     name=name,
-                    null_count=column.null_count(),
                 ),
                 "Whose rows they are is not known, so their people could not be counted.",
                 "Fill the column, or take these rows out.",
@@ -246,16 +247,16 @@ def _raise_rare(gone: int, rare: int, people: int, goal: Goal, any_left: bool) -
     kind = SuppressionLimitExceeded if goal.suppression else GuaranteeNotMet
     raise kind(
         say(
-            "{rare} of {people} people are in a combination of tables in which the promise cannot be kept, and {gone} "
-            "have a blank that is suppressed.",
-            rare=rare,
+            "Of {people:,} people {rare:,} are in a combination of tables in which the promise cannot be kept, and "
+            "{gone:,} have a blank that is suppressed.",
             people=people,
+            rare=rare,
             gone=gone,
         ),
         "Which tables a person is in is visible to whoever joins them, so each combination needs its own crowd.",
         say(
-            "Allow --suppression {share:g} to leave them out, drop the table few people are in, or lower k.",
-            share=float(np.ceil(1000 * (gone + rare) / people) / 1000),
+            "Allow --suppression {share} to leave them out, drop the table few people are in, or lower k.",
+            share=f"{float(np.ceil(1000 * (gone + rare) / people) / 1000):g}",  # as it is typed
         )
         if any_left
         else "Lower k (or l), or gather more people.",

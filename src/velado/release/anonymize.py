@@ -24,7 +24,7 @@ from velado.release.methods._method import Method
 from velado.release.operations._operation import Operation
 from velado.release.prepare import Prepared, prepare
 from velado.release.release import Release, release
-from velado.text import say
+from velado.text import say, say_n
 
 DEFAULT_METHOD = "progressive"
 _INFERRED = say(
@@ -129,10 +129,11 @@ def carry_out(
     _refuse_blanks(prepared, goal)
     if data.rows < goal.least_rows:
         raise ParameterError(
-            say(
-                "A group of {least_rows} cannot be made from {rows} row(s).",
+            say_n(
+                "A group of {least_rows:,} cannot be made from {n:,} row.",
+                "A group of {least_rows:,} cannot be made from {n:,} rows.",
+                data.rows,
                 least_rows=goal.least_rows,
-                rows=data.rows,
             ),
             "The table is smaller than one group.",
             "Lower k (or l), or gather more rows.",

@@ -43,7 +43,7 @@ from velado.release.recoders.cover import Cover
 from velado.release.release import published_frame
 from velado.release.side_doors import SideDoor, refuse_copies, refuse_doors
 from velado.settings import describe
-from velado.text import say
+from velado.text import say, say_n
 
 # Publishing several tables with the groups of their people, and checking what whoever joins them sees.
 
@@ -424,7 +424,7 @@ def _check_readable(members: Sequence[Member], goal: Goal) -> None:
 def _check_tables(tables: Mapping[str, Table], key: Key | None) -> None:
     if len(tables) < 2:
         raise ParameterError(
-            say("{tables} table(s) were given.", tables=len(tables)),
+            say_n("{n} table was given.", "{n} tables were given.", len(tables)),
             "A joined release is made of at least two.",
             "Use `velado anonymize` for a single table.",
         )

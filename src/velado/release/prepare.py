@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from velado.data.encode import EncodedTable, encode, spelling_notes
+from velado.data.encode import EncodedTable, encode, refuse_unlisted, spelling_notes
 from velado.data.keys import Key, owner_key
 from velado.data.partition import BoolArray
 from velado.data.schema import Schema
@@ -21,7 +21,7 @@ from velado.release.operations._operation import Operation, apply_operations
 from velado.release.population import population_table
 from velado.release.side_doors import SideDoor, find_side_doors, refuse_copies
 from velado.release.side_doors.row_order import sorted_by
-from velado.text import say
+from velado.text import say, say_n
 
 
 @dataclass(frozen=True, repr=False)
@@ -78,6 +78,7 @@ def prepare(
     (2, ())
     """
     _check_roles(table.schema)
+    refuse_unlisted(table)
     decide_person(table, per)
     original = table
     if operations:
@@ -113,10 +114,10 @@ def prepare(
 def _found_encoding(table: Table) -> tuple[str, ...]:
     if table.encoding.lower().replace("_", "-") in ("utf-8", "utf-8-sig", table.schema.encoding.lower()):
         return ()
+    # True also where the schema says UTF-8, which is its default: nobody may have meant it.
     return (
         say(
-            "The file was found to be written in {encoding}, which nobody declared: if accented letters look odd, name "
-            "its encoding.",
+            "The file is no UTF-8 text and was read as {encoding}: if accented letters look odd, name its encoding.",
             encoding=table.encoding,
         ),
     )
@@ -199,10 +200,12 @@ def _check_columns(data: EncodedTable, schema: Schema) -> tuple[str, ...]:
             warnings.append(say("Quasi-identifier '{column}' is constant.", column=column.name))
         if column.moved is not None:
             warnings.append(
-                say(
-                    "{moved} value(s) of '{column}' lay outside its bounds and were moved onto the nearest bound: what "
-                    "is published for them is false.",
-                    moved=int(column.moved.sum()),
+                say_n(
+                    "{n:,} value of '{column}' lay outside its bounds and was moved onto the nearest bound: what is "
+                    "published for it is false.",
+                    "{n:,} values of '{column}' lay outside its bounds and were moved onto the nearest bound: what is "
+                    "published for them is false.",
+                    int(column.moved.sum()),
                     column=column.name,
                 )
             )

@@ -14,7 +14,7 @@ from velado.data.published_column import Cell as Cell
 from velado.data.published_column import PublishedColumn as PublishedColumn
 from velado.data.taxonomy import ROOT_LABEL
 from velado.errors import ParameterError
-from velado.text import say
+from velado.text import say, say_n
 
 
 def true_codes(
@@ -140,9 +140,10 @@ def refuse_means_of_suppressed(before: Recoded, kept: BoolArray) -> None:
         shared = np.intersect1d(column.codes[gone], column.codes[kept])
         if shared.size:
             raise ParameterError(
-                say(
-                    "{size} value(s) published for '{column}' stand for rows that would be suppressed too.",
-                    size=shared.size,
+                say_n(
+                    "{n:,} value published for '{column}' stands for rows that would be suppressed too.",
+                    "{n:,} values published for '{column}' stand for rows that would be suppressed too.",
+                    shared.size,
                     column=column.name,
                 ),
                 "With the number of rows, a mean tells what the suppressed row had.",

@@ -27,7 +27,7 @@ from velado.release.recoded import Recoded, of_kept_rows, refuse_means_of_suppre
 from velado.release.side_doors import SideDoor, refuse_doors
 from velado.release.side_doors.row_order import drawn_order
 from velado.settings import describe
-from velado.text import say
+from velado.text import say, say_n
 
 
 @dataclass(frozen=True, repr=False)
@@ -348,10 +348,12 @@ def _raise_broken(checked: Checked, needed: int, suppression: float, rows: int, 
     kind = SuppressionLimitExceeded if suppression else GuaranteeNotMet
     raise kind(
         broken.failure(),
-        "People in them could be picked out of the published table, so nothing was published.",
+        "What is sensitive about the people in them could be guessed, so nothing was published."
+        if broken.of_values
+        else "People in them could be picked out of the published table, so nothing was published.",
         say(
-            "Allow --suppression {share:g} ({needed} rows), lower the parameter, or use a method that merges groups.",
-            share=float(np.ceil(1000 * needed / rows) / 1000),
-            needed=needed,
+            "Allow --suppression {share} ({rows}), lower the parameter, or use a method that merges groups.",
+            share=f"{float(np.ceil(1000 * needed / rows) / 1000):g}",  # as it is typed
+            rows=say_n("{n:,} row", "{n:,} rows", needed),
         ),
     )

@@ -107,7 +107,9 @@ class Verification:
             if not verdict.holds:
                 return GuaranteeNotMet(
                     verdict.failure(),
-                    "People in them could be picked out of this file.",
+                    "What is sensitive about the people in them could be guessed from this file."
+                    if verdict.of_values
+                    else "People in them could be picked out of this file.",
                     "Do not publish it; make the release again, or ask for less.",
                 )
         for door in self.open_doors:

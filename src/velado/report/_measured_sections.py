@@ -312,7 +312,7 @@ def why_section(facts: ReleaseFacts) -> Section:
                 say("The costliest published rows (the first row of data is row 1)"),
                 losses.costliest(),
                 (say("row"), lambda row: count(row.row)),
-                (say("column(s) that cost it most"), lambda row: listed(row.columns)),
+                (say("columns that cost it most"), lambda row: listed(row.columns)),
                 (say("loss of detail"), lambda row: share(row.loss)),
                 labels=2,
             ),

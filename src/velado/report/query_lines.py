@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from velado.query.plan import DrawFacts, PlanFacts, ValueReading
 from velado.query.store import QUESTION, Entry
 from velado.query.unit import Promise
 from velado.report.blocks import Table
-from velado.text import Sentence, number, say, written
+from velado.text import Sentence, moment, number, say, written
 
 # Between two columns of a table as the terminal draws it.
 GAP = 3
@@ -145,7 +146,7 @@ def ledger_lines(state: LedgerState, seal: Path, newest: Sequence[ShownEntry]) -
                 [
                     str(one.number),
                     entry_kind(one.kind),
-                    one.at,
+                    _moment(one.at),
                     one.analyst,
                     amount(one.cost) if one.cost else "",
                     one.receipt,
@@ -153,6 +154,11 @@ def ledger_lines(state: LedgerState, seal: Path, newest: Sequence[ShownEntry]) -
                 for one in newest
             ],
         )
+
+
+def _moment(at: str) -> str:
+    """A time of the ledger, which is UTC, as the language spoken writes it."""
+    return moment(datetime.fromisoformat(at).replace(tzinfo=None))
 
 
 def answer_lines(answer: Answer, delta: Fraction | None, width: int) -> Iterator[str | Table]:

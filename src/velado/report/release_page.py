@@ -36,7 +36,7 @@ from velado.report.blocks import (
 from velado.report.facts import ReleaseFacts
 from velado.report.phrases import note_rows, phrase, typed, verdict_sentence
 from velado.settings import describe
-from velado.text import NOTHING, count, few_digits, join, listed, number, plain, say, share
+from velado.text import NOTHING, count, few_digits, join, listed, number, plain, say, say_n, share
 
 
 def release_page(facts: ReleaseFacts) -> Page:
@@ -114,7 +114,7 @@ def public_page(facts: ReleaseFacts) -> Page:
             columns=release.aligned.width,
             method=release.method.title,
         ),
-        verdict=_verdict(facts, loss),
+        verdict=_verdict(facts, loss, public=True),
         notice=Notice(
             title=say("This page may leave with the table."),
             text=say(
@@ -143,7 +143,7 @@ def _footer(facts: ReleaseFacts) -> str:
     return say("Made by velado. {file} has SHA-256 {sha256}.", file=output.file, sha256=output.sha256)
 
 
-def _verdict(facts: ReleaseFacts, loss: float) -> VerdictCard:
+def _verdict(facts: ReleaseFacts, loss: float, public: bool = False) -> VerdictCard:
     release, altered = facts.release, facts.release.prepared.altered
     doors = [door for door in release.side_doors if not door.accepted]
     crowd = next((found for found in release.verdicts if found.guarantee == "k-anonymity"), None)
@@ -161,10 +161,12 @@ def _verdict(facts: ReleaseFacts, loss: float) -> VerdictCard:
             columns=listed(altered),
         )
     elif not release.verdicts:
-        headline = say(
+        headline = say_n(
             "This method promises no group size: the smallest group of look-alikes in the published table has "
-            "{smallest:,} row(s).",
-            smallest=facts.smallest,
+            "{n:,} row.",
+            "This method promises no group size: the smallest group of look-alikes in the published table has "
+            "{n:,} rows.",
+            facts.smallest,
         )
     else:
         state = "caution" if doors else "good"
@@ -183,10 +185,11 @@ def _verdict(facts: ReleaseFacts, loss: float) -> VerdictCard:
                 found=int(crowd.achieved),
             )
     details = [
-        say(
-            "It costs {loss} of the detail in the quasi-identifiers, and {rows:,} row(s) were left out.",
+        say_n(
+            "It costs {loss} of the detail in the quasi-identifiers, and {n:,} row was left out.",
+            "It costs {loss} of the detail in the quasi-identifiers, and {n:,} rows were left out.",
+            release.suppressed,
             loss=share(loss),
-            rows=release.suppressed,
         )
     ]
     columns, behind = facts.behind_doors
@@ -201,7 +204,10 @@ def _verdict(facts: ReleaseFacts, loss: float) -> VerdictCard:
         )
     if named := sorted({door.column for door in doors if door.column}):
         details.append(
-            say(
+            # The public page has no section of side doors, and whoever reads it does not decide.
+            say("Other published columns may undo the promise: {columns}.", columns=listed(named))
+            if public
+            else say(
                 "Before you publish, read “Side doors”: other published columns may undo the promise ({columns}).",
                 columns=listed(named),
             )
@@ -258,9 +264,10 @@ def _promise(facts: ReleaseFacts) -> Section:
         ]
     else:
         blocks.append(
-            say(
-                "No guarantee was asked for. The smallest group in the published table has {smallest:,} row(s).",
-                smallest=facts.smallest,
+            say_n(
+                "No guarantee was asked for. The smallest group in the published table has {n:,} row.",
+                "No guarantee was asked for. The smallest group in the published table has {n:,} rows.",
+                facts.smallest,
             )
         )
     if facts.true_ends:
@@ -458,7 +465,7 @@ def _repeat(facts: ReleaseFacts) -> Section:
     release, source, output = facts.release, facts.source, facts.output
     parameters = {name: value for name, value in describe(release.method).items() if name != "name"}
     rows = [
-        (say("method"), f"{release.method.title} ({release.method.name})"),
+        (say("method"), join((release.method.title, f"({release.method.name})"))),
         (say("source"), release.method.source),
         (say("parameters"), typed(parameters) or NOTHING),
         (say("suppression allowed"), share(release.goal.suppression)),

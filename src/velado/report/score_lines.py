@@ -9,7 +9,7 @@ from velado.measures.risk.disclosure import Disclosure
 from velado.measures.risk.population_uniqueness import PopulationUniqueness
 from velado.measures.risk.reidentification import Reidentification
 from velado.report.blocks import Table
-from velado.text import join, number, percent, say
+from velado.text import NOTHING, join, number, percent, say
 
 # How records were linked, as flags and results write it.
 _LINKED_BY = {
@@ -25,6 +25,22 @@ _LINKED_BY = {
         say("manhattan"),
         say("euclidean"),
     )
+}
+
+_ESTIMATES = {
+    "counted": say("counted"),
+    "zayatz": say("Zayatz's estimate"),
+    "pitman": say("Pitman's model"),
+    "slide negative binomial": say("slide negative binomial"),
+}
+_NAMES = {
+    "ncp": say("information loss"),
+    "false_cells": say("false cells"),
+    "false cells": say("false cells"),
+    "risk by person": say("risk by person"),
+    "record linkage": say("record linkage"),
+    "partial knowledge": say("partial knowledge"),
+    "attribute disclosure": say("attribute disclosure"),
 }
 
 
@@ -44,7 +60,7 @@ def score_lines(scores: Scores) -> Iterator[str | Table]:
         [*_utility(scores), *_risk(scores), *_disclosure(scores.disclosure)],
     )
     for name, reason in scores.not_measured.items():
-        yield say("Not measured: {name}. {reason}", name=name, reason=reason)
+        yield say("Not measured: {name}. {reason}", name=_NAMES.get(name, name), reason=reason)
     yield from scores.notes
 
 
@@ -121,4 +137,6 @@ def _disclosure(found: Disclosure | None) -> Iterator[list[str]]:
 
 
 def _estimate(found: PopulationUniqueness) -> str:
-    return f"{number(round(found.estimate.uniques))} ({found.chosen})" if found.chosen else "-"
+    if not found.chosen:
+        return NOTHING
+    return join((number(round(found.estimate.uniques)), join(("(", _ESTIMATES[found.chosen], ")"), "")))

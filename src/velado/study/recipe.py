@@ -24,7 +24,7 @@ from velado.release.methods._method import Method
 from velado.release.operations import OPERATIONS
 from velado.release.operations._operation import Operation
 from velado.settings import Setting, Where, entry_of, read, settings, table_of, unknown_key
-from velado.text import Language, say
+from velado.text import Language, say, told
 
 Format = Literal["csv", "parquet"]
 Report = Literal["html", "md", "json"]
@@ -99,14 +99,15 @@ class Recipe:
         return {"version": VERSION, **plain, **{name: part for name, part in parts.items() if part}}
 
     def to_toml(self) -> str:
-        """The text of `recipe.toml`."""
-        lead = (
-            "# How this release was made. Repeat it, or use it on another file of the same form:\n"
-            "#   velado apply recipe.toml FILE -o FOLDER --key owner.key\n"
-            "# [taxonomies] holds what the taxonomy files said on that day. [input] names the file by a fingerprint\n"
-            "# that only the holder of the key can compute. This file is private: it says how values were chosen.\n\n"
+        """The text of `recipe.toml`, with comments in the language of its reports."""
+        lead = say(
+            "How this release was made. Repeat it, or use it on another file of the same form:\n"
+            "  velado apply recipe.toml FILE -o FOLDER --key owner.key\n"
+            "[taxonomies] holds what the taxonomy files said on that day. [input] names the file by a fingerprint\n"
+            "that only the holder of the key can compute. This file is private: it says how values were chosen."
         )
-        return lead + tomli_w.dumps(self.to_dict(), multiline_strings=True)
+        remarks = "".join(f"# {line}\n" for line in told(lead, self.language).splitlines())
+        return f"{remarks}\n{tomli_w.dumps(self.to_dict(), multiline_strings=True)}"
 
     @classmethod
     def from_dict(cls, document: Mapping[str, object]) -> "Recipe":

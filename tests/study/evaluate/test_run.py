@@ -274,7 +274,7 @@ def test_a_class_with_one_member_is_trained_on_and_does_not_stop_the_study(examp
     assert study.gaps.height == 0
     found = study.facts().to_dict()
     assert (found["table"]["classes"], found["table"]["classes_never_tested"]) == (3, 1)
-    assert "1 class(es) have too few people" in (tmp_path / "out" / "study.md").read_text("utf-8")
+    assert "1 class has too few people" in (tmp_path / "out" / "study.md").read_text("utf-8")
 
 
 def test_several_classes_are_averaged_and_the_page_says_how(example, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_type_hints
@@ -57,6 +58,49 @@ _SAID_BY_CLICK = (
     say("{value} is not in the range {range}."),
 )
 
+# What a flag takes, in capitals, as usage lines write it; in a longer one each of these words is translated.
+_TAKEN = (
+    say("[OPTIONS]"),
+    say("COMMAND [ARGS]..."),
+    say("all cores"),
+    say("ADDRESS"),
+    say("AMOUNT"),
+    say("ANALYST"),
+    say("CLIENTS"),
+    say("COLUMN"),
+    say("COLUMNS"),
+    say("DATASET"),
+    say("DIR"),
+    say("EXPERIMENT"),
+    say("FEDERATION"),
+    say("FILE"),
+    say("HIGH"),
+    say("HOST"),
+    say("INTEGER"),
+    say("LEDGER"),
+    say("LIST"),
+    say("LOW"),
+    say("NAME"),
+    say("NUMBER"),
+    say("PATH"),
+    say("PORT"),
+    say("RECIPE"),
+    say("RELEASE"),
+    say("SCHEMA"),
+    say("SERVICE"),
+    say("STEP"),
+    say("STUDY"),
+    say("TEXT"),
+    say("WAY"),
+)
+_KINDS = {
+    "integer": "INTEGER",
+    "integer range": "INTEGER",
+    "float": "NUMBER",
+    "float range": "NUMBER",
+    "text": "TEXT",
+}
+
 
 def _through_our_catalogue() -> None:
     import typer.core
@@ -70,7 +114,8 @@ def _through_our_catalogue() -> None:
         click.types,
     ):
         vars(module).update(_=told, ngettext=lambda one, many, n: told(one if n == 1 else many))
-    vars(typer.core).update(_=told)
+    # Help is plain text: where Rich is installed all the same, typer would escape brackets for it.
+    vars(typer.core).update(_=told, HAS_RICH=False)
 
 
 _through_our_catalogue()
@@ -204,6 +249,7 @@ class Group(TyperGroup):
 
     def __init__(self, *args: Any, params: list[click.Parameter] | None = None, **more: Any) -> None:
         super().__init__(*args, params=[*(params or ()), language_option()], **more)
+        self.suggest_commands = False  # typer's suggestion is English; `error_display` makes ours
 
 
 def typer_app(help: str, cls: type[Group] = Group, **more: Any) -> typer.Typer:
@@ -341,12 +387,22 @@ def click_command() -> click.Group:
     made.name = "velado"
     for part in [made, *_parts(made)]:
         part.help = told(part.help or "")
+        part.options_metavar = told("[OPTIONS]")
+        if isinstance(part, click.Group):
+            part.subcommand_metavar = told("COMMAND [ARGS]...")
         for parameter in part.params:
             if isinstance(parameter, click.Option):
                 parameter.help = told(parameter.help or "")
+                if isinstance(parameter.show_default, str):
+                    parameter.show_default = told(parameter.show_default)
+                kind = _KINDS.get(parameter.type.name)
+                if not parameter.is_flag and parameter.metavar is None and kind is not None:
+                    parameter.metavar = kind
             else:
                 # click 8.5 resets the help that typer has given to an argument.
                 vars(parameter)["help"] = told(ARGUMENTS[str(parameter.metavar)])
+            if parameter.metavar is not None:
+                parameter.metavar = re.sub("[A-Z]{2,}", lambda word: told(word[0]), parameter.metavar)
     return made
 
 

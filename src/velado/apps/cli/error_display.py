@@ -138,7 +138,8 @@ def failure_of(error: BaseException) -> Failure:
 
 
 def _usage(error: click.UsageError) -> str:
-    text = error.format_message().strip()
+    # A name that is not known is told without click's own suggestions: `_nearest` makes ours, in either language.
+    text = (error.message if hasattr(error, "possibilities") else error.format_message()).strip()
     return text if text.endswith((".", "?", "!")) else text + "."
 
 

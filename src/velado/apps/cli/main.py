@@ -95,6 +95,7 @@ def command() -> click.Group:
     for name in error_display.SHOW_VALUES:
         option = error_display.show_values_option()
         option.help = told(option.help or "")
+        option.metavar = told(option.metavar or "")
         group.commands[name].params.append(option)
     return group
 

@@ -108,15 +108,22 @@ class ReadingFlags:
         file: Path,
         schema: Schema | None = None,
         undeclared: Literal["refuse", "drop", "keep"] = "refuse",
+        known: Sequence[str] = (),
     ) -> Table:
-        """The table of a file."""
+        """The table of a file; *known* are names its header may hold although they look like values."""
         from velado.data.io import read_table
 
-        return read_table(file, schema, undeclared, self.encoding, sheet=self.sheet)
+        return read_table(file, schema, undeclared, self.encoding, known, self.sheet)
 
     def source(self, file: Path) -> Path | Table:
         """What a run that reads files itself is given: the file, or the table of the sheet that was named."""
-        return file if self.sheet is None else self.table(file)
+        if self.sheet is not None:
+            return self.table(file)
+        if self.encoding is not None:
+            from velado.data.io import refuse_encoding
+
+            refuse_encoding(file, self.encoding)
+        return file
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,7 +155,7 @@ class FolderFlags:
         refuse_existing(self.output, self.force, *reads, self.key)
 
 
-def refuse_existing(folder: Path, force: bool = False, *reads: Path | None) -> None:
+def refuse_existing(folder: Path, force: bool | None = None, *reads: Path | None) -> None:
     """Nothing, if *folder* may be written; the libraries that say so are loaded only where there is a doubt.
 
     >>> refuse_existing(Path("no such folder"))
@@ -410,9 +417,17 @@ def _flag(name: str, method: type[Any], options: Mapping[str, bool]) -> tuple[Fl
     raise ParameterError(
         say("Method '{method}' has no flag {flag}.", method=method.name, flag=name),
         say("Its flags are: {flags}.", flags=", ".join(words) or say("none")),
-        nearest(name, [*words, *options])
+        nearest(name, [one for one in (*words, *options) if _alike(name, one)])
         or say("See `velado methods {method}` and `velado anonymize --help`.", method=method.name),
     )
+
+
+def _alike(one: str, other: str) -> bool:
+    # The dashes, which every flag has, make no two flags alike: --cut is no --quiet.
+    from difflib import SequenceMatcher
+
+    one, other = one.lstrip("-"), other.lstrip("-")
+    return other.startswith(one) or SequenceMatcher(None, one, other).ratio() >= 0.65
 
 
 class CommandWithMethodFlags(Command):

@@ -178,8 +178,8 @@ def report(fit: FederatedFit, language: Language = "en") -> str:
         lines.append(tell(other))
     if fit.majority is not None:
         often = say(
-            "Always answering the most frequent class is right for {majority:.1f} % of the rows.",
-            majority=100 * fit.majority,
+            "Always answering the most frequent class is right for {majority:.1%} of the rows.",
+            majority=fit.majority,
         )
         lines.append(tell(often))
     head = [say("client"), say("training rows"), say("held out"), say("information loss (NCP)")]

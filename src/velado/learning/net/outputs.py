@@ -12,8 +12,11 @@ from velado.data.staging import write_file
 from velado.learning.protocols.role import Outcome
 from velado.learning.protocols.who_learns_what import learned, promise
 from velado.learning.regression.fit import Fit
-from velado.learning.regression.job import Job
-from velado.text import Language, say, told
+from velado.learning.regression.job import INTERCEPT, Job
+from velado.text import Language, say, told, written
+
+ROLES = {"client": say("client"), "evaluator": say("evaluator"), "provider": say("provider")}
+"""What a party's role is called by its reader."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +82,7 @@ def report(job: Job, name: str, ending: Ending, language: Language) -> str:
         name=job.name,
         protocol=job.protocol.name,
         party=name,
-        role=role,
+        role=ROLES.get(role, role),
     )
     digest = say("Digest of the job file, the same at all parties: `{digest}`", digest=job.digest())
     lines = [f"# {tell(title)}", "", tell(about), "", tell(digest), ""]
@@ -95,11 +98,14 @@ def report(job: Job, name: str, ending: Ending, language: Language) -> str:
         f"| | {tell(say('saw'))} | {tell(say('can infer'))} |",
         "|---|---|---|",
     ]
-    lines += [f"| {who} | {tell(seen.saw)} | {tell(seen.infers)} |" for who, seen in facts.parties.items()]
+    lines += [
+        f"| {tell(ROLES.get(who, who))} | {tell(seen.saw)} | {tell(seen.infers)} |"
+        for who, seen in facts.parties.items()
+    ]
     lines += ["", tell(facts.always), "", f"{tell(say('Assumptions'))}: {tell(facts.assumptions)}", ""]
     lines += [f"{tell(say('Coalitions'))}:", "", *(f"- {tell(text)}" for text in facts.coalitions), ""]
     spent = say(
-        "{seconds} s from start to end here, waiting included; {messages} messages and {bytes} bytes sent.",
+        "{seconds:,} s from start to end here, waiting included; {messages:,} messages and {bytes:,} bytes sent.",
         seconds=ending.cost["seconds"],
         messages=int(ending.cost["messages_sent"]),
         bytes=int(ending.cost["bytes_sent"]),
@@ -121,8 +127,13 @@ def _coefficients(fit: Fit | None, language: Language) -> list[str]:
         columns.append(told(say("standard error"), language))
     lines = [f"| | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|"]
     for place, (column, value) in enumerate(zip(fit.names, fit.coefficients, strict=True)):
-        error = "" if fit.standard_errors is None else f" {fit.standard_errors[place]:.3g} |"
-        lines.append("| " + column.replace("|", "\\|") + f" | {value:.10g} |{error}")
+        error = (
+            ""
+            if fit.standard_errors is None
+            else f" {written(fit.standard_errors[place], '.3g', language)} |"
+        )
+        name = told(say("(intercept)"), language) if column == INTERCEPT else column.replace("|", "\\|")
+        lines.append(f"| {name} | {written(value, '.10g', language)} |{error}")
     return lines
 
 

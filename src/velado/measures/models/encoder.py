@@ -302,20 +302,26 @@ def check_target(table: Table, target: str) -> None:
         raise SchemaError(
             say("The table has no target column '{target}'.", target=target),
             "Without it there is nothing to learn.",
-            nearest(target, columns) or "Name one of the table's columns.",
+            nearest(target, columns) or say("Name one of the table's columns."),
         )
     column = columns[target]
     if column.role == "quasi" or not column.published:
-        state = "is a quasi-identifier" if column.role == "quasi" else "is not published"
         raise SchemaError(
-            say("The target '{target}' {state}.", target=target, state=state),
+            say("The target '{target}' is a quasi-identifier.", target=target)
+            if column.role == "quasi"
+            else say("The target '{target}' is not published.", target=target),
             "A release blurs it or leaves it out, so that no model could be taught from the release.",
             'Give it role = "sensitive" or "other" and publish = true, or choose another target.',
         )
     counts = table.text(target).drop_nulls().n_unique()
     if counts < 2:
         raise TableError(
-            say("The target '{target}' has {counts} class(es).", target=target, counts=counts),
+            say_n(
+                "The target '{target}' has {n} class.",
+                "The target '{target}' has {n} classes.",
+                counts,
+                target=target,
+            ),
             "A model that always says the same is never wrong, so nothing can be compared.",
             "Choose another target, or check the file.",
         )

@@ -49,7 +49,7 @@ class Majority(Model):
     """
 
     name: ClassVar[str] = "majority"
-    title: ClassVar[str] = "Majority class"
+    title: ClassVar[str] = say("Majority class")
     pace: ClassVar[float] = 0.01
 
     def estimator(self, seed: int, columns: int | None = None) -> Any:
@@ -66,7 +66,7 @@ class KNN(Model):
     """
 
     name: ClassVar[str] = "knn"
-    title: ClassVar[str] = "k nearest neighbours"
+    title: ClassVar[str] = say("k nearest neighbours")
     pace: ClassVar[float] = 0.5
     scaled: ClassVar[bool] = True
     neighbours: Annotated[Rows, Setting("training rows asked")] = 15
@@ -86,7 +86,7 @@ class RandomForest(Model):
     """
 
     name: ClassVar[str] = "random-forest"
-    title: ClassVar[str] = "Random forest"
+    title: ClassVar[str] = say("Random forest")
     pace: ClassVar[float] = 0.6
     trees: Annotated[int, Setting("trees", ge=1)] = 100
     leaf: Annotated[Rows, Setting("training rows in a leaf at least")] = 5
@@ -109,7 +109,7 @@ class SVM(Model):
     """
 
     name: ClassVar[str] = "svm"
-    title: ClassVar[str] = "Support vector machine"
+    title: ClassVar[str] = say("Support vector machine")
     pace: ClassVar[float] = 0.5
     scaled: ClassVar[bool] = True
     c: Annotated[float, Setting("weight of training errors", ge=1e-6)] = 1.0
@@ -133,7 +133,7 @@ class XGBoost(Model):
     """
 
     name: ClassVar[str] = "xgboost"
-    title: ClassVar[str] = "XGBoost"
+    title: ClassVar[str] = say("XGBoost")
     pace: ClassVar[float] = 0.2
     needs: ClassVar[str] = "xgboost"
     trees: Annotated[int, Setting("boosting rounds", ge=1)] = 100
@@ -165,7 +165,7 @@ class DecisionTree(Model):
     """
 
     name: ClassVar[str] = "decision-tree"
-    title: ClassVar[str] = "Decision tree"
+    title: ClassVar[str] = say("Decision tree")
     pace: ClassVar[float] = 0.2
     leaf: Annotated[Rows, Setting("training rows in a leaf at least")] = 20
 
@@ -186,7 +186,7 @@ class GaussianNB(Model):
     """
 
     name: ClassVar[str] = "gaussian-nb"
-    title: ClassVar[str] = "Gaussian naive Bayes"
+    title: ClassVar[str] = say("Gaussian naive Bayes")
     pace: ClassVar[float] = 0.03
     scaled: ClassVar[bool] = True
     smoothing: Annotated[float, Setting("share of the largest variance added", ge=0)] = 0.1
@@ -206,7 +206,7 @@ class MLP(Model):
     """
 
     name: ClassVar[str] = "mlp"
-    title: ClassVar[str] = "Multilayer perceptron"
+    title: ClassVar[str] = say("Multilayer perceptron")
     pace: ClassVar[float] = 3.0
     scaled: ClassVar[bool] = True
     hidden: Annotated[int, Setting("hidden units", ge=1)] = 32
@@ -235,7 +235,7 @@ class LogisticRegression(Model):
     """
 
     name: ClassVar[str] = "logistic-regression"
-    title: ClassVar[str] = "Logistic regression"
+    title: ClassVar[str] = say("Logistic regression")
     pace: ClassVar[float] = 0.3
     scaled: ClassVar[bool] = True
     c: Annotated[float, Setting("inverse weight of the penalty", ge=1e-6)] = 1.0

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from velado.data.partition import BoolArray, GroupCounts, ValueCounts
 from velado.errors import ParameterError
 from velado.settings import Setting
-from velado.text import Sentence, say
+from velado.text import Sentence, say, say_n
 
 Numbers = npt.NDArray[Any]
 """One number for each group: counts stay whole numbers, shares and distances are floats."""
@@ -58,32 +58,39 @@ class Verdict:
         """The verdict in words, without any value of the table."""
         what = say(
             "{guarantee}: needs {needed:g} {unit}, the weakest group has {achieved:g}",
-            guarantee=self.guarantee,
+            guarantee=Sentence(self.guarantee),
             needed=self.needed,
             unit=self.unit,
             achieved=self.achieved,
         )
         if self.holds:
             return say("{what}; holds.", what=what)
-        return say(
-            "{what}; broken in {groups} group(s), {rows} row(s).",
+        rows = say_n("{n:,} row", "{n:,} rows", self.failing_rows)
+        return say_n(
+            "{what}; broken in {n:,} group, {rows}.",
+            "{what}; broken in {n:,} groups, {rows}.",
+            self.failing_groups,
             what=what,
-            groups=self.failing_groups,
-            rows=self.failing_rows,
+            rows=rows,
         )
 
     def failure(self) -> Sentence:
         """How far from holding a broken promise is, as the first sentence of an error."""
-        return say(
-            "{groups} group(s) with {rows} row(s) do not keep {guarantee}: needed {needed:g} {unit}, the weakest has "
-            "{achieved:g}.",
-            groups=self.failing_groups,
-            rows=self.failing_rows,
-            guarantee=self.guarantee,
+        return say_n(
+            "{n:,} group with {rows} does not keep {guarantee}: needed {needed:g} {unit}, the weakest has {achieved:g}.",
+            "{n:,} groups with {rows} do not keep {guarantee}: needed {needed:g} {unit}, the weakest has {achieved:g}.",
+            self.failing_groups,
+            rows=say_n("{n:,} row", "{n:,} rows", self.failing_rows),
+            guarantee=Sentence(self.guarantee),
             needed=self.needed,
             unit=self.unit,
             achieved=self.achieved,
         )
+
+    @property
+    def of_values(self) -> bool:
+        """Whether it is about sensitive values, which could be guessed, and not about who a row is."""
+        return "column" in self.parameters
 
 
 class Guarantee(ABC):

@@ -14,7 +14,7 @@ from velado.release.goal import Goal, Progress, Promise
 from velado.release.recoded import Recoded
 from velado.release.recoders import RECODERS, recoder_named
 from velado.settings import Setting
-from velado.text import say
+from velado.text import Sentence, say
 
 
 @runtime_checkable
@@ -86,7 +86,7 @@ def repair(data: EncodedTable, partition: Partition, goal: Goal, progress: Progr
                 say(
                     "Even all rows in one group do not keep {guarantee} (needed {needed:g} {unit}, found "
                     "{achieved:g}).",
-                    guarantee=broken.guarantee,
+                    guarantee=Sentence(broken.guarantee),
                     needed=broken.needed,
                     unit=broken.unit,
                     achieved=broken.achieved,

@@ -369,7 +369,7 @@ class DAS:
     name: ClassVar[str] = "das"
     title: ClassVar[str] = say("Dynamic anonymization by separatrices")
     promise: ClassVar[Promise] = "measured"
-    cost: ClassVar[str] = "O(n + k U log U) per numeric column with U distinct values"
+    cost: ClassVar[str] = say("O(n + k U log U) per numeric column with U distinct values")
     source: ClassVar[str] = (
         "Coelho et al. 2024, A Dynamic Approach to Health Data Anonymization by Separatrices"
     )

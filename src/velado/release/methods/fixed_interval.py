@@ -50,7 +50,7 @@ class FixedInterval:
     name: ClassVar[str] = "fixed-interval"
     title: ClassVar[str] = say("Fixed intervals")
     promise: ClassVar[Promise] = "measured"
-    cost: ClassVar[str] = "O(n) per numeric column"
+    cost: ClassVar[str] = say("O(n) per numeric column")
     source: ClassVar[str] = "Onesimu et al. 2022, as compared with in Coelho et al. 2024"
 
     bins: Annotated[int, Setting("intervals per column", ge=2)] = 5

@@ -264,7 +264,7 @@ class GOK:
     name: ClassVar[str] = "gok"
     title: ClassVar[str] = say("GOK-Privacy (gorilla troops + fuzzy clustering)")
     promise: ClassVar[Promise] = "guaranteed"
-    cost: ClassVar[str] = "O(iterations x troop x n log(n / k) d)"
+    cost: ClassVar[str] = say("O(iterations x troop x n log(n / k) d)")
     source: ClassVar[str] = "GOK-Privacy; optimizer of Abdollahzadeh, Gharehchopogh, Mirjalili 2021"
     troop: Annotated[int, Setting("gorillas (candidate sets of centres)", ge=3, le=200)] = 6
     iterations: Annotated[int, Setting("iterations at most", ge=1, le=10_000)] = 8

@@ -216,7 +216,7 @@ class KMember:
     name: ClassVar[str] = "k-member"
     title: ClassVar[str] = say("k-member clustering")
     promise: ClassVar[Promise] = "guaranteed"
-    cost: ClassVar[str] = "O(n^2 d), quadratic; O(n b d) in blocks of b rows"
+    cost: ClassVar[str] = say("O(n^2 d), quadratic; O(n b d) in blocks of b rows")
     source: ClassVar[str] = "Byun, Kamra, Bertino, Li 2007"
     block: BlockRows = 50_000
     recoder: RecoderName = "cover"
@@ -245,7 +245,7 @@ class NearestNeighbours:
     name: ClassVar[str] = "nearest-neighbours"
     title: ClassVar[str] = say("Nearest-neighbour clustering (CB)")
     promise: ClassVar[Promise] = "guaranteed"
-    cost: ClassVar[str] = "O(n^2 d / k), quadratic; O(n b d / k) in blocks of b rows"
+    cost: ClassVar[str] = say("O(n^2 d / k), quadratic; O(n b d / k) in blocks of b rows")
     source: ClassVar[str] = "CB of k-AnonML, Slijepcevic et al. 2021"
     block: BlockRows = 100_000
     recoder: RecoderName = "cover"

@@ -161,7 +161,7 @@ class MDAV:
     name: ClassVar[str] = "mdav"
     title: ClassVar[str] = say("MDAV microaggregation")
     promise: ClassVar[Promise] = "guaranteed"
-    cost: ClassVar[str] = "O(n^2 d / k), quadratic; O(n b d / k) in blocks of b rows"
+    cost: ClassVar[str] = say("O(n^2 d / k), quadratic; O(n b d / k) in blocks of b rows")
     source: ClassVar[str] = "Domingo-Ferrer, Mateo-Sanz 2002"
     block: BlockRows = 50_000
     recoder: RecoderName = "cover"

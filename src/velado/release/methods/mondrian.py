@@ -512,7 +512,7 @@ class Mondrian:
     name: ClassVar[str] = "mondrian"
     title: ClassVar[str] = say("Mondrian multidimensional partitioning")
     promise: ClassVar[Promise] = "guaranteed"
-    cost: ClassVar[str] = "O(n d log(n / k))"
+    cost: ClassVar[str] = say("O(n d log(n / k))")
     source: ClassVar[str] = "LeFevre, DeWitt, Ramakrishnan 2006"
 
     cut: Annotated[

@@ -133,7 +133,7 @@ class TopDownGreedy:
     name: ClassVar[str] = "top-down-greedy"
     title: ClassVar[str] = say("Top-down greedy")
     promise: ClassVar[Promise] = "guaranteed"
-    cost: ClassVar[str] = "O(n d log n) for balanced splits"
+    cost: ClassVar[str] = say("O(n d log n) for balanced splits")
     source: ClassVar[str] = "Xu, Wang, Pei, Wang, Shi, Fu 2006"
     recoder: RecoderName = "cover"
 

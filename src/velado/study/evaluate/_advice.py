@@ -36,7 +36,7 @@ from velado.study.evaluate._matched import SAME, Rival, beside, within
 from velado.study.evaluate._study_grid import ORIGINAL
 from velado.study.evaluate.analysis import MAJORITY, Analysis, ReleaseSetting, StudyRow
 from velado.study.evaluate.protocols import DEFAULT_PROTOCOL, PROTOCOLS, protocol_named
-from velado.text import NOTHING, join, say
+from velado.text import NOTHING, join, say, say_n
 
 # ---- the choice
 
@@ -564,9 +564,10 @@ def not_tested(study: Analysis) -> Iterator[str]:
     if material.dropped:
         yield say("{count} rows without a target were left out.", count=number(material.dropped, 0))
     if material.alone:
-        yield say(
-            "{count} class(es) have too few people: models learn them, and no test part could ask about them.",
-            count=material.alone,
+        yield say_n(
+            "{n} class has too few people: models learn it, and no test part could ask about it.",
+            "{n} classes have too few people: models learn them, and no test part could ask about them.",
+            material.alone,
         )
     if recipe.federated is None:
         yield say("Rows were all in one place; training across sites is not part of this study.")

@@ -31,7 +31,7 @@ from velado.study.evaluate._study_grid import Cell, GridJob, in_turn
 from velado.study.evaluate.load import Material
 from velado.study.evaluate.protocols import EvaluationProtocol, Split, protocol_named, unshuffled_folds
 from velado.study.evaluate.study_settings import label_of
-from velado.text import say
+from velado.text import say, say_n
 
 RELEASE_NUMBERS = (
     "ncp",
@@ -356,7 +356,9 @@ def _federated_numbers(
     measured = [one for one in fit.rounds if one.accuracy is not None]
     if not measured or not any(one.applied for one in fit.rounds):
         raise FederationStopped(
-            say("None of {rounds} round(s) was applied.", rounds=len(fit.rounds)),
+            say_n(
+                "The only round was not applied ({n}).", "None of {n} rounds was applied.", len(fit.rounds)
+            ),
             "Too few clients answered, so that no model was trained.",
             "Lower 'participation' or k, or use fewer clients with more rows each.",
             fit,

@@ -32,7 +32,7 @@ from velado.study.evaluate._work import SCHEMA, carry_out, lost
 from velado.study.evaluate.load import Material, load
 from velado.study.evaluate.page import to_html, to_markdown
 from velado.study.evaluate.study_outcome import Study
-from velado.text import Language, duration, say, speaking, told
+from velado.text import Language, duration, say, say_n, speaking, told
 
 GRACE = 5.0
 """Seconds a worker has to clean up after the process that started it has died."""
@@ -317,7 +317,7 @@ def _compute(made: StudyPlan, material: Material, store: CellStore, progress: Pr
     total = sum(cost.values())
     passed, start = 0.0, time.monotonic()
     releases, runs = (_count(made.todo, federated=which) for which in (False, True))
-    also = say(", {runs} run(s) across clients", runs=runs) if runs else ""
+    also = say_n(", {n} run across clients", ", {n} runs across clients", runs) if runs else ""
     words = say(
         "{releases} releases to make{also}, about {time}",
         releases=releases,

@@ -16,7 +16,7 @@ from velado.apps.cli import options as flags
 from velado.apps.cli import show
 from velado.apps.cli.app import OneOf, argument, command, option
 from velado.errors import OutputError, ParameterError, SchemaError
-from velado.text import language, number, say
+from velado.text import language, number, percent, say, say_n
 
 if TYPE_CHECKING:
     from velado.learning.flower._terms import FederationTerms
@@ -281,7 +281,7 @@ def _clients(records: Sequence[Any]) -> Table:
             say("information loss"),
             say("record linkage"),
         ],
-        [[one.name, one.rows, one.test_rows, number(one.ncp, 4), number(one.linkage, 4)] for one in records],
+        [[one.name, one.rows, one.test_rows, percent(one.ncp), percent(one.linkage)] for one in records],
     )
 
 
@@ -293,11 +293,18 @@ def _fitted(fit: FederatedFit, output: Path) -> Iterator[str | Table]:
     yield say(
         "After round {round}: accuracy {accuracy} (most frequent class {majority}), AUC {auc}, loss {loss}.",
         round=last.number,
-        majority=number(fit.majority, 4),
-        **{name: number(getattr(last, name), 4) for name in ("accuracy", "auc", "loss")},
+        majority=percent(fit.majority),
+        accuracy=percent(last.accuracy),
+        auc=number(last.auc, 4),
+        loss=number(last.loss, 4),
     )
     if fit.gaps:
-        yield say("Missing: {count} remark(s); the first: {first}", count=len(fit.gaps), first=fit.gaps[0])
+        yield say_n(
+            "Missing: {n} remark: {first}",
+            "Missing: {n} remarks; the first: {first}",
+            len(fit.gaps),
+            first=fit.gaps[0],
+        )
     promise = fit.promise
     first = [*promise.guaranteed, *promise.measured][0]
     yield say("Promise ({type}): {sentences}", type=phrase(promise.type), sentences=first)

@@ -16,7 +16,7 @@ from velado.apps.cli import options as flags
 from velado.apps.cli import show as out
 from velado.apps.cli.app import argument, command, group, option
 from velado.errors import LedgerError, ParameterError
-from velado.text import say
+from velado.text import say, say_n
 
 if TYPE_CHECKING:
     from velado.query.budget import Budget
@@ -101,7 +101,12 @@ def verify(
         raise typer.Exit(LedgerError.exit_code)
     if lost:
         raise LedgerError(
-            say("{lost} of {wanted} receipt(s) are not in this ledger.", lost=lost, wanted=len(wanted)),
+            say_n(
+                "{n} of {wanted} receipts is not in this ledger.",
+                "{n} of {wanted} receipts are not in this ledger.",
+                lost,
+                wanted=len(wanted),
+            ),
             "It is another ledger, or it was restored together with its seal from before those answers.",
             "Put the newest copies of ledger and seal back, or treat the whole budget as spent.",
         )

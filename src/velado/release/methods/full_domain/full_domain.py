@@ -420,7 +420,7 @@ class FullDomain:
     name: ClassVar[str] = "full-domain"
     title: ClassVar[str] = say("Full-domain optimal generalization")
     promise: ClassVar[Promise] = "guaranteed"
-    cost: ClassVar[str] = "distinct tuples x visited nodes"
+    cost: ClassVar[str] = say("distinct tuples x visited nodes")
     source: ClassVar[str] = "El Emam et al. 2009; Kohlmayer et al. 2012; losses as in ARX 3.9"
 
     loss: Annotated[LossName, Setting("what is minimised")] = "ncp"

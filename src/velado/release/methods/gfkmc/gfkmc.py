@@ -418,7 +418,7 @@ class GFKMC:
     name: ClassVar[str] = "gfkmc"
     title: ClassVar[str] = say("Generalization first k-member clustering")
     promise: ClassVar[Promise] = "guaranteed"
-    cost: ClassVar[str] = (
+    cost: ClassVar[str] = say(
         "O(n log n + G C d) for G generalized groups below k and C clusters; in blocks of b rows"
     )
     source: ClassVar[str] = "Coelho, GFKMC thesis, sections 2.5 and 4; Coelho et al. 2024 for the bins"

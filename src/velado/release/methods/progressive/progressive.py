@@ -126,7 +126,7 @@ class Progressive:
     name: ClassVar[str] = "progressive"
     title: ClassVar[str] = say("Progressive generalization")
     promise: ClassVar[Promise] = "guaranteed"
-    cost: ClassVar[str] = "O(n log n) plus the boxes listed, limited work"
+    cost: ClassVar[str] = say("O(n log n) plus the boxes listed, limited work")
     source: ClassVar[str] = "velado; boxes as in full-domain generalization, chosen per record"
 
     effort: Annotated[

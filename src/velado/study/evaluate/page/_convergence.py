@@ -263,7 +263,7 @@ def _over(values: Sequence[float | None]) -> str:
     if not known:
         return NOTHING
     parts = {"mean": number(fmean(known)), "least": number(min(known)), "most": number(max(known))}
-    return Sentence("{mean} % ({least}…{most})", parts)
+    return Sentence("{mean}% ({least}…{most})", parts)
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

@@ -76,7 +76,7 @@ def _page(facts: StudyFacts, *middle: Section) -> Page:
     )
     intervals = (
         say(
-            "Intervals are Student's, {confidence} %, over {seeds} seeds: they speak of this table's splits and of chance in "
+            "Intervals are Student's, {confidence}%, over {seeds} seeds: they speak of this table's splits and of chance in "
             "methods and models, not of other tables.",
             confidence=_confidence(facts),
             seeds=seeds,
@@ -165,9 +165,7 @@ def to_html(facts: StudyFacts, language: Language = "en") -> str:
 
 def _unbroken(value: str) -> str:
     """The text told, with a number and its sign, k and its number, and the two ends of an interval on one line."""
-    return (
-        tell(value).replace(" %", "\u00a0%").replace("k = ", "k\u00a0=\u00a0").replace("…", "\u2060…\u2060")
-    )
+    return tell(value).replace("k = ", "k\u00a0=\u00a0").replace("…", "\u2060…\u2060")
 
 
 def _policy(style: str, script: str) -> str:
@@ -286,7 +284,7 @@ def _quality_blocks(
     )
     bars = (
         say(
-            "Bars are {confidence} % intervals over {seeds} seeds. Solid line: the same model on the original data, its "
+            "Bars are {confidence}% intervals over {seeds} seeds. Solid line: the same model on the original data, its "
             "interval shaded.",
             confidence=_confidence(facts),
             seeds=facts.seeds,

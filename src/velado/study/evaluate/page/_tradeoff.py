@@ -201,17 +201,32 @@ class _Chart:
         if choice.k is not None and level:
             least = min(level, key=lambda row: row[loss].mean or 0.0)
             safest = min(level, key=lambda row: row[risk].mean or 0.0)
-            said.append(
-                say(
-                    "At k = {k}{promise}, {method} loses least ({loss}) and {safest} leaves the least risk ({risk}).",
-                    k=choice.k,
-                    promise=with_promise(choice),
-                    method=least.setting.method,
-                    loss=figure(loss, least[loss].mean),
-                    safest=safest.setting.method,
-                    risk=figure(risk, safest[risk].mean),
+            parts = {
+                "k": choice.k,
+                "promise": with_promise(choice),
+                "method": least.setting.method,
+                "loss": figure(loss, least[loss].mean),
+                "risk": figure(risk, safest[risk].mean),
+            }
+            if len({row.setting.method for row in level}) == 1:
+                said.append(
+                    say("At k = {k}{promise}, {method} has a loss of {loss} and a risk of {risk}.", **parts)
                 )
-            )
+            elif least is safest:
+                said.append(
+                    say(
+                        "At k = {k}{promise}, {method} loses least ({loss}) and leaves the least risk ({risk}).",
+                        **parts,
+                    )
+                )
+            else:
+                said.append(
+                    say(
+                        "At k = {k}{promise}, {method} loses least ({loss}) and {safest} leaves the least risk ({risk}).",
+                        safest=safest.setting.method,
+                        **parts,
+                    )
+                )
         before = next((row[risk].mean for row in self.settings if row.setting.is_original), None)
         if before is not None:
             said.append(say("The original data: a risk of {risk}.", risk=figure(risk, before)))
