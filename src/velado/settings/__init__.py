@@ -7,7 +7,7 @@ the same sentence through each of them (`refusal`). pydantic does the checking, 
 
 from velado.settings.declare import Setting, Spec, settings, specs
 from velado.settings.doors import Flag, Row, flags, form, from_flags, from_form, reference
-from velado.settings.reading import named, part_of, read
+from velado.settings.reading import made, named, part_of, read
 from velado.settings.refusal import LARGEST, Where, at_flags, nearest, takes, unknown_key
 from velado.settings.toml import describe, entry_of, parse_toml, read_toml, table_of, to_toml
 
@@ -25,6 +25,7 @@ __all__ = [
     "form",
     "from_flags",
     "from_form",
+    "made",
     "named",
     "nearest",
     "parse_toml",

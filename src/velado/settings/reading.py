@@ -236,7 +236,9 @@ def _within(where: Where, key: str) -> Where:
 
 
 def _list(value: Any, inner: tuple[Hint, ...], spec: Spec, where: Where, key: str) -> Any:
-    if spec.setting.parts is not None and isinstance(value, str | Mapping):
+    if spec.setting.parts is not None and (
+        isinstance(value, str | Mapping) or _is_part(value, spec.setting.kind)
+    ):
         value = [value]  # one alone needs no brackets
     if not isinstance(value, list | tuple):
         return value  # pydantic says what it should be
@@ -254,10 +256,17 @@ def _part(value: Any, spec: Spec, where: Where, key: str) -> Any:
     assert registry is not None
     if isinstance(value, str | Mapping):
         return part_of(registry(), value, _within(where, key), spec.setting.kind)
-    # A part made elsewhere need not be registered; it has a name to be called by, as every part has.
-    if isinstance(getattr(value, "name", None), str) and not isinstance(value, type):
-        return value
-    raise wrong_value(spec, value, "type", where)
+    if not _is_part(value, spec.setting.kind):
+        raise wrong_value(spec, value, "type", where)
+    # A class stands for what its name stands for: one with every default.
+    return read(value, {}, _within(where, key)) if isinstance(value, type) else value
+
+
+def _is_part(value: Any, kind: PartKind) -> bool:
+    """Whether it is one, or the class of one. One made elsewhere need not be registered: name and verb make it one."""
+    verb = {"method": "anonymize", "guarantee": "check", "operation": "apply"}.get(kind, "__class__")
+    named_so = isinstance(getattr(value, "name", None), str) and callable(getattr(value, verb, None))
+    return named_so and (is_settings(value) or not isinstance(value, type))
 
 
 def _plain(value: Any, base: Hint, spec: Spec, where: Where, *, entry: bool = False) -> Any:

@@ -37,8 +37,8 @@ class Where:
 
     >>> Where("file", "the recipe").inside("anonymization").of("k")
     "'k' in [anonymization] of the recipe"
-    >>> Where("flag").of("max_rows"), Where("python", "l-diversity").of("l")
-    ('--max-rows', "'l' of l-diversity")
+    >>> Where("flag").of("max_rows"), Where("python", "l-diversity").of("l"), Where("python").of("k")
+    ('--max-rows', "'l' of l-diversity", 'k=')
     """
 
     door: Door
@@ -54,6 +54,8 @@ class Where:
                 return spec if spec.startswith("-") else "--" + spec.replace("_", "-")
             return spec.flag
         key = _cut(key)
+        if self.door == "python" and not self.owner and not self.path:
+            return say("{key}=", key=key)
         if self.door in ("python", "form"):
             return say("'{key}' of {owner}", key=key, owner=self.here)
         return say("'{key}' in {place}", key=key, place=self.here)
