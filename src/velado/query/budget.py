@@ -14,6 +14,7 @@ from fractions import Fraction
 from typing import Any, Literal, TypeAlias
 
 from velado.errors import ParameterError
+from velado.settings import with_point
 from velado.text import Sentence, say
 
 Measure = Literal["epsilon", "rho"]
@@ -139,7 +140,7 @@ def exact(value: Amount) -> Fraction:
                 "within {most_exponent}.",
                 most_exponent=MOST_EXPONENT,
             ),
-            "Write for example 0.5 or 1/3.",
+            with_point(value) or "Write for example 0.5 or 1/3.",
         ) from None
 
 

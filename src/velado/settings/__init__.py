@@ -6,9 +6,18 @@ the same sentence through each of them (`refusal`). pydantic does the checking, 
 """
 
 from velado.settings.declare import Setting, Spec, settings, specs
-from velado.settings.doors import Flag, Row, flags, form, from_flags, from_form, reference
+from velado.settings.doors import Flag, Row, checked_flag, flags, form, from_flags, from_form, reference
 from velado.settings.reading import made, named, part_of, read
-from velado.settings.refusal import LARGEST, Where, at_flags, nearest, takes, unknown_key
+from velado.settings.refusal import (
+    LARGEST,
+    Where,
+    at_flags,
+    given_twice,
+    nearest,
+    takes,
+    unknown_key,
+    with_point,
+)
 from velado.settings.toml import describe, entry_of, parse_toml, read_toml, table_of, to_toml
 
 __all__ = [
@@ -19,12 +28,14 @@ __all__ = [
     "Spec",
     "Where",
     "at_flags",
+    "checked_flag",
     "describe",
     "entry_of",
     "flags",
     "form",
     "from_flags",
     "from_form",
+    "given_twice",
     "made",
     "named",
     "nearest",
@@ -39,4 +50,5 @@ __all__ = [
     "takes",
     "to_toml",
     "unknown_key",
+    "with_point",
 ]

@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import MISSING, dataclass, replace
 from fractions import Fraction
 from pathlib import PurePath
 from typing import Any, Literal, TypeVar, get_args
 
 from velado.settings.declare import Hint, Spec, is_settings, members_of, origin_of, peeled, specs
-from velado.settings.reading import made, owner_of, validator
+from velado.settings.reading import checked, made, owner_of, validator
 from velado.settings.refusal import HUGE, Where, choices_of, takes, unknown_key
 from velado.text import say
 
@@ -138,6 +138,19 @@ def from_flags(kind: type[T], texts: Texts, where: Where | None = None) -> T:
     return _from_texts(kind, texts, where or Where("flag"))
 
 
+def checked_flag(flag: str, text: object, hint: Hint) -> Any:
+    """What was typed after *flag*, as the setting that *hint* declares takes it.
+
+    >>> from typing import Annotated
+    >>> from velado.settings import Setting
+    >>> checked_flag("-k", "1", Annotated[int, Setting(ge=2)])
+    Traceback (most recent call last):
+    velado.errors.ParameterError: -k cannot be 1. It takes a whole number, at least 2. Give 2 or more.
+    """
+    spec = Spec(flag, hint, replace(peeled(hint)[1], key=flag), MISSING, MISSING, False, "")
+    return checked(parsed(text, hint), spec, Where("flag"))
+
+
 def from_form(kind: type[T], texts: Texts) -> T:
     """*kind* from the fields of a web form; an empty one was not given.
 
@@ -197,7 +210,7 @@ def _guessed(text: str) -> object:
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     try:
-        return float(text)
+        return float(text) if text.isascii() else text  # Python also takes the digits of other scripts
     except ValueError:
         return text
 

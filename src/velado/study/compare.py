@@ -14,7 +14,7 @@ from velado.data.table import Undeclared
 from velado.errors import ParameterError, VeladoError
 from velado.measures.measured import measure
 from velado.release.anonymize import carry_out, goal_for
-from velado.release.goal import Progress, silent
+from velado.release.goal import DEFAULT_K, Progress, silent
 from velado.release.methods import METHODS
 from velado.release.methods._method import Method
 from velado.release.prepare import prepare
@@ -100,6 +100,7 @@ def compare(
         per=per,
         undeclared=undeclared,
     )
+    k = DEFAULT_K if asked.k is None else asked.k
     chosen = _chosen(asked.methods)
     table = read_table(source, schema, asked.undeclared)
     prepared = prepare(table, per=asked.per, population=population)
@@ -107,7 +108,7 @@ def compare(
     for number, usual in enumerate(chosen):
         progress(number / len(chosen), usual.title)
         method = replace(usual, **(settings or {}).get(usual.name, {}))
-        goal = goal_for(prepared, method, asked.k, asked.guarantees, asked.suppression)
+        goal = goal_for(prepared, method, k, asked.guarantees, asked.suppression)
         start = time.process_time()
         try:
             release = carry_out(prepared, method, goal, seed=asked.seed)
