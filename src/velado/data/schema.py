@@ -146,6 +146,14 @@ def check_separator(value: object, what: str) -> None:
         )
 
 
+def _is_encoding(name: str) -> bool:
+    try:
+        "a".encode(name)
+    except (LookupError, ValueError):  # no codec of that name, or none for texts
+        return False
+    return True
+
+
 Step = Annotated[
     float,
     Setting(
@@ -171,7 +179,7 @@ class Column:
     True
     """
 
-    name: str
+    name: Annotated[str, Setting("its header", items=1)]
     role: Annotated[Role, Setting("what an outsider may do with it", example='role = "quasi"')] = "other"
     kind: Annotated[Kind, Setting("what its values are")] = "categorical"
     bounds: Annotated[
@@ -305,7 +313,15 @@ class Schema:
         tuple[str, ...], Setting("texts that mean no value", example='missing_values = ["", "NA"]')
     ] = ("",)
     decimal: Annotated[Literal[".", ","], Setting("decimal mark")] = "."
-    encoding: Annotated[str, Setting("encoding of a text file")] = "utf-8"
+    encoding: Annotated[
+        str,
+        Setting(
+            "encoding of a text file",
+            test=_is_encoding,
+            takes="the name of an encoding",
+            example='encoding = "latin-1"',
+        ),
+    ] = "utf-8"
     separator: Annotated[
         str | None,
         Setting(
@@ -319,6 +335,17 @@ class Schema:
     constant: Annotated[Literal["refuse", "allow"], Setting("a quasi-identifier with one value")] = "refuse"
     max_cell_bytes: Annotated[int, Setting("the longest cell")] = 1_000_000
     dataset: AboutDataset = AboutDataset()
+
+    def __post_init__(self) -> None:
+        for name, column in self.columns.items():
+            if name != column.name:
+                raise ParameterError(
+                    say(
+                        "The column '{column}' stands under the name '{name}'.", column=column.name, name=name
+                    ),
+                    "Which column of the table is meant cannot be known.",
+                    "Put each column under its own name.",
+                )
 
     @property
     def quasi(self) -> tuple[Column, ...]:

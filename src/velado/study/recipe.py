@@ -112,7 +112,8 @@ class Recipe:
     def from_dict(cls, document: Mapping[str, object]) -> "Recipe":
         """From parsed TOML. Nothing unknown is passed over; files the recipe only names are read by the caller."""
         entries = dict(document)
-        if entries.pop("version", None) != VERSION:
+        version = entries.pop("version", None)
+        if version != VERSION or type(version) is not int:  # true and 1.0 are equal to 1
             raise SchemaError(
                 say("The recipe does not say version = {version}.", version=VERSION),
                 "Another layout could be read wrongly.",

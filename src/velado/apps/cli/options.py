@@ -218,6 +218,8 @@ def several_of(value: str, words: Sequence[str], flag: str) -> tuple[Any, ...]:
     (('html', 'md'), ())
     """
     asked = names_in(value)
+    if not asked:
+        one_of(value, words, flag)  # nothing is no word; who wants none says so
     return () if asked == ["none"] else tuple(dict.fromkeys(one_of(word, words, flag) for word in asked))
 
 

@@ -145,7 +145,8 @@ class Job:
         """From parsed TOML, with one of *protocols*; every mistake is named, and nothing unknown is passed over."""
         if not isinstance(document, Mapping):
             return read(cls, document, Where("file", say("the job")))
-        if document.get("format", FORMAT) != FORMAT:
+        format = document.get("format", FORMAT)
+        if format != FORMAT or type(format) is not int:  # true and 1.0 are equal to 1
             raise SchemaError(
                 "The job file has a format this version does not know.",
                 say("This velado reads format {format}.", format=FORMAT),
