@@ -82,7 +82,7 @@ def test_intervals_of_a_decimal_comma_column_are_written_with_a_comma():
 @pytest.mark.parametrize(
     ("widths", "origin"),
     [
-        (5, 0),
+        (True, 0),
         ([float("nan")], 0),
         ([float("inf")], 0),
         ("5", 0),
@@ -97,7 +97,7 @@ def test_odd_interval_options_are_refused(widths, origin):
         encode(one_column(["1", "2"], taxonomy=spec))
 
 
-@pytest.mark.parametrize("keep", ["ab", 2, [2.5], [True]])
+@pytest.mark.parametrize("keep", ["ab", 2.5, {}, [2.5], [True]])
 def test_odd_prefix_options_are_refused(keep):
     with pytest.raises(SchemaError):
         encode(one_column(["11", "22"], kind="categorical", taxonomy={"builder": "prefix", "keep": keep}))

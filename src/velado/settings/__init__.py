@@ -6,7 +6,17 @@ the same sentence through each of them (`refusal`). pydantic does the checking, 
 """
 
 from velado.settings.declare import Setting, Spec, settings, specs
-from velado.settings.doors import Flag, Row, checked_flag, flags, form, from_flags, from_form, reference
+from velado.settings.doors import (
+    Flag,
+    Row,
+    checked_argument,
+    checked_flag,
+    flags,
+    form,
+    from_flags,
+    from_form,
+    reference,
+)
 from velado.settings.reading import made, named, part_of, read
 from velado.settings.refusal import (
     LARGEST,
@@ -28,6 +38,7 @@ __all__ = [
     "Spec",
     "Where",
     "at_flags",
+    "checked_argument",
     "checked_flag",
     "describe",
     "entry_of",

@@ -147,8 +147,24 @@ def checked_flag(flag: str, text: object, hint: Hint) -> Any:
     Traceback (most recent call last):
     velado.errors.ParameterError: -k cannot be 1. It takes a whole number, at least 2. Give 2 or more.
     """
-    spec = Spec(flag, hint, replace(peeled(hint)[1], key=flag), MISSING, MISSING, False, "")
-    return checked(parsed(text, hint), spec, Where("flag"))
+    return checked(parsed(text, hint), _lone(flag, hint), Where("flag"))
+
+
+def checked_argument(name: str, value: object, hint: Hint) -> Any:
+    """What a function in Python was given as *name*, as the setting that *hint* declares takes it.
+
+    >>> from typing import Annotated
+    >>> from velado.settings import Setting
+    >>> checked_argument("jobs", 0, Annotated[int, Setting(ge=1)])
+    Traceback (most recent call last):
+    velado.errors.ParameterError: jobs= cannot be 0. It takes a whole number, at least 1. Give 1 or more.
+    """
+    return checked(value, _lone(name, hint), Where("python"))
+
+
+def _lone(name: str, hint: Hint) -> Spec:
+    """A setting that stands in no class."""
+    return Spec(name, hint, replace(peeled(hint)[1], key=name), MISSING, MISSING, False, "")
 
 
 def from_form(kind: type[T], texts: Texts) -> T:

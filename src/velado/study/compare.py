@@ -107,7 +107,8 @@ def compare(
     results = []
     for number, usual in enumerate(chosen):
         progress(number / len(chosen), usual.title)
-        method = replace(usual, **(settings or {}).get(usual.name, {}))
+        own: Any = usual  # a settings class, as every method is
+        method: Method = replace(own, **(settings or {}).get(usual.name, {}))
         goal = goal_for(prepared, method, k, asked.guarantees, asked.suppression)
         start = time.process_time()
         try:
