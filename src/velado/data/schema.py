@@ -146,12 +146,17 @@ def check_separator(value: object, what: str) -> None:
         )
 
 
-def _is_encoding(name: str) -> bool:
-    try:
-        "a".encode(name)
-    except (LookupError, ValueError):  # no codec of that name, or none for texts
-        return False
-    return True
+def _check_encoding(name: object) -> None:
+    """Nothing, if Python knows a text encoding of that name; what is no text is refused with the other types."""
+    if isinstance(name, str):
+        try:
+            "a".encode(name)
+        except (LookupError, ValueError):  # no codec of that name, or none for texts
+            raise SchemaError(
+                say("There is no encoding '{name}'.", name=name[:40]),
+                "The table cannot be read in it.",
+                'Write for example encoding = "latin-1", or leave it out.',
+            ) from None
 
 
 Step = Annotated[
@@ -313,15 +318,7 @@ class Schema:
         tuple[str, ...], Setting("texts that mean no value", example='missing_values = ["", "NA"]')
     ] = ("",)
     decimal: Annotated[Literal[".", ","], Setting("decimal mark")] = "."
-    encoding: Annotated[
-        str,
-        Setting(
-            "encoding of a text file",
-            test=_is_encoding,
-            takes="the name of an encoding",
-            example='encoding = "latin-1"',
-        ),
-    ] = "utf-8"
+    encoding: Annotated[str, Setting("encoding of a text file")] = "utf-8"
     separator: Annotated[
         str | None,
         Setting(
@@ -410,6 +407,7 @@ def _schema(document: Mapping[str, object]) -> Schema:
     _at_most_one(columns, "person", say("Which rows are one person must have one answer."))
     _at_most_one(columns, "group", say("Which rows move together must have one answer."))
     whole = _own_keys(document.get("table", {}), ("columns", "dataset"), Schema, Where("file", "[table]"))
+    _check_encoding(whole.get("encoding", "utf-8"))
     in_dataset = Where("file", "[dataset]")
     about = read(
         AboutDataset,
