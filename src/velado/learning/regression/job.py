@@ -15,7 +15,7 @@ from typing import Annotated
 from velado.errors import ParameterError, SchemaError
 from velado.learning.crypto.fixed_point import Bounded, ShortText
 from velado.learning.protocols.protocol import RegressionProtocol, RoleName
-from velado.settings import Setting, Where, nearest, read, settings, table_of
+from velado.settings import Setting, Where, nearest, read, settings, shown, table_of
 from velado.text import say
 
 LEAST_KEY_BITS = 2048
@@ -156,9 +156,9 @@ class Job:
         if isinstance(named := table.get("protocol"), str):
             if named not in protocols:
                 raise ParameterError(
-                    "The job's protocol is not known.",
-                    say("Protocols are {names}.", names=", ".join(protocols)),
-                    nearest(named, protocols) or 'Write for example protocol = "masked".',
+                    say("There is no protocol {name}.", name=shown(named)),
+                    say("It is one of {names}.", names=", ".join(protocols)),
+                    nearest(named, protocols) or say("Choose one of them."),
                 )
             table["protocol"] = protocols[named]
         return read(cls, table, Where("file", say("the job")))
