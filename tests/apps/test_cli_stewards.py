@@ -140,8 +140,9 @@ def test_an_old_key_is_never_replaced(place: Path) -> None:
     ],
 )
 def test_what_pseudonymize_refuses_it_refuses_whole(place: Path, changed: list[str], code: int) -> None:
-    command = ["pseudonymize", "visits.csv", "--schema", "visits.toml", "--columns", "cpf"]
-    command += ["--key-file", "key", "-o", "out.csv", *changed]
+    usual = {"--schema": "visits.toml", "--columns": "cpf", "--key-file": "key", "-o": "out.csv"}
+    given = usual | dict([changed])
+    command = ["pseudonymize", "visits.csv", *(word for pair in given.items() for word in pair)]
     before = (place / "visits.csv").read_bytes()
     assert run(command) == code
     assert (place / "out.csv").exists() == (code == 0)

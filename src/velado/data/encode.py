@@ -15,7 +15,7 @@ from velado.data.numbers import parse_and_clamp, parse_numbers
 from velado.data.partition import BoolArray, FloatArray, Int32Array, ValueShape
 from velado.data.rounding import Rounding
 from velado.data.schema import Column
-from velado.data.table import Table
+from velado.data.table import Table, table_given
 from velado.data.taxonomy import ROOT_LABEL, Taxonomy, from_paths
 from velado.errors import TableError, TaxonomyError
 from velado.text import say, say_n
@@ -31,6 +31,7 @@ def encode(table: Table, population: Table | None = None) -> EncodedTable:
     >>> encode(small_table(age=("quasi", "numeric", "31 35 31"))).columns[0].codes
     array([0, 1, 0], dtype=int32)
     """
+    table_given(table)
     coded = table if population is None else _stacked(table, population)
     columns = tuple(encode_column(coded, column) for column in table.schema.quasi)
     people_codes = None

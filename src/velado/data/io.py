@@ -34,15 +34,15 @@ from velado.data.csv_reading import (
 from velado.data.formats import Wanted, damaged, expected_format, format_of, read_as
 from velado.data.schema import Column, Schema, TaxonomySpec, check_separator
 from velado.data.staging import reason_of
-from velado.data.table import Table, Undeclared
-from velado.errors import SchemaError, TableError, TaxonomyError
-from velado.settings import no_file, parse_toml
+from velado.data.table import ReadSettings, Table, Undeclared
+from velado.errors import ParameterError, SchemaError, TableError, TaxonomyError
+from velado.settings import Where, made, no_file, parse_toml
 from velado.text import say, say_n, toml_trouble
 
 
 def read_table(
     source: Any,
-    schema: Schema | None = None,
+    schema: Schema | str | Path | None = None,
     undeclared: Undeclared = "refuse",
     encoding: str | None = None,
     known: Collection[str] = (),
@@ -60,6 +60,8 @@ def read_table(
     >>> read_table(hospital_csv(), read_schema(hospital_schema()))
     Table(2000 rows; 3 identifier, 6 quasi, 2 sensitive, 5 other)
     """
+    undeclared = made(ReadSettings, {"undeclared": undeclared}, Where("python")).undeclared
+    schema = None if schema is None else schema_from(schema)
     if isinstance(source, Table):
         if schema is None:
             return source
@@ -298,6 +300,16 @@ def _irregular(name: str, found: Ragged) -> TableError:
     )
 
 
+def schema_from(schema: Schema | str | Path) -> Schema:
+    """The schema itself, or that of a file.
+
+    >>> schema_from(5)
+    Traceback (most recent call last):
+    velado.errors.ParameterError: A schema cannot be a int. It says which columns identify and what each means. Pass the path of a schema file, or velado.read_schema(path).
+    """
+    return schema if isinstance(schema, Schema) else read_schema(schema)
+
+
 def read_schema(path: str | Path) -> Schema:
     """A Schema from a TOML file, with the taxonomy files it names read in.
 
@@ -305,6 +317,12 @@ def read_schema(path: str | Path) -> Schema:
     >>> read_schema(hospital_schema()).person.name
     'cpf'
     """
+    if not isinstance(path, str | Path):
+        raise ParameterError(
+            say("A schema cannot be a {kind}.", kind=type(path).__name__),
+            "It says which columns identify and what each means.",
+            "Pass the path of a schema file, or velado.read_schema(path).",
+        )
     path = Path(path)
     schema = attach_taxonomies(Schema.from_dict(parse_toml(path, say("The schema file"))), path.parent)
     about = schema.dataset

@@ -146,6 +146,19 @@ def check_separator(value: object, what: str) -> None:
         )
 
 
+def _check_encoding(name: object) -> None:
+    """Nothing, if Python knows a text encoding of that name; what is no text is refused with the other types."""
+    if isinstance(name, str):
+        try:
+            "a".encode(name)
+        except (LookupError, ValueError):  # no codec of that name, or none for texts
+            raise SchemaError(
+                say("There is no encoding '{name}'.", name=name[:40]),
+                "The table cannot be read in it.",
+                'Write for example encoding = "latin-1", or leave it out.',
+            ) from None
+
+
 Step = Annotated[
     float,
     Setting(
@@ -171,7 +184,7 @@ class Column:
     True
     """
 
-    name: str
+    name: Annotated[str, Setting("its header", items=1)]
     role: Annotated[Role, Setting("what an outsider may do with it", example='role = "quasi"')] = "other"
     kind: Annotated[Kind, Setting("what its values are")] = "categorical"
     bounds: Annotated[
@@ -322,6 +335,17 @@ class Schema:
     max_cell_bytes: Annotated[int, Setting("the longest cell")] = 1_000_000
     dataset: AboutDataset = AboutDataset()
 
+    def __post_init__(self) -> None:
+        for name, column in self.columns.items():
+            if name != column.name:
+                raise ParameterError(
+                    say(
+                        "The column '{column}' stands under the name '{name}'.", column=column.name, name=name
+                    ),
+                    "Which column of the table is meant cannot be known.",
+                    "Put each column under its own name.",
+                )
+
     @property
     def quasi(self) -> tuple[Column, ...]:
         """The quasi-identifiers that are published, in column order."""
@@ -387,6 +411,7 @@ def _schema(document: Mapping[str, object]) -> Schema:
     _at_most_one(columns, "person", say("Which rows are one person must have one answer."))
     _at_most_one(columns, "group", say("Which rows move together must have one answer."))
     whole = _own_keys(document.get("table", {}), ("columns", "dataset"), Schema, Where("file", "[table]"))
+    _check_encoding(whole.get("encoding", "utf-8"))
     in_dataset = Where("file", "[dataset]")
     about = read(
         AboutDataset,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Annotated
 
 import numpy as np
 import polars as pl
@@ -17,6 +18,7 @@ from velado.errors import InputError, ParameterError
 from velado.measures.recoded_columns import PublishedTable, Substitutions, read_published
 from velado.measures.risk.disclosure import Disclosure, disclosure
 from velado.measures.risk.partial_linkage import linkage_with
+from velado.measures.risk.population_uniqueness import SAMPLING
 from velado.measures.risk.record_linkage import Direction, LinkageResult, Metric, Scaling, Ties
 from velado.measures.risk.reidentification import (
     ClassSizes,
@@ -36,6 +38,7 @@ from velado.measures.utility.false_cells import FalseCells, false_cells
 from velado.measures.utility.ncp import CertaintyPenalty, Covers, Variant, normalized_certainty_penalty
 from velado.release.gate import open_identifiers
 from velado.release.release import Release
+from velado.settings import Setting, settings
 from velado.text import join, say, say_n
 
 __all__ = [
@@ -137,7 +140,7 @@ class Scores:
         }
 
 
-@dataclass(frozen=True)
+@settings
 class MeasureSettings:
     """Which of the named variants to compute; *linkage* None runs it up to LINKAGE_ROWS rows.
 
@@ -149,18 +152,18 @@ class MeasureSettings:
     'leaves-1'
     """
 
-    variant: Variant = "leaves-1"
-    divisor_columns: int | None = None
-    substitutions: Substitutions = "auto"
-    direction: Direction = "released-to-original"
-    ties: Ties = "expected"
-    scaling: Scaling = "range"
-    metric: Metric = "manhattan"
-    linkage: bool | None = None
-    partial_knowledge: bool | None = None
-    special_uniques: bool = False
-    largest_key: int | None = None
-    sampling_fraction: float | None = None
+    variant: Annotated[Variant, Setting("which normalized certainty penalty")] = "leaves-1"
+    divisor_columns: Annotated[int | None, Setting("columns its sum is divided by", ge=1)] = None
+    substitutions: Annotated[Substitutions, Setting("what a value put for others is charged as")] = "auto"
+    direction: Annotated[Direction, Setting("who is looked for among whom")] = "released-to-original"
+    ties: Annotated[Ties, Setting("how equally near rows are counted")] = "expected"
+    scaling: Annotated[Scaling, Setting("what distances are divided by")] = "range"
+    metric: Annotated[Metric, Setting("how distances of columns are added up")] = "manhattan"
+    linkage: Annotated[bool | None, Setting("run the linkage attack")] = None
+    partial_knowledge: Annotated[bool | None, Setting("measure who knows a part of the columns")] = None
+    special_uniques: Annotated[bool, Setting("look for small sets of columns that single a row out")] = False
+    largest_key: Annotated[int | None, Setting("columns of such a set at most", ge=1)] = None
+    sampling_fraction: SAMPLING | None = None
 
 
 def measure(

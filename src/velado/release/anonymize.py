@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from velado.data.inspect import inspect
-from velado.data.io import read_schema, read_table
+from velado.data.io import read_table, schema_from
 from velado.data.keys import Key
 from velado.data.schema import Schema
 from velado.data.table import Table, Undeclared
@@ -19,11 +19,11 @@ from velado.randomness import seeded
 from velado.release.goal import Goal, Progress, default_k, silent
 from velado.release.guarantees._guarantee import Guarantee
 from velado.release.guarantees.k_anonymity import KAnonymity
-from velado.release.methods import method_named
 from velado.release.methods._method import Method
 from velado.release.operations._operation import Operation
 from velado.release.prepare import Prepared, prepare
 from velado.release.release import Release, release
+from velado.release.run_settings import Guarantees, run_settings
 from velado.text import say, say_n
 
 DEFAULT_METHOD = "progressive"
@@ -37,7 +37,7 @@ def anonymize(
     source: Any,
     schema: Schema | str | Path | None = None,
     method: Method | type[Method] | str = DEFAULT_METHOD,
-    guarantees: Sequence[Guarantee] = (),
+    guarantees: Guarantees = (),
     *,
     k: int | None = None,
     suppression: float = 0.0,
@@ -53,7 +53,7 @@ def anonymize(
     """A release of *source* that keeps k and every further guarantee, or an error.
 
     *source* is a data frame, a path or a Table; *schema* a Schema or the path of a schema file, inferred where it is
-    left out; *method* a method or its name. *k* is that of k-anonymity: 5 where it is left out, unless the method
+    left out; *method* a method or its name, as *guarantees* may be given by theirs. *k* is that of k-anonymity: 5 where it is left out, unless the method
     is only measured or *guarantees* name another crowd (`[KMap(5)]` is k-map and nothing else). *per* says whether k
     counts "row"s or "person"s; by default people when the schema names a person column. *operations* are column
     operations done first. *population* is a table of everyone the source was drawn from, for k-map and
@@ -66,20 +66,29 @@ def anonymize(
     >>> anonymize(pl.DataFrame({"age": [20, 21, 30, 31]}), schema, "mondrian", k=2, key=Key(bytes(range(40))))
     Release(4 rows by mondrian; k-anonymity: needs 2 rows, the weakest group has 2; holds.)
     """
-    chosen = method_from(method)
-    table = _table_from(source, schema, undeclared)
+    asked = run_settings(
+        method=method,
+        guarantees=guarantees,
+        operations=operations,
+        seed=seed,
+        k=k,
+        suppression=suppression,
+        per=per,
+        undeclared=undeclared,
+        keep_order=keep_order,
+    )
     prepared = prepare(
-        table,
-        operations=_sequence(operations, "operations", "apply"),
-        per=_unit(per),
+        _table_from(source, schema, asked.undeclared),
+        operations=asked.operations,
+        per=asked.per,
         population=population,
         key=key,
-        keep_order=keep_order,
+        keep_order=asked.keep_order,
     )
     if schema is None and not isinstance(source, Table):
         prepared = replace(prepared, own_warnings=(*prepared.own_warnings, _INFERRED))
-    goal = goal_for(prepared, chosen, k, _sequence(guarantees, "guarantees", "check"), suppression)
-    return carry_out(prepared, chosen, goal, seed=seed, progress=progress)
+    goal = goal_for(prepared, asked.method, asked.k, asked.guarantees, asked.suppression)
+    return carry_out(prepared, asked.method, goal, seed=asked.seed, progress=progress)
 
 
 def goal_for(
@@ -118,13 +127,7 @@ def carry_out(
     >>> made.aligned["age"].to_list()
     ['[20..21]', '[20..21]']
     """
-    given: object = seed  # whatever a caller without a type checker passes
-    if isinstance(given, bool) or not isinstance(given, int | np.integer) or given < 0:
-        raise ParameterError(
-            "The seed is not a whole number of at least 0.",
-            "The method's choices could not be repeated with it.",
-            "Give for example seed=1.",
-        )
+    seed = run_settings(seed=seed).seed
     table, data = prepared.table, prepared.data
     _refuse_blanks(prepared, goal)
     if data.rows < goal.least_rows:
@@ -162,14 +165,7 @@ def carry_out(
 
 def _table_from(source: Any, schema: Schema | str | Path | None, undeclared: Undeclared = "refuse") -> Table:
     """The table of *source* with the meaning of *schema*, of a schema file, or, without one, as `inspect` proposes."""
-    if isinstance(schema, str | Path):
-        schema = read_schema(schema)
-    if schema is not None and not isinstance(schema, Schema):
-        raise ParameterError(
-            say("A schema cannot be a {kind}.", kind=type(schema).__name__),
-            "It says which columns identify and what each means.",
-            "Pass the path of a schema file, velado.read_schema(path), or leave it out to have it inferred.",
-        )
+    schema = None if schema is None else schema_from(schema)
     if schema is None and isinstance(source, Table):
         return source
     table = read_table(source, schema, undeclared)
@@ -182,35 +178,8 @@ def method_from(method: Method | type[Method] | str) -> Method:
     >>> method_from("mdav").title
     'MDAV microaggregation'
     """
-    kind = method_named(method) if isinstance(method, str) else method
-    if isinstance(kind, type):
-        kind = kind()  # every field of a method has a default
-    if not callable(getattr(kind, "anonymize", None)):
-        raise ParameterError(
-            say("A method cannot be a {kind}.", kind=type(method).__name__),
-            "It chooses who is hidden among whom.",
-            'Pass a name such as "mondrian" or velado.Mondrian(); `velado methods` lists them.',
-        )
-    return kind
-
-
-def _unit(per: Any) -> Any:
-    if per not in (None, "row", "person"):
-        raise ParameterError(
-            "'per' has a value that is not known.", "It is one of row, person.", 'Write per="person".'
-        )
-    return per
-
-
-def _sequence(given: Any, what: str, verb: str) -> tuple[Any, ...]:
-    fits = isinstance(given, Sequence) and all(callable(getattr(one, verb, None)) for one in given)
-    if not fits or isinstance(given, str):
-        raise ParameterError(
-            say("'{what}' is not a list of {what}.", what=what),
-            "Each entry is one of them, already made.",
-            say("Write for example {what}=[...] with velado's own classes, or leave it out.", what=what),
-        )
-    return tuple(given)
+    chosen: Method = run_settings(method=method).method
+    return chosen
 
 
 def _refuse_blanks(prepared: Prepared, goal: Goal) -> None:

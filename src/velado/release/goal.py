@@ -13,9 +13,9 @@ import polars as pl
 from velado.data.encode import EncodedTable
 from velado.data.partition import BoolArray, GroupCounts, IntArray, Partition, ValueShape
 from velado.data.visible import visible_groups, wildcard_sizes
-from velado.errors import ParameterError
 from velado.release.guarantees._guarantee import Guarantee, Verdict
 from velado.release.guarantees.k_anonymity import KAnonymity
+from velado.release.run_settings import run_settings
 
 Promise = Literal["guaranteed", "measured", "as in the paper"]
 """guaranteed: follows from what was checked. measured: an attack was run. as in the paper: for science."""
@@ -81,13 +81,7 @@ class Goal:
     suppression: float = 0.0
 
     def __post_init__(self) -> None:
-        limit: object = self.suppression
-        if isinstance(limit, bool) or not isinstance(limit, int | float) or not 0 <= limit <= 1:
-            raise ParameterError(
-                "The suppression limit is not a share.",
-                "It is the part of all rows that may be dropped.",
-                "Use a number from 0 to 1, for example 0.05.",
-            )
+        run_settings(suppression=self.suppression)
 
     @property
     def least_rows(self) -> int:

@@ -28,7 +28,7 @@ import polars as pl
 from velado.data.keys import Key
 from velado.data.normal import person_texts
 from velado.data.partition import GroupCounts, Partition
-from velado.data.table import Table
+from velado.data.table import Table, table_given
 from velado.data.visible import visible_groups
 from velado.errors import GuaranteeNotMet, ParameterError, SchemaError
 from velado.release._joined_people import Member, gather, groups_of, side_doors
@@ -41,6 +41,7 @@ from velado.release.pseudonyms import DEFAULT_NAMESPACE, pseudonyms_of
 from velado.release.recoded import Recoded
 from velado.release.recoders.cover import Cover
 from velado.release.release import published_frame
+from velado.release.run_settings import Guarantees, run_settings
 from velado.release.side_doors import SideDoor, refuse_copies, refuse_doors
 from velado.settings import describe
 from velado.text import say, say_n
@@ -314,8 +315,8 @@ class JoinedRelease:
 
 def anonymize_joined(
     tables: Mapping[str, Table],
-    method: Method,
-    guarantees: Sequence[Guarantee] = (),
+    method: Method | type[Method] | str,
+    guarantees: Guarantees = (),
     *,
     k: int | None = None,
     suppression: float = 0.0,
@@ -339,14 +340,17 @@ def anonymize_joined(
     >>> [frame.rows() for frame in anonymize_joined({"one": one, "two": two}, Mondrian(), k=2).frames.values()]
     [[('[20..30]',), ('[20..30]',)], [('x',), ('x',)]]
     """
-    goal = Goal(_counted_in_people(method, k, guarantees), suppression)
+    asked = run_settings(method=method, guarantees=guarantees, k=k, suppression=suppression, seed=seed)
+    chosen: Method = asked.method
+    goal = Goal(_counted_in_people(chosen, asked.k, asked.guarantees), asked.suppression)
+    tables = {name: table_given(table) for name, table in tables.items()}
     _check_tables(tables, key)
     signed = {name: refuse_identifiers(table) for name, table in tables.items()}
     doors = side_doors(tables)
     refuse_copies(doors)
     members, people, gone = gather(tables)
     _check_readable(members, goal)
-    labels, notes = groups_of(members, people, gone, method, goal, seed, progress)
+    labels, notes = groups_of(members, people, gone, chosen, goal, asked.seed, progress)
     names = _names_of(members, people, key, namespace)
     drafts = {member.name: publish(member, labels, names) for member in members}
     checked, of_person = check_joined(members, drafts, people, goal)
@@ -371,13 +375,13 @@ def anonymize_joined(
         )
     return JoinedRelease(
         tables=out,
-        promise="as in the paper" if method.promise == "as in the paper" else "guaranteed",
+        promise="as in the paper" if chosen.promise == "as in the paper" else "guaranteed",
         checked=checked,
         people=people + gone,
         suppressed_people=people + gone - int((labels >= 0).sum()),
-        method=method,
+        method=chosen,
         goal=goal,
-        seed=seed,
+        seed=asked.seed,
         side_doors=doors,
         key_fingerprint=None if key is None else key.fingerprint,
         smallest_by_row_counts=None if key is None else _smallest_by_row_counts(members, drafts, of_person),

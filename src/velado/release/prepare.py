@@ -19,6 +19,7 @@ from velado.errors import ParameterError, SchemaError, TableError
 from velado.release.gate import Signed, decide_person, refuse_identifiers
 from velado.release.operations._operation import Operation, apply_operations
 from velado.release.population import population_table
+from velado.release.run_settings import run_settings
 from velado.release.side_doors import SideDoor, find_side_doors, refuse_copies
 from velado.release.side_doors.row_order import sorted_by
 from velado.text import say, say_n
@@ -77,6 +78,8 @@ def prepare(
     >>> made.data.rows, made.side_doors
     (2, ())
     """
+    asked = run_settings(per=per, keep_order=keep_order)
+    per, keep_order = asked.per, asked.keep_order
     _check_roles(table.schema)
     refuse_unlisted(table)
     decide_person(table, per)

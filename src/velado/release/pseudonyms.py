@@ -21,7 +21,7 @@ import polars as pl
 from velado.data.keys import Key
 from velado.data.normal import normal_of
 from velado.data.schema import Schema
-from velado.data.table import Table
+from velado.data.table import Table, table_given
 from velado.errors import ParameterError, SchemaError, TableError
 from velado.text import say
 
@@ -83,6 +83,7 @@ def pseudonymize(
     >>> after.frame["person"].n_unique(), mapping["original"].to_list()
     (2, [' P1 ', 'p1', 'p2'])
     """
+    table_given(table)
     ways = _ways(columns, normalize)
     _check_columns(table.schema, columns)
     frame = table.frame

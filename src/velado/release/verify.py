@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from velado.data.encode import encode, sensitive_values
 from velado.data.identifiers import Identifying
+from velado.data.io import schema_from
 from velado.data.normal import value_codes
 from velado.data.partition import Partition
 from velado.data.published_column import read_texts
@@ -23,6 +24,7 @@ from velado.release.gate import Signed, broken_when_linked, identifier_open, ope
 from velado.release.goal import Checked, Matching, check_published
 from velado.release.guarantees._guarantee import Guarantee, Verdict
 from velado.release.population import population_table, read_plain
+from velado.release.run_settings import Guarantees, run_settings
 from velado.release.side_doors import SideDoor, find_side_doors, smallest_with_doors
 from velado.release.side_doors.compatible import find_compatible, unread
 from velado.release.side_doors.door import quoted, telling_columns, unique_columns
@@ -167,8 +169,8 @@ class Verification:
 
 def verify(
     source: Any,
-    schema: Schema,
-    guarantees: Sequence[Guarantee],
+    schema: Schema | str | Path,
+    guarantees: Guarantees,
     *,
     population: Any = None,
     undeclared: Undeclared = "refuse",
@@ -178,6 +180,7 @@ def verify(
 
     Columns a release leaves out (identifiers, unpublished ones) may be absent; quasi-identifiers may not, nor
     may sensitive columns when a guarantee reads them. k is counted per person where the file shows people.
+    *schema* is a Schema or the path of a schema file; a guarantee given by its name or class has its defaults.
     *population* is a table of everyone the released people were drawn from, for k-map and delta-presence.
 
     >>> import polars as pl
@@ -187,16 +190,19 @@ def verify(
     >>> found.holds, found.smallest
     (True, 3)
     """
+    asked = run_settings(guarantees=guarantees, undeclared=undeclared)
+    promised: tuple[Guarantee, ...] = asked.guarantees
+    schema = schema_from(schema)
     raw = _read(source, schema, encoding)
     present = raw.frame.columns
-    _all_there(schema, present, guarantees)
+    _all_there(schema, present, promised)
     known = schema.with_columns(column for column in schema.columns.values() if column.name in present)
-    table = Table.of(raw.frame, known, raw.source, raw.fingerprint, undeclared, raw.separator)
+    table = Table.of(raw.frame, known, raw.source, raw.fingerprint, asked.undeclared, raw.separator)
     person = known.person
     people = None if person is None else value_codes(table, person)[0]
     sensitive, shapes = sensitive_values(table)
     quasi = [column.name for column in known.quasi]
-    counted = tuple(guarantee.counted_by("row" if people is None else "person") for guarantee in guarantees)
+    counted = tuple(guarantee.counted_by("row" if people is None else "person") for guarantee in promised)
     matching = None if population is None else _matching(table, population_table(population, known))
     checked = check_published(
         frame=table.frame,
@@ -230,7 +236,7 @@ def verify(
         people_unseen=schema.person is not None and person is None,
         smallest_behind=smallest_with_doors(table.frame, quasi, doors),
         open_doors=_open_doors(doors, table.schema, undone),
-        unchecked=_unchecked(schema, present, guarantees),
+        unchecked=_unchecked(schema, present, promised),
         read_behind=tuple(telling_columns(doors, quasi)),
         identifying=identifying,
         signed=signed,

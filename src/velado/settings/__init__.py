@@ -6,9 +6,30 @@ the same sentence through each of them (`refusal`). pydantic does the checking, 
 """
 
 from velado.settings.declare import Setting, Spec, settings, specs
-from velado.settings.doors import Flag, Row, flags, form, from_flags, from_form, reference
-from velado.settings.reading import fraction_of, named, part_of, read, read_value
-from velado.settings.refusal import LARGEST, Where, at_flags, nearest, no_file, takes, unknown_key
+from velado.settings.doors import (
+    Flag,
+    Row,
+    checked_argument,
+    checked_flag,
+    flags,
+    form,
+    from_flags,
+    from_form,
+    reference,
+)
+from velado.settings.reading import fraction_of, made, named, part_of, read, read_value
+from velado.settings.refusal import (
+    LARGEST,
+    Where,
+    at_flags,
+    given_twice,
+    nearest,
+    no_file,
+    shown,
+    takes,
+    unknown_key,
+    with_point,
+)
 from velado.settings.toml import describe, entry_of, parse_toml, read_toml, table_of, to_toml
 
 __all__ = [
@@ -19,6 +40,8 @@ __all__ = [
     "Spec",
     "Where",
     "at_flags",
+    "checked_argument",
+    "checked_flag",
     "describe",
     "entry_of",
     "flags",
@@ -26,6 +49,8 @@ __all__ = [
     "fraction_of",
     "from_flags",
     "from_form",
+    "given_twice",
+    "made",
     "named",
     "nearest",
     "no_file",
@@ -36,9 +61,11 @@ __all__ = [
     "read_value",
     "reference",
     "settings",
+    "shown",
     "specs",
     "table_of",
     "takes",
     "to_toml",
     "unknown_key",
+    "with_point",
 ]

@@ -130,7 +130,7 @@ class Spec:
     @property
     def flag(self) -> str:
         """The name on the command line."""
-        return "--" + self.key.replace("_", "-")
+        return self.key if self.key.startswith("-") else "--" + self.key.replace("_", "-")
 
     @cached_property
     def simple(self) -> type | None:

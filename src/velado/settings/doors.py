@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import MISSING, dataclass, replace
 from fractions import Fraction
 from pathlib import PurePath
 from typing import Any, Literal, TypeVar, get_args
 
 from velado.settings.declare import Hint, Spec, is_settings, members_of, origin_of, peeled, specs
-from velado.settings.reading import made, owner_of, validator
+from velado.settings.reading import checked, made, owner_of, validator
 from velado.settings.refusal import HUGE, Where, choices_of, takes, unknown_key
 from velado.text import say
 
@@ -138,6 +138,35 @@ def from_flags(kind: type[T], texts: Texts, where: Where | None = None) -> T:
     return _from_texts(kind, texts, where or Where("flag"))
 
 
+def checked_flag(flag: str, text: object, hint: Hint) -> Any:
+    """What was typed after *flag*, as the setting that *hint* declares takes it.
+
+    >>> from typing import Annotated
+    >>> from velado.settings import Setting
+    >>> checked_flag("-k", "1", Annotated[int, Setting(ge=2)])
+    Traceback (most recent call last):
+    velado.errors.ParameterError: -k cannot be 1. It takes a whole number, at least 2. Give 2 or more.
+    """
+    return checked(parsed(text, hint), _lone(flag, hint), Where("flag"))
+
+
+def checked_argument(name: str, value: object, hint: Hint) -> Any:
+    """What a function in Python was given as *name*, as the setting that *hint* declares takes it.
+
+    >>> from typing import Annotated
+    >>> from velado.settings import Setting
+    >>> checked_argument("jobs", 0, Annotated[int, Setting(ge=1)])
+    Traceback (most recent call last):
+    velado.errors.ParameterError: jobs= cannot be 0. It takes a whole number, at least 1. Give 1 or more.
+    """
+    return checked(value, _lone(name, hint), Where("python"))
+
+
+def _lone(name: str, hint: Hint) -> Spec:
+    """A setting that stands in no class."""
+    return Spec(name, hint, replace(peeled(hint)[1], key=name), MISSING, MISSING, False, "")
+
+
 def from_form(kind: type[T], texts: Texts) -> T:
     """*kind* from the fields of a web form or of an address's query; an empty one was not given.
 
@@ -197,7 +226,7 @@ def _guessed(text: str) -> object:
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     try:
-        return float(text)
+        return float(text) if text.isascii() else text  # Python also takes the digits of other scripts
     except ValueError:
         return text
 

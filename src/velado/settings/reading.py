@@ -166,7 +166,7 @@ def _set(new: Any, values: Mapping[str, object], where: Where) -> None:
     # In the order of the fields: the first wrong one is told, whatever the order they were written in.
     vars(new).update(
         {
-            name: _checked(values[name], spec, where) if name in values else spec.usual()
+            name: checked(values[name], spec, where) if name in values else spec.usual()
             for name, spec in known.items()
         }
     )
@@ -175,8 +175,16 @@ def _set(new: Any, values: Mapping[str, object], where: Where) -> None:
         after()
 
 
-def _checked(value: Any, spec: Spec, where: Where) -> Any:
-    """*value* as the setting holds it, or the error that tells why it cannot."""
+def checked(value: Any, spec: Spec, where: Where) -> Any:
+    """*value* as the setting holds it, or the error that tells why it cannot.
+
+    >>> from velado.settings import settings
+    >>> @settings
+    ... class Crowd:
+    ...     k: int = 5
+    >>> checked(7, specs(Crowd)["k"], Where("flag"))
+    7
+    """
     from pydantic_core import ValidationError
 
     if spec.simple is not None:
@@ -273,8 +281,12 @@ def _within(where: Where, key: str) -> Where:
 
 
 def _list(value: Any, inner: tuple[Hint, ...], spec: Spec, where: Where, key: str) -> Any:
-    if spec.setting.parts is not None and isinstance(value, str | Mapping):
+    if spec.setting.parts is not None and (
+        isinstance(value, str | Mapping) or _is_part(value, spec.setting.kind)
+    ):
         value = [value]  # one alone needs no brackets
+    elif spec.setting.parts is None and inner[-1] is Ellipsis and isinstance(value, str | Real):
+        value = [value]
     if not isinstance(value, list | tuple):
         return value  # pydantic says what it should be
     every = [inner[0]] * len(value) if inner[-1] is Ellipsis else inner
@@ -291,10 +303,17 @@ def _part(value: Any, spec: Spec, where: Where, key: str) -> Any:
     assert registry is not None
     if isinstance(value, str | Mapping):
         return part_of(registry(), value, _within(where, key), spec.setting.kind)
-    # A part made elsewhere need not be registered; it has a name to be called by, as every part has.
-    if isinstance(getattr(value, "name", None), str) and not isinstance(value, type):
-        return value
-    raise wrong_value(spec, value, "type", where)
+    if not _is_part(value, spec.setting.kind):
+        raise wrong_value(spec, value, "type", where, entry="#" in key)
+    # A class stands for what its name stands for: one with every default.
+    return read(value, {}, _within(where, key)) if isinstance(value, type) else value
+
+
+def _is_part(value: Any, kind: PartKind) -> bool:
+    """Whether it is one, or the class of one. One made elsewhere need not be registered: name and verb make it one."""
+    verb = {"method": "anonymize", "guarantee": "check", "operation": "apply"}.get(kind, "__class__")
+    named_so = isinstance(getattr(value, "name", None), str) and callable(getattr(value, verb, None))
+    return named_so and (is_settings(value) or not isinstance(value, type))
 
 
 def _plain(value: Any, base: Hint, spec: Spec, where: Where, *, entry: bool = False) -> Any:
@@ -339,8 +358,8 @@ def part_of(registry: Registry, entry: object, where: Where | str, kind: PartKin
     if not isinstance(table, Mapping) or not isinstance(table.get("name"), str):
         raise place.refused(
             say("{place} has no name.", place=place.here),
-            "Which one is meant cannot be known.",
-            'Write "NAME", or { name = "NAME", ... }.',
+            say("Which one is meant cannot be known."),
+            say('Write "NAME", or { name = "NAME", ... }.'),
         )
     chosen = named(registry, table["name"], kind)
     return read(chosen, {key: value for key, value in table.items() if key != "name"}, place)

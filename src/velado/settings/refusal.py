@@ -40,8 +40,8 @@ class Where:
 
     >>> Where("file", "the recipe").inside("anonymization").of("k")
     "'k' in [anonymization] of the recipe"
-    >>> Where("flag").of("max_rows"), Where("python", "l-diversity").of("l")
-    ('--max-rows', "'l' of l-diversity")
+    >>> Where("flag").of("max_rows"), Where("python", "l-diversity").of("l"), Where("python").of("k")
+    ('--max-rows', "'l' of l-diversity", 'k=')
     """
 
     door: Door
@@ -57,9 +57,11 @@ class Where:
                 return spec if spec.startswith("-") else "--" + spec.replace("_", "-")
             return spec.flag
         key = _cut(key)
+        if self.door == "python" and not self.owner and not self.path:
+            return say("{key}=", key=key)
         if self.door in ("python", "form"):
             return say("'{key}' of {owner}", key=key, owner=self.here)
-        return say("'{key}' in {place}", key=key, place=self.here)
+        return say("'{key}' {place}", key=key, place=self.within)
 
     @property
     def here(self) -> str:
@@ -68,8 +70,14 @@ class Where:
             return self.owner or say("the command line")
         table = f"[{self.path}]" if self.number is None else f"[[{self.path}]] {self.number}"
         if self.door == "file" and self.owner:
-            return say("{table} of {document}", table=table, document=self.owner)
+            return say("{table} {document}", table=table, document=_of(self.owner))
         return table
+
+    @property
+    def within(self) -> str:
+        """The place with its preposition, as a sentence goes on after the setting's name."""
+        known = None if self.path else _IN.get(self.owner)
+        return known or say("in {place}", place=self.here)
 
     def inside(self, key: str, number: int | None = None) -> Where:
         """The table *key* in this one, or the entry of that *number* in a list of tables."""
@@ -79,6 +87,29 @@ class Where:
     def refused(self, what: str, why: str, fix: str) -> VeladoError:
         """The error for a document that is wrong as such."""
         return (SchemaError if self.door == "file" else ParameterError)(what, why, fix)
+
+
+# Whole phrases, since in other languages preposition and article grow together: "na receita", "do estudo".
+_IN: Mapping[str, Sentence] = {
+    "the recipe": say("in the recipe"),
+    "the study": say("in the study"),
+    "the job": say("in the job"),
+    "the schema": say("in the schema"),
+    "the service file": say("in the service file"),
+    "the file": say("in the file"),
+}
+_OF: Mapping[str, Sentence] = {
+    "the recipe": say("of the recipe"),
+    "the study": say("of the study"),
+    "the job": say("of the job"),
+    "the schema": say("of the schema"),
+    "the service file": say("of the service file"),
+    "the file": say("of the file"),
+}
+
+
+def _of(owner: str) -> Sentence:
+    return _OF.get(owner) or say("of {owner}", owner=owner)
 
 
 def _cut(text: str) -> str:
@@ -279,7 +310,7 @@ def missing_key(spec: Spec, where: Where) -> VeladoError:
         say("It has no default. It takes {what}.", what=takes(spec.hint)),
         say("Add it, for example {example}.", example=spec.setting.example)
         if spec.setting.example
-        else "Add it.",
+        else say("Add it."),
     )
 
 
@@ -291,8 +322,8 @@ def not_a_table(value: Any, where: Where) -> VeladoError:
     """
     return where.refused(
         say("No table was found: {place} is {value}.", place=where.here, value=shown(value)),
-        "It takes a table.",
-        "Write its keys and their values.",
+        say("It takes {what}.", what=say("a table")),
+        say("Write its keys and their values."),
     )
 
 
@@ -310,6 +341,8 @@ def at_flags(refused: ParameterError, flags: Mapping[str, str]) -> ParameterErro
     what = refused.what
     field = what.parts.get("field") if isinstance(what, Sentence) else None
     if not isinstance(what, Sentence) or not isinstance(field, Sentence):
+        return refused
+    if "place" in field.parts:  # it stands in a file, or in the text after a flag
         return refused
     names = [str(field.parts.get(part)).replace("_", "-") for part in ("key", "owner")]
     flag = next((flags[name] for name in names if name in flags), None)
@@ -342,11 +375,14 @@ def wrong_value(spec: Spec, value: Any, wrong: Wrong, where: Where, *, entry: bo
     ... class Crowd:
     ...     k: int = 5
     >>> str(wrong_value(specs(Crowd)["k"], "ten", "type", Where("flag")))
-    "--k cannot be 'ten'. It takes a whole number. Give a number, without quotes."
+    "--k cannot be 'ten'. It takes a whole number. Give a whole number."
     """
     field = where.of(spec)
-    seen = say("what was given") if spec.setting.secret else shown(value)
-    if entry:
+    seen = say("what was given") if spec.setting.secret else _seen(value) if wrong == "test" else shown(value)
+    twice = _twice(value) if wrong == "test" and not entry else None
+    if twice is not None and not spec.setting.secret:
+        what = say("{field} holds {value} twice.", field=field, value=twice)
+    elif entry:
         what = say("{field} cannot hold {value}.", field=field, value=seen)
     else:
         what = say("{field} cannot be {value}.", field=field, value=seen)
@@ -356,6 +392,49 @@ def wrong_value(spec: Spec, value: Any, wrong: Wrong, where: Where, *, entry: bo
     elif spec.setting.why:
         why = say("{takes} {reason}", takes=why, reason=say(spec.setting.why))
     return ParameterError(what, why, _fix(spec, value, wrong, entry))
+
+
+def _seen(value: Any) -> str:
+    """A short list of numbers and words is written out where its entries are right alone, and wrong together."""
+    if isinstance(value, list | tuple) and all(isinstance(one, str | Real) for one in value):
+        return _cut(f"[{', '.join(map(shown, value))}]")
+    return shown(value)
+
+
+def _twice(value: Any) -> str | None:
+    """The first entry that a list holds a second time, as an error may show it."""
+    entries = value if isinstance(value, list | tuple) else ()
+    again = next((one for at, one in enumerate(entries) if one in entries[:at]), None)
+    return None if again is None else shown(getattr(again, "name", again))
+
+
+def given_twice(field: str) -> ParameterError:
+    """The error for a setting with two values.
+
+    >>> given_twice("-k").what
+    '-k is given twice.'
+    """
+    return ParameterError(
+        say("{field} is given twice.", field=field),
+        "Which of the two is meant cannot be known.",
+        "Leave one of them out.",
+    )
+
+
+_COMMA = re.compile(r"\s*([+-]?[0-9]+),([0-9]+)\s*", re.ASCII)
+_NUMBER = re.compile(r"\s*[+-]?[0-9]+(\.[0-9]+)?\s*", re.ASCII)
+
+
+def with_point(value: object) -> str | None:
+    """The advice for a decimal number that was written with a comma; None for anything else.
+
+    >>> with_point("0,5"), with_point("half")
+    ('Write it with a point: 0.5.', None)
+    """
+    found = _COMMA.fullmatch(value) if isinstance(value, str) else None
+    if found is None:
+        return None
+    return say("Write it with a point: {number}.", number=f"{found[1]}.{found[2]}")
 
 
 def _fix(spec: Spec, value: Any, wrong: Wrong, entry: bool) -> str:
@@ -378,16 +457,25 @@ def _fix(spec: Spec, value: Any, wrong: Wrong, entry: bool) -> str:
         return say("Give less than {limit}.", limit=written(setting.lt))
     if wrong == "large":
         return say("Give a smaller number.")
+    if wrong == "test" and not entry and _twice(value) is not None:
+        return say("Remove one of the two.")
+    number = next((kind for kind in (float, int) if kind in members), None)
+    if wrong == "type" and number and (pointed := with_point(value)) is not None:
+        return pointed
     if wrong == "finite" or (isinstance(value, float) and not math.isfinite(value)):
         return say("Give a finite number.")
     if setting.example:
         return say("Write for example {example}.", example=setting.example)
     if wrong == "items":
         return say("Give at least {items} of them.", items=setting.items)
-    if wrong == "type" and members[0] in (int, float):
-        return say("Give a number, without quotes.")
-    if wrong == "type" and members[0] is str:
+    if wrong == "type" and number:
+        if isinstance(value, str) and _NUMBER.fullmatch(value):
+            return say("Give a number, without quotes.")
+        return say("Give a whole number.") if number is int else say("Give a number.")
+    if wrong == "type" and members[0] is str and isinstance(value, Real):
         return say("Put it in quotes.")
+    if spec.setting.parts is not None and (entry or origin_of(members[0]) is not tuple):
+        return say("Give one by its name.")
     if wrong == "type" and origin_of(members[0]) is tuple:
         return say("Write it as a list, [a, b].")
     return say("Correct it.")

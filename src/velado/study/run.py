@@ -33,21 +33,21 @@ from velado.data.staging import (
 from velado.data.table import Table, Undeclared
 from velado.errors import ParameterError, VeladoError
 from velado.measures.measured import Scores, measure
-from velado.release.anonymize import DEFAULT_METHOD, carry_out, goal_for, method_from
+from velado.release.anonymize import DEFAULT_METHOD, carry_out, goal_for
 from velado.release.goal import Progress, default_k, silent, within
-from velado.release.guarantees._guarantee import Guarantee
 from velado.release.methods._method import Method
 from velado.release.methods.progressive.lower_bound import lower_bound
 from velado.release.operations._operation import Operation
 from velado.release.population import read_plain
 from velado.release.prepare import prepare
 from velado.release.release import Release
+from velado.release.run_settings import Guarantees
 from velado.report.blocks import Page
 from velado.report.facts import OutputFacts, ReleaseFacts, SourceFacts, WhatIf, WhatIfs
 from velado.report.manifest import input_digest, manifest, manifest_json
 from velado.report.release_page import public_page, release_page
 from velado.report.render import as_values, render_html, render_markdown, to_json
-from velado.settings import parse_toml
+from velado.settings import Where, made, parse_toml
 from velado.study.recipe import Format, Per, Recipe, RecipeInput, Report, without_folders
 from velado.text import Language, language, say, speaking
 
@@ -109,7 +109,7 @@ def publish(
     source: Any,
     schema: Schema | str | Path,
     method: Method | type[Method] | str = DEFAULT_METHOD,
-    guarantees: Sequence[Guarantee] = (),
+    guarantees: Guarantees = (),
     *,
     out: str | Path,
     k: int | None = None,
@@ -151,23 +151,25 @@ def publish(
     if not isinstance(schema, Schema):
         reads.append(Path(schema))
         schema = read_schema(schema)
-    chosen = method_from(method)
-    recipe = Recipe(
-        schema,
-        chosen,
-        tuple(guarantees),
-        seed=seed,
-        k=default_k(chosen.promise, guarantees) if k is None else k,
-        suppression=suppression,
-        per=per,
-        format=format,
-        formulas=formulas,
-        language=language,
-        undeclared=undeclared,
-        reports=tuple(reports),
-        keep_order=keep_order,
-        operations=tuple(operations),
-    )
+    given = {
+        "schema": schema,
+        "method": method,
+        "guarantees": guarantees,
+        "seed": seed,
+        "k": k,
+        "suppression": suppression,
+        "per": per,
+        "format": format,
+        "formulas": formulas,
+        "language": language,
+        "undeclared": undeclared,
+        "reports": reports,
+        "keep_order": keep_order,
+        "operations": operations,
+    }
+    recipe = made(Recipe, given, Where("python"))
+    if k is None:
+        recipe = replace(recipe, k=default_k(recipe.method.promise, recipe.guarantees))
     if schema_folder is not None:
         recipe = _with_files(recipe, Path(schema_folder))
     return _run(

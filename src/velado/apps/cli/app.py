@@ -214,6 +214,66 @@ class OneOf(_ParamType):
         return one_of(value, self.words, param.opts[0] if param else "")
 
 
+class OfSetting(_ParamType):
+    """The type of a flag that a settings class declares; the class is imported only when the flag is given.
+
+    *place* is its module, class and field, *takes* the word for it in usage lines.
+
+    >>> seed = OfSetting("velado.release.run_settings.RunSettings.seed", "INTEGER")
+    >>> seed.get_metavar(), seed.convert("7", None, None)
+    ('INTEGER', 7)
+    """
+
+    name = "setting"
+
+    def __init__(self, place: str, takes: str) -> None:
+        self.place, self.takes = place, takes
+
+    def get_metavar(self, param: click.Parameter | None = None, ctx: click.Context | None = None) -> str:
+        """The word for what it takes, as usage lines have it."""
+        return self.takes
+
+    def hint(self) -> Any:
+        """The type and the limits, as they are declared."""
+        from importlib import import_module
+
+        from velado.settings import specs
+
+        module, kind, field = self.place.rsplit(".", 2)
+        return specs(getattr(import_module(module), kind))[field].hint
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The value, or the error that every other door gives; a default needs no reading."""
+        if not isinstance(value, str):
+            return value
+        from velado.settings import checked_flag
+
+        return checked_flag(param.opts[0] if param else "", value, self.hint())
+
+
+class PlainNumber(OfSetting):
+    """The type of a flag for a number whose limits its command checks: read as every setting is.
+
+    >>> PlainNumber(click.IntRange(min=1)).get_metavar()
+    'INTEGER'
+    """
+
+    def __init__(self, kind: Any) -> None:
+        whole = isinstance(kind, click.types.IntParamType)
+        super().__init__("", "INTEGER" if whole else "FLOAT")
+        self.kind = int if whole else float
+        self.limits = tuple(getattr(kind, name, None) for name in ("min", "max"))
+
+    def hint(self) -> Any:
+        """A number, within the limits of its option."""
+        from typing import Annotated
+
+        from velado.settings import Setting
+
+        low, high = self.limits
+        return Annotated[self.kind, Setting(ge=low, le=high)]
+
+
 class Command(TyperCommand):
     """A command with the flags of every command, whose help lists each argument once.
 
@@ -223,6 +283,21 @@ class Command(TyperCommand):
 
     def __init__(self, *args: Any, params: list[click.Parameter] | None = None, **more: Any) -> None:
         super().__init__(*args, params=[*(params or ()), *run_options()], **more)
+        for one in self.params:
+            if isinstance(one.type, click.types.IntParamType | click.types.FloatParamType):
+                one.type = PlainNumber(one.type)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """The arguments, read; a flag for one value that has two is refused, since the last would win in silence."""
+        seen: set[str] = set()
+        for one in self.make_parser(ctx).parse_args(list(args))[2]:
+            single = isinstance(one, click.Option) and not one.multiple and not one.is_flag
+            if single and one.name in seen:
+                from velado.settings import given_twice
+
+                raise given_twice(one.opts[0])
+            seen.add(str(one.name))
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         """The command, run in the language that was asked for; a value refused inside is named by its flag."""
@@ -232,8 +307,8 @@ class Command(TyperCommand):
             except ParameterError as refused:
                 from velado.settings import at_flags
 
-                words = (word for one in self.params for word in one.opts if word.startswith("--"))
-                named = at_flags(refused, {word[2:]: word for word in words})
+                flags = {word.lstrip("-"): one.opts[0] for one in self.params for word in one.opts}
+                named = at_flags(refused, flags)
                 raise named.with_traceback(refused.__traceback__) from refused.__cause__
 
     def format_arguments(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import click
 import typer
 
-from velado.apps.cli.app import Command, OneOf, argument, one_of, option
+from velado.apps.cli.app import Command, OfSetting, OneOf, argument, one_of, option
 from velado.errors import MissingExtra, OutputError, ParameterError
-from velado.settings import Flag, Where, flags, from_flags, named, nearest
+from velado.settings import Flag, Where, flags, from_flags, given_twice, named, nearest
 from velado.text import say
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from velado.release.guarantees._guarantee import Guarantee
 
 REPORTS = ("html", "md", "json")
+RUN = "velado.release.run_settings.RunSettings"
+"""Where the flags that `anonymize`, `verify`, `compare` and `joined` share are declared."""
 
 File = Annotated[
     Path,
@@ -37,7 +39,7 @@ Undeclared = Annotated[
     Literal["refuse", "drop", "keep"],
     option(
         "--undeclared",
-        click_type=OneOf("refuse", "drop", "keep"),
+        click_type=OfSetting(f"{RUN}.undeclared", "refuse|drop|keep"),
         help="What becomes of columns the schema does not name.",
     ),
 ]
@@ -45,7 +47,7 @@ Per = Annotated[
     Literal["row", "person"] | None,
     option(
         "--per",
-        click_type=OneOf("row", "person"),
+        click_type=OfSetting(f"{RUN}.per", "row|person"),
         help="What k counts; by default people where the schema names a person column, else rows.",
     ),
 ]
@@ -59,9 +61,20 @@ Formulas = Annotated[
 ]
 MethodName = Annotated[str, option("--method -m NAME", help="See `velado methods`.")]
 Suppression = Annotated[
-    float, option("--suppression", help="Share of rows, or of people, that may be dropped, from 0 to 1.")
+    float,
+    option(
+        "--suppression",
+        click_type=OfSetting(f"{RUN}.suppression", "FLOAT"),
+        help="Share of rows, or of people, that may be dropped, from 0 to 1.",
+    ),
 ]
-Seed = Annotated[int, option("--seed", min=0, help="Seed of every random choice.")]
+Seed = Annotated[
+    int,
+    option("--seed", click_type=OfSetting(f"{RUN}.seed", "INTEGER"), help="Seed of every random choice."),
+]
+CROWD = OfSetting(f"{RUN}.k", "INTEGER")
+DIVERSITY = OfSetting("velado.release.guarantees.l_diversity.LDiversity.l", "INTEGER")
+CLOSENESS = OfSetting("velado.release.guarantees.t_closeness.TCloseness.t", "FLOAT")
 Force = Annotated[bool, option("--force", help="Replace what exists already.")]
 NewFolder = Annotated[Path, option("--output -o DIR", help="Folder of the results; it must not exist.")]
 DataFolder = Annotated[
@@ -212,6 +225,8 @@ def several_of(value: str, words: Sequence[str], flag: str) -> tuple[Any, ...]:
     (('html', 'md'), ())
     """
     asked = names_in(value)
+    if not asked:
+        one_of(value, words, flag)  # nothing is no word; who wants none says so
     return () if asked == ["none"] else tuple(dict.fromkeys(one_of(word, words, flag) for word in asked))
 
 
@@ -265,12 +280,19 @@ class PromiseFlags:
     """
 
     l_diversity: Annotated[
-        int | None, option("--l-diversity", help="Distinct values of every sensitive column in each group.")
+        int | None,
+        option(
+            "--l-diversity",
+            click_type=DIVERSITY,
+            help="Distinct values of every sensitive column in each group.",
+        ),
     ] = None
     t_closeness: Annotated[
         float | None,
         option(
-            "--t-closeness", help="Largest distance of a group's sensitive values from the whole table's."
+            "--t-closeness",
+            click_type=CLOSENESS,
+            help="Largest distance of a group's sensitive values from the whole table's.",
         ),
     ] = None
     guarantee: Annotated[
@@ -324,6 +346,8 @@ def guarantee_from(text: str, people: bool = False) -> Any:
                 "Settings are written key=value.",
                 say('Write for example --guarantee "{name}: key=value".', name=kind.name),
             )
+        if key.strip() in given:
+            raise given_twice(Where("flag", f"--guarantee {kind.name}").of(key.strip()))
         given[key.strip()] = value.strip()
     made = from_flags(kind, given, Where("flag", f"--guarantee {kind.name}"))
     return made.counted_by("person") if people and "unit" not in given else made
@@ -384,6 +408,8 @@ def split_flags(
     # From the last to the first, so that words put back do not move the places still to come.
     for name, given, place in reversed(foreign):
         flag, negated = _flag(name, method, options)
+        if flag.field in texts:
+            raise given_twice(flag.flag)
         guessed = given is not None and given.startswith("\0")
         text = given.removeprefix("\0") if given is not None else None
         if flag.kind is bool and (guessed or text is None):

@@ -182,10 +182,12 @@ def _in_body(kind: type[Any]) -> dict[str, Any]:
 def _in_address(kind: type[Any]) -> dict[str, Any]:
     """The parameters as the OpenAPI document has them."""
     document = form(kind)
+    required, properties = document["required"], document["properties"]
+    assert isinstance(required, list) and isinstance(properties, dict)
     return {
         "parameters": [
-            {"in": "query", "name": name, "required": name in document["required"], "schema": schema}
-            for name, schema in document["properties"].items()
+            {"in": "query", "name": name, "required": name in required, "schema": schema}
+            for name, schema in properties.items()
         ]
     }
 

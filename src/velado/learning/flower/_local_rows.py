@@ -24,9 +24,9 @@ from velado.release.anonymize import anonymize
 from velado.release.goal import default_k
 from velado.release.guarantees import GUARANTEES
 from velado.release.guarantees._guarantee import Guarantee
-from velado.release.guarantees.k_anonymity import CROWD
 from velado.release.methods import METHODS
 from velado.release.methods._method import Method
+from velado.release.run_settings import CrowdSetting, SeedSetting, SuppressionSetting
 from velado.settings import Setting, settings
 from velado.text import join, say, say_n
 
@@ -149,9 +149,9 @@ class Locally:
 
     method: Annotated[Method | None, _METHOD] = None
     guarantees: Annotated[tuple[Guarantee, ...], _GUARANTEES] = ()
-    suppression: Annotated[float, Setting("share of rows that may be left out", ge=0, le=1)] = 0.0
-    seed: Annotated[int, Setting("numbers a run", ge=0)] = 0
-    k: Annotated[int | None, CROWD, Setting("rows or people in each group")] = None
+    suppression: SuppressionSetting = 0.0
+    seed: SeedSetting = 0
+    k: CrowdSetting = None
 
     @property
     def promised_k(self) -> int | None:

@@ -16,7 +16,7 @@ from velado.errors import ParameterError, SchemaError
 from velado.learning.crypto.fixed_point import Bounded, ShortText
 from velado.learning.protocols.protocol import RegressionProtocol, RoleName
 from velado.query.budget import Spend
-from velado.settings import Setting, Where, nearest, read, settings, table_of
+from velado.settings import Setting, Where, nearest, read, settings, shown, table_of
 from velado.text import say
 
 LEAST_KEY_BITS = 2048
@@ -140,7 +140,8 @@ class Job:
         """From parsed TOML, with one of *protocols*; every mistake is named, and nothing unknown is passed over."""
         if not isinstance(document, Mapping):
             return read(cls, document, Where("file", say("the job")))
-        if document.get("format", FORMAT) != FORMAT:
+        format = document.get("format", FORMAT)
+        if format != FORMAT or type(format) is not int:  # true and 1.0 are equal to 1
             raise SchemaError(
                 "The job file has a format this version does not know.",
                 say("This velado reads format {format}.", format=FORMAT),
@@ -150,9 +151,9 @@ class Job:
         if isinstance(named := table.get("protocol"), str):
             if named not in protocols:
                 raise ParameterError(
-                    "The job's protocol is not known.",
-                    say("Protocols are {names}.", names=", ".join(protocols)),
-                    nearest(named, protocols) or 'Write for example protocol = "masked".',
+                    say("There is no protocol {name}.", name=shown(named)),
+                    say("It is one of {names}.", names=", ".join(protocols)),
+                    nearest(named, protocols) or say("Choose one of them."),
                 )
             table["protocol"] = protocols[named]
         return read(cls, table, Where("file", say("the job")))

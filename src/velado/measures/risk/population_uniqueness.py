@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
 from velado.data.partition import FloatArray, IntArray
-from velado.errors import ParameterError
+from velado.settings import Setting, checked_argument
 from velado.text import say
 
 RULE = (
@@ -110,17 +111,24 @@ def population_uniqueness(sizes: IntArray, fraction: float) -> PopulationUniquen
     return PopulationUniqueness(rows, unique, fraction, found, chosen, failed)
 
 
+SAMPLING = Annotated[
+    float,
+    Setting(
+        "share of the population that the original table holds",
+        gt=0,
+        le=1,
+        why="It is the share of the population that the table holds.",
+    ),
+]
+"""A sampling fraction."""
+
+
 def check_fraction(fraction: float) -> None:
     """A sampling fraction is above 0 and at most 1, or an error says so.
 
     >>> check_fraction(0.5)
     """
-    if not 0 < fraction <= 1:
-        raise ParameterError(
-            say("The sampling fraction is {fraction:g}.", fraction=fraction),
-            "It is the share of the population that the table holds.",
-            "Choose a fraction above 0 and at most 1.",
-        )
+    checked_argument("sampling_fraction", fraction, SAMPLING)
 
 
 def zayatz(size: IntArray, number: IntArray, fraction: float) -> float:

@@ -22,11 +22,12 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Annotated
 
 from velado.data.cells import CellStore
 from velado.data.staging import parquet_bytes
-from velado.errors import ParameterError
 from velado.release.goal import Progress, silent
+from velado.settings import Setting, checked_argument
 from velado.study.evaluate._study_grid import GridJob, cells_of, estimate, in_turn, plan
 from velado.study.evaluate._work import SCHEMA, carry_out, lost
 from velado.study.evaluate.load import Material, load
@@ -263,13 +264,8 @@ def _clock(todo: Sequence[GridJob], material: Material, workers: int) -> tuple[f
 
 
 def _workers(jobs: int | None) -> int:
-    if jobs is not None and jobs < 1:
-        raise ParameterError(
-            say("{jobs} processes cannot compute anything.", jobs=jobs),
-            "At least one is needed.",
-            "Use --jobs 1.",
-        )
-    return jobs or multiprocessing.cpu_count()
+    asked: int | None = checked_argument("jobs", jobs, Annotated[int | None, Setting(ge=1)])
+    return asked or multiprocessing.cpu_count()
 
 
 def evaluate(

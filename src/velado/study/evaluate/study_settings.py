@@ -22,12 +22,13 @@ from velado.measures.models.model_registry import MODELS, Model
 from velado.measures.models.quality import QUALITIES
 from velado.release.guarantees import GUARANTEES
 from velado.release.guarantees._guarantee import Guarantee
+from velado.release.guarantees.k_anonymity import CROWD
 from velado.release.methods import METHODS
 from velado.release.methods._method import Method
 from velado.release.recipe_sections import DataSection
+from velado.release.run_settings import SuppressionSetting, UnitSetting
 from velado.settings import Setting, Where, read, settings, specs, table_of, unknown_key
 from velado.study.evaluate.protocols import DEFAULT_PROTOCOL, PROTOCOLS
-from velado.study.recipe import Per
 from velado.text import say
 
 LOSSES = ("ncp", "discernibility", "average_group_size")
@@ -44,11 +45,12 @@ _AXIS = Setting(items=1, test=_each_once)
 
 
 Ks = Annotated[
-    tuple[Annotated[int, Setting(ge=2, why="Below 2 a crowd hides nobody.")], ...],
+    tuple[Annotated[int, CROWD], ...],
     _AXIS,
     Setting(
         "group sizes: one axis for every method that has a k",
         takes="a list of different whole numbers, at least 2",
+        why=CROWD.why,
     ),
 ]
 Seeds = Annotated[
@@ -109,10 +111,8 @@ class AnonymizationAxes:
         ),
     ] = ((),)
     seeds: Seeds = (0, 1, 2)
-    suppression: Annotated[Share, Setting("share of rows a method may leave out")] = 0.0
-    per: Annotated[
-        Per | None, Setting("k counts rows or people; without it people where the schema names them")
-    ] = None
+    suppression: SuppressionSetting = 0.0
+    per: UnitSetting = None
 
     def __post_init__(self) -> None:
         sets = [
@@ -311,14 +311,12 @@ class StudyRecipe:
 
 
 def _federated(part: Mapping[str, object], place: Where) -> dict[str, object]:
-    """The table [federated] with the settings of a federation in a table of their own; one alpha needs no brackets."""
+    """The table [federated] with the settings of a federation in a table of their own."""
     axes = [name for name in specs(FederatedAxes) if name != "federation"]
     for key in part:
         if key not in (*axes, *FEDERATION):
             raise unknown_key(key, (*axes, *FEDERATION), place)
     out = {key: value for key, value in part.items() if key in axes}
-    if isinstance(out.get("alpha"), int | float):
-        out["alpha"] = [out["alpha"]]
     given = {key: value for key, value in part.items() if key in FEDERATION}
     return {**out, "federation": read(Federation, given, place)}
 

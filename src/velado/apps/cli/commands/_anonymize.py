@@ -32,7 +32,10 @@ def anonymize(
     k: Annotated[
         int | None,
         option(
-            "-k --k", help="k-anonymity: rows or people that share the quasi-identifiers.", show_default="5"
+            "-k --k",
+            click_type=flags.CROWD,
+            help="k-anonymity: rows or people that share the quasi-identifiers.",
+            show_default="5",
         ),
     ] = None,
     promises: flags.PromiseFlags,

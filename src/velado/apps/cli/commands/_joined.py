@@ -45,11 +45,20 @@ def joined(
     method: flags.MethodName = DEFAULT_METHOD,
     k: Annotated[
         int | None,
-        option("-k --k", help="People who share all they show in all tables together.", show_default="5"),
+        option(
+            "-k --k",
+            click_type=flags.CROWD,
+            help="People who share all they show in all tables together.",
+            show_default="5",
+        ),
     ] = None,
     l_diversity: Annotated[
         int | None,
-        option("--l-diversity", help="Distinct values of every sensitive column in each joined group."),
+        option(
+            "--l-diversity",
+            click_type=flags.DIVERSITY,
+            help="Distinct values of every sensitive column in each joined group.",
+        ),
     ] = None,
     suppression: flags.Suppression = 0.0,
     seed: flags.Seed = 0,

@@ -19,7 +19,10 @@ def verify(
     file: flags.File,
     *,
     schema: flags.SchemaFile,
-    k: Annotated[int, option("-k", help="Rows (or people) that must share the quasi-identifiers.")] = 5,
+    k: Annotated[
+        int,
+        option("-k", click_type=flags.CROWD, help="Rows (or people) that must share the quasi-identifiers."),
+    ] = 5,
     promises: flags.PromiseFlags,
     undeclared: flags.Undeclared = "refuse",
     encoding: flags.Encoding = None,
