@@ -474,7 +474,7 @@ def test_a_header_with_a_line_break_is_published_or_refused_in_words():
 @pytest.mark.parametrize("k", ["5", 2.5, True, 1])
 def test_k_is_a_whole_number(k):
     table = one_column([str(n) for n in range(10)])
-    with pytest.raises(ParameterError, match="^k= cannot be "):
+    with pytest.raises(ParameterError, match=r"^k= cannot be "):
         anonymize(table, table.schema, Mondrian(), k=k)
 
 

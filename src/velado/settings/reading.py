@@ -77,7 +77,7 @@ def read_value(hint: Hint, value: object, name: str, where: Where) -> Any:
     Traceback (most recent call last):
     velado.errors.ParameterError: --share cannot be 2. It takes a number from 0 to 1. Give 1 or less.
     """
-    return _checked(value, _lone(hint, name), where)
+    return checked(value, _lone(hint, name), where)
 
 
 @cache
