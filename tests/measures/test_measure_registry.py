@@ -9,12 +9,14 @@ from velado.measures import measure_registry
 from velado.measures.declared import Measure
 from velado.measures.measure_registry import all_measures
 from velado.measures.measured import measure_files
+from velado.report._measured_sections import loss_section, risk_section
 from velado.report.score_lines import score_lines
 from velado.study.evaluate._amounts import called, figure
 from velado.study.evaluate._work import CellResult, columns
 from velado.study.evaluate.analysis import Interval, possible
 from velado.study.evaluate.study_settings import StudyMetrics
 from velado.testing.factory import four_people
+from velado.testing.small_release import small_release
 
 
 def _pairs(published, scores) -> float:
@@ -42,6 +44,15 @@ def test_a_registered_measure_has_a_line_and_a_key() -> None:
     facts = scores.to_dict()
     assert facts["utility"]["pairs"] == 2.0 and facts["risk"]["luck"] == 0.25
     assert "pairs" not in facts["risk"] and "luck" not in facts["utility"]
+
+
+@pytest.mark.usefixtures("two_more")
+def test_a_registered_measure_stands_in_the_report_of_a_release() -> None:
+    facts = small_release().facts
+    rows = facts.scores.published_rows
+    lost, risked = loss_section(facts).blocks[-1], risk_section(facts).blocks[-1]
+    assert list(lost.rows) == [["pairs of rows", f"{rows / 2:.2f}"]]
+    assert [row[0] for row in risked.rows] == ["lucky guesses"]
 
 
 @pytest.mark.usefixtures("two_more")
