@@ -15,6 +15,8 @@ from velado.data.schema import Schema
 from velado.data.table import Table
 from velado.data.visible import visible_codes
 from velado.errors import InputError, ParameterError
+from velado.measures import measure_registry
+from velado.measures.declared import Measure
 from velado.measures.recoded_columns import PublishedTable, Substitutions, read_published
 from velado.measures.risk.disclosure import Disclosure, disclosure
 from velado.measures.risk.partial_linkage import linkage_with
@@ -86,7 +88,7 @@ class Scores:
     """What a release cost and what it bought. What was not measured is None and has its reason in *not_measured*.
 
     *distributions* carry values of the original table as labels; `to_dict` gives their distances only, so that
-    it holds no cell value.
+    it holds no cell value. *numbers* has one for every registered measure.
 
     >>> from velado.testing.factory import four_people
     >>> table = four_people()
@@ -106,6 +108,7 @@ class Scores:
     false_cells: FalseCells | None = None
     linkage: LinkageResult | None = None
     disclosure: Disclosure | None = None
+    numbers: Mapping[str, float | None] = field(default_factory=dict)
     not_measured: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
@@ -128,16 +131,21 @@ class Scores:
                 "discernibility": self.discernibility.to_dict(),
                 "average_group_size": self.average_group_size.to_dict(),
                 "distribution": {part.name: part.distances() for part in self.distributions},
+                **self._further(measure_registry.UTILITY),
             },
             "risk": {
                 "before": self.before.to_dict(),
                 "after": self.after.to_dict(),
                 "record_linkage": None if self.linkage is None else self.linkage.to_dict(),
                 **({} if self.disclosure is None else self.disclosure.to_dict()),
+                **self._further(measure_registry.RISK),
             },
             "not_measured": dict(self.not_measured),
             "notes": list(self.notes),
         }
+
+    def _further(self, part: tuple[Measure, ...]) -> dict[str, float | None]:
+        return {one.name: self.numbers.get(one.name) for one in measure_registry.further(part)}
 
 
 @settings
@@ -234,14 +242,15 @@ def measure(
         rows = reidentification(release.checked.partition, matches)
         scores = replace(scores, after=replace(scores.after, rows=rows))
     if not unread:
-        return scores
+        return _with_numbers(scores, published)
     reason = say("Compared with the table after its column operations, because: {reason}", reason=unread)
-    return replace(
+    scores = replace(
         scores,
         false_cells=None,
         not_measured={**scores.not_measured, "false_cells": reason},
         notes=(*scores.notes, reason),
     )
+    return _with_numbers(scores, published)
 
 
 def measure_files(
@@ -317,7 +326,20 @@ def measure_files(
         population=population,
         skipped=skipped,
     )
-    return replace(scores, notes=(*_identifying(original.schema, frame), *scores.notes))
+    scores = replace(scores, notes=(*_identifying(original.schema, frame), *scores.notes))
+    return _with_numbers(scores, published)
+
+
+def _with_numbers(scores: Scores, published: PublishedTable) -> Scores:
+    """The number of every registered measure; one that cannot be found has its reason instead."""
+    numbers: dict[str, float | None] = {}
+    skipped = dict(scores.not_measured)
+    for one in measure_registry.all_measures():
+        try:
+            numbers[one.name] = one.of(published, scores)
+        except ParameterError as error:
+            numbers[one.name], skipped[one.title] = None, join([error])
+    return replace(scores, numbers=numbers, not_measured=skipped)
 
 
 def _identifying(schema: Schema, frame: pl.DataFrame) -> tuple[str, ...]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from velado.measures import measure_registry
+from velado.measures.declared import Measure
 from velado.measures.measured import Scores
 from velado.measures.risk.disclosure import Disclosure
 from velado.measures.risk.population_uniqueness import PopulationUniqueness
@@ -76,6 +78,7 @@ def _utility(scores: Scores) -> Iterator[list[str]]:
     if size.normalized is not None:
         yield [f"C_avg (k = {size.k})", "", number(size.normalized, 3)]
     yield [say("discernibility"), "", number(scores.discernibility.value)]
+    yield from further_lines(scores, measure_registry.UTILITY)
 
 
 def _risk(scores: Scores) -> Iterator[list[str]]:
@@ -94,6 +97,22 @@ def _risk(scores: Scores) -> Iterator[list[str]]:
         scaling = say("no scaling") if found.scaling == "none" else _LINKED_BY[found.scaling]
         rules = [_LINKED_BY[found.direction], _LINKED_BY[found.ties], scaling, _LINKED_BY[found.metric]]
         yield [say("linkage ({rules})", rules=join(rules, ", ")), "", percent(found.share)]
+    yield from further_lines(scores, measure_registry.RISK)
+
+
+def further_lines(scores: Scores, part: tuple[Measure, ...]) -> Iterator[list[str]]:
+    """A line for each measure of *part* that is one number, known, and told nowhere else.
+
+    >>> from velado.measures.measured import measure_files
+    >>> from velado.testing.factory import four_people
+    >>> table = four_people()
+    >>> list(further_lines(measure_files(table, table.frame), measure_registry.UTILITY))
+    []
+    """
+    for one in measure_registry.further(part):
+        value = scores.numbers.get(one.name)
+        if value is not None:
+            yield [one.title, "", percent(value) if one.decimals is None else number(value, one.decimals)]
 
 
 def _chances(unit: str, old: Reidentification, new: Reidentification | None) -> Iterator[list[str]]:

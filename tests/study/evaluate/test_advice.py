@@ -10,7 +10,7 @@ from velado.measures.models.quality import Interval
 from velado.study.evaluate._advice import above_majority, choose, no_choice, recommend
 from velado.study.evaluate._amounts import amount, at_most, bare, digits_beside, interval_of, lost
 from velado.study.evaluate._study_grid import ORIGINAL
-from velado.study.evaluate._work import SCHEMA
+from velado.study.evaluate._work import columns
 from velado.study.evaluate.analysis import Hole, ReleaseSetting
 from velado.study.evaluate.load import load
 from velado.study.evaluate.page import to_markdown
@@ -27,7 +27,7 @@ def noisy(mean: float) -> list[float]:
 
 
 def release(setting: Setting, seed: int, risk: float | None, **more: Any) -> dict[str, Any]:
-    made = {**dict.fromkeys(SCHEMA), "method": setting[0], "k": setting[1], "guarantees": "", "seed": seed}
+    made = {**dict.fromkeys(columns()), "method": setting[0], "k": setting[1], "guarantees": "", "seed": seed}
     made |= {"cell": f"r{setting}{seed}", "kind": "release", "scope": "train", "status": "done", "reason": ""}
     return {**made, "again": False, "ncp": 0.1, "record_linkage": risk, **more}
 
@@ -52,7 +52,7 @@ def cells(
 @pytest.fixture
 def study_of(example):
     def make(rows: list[dict[str, Any]], *change: tuple[str, str]) -> Study:
-        frame = pl.DataFrame(rows, schema=SCHEMA)
+        frame = pl.DataFrame(rows, schema=columns())
         return Study(load(example.change(("seeds = [0, 1]", "seeds = [0, 1, 2]"), *change)), frame, len(rows))
 
     return make

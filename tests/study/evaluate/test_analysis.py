@@ -9,7 +9,7 @@ from velado.measures.models.quality import interval
 from velado.study.evaluate._advice import choose, not_tested, recommend
 from velado.study.evaluate._matched import beside
 from velado.study.evaluate._study_grid import ORIGINAL
-from velado.study.evaluate._work import SCHEMA
+from velado.study.evaluate._work import columns
 from velado.study.evaluate.analysis import ReleaseSetting, StudyRow
 from velado.study.evaluate.load import load
 from velado.study.evaluate.page import to_markdown
@@ -27,7 +27,7 @@ def cells(
     rows = []
     for (method, k), values in accuracy.items():
         for seed, value in enumerate(values):
-            base = {**dict.fromkeys(SCHEMA), "method": method, "k": k, "guarantees": "", "seed": seed}
+            base = {**dict.fromkeys(columns()), "method": method, "k": k, "guarantees": "", "seed": seed}
             base |= {"scope": "train", "status": "done", "reason": "", "again": False}
             loss = 0.0 if method == ORIGINAL else (k or 0) / 100
             rows.append(
@@ -48,7 +48,7 @@ def cells(
 def made(example):
     def make(accuracy, risk, extra=(), change=()) -> Study:
         change = (("seeds = [0, 1]", "seeds = [0, 1, 2]"), *change)
-        frame = pl.DataFrame([*cells(accuracy, risk), *extra], schema=SCHEMA)
+        frame = pl.DataFrame([*cells(accuracy, risk), *extra], schema=columns())
         return Study(load(example.change(*change)), frame, frame.height)
 
     return make
@@ -246,7 +246,7 @@ def test_one_seed_gives_no_interval_and_decides_nothing(made) -> None:
     )
     assert all(row["accuracy"].low is None for row in study.quality)
     assert all(row["drop_accuracy"].low is None for row in study.quality)
-    known = pl.DataFrame(study.results.to_dicts(), schema=SCHEMA).with_columns(
+    known = pl.DataFrame(study.results.to_dicts(), schema=columns()).with_columns(
         test_rows=pl.lit(400, dtype=pl.Int64)
     )
     row = Study(study.material, known, known.height).quality[0]

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
@@ -19,7 +19,7 @@ from velado.data.keys import owner_key
 from velado.errors import OutputError, ParameterError
 from velado.measures.models.model_registry import DecisionTree
 from velado.study.evaluate._study_grid import ORIGINAL, cells_of, plan
-from velado.study.evaluate._work import SCHEMA
+from velado.study.evaluate._work import columns
 from velado.study.evaluate.load import load
 from velado.study.evaluate.study_outcome import Study
 from velado.study.evaluate.study_run import compute_all, evaluate, files_of, make_plan
@@ -95,7 +95,7 @@ def test_no_digest_of_the_table_is_shown_that_others_could_test_guesses_with(
     material = load(example.study)
     plain = hashlib.sha256((example.study.parent / material.recipe.data.table).read_bytes())
     key = owner_key()
-    study = Study(material, pl.DataFrame(schema=SCHEMA), 0)
+    study = Study(material, pl.DataFrame(schema=columns()), 0)
     files = files_of(study, "en")
     shown = json.loads(files["study.json"])["table"]
     assert (shown["keyed_sha256"], shown["key"]) == (key.digest(plain.digest()), key.fingerprint)
@@ -242,9 +242,9 @@ def test_a_worker_that_hears_no_signal_ends_all_the_same_when_its_parent_is_kill
 def test_two_studies_in_one_folder_at_a_time_are_refused(example, tmp_path: Path) -> None:
     pytest.importorskip("fcntl", reason="folders are locked on Unix only")
     from velado.data.cells import CellStore
-    from velado.study.evaluate._work import SCHEMA
+    from velado.study.evaluate._work import columns
 
-    store = CellStore(tmp_path / "out", SCHEMA)
+    store = CellStore(tmp_path / "out", columns())
     store.begin()
     with store.alone(), pytest.raises(OutputError, match="Another process"):
         evaluate(example.study, tmp_path / "out", jobs=1)
@@ -319,11 +319,11 @@ def test_a_process_that_dies_takes_its_own_cells_with_it_and_nothing_else(
     from velado.data.cells import CellStore
     from velado.study.evaluate import study_run as workers
     from velado.study.evaluate._study_grid import plan
-    from velado.study.evaluate._work import SCHEMA
+    from velado.study.evaluate._work import columns
 
     monkeypatch.setattr(workers, "compute", die_at_k_six)
     material = load(example.change(("seeds = [0, 1]", "seeds = [0]"), ('"mondrian", ', "")))
-    store = CellStore(tmp_path / "out", SCHEMA)
+    store = CellStore(tmp_path / "out", columns())
     store.begin()
     jobs = plan(material)
     finished = list(compute_all(jobs, material, store, 2))
@@ -341,7 +341,7 @@ def die_at_k_six(job, material, store) -> int:
     if job.k == 6:
         os.kill(os.getpid(), signal.SIGKILL)
     for row in carry_out(job, material):
-        store.put(asdict(row))
+        store.put(row.to_row())
     return 0
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from velado.data.partition import FloatArray, IntArray, Partition, ValueCounts
 from velado.errors import ParameterError
+from velado.measures.declared import Measure
 from velado.text import say
 
 HOMOGENEITY = (0.8, 0.9, 1.0)
@@ -182,3 +183,14 @@ def _hits(counts: ValueCounts) -> FloatArray:
     left = most - 1
     chance = np.where(left > second, 1.0, np.where((left == second) & (left > 0), 1.0 / (1 + level), 0.0))
     return np.asarray(np.where(leads & sole[of], chance[of], 0.0), dtype=np.float64)
+
+
+ATTRIBUTE_GAIN = Measure(
+    name="attribute_gain",
+    title=say("Guessing sensitive values"),
+    of=lambda published, scores: max(
+        (one.gain for one in (scores.disclosure.attributes if scores.disclosure else ())), default=None
+    ),
+    signed=True,
+    detailed=True,
+)

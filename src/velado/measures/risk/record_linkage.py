@@ -14,6 +14,7 @@ from velado.data.encode import EncodedColumn, EncodedTable
 from velado.data.partition import FloatArray, IntArray, group_by_codes
 from velado.data.taxonomy import Taxonomy
 from velado.errors import ParameterError
+from velado.measures.declared import Measure
 from velado.release.recoded import Cell, PublishedColumn, Recoded
 from velado.text import say
 
@@ -504,3 +505,11 @@ def _check(data: EncodedTable, released: Sequence[ReleasedColumn], partner: npt.
             "Each published row must be paired with its original row.",
             "Give every quasi-identifier in the order of the schema, and the original row of each published row.",
         )
+
+
+RECORD_LINKAGE = Measure(
+    name="record_linkage",
+    title=say("record linkage"),
+    of=lambda published, scores: None if scores.linkage is None else scores.linkage.share,
+    detailed=True,
+)

@@ -18,6 +18,7 @@ from velado.data.encode import EncodedTable
 from velado.data.partition import FloatArray, IntArray, Partition, ValueCounts
 from velado.data.visible import visible_groups
 from velado.errors import ParameterError
+from velado.measures.declared import Measure
 from velado.text import say
 
 # Class sizes: how large the crowds are in which people hide.
@@ -325,3 +326,17 @@ def _attack(risk: FloatArray, weight: IntArray, thresholds: Sequence[float]) -> 
         return Attack(0.0, 0.0, {threshold: 0.0 for threshold in thresholds})
     above = {threshold: float(weight[risk > threshold].sum() / total) for threshold in thresholds}
     return Attack(float(risk.max()), float((risk * weight).sum() / total), above)
+
+
+REIDENTIFICATION = Measure(
+    name="reidentification",
+    title=say("mean re-identification"),
+    of=lambda published, scores: (scores.after.people or scores.after.rows).marketer,
+    detailed=True,
+)
+HIGHEST_RISK = Measure(
+    name="highest_risk",
+    title=say("highest re-identification"),
+    of=lambda published, scores: (scores.after.people or scores.after.rows).prosecutor.highest,
+    detailed=True,
+)

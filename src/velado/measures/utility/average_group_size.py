@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from velado.data.partition import IntArray
+from velado.measures.declared import Measure
+from velado.text import say
 
 
 @dataclass(frozen=True)
@@ -34,3 +36,12 @@ def average_group_size(sizes: IntArray, k: int | None = None) -> AverageGroupSiz
     """
     mean = float(np.mean(sizes)) if np.size(sizes) else 0.0
     return AverageGroupSize(mean, k, None if not k else mean / k)
+
+
+AVERAGE_GROUP_SIZE = Measure(
+    name="average_group_size",
+    title=say("mean group size"),
+    of=lambda published, scores: scores.average_group_size.mean,
+    decimals=1,
+    detailed=True,
+)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from velado.data.partition import IntArray
+from velado.measures.declared import Measure
+from velado.text import say
 
 
 @dataclass(frozen=True)
@@ -37,3 +39,11 @@ def discernibility(sizes: IntArray, suppressed: int = 0) -> Discernibility:
     total = int(np.sum(sizes)) + suppressed
     value = int(np.sum(np.asarray(sizes, dtype=np.int64) ** 2)) + suppressed * total
     return Discernibility(value, value / total**2 if total else 0.0)
+
+
+DISCERNIBILITY = Measure(
+    name="discernibility",
+    title=say("discernibility"),
+    of=lambda published, scores: scores.discernibility.normalized,
+    detailed=True,
+)

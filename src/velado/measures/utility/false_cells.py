@@ -8,7 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from velado.errors import ParameterError
+from velado.measures.declared import Measure
 from velado.measures.recoded_columns import PublishedTable
+from velado.text import say
 
 
 @dataclass(frozen=True)
@@ -64,3 +66,19 @@ def false_cells(published: PublishedTable) -> FalseCells:
         int(np.size(rows)),
         {name: cells / count for name, cells in wrong.items()},
     )
+
+
+FALSE_CELLS = Measure(
+    name="false_cells",
+    title=say("false cells"),
+    of=lambda published, scores: None if scores.false_cells is None else scores.false_cells.share,
+    detailed=True,
+)
+SUPPRESSED = Measure(
+    name="suppressed",
+    title=say("Rows left out"),
+    of=lambda published, scores: (
+        (scores.original_rows - scores.published_rows) / max(scores.original_rows, 1)
+    ),
+    detailed=True,
+)

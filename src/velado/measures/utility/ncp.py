@@ -12,6 +12,7 @@ import numpy.typing as npt
 from velado.data.encode import EncodedColumn, EncodedTable
 from velado.data.partition import BoolArray, FloatArray, IntArray, Partition, ValueCounts
 from velado.errors import ParameterError
+from velado.measures.declared import Measure
 from velado.text import say
 
 Variant = Literal["leaves-1", "leaves/total", "sets", "thesis", "thesis-distinct", "gok", "das-eq1"]
@@ -222,3 +223,11 @@ def _gok(column: EncodedColumn, classes: Partition) -> npt.NDArray[np.float64]:
 
 def _per_row(by_class: npt.NDArray[np.float64], classes: Partition) -> npt.NDArray[np.float64]:
     return np.asarray(by_class[np.maximum(classes.labels, 0)], dtype=np.float64)
+
+
+NCP = Measure(
+    name="ncp",
+    title=say("information loss (NCP)"),
+    of=lambda published, scores: None if scores.ncp is None else scores.ncp.overall,
+    detailed=True,
+)

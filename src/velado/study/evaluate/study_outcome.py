@@ -232,8 +232,8 @@ class Study(Analysis):
     """What `evaluate` gives back: the results of the cells, what they come to, and the advice that follows.
 
     >>> import polars as pl
-    >>> from velado.study.evaluate._work import SCHEMA
-    >>> Study(None, pl.DataFrame(schema=SCHEMA), planned=4)
+    >>> from velado.study.evaluate._work import columns
+    >>> Study(None, pl.DataFrame(schema=columns()), planned=4)
     Study(0 of 4 cells, 0 gaps)
     """
 

@@ -29,7 +29,7 @@ from velado.data.staging import parquet_bytes
 from velado.release.goal import Progress, silent
 from velado.settings import Setting, checked_argument
 from velado.study.evaluate._study_grid import GridJob, cells_of, estimate, in_turn, plan
-from velado.study.evaluate._work import SCHEMA, carry_out, lost
+from velado.study.evaluate._work import carry_out, columns, lost
 from velado.study.evaluate.load import Material, load
 from velado.study.evaluate.page import to_html, to_markdown
 from velado.study.evaluate.study_outcome import Study
@@ -47,7 +47,7 @@ def compute(job: GridJob, material: Material, store: CellStore) -> int:
     """
     gaps = 0
     for row in carry_out(job, material):
-        store.put(asdict(row))
+        store.put(row.to_row())
         gaps += row.status == "gap"
     return gaps
 
@@ -127,7 +127,7 @@ def _by_itself(job: GridJob, material: Material, store: CellStore) -> Iterator[t
             settled = store.settled(ids)
             rows = [row for row in lost(left) if row.cell not in settled]
             for row in rows:
-                store.put(asdict(row))
+                store.put(row.to_row())
             yield job, len(rows)
 
 
@@ -243,7 +243,7 @@ def make_plan(material: Material, out: str | Path, jobs: int | None = None) -> S
     """
     workers = _workers(jobs)
     grid = plan(material)
-    store = CellStore(Path(out), SCHEMA)
+    store = CellStore(Path(out), columns())
     store.check()
     found = store.look([cell.id for _, cell in cells_of(grid)])
     settled = found.settled
@@ -288,7 +288,7 @@ def evaluate(
     velado.errors.SchemaError: There is no file 'nowhere.toml'. Nothing was read. Check the path and the spelling.
     """
     material = study if isinstance(study, Material) else load(study)
-    store = CellStore(Path(out), SCHEMA)
+    store = CellStore(Path(out), columns())
     _workers(jobs)
     store.begin()
     with store.alone():

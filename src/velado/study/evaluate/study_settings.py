@@ -17,6 +17,7 @@ from typing import Annotated, Literal
 
 from velado.errors import MissingExtra, ParameterError, SchemaError
 from velado.learning.flower.federation import Federation
+from velado.measures.measure_registry import losses, risks
 from velado.measures.models.encoder import EncoderSettings
 from velado.measures.models.model_registry import MODELS, Model
 from velado.measures.models.quality import QUALITIES
@@ -31,8 +32,6 @@ from velado.settings import Setting, Where, read, settings, specs, table_of, unk
 from velado.study.evaluate.protocols import DEFAULT_PROTOCOL, PROTOCOLS
 from velado.text import say
 
-LOSSES = ("ncp", "discernibility", "average_group_size")
-RISKS = ("record_linkage", "reidentification", "highest_risk")
 LARGEST_SEED = 2**32 - 1
 """scikit-learn takes no larger one."""
 
@@ -166,8 +165,8 @@ class StudyMetrics:
             takes=say("different ones of {words}", words=", ".join(QUALITIES)),
         ),
     ] = ("accuracy", "precision", "recall", "f1", "auc", "log_loss")
-    loss: Annotated[str, Setting("what a release lost", choices=LOSSES)] = "ncp"
-    risk: Annotated[str, Setting("what an attacker can do with it", choices=RISKS)] = "record_linkage"
+    loss: Annotated[str, Setting("what a release lost", choices=losses)] = "ncp"
+    risk: Annotated[str, Setting("what an attacker can do with it", choices=risks)] = "record_linkage"
 
 
 @settings(section="analyses", kw_only=True)

@@ -13,10 +13,11 @@ from typing import Any
 
 from markupsafe import Markup
 
+from velado.measures.measure_registry import losses, risks
 from velado.report.blocks import Block, Bullets, Figure, Legend, Page, Section, Text, VerdictCard, section
 from velado.report.charts import DOTTED, INK, LegendEntry, definitions, swatch, tell
 from velado.report.render import HTML_LANGUAGE, environment, render_markdown, source
-from velado.study.evaluate._amounts import NAMES, commas, number, percent, promises
+from velado.study.evaluate._amounts import called, commas, names, number, percent, promises
 from velado.study.evaluate.analysis import MAJORITY, StudyRow
 from velado.study.evaluate.page import _convergence as convergence
 from velado.study.evaluate.page import _panels as panels
@@ -35,7 +36,6 @@ from velado.study.evaluate.page._study_tables import (
     tradeoff_table,
 )
 from velado.study.evaluate.study_outcome import StudyFacts
-from velado.study.evaluate.study_settings import LOSSES, RISKS
 from velado.text import Language, join, language, say, speaking, told
 
 
@@ -202,8 +202,8 @@ def _content(facts: StudyFacts) -> dict[str, object]:
         "filters": _filters(looks, models),
         "choices": {
             "tradeoff": [
-                ("loss", say("loss"), tradeoff.measured(settings, LOSSES, metrics.loss), metrics.loss),
-                ("risk", say("risk"), tradeoff.measured(settings, RISKS, metrics.risk), metrics.risk),
+                ("loss", say("loss"), tradeoff.measured(settings, losses(), metrics.loss), metrics.loss),
+                ("risk", say("risk"), tradeoff.measured(settings, risks(), metrics.risk), metrics.risk),
             ],
             "quality": [
                 ("metric", say("quality"), metrics.quality, facts.main),
@@ -211,7 +211,7 @@ def _content(facts: StudyFacts) -> dict[str, object]:
             ],
             "federated": [("measure", say("measure"), [*convergence.MEASURES], "accuracy")],
         },
-        "names": {**NAMES, **{key: NAMES[name] for key, name in convergence.MEASURES.items()}},
+        "names": {**names(), **{key: called(name) for key, name in convergence.MEASURES.items()}},
         "confidence": _confidence(facts),
         "columns": columns,
         "table_figures": [figure for _, figure, _ in columns.values()],
@@ -236,7 +236,7 @@ def _content(facts: StudyFacts) -> dict[str, object]:
                         "round": convergence.ROUND,
                         "mark_gap": GAP,
                     },
-                    "measures": {key: NAMES[name] for key, name in convergence.MEASURES.items()},
+                    "measures": {key: called(name) for key, name in convergence.MEASURES.items()},
                     "settings": [vars(one) for one in texts],
                     "curves": convergence.data_of(curves),
                 }
