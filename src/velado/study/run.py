@@ -33,7 +33,8 @@ from velado.data.staging import (
 from velado.data.table import Table, Undeclared
 from velado.errors import ParameterError, VeladoError
 from velado.measures.measured import Scores, measure
-from velado.release.anonymize import DEFAULT_METHOD, carry_out, goal_for, method_from
+from velado.release import DEFAULT_METHOD
+from velado.release.anonymize import carry_out, goal_for, method_from
 from velado.release.goal import Progress, default_k, silent, within
 from velado.release.guarantees._guarantee import Guarantee
 from velado.release.methods._method import Method
