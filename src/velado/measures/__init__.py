@@ -2,5 +2,5 @@
 
 `measured.measure` takes a release, `measured.measure_files` an original table and a published one; both give
 `Scores`. `published` reads a published table back against the original schema without trusting anything that
-made it. `utility` holds what was lost, `risk` what an attacker can still do.
+made it. `utility` holds what was lost, `risk` what an attacker can still do, `models` what can still be learnt.
 """
