@@ -23,6 +23,13 @@ def test_every_public_name_is_there_and_documented(name):
                 assert inspect.getdoc(value), f"velado.{name}.{member} has no docstring"
 
 
+@pytest.mark.parametrize("registry", ["METHODS", "GUARANTEES"])
+def test_every_registered_class_is_public(registry):
+    """`_HOME` names each once more, so that importing velado loads nothing: this is what keeps it complete."""
+    named = {name for name, home in velado._HOME.items() if home == velado._HOME[registry]}
+    assert {registered.__name__ for registered in getattr(velado, registry)} <= named
+
+
 def test_the_public_names_are_sorted_and_nothing_else_is_public():
     assert velado.__all__ == sorted(velado.__all__)
     assert dir(velado) == velado.__all__

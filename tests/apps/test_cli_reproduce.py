@@ -134,7 +134,7 @@ def test_a_missing_library_is_named_with_its_extra(
     velado, tmp_path, monkeypatch, experiment, library, extra
 ) -> None:
     from velado.learning.flower import deployment as quiet
-    from velado.measures.models import model_registry as registry
+    from velado.measures.models import _model as registry
     from velado.papers.paper_registry import ADULT_FILES
 
     for name in ADULT_FILES:

@@ -17,8 +17,8 @@ import polars as pl
 from velado.data.io import attach_taxonomies, read_table
 from velado.data.schema import Schema
 from velado.data.table import Table
+from velado.measures.models._model import Model
 from velado.measures.models.encoder import Encoder, fit_encoder
-from velado.measures.models.model_registry import Model
 from velado.measures.models.quality import IntVector, Predictions, fit_and_predict
 from velado.papers.paper_registry import QUICK_STEP
 from velado.randomness import seeded

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -25,6 +24,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
+from velado.data.formats import FORMATS
 from velado.data.schema import Schema
 from velado.data.table import Table
 from velado.errors import EngineError, LedgerError, ParameterError
@@ -47,16 +47,23 @@ LEAST_OUTSIDE = Fraction(1, 10**12)
 """The smallest chance with which an interval may miss the exact value."""
 
 
-def table_name(source: str) -> str:
-    """The name a file's table has in SQL: the file's own name without its ending.
+_TEXT_ENDINGS = frozenset({"csv", "tsv", "txt"})
+"""What files of text are called; text is what no registered format recognises."""
 
-    >>> table_name("data/stays.csv")
-    'stays'
+
+def table_name(source: str) -> str:
+    """The name a file's table has in SQL: the file's own name without its ending, packed or not.
+
+    >>> table_name("data/stays.csv"), table_name("stays.xlsx"), table_name("stays.csv.gz")
+    ('stays', 'stays', 'stays')
     """
-    return (
-        re.sub(r"\.(csv|tsv|txt|parquet|pq|arrow|feather|ipc)$", "", PurePath(source).name, flags=re.I)
-        or "table"
-    )
+    endings = {ending for known in FORMATS.values() for ending in known.endings}
+    packed = {ending for known in FORMATS.values() if known.unpack for ending in known.endings}
+    name = PurePath(source).name
+    for known in (packed, endings | _TEXT_ENDINGS):
+        stem, dot, ending = name.rpartition(".")
+        name = stem if dot and ending.lower() in known else name
+    return name or "table"
 
 
 _ASKED = Where("python", say("the question"))

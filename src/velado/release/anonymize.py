@@ -16,6 +16,7 @@ from velado.data.schema import Schema
 from velado.data.table import Table, Undeclared
 from velado.errors import GuaranteeNotMet, ParameterError, SuppressionLimitExceeded
 from velado.randomness import seeded
+from velado.release import DEFAULT_METHOD
 from velado.release.goal import Goal, Progress, default_k, silent
 from velado.release.guarantees._guarantee import Guarantee
 from velado.release.guarantees.k_anonymity import KAnonymity
@@ -26,7 +27,6 @@ from velado.release.release import Release, release
 from velado.release.run_settings import Guarantees, run_settings
 from velado.text import say, say_n
 
-DEFAULT_METHOD = "progressive"
 _INFERRED = say(
     "No schema was given: roles were inferred, and everything that looks like an identifier is left out. "
     "Review release.table.schema before the table leaves."

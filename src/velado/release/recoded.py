@@ -14,7 +14,7 @@ from velado.data.published_column import Cell as Cell
 from velado.data.published_column import PublishedColumn as PublishedColumn
 from velado.data.taxonomy import ROOT_LABEL
 from velado.errors import ParameterError
-from velado.text import say, say_n
+from velado.text import Sentence, say, say_n
 
 
 def true_codes(
@@ -39,13 +39,40 @@ def true_codes(
     return low.astype(np.int32), high.astype(np.int32)
 
 
+class NoteName(str):
+    """The name of a note about a run: in JSON the code alone, in a report its *words*; a *share* is a percent there.
+
+    >>> note = NoteName("bins", say("intervals per number column"))
+    >>> note == "bins", note.words
+    (True, 'intervals per number column')
+    """
+
+    __slots__ = ("share", "words")
+
+    words: Sentence
+    share: bool
+
+    def __new__(cls, code: str, words: Sentence, share: bool = False) -> NoteName:
+        """The code, with what a reader is shown."""
+        made = super().__new__(cls, code)
+        made.words, made.share = words, share
+        return made
+
+    def __reduce__(self) -> tuple[type[NoteName], tuple[str, Sentence, bool]]:
+        return type(self), (str(self), self.words, self.share)
+
+
+GROUPS = NoteName("groups", say("groups formed"))
+BINS = NoteName("bins", say("intervals per number column"))
+
+
 @dataclass(frozen=True, repr=False)
 class Recoded:
     """The recoded quasi-identifiers of a whole table.
 
     *kept* is False where the method chose to suppress a row. *partition* is the method's own grouping, for
     the report only: release() never trusts it. *notes* are facts about the run (bins chosen, rounds, bounds)
-    that the report shows; they hold no cell values.
+    that the report shows, each under a NoteName; they hold no cell values.
 
     >>> Recoded((), np.array([True, False]))
     Recoded(rows=2, suppressed=1, columns=0)

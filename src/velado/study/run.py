@@ -33,13 +33,15 @@ from velado.data.staging import (
 from velado.data.table import Table, Undeclared
 from velado.errors import ParameterError, VeladoError
 from velado.measures.measured import Scores, measure
-from velado.release.anonymize import DEFAULT_METHOD, carry_out, goal_for
+from velado.release import DEFAULT_METHOD
+from velado.release.anonymize import carry_out, goal_for
 from velado.release.goal import Progress, default_k, silent, within
 from velado.release.methods._method import Method
 from velado.release.methods.progressive.lower_bound import lower_bound
 from velado.release.operations._operation import Operation
 from velado.release.population import read_plain
 from velado.release.prepare import prepare
+from velado.release.recoded import NoteName
 from velado.release.release import Release
 from velado.release.run_settings import Guarantees
 from velado.report.blocks import Page
@@ -343,6 +345,8 @@ WORK = 60_000_000
 LARGEST_RERUN = 1_000_000
 """Rows x quasi-identifiers up to which the reruns are made: a rule, not a clock, so that reports repeat."""
 SUPPRESSIONS = (0.01, 0.05)
+_BOUND = NoteName("lower_bound", say("proven lower bound of the loss"), share=True)
+_ABOVE = NoteName("above_best_possible_at_most", say("above the best possible, at most"), share=True)
 
 
 def best_possible(release: Release) -> Mapping[str, object]:
@@ -361,13 +365,13 @@ def best_possible(release: Release) -> Mapping[str, object]:
         return {}
     if release.data.rows > LARGEST_BOUNDED:
         reason = say("not computed for more than {rows:,} rows", rows=LARGEST_BOUNDED)
-        return {"lower_bound": None, "lower_bound_reason": reason}
+        return {_BOUND: None, NoteName("lower_bound_reason", say("no lower bound of the loss")): reason}
     # Rows that left before the method saw them lost everything; the bound speaks of the others.
     share = release.data.rows / release.table.rows
     bound = share * lower_bound(release.data, k, WORK) + (1 - share)
     reached = release.loss
     above = reached / bound - 1 if bound > 0 else (0.0 if reached <= 0 else None)
-    return {"lower_bound": bound, "above_best_possible_at_most": above}
+    return {_BOUND: bound, _ABOVE: above}
 
 
 def what_ifs(release: Release, progress: Progress = silent) -> WhatIfs:

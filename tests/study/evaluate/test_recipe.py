@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from velado.errors import MissingExtra, ParameterError, SchemaError, TableError
-from velado.measures.models import model_registry as registry
+from velado.measures.models import _model as registry
 from velado.study.evaluate.load import load
 from velado.study.evaluate.study_settings import StudyRecipe
 

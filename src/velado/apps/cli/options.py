@@ -14,6 +14,7 @@ import typer
 
 from velado.apps.cli.app import Command, OfSetting, OneOf, argument, one_of, option
 from velado.errors import MissingExtra, OutputError, ParameterError
+from velado.release import DEFAULT_METHOD
 from velado.settings import Flag, Where, flags, from_flags, given_twice, named, nearest
 from velado.text import say
 
@@ -356,7 +357,6 @@ def guarantee_from(text: str, people: bool = False) -> Any:
 # A method's flags, read off its settings: `--cut relaxed` sets the field `cut` of Mondrian. Flags that the command
 # itself does not know are looked up in the chosen method before the command line is parsed.
 
-DEFAULT_METHOD = "progressive"
 META = "velado.method_flags"
 
 

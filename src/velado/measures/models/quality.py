@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from velado.errors import ParameterError
+from velado.measures.models._model import Model, require
 from velado.measures.models.encoder import FloatMatrix, Ranges
-from velado.measures.models.model_registry import Model, require
 from velado.text import say
 
 QUALITIES = ("accuracy", "balanced_accuracy", "precision", "recall", "f1", "auc", "log_loss")

@@ -22,7 +22,8 @@ import numpy.typing as npt
 from velado.data.encode import EncodedColumn, EncodedTable, encode
 from velado.learning.flower import Federation, simulate
 from velado.learning.flower.deployment import require_flower
-from velado.measures.models.model_registry import LogisticRegression, XGBoost, require
+from velado.measures.models._model import require
+from velado.measures.models.model_registry import LogisticRegression, XGBoost
 from velado.papers.gfkmc.gfkmc_models import POSITIVE, TARGET, trial_of
 from velado.papers.gfkmc.gfkmc_tables import (
     CLIENT_KS,

@@ -14,7 +14,8 @@ from functools import partial
 from pathlib import Path
 
 from velado.data.schema import Column
-from velado.measures.models.model_registry import KNN, SVM, Model, RandomForest, XGBoost, require
+from velado.measures.models._model import Model, require
+from velado.measures.models.model_registry import KNN, SVM, RandomForest, XGBoost
 from velado.measures.models.quality import Quality, quality
 from velado.papers.gfkmc.gfkmc_tables import PAPER_GFKMC, PEERS, SOURCE
 from velado.papers.model_trials import Asked, ModelTrial

@@ -19,16 +19,9 @@ import numpy.typing as npt
 from velado.data.encode import EncodedTable, encode
 from velado.data.partition import Partition
 from velado.data.schema import Column, Schema
+from velado.measures.models._model import Model, require
 from velado.measures.models.encoder import fit_encoder
-from velado.measures.models.model_registry import (
-    KNN,
-    MLP,
-    DecisionTree,
-    GaussianNB,
-    Model,
-    RandomForest,
-    require,
-)
+from velado.measures.models.model_registry import KNN, MLP, DecisionTree, GaussianNB, RandomForest
 from velado.measures.models.quality import IntVector, fit_and_predict
 from velado.papers.model_trials import Asked, ModelTrial
 from velado.papers.paper_registry import (

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -98,7 +98,8 @@ class Guarantee(ABC):
 
     Subclasses are `@settings` classes. They say what they *read* (the crowd in the table, its sensitive values, or
     a population), when a union of groups holds, the *direction* of what is needed, the unit *measured_in* and which
-    setting is the *limit*.
+    setting is the *limit*. *title* is its name in words. `examples` and `holds_for` are what the contracts in
+    `velado.testing` try every method with.
 
     >>> from velado.release.guarantees import KAnonymity
     >>> groups = GroupCounts(rows=np.array([5, 3]))
@@ -107,6 +108,7 @@ class Guarantee(ABC):
     """
 
     name: ClassVar[str]
+    title: ClassVar[str]
     reads: ClassVar[Reads] = "values"
     union_holds_with: ClassVar[Union] = "no"
     direction: ClassVar[Direction] = "at least"
@@ -121,6 +123,20 @@ class Guarantee(ABC):
     @abstractmethod
     def measure(self, groups: GroupCounts) -> Numbers:
         """What is compared with *needed*, for each group."""
+
+    @classmethod
+    @abstractmethod
+    def examples(cls) -> tuple[Self, ...]:
+        """Settings that small tables can keep, one or more for each definition: every method is tried with them."""
+
+    @abstractmethod
+    def holds_for(self, here: Sequence[int], all_of_them: Sequence[int]) -> bool:
+        """Whether the definition holds in one group: slow, obvious, and sharing nothing with `measure`.
+
+        By what it *reads*, the lists are the people of each row in the group and in the table ("crowd"), the known
+        sensitive values of the rows in the group and in the table ("values"; never an empty group), or the rows of
+        the group and the people of the population who match it ("population").
+        """
 
     @property
     def least_rows(self) -> int:

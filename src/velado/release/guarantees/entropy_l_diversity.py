@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from collections import Counter
+from collections.abc import Sequence
+from math import exp, log
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
 
@@ -27,6 +30,7 @@ class EntropyLDiversity(DiversityGuarantee):
     """
 
     name: ClassVar[str] = "entropy-l-diversity"
+    title: ClassVar[str] = say("entropy-l-diversity")
     union_holds_with: ClassVar[Union] = "all"
     measured_in: ClassVar[str] = say("effective values")
     l: Annotated[
@@ -46,3 +50,13 @@ class EntropyLDiversity(DiversityGuarantee):
         # log N - sum n log n / N = -sum n/N log n/N
         effective = np.exp(np.log(rows) - known.sum_in(known.counts * np.log(known.counts)) / rows)
         return np.where(known.rows > 0, effective, 0.0)
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        """One and a half values."""
+        return (cls(1.5),)
+
+    def holds_for(self, here: Sequence[int], all_of_them: Sequence[int]) -> bool:
+        """exp(-sum p log p) of the group's shares."""
+        shares = [number / len(here) for number in Counter(here).values()]
+        return exp(-sum(p * log(p) for p in shares)) >= self.l - 1e-6

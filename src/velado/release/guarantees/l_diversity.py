@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from collections.abc import Sequence
+from typing import Annotated, ClassVar, Self
 
 from velado.data.partition import ValueCounts
 from velado.release.guarantees._guarantee import DiversityGuarantee, Numbers, OneColumn, Union
@@ -23,6 +24,7 @@ class LDiversity(DiversityGuarantee):
     """
 
     name: ClassVar[str] = "l-diversity"
+    title: ClassVar[str] = say("l-diversity")
     union_holds_with: ClassVar[Union] = "one"
     measured_in: ClassVar[str] = say("distinct values")
     l: Annotated[
@@ -36,3 +38,12 @@ class LDiversity(DiversityGuarantee):
     def measure_in(self, counted: ValueCounts, count: int, name: str) -> Numbers:
         """How many different values each group holds."""
         return counted.distinct(count)
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        """Two values."""
+        return (cls(2),)
+
+    def holds_for(self, here: Sequence[int], all_of_them: Sequence[int]) -> bool:
+        """So many different values."""
+        return len(set(here)) >= self.l

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from collections import Counter
+from collections.abc import Sequence
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
 
@@ -26,6 +28,7 @@ class RecursiveLDiversity(DiversityGuarantee):
     """
 
     name: ClassVar[str] = "recursive-l-diversity"
+    title: ClassVar[str] = say("recursive-l-diversity")
     direction: ClassVar[Direction] = "at most"
     union_holds_with: ClassVar[Union] = "all"
     limit: ClassVar[str] = "c"
@@ -47,3 +50,13 @@ class RecursiveLDiversity(DiversityGuarantee):
         first = np.bincount(of, weights=number * (rank == 0), minlength=count)
         rarer = np.bincount(of, weights=number * (rank >= self.l - 1), minlength=count)
         return np.divide(first, rarer, out=np.full(count, np.inf), where=rarer > 0)
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        """Thrice the rarer values."""
+        return (cls(3.0, 2),)
+
+    def holds_for(self, here: Sequence[int], all_of_them: Sequence[int]) -> bool:
+        """r_1 < c (r_l + ... + r_m)."""
+        ranked = sorted(Counter(here).values(), reverse=True)
+        return len(ranked) >= self.l and ranked[0] < self.c * sum(ranked[self.l - 1 :])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from collections.abc import Sequence
+from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -32,6 +33,7 @@ class TCloseness(ValueGuarantee):
     """
 
     name: ClassVar[str] = "t-closeness"
+    title: ClassVar[str] = say("t-closeness")
     direction: ClassVar[Direction] = "at most"
     union_holds_with: ClassVar[Union] = "all"
     limit: ClassVar[str] = "t"
@@ -70,3 +72,18 @@ class TCloseness(ValueGuarantee):
                 )
             found = moved_along_tree(known, shape.levels)
         return np.where(known.rows == 0, 1.0, found)
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        """Two fifths away."""
+        return (cls(0.4),)
+
+    def holds_for(self, here: Sequence[int], all_of_them: Sequence[int]) -> bool:
+        """Half the sum of absolute differences of shares."""
+        if self.distance != "equal":
+            raise NotImplementedError(f"there is no plain count of the {self.distance} distance")
+        apart = [
+            abs(here.count(value) / len(here) - all_of_them.count(value) / len(all_of_them))
+            for value in set(all_of_them)
+        ]
+        return sum(apart) / 2 <= self.t + 1e-6

@@ -15,7 +15,7 @@ from velado.data.encode import EncodedColumn, EncodedTable
 from velado.data.numbers import number_text
 from velado.data.partition import FloatArray, IntArray, Partition
 from velado.release.goal import Goal, Progress, Promise
-from velado.release.recoded import Cell, PublishedColumn, Recoded, true_codes
+from velado.release.recoded import BINS, Cell, PublishedColumn, Recoded, true_codes
 from velado.settings import Setting, settings
 from velado.text import say
 
@@ -399,4 +399,4 @@ class DAS:
 
         published = numbers_recoded(data, progress, recode)
         partition = Partition.by_codes([p.codes for p in published], [len(p.values) for p in published])
-        return Recoded(published, np.ones(data.rows, dtype=bool), partition, {"bins": chosen})
+        return Recoded(published, np.ones(data.rows, dtype=bool), partition, {BINS: chosen})

@@ -11,9 +11,11 @@ from velado.data.encode import EncodedColumn, EncodedTable
 from velado.data.partition import FloatArray
 from velado.release.goal import Goal, Progress, Promise
 from velado.release.methods.das import ColumnBins, as_means, bins_by, mean_cells, numbers_recoded
-from velado.release.recoded import PublishedColumn, Recoded
+from velado.release.recoded import NoteName, PublishedColumn, Recoded
 from velado.settings import Setting, settings
 from velado.text import say
+
+_INTERVALS = NoteName("intervals", say("intervals per column"))
 
 
 def _interval_bins(column: EncodedColumn, k: int, paper: bool) -> ColumnBins:
@@ -64,7 +66,7 @@ class FixedInterval:
     ) -> Recoded:
         """The table with every numeric quasi-identifier in intervals. Uses no randomness."""
         columns = numbers_recoded(data, progress, self._recode)
-        return Recoded(columns, np.ones(data.rows, dtype=bool), None, {"intervals": self.bins})
+        return Recoded(columns, np.ones(data.rows, dtype=bool), None, {_INTERVALS: self.bins})
 
     def _recode(self, column: EncodedColumn) -> PublishedColumn:
         paper = self.profile == "paper"

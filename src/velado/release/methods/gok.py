@@ -15,7 +15,7 @@ from velado.release.goal import Goal, Progress, Promise, silent
 from velado.release.methods._cover_tables import CoverTables, FloatArray, Int64Array
 from velado.release.methods._method import RecoderName, repair
 from velado.release.methods.mondrian import Mondrian
-from velado.release.recoded import Recoded
+from velado.release.recoded import GROUPS, NoteName, Recoded
 from velado.release.recoders import recoder_named
 from velado.settings import Setting, settings
 from velado.text import say
@@ -304,12 +304,12 @@ class GOK:
             told=lambda turn, _: progress(turn / self.iterations, self.title),
         )
         partition = seen[0][1]
-        notes = {
-            "groups": partition.count,
-            "iterations": len(found.history) - 1,
-            "loss_of_the_best_start": start_loss,
-            "loss_found_by_the_troop": found.fitness,
-            "evaluations": self.troop * (2 * len(found.history) - 1),
+        notes: dict[str, object] = {
+            GROUPS: partition.count,
+            NoteName("iterations", say("iterations")): len(found.history) - 1,
+            NoteName("loss_of_the_best_start", say("loss of the best start")): start_loss,
+            NoteName("loss_found_by_the_troop", say("loss found by the search")): found.fitness,
+            NoteName("evaluations", say("solutions evaluated")): self.troop * (2 * len(found.history) - 1),
         }
         return Recoded(recoder_named(self.recoder).publish(data, partition), partition.kept, partition, notes)
 

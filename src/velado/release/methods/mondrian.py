@@ -14,7 +14,7 @@ from velado.data.partition import BoolArray, IntArray, Partition
 from velado.data.taxonomy import Taxonomy
 from velado.release.goal import Goal, Progress, Promise
 from velado.release.methods._method import RecoderName, repair
-from velado.release.recoded import Recoded
+from velado.release.recoded import GROUPS, NoteName, Recoded
 from velado.release.recoders import recoder_named
 from velado.settings import Setting, settings
 from velado.text import say
@@ -542,7 +542,11 @@ class Mondrian:
         progress(0.9, "publishing groups")
         columns = recoder_named(self.recoder).publish(data, groups)
         progress(1.0, "done")
-        notes = {"groups": groups.count, "cut": self.cut, "categories": self.categories}
+        notes: dict[str, object] = {
+            GROUPS: groups.count,
+            NoteName("cut", say("cut")): self.cut,
+            NoteName("categories", say("treatment of categories")): self.categories,
+        }
         return Recoded(columns, groups.kept, groups, notes)
 
 

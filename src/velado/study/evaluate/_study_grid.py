@@ -15,7 +15,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 
 from velado.learning.flower.federation import Federation
-from velado.measures.models.model_registry import Majority, Model
+from velado.measures.models._model import Model
+from velado.measures.models.model_registry import Majority
 from velado.release.guarantees._guarantee import Guarantee
 from velado.release.methods._method import Method
 from velado.settings import entry_of

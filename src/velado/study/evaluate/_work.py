@@ -23,8 +23,8 @@ from velado.learning.flower.federation import Federation
 from velado.learning.flower.flower_records import FederatedFit, FederationStopped
 from velado.measures.measure_registry import all_measures
 from velado.measures.measured import MeasureSettings, Scores, measure, measure_files
+from velado.measures.models._model import Model
 from velado.measures.models.encoder import Encoder, FloatMatrix, fit_encoder
-from velado.measures.models.model_registry import Model
 from velado.measures.models.quality import IntVector, Quality, fit_and_predict, quality
 from velado.release.anonymize import anonymize
 from velado.release.release import Release

@@ -21,8 +21,9 @@ from velado.data.partition import Partition
 from velado.data.schema import Schema
 from velado.data.table import Table
 from velado.errors import ParameterError, SchemaError, TableError
+from velado.measures.models._model import require
 from velado.measures.models.encoder import check_target, feature_names, fit_encoder
-from velado.measures.models.model_registry import Majority, require
+from velado.measures.models.model_registry import Majority
 from velado.report.manifest import input_digest
 from velado.settings import parse_toml
 from velado.study.evaluate.protocols import Split, stratified_split

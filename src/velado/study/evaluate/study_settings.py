@@ -18,8 +18,9 @@ from typing import Annotated, Literal
 from velado.errors import MissingExtra, ParameterError, SchemaError
 from velado.learning.flower.federation import Federation
 from velado.measures.measure_registry import losses, risks
+from velado.measures.models._model import Model
 from velado.measures.models.encoder import EncoderSettings
-from velado.measures.models.model_registry import MODELS, Model
+from velado.measures.models.model_registry import MODELS
 from velado.measures.models.quality import QUALITIES
 from velado.release.guarantees import GUARANTEES
 from velado.release.guarantees._guarantee import Guarantee

@@ -13,8 +13,9 @@ from velado.apps.cli import options as flags
 from velado.apps.cli import show
 from velado.apps.cli.app import OneOf, command, option
 from velado.apps.cli.commands._inspect import inferred
-from velado.apps.cli.options import DEFAULT_METHOD, META, CommandWithMethodFlags, by_person
+from velado.apps.cli.options import META, CommandWithMethodFlags, by_person
 from velado.errors import SchemaError
+from velado.release import DEFAULT_METHOD
 from velado.text import language, say
 
 if TYPE_CHECKING:

@@ -15,8 +15,9 @@ from velado.apps.cli import options as flags
 from velado.apps.cli import show
 from velado.apps.cli.app import command, option
 from velado.apps.cli.commands._pseudonymize import KeyFile, Namespace, read_key
-from velado.apps.cli.options import DEFAULT_METHOD, META, CommandWithMethodFlags
+from velado.apps.cli.options import META, CommandWithMethodFlags
 from velado.errors import ParameterError
+from velado.release import DEFAULT_METHOD
 from velado.text import join, listed, percent, say
 
 if TYPE_CHECKING:

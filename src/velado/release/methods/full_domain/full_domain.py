@@ -22,7 +22,7 @@ from velado.release.methods.full_domain._generalization_lattice import (
     NumericBins,
     column_levels,
 )
-from velado.release.recoded import PublishedColumn, Recoded
+from velado.release.recoded import NoteName, PublishedColumn, Recoded
 from velado.settings import Setting, settings
 from velado.text import say
 
@@ -501,13 +501,15 @@ class FullDomain:
             column.name: f"{level} of {height}"
             for column, level, height in zip(data.columns, found.node, lattice.heights, strict=True)
         }
-        notes = {
-            "levels": levels_of,
-            "loss": self.loss,
-            "loss_value": list(found.value) if len(found.value) > 1 else found.value[0],
-            "level_combinations": lattice.nodes,
-            "visited": found.visits,
-            "proven_optimal": found.proven,
+        notes: dict[str, object] = {
+            NoteName("levels", say("level of generalization per column")): levels_of,
+            NoteName("loss", say("loss that was minimized")): self.loss,
+            NoteName("loss_value", say("value of that loss")): list(found.value)
+            if len(found.value) > 1
+            else found.value[0],
+            NoteName("level_combinations", say("combinations of levels")): lattice.nodes,
+            NoteName("visited", say("combinations looked at")): found.visits,
+            NoteName("proven_optimal", say("proven to be the best combination")): found.proven,
         }
         partition = Partition.of(np.where(kept, group, -1))
         return Recoded(tuple(published), kept, partition, notes)

@@ -16,7 +16,7 @@ from velado.release.methods._cover_tables import in_blocks
 from velado.release.methods._method import BlockRows, repair
 from velado.release.methods.das import ColumnBins, bin_column, mean_cells
 from velado.release.methods.gfkmc._gfkmc_kernels import Int64Array, Trees, cluster_groups, place_groups
-from velado.release.recoded import Recoded, true_codes
+from velado.release.recoded import BINS, NoteName, Recoded, true_codes
 from velado.release.recoders import recoder_named
 from velado.release.recoders._recoder import View, ViewColumn
 from velado.settings import Setting, settings
@@ -446,7 +446,10 @@ class GFKMC:
         paper = self.profile == "paper"
         progress(0.0, "generalizing")
         seen = generalize(data, paper, self.numbers == "raw")
-        notes: dict[str, object] = {"bins": seen.bins, "generalized_groups": int(seen.sizes.size)}
+        notes: dict[str, object] = {
+            BINS: seen.bins,
+            NoteName("generalized_groups", say("groups after generalization")): int(seen.sizes.size),
+        }
         if data.rows <= self.block:
             partition = self._cluster(data, seen, goal, random, progress, notes)
         else:
@@ -486,7 +489,9 @@ class GFKMC:
             rest = Partition(np.minimum(fewer, 0).astype(np.int32), 1)
             if bool(goal.holds_in_parts(data, rest)[0]):
                 labels = fewer
-        notes["initial_classes"] = found.initial
-        notes["new_clusters"] = int(found.seeds.size) - found.initial
-        notes["outlier_groups"] = found.outliers
+        notes[NoteName("initial_classes", say("groups large enough from the start"))] = found.initial
+        notes[NoteName("new_clusters", say("groups formed by clustering"))] = (
+            int(found.seeds.size) - found.initial
+        )
+        notes[NoteName("outlier_groups", say("groups treated as outliers"))] = found.outliers
         return Partition.of(labels, centres)

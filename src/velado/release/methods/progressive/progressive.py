@@ -21,7 +21,7 @@ from velado.release.methods.progressive._progressive_kernel import (
     join_leftovers,
     scratch_for,
 )
-from velado.release.recoded import Recoded
+from velado.release.recoded import NoteName, Recoded
 from velado.settings import Setting, settings
 from velado.text import say
 
@@ -151,7 +151,7 @@ class Progressive:
             goal,
             self.recoder,
             within(progress, 0.95, 0.96),
-            rows_cut_by_mondrian=cut,
+            {NoteName("rows_cut_by_mondrian", say("rows left to Mondrian")): cut},
         )
         progress(1.0, "done")
         return made
