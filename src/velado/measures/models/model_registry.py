@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar
 
 from velado.measures.models._model import Model, Rows, built, in_a_row, scaled_first
 from velado.settings import Setting, named, settings
+from velado.text import say
 
 
 @settings
