@@ -39,7 +39,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def keygen(name: str, *more: str) -> int:
-    return run(["party", "keygen", "--name", name, "-o", name, "--passphrase-file", "pass", *more])
+    passphrase = [] if "--passphrase-file" in more else ["--passphrase-file", "pass"]
+    return run(["party", "keygen", "--name", name, "-o", name, *passphrase, *more])
 
 
 @pytest.fixture(scope="module")

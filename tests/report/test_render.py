@@ -59,7 +59,7 @@ def made(tmp_path_factory):
         age, city, illness = names
         frame = pl.DataFrame(
             {
-                age: [str(20 + (7 * n) % 41) for n in range(40)],
+                age: [str(20 + (7 * n) % 37) for n in range(40)],
                 city: [f"place {(n * n + n // 3) % 4}" for n in range(40)],
                 illness: [f"ill {(n // 2 + n * n) % 3}" for n in range(40)],
             }

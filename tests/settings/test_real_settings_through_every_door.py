@@ -26,6 +26,13 @@ from velado.study.recipe import Recipe
 from velado.study.run import publish
 from velado.text import told_error
 
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # A value that is taken after all would publish into the folder where the tests are run.
+    monkeypatch.chdir(tmp_path)
+
+
 SCHEMA = {"columns": {"age": {"role": "quasi", "kind": "numeric"}, "ill": {"role": "sensitive"}}}
 FRAME = pl.DataFrame({"age": [20, 21, 30, 31], "ill": list("abab")})
 MEANT = Schema.from_dict(SCHEMA)

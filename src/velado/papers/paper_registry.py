@@ -18,7 +18,7 @@ from velado.errors import ParameterError, TableError
 from velado.papers.public_data import data_set_of
 from velado.release.goal import Progress
 from velado.settings import nearest
-from velado.text import listed, say
+from velado.text import listed, say, say_n
 
 # What the tables of every paper share: the names of their columns, how the sources print numbers, quick tables.
 #
@@ -189,11 +189,15 @@ class Reproduction:
             say(
                 "'{name}' needs {files} below the data folder, which does not hold them all.",
                 name=self.name,
-                files=listed(f"'{file}'" for file in missing),
+                files=listed([*(f"'{file}'" for file in missing[:2]), *_others(len(missing) - 2)]),
             ),
             "The papers' data is not part of velado.",
             how,
         )
+
+
+def _others(count: int) -> list[str]:
+    return [say_n("{n} other file", "{n} other files", count)] if count > 0 else []
 
 
 def reproductions() -> tuple[Reproduction, ...]:

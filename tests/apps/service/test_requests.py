@@ -90,11 +90,11 @@ def refused(call: Call, body: object, path: str = "/v1/price", who: str = "ana",
     ("more", "what", "fix"),
     [
         ({"spned": 1}, "Unknown key 'spned' of the request.", "Did you mean 'spend'?"),
-        ({"sql": None}, "'sql' of the request cannot be none.", "Put it in quotes."),
+        ({"sql": None}, "'sql' of the request cannot be none.", "Correct it."),
         ({"sql": 5}, "'sql' of the request cannot be 5.", "Put it in quotes."),
         ({"confidence": True}, "'confidence' of the request cannot be true.", "Give a number"),
         ({"confidence": 1}, "'confidence' of the request cannot be 1.", "Give less than 1."),
-        ({"dataset": ["people"]}, "'dataset' of the request cannot be a list.", "Put it in quotes."),
+        ({"dataset": ["people"]}, "'dataset' of the request cannot be a list.", "Correct it."),
     ],
 )
 def test_a_wrong_request_is_told_with_its_key_and_the_nearest_word(

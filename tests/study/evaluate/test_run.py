@@ -295,7 +295,7 @@ def test_an_interval_holds_no_number_that_cannot_be(computed) -> None:
     for name in ("accuracy", "auc", "precision"):
         assert max(row[name].high for row in study.quality) <= 1
         assert min(row[name].low for row in study.quality) >= 0
-    assert "Intervals are Student's, 95 %, over 2 seeds" in (computed.out / "study.md").read_text("utf-8")
+    assert "Intervals are Student's, 95%, over 2 seeds" in (computed.out / "study.md").read_text("utf-8")
 
 
 def test_an_unexpected_error_is_a_gap_without_its_message_and_is_tried_again(
@@ -346,7 +346,7 @@ def die_at_k_six(job, material, store) -> int:
 
 
 def test_no_processes_are_refused(example, tmp_path: Path) -> None:
-    with pytest.raises(ParameterError, match="0 processes"):
+    with pytest.raises(ParameterError, match="jobs= cannot be 0"):
         evaluate(example.study, tmp_path / "out", jobs=0)
     assert not (tmp_path / "out").exists()
 

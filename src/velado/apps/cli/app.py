@@ -231,7 +231,7 @@ class OfSetting(_ParamType):
 
     def get_metavar(self, param: click.Parameter | None = None, ctx: click.Context | None = None) -> str:
         """The word for what it takes, as usage lines have it."""
-        return self.takes
+        return told(self.takes)
 
     def hint(self) -> Any:
         """The type and the limits, as they are declared."""
@@ -260,7 +260,7 @@ class PlainNumber(OfSetting):
 
     def __init__(self, kind: Any) -> None:
         whole = isinstance(kind, click.types.IntParamType)
-        super().__init__("", "INTEGER" if whole else "FLOAT")
+        super().__init__("", "INTEGER" if whole else "NUMBER")
         self.kind = int if whole else float
         self.limits = tuple(getattr(kind, name, None) for name in ("min", "max"))
 

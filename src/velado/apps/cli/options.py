@@ -65,7 +65,7 @@ Suppression = Annotated[
     float,
     option(
         "--suppression",
-        click_type=OfSetting(f"{RUN}.suppression", "FLOAT"),
+        click_type=OfSetting(f"{RUN}.suppression", "NUMBER"),
         help="Share of rows, or of people, that may be dropped, from 0 to 1.",
     ),
 ]
@@ -75,7 +75,7 @@ Seed = Annotated[
 ]
 CROWD = OfSetting(f"{RUN}.k", "INTEGER")
 DIVERSITY = OfSetting("velado.release.guarantees.l_diversity.LDiversity.l", "INTEGER")
-CLOSENESS = OfSetting("velado.release.guarantees.t_closeness.TCloseness.t", "FLOAT")
+CLOSENESS = OfSetting("velado.release.guarantees.t_closeness.TCloseness.t", "NUMBER")
 Force = Annotated[bool, option("--force", help="Replace what exists already.")]
 NewFolder = Annotated[Path, option("--output -o DIR", help="Folder of the results; it must not exist.")]
 DataFolder = Annotated[

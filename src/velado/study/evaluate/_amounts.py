@@ -68,9 +68,9 @@ def percent(value: float | None, digits: int = 1) -> str:
     """A share as a percentage.
 
     >>> percent(0.125)
-    '12.5 %'
+    '12.5%'
     """
-    return NOTHING if value is None else join([number(100 * value, digits), "%"])
+    return NOTHING if value is None else join([number(100 * value, digits), "%"], "")
 
 
 def is_share(name: str) -> bool:
@@ -95,7 +95,7 @@ def figure(name: str, value: float | None) -> str:
     """One value of a measure with its unit.
 
     >>> figure("ncp", 0.25), figure("average_group_size", 7.04)
-    ('25.0 %', '7.0')
+    ('25.0%', '7.0')
     """
     digits = _decimals(name)
     return percent(value) if digits is None else number(value, digits)
@@ -105,18 +105,18 @@ def tick(name: str, value: float) -> str:
     """A value of a measure on an axis, with no more decimals than it has.
 
     >>> tick("ncp", 0.25), tick("log_loss", 0.5)
-    ('25 %', '0.5')
+    ('25%', '0.5')
     """
     scaled = 100 * value if is_share(name) else value
     digits = next((d for d in range(4) if abs(round(scaled, d) - scaled) <= 1e-9 * max(1, abs(scaled))), 4)
-    return join([number(scaled, digits), "%"]) if is_share(name) else number(scaled, digits)
+    return join([number(scaled, digits), "%"], "") if is_share(name) else number(scaled, digits)
 
 
 def span(name: str, found: Interval) -> str:
     """The value of a measure with its interval.
 
     >>> span("auc", Interval(0.686, 0.604, 0.768))
-    '68.6 % (60.4…76.8)'
+    '68.6% (60.4…76.8)'
     """
     own = _decimals(name)
     scale, digits = (100, 1) if own is None else (1, own)

@@ -83,7 +83,7 @@ def test_portuguese_numbers_have_a_decimal_comma_and_english_ones_a_point(facts)
     decimals = {}
     for language in LANGUAGES:
         text = Reader(to_html(facts, language)).text
-        decimals[language] = (len(re.findall(r"\d\.\d+ %", text)), len(re.findall(r"\d,\d+ %", text)))
+        decimals[language] = (len(re.findall(r"\d\.\d+%", text)), len(re.findall(r"\d,\d+%", text)))
     assert decimals["en"][0] > 100 and decimals["en"][1] == 0
     assert decimals["pt"][1] > 100 and decimals["pt"][0] == 0
 

@@ -16,7 +16,7 @@
   // Amounts of the budget: six decimals, no exponent; a remainder below them is called so.
   const amount = (value) => (value > 0 && value < 1e-6 ? words.tiny
     : Number(value).toLocaleString(lang, { maximumFractionDigits: 6 }));
-  const share = (part) => Number((part * 100).toPrecision(6)).toLocaleString(lang, { maximumFractionDigits: 4 }) + " %";
+  const share = (part) => Number((part * 100).toPrecision(6)).toLocaleString(lang, { maximumFractionDigits: 4 }) + "%";
 
   function make(name, text, attributes = {}) {
     const made = document.createElement(name);
