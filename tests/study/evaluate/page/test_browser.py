@@ -152,7 +152,7 @@ def test_panels_and_curves_tell_their_figures_too(opened) -> None:
     browser = opened("pt")
     panel = "document.querySelector('#quality .plot:not([hidden])')"
     said = point_at(browser, f"{panel}.querySelector('use[data-r]:not([data-gap])')")
-    assert re.search(r"acurácia: [\d,]+\s% \([\d,]+\W…\W[\d,]+\)", said), said
+    assert re.search(r"acurácia: [\d,]+% \([\d,]+\W…\W[\d,]+\)", said), said
     gap = point_at(browser, f"{panel}.querySelector('use[data-gap]')")
     assert "faltam 2 de 2 sementes" in gap
     curve = "document.querySelector('#federated .plot:not([hidden])')"
@@ -233,7 +233,7 @@ def test_the_table_sorts_by_click_and_by_key_and_says_so(opened) -> None:
         texts = browser.run(values)
         known = [text for text in texts if text != "–"]
         assert texts[len(known) :] == ["–"] * (len(texts) - len(known)) and len(known) < len(texts)
-        return [float(text.split("\u00a0")[0]) for text in known]
+        return [float(text.split("%")[0]) for text in known]
 
     assert numbers() == sorted(numbers())
     assert browser.run(f"{head}.getAttribute('aria-sort')") == "ascending"
