@@ -296,7 +296,7 @@ def test_the_command_line_makes_lists_and_revokes_tokens(tmp_path: Path) -> None
     assert made.stdout.strip() not in listed.stdout
     assert command(file, "token", "revoke", str(file), "ana").returncode == 0
     table = command(file, "token", "list", str(file), "--lang", "pt")
-    assert "revoked" in table.stdout and "analista" in table.stdout
+    assert "revogado" in table.stdout and "analista" in table.stdout
 
 
 @pytest.mark.slow
