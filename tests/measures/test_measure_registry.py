@@ -70,7 +70,7 @@ def test_a_measure_that_cannot_be_found_says_why() -> None:
 def test_a_registered_measure_is_a_choice_of_a_study_with_its_name_and_decimals() -> None:
     chosen = StudyMetrics(loss="pairs", risk="luck")
     assert (called(chosen.loss), called(chosen.risk)) == ("pairs of rows", "lucky guesses")
-    assert (figure("pairs", 2.0), figure("luck", 0.25)) == ("2.00", "25.0 %")
+    assert (figure("pairs", 2.0), figure("luck", 0.25)) == ("2.00", "25.0%")
     wide = Interval(0.9, -0.1, 1.3)
     assert possible("luck", wide).high == 1.0 and possible("pairs", wide).high == 1.3
 
