@@ -147,7 +147,7 @@ def test_a_method_that_keeps_more_at_the_same_risk_is_named_as_better(made) -> N
     # k-member loses more and leaves less: that is another trade-off, no worse method.
     assert verdicts == {"mdav": "less", "gfkmc": "even", "k-member": "apart"}
     words = " ".join(recommend(study).sentences)
-    assert re.search(r"At its risk \(10\.00 %\) less is lost by mdav \(0\.38 points\)", words)
+    assert re.search(r"At its risk \(10\.00%\) less is lost by mdav \(0\.38 points\)", words)
     assert "mdav loses 0.4 points less than mondrian" in words and "on this it is better" in words
     assert "no difference is told from gfkmc" in words
     assert "k-member loses 9.2 points more than mondrian (9.2 to 9.2) and leaves less risk" in words
