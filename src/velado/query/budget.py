@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Annotated, Any, Literal, TypeAlias
 
 from velado.errors import ParameterError
-from velado.settings import Setting, Where, fraction_of, read_value, with_point
+from velado.settings import Setting, Where, comma_hint, fraction_of, read_value
 from velado.text import Sentence, say
 
 Measure = Literal["epsilon", "rho"]
@@ -179,7 +179,7 @@ def exact(value: Amount) -> Fraction:
                 "within {most_exponent}.",
                 most_exponent=40,
             ),
-            with_point(value) or "Write for example 0.5 or 1/3.",
+            comma_hint(value) or "Write for example 0.5 or 1/3.",
         ) from None
 
 

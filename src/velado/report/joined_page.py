@@ -17,7 +17,7 @@ from velado.report.blocks import (
     section,
     table,
 )
-from velado.report.phrases import phrase, verdict_sentence
+from velado.report.phrases import NEVER_PROMISED, phrase, verdict_sentence
 from velado.text import NOTHING, count, join, listed, say, share
 
 
@@ -144,17 +144,7 @@ def _limits(release: JoinedRelease) -> Section:
     limits = [
         say("Someone who knows more than the quasi-identifiers, or how many rows a person has."),
         say("Guessing a sensitive value better than before because it is frequent in a group."),
-        say(
-            "Combining this release with another one of the same people, made earlier or later or by somebody else."
-        ),
-        say(
-            "What stands in columns that were published as they are, such as free text, dates and exact amounts."
-        ),
-        say("Finding out that somebody is in the table at all."),
-        say(
-            "Meeting a law: whether a table counts as anonymous is a decision of people, for which this report is "
-            "evidence."
-        ),
+        *NEVER_PROMISED,
     ]
     intro = say("No release is without risk. This one does not protect against the following.")
     return section("limits", say("What this does not promise"), intro, Bullets(limits))

@@ -22,6 +22,20 @@ _PHRASES = {guarantee.name: guarantee.title for guarantee in GUARANTEES} | {
     )
 }
 
+NEVER_PROMISED = (
+    say(
+        "Combining this release with another one of the same people, made earlier or later or by somebody else."
+    ),
+    say(
+        "What stands in columns that were published as they are, such as free text, dates and exact amounts."
+    ),
+    say("Finding out that somebody is in the table at all."),
+    say(
+        "Meeting a law: whether a table counts as anonymous is a decision of people, for which this report is evidence."
+    ),
+)
+"""What no release protects against, of one table or of several."""
+
 
 def phrase(code: str) -> str:
     """The phrase of a code; a sentence, or a code that is not known here, stays as its author wrote it.

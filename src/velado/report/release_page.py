@@ -34,7 +34,7 @@ from velado.report.blocks import (
     text,
 )
 from velado.report.facts import ReleaseFacts
-from velado.report.phrases import note_rows, phrase, typed, verdict_sentence
+from velado.report.phrases import NEVER_PROMISED, note_rows, phrase, typed, verdict_sentence
 from velado.settings import describe
 from velado.text import NOTHING, count, few_digits, join, listed, number, plain, say, say_n, share
 
@@ -404,17 +404,7 @@ def _limits(facts: ReleaseFacts) -> Section:
             "Knowing the method (minimality): groups were chosen with the sensitive values in view, so who knows the "
             "method may infer more than the promise says."
         ),
-        say(
-            "Combining this release with another one of the same people, made earlier or later or by somebody else."
-        ),
-        say(
-            "What stands in columns that were published as they are, such as free text, dates and exact amounts."
-        ),
-        say("Finding out that somebody is in the table at all."),
-        say(
-            "Meeting a law: whether a table counts as anonymous is a decision of people, for which this report is "
-            "evidence."
-        ),
+        *NEVER_PROMISED,
     )
     intro = say("No release is without risk. This one does not protect against the following.")
     told = Bullets([limit for limit in limits if limit])

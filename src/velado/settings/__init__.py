@@ -22,13 +22,13 @@ from velado.settings.refusal import (
     LARGEST,
     Where,
     at_flags,
+    comma_hint,
     given_twice,
     nearest,
     no_file,
     shown,
     takes,
     unknown_key,
-    with_point,
 )
 from velado.settings.toml import describe, entry_of, parse_toml, read_toml, table_of, to_toml
 
@@ -42,6 +42,7 @@ __all__ = [
     "at_flags",
     "checked_argument",
     "checked_flag",
+    "comma_hint",
     "describe",
     "entry_of",
     "flags",
@@ -67,5 +68,4 @@ __all__ = [
     "takes",
     "to_toml",
     "unknown_key",
-    "with_point",
 ]

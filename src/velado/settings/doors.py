@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, dataclass, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import PurePath
 from typing import Any, Literal, TypeVar, get_args
 
 from velado.settings.declare import Hint, Spec, is_settings, members_of, origin_of, peeled, specs
-from velado.settings.reading import checked, made, owner_of, validator
+from velado.settings.reading import made, owner_of, read_value, validator
 from velado.settings.refusal import HUGE, Where, choices_of, takes, unknown_key
 from velado.text import say
 
@@ -147,7 +147,7 @@ def checked_flag(flag: str, text: object, hint: Hint) -> Any:
     Traceback (most recent call last):
     velado.errors.ParameterError: -k cannot be 1. It takes a whole number, at least 2. Give 2 or more.
     """
-    return checked(parsed(text, hint), _lone(flag, hint), Where("flag"))
+    return read_value(hint, parsed(text, hint), flag, Where("flag"))
 
 
 def checked_argument(name: str, value: object, hint: Hint) -> Any:
@@ -159,12 +159,7 @@ def checked_argument(name: str, value: object, hint: Hint) -> Any:
     Traceback (most recent call last):
     velado.errors.ParameterError: jobs= cannot be 0. It takes a whole number, at least 1. Give 1 or more.
     """
-    return checked(value, _lone(name, hint), Where("python"))
-
-
-def _lone(name: str, hint: Hint) -> Spec:
-    """A setting that stands in no class."""
-    return Spec(name, hint, replace(peeled(hint)[1], key=name), MISSING, MISSING, False, "")
+    return read_value(hint, value, name, Where("python"))
 
 
 def from_form(kind: type[T], texts: Texts) -> T:

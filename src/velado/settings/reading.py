@@ -3,7 +3,7 @@
 import operator
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import MISSING
+from dataclasses import MISSING, replace
 from fractions import Fraction
 from functools import cache
 from numbers import Integral, Real
@@ -80,9 +80,9 @@ def read_value(hint: Hint, value: object, name: str, where: Where) -> Any:
     return checked(value, _lone(hint, name), where)
 
 
-@cache
 def _lone(hint: Hint, name: str) -> Spec:
-    return Spec(name, hint, peeled(hint)[1], MISSING, MISSING, True, "")
+    """A setting that stands in no class."""
+    return Spec(name, hint, replace(peeled(hint)[1], key=name), MISSING, MISSING, False, "")
 
 
 def fraction_of(value: float | str) -> Fraction:

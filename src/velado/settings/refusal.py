@@ -29,7 +29,6 @@ HUGE = 10**300
 LONGEST = 40
 """So many characters of a wrong value are shown."""
 
-_DECIMAL_COMMA = re.compile(r"\s*[+-]?[0-9]+,[0-9]+\s*")
 
 Door = Literal["python", "file", "flag", "form"]
 
@@ -425,10 +424,10 @@ _COMMA = re.compile(r"\s*([+-]?[0-9]+),([0-9]+)\s*", re.ASCII)
 _NUMBER = re.compile(r"\s*[+-]?[0-9]+(\.[0-9]+)?\s*", re.ASCII)
 
 
-def with_point(value: object) -> str | None:
+def comma_hint(value: object) -> str | None:
     """The advice for a decimal number that was written with a comma; None for anything else.
 
-    >>> with_point("0,5"), with_point("half")
+    >>> comma_hint("0,5"), comma_hint("half")
     ('Write it with a point: 0.5.', None)
     """
     found = _COMMA.fullmatch(value) if isinstance(value, str) else None
@@ -445,8 +444,8 @@ def _fix(spec: Spec, value: Any, wrong: Wrong, entry: bool) -> str:
     if words:
         return (nearest(value, words) if isinstance(value, str) else None) or say("Choose one of them.")
     numeric = any(peeled(one)[0] in (int, float, Fraction) for one in members)
-    if numeric and isinstance(value, str) and _DECIMAL_COMMA.fullmatch(value):
-        return say("Write it with a point: {number}.", number=value.strip().replace(",", "."))
+    if numeric and (pointed := comma_hint(value)) is not None:
+        return pointed
     if wrong == "ge":
         return say("Give {limit} or more.", limit=written(setting.ge))
     if wrong == "gt":
@@ -460,8 +459,6 @@ def _fix(spec: Spec, value: Any, wrong: Wrong, entry: bool) -> str:
     if wrong == "test" and not entry and _twice(value) is not None:
         return say("Remove one of the two.")
     number = next((kind for kind in (float, int) if kind in members), None)
-    if wrong == "type" and number and (pointed := with_point(value)) is not None:
-        return pointed
     if wrong == "finite" or (isinstance(value, float) and not math.isfinite(value)):
         return say("Give a finite number.")
     if setting.example:

@@ -45,7 +45,7 @@ def _unpack_zip(format: FileFormat, data: bytes, name: str) -> bytes:
     try:
         archive = zipfile.ZipFile(io.BytesIO(data))
         members = [m for m in archive.infolist() if not m.is_dir() and not _is_litter(m.filename)]
-    except Exception:
+    except Exception:  # hostile bytes raise whatever zipfile stumbles over first: all of it means one thing
         raise damaged(format, name) from None
     if len(members) != 1:
         raise TableError(
