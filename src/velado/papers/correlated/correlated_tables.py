@@ -69,16 +69,16 @@ class CorrelatedData:
     identifier: str | None = None
 
     def read(self, data: Path) -> tuple[Records, tuple[bool, ...]]:
-        """The records, and which of their columns are categories."""
+        """The records without missing cells, as the source takes them, and which of their columns are categories."""
         plain = read_table(data / self.file)
-        schema = Schema({name: self._column(name) for name in plain.frame.columns})
-        table = read_table(plain, schema)
-        columns = [
-            name
-            for name in table.frame.columns
-            if name != self.identifier and (self.with_target or name != self.target)
+        columns = {name: self._column(name) for name in plain.frame.columns}
+        table = read_table(plain, Schema(columns, missing_values=("", "nan")))
+        whole = ~np.any([table.is_missing(name).to_numpy() for name in columns], axis=0)
+        table = table.with_frame(table.frame.filter(whole))
+        compared = [
+            name for name in columns if name != self.identifier and (self.with_target or name != self.target)
         ]
-        records = records_of(table, columns, self.target)
+        records = records_of(table, compared, self.target)
         return records, tuple(name in self.categories for name in records.columns)
 
     def _column(self, name: str) -> Column:
