@@ -23,7 +23,7 @@ CHECKED := src tests $(wildcard benchmarks)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-slow test-all lint house bench bench-peers clean
+.PHONY: help demo test test-slow test-all lint pages house bench bench-peers clean
 
 help: ## List the jobs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -46,6 +46,11 @@ lint: $(VENV)/.dev ## Check style, format, types and the import layers
 	$(BIN)/ruff format --check $(CHECKED)
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q tests/test_layers.py
+
+pages: $(VENV)/.dev ## Write every page that is made from the code, and check the catalogue
+	$(BIN)/python docs/make_reference.py
+	$(BIN)/python -m velado.apps.cli.reference docs/reference/cli.md
+	$(BIN)/python docs/make_catalogue.py --check
 
 house: $(VENV)/.dev ## Count what the package is made of, beside its bars
 	$(BIN)/python -m benchmarks house

@@ -13,6 +13,7 @@ from statistics import median
 from benchmarks.adult import adult
 from benchmarks.timing import Row, print_rows
 from velado.learning.flower import FederatedFit, Federation
+from velado.learning.flower._local_rows import Locally
 from velado.learning.flower.simulation import Engine, make_ready, run_ready
 from velado.release.methods import Mondrian
 from velado.release.methods._method import Method
@@ -30,7 +31,7 @@ def run(model: str, method: Method | None, engine: Engine) -> tuple[FederatedFit
     """The fit, wall and CPU seconds of its rounds, and wall seconds of anonymizing and measuring at the clients."""
     table = adult()
     start = time.perf_counter()
-    ready = make_ready(table, table.schema, method, Federation(model=model), target="income")
+    ready = make_ready(table, table.schema, Locally(method), Federation(model=model), target="income")
     prepared = time.perf_counter()
     cpu = cpu_seconds()
     fit = run_ready(ready, engine)

@@ -22,7 +22,7 @@ import polars as pl
 from benchmarks import paillier_cost as cost
 from benchmarks.timing import Row, data_folder, print_rows
 from velado.learning.crypto.fixed_point import Bounded
-from velado.learning.crypto.grid_products import multiplications
+from velado.learning.crypto.modular import plan
 from velado.learning.crypto.paillier_keys import PrivateKey, keygen
 from velado.learning.protocols.delegated_regression import packing_for
 from velado.learning.protocols.protocol import Message
@@ -58,6 +58,14 @@ TASKS = (
     Task("Auto", "secure-sum", 50, None),
     Task("Bike", "secure-sum", 50, None),
 )
+
+
+def multiplications(bases: int, rows: int, inner: int, columns: int, bits: int) -> int:
+    """How many products modulo the modulus `grid_products` does at most, for exponents of so many bits."""
+    window, groups = plan(rows, inner, columns, bits)
+    steps = -(-bits // window)
+    folding = sum((2 << (window * len(group))) + 2 * window * len(group) for group in groups)
+    return bases * (steps - 1) * window + rows * (inner * steps * len(groups) + folding)
 
 
 def table_of(name: str) -> tuple[pl.DataFrame, str]:

@@ -6,8 +6,8 @@ what waits for a translation as a PO file, and `--take FILE` puts such a file, f
 catalogue holds no empty entries. Needs Babel, which the package itself does not.
 
 Sentences are the literal templates of `say` and `say_n` (in Python and in page templates), the literal
-sentences of errors, and the help of settings and commands: `Setting("…")`, `help=`, `description=`,
-`"help":`, and the docstrings of commands.
+sentences of errors and of `refused`, and the help of settings and commands: `Setting("…")`, `help=`,
+`description=`, `"help":`, and the docstrings of commands and of a service's routes.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def in_module(tree: ast.Module, errors: set[str]) -> Iterator[Key]:
             elif ours.get(name) == "say_n":
                 one, many = (list(_texts([part])) for part in node.args[:2])
                 yield from zip(one, many, strict=True)
-            elif name in errors:
+            elif name in errors or name == "refused":
                 yield from _texts(
                     [*node.args[:3], *(word.value for word in node.keywords if word.arg in _THREE)]
                 )
@@ -90,17 +90,16 @@ def in_module(tree: ast.Module, errors: set[str]) -> Iterator[Key]:
                 said = [word.value for word in node.keywords if word.arg in ("help", "takes", "why")]
                 yield from _texts([*node.args[:1], *said])
             else:
-                yield from _texts(node.args[:1] if name == "Setting" else [])
                 yield from _texts([word.value for word in node.keywords if word.arg in _HELP])
         elif isinstance(node, ast.Dict):
             pairs = zip(node.keys, node.values, strict=True)
             yield from _texts(
                 [text for key, text in pairs if isinstance(key, ast.Constant) and key.value == "help"]
             )
-        elif isinstance(node, ast.FunctionDef) and any(
-            _tail(mark) == "command" for mark in node.decorator_list
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and any(
+            _tail(mark) == "command" or _is_route(mark) for mark in node.decorator_list
         ):
-            # Typer shows the docstring as inspect cleans it.
+            # Typer and the page /docs show the docstring as inspect cleans it.
             yield from [inspect.cleandoc(ast.get_docstring(node, clean=False) or "")]
 
 
@@ -121,6 +120,11 @@ def _texts(nodes: Sequence[ast.expr]) -> Iterator[str]:
             yield from _texts([node.body, node.orelse])
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.value
+
+
+def _is_route(mark: ast.expr) -> bool:
+    """Whether a decorator makes a function a route that the page /docs tells of."""
+    return isinstance(mark, ast.Call) and ast.unparse(mark.func) in ("router.get", "router.post")
 
 
 def _tail(node: ast.expr) -> str:

@@ -1,8 +1,9 @@
-"""What every test shares: where reference data is, and how Hypothesis searches.
+"""What every test shares: where reference data is, how Hypothesis searches, and what a quick run leaves out.
 
 Numba's on-disk cache is left as users have it, so the kernels that are tested are the kernels that run.
 """
 
+import gc
 import os
 import tempfile
 from pathlib import Path
@@ -16,7 +17,17 @@ settings.register_profile("ci", deadline=None, derandomize=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
 
 # Of a property's examples, a quick run tries the first few; `make test-slow` says VELADO_EXAMPLES=all.
-FEWER, FEWEST = 5, 4
+FEWER, FEWEST = 10, 3
+QUICK = os.environ.get("VELADO_EXAMPLES") != "all"
+
+# On the small tables of a quick run, threads wait for each other longer than they work. The full run keeps
+# them, since an answer that depends on their order must be seen somewhere. Set before anything imports polars.
+if QUICK:
+    for pool in ("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        os.environ.setdefault(pool, "1")
+
+# Modules and tests live until the end: looking through them for garbage again and again finds none.
+gc.disable()
 
 # Fixtures that start a server, a browser or five parties.
 STARTED = {"postgres_url", "browser", "finished"}
@@ -35,13 +46,25 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     try_fewer_examples(items)
 
 
+def pytest_collection_finish() -> None:
+    """What was imported and collected is never looked through again; what tests leave behind is."""
+    gc.collect()
+    gc.freeze()
+    gc.enable()
+
+
+def pytest_unconfigure() -> None:
+    """Python may take everything down again, in the order it likes."""
+    gc.unfreeze()
+
+
 def try_fewer_examples(items: list[pytest.Item]) -> None:
-    """Properties try a fifth of the examples they ask for, and no fewer than four, unless all are wanted.
+    """Properties try a tenth of the examples they ask for, and no fewer than three, unless all are wanted.
 
     Each test asks for the number that its property needs, whichever run it is part of: this is the one place
     that knows about quick runs.
     """
-    if os.environ.get("VELADO_EXAMPLES") == "all":
+    if not QUICK:
         return
     for test in {item.function for item in items if isinstance(item, pytest.Function)}:
         asked = getattr(test, "_hypothesis_internal_use_settings", None)  # what Hypothesis' own plugin reads

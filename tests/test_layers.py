@@ -7,6 +7,7 @@ or behind `TYPE_CHECKING` counts too. Each rule is shown to catch a small source
 import ast
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path, PurePosixPath
 
 import pytest
@@ -118,6 +119,9 @@ def imported_names(module: str, tree: ast.Module) -> Iterator[tuple[int, str]]:
                     yield node.lineno, argument.value
 
 
+parsed = cache(ast.parse)  # three rules read every module
+
+
 def dotted(node: ast.AST) -> str:
     """`a.b.c` for a chain of attributes on a name, else an empty string."""
     if isinstance(node, ast.Name):
@@ -136,7 +140,7 @@ def layer_violations(module: str, source: str) -> list[str]:
     if here != "testing" and here not in LAYERS:
         return [f"{module}: '{here}' is not a room of the design"]
     found = []
-    for line, name in imported_names(module, ast.parse(source)):
+    for line, name in imported_names(module, parsed(source)):
         if name.split(".")[0] != "velado":
             continue
         there = [*name.split("."), ""][1]
@@ -158,7 +162,7 @@ def edge_violations(module: str, source: str) -> list[str]:
     """Uses of files or the network outside the edges."""
     if lies_in(module, EDGES):
         return []
-    tree = ast.parse(source)
+    tree = parsed(source)
     found = [
         f"{module}:{line}: imports '{name}'"
         for line, name in imported_names(module, tree)
@@ -179,7 +183,7 @@ def randomness_violations(module: str, source: str) -> list[str]:
     if module == RANDOM_ROOM:
         return []
     allowed = {"Generator", "default_rng"} if lies_in(module, GENERATOR_MAKERS) else {"Generator"}
-    tree = ast.parse(source)
+    tree = parsed(source)
     found = []
     aliases = {"numpy"}
     for node in ast.walk(tree):

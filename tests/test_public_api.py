@@ -15,12 +15,25 @@ import velado
 @pytest.mark.parametrize("name", velado.__all__)
 def test_every_public_name_is_there_and_documented(name):
     assert getattr(velado, name) is not None
-    thing = getattr(import_module(velado._HOME[name]), name) if name in velado._HOME else velado.__version__
+    thing = getattr(velado, name)
     if inspect.isclass(thing) or inspect.isfunction(thing):
         assert inspect.getdoc(thing), f"velado.{name} has no docstring"
         for member, value in vars(thing).items() if inspect.isclass(thing) else ():
             if not member.startswith("_") and (inspect.isfunction(value) or isinstance(value, property)):
                 assert inspect.getdoc(value), f"velado.{name}.{member} has no docstring"
+
+
+@pytest.mark.parametrize("registry", ["METHODS", "GUARANTEES"])
+def test_every_registered_class_is_public_by_its_registry_alone(registry, monkeypatch):
+    registered = getattr(velado, registry)
+    assert {kind.__name__ for kind in registered} <= set(velado.__all__)
+    assert all(getattr(velado, kind.__name__) is kind for kind in registered)
+
+    class AnotherOne:
+        pass
+
+    monkeypatch.setattr(import_module(velado._HOME[registry]), registry, (*registered, AnotherOne))
+    assert velado.AnotherOne is AnotherOne and "AnotherOne" in dir(velado)
 
 
 def test_the_public_names_are_sorted_and_nothing_else_is_public():

@@ -57,17 +57,30 @@ class VeladoError(Exception):
 
 
 class InputError(VeladoError):
-    """The input cannot be used as it is."""
+    """The input cannot be used as it is.
+
+    >>> InputError.exit_code, issubclass(InputError, VeladoError)
+    (3, True)
+    """
 
     exit_code = 3
 
 
 class TableError(InputError):
-    """The file or data frame itself is at fault."""
+    """The file or data frame itself is at fault.
+
+    >>> TableError.exit_code, issubclass(TableError, InputError)
+    (3, True)
+    """
 
 
 class SchemaError(InputError):
-    """The schema is at fault, or does not fit the table."""
+    """The schema is at fault, or does not fit the table.
+
+    >>> raise SchemaError("Unknown key 'rol' in [columns.age].", "A misspelt key would be passed over.", "Write role.")
+    Traceback (most recent call last):
+    velado.errors.SchemaError: Unknown key 'rol' in [columns.age]. A misspelt key would be passed over. Write role.
+    """
 
 
 class TaxonomyError(InputError):
@@ -75,6 +88,10 @@ class TaxonomyError(InputError):
 
     *hidden* are the values it does not cover: cells, for the owner's own eyes. They stand in no message, repr or
     pickle; who asks for them by name writes them to a private file.
+
+    >>> error = TaxonomyError("A value has no place.", "It would stay as it is.", "Add it.", hidden=["Ana"])
+    >>> "Ana" in f"{error!r} {vars(error)}", error.hidden
+    (False, ('Ana',))
     """
 
     def __init__(self, what: str, why: str, fix: str, hidden: Sequence[str] = ()) -> None:
@@ -103,94 +120,171 @@ class _Hidden:
 
 
 class PersonUndecided(InputError):
-    """Rows repeat people, and neither the schema nor a flag says what one person is."""
+    """Rows repeat people, and neither the schema nor a flag says what one person is.
+
+    >>> PersonUndecided.exit_code, issubclass(PersonUndecided, InputError)
+    (3, True)
+    """
 
 
 class ParameterError(VeladoError):
-    """A parameter is outside its limits, or two settings contradict each other."""
+    """A parameter is outside its limits, or two settings contradict each other.
+
+    >>> raise ParameterError("--k cannot be 1.", "It takes a whole number, at least 2.", "Give 2 or more.")
+    Traceback (most recent call last):
+    velado.errors.ParameterError: --k cannot be 1. It takes a whole number, at least 2. Give 2 or more.
+    """
 
     exit_code = 2
 
 
 class GuaranteeNotMet(VeladoError):
-    """The promise does not hold on the published values, so nothing was published."""
+    """The promise does not hold on the published values, so nothing was published.
+
+    >>> GuaranteeNotMet("Group 17 has 3 rows.", "5-anonymity needs 5.", "Lower k.").fix, GuaranteeNotMet.exit_code
+    ('Lower k.', 4)
+    """
 
     exit_code = 4
 
 
 class SideDoorOpen(GuaranteeNotMet):
-    """A published column repeats a quasi-identifier, so the promise would be void."""
+    """A published column repeats a quasi-identifier, so the promise would be void.
+
+    >>> SideDoorOpen.exit_code, issubclass(SideDoorOpen, GuaranteeNotMet)
+    (4, True)
+    """
 
 
 class IdentifierOpen(GuaranteeNotMet):
-    """A published column identifies people, and the schema does not sign for it."""
+    """A published column identifies people, and the schema does not sign for it.
+
+    >>> IdentifierOpen.exit_code, issubclass(IdentifierOpen, GuaranteeNotMet)
+    (4, True)
+    """
 
 
 class SuppressionLimitExceeded(GuaranteeNotMet):
-    """Keeping the promise would drop more rows than the limit allows."""
+    """Keeping the promise would drop more rows than the limit allows.
+
+    >>> SuppressionLimitExceeded.exit_code, issubclass(SuppressionLimitExceeded, GuaranteeNotMet)
+    (4, True)
+    """
 
 
 class QueryRefused(VeladoError):
-    """The query is not one we answer; the reason depends on the query and the schema alone, never on a row."""
+    """The query is not one we answer; the reason depends on the query and the schema alone, never on a row.
+
+    >>> QueryRefused.exit_code, issubclass(QueryRefused, VeladoError)
+    (2, True)
+    """
 
     exit_code = 2
 
 
 class BudgetExceeded(VeladoError):
-    """The answer would cost more than what is left of the budget or of the analyst's share."""
+    """The answer would cost more than what is left of the budget or of the analyst's share.
+
+    >>> BudgetExceeded.exit_code, issubclass(BudgetExceeded, VeladoError)
+    (7, True)
+    """
 
     exit_code = 7
 
 
 class LedgerError(VeladoError):
-    """The ledger is missing, was edited or rolled back, or cannot be written; nothing is answered."""
+    """The ledger is missing, was edited or rolled back, or cannot be written; nothing is answered.
+
+    >>> LedgerError.exit_code, issubclass(LedgerError, VeladoError)
+    (8, True)
+    """
 
     exit_code = 8
 
 
 class EngineError(VeladoError):
-    """The engine did not answer; the message says nothing of what the rows hold."""
+    """The engine did not answer; the message says nothing of what the rows hold.
+
+    >>> EngineError.exit_code, issubclass(EngineError, VeladoError)
+    (9, True)
+    """
 
     exit_code = 9
 
 
 class EncryptionError(VeladoError):
-    """An encrypted computation cannot go on; the message says nothing of what was encrypted."""
+    """An encrypted computation cannot go on; the message says nothing of what was encrypted.
+
+    >>> EncryptionError.exit_code, issubclass(EncryptionError, VeladoError)
+    (10, True)
+    """
 
     exit_code = 10
 
 
 class KeyRefused(EncryptionError):
-    """A key is not of the form or size it must have, or a key file does not open."""
+    """A key is not of the form or size it must have, or a key file does not open.
+
+    >>> KeyRefused.exit_code, issubclass(KeyRefused, EncryptionError)
+    (10, True)
+    """
 
 
 class CiphertextRefused(EncryptionError):
-    """A ciphertext is out of range, of another key, seen before, or would leave without being re-randomised."""
+    """A ciphertext is out of range, of another key, seen before, or would leave without being re-randomised.
+
+    >>> CiphertextRefused.exit_code, issubclass(CiphertextRefused, EncryptionError)
+    (10, True)
+    """
 
 
 class OutOfBounds(EncryptionError):
-    """A value lies outside the public bounds of its column, or is missing; the column is named, the value is not."""
+    """A value lies outside the public bounds of its column, or is missing; the column is named, the value is not.
+
+    >>> OutOfBounds.exit_code, issubclass(OutOfBounds, EncryptionError)
+    (10, True)
+    """
 
 
 class PlaintextOverflow(EncryptionError):
-    """A number does not fit in the plaintext or the slot it was meant for."""
+    """A number does not fit in the plaintext or the slot it was meant for.
+
+    >>> PlaintextOverflow.exit_code, issubclass(PlaintextOverflow, EncryptionError)
+    (10, True)
+    """
 
 
 class SingularDesignError(EncryptionError, InputError):
-    """Some columns are combinations of others, so that no single set of coefficients is the answer."""
+    """Some columns are combinations of others, so that no single set of coefficients is the answer.
+
+    >>> issubclass(SingularDesignError, EncryptionError) and issubclass(SingularDesignError, InputError)
+    True
+    """
 
 
 class ProtocolError(EncryptionError):
-    """A message was refused: forged, repeated, out of order, of another job, or not of a known form."""
+    """A message was refused: forged, repeated, out of order, of another job, or not of a known form.
+
+    >>> ProtocolError.exit_code, issubclass(ProtocolError, EncryptionError)
+    (10, True)
+    """
 
 
 class OutputError(VeladoError):
-    """The output folder exists already, or cannot be written."""
+    """The output folder exists already, or cannot be written.
+
+    >>> OutputError.exit_code, issubclass(OutputError, VeladoError)
+    (5, True)
+    """
 
     exit_code = 5
 
 
 class MissingExtra(VeladoError):
-    """An optional library is not installed."""
+    """An optional library is not installed.
+
+    >>> MissingExtra("polars is not installed.", "Tables are read with it.", "Install velado.").exit_code
+    6
+    """
 
     exit_code = 6

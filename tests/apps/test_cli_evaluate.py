@@ -94,10 +94,10 @@ def test_damaged_cells_are_counted_in_the_plan_and_when_they_are_computed_again(
     cells = sorted((out / "cells").iterdir())[:2]
     for path in cells:
         path.write_bytes(path.read_bytes()[:-1] + b"?")
-    assert "2 stored cell(s) were damaged" in velado(study, "-o", out, "--dry-run").stdout
-    assert "2 célula(s)" in velado(study, "-o", out, "--dry-run", "--lang", "pt").stdout
+    assert "2 stored cells were damaged" in velado(study, "-o", out, "--dry-run").stdout
+    assert "2 células" in velado(study, "-o", out, "--dry-run", "--lang", "pt").stdout
     done = velado(study, "-o", out, "--json", "--jobs", 1)
-    assert "2 stored cell(s) were damaged" in done.stderr
+    assert "2 stored cells were damaged" in done.stderr
     assert json.loads(done.stdout)["cells"] == {"planned": 5, "done": 5, "gaps": 0}
     assert velado(study, "-o", out, "--json", "--jobs", 1).stderr == ""
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import tomllib
 from pathlib import Path
 
@@ -38,14 +39,27 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def keygen(name: str, *more: str) -> int:
-    return run(["party", "keygen", "--name", name, "-o", name, "--passphrase-file", "pass", *more])
+    passphrase = [] if "--passphrase-file" in more else ["--passphrase-file", "pass"]
+    return run(["party", "keygen", "--name", name, "-o", name, *passphrase, *more])
+
+
+@pytest.fixture(scope="module")
+def identities(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The identities of all parties, made once: a passphrase is slow to try, as it must be."""
+    folder = tmp_path_factory.mktemp("identities")
+    (folder / "pass").write_text("some words\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        for name, role in ROLES.items():
+            assert keygen(name, "--role", role, "--quiet") == 0
+    return folder
 
 
 @pytest.fixture
-def job(place: Path) -> Path:
+def job(identities: Path, place: Path) -> Path:
+    shutil.copytree(identities, place, dirs_exist_ok=True)
     text = JOB
-    for name, role in ROLES.items():
-        assert keygen(name, "--role", role, "--quiet") == 0
+    for name in ROLES:
         text += (place / name / f"{name}.party.toml").read_text()
     (place / "job.toml").write_text(text)
     return place / "job.toml"

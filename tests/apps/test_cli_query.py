@@ -56,6 +56,21 @@ def test_the_same_question_again_shows_the_same_numbers_for_nothing(
     assert abs(first.value - 400) < 100 and first.guarantee.covers.startswith("every answer recorded")
 
 
+def test_the_schema_names_the_ledger_once_and_a_flag_says_another(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (place / "schema.toml").write_text('[dataset]\nledger = "accounts.ledger"\n' + SCHEMA, "utf-8")
+    assert ask("--budget", "5") == 0
+    assert "Ledger: " in (shown := capsys.readouterr().out) and "accounts.ledger" in shown
+    assert (place / "accounts.ledger").is_file() and not (place / "people.csv.ledger").exists()
+    # A second ledger for the same table would be a second budget.
+    assert ask("--ledger", "other.ledger") == 8
+    assert run(["query", "people.csv", "--schema", "schema.toml", "--paper", "baseline", COUNT]) != 0
+    (place / "schema.toml").write_text('[dataset]\nledger = "../accounts.ledger"\n' + SCHEMA, "utf-8")
+    assert ask() == 3
+    assert "The ledger in [dataset]" in capsys.readouterr().err
+
+
 def test_without_a_budget_the_first_question_uses_it_up(
     place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -147,7 +162,7 @@ def test_rho_is_an_account_of_its_own(place: Path, capsys: pytest.CaptureFixture
 def test_portuguese_says_the_same(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert ask("--lang", "pt", "--budget", "2.5") == 0
     shown = capsys.readouterr().out
-    assert "Promessa (garantida)" in shown and "Custo: epsilon 2" in shown and "2,5" in shown
+    assert "Promessa (garantida)" in shown and "Custo: épsilon 2" in shown and "2,5" in shown
 
 
 def test_a_parquet_file_is_asked_the_same_way(place: Path, capsys: pytest.CaptureFixture[str]) -> None:

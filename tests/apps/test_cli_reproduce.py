@@ -118,7 +118,7 @@ def test_the_list_names_data_sets_and_speaks_portuguese(velado) -> None:
 def test_missing_files_are_answered_with_the_commands_that_fetch_them(velado, tmp_path) -> None:
     with pytest.raises(TableError) as caught:
         velado("gfkmc-figure-6.3", "--data", tmp_path)
-    assert "adult/adult_clean.csv" in caught.value.what and "8 more" in caught.value.what
+    assert "adult/adult_clean.csv" in caught.value.what and "7 other files" in caught.value.what
     assert "velado data get adult` and `velado data get adult-hierarchies" in caught.value.fix
     with pytest.raises(TableError) as caught:
         velado("gok-figure-3-icu", "--data", tmp_path)
@@ -134,7 +134,7 @@ def test_a_missing_library_is_named_with_its_extra(
     velado, tmp_path, monkeypatch, experiment, library, extra
 ) -> None:
     from velado.learning.flower import deployment as quiet
-    from velado.measures.models import model_registry as registry
+    from velado.measures.models import _model as registry
     from velado.papers.paper_registry import ADULT_FILES
 
     for name in ADULT_FILES:

@@ -140,8 +140,9 @@ def test_an_old_key_is_never_replaced(place: Path) -> None:
     ],
 )
 def test_what_pseudonymize_refuses_it_refuses_whole(place: Path, changed: list[str], code: int) -> None:
-    command = ["pseudonymize", "visits.csv", "--schema", "visits.toml", "--columns", "cpf"]
-    command += ["--key-file", "key", "-o", "out.csv", *changed]
+    usual = {"--schema": "visits.toml", "--columns": "cpf", "--key-file": "key", "-o": "out.csv"}
+    given = usual | dict([changed])
+    command = ["pseudonymize", "visits.csv", *(word for pair in given.items() for word in pair)]
     before = (place / "visits.csv").read_bytes()
     assert run(command) == code
     assert (place / "out.csv").exists() == (code == 0)
@@ -169,7 +170,9 @@ def test_a_joined_release_keeps_its_promise_in_the_files_it_wrote(
     assert run([*command, "-o", "out"]) == 0
     shown = capsys.readouterr()
     assert "needs 5 people" in shown.out and "holds" in shown.out
+    assert sorted(path.name for path in (place / "out/private").iterdir()) == ["owner.key", "recipe.toml"]
     assert sorted(path.name for path in (place / "out/release").iterdir()) == [
+        "about.html",
         "manifest.json",
         "patients.csv",
         "visits.csv",
@@ -205,6 +208,25 @@ def test_the_manifest_holds_no_cell_and_the_digests_of_the_files(place: Path) ->
         if len(cell) > 3
     }
     assert cells and not [cell for cell in cells if f'"{cell}"' in text]
+
+
+def test_the_recipe_of_a_joined_release_repeats_it_and_knows_its_tables(place: Path) -> None:
+    first = ["joined", *TWO, "-k", "5", "-m", "mondrian", "--cut", "relaxed", "--quiet"]
+    assert run([*first, "-o", "out"]) == 0
+    again = ["joined", "--recipe", "out/private/recipe.toml", "--quiet"]
+    assert run([*again, "-t", "patients.csv", "-t", "visits.csv", "-o", "again"]) == 0
+    for part in ("release/patients.csv", "release/visits.csv", "release/about.html", "private/recipe.toml"):
+        assert (place / "again" / part).read_bytes() == (place / "out" / part).read_bytes()
+    assert run([*again, "-t", "patients.csv", "-o", "other"]) == 2
+    assert not (place / "other").exists()
+
+
+def test_the_page_of_joined_tables_says_the_promise_and_no_cell(place: Path) -> None:
+    assert run(["joined", *TWO, "-k", "5", "-m", "mondrian", "-o", "out", "--quiet", "--lang", "pt"]) == 0
+    page = (place / "out/release/about.html").read_text("utf-8")
+    assert "Sobre estas tabelas" in page and "pelo menos 5 pessoas" in page
+    names = {row["nome"] for row in rows_of(place / "patients.csv") if row.get("nome")}
+    assert not [name for name in names if name in page]
 
 
 def test_a_joined_release_with_the_methods_own_flags_and_json(

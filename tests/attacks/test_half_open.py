@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from velado.learning.net._sender import Post
+from velado.learning.net._https import Post
 from velado.learning.net.half_open import HalfOpen, network_of
 
 from ..apps.service.conftest import MISSING

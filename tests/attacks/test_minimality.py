@@ -156,7 +156,7 @@ def test_how_many_of_the_fifteen_worlds_tell_more_than_their_shares(method, leak
     ("method", "k"),
     [
         (Progressive(), 2),
-        (Mondrian(), 3),
+        pytest.param(Mondrian(), 3, marks=pytest.mark.slow),
         *(
             pytest.param(kind(), k, marks=pytest.mark.slow)
             for kind, k in (

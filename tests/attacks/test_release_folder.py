@@ -23,6 +23,8 @@ from velado.release.operations import Permute, Perturb
 from velado.release.side_doors.row_order import sorted_by
 from velado.study.run import apply_recipe, publish
 
+from ..covering import one_in
+
 KEY, OTHER = Key(bytes(range(32))), Key(bytes(range(1, 33)))
 SCHEMA = Schema(
     {
@@ -102,9 +104,10 @@ def test_an_order_is_called_sorted_only_by_what_it_was_sorted_by(by: list[str]) 
     assert found in (by if by != ["cost"] else [None])
 
 
-def test_a_shuffled_table_is_hardly_ever_called_sorted() -> None:
-    calls = [sorted_by(encode(read_table(people(60, seed), SCHEMA))) for seed in range(300)]
-    assert calls.count(None) == 300
+@pytest.mark.parametrize("tables", [60, pytest.param(300, marks=pytest.mark.slow)])
+def test_a_shuffled_table_is_hardly_ever_called_sorted(tables: int) -> None:
+    calls = [sorted_by(encode(read_table(people(60, seed), SCHEMA))) for seed in range(tables)]
+    assert calls.count(None) == tables
 
 
 @pytest.mark.parametrize("operation", [Permute("cost"), Perturb("cost", scale=50.0)])
@@ -150,7 +153,7 @@ def test_no_fingerprint_in_the_folder_lets_a_guess_be_tested(tmp_path: Path) -> 
     assert KEY.secret.hex() not in json.dumps(manifest)
 
 
-@pytest.mark.parametrize("kind", METHODS, ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", one_in(3, METHODS, lambda kind: kind.name))
 def test_the_manifest_holds_no_figure_by_which_a_withheld_row_could_be_found(
     kind: type, tmp_path: Path
 ) -> None:
@@ -250,8 +253,8 @@ def test_the_python_door_takes_what_people_pass() -> None:
         {"schema": {"age": "quasi"}},
         {"method": 5},
         {"method": "mondriaan"},
-        {"guarantees": "l-diversity"},
-        {"guarantees": ["l-diversity"]},
+        {"guarantees": "l-diversty"},
+        {"guarantees": ["l-diversity", 5]},
         {"guarantees": None},
         {"k": "5"},
         {"k": True},

@@ -71,6 +71,18 @@ def test_no_path_leads_out_of_the_schemas_folder(home, number, role):
             assert role == "identifier" and schema.columns["city"].taxonomy.paths is None
 
 
+@pytest.mark.skipif(os.name == "nt", reason="only elsewhere may a file have such a name")
+@pytest.mark.parametrize(
+    "path", ["..\\city", "trees\\..\\city", "\\city", "C:city", "C:\\city", "\\\\host\\all\\city"]
+)
+def test_what_leads_out_on_windows_is_refused_on_every_system(home, path):
+    # Here it is the plain name of a file that lies in the folder; the same schema would read another one on Windows.
+    (home / path).write_text("rio;RJ;*\n")
+    (home / "schema.toml").write_text(schema_text(f"'{path}'"))
+    with pytest.raises(SchemaError, match="outside the folder"):
+        read_schema(home / "schema.toml")
+
+
 @pytest.mark.parametrize("builder", ["levels", "tree"])
 def test_a_link_that_leads_out_is_not_followed(home, builder):
     name = "link.toml" if builder == "tree" else "link.csv"

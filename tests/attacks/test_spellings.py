@@ -26,6 +26,7 @@ from velado.release.methods import FullDomain, KMember, Mondrian, Progressive
 from velado.release.pseudonyms import Key, pseudonymize
 from velado.release.verify import verify
 
+from ..covering import one_in
 from .independent import looks_alike, normal, recount
 
 PAIRS = [
@@ -74,6 +75,13 @@ def people(texts: list[str], ages: list[str], ill: list[str] | None = None) -> p
 
 
 @pytest.mark.parametrize("pair", PAIRS)
+def test_two_spellings_are_one_text(pair: tuple[str, str]) -> None:
+    assert normal_texts(pl.Series(pair)).n_unique() == 1
+    assert normal(pair[0]) == normal(pair[1])
+
+
+# That the doors ask for the one text is tried with some of the pairs; two pairs in three are slow.
+@pytest.mark.parametrize("pair", one_in(3, PAIRS))
 def test_two_spellings_of_a_person_do_not_pass_for_two_people(pair: tuple[str, str]) -> None:
     one, two = pair
     frame = people([one, two, "x", "y"], ["30", "30", "40", "40"])
@@ -90,7 +98,7 @@ def test_two_spellings_of_a_person_do_not_pass_for_two_people(pair: tuple[str, s
     assert normal(one) == normal(two)
 
 
-@pytest.mark.parametrize("pair", PAIRS)
+@pytest.mark.parametrize("pair", one_in(3, PAIRS))
 def test_two_spellings_of_a_diagnosis_do_not_pass_for_diversity(pair: tuple[str, str]) -> None:
     frame = people(["a", "b", "c", "d"], ["30", "30", "40", "40"], [*pair, *pair])
     for promise in (LDiversity(2), BetaLikeness(0.1)):
@@ -109,7 +117,7 @@ def _rows() -> Schema:
     return Schema({name: column for name, column in schema().columns.items() if name != "patient"})
 
 
-@pytest.mark.parametrize("pair", PAIRS)
+@pytest.mark.parametrize("pair", one_in(3, PAIRS))
 def test_a_person_has_one_share_of_an_answer_and_one_pseudonym(pair: tuple[str, str]) -> None:
     table = Table.of(people([*pair, "x"], ["30", "30", "40"]), schema())
     engine = engine_for_table(table, Unit("patient", 1))
@@ -120,7 +128,7 @@ def test_a_person_has_one_share_of_an_answer_and_one_pseudonym(pair: tuple[str, 
     assert len({text for series in person_texts([table, table]) for text in series.to_list()}) == 2
 
 
-@pytest.mark.parametrize("pair", PAIRS)
+@pytest.mark.parametrize("pair", one_in(3, PAIRS))
 def test_joined_tables_know_a_person_by_any_spelling(pair: tuple[str, str]) -> None:
     first = Table.of(people([pair[0], "x", "y", "z"], ["30", "31", "40", "41"]), schema())
     second = Table.of(people([pair[1], "x", "y", "z"], ["30", "31", "40", "41"]), schema())
@@ -182,14 +190,14 @@ def test_a_taxonomy_that_lists_two_spellings_keeps_them_apart() -> None:
     release = anonymize(pl.DataFrame({"c": ["a", "a", "A", "A", "b", "B"]}), said, Mondrian(), k=2)
     assert sorted(release.frame["c"].to_list()) == ["A", "A", "a", "a", "b", "b"]
     assert spelling_notes(release.table) == (
-        "'c': 1 value(s) differ from another only in case, blanks or how a number is written; they are counted as one.",
+        "'c': 1 value differs from another only in case, blanks or how a number is written; they are counted as one.",
     )
 
 
 def test_spellings_are_named_by_their_number_and_never_shown() -> None:
     frame = people(["P1", "P1 ", "p1", "Q"], ["1", "01", "1.0", "2"], ["HIV", "HIV ", "flu", "flu"])
     notes = spelling_notes(Table.of(frame, schema()))
-    assert [note.split(" differ")[0] for note in notes] == ["'patient': 2 value(s)", "'illness': 1 value(s)"]
+    assert [note.split(" differ")[0] for note in notes] == ["'patient': 2 values", "'illness': 1 value"]
     assert not any(cell in note for note in notes for cell in ("P1", "HIV", "flu"))
     assert spelling_notes(Table.of(people(["a", "b"], ["1", "01"]), schema())) == ()
 
@@ -206,7 +214,7 @@ def test_a_value_named_like_its_group_has_one_loss_everywhere(method) -> None:
     assert measure(release).ncp.overall == pytest.approx(made)
     found = measure_files(Table.of(frame, said), release.frame, rows=release.rows)
     assert found.ncp is not None and found.ncp.overall == pytest.approx(made)
-    assert release.to_dict()["cost"]["ncp"] == made
+    assert release.facts()["cost"]["ncp"] == made
 
 
 # A table takes 150 ms. Before a release of velado itself, let it be 10,000.
@@ -281,7 +289,7 @@ def _published(said: Schema) -> Schema:
 
 
 @pytest.mark.parametrize(
-    ("tables", "seed"), [(40, 11), pytest.param(ODD_TABLES, 12, marks=pytest.mark.slow, id="many")]
+    ("tables", "seed"), [(15, 11), pytest.param(ODD_TABLES, 12, marks=pytest.mark.slow, id="many")]
 )
 def test_odd_tables_are_recounted_by_an_independent_checker(tables: int, seed: int) -> None:
     released, refused = fuzz(tables, seed)

@@ -85,7 +85,7 @@ def test_a_signature_with_a_reason_lets_a_column_out_and_is_told() -> None:
     assert [(one.column, one.reason) for one in release.signed] == [
         ("car_plate", "plates of the hospital's own cars")
     ]
-    assert release.to_dict()["promise"]["signed_columns"][0]["reason"] == "plates of the hospital's own cars"
+    assert release.facts()["promise"]["signed_columns"][0]["reason"] == "plates of the hospital's own cars"
     with pytest.raises(SchemaError, match="without a reason"):
         Column("car_plate", identifier="accept")
 

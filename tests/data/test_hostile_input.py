@@ -82,7 +82,7 @@ def test_intervals_of_a_decimal_comma_column_are_written_with_a_comma():
 @pytest.mark.parametrize(
     ("widths", "origin"),
     [
-        (5, 0),
+        (True, 0),
         ([float("nan")], 0),
         ([float("inf")], 0),
         ("5", 0),
@@ -97,7 +97,7 @@ def test_odd_interval_options_are_refused(widths, origin):
         encode(one_column(["1", "2"], taxonomy=spec))
 
 
-@pytest.mark.parametrize("keep", ["ab", 2, [2.5], [True]])
+@pytest.mark.parametrize("keep", ["ab", 2.5, {}, [2.5], [True]])
 def test_odd_prefix_options_are_refused(keep):
     with pytest.raises(SchemaError):
         encode(one_column(["11", "22"], kind="categorical", taxonomy={"builder": "prefix", "keep": keep}))
@@ -348,7 +348,7 @@ def test_rows_with_fewer_fields_than_the_header_are_counted_and_refused(text, sh
         ('a,b\n"x\ny",2\n3\n', "fewer fields: line 4"),
         ("a,b\r\n1,2\r\n\r\n3,4\r\n", "blank: line 3"),
         ("a,b\n" + "1\n" * 9, "fewer fields: lines 2, 3, 4 and 6 more"),
-        ("a,b\n1,2\n1,2,ZQ\n", "1 row(s) have more fields than the header (line 3)"),
+        ("a,b\n1,2\n1,2,ZQ\n", "1 row has more fields than the header (line 3)"),
         ("a\n1\n1,ZQ\n", "(line 3)"),
         ("a,b\n" + "1,2,ZQ\n" * 5, "(lines 2, 3, 4 and 2 more)"),
     ],
@@ -474,7 +474,7 @@ def test_a_header_with_a_line_break_is_published_or_refused_in_words():
 @pytest.mark.parametrize("k", ["5", 2.5, True, 1])
 def test_k_is_a_whole_number(k):
     table = one_column([str(n) for n in range(10)])
-    with pytest.raises(ParameterError, match="'k'"):
+    with pytest.raises(ParameterError, match=r"^k= cannot be "):
         anonymize(table, table.schema, Mondrian(), k=k)
 
 

@@ -360,3 +360,21 @@ def test_the_schema_file_asks_about_what_is_held_back() -> None:
     text = schema_toml(found)
     assert "remove publish = false" in text and 'identifier = "accept"' in text
     assert Schema.from_dict(tomllib.loads(text)) == found.schema
+
+
+def test_spellings_of_one_value_are_counted_as_the_release_counts_them() -> None:
+    ages = [str(30 + at % 5) for at in range(40)]
+    written = [f"0{age}" if at % 3 else f"{age}.0" for at, age in enumerate(ages)]
+    cities = [("Recife", "RECIFE", "recife ", "Olinda")[at % 4] for at in range(40)]
+    found = look({"age": written, "city": cities})
+    plain = look({"age": ages, "city": ["Olinda" if at % 4 == 3 else "Recife" for at in range(40)]})
+    by_name = {one.name: one for one in found.columns}
+    assert (by_name["age"].distinct, by_name["city"].distinct) == (5, 2)
+    assert found.exposure is not None and found.exposure == plain.exposure
+    assert found.exposure.smallest == 2 and found.exposure.unique_rows == 0  # 5 ages x 2 cities
+    assert [one.separation for one in found.sets] == [one.separation for one in plain.sets]
+
+
+def test_numbers_with_a_decimal_comma_are_counted_as_numbers() -> None:
+    found = look({"weight": ["70,5", "70,50", "81,25"] * 10, "sex": ["F", "M", "F"] * 10})
+    assert found.schema.decimal == "," and found.columns[0].distinct == 2

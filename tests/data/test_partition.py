@@ -70,3 +70,11 @@ def test_suppressing_groups_keeps_the_others():
     partition = Partition.of(np.array([0, 1, 2, 1]))
     rest = partition.suppress(np.array([False, True, False]))
     assert rest.labels.tolist() == [0, -1, 1, -1]
+
+
+def test_labels_are_numbered_anew_and_suppressed_rows_stay_so():
+    partition = Partition.of(np.array([7, -1, 2, 7, -3]), centres=np.arange(10, 18))
+    assert (partition.labels.tolist(), partition.count) == ([1, -1, 0, 1, -1], 2)
+    assert partition.centres is not None and partition.centres.tolist() == [12, 17]
+    nobody = Partition.of(np.array([-1, -5]))
+    assert (nobody.labels.tolist(), nobody.count, nobody.kept.any()) == ([-1, -1], 0, False)

@@ -102,7 +102,7 @@ def test_every_change_of_the_job_changes_its_digest() -> None:
         (changed(parties=DOCUMENT["parties"][:4]), ParameterError, "fewer than 3 clients"),
         (changed(parties=DOCUMENT["parties"][:4], minimum_clients=2), ParameterError, "at least 3"),
         (changed(parties=DOCUMENT["parties"][1:]), ParameterError, "one evaluator"),
-        (changed(protocol="secure-sum"), ParameterError, "0 provider"),
+        (changed(protocol="secure-sum"), ParameterError, "no provider"),
         (with_party(3, name="c0"), ParameterError, "same name"),
         (with_party(3, role="boss"), ParameterError, "provider, evaluator, client"),
         (with_party(3, name=7), ParameterError, "1 to 200 printable characters"),

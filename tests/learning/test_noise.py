@@ -13,10 +13,10 @@ from scipy.stats import chisquare
 from velado.errors import ParameterError
 from velado.learning.crypto.fixed_point import Bounded
 from velado.learning.protocols.protocol_registry import PROTOCOLS
-from velado.learning.regression.design_matrix import flatten, moments_of
+from velado.learning.regression.design_matrix import flatten, moments_of, one_row_bounds
 from velado.learning.regression.fit import reaches
 from velado.learning.regression.job import Job, Party
-from velado.learning.regression.regression_noise import discrete_laplace, noisy, one_row_bounds
+from velado.learning.regression.regression_noise import discrete_laplace, noisy
 from velado.learning.regression.simulate import simulate
 from velado.randomness import Tape, seeded
 

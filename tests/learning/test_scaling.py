@@ -27,6 +27,8 @@ from velado.learning.regression.simulate import simulate
 from velado.papers.regression.paper_masked import WITH_PAPER
 from velado.papers.regression.regression_tables import DATA_SETS, job_for, relative_error
 
+from ..covering import pairs_in
+
 DATA = os.environ.get("VELADO_DATA")
 needs_data = pytest.mark.skipif(DATA is None, reason="VELADO_DATA names no folder with the source's tables")
 
@@ -172,8 +174,10 @@ def test_standard_errors_are_the_textbook_s_in_the_columns_own_units(intercept) 
     np.testing.assert_allclose([float(v) for v in found], variance, rtol=1e-7)
 
 
-@pytest.mark.parametrize("protocol", ["secure-sum", "delegated", "masked"])
-@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize(
+    ("protocol", "intercept"),
+    pairs_in(2, ["secure-sum", "delegated", "masked"], [True, False], lambda *two: "-".join(map(str, two))),
+)
 def test_every_sound_protocol_tells_coefficients_in_the_columns_own_units(protocol, intercept) -> None:
     job = job_of(BOUNDS[1:], protocol, intercept=intercept, ridge=Fraction(1), bits=12)
     tables = {f"c{i}": rows_within(job, 20, i) for i in range(3)}

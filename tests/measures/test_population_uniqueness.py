@@ -110,5 +110,5 @@ def test_the_document_states_the_rule_and_is_plain_json() -> None:
 
 @pytest.mark.parametrize("fraction", [0, -0.1, 1.5, float("nan")])
 def test_a_fraction_outside_its_limits_is_refused(fraction) -> None:
-    with pytest.raises(ParameterError, match="sampling fraction"):
+    with pytest.raises(ParameterError, match="sampling_fraction= cannot be"):
         population_uniqueness(np.array([1, 2]), fraction)

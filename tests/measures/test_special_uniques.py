@@ -116,5 +116,5 @@ def test_too_many_key_sets_are_refused_with_their_number() -> None:
         special_uniques([str(i) for i in range(40)], many, [1] * 40)
     with pytest.raises(ParameterError, match="there are 2"):
         special_uniques("ab", many[:2], [1, 1], largest_key=3)
-    with pytest.raises(ParameterError, match="fraction is 0"):
+    with pytest.raises(ParameterError, match="cannot be 0"):
         special_uniques("ab", many[:2], [1, 1], fraction=0)

@@ -34,15 +34,15 @@ def said(sql: str, **settings: object) -> str:
 def test_an_interval_is_promised_for_the_rows_that_count_alone() -> None:
     text = said("SELECT COUNT(*) FROM people")
     assert "over the rows that count (at most 3 per unit)" in text and "declared bounds" in text
-    assert "with a chance of at least 95 %" in text and "quantile" not in text
+    assert "with a chance of at least 95%" in text and "quantile" not in text
     assert "over every row" in said("SELECT COUNT(*) FROM people", unit=Unit())
 
 
 def test_quantiles_tell_their_rank_error_and_no_interval() -> None:
     text = said("SELECT MIN(age), MAX(age), MEDIAN(age) FROM people")
-    assert "min_age: MIN is answered as the 1 % quantile" in text
-    assert "max_age: MAX is answered as the 99 % quantile" in text
-    assert "median_age: the 50 % quantile" in text and text.count("may miss the asked rank by") == 3
+    assert "min_age: MIN is answered as the 1% quantile" in text
+    assert "max_age: MAX is answered as the 99% quantile" in text
+    assert "median_age: the 50% quantile" in text and text.count("may miss the asked rank by") == 3
     assert "interval" not in text
 
 

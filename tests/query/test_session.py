@@ -303,11 +303,16 @@ def test_an_engine_needs_a_schema_and_the_same_unit(hospital: Table) -> None:
 
 
 def test_the_table_is_named_after_its_file() -> None:
-    assert [table_name(n) for n in ("a/patients.csv", "x.parquet", "plain", ".csv")] == [
+    assert [
+        table_name(n) for n in ("a/patients.csv", "x.parquet", "plain", ".csv", "y.CSV.gz", "z.sav", "v1.2")
+    ] == [
         "patients",
         "x",
         "plain",
         "table",
+        "y",
+        "z",
+        "v1.2",
     ]
 
 

@@ -26,8 +26,8 @@ from velado.errors import (
     SuppressionLimitExceeded,
     TableError,
 )
+from velado.release import _joined_people as joined_people
 from velado.release import joined as joined_publish
-from velado.release import joined_people
 from velado.release.anonymize import anonymize
 from velado.release.guarantees import KAnonymity, LDiversity
 from velado.release.joined import anonymize_joined
@@ -35,6 +35,7 @@ from velado.release.methods import DAS, GFKMC, FixedInterval, KMember, Mondrian,
 from velado.release.pseudonyms import pseudonyms_of
 
 from .. import tables as made
+from ..covering import one_in
 
 KEY = Key.of(bytes(range(7, 47)))
 CITIES = {"South": ["Curitiba", "Londrina"], "Southeast": ["Rio", "Santos", "Lavras"]}
@@ -129,8 +130,7 @@ def pairs(draw):
 
 @pytest.mark.parametrize(
     "method",
-    [Mondrian(), TopDownGreedy(), KMember(), GFKMC(), FixedInterval(), DAS()],
-    ids=lambda method: method.name,
+    one_in(2, [Mondrian(), TopDownGreedy(), KMember(), GFKMC(), FixedInterval(), DAS()], lambda m: m.name),
 )
 @settings(max_examples=30)
 @given(tables=pairs(), k=st.integers(2, 5), suppression=st.sampled_from([0.0, 0.3, 1.0]))
@@ -206,7 +206,7 @@ def test_people_of_different_tables_are_never_in_one_group():
 
 def test_a_combination_of_tables_that_few_people_share_is_refused_or_left_out():
     tables = two(60, in_both=58)
-    with pytest.raises(GuaranteeNotMet, match="2 of 60 people") as caught:
+    with pytest.raises(GuaranteeNotMet, match="Of 60 people 2 are") as caught:
         anonymize_joined(tables, Mondrian(), k=5)
     assert "--suppression 0.034" in str(caught.value)
     with pytest.raises(SuppressionLimitExceeded):
@@ -256,7 +256,7 @@ def test_the_same_seed_gives_the_same_release():
     tables = two(40)
     first, second = (anonymize_joined(tables, GFKMC(), seed=3, key=KEY, k=4) for _ in range(2))
     assert all(first.frames[name].equals(second.frames[name]) for name in tables)
-    assert first.to_dict() == second.to_dict()
+    assert first.facts() == second.facts()
 
 
 def test_row_counts_are_measured_where_a_pseudonym_shows_them():
@@ -272,11 +272,11 @@ def test_row_counts_are_measured_where_a_pseudonym_shows_them():
 def test_what_is_said_of_a_release_holds_no_cell_and_no_key():
     tables = two(40)
     release = anonymize_joined(tables, Mondrian(), key=KEY, k=5)
-    said = json.dumps(release.to_dict(), ensure_ascii=False) + repr(release)
+    said = json.dumps(release.facts(), ensure_ascii=False) + repr(release)
     for cell in ("Curitiba", "South", "p17", "[", "d0", "m1"):
         assert f'"{cell}' not in said.replace("[", "").replace('"patients', "").replace('"people', "")
     assert not any(name in said for name in release.frames["patients"]["pseudonym"])
-    assert KEY.secret.hex() not in said and release.to_dict()["how"]["key_fingerprint"] == KEY.fingerprint
+    assert KEY.secret.hex() not in said and release.facts()["how"]["key_fingerprint"] == KEY.fingerprint
 
 
 def test_losses_count_every_row_and_left_out_rows_fully():

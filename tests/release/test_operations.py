@@ -250,7 +250,7 @@ def test_a_recipe_entry_becomes_its_operation() -> None:
         ({"name": "mask", "column": "zip", "kep": 5}, SchemaError, "'keep'"),
         ({"name": "mask"}, SchemaError, "Add it"),
         ({"name": "mask", "column": "zip", "keep": "5"}, ParameterError, "without quotes"),
-        ({"name": "mask", "column": "zip", "keep": True}, ParameterError, "Give a number"),
+        ({"name": "mask", "column": "zip", "keep": True}, ParameterError, "Give a whole number"),
     ],
 )
 def test_a_recipe_entry_with_a_mistake_is_refused_with_a_hint(

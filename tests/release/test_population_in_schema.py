@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 import velado
 from velado.data.io import read_schema
+from velado.data.keys import Key
 from velado.data.schema import Schema
 from velado.errors import GuaranteeNotMet, ParameterError, SchemaError, VeladoError
 from velado.release.guarantees import KMap
+from velado.study.run import publish
 
 SCHEMA = """
 [dataset]
@@ -58,3 +62,21 @@ def test_the_folder_stands_in_no_file(visits) -> None:
     assert schema.to_dict()["dataset"] == {"name": "visits", "population": "census.csv"}
     with pytest.raises(SchemaError, match="folder"):
         Schema.from_dict({"dataset": {"folder": "/"}, "columns": {"a": {"role": "other"}}})
+
+
+def test_name_and_version_leave_with_the_table_and_the_ledger_does_not(visits) -> None:
+    said = 'name = "visits"\nversion = "2026-1"\nledger = "accounts.ledger"'
+    text = (visits / "schema.toml").read_text().replace('name = "visits"', said)
+    (visits / "schema.toml").write_text(text)
+    out = publish(
+        visits / "visits.csv",
+        visits / "schema.toml",
+        "mondrian",
+        k=2,
+        out=visits / "out",
+        key=Key(bytes(range(40))),
+    )
+    told = json.loads((out.public / "manifest.json").read_text())["schema"]["dataset"]
+    assert told == {"name": "visits", "version": "2026-1", "population": "census.csv"}
+    assert "<h1>About visits, version 2026-1</h1>" in (out.public / "about.html").read_text()
+    assert all("accounts.ledger" not in file.read_text() for file in out.public.iterdir())

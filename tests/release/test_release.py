@@ -12,7 +12,14 @@ import pytest
 from velado.data.partition import Partition
 from velado.data.schema import Schema
 from velado.data.table import Table
-from velado.errors import GuaranteeNotMet, ParameterError, SchemaError, SuppressionLimitExceeded, TableError
+from velado.errors import (
+    GuaranteeNotMet,
+    ParameterError,
+    SchemaError,
+    SideDoorOpen,
+    SuppressionLimitExceeded,
+    TableError,
+)
 from velado.release.anonymize import anonymize
 from velado.release.guarantees import KAnonymity, LDiversity
 from velado.release.recoded import PublishedColumn, Recoded
@@ -57,8 +64,39 @@ def test_a_good_partition_is_published_as_its_covers():
     assert release.loss == pytest.approx((2 * 1 / 30 + 3 * 20 / 30) / 5)
 
 
+def districts(rows: int, rows_of_a_person: int) -> Table:
+    """Eight towns of one district each: whoever reads the district knows the town."""
+    at = np.arange(8 * rows)
+    frame = pl.DataFrame(
+        {
+            "person": [f"p{one}" for one in at // rows_of_a_person],
+            "town": [f"town {one}" for one in at // rows % 4],
+            "district": [f"district {one}" for one in at // rows],
+        }
+    )
+    kinds = {
+        "town": {"role": "quasi"},
+        "person": {"role": "identifier", "person": True},
+        "district": {"role": "other"},
+    }
+    return Table.of(frame, Schema.from_dict({"columns": kinds}))
+
+
+@pytest.mark.parametrize(("rows", "of_a_person", "smallest"), [(3, 1, 3), (6, 2, 3)])
+def test_a_door_that_leaves_fewer_than_k_is_refused_and_k_counts_people(rows, of_a_person, smallest):
+    table = districts(rows, of_a_person)
+    with pytest.raises(SideDoorOpen, match=f"'district'.*the smallest group has {smallest}, not 5"):
+        run(table, (0,) * table.rows, k=5)
+
+
+@pytest.mark.parametrize(("rows", "of_a_person"), [(5, 1), (10, 2)])
+def test_a_door_that_leaves_k_people_stays_open(rows, of_a_person):
+    table = districts(rows, of_a_person)
+    assert [door.column for door in run(table, (0,) * table.rows, k=5).side_doors] == ["district"]
+
+
 def test_a_group_of_one_never_leaves():
-    with pytest.raises(GuaranteeNotMet, match=r"1 group\(s\) with 1 row"):
+    with pytest.raises(GuaranteeNotMet, match=r"1 group with 1 row does not keep"):
         run(people(), (0, 0, 1, 1, 2))
 
 
@@ -192,8 +230,8 @@ def test_untouched_columns_and_types_leave_exactly_as_they_came():
 def test_the_outcome_tells_result_promise_cost_and_how_without_a_cell():
     table = people(("20", "20", "35", "35"), name=("identifier", ["Ana", "Bia", "Caio", "Davi"]))
     release = run(table, (0, 0, 1, 1))
-    text = str(release.to_dict()) + repr(release) + release._repr_html_()
-    assert set(release.to_dict()) == {"result", "promise", "cost", "how"}
+    text = str(release.facts()) + repr(release) + release._repr_html_()
+    assert set(release.facts()) == {"result", "promise", "cost", "how"}
     assert "Ana" not in text and "35" not in text
 
 
@@ -201,7 +239,7 @@ def test_verify_trusts_the_file_alone():
     table = people(flu=("sensitive", ["a", "b", "a", "b", "a"]))
     frame = run(table, (0, 0, 1, 1, 1)).aligned
     good = verify(frame, table.schema, (KAnonymity(2), LDiversity(2)))
-    assert good.holds and good.to_dict()["groups"] == 2
+    assert good.holds and good.facts()["groups"] == 2
     assert not verify(frame, table.schema, (KAnonymity(3),)).holds
     assert not verify(table.frame, table.schema, (KAnonymity(2),)).holds
 

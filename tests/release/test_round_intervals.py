@@ -42,6 +42,7 @@ from velado.release.verify import verify
 from velado.study.run import publish
 from velado.testing.contracts import check_cover, check_population, check_promise
 
+from ..covering import pairs_in
 from ..tables import table
 
 INTERVAL = re.compile(r"\[(-?[\d.]+)\.\.(-?[\d.]+)\]")
@@ -131,8 +132,10 @@ def test_a_number_next_to_a_multiple_is_covered_though_dividing_it_gives_the_mul
 
 
 # every method
-@pytest.mark.parametrize("blanks", [False, True])
-@pytest.mark.parametrize("method", [m for m in METHODS if m is not DAS], ids=lambda m: m.name)
+@pytest.mark.parametrize(
+    ("method", "blanks"),
+    pairs_in(2, [m for m in METHODS if m is not DAS], [False, True], lambda m, b: f"{m.name}-{b}"),
+)
 def test_every_method_that_publishes_covers_rounds_and_charges_for_what_it_states(method, blanks) -> None:
     source = people(blanks=blanks)
     release = anonymize(source, source.schema, method(), k=None if method is FixedInterval else 3)
@@ -445,8 +448,9 @@ def test_a_report_on_means_says_nothing_of_interval_ends(tmp_path) -> None:
     assert "Interval ends" not in text
 
 
-@pytest.mark.parametrize("method", METHODS, ids=lambda m: m.name)
-@pytest.mark.parametrize("step", [None, 500])
+@pytest.mark.parametrize(
+    ("method", "step"), pairs_in(2, METHODS, [None, 500], lambda m, step: f"{m.name}-{step}")
+)
 def test_no_manifest_holds_a_true_value_an_interval_end_or_the_edge_of_a_bin(tmp_path, method, step) -> None:
     """Seven digits that nothing else in a manifest has by chance: any of them found there was read off the rows."""
     if method is DAS and step is not None:

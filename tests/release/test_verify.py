@@ -32,8 +32,8 @@ def test_the_original_column_added_back_breaks_the_promise_and_is_named() -> Non
     added = frame(years=[str(age) for age in AGE])
     found = verify(added, schema_of(), (KAnonymity(5),), undeclared="keep")
     assert found.smallest_behind is not None and found.smallest_behind < 5
-    assert not found.holds and not found.to_dict()["holds"]
-    assert found.to_dict()["open_side_doors"] == ["years"]
+    assert not found.holds and not found.facts()["holds"]
+    assert found.facts()["open_side_doors"] == ["years"]
     assert found.broken is not None
     assert "'years'" in found.broken.what and "'age'" in found.broken.what
     assert not [value for value in map(str, AGE) if f" {value} " in str(found.broken)]
@@ -54,7 +54,7 @@ def test_an_original_column_is_found_though_the_published_intervals_overlap() ->
     )
     found = verify(table, schema, (KAnonymity(5),), undeclared="keep")
     assert not found.holds
-    assert found.to_dict()["open_side_doors"] == ["years"]
+    assert found.facts()["open_side_doors"] == ["years"]
 
 
 def test_a_column_that_only_repeats_the_published_value_does_not_break_it() -> None:
@@ -62,7 +62,7 @@ def test_a_column_that_only_repeats_the_published_value_does_not_break_it() -> N
     found = verify(again, schema_of({"band": {"role": "other"}}), (KAnonymity(5),))
     assert [door.kind for door in found.side_doors] == ["copy"]
     assert found.holds and found.broken is None
-    assert found.to_dict()["open_side_doors"] == []
+    assert found.facts()["open_side_doors"] == []
 
 
 def test_an_unrelated_column_does_not_break_it() -> None:
@@ -83,7 +83,7 @@ def test_a_sensitive_column_that_is_not_in_the_file_is_named_as_unchecked() -> N
     found = verify(frame(), schema, (KAnonymity(5), LDiversity(2)))
     assert found.holds
     assert found.unchecked == ("income",)
-    assert found.to_dict()["unchecked_columns"] == ["income"]
+    assert found.facts()["unchecked_columns"] == ["income"]
 
 
 def test_nothing_is_unchecked_where_no_promise_reads_the_column() -> None:

@@ -12,6 +12,7 @@ import pytest
 from velado.data.schema import Schema
 from velado.release.guarantees import LDiversity
 from velado.release.methods import DAS, GFKMC, FullDomain, Mondrian, Progressive
+from velado.release.recoded import NoteName
 from velado.report._measured_sections import risk_change
 from velado.report.phrases import note_rows
 from velado.study.run import publish
@@ -58,7 +59,7 @@ def made(tmp_path_factory):
         age, city, illness = names
         frame = pl.DataFrame(
             {
-                age: [str(20 + (7 * n) % 41) for n in range(40)],
+                age: [str(20 + (7 * n) % 37) for n in range(40)],
                 city: [f"place {(n * n + n // 3) % 4}" for n in range(40)],
                 illness: [f"ill {(n // 2 + n * n) % 3}" for n in range(40)],
             }
@@ -282,8 +283,8 @@ def test_a_template_holds_no_text_of_its_own(name) -> None:
 def test_notes_are_written_as_the_language_does() -> None:
     notes = {
         "bins": {"Peso (kg)": 14, "rate": 0.123456},
-        "lower_bound": 0.25,
-        "lower_bound_reason": say("not computed for more than {rows:,} rows", rows=200_000),
+        NoteName("lower_bound", say("proven lower bound of the loss"), share=True): 0.25,
+        "reason": say("not computed for more than {rows:,} rows", rows=200_000),
         "nothing": None,
         "not_known_here": [True, 12345.678],
     }

@@ -62,7 +62,7 @@ class Bounds:
     """A section."""
 
     burst: Annotated[int, Setting("requests at once", ge=1, le=1000)] = 30
-    wait_seconds: Annotated[float, Setting("time to wait", ge=0.1, unit="seconds")] = 10.0
+    wait_seconds: Annotated[float, Setting("time to wait", ge=0.1)] = 10.0
 
 
 @settings(kw_only=True)
@@ -125,9 +125,9 @@ DOORS = {
 
 WRONG = [
     (Diverse, "l", 1, "cannot be 1. It takes a whole number, at least 2. Every group has one value. Give 2 or more."),
-    (Diverse, "l", True, "cannot be true. * Give a number, without quotes."),
-    (Diverse, "l", 2.5, "cannot be 2.5. * Give a number, without quotes."),
-    (Diverse, "l", "many", "cannot be 'many'. * Give a number, without quotes."),
+    (Diverse, "l", True, "cannot be true. * Give a whole number."),
+    (Diverse, "l", 2.5, "cannot be 2.5. * Give a whole number."),
+    (Diverse, "l", "many", "cannot be 'many'. * Give a whole number."),
     (Diverse, "l", math.nan, "cannot be nan. * Give a finite number."),
     (Diverse, "l", LARGEST + 1, f"cannot be 9007199254740992. * Whole numbers go up to {LARGEST}. Give a smaller number."),
     (Diverse, "l", 10**1000, "cannot be a number of over 300 digits. * Give a smaller number."),
@@ -135,7 +135,7 @@ WRONG = [
     (Cuts, "share", -1, "cannot be -1. It takes a number from 0 to 1. Give 0 or more."),
     (Cuts, "share", math.nan, "cannot be nan. * Give a finite number."),
     (Cuts, "share", math.inf, "cannot be inf. * Give a finite number."),
-    (Cuts, "share", True, "cannot be true. * Give a number, without quotes."),
+    (Cuts, "share", True, "cannot be true. * Give a number."),
     (Cuts, "rate", 0, "cannot be 0. It takes a number above 0 and below 1. Give more than 0."),
     (Cuts, "rate", 1, "cannot be 1. It takes a number above 0 and below 1. Give less than 1."),
     (Cuts, "depth", 21, "cannot be 21. It takes a whole number from 1 to 20, or none. Give 20 or less."),
@@ -146,7 +146,7 @@ WRONG = [
     (Cuts, "weighted", 3, "cannot be 3. It takes true or false. Correct it."),
     (Cuts, "weighted", "maybe", "cannot be 'maybe'. It takes true or false. Correct it."),
     (Cuts, "sizes", [5, 1], "cannot hold 1. It takes a list, each entry a whole number, at least 2, not empty. Give 2 or more."),
-    (Cuts, "sizes", [5, True], "cannot hold true. * Give a number, without quotes."),
+    (Cuts, "sizes", [5, True], "cannot hold true. * Give a whole number."),
     (Cuts, "sizes", [10**20], "cannot hold 100000000000000000000. * Give a smaller number."),
 ]  # fmt: skip
 
@@ -261,7 +261,7 @@ def test_what_fields_must_satisfy_together_is_asked_last() -> None:
         ('title = ""\n[[promised]]\nname = "diverse"\nk = 1', SchemaError, "Unknown key 'k' in [[promised]] 1 of"),
         ('title = ""\npromised = 3', ParameterError, "'promised' in the job cannot be 3. It takes a list of names"),
         ('title = ""\nurl = "secret"', ParameterError, "'url' in the job cannot be what was given."),
-        ('title = ""\nbounds = [3, 1]', ParameterError, "'bounds' in the job cannot be a list. It takes two rising"),
+        ('title = ""\nbounds = [3, 1]', ParameterError, "'bounds' in the job cannot be [3, 1]. It takes two rising"),
         ('title = ""\nbounds = [3]', ParameterError, "'bounds' in the job cannot be a list. It takes two rising"),
         ("title = ", SchemaError, "The TOML of the job is not valid: "),
         ("title = " + "9" * 5000, SchemaError, "A number or a nesting in the job is too long."),
@@ -323,7 +323,7 @@ def test_flags_forms_and_reference_are_read_off_the_fields() -> None:
     assert drawn["method"]["enum"] == ["diverse", "cuts"]
     assert form(Document)["required"] == ["title"]
     rows = {one.name: one for one in reference(Document)}
-    assert rows["burst"].section == "limits" and rows["wait_seconds"].limits.endswith(", in seconds")
+    assert rows["burst"].section == "limits" and rows["wait_seconds"].limits == "a number, at least 0.1"
     assert rows["title"].default == "required" and rows["lambda"].help == "penalty"
 
 

@@ -12,6 +12,11 @@ from types import ModuleType
 
 import pytest
 
+from velado.learning.flower.agreement import FederationRecipe
+from velado.learning.regression.job import Job
+from velado.settings.declare import is_settings, members_of, peeled, specs
+from velado.study.evaluate.study_settings import StudyRecipe
+from velado.study.recipe import Recipe
 from velado.text.catalogue import PLACES, catalogue, read
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -160,6 +165,7 @@ SAID_ELSEWHERE = {
     "learning/flower/_server.py",
     "learning/protocols/who_learns_what.py",
     "query/answer.py",
+    "settings/refusal.py",
     "study/evaluate/_advice.py",
     "study/evaluate/_amounts.py",
 }
@@ -182,6 +188,22 @@ def test_every_call_gives_its_template_the_parts_it_names() -> None:
 )
 def test_a_call_that_does_not_fit_is_seen(call: str) -> None:
     assert misfits(ast.parse(f"from velado.text import say, say_n\n{call}"))
+
+
+@pytest.mark.parametrize(
+    "document", [Recipe, StudyRecipe, FederationRecipe, Job], ids=lambda one: one.__name__
+)
+def test_what_a_setting_says_of_itself_is_in_the_catalogue(document: type[object]) -> None:
+    waiting, seen = [document], set()
+    while waiting:
+        for spec in specs(waiting.pop()).values():
+            inner = members_of(peeled(spec.hint)[0])[0][0]
+            waiting += [inner] if is_settings(inner) else []
+            said = spec.setting
+            texts = (getattr(text, "template", text) for text in (said.help, said.takes, said.why))
+            seen |= {text for text in texts if text}
+    assert len(seen) > 5
+    assert not [text for text in seen if text not in catalogue("pt").single]
 
 
 def test_three_thousand_entries_are_read_quickly() -> None:

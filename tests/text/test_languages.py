@@ -1,4 +1,4 @@
-"""The language is the flag's, else the environment's, else the browser's, else English."""
+"""The language is the flag's, else the browser's, else the environment's, else English."""
 
 import threading
 
@@ -14,7 +14,8 @@ from velado.text import LANGUAGES, choose, language, speaking
         ("pt", {"VELADO_LANG": "en"}, "en", "pt"),
         ("en", {"VELADO_LANG": "pt"}, "pt", "en"),
         ("fr", {"VELADO_LANG": "pt"}, None, "pt"),
-        (None, {"VELADO_LANG": "pt_BR.UTF-8"}, "en", "pt"),
+        (None, {"VELADO_LANG": "pt_BR.UTF-8"}, "en", "en"),
+        (None, {"VELADO_LANG": "pt_BR.UTF-8"}, "*", "pt"),
         (None, {"VELADO_LANG": "PT"}, None, "pt"),
         (None, {"VELADO_LANG": "xx"}, "pt-BR", "pt"),
         (None, {"LANG": "pt_BR.UTF-8", "LC_ALL": "pt_BR.UTF-8"}, None, "en"),

@@ -41,7 +41,7 @@ from velado.text import (
         ("–", "–", lambda tongue: percent(math.nan, 1, tongue)),
         ("–", "–", lambda tongue: few_digits(math.inf, tongue)),
         ("12.3%", "12,3%", lambda tongue: percent(0.1234, 1, tongue)),
-        ("1,250 %", "1.250 %", lambda tongue: percent(12.5, 0, tongue, sign=" %")),
+        ("1,250%", "1.250%", lambda tongue: percent(12.5, 0, tongue)),
         ("-3.0", "-3,0", lambda tongue: points(-0.03, 1, tongue)),
         ("< 0.1%", "< 0,1%", lambda tongue: share(0.0004, 1, tongue)),
         ("0.1%", "0,1%", lambda tongue: share(0.0005, 1, tongue)),

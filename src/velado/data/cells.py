@@ -21,7 +21,7 @@ import polars as pl
 
 from velado.data.staging import locked, parquet_bytes, reason_of, write_file
 from velado.errors import OutputError
-from velado.text import say
+from velado.text import say, say_n
 
 CELLS = "cells"
 LOCK = ".lock"
@@ -70,10 +70,11 @@ class CellStore:
                 odd = [path.name for path in self.folder.iterdir() if not _belongs(path.name)]
                 if odd:
                     raise OutputError(
-                        say(
-                            "The folder '{folder}' holds {odd} file(s) that are not of a study.",
+                        say_n(
+                            "The folder '{folder}' holds {n} file that is not of a study.",
+                            "The folder '{folder}' holds {n} files that are not of a study.",
+                            len(odd),
                             folder=_name(self.folder),
-                            odd=len(odd),
                         ),
                         "A study keeps its results in a folder of its own.",
                         "Choose another folder, or an empty one.",

@@ -170,7 +170,7 @@ def duplicate_names(names: list[str]) -> TableError:
     """The error for names that occur twice: their places, and those that are surely names rather than values.
 
     >>> duplicate_names(["age", "sex", "age"]).what
-    "1 column name(s) occur more than once in the header: 'age' in columns 1, 3."
+    "1 column name occurs more than once in the header: 'age' in columns 1, 3."
     """
     places: dict[str, list[int]] = {}
     for place, name in enumerate(names, 1):
@@ -185,9 +185,10 @@ def duplicate_names(names: list[str]) -> TableError:
         shown.append(say("and {count} more", count=len(twice) - 3))
     names_twice = join(shown, "; ")
     return TableError(
-        say(
-            "{twice} column name(s) occur more than once in the header: {shown}.",
-            twice=len(twice),
+        say_n(
+            "{n} column name occurs more than once in the header: {shown}.",
+            "{n} column names occur more than once in the header: {shown}.",
+            len(twice),
             shown=names_twice,
         ),
         "It would not be clear which column a role belongs to.",

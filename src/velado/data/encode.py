@@ -15,10 +15,10 @@ from velado.data.numbers import parse_and_clamp, parse_numbers
 from velado.data.partition import BoolArray, FloatArray, Int32Array, ValueShape
 from velado.data.rounding import Rounding
 from velado.data.schema import Column
-from velado.data.table import Table
+from velado.data.table import Table, table_given
 from velado.data.taxonomy import ROOT_LABEL, Taxonomy, from_paths
 from velado.errors import TableError, TaxonomyError
-from velado.text import say
+from velado.text import say, say_n
 
 
 def encode(table: Table, population: Table | None = None) -> EncodedTable:
@@ -31,6 +31,7 @@ def encode(table: Table, population: Table | None = None) -> EncodedTable:
     >>> encode(small_table(age=("quasi", "numeric", "31 35 31"))).columns[0].codes
     array([0, 1, 0], dtype=int32)
     """
+    table_given(table)
     coded = table if population is None else _stacked(table, population)
     columns = tuple(encode_column(coded, column) for column in table.schema.quasi)
     people_codes = None
@@ -150,10 +151,11 @@ def encode_column(table: Table, column: Column) -> EncodedColumn:
     blank = missing.to_numpy()
     if blank.any() and table.schema.missing_policy(column) == "refuse":
         raise TableError(
-            say(
-                "Quasi-identifier '{column}' is blank in {rows} row(s).",
+            say_n(
+                "Quasi-identifier '{column}' is blank in {n:,} row.",
+                "Quasi-identifier '{column}' is blank in {n:,} rows.",
+                int(blank.sum()),
                 column=column.name,
-                rows=int(blank.sum()),
             ),
             "The schema says that blanks in it are refused.",
             'Fill them, or set missing = "value" or missing = "suppress".',
@@ -200,11 +202,12 @@ def _encode_tree(table: Table, column: Column, blank: BoolArray) -> EncodedColum
     stars = int(texts.str.strip_chars().eq(ROOT_LABEL).sum()) if _has_star(found) else 0
     if stars:
         raise TableError(
-            say(
-                "Column '{column}' holds '{root_label}' in {stars} row(s).",
+            say_n(
+                "Column '{column}' holds '{root_label}' in {n:,} row.",
+                "Column '{column}' holds '{root_label}' in {n:,} rows.",
+                stars,
                 column=column.name,
                 root_label=ROOT_LABEL,
-                stars=stars,
             ),
             say(
                 "'{root_label}' is reserved for suppressed cells, so nobody could tell it from one.",
@@ -251,6 +254,34 @@ def _placed(table: Table, column: Column, found: Spellings) -> tuple[Taxonomy, I
     return tree, leaves if by_hand else leaves[found.codes - 1]
 
 
+def refuse_unlisted(table: Table) -> None:
+    """Every value of a column that declares `values` is one of them, in any spelling of it; else the rows are counted.
+
+    A blank is no value, and columns that stay behind unread are not looked at.
+
+    >>> from velado.testing.factory import small_table
+    >>> refuse_unlisted(small_table(sex=("quasi", "categorical", "F M")))
+    """
+    for column in table.schema.columns.values():
+        if column.values is None or not (column.published or column.role == "sensitive"):
+            continue
+        texts = table.text(column.name).alias("value").drop_nulls()
+        sizes = texts.value_counts(name="rows")
+        known = normal_of(table, column, column.values)
+        outside = sizes.filter(~normal_of(table, column, sizes["value"]).is_in(known.to_list()))
+        if outside.height:
+            raise TableError(
+                say_n(
+                    "Column '{column}' has {n:,} row with a value that its declared values do not list.",
+                    "Column '{column}' has {n:,} rows with a value that its declared values do not list.",
+                    int(outside["rows"].sum()),
+                    column=column.name,
+                ),
+                "The list is the public domain of the column: what it does not name is not meant to leave.",
+                "Add the value to the list, correct the cells, or list texts that mean no value in missing_values.",
+            )
+
+
 def spelling_notes(table: Table) -> tuple[str, ...]:
     """One sentence for each column some values of which differ from others only in how they are written.
 
@@ -258,7 +289,7 @@ def spelling_notes(table: Table) -> tuple[str, ...]:
 
     >>> from velado.testing.factory import small_table
     >>> spelling_notes(small_table(sex=("quasi", "categorical", "F f M")))[0][:27]
-    "'sex': 1 value(s) differ fr"
+    "'sex': 1 value differs from"
     """
     out = []
     for column in table.schema.columns.values():
@@ -272,11 +303,13 @@ def spelling_notes(table: Table) -> tuple[str, ...]:
             merged = len(found.texts) - int(np.unique(codes).size)
         if merged:
             out.append(
-                say(
-                    "'{column}': {merged} value(s) differ from another only in case, blanks or how a number is written; "
+                say_n(
+                    "'{column}': {n:,} value differs from another only in case, blanks or how a number is written; "
                     "they are counted as one.",
+                    "'{column}': {n:,} values differ from another only in case, blanks or how a number is written; "
+                    "they are counted as one.",
+                    merged,
                     column=column.name,
-                    merged=merged,
                 )
             )
     return tuple(out)

@@ -17,7 +17,7 @@ import polars as pl
 
 from velado.data.normal import UNSEEN_MEMBERS
 from velado.errors import OutputError
-from velado.text import say
+from velado.text import say_n
 
 Formulas = Literal["keep", "escape", "refuse"]
 
@@ -52,7 +52,11 @@ def refuse_formulas(frame: pl.DataFrame) -> None:
     count = count_formulas(frame)
     if count:
         raise OutputError(
-            say("{count} cell(s) or column name(s) begin like a spreadsheet formula.", count=count),
+            say_n(
+                "{n:,} cell or column name begins like a spreadsheet formula.",
+                "{n:,} cells or column names begin like a spreadsheet formula.",
+                count,
+            ),
             "A spreadsheet program would run them when the file is opened.",
             "Use --formulas escape to put an apostrophe before them, or --formulas keep.",
         )

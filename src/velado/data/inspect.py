@@ -14,32 +14,31 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from velado.data.encode import text_codes
 from velado.data.identifiers import (
     IdentifierKind,
     Identifying,
-    following_columns,
     header_says,
     header_words,
     identifying_columns,
+    linked_columns,
+    people_may_be,
     person_columns,
+    rows_are_others,
 )
-from velado.data.identifiers._shapes import share
-from velado.data.identifiers.judgement import SHAPE_SAMPLE
+from velado.data.identifiers.judgement import SHAPE_SAMPLE, nearly_unique
 from velado.data.identifiers.people import rank
 from velado.data.io import read_table
 from velado.data.kinds import LOOKS_LIKE_DATES, Inferred, infer_kind, missing_tokens
 from velado.data.missing_codes import MissingCode, find_missing_codes
-from velado.data.normal import value_codes
+from velado.data.normal import normal_of, spellings, value_codes
 from velado.data.partition import GroupCounts, Int32Array, Int64Array, Partition
 from velado.data.schema import Column, Kind, Role, Schema
 from velado.data.table import Table
-from velado.text import say
+from velado.text import Sentence, join, say, say_n, told
 
 HELD_BACK = say("in doubt, so held back: read it, then sign for it or leave it out")
 _YEARS = frozenset({"year", "years", "yr", "ano", "anio", "yyyy"})
 _CONSTANT = say("every row has the same value, so it tells nobody apart")
-_NEARLY_UNIQUE = say("most rows have a value that no other row has: read it before it is published")
 
 
 @dataclass(frozen=True)
@@ -104,7 +103,7 @@ class Inspection:
             return None
         return (self.rows - found.missing) / max(found.distinct if self.people is None else self.people, 1)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The inspection as plain values, without any cell."""
         found = asdict(replace(self, schema=Schema({})))
         del found["people"]
@@ -126,20 +125,18 @@ def inspect(table: Any) -> Inspection:
     settings = replace(table.schema, missing_values=missing_tokens(table.frame))
     table = table.with_schema(settings)
     judged = {identifying.column: identifying for identifying in identifying_columns(table)}
-    found: list[ColumnFinding] = []
-    codes: list[MissingCode] = []
-    comma = False
-    for name in table.frame.columns:
-        finding, inferred, missing = _column(table, name, judged.get(name))
-        comma |= inferred.decimal_comma
-        found.append(finding)
-        codes += missing
+    seen = {name: _seen(table, name) for name in table.frame.columns}
+    # Numbers are compared as the release will read them, and one decimal mark is that of the whole file.
+    decimal = "," if any(one.inferred.decimal_comma for one in seen.values()) else settings.decimal
+    counted = table.with_schema(replace(settings, decimal=decimal))
+    found = [_finding(counted, name, one, judged.get(name)) for name, one in seen.items()]
+    codes = [code for f in found if f.identifier is None for code in _codes(table, f.name)]
     found = _without_followers(_with_person(found, table, list(judged.values())), table)
     open_columns = [
         f for f in found if f.identifier is None and f.publish and f.distinct > 1 and f.kind != "text"
     ]
     ranked = sorted(open_columns, key=lambda finding: -finding.separation)
-    coded = _sample_codes(table, [finding.name for finding in open_columns])
+    coded = _sample_codes(counted, open_columns)
     sets = best_sets(coded)
     if sets and not any(finding.role == "quasi" for finding in found):
         why = say(
@@ -152,11 +149,12 @@ def inspect(table: Any) -> Inspection:
     found = _without_copies(found, coded)
     schema = replace(
         settings.with_columns(_proposed(finding) for finding in found),
-        decimal="," if comma else settings.decimal,
+        decimal=decimal,
         separator=None if table.separator == "," else table.separator,
     )
     person = schema.person.name if schema.person else None
     quasi = [column.name for column in schema.quasi]
+    proposed = table.with_schema(schema)
     return Inspection(
         source=table.source,
         rows=table.rows,
@@ -165,42 +163,60 @@ def inspect(table: Any) -> Inspection:
         person=person,
         ranking=tuple(finding.name for finding in ranked),
         sets=sets,
-        exposure=exposure(table, quasi, person) if quasi else None,
+        exposure=exposure(proposed, quasi, person) if quasi else None,
         missing_codes=tuple(codes),
-        people=None if person is None else value_codes(table, table.schema.columns[person])[1] - 1,
+        people=None if person is None else value_codes(proposed, schema.columns[person])[1] - 1,
     )
 
 
-def _column(
-    table: Table, name: str, identifying: Identifying | None
-) -> tuple[ColumnFinding, Inferred, tuple[MissingCode, ...]]:
+@dataclass(frozen=True, repr=False)
+class _Seen:
+    """A column as it is written: its distinct texts with their *rows* (no value is null), a sample, what it looks like."""
+
+    sizes: pl.DataFrame
+    missing: int
+    sample: pl.Series
+    inferred: Inferred
+
+
+def _seen(table: Table, name: str) -> _Seen:
     texts = table.text(name)
     filled = texts.drop_nulls()
     sizes = texts.alias("value").value_counts(parallel=True, name="rows")
-    counts = sizes.get_column("rows").to_numpy().astype(np.int64)
     missing = texts.len() - filled.len()
-    distinct = counts.size - (missing > 0)
-    step = max(1, -(-filled.len() // SHAPE_SAMPLE))
-    sample = filled.gather_every(step)
-    inferred = infer_kind(name, filled, table.frame.schema[name], distinct, sample)
+    sample = filled.gather_every(max(1, -(-filled.len() // SHAPE_SAMPLE)))
+    inferred = infer_kind(name, filled, table.frame.schema[name], sizes.height - (missing > 0), sample)
+    return _Seen(sizes, missing, sample, inferred)
+
+
+def _finding(table: Table, name: str, seen: _Seen, identifying: Identifying | None) -> ColumnFinding:
+    inferred = seen.inferred
+    sure = identifying is not None and identifying.sure
+    sizes = seen.sizes
+    if not sure:
+        # Counted as the release counts: spellings of one value are one value, and a blank is one too.
+        value = normal_of(table, Column(name, "other", inferred.kind), sizes["value"]).alias("value")
+        if value.n_unique() < sizes.height:
+            sizes = sizes.with_columns(value).group_by("value").agg(pl.col("rows").sum())
+    counts = sizes["rows"].to_numpy().astype(np.int64)
+    distinct = counts.size - (seen.missing > 0)
     role, why, publish = _role(name, inferred, identifying)
     if role == "quasi" and distinct < 2:
         role, why = "other", (*why[:1], _CONSTANT)
-    alone = int((counts == 1).sum())
-    pairs = 0.0 if not sample.len() else share(sample, r"^\d{2,3} ?[xX/] ?\d{2,3}$")
-    nearly = inferred.kind == "categorical" and pairs < 0.9  # 120x80 is a pressure
-    if role == "other" and publish and nearly and 2 * alone > table.rows >= 20:
-        why, publish = (*why[:1], _NEARLY_UNIQUE), False
+    if role == "other" and publish and inferred.kind == "categorical":
+        identifying = identifying or nearly_unique(table, name)
+        if identifying is not None:
+            why, publish = (*why[:1], identifying.why), False
     sure = identifying is not None and identifying.sure
     kind = None if identifying is None else identifying.kind
-    finding = ColumnFinding(
+    return ColumnFinding(
         name=name,
         role=role,
         kind="text" if sure else inferred.kind,
         why=why,
         identifier=kind if sure else None,
         valid=None if identifying is None else identifying.valid,
-        missing=missing,
+        missing=seen.missing,
         distinct=distinct,
         distinction=counts.size / table.rows,
         separation=separation(counts),
@@ -208,7 +224,6 @@ def _column(
         format=inferred.format,
         suspected=None if sure or kind == "free text" else kind,
     )
-    return finding, inferred, () if sure else _codes(table, name)
 
 
 def _codes(table: Table, name: str) -> tuple[MissingCode, ...]:
@@ -262,7 +277,11 @@ def _with_person(
     once = [f for f in own if f.distinct == table.rows - f.missing]
     ranks = {i.column: rank(i, by_name[i.column].missing, table.rows) for i in judged}
     once.sort(key=lambda finding: ranks[finding.name])
-    chosen = next(iter(repeated), None) or next((finding.name for finding in once), None)
+    chosen = next(iter(repeated), None)
+    if chosen is not None and rows_are_others(table, chosen, _quasi(found)):
+        chosen = None
+    elif chosen is None and once and not people_may_be(table, _quasi(found)):
+        chosen = once[0].name  # nothing that repeats says that several rows are one person
     if chosen is None:
         return found
     why = say("rows that share it are taken for one person")
@@ -271,16 +290,18 @@ def _with_person(
 
 def _without_followers(found: list[ColumnFinding], table: Table) -> list[ColumnFinding]:
     person = next((finding.name for finding in found if finding.person), None)
-    if person is None:
-        return found
     names = [f.name for f in found if f.publish and f.identifier is None and f.role != "quasi"]
-    held = {one.column: one for one in following_columns(table, person, names)}
+    held = {one.column: one for one in linked_columns(table, person, _quasi(found), names)}
     return [
         replace(f, publish=False, why=(*f.why[:1], held[f.name].why, HELD_BACK), suspected=held[f.name].kind)
         if f.name in held
         else f
         for f in found
     ]
+
+
+def _quasi(found: Sequence[ColumnFinding]) -> list[str]:
+    return [finding.name for finding in found if finding.role == "quasi" and finding.publish]
 
 
 def _without_copies(found: list[ColumnFinding], coded: Mapping[str, Codes]) -> list[ColumnFinding]:
@@ -322,7 +343,7 @@ def schema_toml(inspection: Inspection) -> str:
     """The proposed schema as a TOML file to read and edit: one comment on each column says why.
 
     Parsed again it is the same schema. There is no cell in it, not even bounds: those of the data would be
-    the smallest and largest cell.
+    the smallest and largest cell. Comments are in the language spoken.
 
     >>> from velado.testing.factory import small_table
     >>> print(schema_toml(inspect(small_table(sexo=("other", "text", "F M F"))))[-55:].strip())
@@ -332,52 +353,76 @@ def schema_toml(inspection: Inspection) -> str:
     kind = "categorical"
     """
     lines = [
-        f"# Proposed by velado from {inspection.rows} rows. Review every role before you publish:",
-        "# identifier (never published), quasi (outsiders may know it), sensitive (must not be learnt), other.",
+        _remark(
+            say(
+                "Proposed by velado from {rows:,} rows. Review every role before you publish:",
+                rows=inspection.rows,
+            )
+        ),
+        _remark(
+            say(
+                "identifier (never published), quasi (outsiders may know it), sensitive (must not be learnt), other."
+            )
+        ),
         "",
     ]
-    document = inspection.schema.to_dict()
-    if "table" in document:
-        lines += [*_table("table", document["table"]), ""]
+    schema = inspection.schema
+    settings = schema.to_dict().get("table")
+    if settings:
+        lines += [*_table("table", settings), ""]
     for finding in inspection.columns:
-        share = f"{finding.distinct} different values"
-        blank = f", {finding.missing} blank" if finding.missing else ""
-        lines.append(f"# {'; '.join(finding.why)} ({share}{blank}).")
+        counts = [say_n("{n:,} different value", "{n:,} different values", finding.distinct)]
+        if finding.missing:
+            counts.append(say_n("{n:,} blank", "{n:,} blanks", finding.missing))
+        lines.append(
+            _remark(say("{why} ({counts}).", why=join(finding.why, "; "), counts=join(counts, ", ")))
+        )
         if finding.valid is not None:
-            lines.append(f"# Check digits are right in {finding.valid:.0%} of the values looked at.")
-        lines += _asking(finding)
-        lines += [
-            f"# {_written(code.code)} in {code.rows} rows may mean no value"
-            + (
-                " (it stands in missing_values)."
-                if code.applied
-                else "; then add it to missing_values in [table]."
+            lines.append(
+                _remark(
+                    say("Check digits are right in {share:.0%} of the values looked at.", share=finding.valid)
+                )
             )
-            for code in inspection.missing_codes
-            if code.column == finding.name
-        ]
+        lines += map(_remark, _asking(finding))
+        lines += [_remark(_of_code(code)) for code in inspection.missing_codes if code.column == finding.name]
         bare = re.fullmatch(r"[A-Za-z0-9_-]+", finding.name)
         key = finding.name if bare else _written(finding.name)
-        lines += _table(f"columns.{key}", document["columns"][finding.name])
+        lines += _table(f"columns.{key}", schema.columns[finding.name].to_dict())
         if finding.role == "quasi" and finding.kind == "numeric":
-            lines.append(
-                "# bounds = [LEAST, GREATEST]  # public limits of the column, by which loss is measured"
-            )
+            public = told(say("public limits of the column, by which loss is measured"))
+            lines.append(f"# bounds = [{told(say('LEAST'))}, {told(say('GREATEST'))}]  # {public}")
         lines.append("")
     return "\n".join(lines)
 
 
-def _asking(finding: ColumnFinding) -> list[str]:
+def _remark(sentence: str) -> str:
+    # A comment is one line: a name with a line break in it must not become a key of the file.
+    return "# " + " ".join(told(sentence).split())
+
+
+def _of_code(code: MissingCode) -> Sentence:
+    parts = {"code": _written(code.code), "rows": say_n("{n:,} row", "{n:,} rows", code.rows)}
+    if code.applied:
+        return say("{code} in {rows} may mean no value (it stands in missing_values).", **parts)
+    return say("{code} in {rows} may mean no value; then add it to missing_values in [table].", **parts)
+
+
+def _asking(finding: ColumnFinding) -> list[Sentence]:
     if finding.identifier is not None:
         return [
-            '# If it identifies nobody: give it another role, with identifier = "accept" and reason = "why".'
+            say(
+                'If it identifies nobody: give it another role, with identifier = "accept" and reason = "why".'
+            )
         ]
     if finding.publish:
         return []
     if finding.suspected is None and finding.kind != "text":
-        return ["# Held back. To publish it, read it and set publish = true."]
+        return [say("Held back. To publish it, read it and set publish = true.")]
     return [
-        '# Held back. To publish it, read it, remove publish = false, add identifier = "accept", reason = "why".'
+        say(
+            "Held back. To publish it, read it, remove publish = false, "
+            'add identifier = "accept", reason = "why".'
+        )
     ]
 
 
@@ -436,13 +481,13 @@ class PresentExposure:
 
 
 def exposure(table: Table, columns: Sequence[str], person: str | None) -> PresentExposure:
-    """Who is unique on *columns* of *table*; blanks are a value of their own. O(n log n).
+    """Who is unique on *columns* of *table*, spellings of a value being one; so is a blank. O(n log n).
 
     >>> from velado.testing.factory import small_table
     >>> exposure(small_table(age=("quasi", "numeric", "31 31 35")), ["age"], None).unique_rows
     1
     """
-    coded = [text_codes(table.text(name)) for name in columns]
+    coded = [_value_codes(table, table.schema.columns[name]) for name in columns]
     partition = Partition.by_codes([codes for codes, _ in coded], [size for _, size in coded])
     alone = int((partition.sizes == 1).sum())
     people, unique_people = table.rows, alone
@@ -468,12 +513,18 @@ def separation(counts: Int64Array) -> float:
     return 1.0 - float((sizes * (sizes - 1.0)).sum()) / (n * (n - 1.0)) if n > 1 else 0.0
 
 
-def _sample_codes(table: Table, names: Sequence[str]) -> Mapping[str, Codes]:
-    """Codes of the columns *names* in at most 100,000 evenly spaced rows."""
+def _sample_codes(table: Table, found: Sequence[ColumnFinding]) -> Mapping[str, Codes]:
+    """Codes of the columns *found* in at most 100,000 evenly spaced rows."""
     rows = min(table.rows, SAMPLE_ROWS)
     at = np.arange(rows, dtype=np.int64) * table.rows // rows
     part = table if rows == table.rows else table.with_frame(table.frame[at])
-    return {name: text_codes(part.text(name)) for name in names}
+    return {finding.name: _value_codes(part, _proposed(finding)) for finding in found}
+
+
+def _value_codes(table: Table, column: Column) -> Codes:
+    # As a release codes its categories: a text of blanks is seen, so it is a value.
+    found = spellings(table, column, blanks=False)
+    return found.of_rows(table.text(column.name)), len(found.values) + 1
 
 
 def best_sets(coded: Mapping[str, Codes], largest: int = 3) -> tuple[ColumnSet, ...]:

@@ -34,15 +34,15 @@ from velado.data.csv_reading import (
 from velado.data.formats import Wanted, damaged, expected_format, format_of, read_as
 from velado.data.schema import Column, Schema, TaxonomySpec, check_separator
 from velado.data.staging import reason_of
-from velado.data.table import Table, Undeclared
-from velado.errors import SchemaError, TableError, TaxonomyError
-from velado.settings import parse_toml
-from velado.text import say
+from velado.data.table import ReadSettings, Table, Undeclared
+from velado.errors import ParameterError, SchemaError, TableError, TaxonomyError
+from velado.settings import Where, made, no_file, parse_toml
+from velado.text import say, say_n, toml_trouble
 
 
 def read_table(
     source: Any,
-    schema: Schema | None = None,
+    schema: Schema | str | Path | None = None,
     undeclared: Undeclared = "refuse",
     encoding: str | None = None,
     known: Collection[str] = (),
@@ -60,6 +60,8 @@ def read_table(
     >>> read_table(hospital_csv(), read_schema(hospital_schema()))
     Table(2000 rows; 3 identifier, 6 quasi, 2 sensitive, 5 other)
     """
+    undeclared = made(ReadSettings, {"undeclared": undeclared}, Where("python")).undeclared
+    schema = None if schema is None else schema_from(schema)
     if isinstance(source, Table):
         if schema is None:
             return source
@@ -154,17 +156,13 @@ def _read_file(path: Path, wanted: Wanted) -> _Found:
     try:
         if path.is_dir():
             raise TableError(
-                say("'{path}' is a folder.", path=path.name),
+                say("'{path}' is a folder.", path=path.name or str(path)),
                 "A table is one file.",
                 "Name the file inside it.",
             )
         data = path.read_bytes()
     except FileNotFoundError:
-        raise TableError(
-            say("There is no file '{path}'.", path=path.name),
-            "Nothing was read.",
-            "Check the path and the spelling.",
-        ) from None
+        raise TableError(*no_file(path.name)) from None
     except (OSError, ValueError) as error:  # a name with a zero byte is a ValueError
         raise TableError(
             say("'{path}' cannot be read ({reason}).", path=path.name, reason=reason_of(error)),
@@ -172,6 +170,24 @@ def _read_file(path: Path, wanted: Wanted) -> _Found:
             "Check the path and the permissions.",
         ) from None
     return replace(_parse(data, path.name, wanted), digest=hashlib.sha256(data).hexdigest())
+
+
+def refuse_encoding(path: Path, encoding: str) -> None:
+    """A text file that is not in the *encoding* named for it is refused; what cannot be read is for its reader to say.
+
+    >>> from velado.data.samples import hospital_csv
+    >>> refuse_encoding(hospital_csv(), "utf-8")
+    """
+    try:
+        data = path.read_bytes()
+    except (OSError, ValueError):
+        return
+    format = format_of(data)
+    if format is not None and format.unpack is not None:
+        data = format.unpack(format, data, path.name)
+        format = format_of(data)
+    if format is None:
+        as_utf8(data, path.name, encoding)
 
 
 def _parse(data: bytes, name: str, wanted: Wanted, unpacked: bool = False) -> _Found:
@@ -186,16 +202,17 @@ def _parse(data: bytes, name: str, wanted: Wanted, unpacked: bool = False) -> _F
     promised = None if unpacked else expected_format(name)
     if format is None and promised is not None and wide_encoding(data) is None:
         raise damaged(promised, name)
+    if wanted.sheet is not None and (format is None or not (format.sheets or format.unpack)):
+        call = say("a text file") if format is None else format.call
+        raise TableError(
+            say("'{name}' is {call} and has no sheets.", name=name, call=call),
+            "A sheet was asked for.",
+            "Leave the sheet out.",
+        )
     if format is None:
         encoding = wanted.encoding or found_encoding(data, name)
         frame, separator = parse_csv(data, name, encoding, wanted.separator, wanted.known)
         return _Found(frame, "", separator, encoding)
-    if wanted.sheet is not None and not format.sheets and format.unpack is None:
-        raise TableError(
-            say("'{name}' is {call} and has no sheets.", name=name, call=format.call),
-            "A sheet was asked for.",
-            "Leave the sheet out.",
-        )
     if format.unpack is None:
         return _Found(read_as(format, data, name, wanted), "")
     if unpacked:
@@ -237,10 +254,10 @@ def parse_csv(
         found = ragged_rows(data, separator, len(header))
         if found.short or found.blank:
             raise TableError(
-                say(
-                    "{short} row(s) of '{name}' have fewer fields than the header, or are blank lines "
-                    "({found}).",
-                    short=found.short + found.blank,
+                say_n(
+                    "{n:,} row of '{name}' has fewer fields than the header, or is a blank line ({found}).",
+                    "{n:,} rows of '{name}' have fewer fields than the header, or are blank lines ({found}).",
+                    found.short + found.blank,
                     name=name,
                     found=found.told(),
                 ),
@@ -268,9 +285,10 @@ def parse_csv(
 
 def _irregular(name: str, found: Ragged) -> TableError:
     if found.long:
-        what = say(
-            "{rows} row(s) have more fields than the header ({lines})",
-            rows=found.long,
+        what = say_n(
+            "{n:,} row has more fields than the header ({lines})",
+            "{n:,} rows have more fields than the header ({lines})",
+            found.long,
             lines=lines_of(found.long_lines, found.long),
         )
     else:
@@ -282,6 +300,16 @@ def _irregular(name: str, found: Ragged) -> TableError:
     )
 
 
+def schema_from(schema: Schema | str | Path) -> Schema:
+    """The schema itself, or that of a file.
+
+    >>> schema_from(5)
+    Traceback (most recent call last):
+    velado.errors.ParameterError: A schema cannot be a int. It says which columns identify and what each means. Pass the path of a schema file, or velado.read_schema(path).
+    """
+    return schema if isinstance(schema, Schema) else read_schema(schema)
+
+
 def read_schema(path: str | Path) -> Schema:
     """A Schema from a TOML file, with the taxonomy files it names read in.
 
@@ -289,11 +317,23 @@ def read_schema(path: str | Path) -> Schema:
     >>> read_schema(hospital_schema()).person.name
     'cpf'
     """
+    if not isinstance(path, str | Path):
+        raise ParameterError(
+            say("A schema cannot be a {kind}.", kind=type(path).__name__),
+            "It says which columns identify and what each means.",
+            "Pass the path of a schema file, or velado.read_schema(path).",
+        )
     path = Path(path)
     schema = attach_taxonomies(Schema.from_dict(parse_toml(path, say("The schema file"))), path.parent)
-    if not schema.dataset.population:
+    about = schema.dataset
+    for file, what in (
+        (about.population, say("The population in [dataset]")),
+        (about.ledger, say("The ledger in [dataset]")),
+    ):
+        if file:
+            contained(file, path.parent, what)
+    if not about.population and not about.ledger:
         return schema
-    contained(schema.dataset.population, path.parent, say("The population in [dataset]"))
     return replace(schema, dataset=replace(schema.dataset, folder=str(path.parent.absolute())))
 
 
@@ -414,7 +454,7 @@ def _read(spec: TaxonomySpec, path: Path, column: str) -> TaxonomySpec:
                 say(
                     "The taxonomy file of column '{column}' is not valid TOML: {problem}.",
                     column=column,
-                    problem=problem,
+                    problem=toml_trouble(str(problem)),
                 ),
                 "Nothing was read.",
                 "Correct that place.",

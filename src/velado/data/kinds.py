@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,13 +11,23 @@ import polars as pl
 from velado.data.identifiers import header_names_codes, header_says_day
 from velado.data.identifiers._shapes import free_text
 from velado.data.missing_codes import words_among_numbers
+from velado.data.numbers import THOUSANDS
 from velado.data.schema import Kind
-from velado.text import say
+from velado.text import Sentence, join, say
 
 MISSING_TOKENS = frozenset(
     ["", "NA", "N/A", "n/a", "#N/A", "na", "NaN", "nan", "NAN", "null", "NULL", "Null", "?", "-", "--"]
 )
-DATE_FORMATS = ("%Y-%m-%d", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%d.%m.%Y", "%Y/%m/%d")
+DATE_FORMATS = (
+    "%Y-%m-%d",
+    "%d/%m/%Y",
+    "%m/%d/%Y",
+    "%d-%m-%Y",
+    "%d.%m.%Y",
+    "%Y/%m/%d",
+    "%d-%b-%Y",
+    "%d %b %Y",
+)
 DIGIT_FORMATS = ("%Y%m%d", "%d%m%Y", "%m%d%Y")
 SHORT_FORMATS = ("%d/%m/%y", "%m/%d/%y", "%d-%m-%y", "%d.%m.%y")
 DATETIME_FORMATS = (
@@ -80,7 +91,7 @@ def infer_kind(name: str, texts: pl.Series, dtype: pl.DataType, distinct: int, s
     if isinstance(dtype, pl.Date | pl.Datetime):
         return Inferred("date", say("dates"))
     if dtype == pl.Boolean:
-        return Inferred("categorical", say("true or false"))
+        return Inferred("categorical", say("true or false values"))
     return (
         _digit_days(name, texts, sample)
         or _numeric(name, texts, dtype, distinct, sample)
@@ -92,20 +103,24 @@ def infer_kind(name: str, texts: pl.Series, dtype: pl.DataType, distinct: int, s
 def _numeric(
     name: str, texts: pl.Series, dtype: pl.DataType, distinct: int, sample: pl.Series
 ) -> Inferred | None:
-    number = r"^\s*[+-]?(\d+[.,]?\d*|[.,]\d+)([eE][+-]?\d+)?\s*$"
+    number = r"^\s*[+-]?(\d+[.,]?\d*|[.,]\d+|\d{1,3}(\.\d{3})+,\d+)([eE][+-]?\d+)?\s*$"
     numeric_type = dtype.is_numeric()
     if not numeric_type and not bool(sample.str.contains(number).any()):
         return None
-    comma = not numeric_type and bool(sample.str.contains(r"^\s*[+-]?\d*,\d+\s*$").any())
+    comma = not numeric_type and bool(sample.str.contains(r"^\s*[+-]?(\d*|\d{1,3}(\.\d{3})+),\d+\s*$").any())
     plain = texts.str.strip_chars()
     if comma:
-        plain = plain.str.replace(",", ".", literal=True)
+        # As the release will read them: 18.587,50 has a thousands mark, and any other point two readings.
+        thousands = plain.str.contains(THOUSANDS)
+        pointed = plain.str.contains(".", literal=True)
+        plain = plain.zip_with(~thousands, plain.str.replace_all(".", "", literal=True))
+        plain = plain.str.replace(",", ".", literal=True).set(pointed & ~thousands, None)
     parsed = plain.cast(pl.Float64, strict=False)
     bad = int(parsed.is_null().sum())
     if bad:
         if 2 * bad < texts.len():
             why = say(
-                "{bad} of {count} values are no numbers, the others are", bad=str(bad), count=str(texts.len())
+                "{bad:,} of {count:,} values are no numbers, the others are", bad=bad, count=texts.len()
             )
             return Inferred("categorical", why)
         return None
@@ -138,26 +153,35 @@ def _digit_days(name: str, texts: pl.Series, sample: pl.Series) -> Inferred | No
     for form in DIGIT_FORMATS:
         parsed = days.str.strptime(pl.Date, form, strict=False)
         if parsed.null_count() == 0 and bool(parsed.dt.year().is_between(1900, 2100).all()):
-            return Inferred("date", say("dates of the form {form}", form=form), format=form)
+            return Inferred("date", say("dates of the form {form}", form=_pattern(form)), format=form)
     return None
 
 
 def _date(texts: pl.Series, sample: pl.Series) -> Inferred | None:
-    looks = sample.str.contains(r"^\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}|^\d{1,2}[-/.]\d{4}$|^\d{4}[-/.]\d{1,2}$")
+    named = r"^\d{1,2}[- ]?\p{L}{3,9}\.?[- ]?\d{4}$|^\d{4}-?W\d{2}$"
+    looks = sample.str.contains(
+        r"^\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}|^\d{1,2}[-/.]\d{4}$|^\d{4}[-/.]\d{1,2}$|" + named
+    )
     if not 2 * int(looks.sum()) > sample.len():
         return None
     distinct = texts.unique()
     for form in DATE_FORMATS:
         if _fits(sample, form, pl.Date) and _fits(distinct, form, pl.Date):
-            return Inferred("date", say("dates of the form {form}", form=form), format=form)
+            return Inferred("date", say("dates of the form {form}", form=_pattern(form)), format=form)
     if bool(distinct.str.contains(r"^[0-9]{1,2}[-/.][0-9]{1,2}[-/.][0-9]{2}$").all()):
         for form in SHORT_FORMATS:
             if distinct.str.strptime(pl.Date, form, strict=False).null_count() == 0:
-                return Inferred("date", say("dates of the form {form}", form=form), format=form)
+                return Inferred("date", say("dates of the form {form}", form=_pattern(form)), format=form)
     for form in DATETIME_FORMATS:
         if _fits(sample, form, pl.Datetime) and _fits(distinct, form, pl.Datetime):
-            return Inferred("date", say("times of the form {form}", form=form), format=form)
+            return Inferred("date", say("times of the form {form}", form=_pattern(form)), format=form)
     return Inferred("categorical", LOOKS_LIKE_DATES)
+
+
+def _pattern(form: str) -> Sentence:
+    """A form of days as people write it: dd/mm/yyyy for %d/%m/%Y."""
+    marks = {"%d": "dd", "%m": "mm", "%Y": say("yyyy"), "%y": say("yy"), "%H": "hh", "%M": "mm", "%S": "ss"}
+    return join((marks.get(part, part) for part in re.split("(%[a-zA-Z])", form)), "")
 
 
 def _fits(texts: pl.Series, form: str, kind: type[pl.Date] | type[pl.Datetime]) -> bool:

@@ -11,7 +11,7 @@ from velado.data.partition import BoolArray, FloatArray
 from velado.data.schema import Column
 from velado.data.table import Table
 from velado.errors import TableError
-from velado.text import say
+from velado.text import say, say_n
 
 _EXACT_LIMIT = 2.0**53  # beyond this, neighbouring whole numbers share one double
 
@@ -77,11 +77,11 @@ def _with_points(text: pl.Series, blank: BoolArray, name: str) -> pl.Series:
     odd = int((pointed & ~thousands).sum())
     if odd:
         raise TableError(
-            say(
-                "Column '{name}' holds {odd} number(s) with a point that marks no thousands, in a table "
-                "with decimal commas.",
+            say_n(
+                "Column '{name}' holds {n:,} number with a point that marks no thousands, in a table with decimal commas.",
+                "Column '{name}' holds {n:,} numbers with a point that marks no thousands, in a table with decimal commas.",
+                odd,
                 name=name,
-                odd=odd,
             ),
             "Whether the point is a decimal or a thousands mark cannot be known, and the number would be a thousandfold off.",
             'Write those numbers with a comma, or set decimal = "." in [table] of the schema.',
@@ -94,7 +94,12 @@ def _refuse_text(sample: pl.Series, bad: int, total: int, name: str) -> None:
     commas = int(sample.str.contains(r"^[+-]?\d{1,3}(\.\d{3})*,\d+$|^[+-]?\d+,\d+$").sum())
     if commas == bad:
         raise TableError(
-            say("Column '{name}' writes {bad} number(s) with a decimal comma.", name=name, bad=bad),
+            say_n(
+                "Column '{name}' writes {n:,} number with a decimal comma.",
+                "Column '{name}' writes {n:,} numbers with a decimal comma.",
+                bad,
+                name=name,
+            ),
             "Read with a decimal point they would not be numbers at all.",
             'Set decimal = "," in [table] of the schema.',
         )
@@ -117,14 +122,25 @@ def _refuse_odd_numbers(values: FloatArray, name: str) -> None:
     ):
         if count:
             raise TableError(
-                say("Column '{name}' holds {what} in {count} row(s).", name=name, what=what, count=count),
+                say_n(
+                    "Column '{name}' holds {what} in {n:,} row.",
+                    "Column '{name}' holds {what} in {n:,} rows.",
+                    count,
+                    name=name,
+                    what=what,
+                ),
                 "It has no place on the number line, so no interval covers it.",
                 'Leave those cells blank, or list the text in missing_values of [table], e.g. missing_values = ["", "NaN"].',
             )
     large = int((np.abs(values) > _EXACT_LIMIT).sum())
     if large:
         raise TableError(
-            say("Column '{name}' holds {large} number(s) beyond 2^53.", name=name, large=large),
+            say_n(
+                "Column '{name}' holds {n:,} number beyond 2^53.",
+                "Column '{name}' holds {n:,} numbers beyond 2^53.",
+                large,
+                name=name,
+            ),
             "Such numbers cannot be told apart exactly; they look like identifiers rather than quantities.",
             'Give the column role = "identifier", or kind = "categorical".',
         )
@@ -139,10 +155,11 @@ def _within_bounds(
     outside = int(moved.sum())
     if outside and not column.clamp:
         raise TableError(
-            say(
-                "Column '{column}' has {outside} value(s) outside its declared bounds.",
+            say_n(
+                "Column '{column}' has {n:,} value outside its declared bounds.",
+                "Column '{column}' has {n:,} values outside its declared bounds.",
+                outside,
                 column=column.name,
-                outside=outside,
             ),
             "The bounds are the public domain by which loss is measured.",
             "Widen the bounds, correct the values, or set clamp = true to publish them as the nearest bound.",

@@ -18,7 +18,7 @@ from velado.data.numbers import with_point
 from velado.data.partition import BoolArray, FloatArray, Int32Array
 from velado.data.taxonomy import ROOT_LABEL
 from velado.errors import TableError
-from velado.text import say
+from velado.text import say_n
 
 _NUMBER = r"[+-]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?"
 _SINGLE = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
@@ -192,11 +192,11 @@ def read_texts(
     unreadable = sum(entry is None for entry in found)
     if unreadable:
         raise TableError(
-            say(
-                "Column '{column}' publishes {unreadable} distinct text(s) that are no value, interval or "
-                "label of it.",
+            say_n(
+                "Column '{column}' publishes {n:,} text that is no value, interval or label of it.",
+                "Column '{column}' publishes {n:,} distinct texts that are no value, interval or label of it.",
+                unreadable,
                 column=column.name,
-                unreadable=unreadable,
             ),
             "What such a text covers cannot be known.",
             "Give the schema and taxonomies the release was made with, or name the texts in a taxonomy.",

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,7 @@ from velado.data.io import read_table
 from velado.data.staging import PRIVATE, PUBLIC
 
 TABLES = ("table.csv", "table.parquet")
+Chosen = Literal["auto", "value", "class"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,10 +24,13 @@ class ReleaseFolder:
 
     *substitutions* says how texts were chosen, "auto" where nobody says. *drawn*: the rows were put in a drawn order;
     *rows* then is the original row of each, where the private part is at hand.
+
+    >>> ReleaseFolder(table=Path("out/release/table.csv"), drawn=True).rows is None
+    True
     """
 
     table: Path
-    substitutions: str = "auto"
+    substitutions: Chosen = "auto"
     drawn: bool = False
     rows: npt.NDArray[np.int64] | None = None
 
@@ -55,7 +59,7 @@ def _row_files(folder: Path) -> tuple[Path, ...]:
     return folder / PRIVATE / "rows.csv", folder.parent / PRIVATE / "rows.csv"
 
 
-def _manifest(folder: Path) -> Mapping[str, Any]:
+def _manifest(folder: Path) -> Mapping[str, object]:
     """The manifest in a folder, or of a release; nothing where there is none that can be read."""
     path = next((one for one in (folder / PUBLIC, folder) if (one / "manifest.json").is_file()), None)
     try:
@@ -65,12 +69,12 @@ def _manifest(folder: Path) -> Mapping[str, Any]:
     return document if isinstance(document, dict) else {}
 
 
-def _substitutions(manifest: Mapping[str, Any]) -> str:
-    try:
-        method = manifest["how"]["method"]
-        name, profile, recoder = (method.get(key) for key in ("name", "profile", "recoder"))
-    except (KeyError, TypeError, AttributeError):
+def _substitutions(manifest: Mapping[str, object]) -> Chosen:
+    how = manifest.get("how")
+    method = how.get("method") if isinstance(how, dict) else None
+    if not isinstance(method, dict):
         return "auto"
+    name, profile, recoder = (method.get(key) for key in ("name", "profile", "recoder"))
     if name in ("das", "fixed-interval"):
         return "value"
     recoder = recoder or ("centroid" if profile == "paper" else "cover")

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from velado.data.taxonomy import DateLevel, widths_nest
 from velado.errors import ParameterError, SchemaError
@@ -59,7 +59,7 @@ class TaxonomySpec:
     builder: Annotated[str, Setting("how it is made", choices=tuple(BUILDERS))]
     file: Annotated[str | None, Setting("a level file, or a tree in TOML")] = None
     paths: tuple[tuple[str, ...], ...] | None = None
-    tree: Annotated[Mapping[str, Any] | None, Setting("the tree itself", key="nodes")] = None
+    tree: Annotated[Mapping[str, object] | None, Setting("the tree itself", key="nodes")] = None
     digest: str | None = None
     separator: Annotated[
         str | None, Setting("what stands between the labels of a line", test=_is_separator)
@@ -94,12 +94,12 @@ class TaxonomySpec:
     format: Annotated[str | None, Setting("how days are written")] = None
 
     @property
-    def options(self) -> dict[str, Any]:
+    def options(self) -> dict[str, object]:
         """The builder's own options that were given, without file and nodes."""
         known = set(BUILDERS[self.builder]) - {"file", "nodes"}
         return {key: value for key, value in table_of(self, defaults=False).items() if key in known}
 
-    def to_dict(self) -> str | dict[str, Any]:
+    def to_dict(self) -> str | dict[str, object]:
         """As it stands in the schema file."""
         if self.file is not None and not self.options:
             return self.file
@@ -146,6 +146,19 @@ def check_separator(value: object, what: str) -> None:
         )
 
 
+def _check_encoding(name: object) -> None:
+    """Nothing, if Python knows a text encoding of that name; what is no text is refused with the other types."""
+    if isinstance(name, str):
+        try:
+            "a".encode(name)
+        except (LookupError, ValueError):  # no codec of that name, or none for texts
+            raise SchemaError(
+                say("There is no encoding '{name}'.", name=name[:40]),
+                "The table cannot be read in it.",
+                'Write for example encoding = "latin-1", or leave it out.',
+            ) from None
+
+
 Step = Annotated[
     float,
     Setting(
@@ -171,7 +184,7 @@ class Column:
     True
     """
 
-    name: str
+    name: Annotated[str, Setting("its header", items=1)]
     role: Annotated[Role, Setting("what an outsider may do with it", example='role = "quasi"')] = "other"
     kind: Annotated[Kind, Setting("what its values are")] = "categorical"
     bounds: Annotated[
@@ -251,7 +264,7 @@ class Column:
         """Whether the column stands in the release."""
         return self.publish and self.role != "identifier"
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """As it stands in the schema file, defaults left out."""
         out = {"role": self.role, "kind": self.kind, **table_of(self, defaults=False)}
         del out["name"]
@@ -260,9 +273,9 @@ class Column:
 
 @settings(section="dataset")
 class AboutDataset:
-    """What the table is called in public, which version it is, and everyone it was drawn from.
+    """What the table is called in public, which version it is, everyone it was drawn from, and its ledger.
 
-    *folder* is that of the schema file, which the population is read from; it stands in no file.
+    *folder* is that of the schema file, below which population and ledger lie; it stands in no file.
 
     >>> AboutDataset(name="admissions", population="census.csv", folder="data").population_file.name
     'census.csv'
@@ -271,12 +284,21 @@ class AboutDataset:
     name: Annotated[str, Setting("public name")] = ""
     version: Annotated[str, Setting("which of several versions")] = ""
     population: Annotated[str, Setting("the file of everyone the table was drawn from")] = ""
+    ledger: Annotated[str, Setting("the file that accounts for questions about the table")] = ""
     folder: str = ""
 
     @property
     def population_file(self) -> Path | None:
         """Where the population lies, if one is named."""
-        return Path(self.folder, self.population) if self.population and self.folder else None
+        return self._file(self.population)
+
+    @property
+    def ledger_file(self) -> Path | None:
+        """Where the ledger lies, if one is named."""
+        return self._file(self.ledger)
+
+    def _file(self, name: str) -> Path | None:
+        return Path(self.folder, name) if name and self.folder else None
 
 
 @settings(section="table")
@@ -295,7 +317,9 @@ class Schema:
     missing_values: Annotated[
         tuple[str, ...], Setting("texts that mean no value", example='missing_values = ["", "NA"]')
     ] = ("",)
-    decimal: Annotated[Literal[".", ","], Setting("decimal mark")] = "."
+    decimal: Annotated[
+        Literal[".", ","], Setting("decimal mark", takes='"." or ","', example='decimal = ","')
+    ] = "."
     encoding: Annotated[str, Setting("encoding of a text file")] = "utf-8"
     separator: Annotated[
         str | None,
@@ -310,6 +334,17 @@ class Schema:
     constant: Annotated[Literal["refuse", "allow"], Setting("a quasi-identifier with one value")] = "refuse"
     max_cell_bytes: Annotated[int, Setting("the longest cell")] = 1_000_000
     dataset: AboutDataset = AboutDataset()
+
+    def __post_init__(self) -> None:
+        for name, column in self.columns.items():
+            if name != column.name:
+                raise ParameterError(
+                    say(
+                        "The column '{column}' stands under the name '{name}'.", column=column.name, name=name
+                    ),
+                    "Which column of the table is meant cannot be known.",
+                    "Put each column under its own name.",
+                )
 
     @property
     def quasi(self) -> tuple[Column, ...]:
@@ -339,15 +374,17 @@ class Schema:
         """The same settings with other columns."""
         return replace(self, columns={c.name: c for c in columns})
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, dict[str, object]]:
         """As the TOML file has it, defaults left out."""
         plain = table_of(replace(self, columns={}, dataset=replace(self.dataset, folder="")), defaults=False)
-        parts = {
-            "dataset": plain.pop("dataset", None),
-            "table": {k: plain[k] for k in plain if k != "columns"},
-        }
-        out = {name: part for name, part in parts.items() if part}
-        return out | {"columns": {name: column.to_dict() for name, column in self.columns.items()}}
+        dataset = plain.pop("dataset", None)
+        out: dict[str, dict[str, object]] = (
+            {"dataset": dataset} if isinstance(dataset, dict) and dataset else {}
+        )
+        if table := {key: value for key, value in plain.items() if key != "columns"}:
+            out["table"] = table
+        out["columns"] = {name: column.to_dict() for name, column in self.columns.items()}
+        return out
 
     @classmethod
     def from_dict(cls, document: Mapping[str, object]) -> Schema:
@@ -374,6 +411,7 @@ def _schema(document: Mapping[str, object]) -> Schema:
     _at_most_one(columns, "person", say("Which rows are one person must have one answer."))
     _at_most_one(columns, "group", say("Which rows move together must have one answer."))
     whole = _own_keys(document.get("table", {}), ("columns", "dataset"), Schema, Where("file", "[table]"))
+    _check_encoding(whole.get("encoding", "utf-8"))
     in_dataset = Where("file", "[dataset]")
     about = read(
         AboutDataset,

@@ -97,7 +97,13 @@ def _make_file(path: Path, data: bytes, private: bool) -> None:
 
 
 def put_file(path: Path, data: bytes, private: bool) -> None:
-    """*data* stands in *path*, on the disk, with mode 0600 if *private*, else 0644; or nothing has changed."""
+    """*data* stands in *path*, on the disk, with mode 0600 if *private*, else 0644; or nothing has changed.
+
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     put_file(Path(folder) / "notes", b"private", private=True)
+    ...     oct((Path(folder) / "notes").stat().st_mode & 0o777), (Path(folder) / "notes").read_bytes()
+    ('0o600', b'private')
+    """
     while True:
         handle, name = tempfile.mkstemp(prefix=_prefix(path), dir=path.parent)  # mode 0600
         locked(handle, wait=True)
@@ -361,8 +367,10 @@ def _settle(target: Path) -> None:
         ) from None
 
 
-def refuse_folder(folder: Path, force: bool = False, reads: Iterable[Path] = ()) -> None:
-    """Nothing, if a release may be written to *folder*; else an error, before any work is done.
+def refuse_folder(folder: Path, force: bool | None = False, reads: Iterable[Path] = ()) -> None:
+    """Nothing, if results may be written to *folder*; else an error, before any work is done.
+
+    *force* is None where nobody can ask for it: the results of a run that are no release.
 
     An existing folder is replaced only with *force*, only if all it holds are files of a release, and only if
     none of them is a file this run *reads*: what a person put there is never deleted.
@@ -376,13 +384,7 @@ def refuse_folder(folder: Path, force: bool = False, reads: Iterable[Path] = ())
         return
     if not os.path.isdir(folder):
         raise OutputError(
-            say("'{name}' is a file.", name=name), "A release is a folder.", "Choose another name."
-        )
-    if not force:
-        raise OutputError(
-            say("The output folder '{name}' exists already.", name=name),
-            "Writing into it would mix two releases.",
-            "Choose another folder, or pass --force to replace it.",
+            say("'{name}' is a file.", name=name), "Results are written to a folder.", "Choose another name."
         )
     target = Path(os.path.realpath(folder))
     if Path(os.path.realpath(os.curdir)).is_relative_to(target):
@@ -390,6 +392,18 @@ def refuse_folder(folder: Path, force: bool = False, reads: Iterable[Path] = ())
             say("The output folder '{name}' is the one the command runs in, or holds it.", name=name),
             "It cannot be replaced from inside.",
             "Choose another folder, or run the command from elsewhere.",
+        )
+    if force is None:
+        raise OutputError(
+            say("The output folder '{name}' exists already.", name=name),
+            "Writing into it would mix the results of two runs.",
+            "Choose another folder.",
+        )
+    if not force:
+        raise OutputError(
+            say("The output folder '{name}' exists already.", name=name),
+            "Writing into it would mix two releases.",
+            "Choose another folder, or pass --force to replace it.",
         )
     for path in reads:
         if Path(os.path.realpath(path)).is_relative_to(target):

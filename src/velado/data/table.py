@@ -4,16 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import polars as pl
 
 from velado.data.schema import Column, Schema
-from velado.errors import SchemaError, TableError
+from velado.errors import ParameterError, SchemaError, TableError
+from velado.settings import Setting, Where, made, settings
 from velado.text import say, say_n
 
 T = TypeVar("T")
 Undeclared = Literal["refuse", "drop", "keep"]
+
+
+@settings
+class ReadSettings:
+    """How a table meets its schema.
+
+    >>> ReadSettings().undeclared
+    'refuse'
+    """
+
+    undeclared: Annotated[Undeclared, Setting("columns that the schema does not name")] = "refuse"
 
 
 @dataclass(frozen=True, repr=False)
@@ -52,6 +64,7 @@ class Table:
         encoding: str = "utf-8",
     ) -> Table:
         """Bring frame and schema together, or say which column does not fit."""
+        undeclared = made(ReadSettings, {"undeclared": undeclared}, Where("python")).undeclared
         absent = [name for name in schema.columns if name not in frame.columns]
         if absent:
             raise SchemaError(
@@ -130,6 +143,22 @@ class Table:
         return {"rows": self.rows, "columns": self.frame.width}
 
 
+def table_given(table: Any) -> Table:
+    """The same, if it is a Table; else the error that says how to make one.
+
+    >>> table_given(None)
+    Traceback (most recent call last):
+    velado.errors.ParameterError: A Table cannot be a NoneType. It knows what each column means. Make one: velado.read_table(source, schema).
+    """
+    if not isinstance(table, Table):
+        raise ParameterError(
+            say("A Table cannot be a {kind}.", kind=type(table).__name__),
+            "It knows what each column means.",
+            "Make one: velado.read_table(source, schema).",
+        )
+    return table
+
+
 _ODD_TYPES = (pl.List, pl.Array, pl.Struct, pl.Object, pl.Binary, pl.Duration)
 
 
@@ -148,9 +177,10 @@ def _refuse_odd_columns(frame: pl.DataFrame) -> None:
     patterns = [name for name in frame.columns if name == "*" or (name[:1] == "^" and name[-1:] == "$")]
     if patterns:
         raise TableError(
-            say(
-                "{patterns} column name(s) are a pattern: '*', or a text from '^' to '$'.",
-                patterns=len(patterns),
+            say_n(
+                "{n} column name is a pattern: '*', or a text from '^' to '$'.",
+                "{n} column names are patterns: '*', or a text from '^' to '$'.",
+                len(patterns),
             ),
             "Such a name would stand for several columns at once.",
             "Rename the column.",

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from velado.errors import TaxonomyError
-from velado.text import say
+from velado.text import say, say_n
 
 ROOT_LABEL = "*"
 """What the root of every taxonomy, and every suppressed cell, is published as."""
@@ -273,11 +273,11 @@ def _refuse_two_meanings(leaves: list[tuple[str, ...]], inner: list[tuple[str, .
         twice += owner is not None and owner != path[:-1]
     if twice:
         raise TaxonomyError(
-            say(
-                "The taxonomy{name} uses {twice} label(s) with two meanings: for a group, and for a value "
-                "or group outside it or above it.",
+            say_n(
+                "The taxonomy{name} uses {n} label with two meanings: for a group, and for a value or group outside it or above it.",
+                "The taxonomy{name} uses {n} labels with two meanings: for a group, and for a value or group outside it or above it.",
+                twice,
                 name=name,
-                twice=twice,
             ),
             "Whoever reads the published label could not tell which is meant, and one of the two would be false.",
             "Rename one of the two labels.",
@@ -450,10 +450,11 @@ def _parse_dates(values: Sequence[str], form: str, column: str) -> list[date]:
             bad += 1
     if bad:
         raise TaxonomyError(
-            say(
-                "Column '{column}' has {bad} distinct value(s) that are no date of the form {form}.",
+            say_n(
+                "Column '{column}' has {n:,} value that is no date of the form {form}.",
+                "Column '{column}' has {n:,} distinct values that are no dates of the form {form}.",
+                bad,
                 column=column,
-                bad=bad,
                 form=form,
             ),
             "A value without a place in the calendar cannot be generalized.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 import polars as pl
@@ -15,17 +15,13 @@ from velado.data.schema import Schema
 from velado.data.table import Table
 from velado.data.visible import visible_codes
 from velado.errors import InputError, ParameterError
+from velado.measures import measure_registry
+from velado.measures.declared import Measure
 from velado.measures.recoded_columns import PublishedTable, Substitutions, read_published
 from velado.measures.risk.disclosure import Disclosure, disclosure
-from velado.measures.risk.record_linkage import (
-    Direction,
-    LinkageResult,
-    Metric,
-    ReleasedColumn,
-    Scaling,
-    Ties,
-    record_linkage,
-)
+from velado.measures.risk.partial_linkage import linkage_with
+from velado.measures.risk.population_uniqueness import SAMPLING
+from velado.measures.risk.record_linkage import Direction, LinkageResult, Metric, Scaling, Ties
 from velado.measures.risk.reidentification import (
     ClassSizes,
     Reidentification,
@@ -44,6 +40,8 @@ from velado.measures.utility.false_cells import FalseCells, false_cells
 from velado.measures.utility.ncp import CertaintyPenalty, Covers, Variant, normalized_certainty_penalty
 from velado.release.gate import open_identifiers
 from velado.release.release import Release
+from velado.settings import Setting, settings
+from velado.text import join, say, say_n
 
 __all__ = [
     "LINKAGE_ROWS",
@@ -64,8 +62,8 @@ LINKAGE_ROWS = 200_000
 class Exposure:
     """How exposed people are in one table: chances of re-identification, who is unique, how large classes are.
 
-    >>> from velado.testing.factory import small_table
-    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
+    >>> from velado.testing.factory import four_people
+    >>> table = four_people()
     >>> measure_files(table, table.frame).after.uniqueness.unique_rows
     2
     """
@@ -75,7 +73,7 @@ class Exposure:
     uniqueness: UniqueShares
     class_sizes: ClassSizes
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """As plain values."""
         return {
             "by_row": self.rows.to_dict(),
@@ -90,10 +88,10 @@ class Scores:
     """What a release cost and what it bought. What was not measured is None and has its reason in *not_measured*.
 
     *distributions* carry values of the original table as labels; `to_dict` gives their distances only, so that
-    it holds no cell value.
+    it holds no cell value. *numbers* has one for every registered measure.
 
-    >>> from velado.testing.factory import small_table
-    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
+    >>> from velado.testing.factory import four_people
+    >>> table = four_people()
     >>> measure_files(table, table.frame)
     Scores(rows=4 of 4, ncp=0.0000)
     """
@@ -110,6 +108,7 @@ class Scores:
     false_cells: FalseCells | None = None
     linkage: LinkageResult | None = None
     disclosure: Disclosure | None = None
+    numbers: Mapping[str, float | None] = field(default_factory=dict)
     not_measured: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
@@ -117,7 +116,7 @@ class Scores:
         loss = "not measured" if self.ncp is None else f"{self.ncp.overall:.4f}"
         return f"Scores(rows={self.published_rows} of {self.original_rows}, ncp={loss})"
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Plain numbers under names that say what they are; no cell values."""
         ncp = None if self.ncp is None else {**self.ncp.to_dict(), "charged_for": self.ncp_charged_for}
         return {
@@ -132,19 +131,24 @@ class Scores:
                 "discernibility": self.discernibility.to_dict(),
                 "average_group_size": self.average_group_size.to_dict(),
                 "distribution": {part.name: part.distances() for part in self.distributions},
+                **self._further(measure_registry.UTILITY),
             },
             "risk": {
                 "before": self.before.to_dict(),
                 "after": self.after.to_dict(),
                 "record_linkage": None if self.linkage is None else self.linkage.to_dict(),
                 **({} if self.disclosure is None else self.disclosure.to_dict()),
+                **self._further(measure_registry.RISK),
             },
             "not_measured": dict(self.not_measured),
             "notes": list(self.notes),
         }
 
+    def _further(self, part: tuple[Measure, ...]) -> dict[str, float | None]:
+        return {one.name: self.numbers.get(one.name) for one in measure_registry.further(part)}
 
-@dataclass(frozen=True)
+
+@settings
 class MeasureSettings:
     """Which of the named variants to compute; *linkage* None runs it up to LINKAGE_ROWS rows.
 
@@ -156,18 +160,18 @@ class MeasureSettings:
     'leaves-1'
     """
 
-    variant: Variant = "leaves-1"
-    divisor_columns: int | None = None
-    substitutions: Substitutions = "auto"
-    direction: Direction = "released-to-original"
-    ties: Ties = "expected"
-    scaling: Scaling = "range"
-    metric: Metric = "manhattan"
-    linkage: bool | None = None
-    partial_knowledge: bool | None = None
-    special_uniques: bool = False
-    largest_key: int | None = None
-    sampling_fraction: float | None = None
+    variant: Annotated[Variant, Setting("which normalized certainty penalty")] = "leaves-1"
+    divisor_columns: Annotated[int | None, Setting("columns its sum is divided by", ge=1)] = None
+    substitutions: Annotated[Substitutions, Setting("what a value put for others is charged as")] = "auto"
+    direction: Annotated[Direction, Setting("who is looked for among whom")] = "released-to-original"
+    ties: Annotated[Ties, Setting("how equally near rows are counted")] = "expected"
+    scaling: Annotated[Scaling, Setting("what distances are divided by")] = "range"
+    metric: Annotated[Metric, Setting("how distances of columns are added up")] = "manhattan"
+    linkage: Annotated[bool | None, Setting("run the linkage attack")] = None
+    partial_knowledge: Annotated[bool | None, Setting("measure who knows a part of the columns")] = None
+    special_uniques: Annotated[bool, Setting("look for small sets of columns that single a row out")] = False
+    largest_key: Annotated[int | None, Setting("columns of such a set at most", ge=1)] = None
+    sampling_fraction: SAMPLING | None = None
 
 
 def measure(
@@ -223,7 +227,7 @@ def measure(
         missing_values=table.schema.missing_values,
         settings=settings,
         ncp=ncp,
-        charged="the cover of each group",
+        charged=say("the cover of each group"),
         k=release.goal.k,
         population=population,
         skipped={},
@@ -238,14 +242,15 @@ def measure(
         rows = reidentification(release.checked.partition, matches)
         scores = replace(scores, after=replace(scores.after, rows=rows))
     if not unread:
-        return scores
-    reason = f"Compared with the table after its column operations, because: {unread}"
-    return replace(
+        return _with_numbers(scores, published)
+    reason = say("Compared with the table after its column operations, because: {reason}", reason=unread)
+    scores = replace(
         scores,
         false_cells=None,
         not_measured={**scores.not_measured, "false_cells": reason},
         notes=(*scores.notes, reason),
     )
+    return _with_numbers(scores, published)
 
 
 def measure_files(
@@ -266,8 +271,8 @@ def measure_files(
     which, metrics that pair rows are left out with the reason, the others still run. The loss
     is charged for what each text states and, where that is false or nothing, for what it stands for.
 
-    >>> from velado.testing.factory import small_table
-    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
+    >>> from velado.testing.factory import four_people
+    >>> table = four_people()
     >>> measure_files(table, table.frame).ncp.overall
     0.0
     """
@@ -277,8 +282,8 @@ def measure_files(
     skipped: dict[str, str] = {}
     ncp = None
     if covers is None:
-        skipped["ncp"] = (
-            _sentences(published.unpaired) + " Some published numbers state no cover of their own."
+        skipped["ncp"] = join(
+            [*published.unpaired, say("Some published numbers state no cover of their own.")]
         )
     else:
         try:
@@ -294,16 +299,22 @@ def measure_files(
         except ParameterError as error:
             if published.true_rows is not None:
                 raise
-            skipped["ncp"] = str(error)
+            skipped["ncp"] = join([error])
     if published.true_rows is None:
-        charged = "what each text states, not checked against the true values"
+        charged = say("what each text states, not checked against the true values")
     else:
-        stands = {
-            "value": "of the rows that show it",
-            "class": "of the rows of its class",
-            "auto": "it stands for (of the rows that show it where it was chosen by value, else of its class)",
+        charged = {
+            "value": say(
+                "what each text states; where that is false of a row, the true values of the rows that show it"
+            ),
+            "class": say(
+                "what each text states; where that is false of a row, the true values of the rows of its class"
+            ),
+            "auto": say(
+                "what each text states; where that is false of a row, the true values it stands for (of the rows "
+                "that show it where it was chosen by value, else of its class)"
+            ),
         }[settings.substitutions]
-        charged = f"what each text states; where that is false of a row, the true values {stands}"
     scores = _scores(
         published=published,
         frame=frame,
@@ -315,7 +326,20 @@ def measure_files(
         population=population,
         skipped=skipped,
     )
-    return replace(scores, notes=(*_identifying(original.schema, frame), *scores.notes))
+    scores = replace(scores, notes=(*_identifying(original.schema, frame), *scores.notes))
+    return _with_numbers(scores, published)
+
+
+def _with_numbers(scores: Scores, published: PublishedTable) -> Scores:
+    """The number of every registered measure; one that cannot be found has its reason instead."""
+    numbers: dict[str, float | None] = {}
+    skipped = dict(scores.not_measured)
+    for one in measure_registry.all_measures():
+        try:
+            numbers[one.name] = one.of(published, scores)
+        except ParameterError as error:
+            numbers[one.name], skipped[one.title] = None, join([error])
+    return replace(scores, numbers=numbers, not_measured=skipped)
 
 
 def _identifying(schema: Schema, frame: pl.DataFrame) -> tuple[str, ...]:
@@ -325,10 +349,22 @@ def _identifying(schema: Schema, frame: pl.DataFrame) -> tuple[str, ...]:
     found, _ = open_identifiers(shown)
     exposed = [column.name for column in known if column.role == "identifier"]
     return (
-        *(f"The published table holds '{name}', which the schema calls an identifier." for name in exposed),
         *(
-            f"The published table holds '{one.column}', which {'identifies' if one.sure else 'may identify'} people: "
-            f"{one.why}. No figure here counts that."
+            say("The published table holds '{column}', which the schema calls an identifier.", column=name)
+            for name in exposed
+        ),
+        *(
+            say(
+                "The published table holds '{column}', which identifies people: {why}. No figure here counts that.",
+                column=one.column,
+                why=one.why,
+            )
+            if one.sure
+            else say(
+                "The published table holds '{column}', which may identify people: {why}. No figure here counts that.",
+                column=one.column,
+                why=one.why,
+            )
             for one in found
         ),
     )
@@ -350,13 +386,13 @@ def _scores(
     outside = None if population is None else population_sizes(frame, population, names)
     people = data.people
     if people is not None and published.true_rows is None:
-        skipped["risk by person"] = _sentences(published.unpaired)
+        skipped["risk by person"] = join(published.unpaired)
         people = None
     elif people is not None:
         people = people[published.true_rows]
     truth = None
     if published.true_rows is None:
-        skipped["false cells"] = _sentences(published.unpaired)
+        skipped["false cells"] = join(published.unpaired)
     else:
         truth = false_cells(published)
     linkage = _linkage(published, settings, skipped)
@@ -374,8 +410,13 @@ def _scores(
     if published.agreeing is not None and published.agreeing < 1:
         differing = round((1 - published.agreeing) * published.rows)
         notes.append(
-            f"In {differing} published row(s) a column that is no quasi-identifier differs from the original row "
-            "it is compared with: if rows changed their order, false cells and linkage are not to be relied on."
+            say_n(
+                "In {n} published row a column that is no quasi-identifier differs from the original row it is "
+                "compared with: if rows changed their order, false cells and linkage are not to be relied on.",
+                "In {n} published rows a column that is no quasi-identifier differs from the original row it is "
+                "compared with: if rows changed their order, false cells and linkage are not to be relied on.",
+                differing,
+            )
         )
     return Scores(
         original_rows=data.rows,
@@ -422,37 +463,24 @@ def _after(
 def _linkage(
     published: PublishedTable, settings: MeasureSettings, skipped: dict[str, str]
 ) -> LinkageResult | None:
-    """The linkage attack on what the texts say: an interval stands at its middle, a number at itself."""
+    """The linkage attack on what the texts say, or why it was not run."""
     if published.true_rows is None:
-        skipped["record linkage"] = _sentences(published.unpaired)
+        skipped["record linkage"] = join(published.unpaired)
     elif settings.linkage is False:
-        skipped["record linkage"] = "It was switched off."
+        skipped["record linkage"] = say("It was switched off.")
     elif settings.linkage is None and published.data.rows > LINKAGE_ROWS:
-        skipped["record linkage"] = (
-            f"The table has more than {LINKAGE_ROWS} rows, and the attack may compare each row with all others. "
-            "Ask for it to run it all the same."
+        skipped["record linkage"] = say(
+            "The table has more than {rows} rows, and the attack may compare each row with all others. "
+            "Ask for it to run it all the same.",
+            rows=LINKAGE_ROWS,
         )
     else:
-        released = [
-            # A number without a cover has code -1; its value is what counts.
-            ReleasedColumn(
-                np.maximum(read.low, 0)[read.codes],
-                np.maximum(read.high, 0)[read.codes],
-                read.middle[read.codes],
-            )
-            for read in published.columns
-        ]
-        return record_linkage(
-            published.data,
-            released,
-            published.true_rows,
+        return linkage_with(
+            published,
+            [column.name for column in published.columns],
             direction=settings.direction,
             ties=settings.ties,
             scaling=settings.scaling,
             metric=settings.metric,
         )
     return None
-
-
-def _sentences(parts: tuple[str, str, str]) -> str:
-    return " ".join(parts)

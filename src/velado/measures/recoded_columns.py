@@ -35,8 +35,8 @@ class PublishedTable:
     missing and nobody said which. *agreeing* is the share of paired rows whose other columns are unchanged. *schema*
     says how the original's cells are read.
 
-    >>> from velado.testing.factory import small_table
-    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
+    >>> from velado.testing.factory import four_people
+    >>> table = four_people()
     >>> read_published(table, table.frame).rows
     4
     """
@@ -64,12 +64,23 @@ class PublishedTable:
     @property
     def unpaired(self) -> tuple[str, str, str]:
         """Why metrics that compare row by row are refused, in three sentences."""
-        missing = "were suppressed" if self.suppressed else "are which"
+        counts = {"published": self.rows, "original": self.data.rows}
         return (
-            f"The published table has {self.rows} rows and the original {self.data.rows}, and which rows "
-            f"{missing} is not known.",
-            "Comparing each published row with its own original needs to know which it is.",
-            "Give the whole folder of a release, whose private part says it, or say which rows were kept.",
+            say(
+                "The published table has {published} rows and the original {original}, and which rows were "
+                "suppressed is not known.",
+                **counts,
+            )
+            if self.suppressed
+            else say(
+                "The published table has {published} rows and the original {original}, and which rows are which "
+                "is not known.",
+                **counts,
+            ),
+            say("Comparing each published row with its own original needs to know which it is."),
+            say(
+                "Give the whole folder of a release, whose private part says it, or say which rows were kept."
+            ),
         )
 
     @cached_property
@@ -102,11 +113,10 @@ class PublishedTable:
         some text states none, for then nobody can say what it stands for.
         """
         if self.true_rows is None:
-            if (
-                substitutions != "auto"
-            ):  # a text known to be a substitution says nothing about whom it stands for
-                return None
-            if not all(bool(read.stated[read.codes].all()) for read in self.columns):
+            # A text known to be a substitution says nothing about whom it stands for.
+            if substitutions != "auto" or not all(
+                bool(read.stated[read.codes].all()) for read in self.columns
+            ):
                 return None
             return tuple(
                 Covers(
@@ -159,8 +169,8 @@ def read_published(
     either the rows are paired when both tables have as many, and not otherwise; *drawn* says that the order was drawn
     and they are not. *data* is the encoded original where the caller has it. O(rows) and one parse per distinct text.
 
-    >>> from velado.testing.factory import small_table
-    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
+    >>> from velado.testing.factory import four_people
+    >>> table = four_people()
     >>> read_published(table, table.frame).columns[0].name
     'age'
     """
@@ -171,11 +181,7 @@ def read_published(
     absent = [name for name in names if name not in frame.columns]
     if absent:
         raise TableError(
-            say(
-                "The published table lacks {absent} quasi-identifier(s): {absent_2}.",
-                absent=len(absent),
-                absent_2=", ".join(absent[:5]),
-            ),
+            say("The published table lacks quasi-identifiers: {names}.", names=", ".join(absent[:5])),
             "What they lost or gave away cannot be measured.",
             "Give the matching schema, or set publish = false for a column that was kept back.",
         )

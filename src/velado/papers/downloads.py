@@ -35,7 +35,7 @@ STATES = ("there, but another file", "missing", "there, not checked", "there")
 _TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 
-class Told(Protocol):
+class _Told(Protocol):
     """Called with the share that is done and what is being done."""
 
     def __call__(self, share: float, doing: str = "") -> None: ...
@@ -76,7 +76,7 @@ class _Again(Exception):
 def fetch(
     data_set: PublicDataSet,
     folder: Path,
-    told: Told,
+    told: _Told,
     retries: Retries | None = None,
     *,
     force: bool = False,
@@ -86,6 +86,12 @@ def fetch(
 
     A file that is there and right is left alone; one that is there and is another is an error unless *force*.
     *unchecked* keeps a download although its checksum is not the known one.
+
+    >>> from velado.papers.public_data import DATA_SETS
+    >>> by_hand = next(one for one in DATA_SETS if not one.files)
+    >>> fetch(by_hand, Path("data"), lambda share, doing="": None)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    velado.errors.TableError: '...' cannot be fetched by velado. ...
     """
     if not data_set.files:
         raise TableError(
@@ -124,7 +130,7 @@ def status(file: RemoteFile, folder: Path) -> str:
 
 
 def _fetch(
-    file: RemoteFile, folder: Path, told: Told, retries: Retries, force: bool, unchecked: bool
+    file: RemoteFile, folder: Path, told: _Told, retries: Retries, force: bool, unchecked: bool
 ) -> Fetched:
     record = _recorded(folder).get(file.place, {})
     known = file.sha256 or record.get("file")
@@ -170,18 +176,27 @@ def _refuse(file: RemoteFile, folder: Path, expected: str) -> None:
     )
 
 
-def _download(file: RemoteFile, folder: Path, told: Told, retries: Retries) -> bytes:
+def _download(file: RemoteFile, folder: Path, told: _Told, retries: Retries) -> bytes:
     part = _part(file, folder)
     host = urlsplit(file.url).hostname or "the source"
     trouble = ""
     for attempt in range(retries.attempts):
         if attempt:
-            told(0.0, f"{host}: {trouble}; attempt {attempt + 1} of {retries.attempts}")
+            told(
+                0.0,
+                say(
+                    "{host}: {trouble}; attempt {attempt} of {attempts}",
+                    host=host,
+                    trouble=trouble,
+                    attempt=attempt + 1,
+                    attempts=retries.attempts,
+                ),
+            )
             retries.sleep(retries.wait * 2 ** (attempt - 1))
         try:
             _receive(file, part, told, retries.timeout)
         except _Again as error:
-            trouble = str(error)
+            trouble = error.args[0]
             continue
         return part.read_bytes()
     raise TableError(
@@ -200,7 +215,7 @@ def _download(file: RemoteFile, folder: Path, told: Told, retries: Retries) -> b
     )
 
 
-def _receive(file: RemoteFile, part: Path, told: Told, timeout: float) -> None:
+def _receive(file: RemoteFile, part: Path, told: _Told, timeout: float) -> None:
     """What is still missing of the part file is appended to it; _Again where another attempt may help."""
     _folder(part.parent)
     have, mark = part.stat().st_size if part.is_file() else 0, _mark(part)
@@ -214,7 +229,7 @@ def _receive(file: RemoteFile, part: Path, told: Told, timeout: float) -> None:
         with urllib.request.build_opener(_NoDowngrade).open(request, timeout=timeout) as answer:
             if answer.status == 206 and not _starts_at(answer, have):
                 _forget(part)  # another piece than was asked for
-                raise _Again("the file has changed")
+                raise _Again(say("the file has changed"))
             start = have if answer.status == 206 else 0
             if not start:
                 _keep_version(mark, answer)
@@ -226,7 +241,7 @@ def _receive(file: RemoteFile, part: Path, told: Told, timeout: float) -> None:
     except urllib.error.HTTPError as error:
         if error.code == 416:  # what we have is not a beginning of what there is now
             _forget(part)
-            raise _Again("the file has changed") from None
+            raise _Again(say("the file has changed")) from None
         if error.code in _TRANSIENT:
             raise _Again(f"HTTP {error.code}") from None
         raise TableError(
@@ -242,10 +257,10 @@ def _receive(file: RemoteFile, part: Path, told: Told, timeout: float) -> None:
     except (OSError, http.client.HTTPException) as error:
         raise _Again(_kind(error)) from None
     if total is not None and size < total:
-        raise _Again("the connection was cut")
+        raise _Again(say("the connection was cut"))
 
 
-def _append(answer: Any, part: Path, start: int, total: int | None, file: RemoteFile, told: Told) -> int:
+def _append(answer: Any, part: Path, start: int, total: int | None, file: RemoteFile, told: _Told) -> int:
     size = start
     with _opened(part, start) as out:
         while chunk := answer.read1(_CHUNK):  # what has come, so that a silent server costs nothing of it
@@ -258,7 +273,10 @@ def _append(answer: Any, part: Path, start: int, total: int | None, file: Remote
                 out.write(chunk)
             except OSError as error:  # a full disk is no fault of the network, and waiting does not help
                 raise _unwritable(part.name, error) from None
-            told(size / total if total else 0.0, f"{Path(file.place).name}: {size / 1e6:.1f} MB")
+            told(
+                size / total if total else 0.0,
+                say("{file}: {size:.1f} MB", file=Path(file.place).name, size=size / 1e6),
+            )
     return size
 
 

@@ -17,8 +17,8 @@ import polars as pl
 from velado.data.io import attach_taxonomies, read_table
 from velado.data.schema import Schema
 from velado.data.table import Table
+from velado.measures.models._model import Model
 from velado.measures.models.encoder import Encoder, fit_encoder
-from velado.measures.models.model_registry import Model
 from velado.measures.models.quality import IntVector, Predictions, fit_and_predict
 from velado.randomness import seeded
 from velado.release.anonymize import anonymize
@@ -29,7 +29,12 @@ TEST_SHARE = 0.2
 
 @dataclass(frozen=True, repr=False)
 class Asked:
-    """What a model answered, beside the truth, both as class numbers, and the classes' texts in order."""
+    """What a model answered, beside the truth, both as class numbers, and the classes' texts in order.
+
+    >>> guessed = Predictions(np.array([0, 1]), np.eye(2), True, 0.0)
+    >>> Asked(np.array([0, 0]), guessed, ("no", "yes")).classes
+    ('no', 'yes')
+    """
 
     truth: IntVector
     answers: Predictions
@@ -38,7 +43,13 @@ class Asked:
 
 @dataclass(frozen=True, repr=False)
 class ModelTrial:
-    """A table and one split of it, the same for every method and k."""
+    """A table and one split of it, the same for every method and k.
+
+    >>> from velado.testing.factory import small_table
+    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
+    >>> ModelTrial(table, "ill", train=np.array([0, 1, 2]), test=np.array([3])).part(np.array([0, 3])).rows
+    2
+    """
 
     table: Table
     target: str

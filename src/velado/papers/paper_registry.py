@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 from velado.data.encode import EncodedTable, encode
 from velado.data.io import attach_taxonomies, read_table
@@ -19,7 +18,7 @@ from velado.errors import ParameterError, TableError
 from velado.papers.public_data import data_set_of
 from velado.release.goal import Progress
 from velado.settings import nearest
-from velado.text import listed, say
+from velado.text import listed, say, say_n
 
 # What the tables of every paper share: the names of their columns, how the sources print numbers, quick tables.
 #
@@ -62,7 +61,14 @@ ADULT_FILES = (ADULT, *(adult_hierarchy(name) for name in EIGHT))
 
 
 def encoded(data: Path, file: str, schema: Schema) -> EncodedTable:
-    """The quasi-identifiers of a file below the data folder, encoded."""
+    r"""The quasi-identifiers of a file below the data folder, encoded.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "t.csv").write_text("age,name\n20,a\n30,b\n")
+    ...     encoded(Path(folder), "t.csv", numeric_schema("age")).rows
+    2
+    """
     return encode(read_table(data / file, attach_taxonomies(schema, data), "drop"))
 
 
@@ -114,7 +120,7 @@ class Reproduced:
     note: str
     promise: str
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Rows as mappings from column to cell."""
         return {
             "columns": list(self.columns),
@@ -165,17 +171,19 @@ class Reproduction:
             how = say("{told} Its page is {page}.", told=first.by_hand, page=first.page)
         else:
             how = say("Put it there, or name another folder by --data or VELADO_DATA.")
-        several = say(" and {more} more file(s)", more=len(missing) - 1) if len(missing) > 1 else ""
         raise TableError(
             say(
-                "'{name}' needs '{missing}'{several} below the data folder, which does not hold it.",
+                "'{name}' needs {files} below the data folder, which does not hold them all.",
                 name=self.name,
-                missing=missing[0],
-                several=several,
+                files=listed([*(f"'{file}'" for file in missing[:2]), *_others(len(missing) - 2)]),
             ),
             "The papers' data is not part of velado.",
             how,
         )
+
+
+def _others(count: int) -> list[str]:
+    return [say_n("{n} other file", "{n} other files", count)] if count > 0 else []
 
 
 def reproductions() -> tuple[Reproduction, ...]:
@@ -253,7 +261,7 @@ def to_markdown(reproduction: Reproduction, reproduced: Reproduced) -> str:
     return "\n".join(lines)
 
 
-def to_dict(reproduction: Reproduction, reproduced: Reproduced) -> dict[str, Any]:
+def to_dict(reproduction: Reproduction, reproduced: Reproduced) -> dict[str, object]:
     """The result with its name and source, as JSON would hold it.
 
     >>> table = Reproduced(("k", "loss"), ((3, 0.1),), "A note.", "none")

@@ -130,7 +130,12 @@ def wine(data: bytes) -> bytes:
 
 
 def activities(data: bytes) -> bytes:
-    """The 561 features and the activity of every record of HAPT, training and test part one below the other."""
+    """The 561 features and the activity of every record of HAPT, training and test part one below the other.
+
+    >>> activities(b"another file")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    velado.errors.TableError: ...
+    """
     parts = []
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -175,7 +180,12 @@ def cars(data: bytes) -> bytes:
 
 
 def bicycles(data: bytes) -> bytes:
-    """The hours of `hour.csv` in the archive of Bike Sharing; dates without dashes."""
+    """The hours of `hour.csv` in the archive of Bike Sharing; dates without dashes.
+
+    >>> bicycles(b"another file")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    velado.errors.TableError: ...
+    """
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             lines = _member(archive, "hour.csv")
@@ -186,12 +196,22 @@ def bicycles(data: bytes) -> bytes:
 
 
 def fires(data: bytes) -> bytes:
-    """The fires of `forestfires.csv`, as they are."""
+    """The fires of `forestfires.csv`, as they are.
+
+    >>> fires(b"another file")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    velado.errors.TableError: ...
+    """
     return _text(_FIRES, _counted(_below(_lines(data), _FIRES), 517), ",")
 
 
 def houses(data: bytes) -> bytes:
-    """The block groups of `housing.csv`, numbered from 0; the five kinds of shore as the experiments' three classes."""
+    """The block groups of `housing.csv`, numbered from 0; the five kinds of shore as the experiments' three classes.
+
+    >>> houses(b"another file")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    velado.errors.TableError: ...
+    """
     rows = []
     for at, row in enumerate(_below(_lines(data), _HOUSING)):
         if row[9] not in _SHORES:
@@ -211,7 +231,12 @@ def houses(data: bytes) -> bytes:
 
 
 def clients(data: bytes) -> bytes:
-    """The clients of `UCI_Credit_Card.csv`; every cell is a whole number and is written as one (1e+05 as 100000)."""
+    """The clients of `UCI_Credit_Card.csv`; every cell is a whole number and is written as one (1e+05 as 100000).
+
+    >>> clients(b"another file")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    velado.errors.TableError: ...
+    """
     lines = [line.replace('"', "") for line in _lines(data)]
     return _text(
         _CLIENTS, _counted([[_whole(cell) for cell in row] for row in _below(lines, _CLIENTS)], 30_000), ","

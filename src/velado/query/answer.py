@@ -24,13 +24,13 @@ from numpy.typing import NDArray
 
 from velado.data.io import to_frame
 from velado.errors import ParameterError
-from velado.query.budget import Facts, Measure, plain, short
+from velado.query.budget import Facts, Measure, measure_word, plain, short
 from velado.query.needs import Counts, Grid, GridCells, Keys, Tallies, cells_of
 from velado.query.noise import half_width
-from velado.query.plan import Draw, Part, QueryPlan, name_of
+from velado.query.plan import Draw, Part, PlanFacts, QueryPlan, ValueReading, name_of
 from velado.query.unit import Promise
 from velado.query.values import Aggregate
-from velado.text import Sentence, say, told
+from velado.text import Sentence, say, say_n, told
 
 FORMAT = 1
 """The layout of `Answer.to_dict`; a reader refuses any other."""
@@ -76,7 +76,7 @@ class Making:
     query: str
     values: tuple[str, ...]
     keys: tuple[str, ...]
-    plan: Facts
+    plan: PlanFacts
     extremes: str
     confidence: float
     table: Facts
@@ -127,10 +127,11 @@ class Answer:
         names = [name for name in self.how.values if name in self.frame.columns]
         if self.frame.height != 1 or len(names) != 1:
             raise ParameterError(
-                say(
-                    "The answer has {height} row(s) and {values} value(s) in each.",
-                    height=self.frame.height,
-                    values=len(names),
+                say_n(
+                    "The answer has {n} row, with {values} in each.",
+                    "The answer has {n} rows, with {values} in each.",
+                    self.frame.height,
+                    values=say_n("{n} value", "{n} values", len(names)),
                 ),
                 "Only an answer of one row and one value is a single number.",
                 "Read its frame instead.",
@@ -188,12 +189,13 @@ class Answer:
         """How the numbers are to be read, the promise, the cost and what is left, as a person reads them."""
         cost, promise, measure = self.cost, self.guarantee, self.cost.measure
         out = _readings(self.how, promise)
-        kind, about = say(promise.type), {"definition": say(promise.definition or ""), "unit": promise.unit}
+        kind = say("guaranteed") if promise.type == "guaranteed" else say("guaranteed-if")
+        about = {"definition": say(promise.definition or ""), "unit": promise.unit}
         out.append(say("Promise ({kind}): {definition} for {unit}.", kind=kind, **about))
         if promise.implies is not None:
             said = {"delta": promise.implies["delta"], "epsilon": short(promise.implies["epsilon"])}
             out.append(say("At delta {delta:g} this answer alone implies an epsilon of {epsilon}.", **said))
-        left = {"measure": measure, "left": short(cost.left)}
+        left = {"measure": measure_word(measure), "left": short(cost.left)}
         if self.stored:
             out.append(
                 say(
@@ -255,7 +257,7 @@ def _readings(how: Making, promise: Promise) -> list[Sentence]:
     return out
 
 
-def _rank_text(value: Facts) -> Sentence:
+def _rank_text(value: ValueReading) -> Sentence:
     """By how many rows a quantile may miss its rank."""
     off = value["rank_error"]
     said = {"rows": math.ceil(off["rows"]), "chance": _level_text(off["confidence"])}
@@ -276,9 +278,9 @@ def _level_text(level: str | float) -> Sentence:
     """A level or a confidence in percent, with the digits it has.
 
     >>> _level_text("1/2"), _level_text(0.9999)
-    ('50 %', '99.99 %')
+    ('50%', '99.99%')
     """
-    return say("{percent:.6g} %", percent=float(100 * Fraction(str(level))))
+    return say("{percent:.6g}%", percent=float(100 * Fraction(str(level))))
 
 
 def _cell_text(cell: Any) -> str:

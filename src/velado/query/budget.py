@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 from velado.errors import ParameterError
+from velado.settings import Setting, Where, fraction_of, read_value, with_point
 from velado.text import Sentence, say
 
 Measure = Literal["epsilon", "rho"]
@@ -24,8 +25,57 @@ Facts: TypeAlias = dict[str, Any]
 # Smaller ones are no floats any more, and nobody could tell them from 0.
 LEAST_DELTA = Fraction(1, 10**300)
 LEAST_EPSILON, MOST_EPSILON = Fraction(1, 10**40), Fraction(10_000)
-MOST_CHARACTERS = 120
-MOST_EXPONENT = 40
+MOST_TOTAL = 1000
+
+Spend = Annotated[
+    Fraction,
+    Setting(
+        gt=0,
+        le=MOST_TOTAL,
+        takes=say("a number above 0, at most 1000, or a text such as '1/3'"),
+        why=say("Nothing can be answered for nothing, and beyond that nothing is protected."),
+        example="0.5",
+    ),
+]
+"""An epsilon or a rho that somebody grants or spends, whichever door it comes through; added up exactly."""
+
+CapAmount = Annotated[
+    Fraction,
+    Setting(
+        ge=0,
+        takes=say("0, a number above 0, or a text such as '1/3'"),
+        why=say("It is the most one analyst may spend in all; 0 lets the analyst ask nothing more."),
+        example="0.5",
+    ),
+]
+"""The most that one analyst may spend in all."""
+
+Delta = Annotated[
+    Fraction,
+    Setting(
+        gt=0,
+        lt=1,
+        takes=say("a number above 0 and below 1, or a text such as '1/1000000'"),
+        why=say("It is the chance that the promise may fail."),
+        example="1e-9",
+    ),
+]
+
+
+def spend_of(value: object, name: str, where: Where) -> Fraction:
+    """*value* as an exact amount to spend, or the one error that tells why it is none, under its *name* there.
+
+    >>> spend_of("1/3", "spend", Where("flag"))
+    Fraction(1, 3)
+    >>> spend_of("0,5", "epsilon", Where("flag"))  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    velado.errors.ParameterError: --epsilon cannot be '0,5'. It takes a number above 0, ... Write it with a point: 0.5.
+    """
+    found: Fraction = read_value(Spend, value, name, where)
+    return found
+
+
+_BUDGET = Where("python", say("the budget"))
 
 
 @dataclass(frozen=True)
@@ -41,12 +91,8 @@ class Budget:
     delta: Fraction | None = None
 
     def __post_init__(self) -> None:
-        if not 0 < self.total <= 1000:
-            raise ParameterError(
-                say("A budget must be above 0 and at most 1000 ({measure}).", measure=self.measure),
-                "Nothing can be answered for nothing, and beyond that nothing is protected.",
-                "Choose for example a total epsilon of 1.",
-            )
+        if not 0 < self.total <= MOST_TOTAL:  # asked first: a ledger is opened without pydantic
+            spend_of(self.total, self.measure, _BUDGET)
         if self.delta is not None and not LEAST_DELTA <= self.delta < 1:
             raise ParameterError(
                 "Delta must be at least 1e-300 and below 1.",
@@ -57,12 +103,12 @@ class Budget:
     @classmethod
     def epsilon(cls, total: Amount) -> Budget:
         """Pure differential privacy with this epsilon in all."""
-        return cls("epsilon", exact(total))
+        return cls("epsilon", spend_of(total, "epsilon", _BUDGET))
 
     @classmethod
     def rho(cls, total: Amount, delta: Amount | None = None) -> Budget:
         """Zero-concentrated differential privacy with this rho in all."""
-        return cls("rho", exact(total), None if delta is None else exact(delta))
+        return cls("rho", spend_of(total, "rho", _BUDGET), None if delta is None else exact(delta))
 
     @classmethod
     def approximate(cls, epsilon: Amount, delta: Amount) -> Budget:
@@ -118,29 +164,32 @@ def plain(value: Any) -> Any:
 def exact(value: Amount) -> Fraction:
     """A number as the fraction its decimal text names: 0.1 is one tenth, not the float beside it.
 
-    A text has at most 120 characters and an exponent within 40: a billion digits would be computed before they are judged.
-
     >>> exact(0.1), exact("1/3")
     (Fraction(1, 10), Fraction(1, 3))
     """
     if isinstance(value, Fraction):
         return value
     try:
-        text = str(value).strip()
-        _, mark, power = text.lower().partition("e")
-        if len(text) > MOST_CHARACTERS or (mark and abs(int(power)) > MOST_EXPONENT):
-            raise ValueError
-        return Fraction(text)
+        return fraction_of(value)
     except (ValueError, ZeroDivisionError):
         raise ParameterError(
             "A budget or cost is not a finite number of ordinary size.",
             say(
                 "It is added up exactly, so it must be a decimal number or a fraction, with an exponent "
                 "within {most_exponent}.",
-                most_exponent=MOST_EXPONENT,
+                most_exponent=40,
             ),
-            "Write for example 0.5 or 1/3.",
+            with_point(value) or "Write for example 0.5 or 1/3.",
         ) from None
+
+
+def measure_word(measure: Measure) -> Sentence:
+    """What a person calls the measure.
+
+    >>> measure_word("rho")
+    'rho'
+    """
+    return say("epsilon") if measure == "epsilon" else say("rho")
 
 
 LEAST = Fraction(1, 1_000_000)

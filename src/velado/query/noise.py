@@ -12,13 +12,15 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 from statistics import NormalDist
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from velado.errors import EngineError, MissingExtra, ParameterError, QueryRefused
+from velado.errors import EngineError, MissingExtra, QueryRefused
 from velado.query.budget import Amount, Budget, Measure, exact
 from velado.query.needs import Counts
+from velado.settings import Setting, checked_argument
+from velado.text import say
 
 try:
     import opendp.prelude as dp
@@ -179,12 +181,9 @@ def check_confidence(confidence: Fraction | float) -> None:
 
     >>> check_confidence(0.95)
     """
-    if not 0 < confidence < 1:
-        raise ParameterError(
-            "The confidence of an interval must lie strictly between 0 and 1.",
-            "It is the chance that the interval holds the exact answer.",
-            "Choose for example 0.95.",
-        )
+    why = say("It is the chance that the interval holds the exact answer.")
+    chance = float(confidence) if isinstance(confidence, Fraction) else confidence
+    checked_argument("confidence", chance, Annotated[float, Setting(gt=0, lt=1, why=why)])
 
 
 @lru_cache(maxsize=1024)

@@ -12,21 +12,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, NotRequired, TypedDict
 
 import numpy as np
 
 from velado.data.schema import Schema
-from velado.errors import EngineError, ParameterError, QueryRefused
+from velado.errors import EngineError, QueryRefused
 from velado.query import noise
-from velado.query.budget import Facts, Measure
+from velado.query.budget import Measure, spend_of
 from velado.query.domains import key_of
 from velado.query.engines._compile import Layout
 from velado.query.engines._tally import check as check_engines
 from velado.query.needs import Counts, Grid, GridCells, GridSum, Keys, Need, Needs, Rows, Tallies, cells_of
 from velado.query.noise import Mechanism
+from velado.query.sensitivity import score_sensitivity, sensitivity
 from velado.query.unit import Unit
 from velado.query.values import Aggregate, Query
+from velado.settings import Where
 from velado.text import say
 
 # Private quantiles: one candidate chosen by noisy scores that come from exact counts per bin.
@@ -183,69 +185,85 @@ def _check_size(query: Query, schema: Schema, keys: Keys, draws: Sequence[Draw])
     check_engines(Layout.of(schema, Unit()), query.where, keys, needs)
 
 
-# How far one unit can move what an engine tallies: from the declared unit and grid alone, never from a row.
-#
-# Without a dependence bound, neighbours differ by one whole unit, added or removed, and the engine lets at most *rows* of
-# its rows count. Every row adds a vector of L1 length at most *reach* to the array, so the array moves by at most
-# reach x rows in L1. The L2 move is never longer than the L1 move, and is as long when all rows fall in one cell: one
-# bound serves both.
-#
-# With a dependence bound d the promise is about one row: it goes (or another of its group takes its place), and each of
-# the others *changes* by at most the fraction d of what it could. A row that changes may leave one cell and enter
-# another, so it moves the array by its *swing*, not by its reach: the bound is swing x (1 + (rows - 1) d), rounded up.
-
-# OpenDP reads distances as 64-bit whole numbers; below this they are also exact as floats.
-MOST_SENSITIVITY = 1 << 53
-
-
-def sensitivity(need: Need, unit: Unit, cells: int) -> int:
-    """The most one unit moves the array of *need* over *cells* keys, in L1 and in L2; at least 1.
-
-    Rows: a row adds 1 to one cell. GridCells: a row adds 1 to one bin of one cell, whatever the number of bins.
-    GridSum: a row adds (index - offset) to one cell, and low <= index <= high because the grid clamps.
-
-    >>> sensitivity(GridSum(Grid("age", Fraction(1), 0, 120)), Unit("household", rows=4), cells=1)
-    480
-    """
-    match need:
-        case Rows():
-            return _moved(unit, 1, 1 if cells == 1 else 2)
-        case GridCells():
-            return _moved(unit, 1, 2)
-        case GridSum(grid, offset):
-            low, high = grid.low - offset, grid.high - offset
-            reach = max(abs(low), abs(high))
-            return _moved(unit, reach, max(high, 0) - min(low, 0) if cells == 1 else 2 * reach)
-
-
-def score_sensitivity(numerator: int, denominator: int, unit: Unit, cells: int) -> int:
-    """The most one unit moves any quantile score of level numerator/denominator, added up over the keys.
-
-    A row changes both terms of `scores_of` by at most max(a, b - a), and a maximum moves no more than its terms.
-    A unit with g_k rows in key k moves that key's scores by g_k max(a, b - a) in the largest norm, and sum g_k <= g.
-
-    >>> score_sensitivity(9, 10, Unit(), cells=1)
-    9
-    """
-    reach = max(numerator, denominator - numerator)
-    return _moved(unit, reach, denominator if cells == 1 else 2 * reach)
-
-
-def _moved(unit: Unit, reach: int, swing: int) -> int:
-    """Rows times reach, or with a declared dependence the swing of one row and its share of the others'."""
-    most = max(1, unit.times(reach if unit.dependence is None else swing))
-    if most > MOST_SENSITIVITY:
-        raise QueryRefused(
-            "One unit could move this answer by more than 2^53 steps of the column's grid.",
-            "Noise that hides so much cannot be drawn exactly.",
-            "Declare a coarser step, narrower bounds, or fewer rows for each group.",
-        )
-    return most
-
-
 Extremes = Literal["quantile", "bound"]
 
 LOWEST, HIGHEST = Fraction(1, 100), Fraction(99, 100)
+
+
+class RankError(TypedDict):
+    """By how many *rows* a quantile may miss its rank, *beyond* what; by no more with that *confidence*.
+
+    >>> RankError(rows=3.2, confidence=0.95, beyond="the asked rank")["rows"]
+    3.2
+    """
+
+    rows: float
+    confidence: float
+    beyond: str
+
+
+class Swing(TypedDict):
+    """By how much one unit moves a draw, and the scale of its noise, in the column's own numbers.
+
+    >>> Swing(sensitivity=120.0, scale=240.0)["scale"]
+    240.0
+    """
+
+    sensitivity: float
+    scale: float
+
+
+class DrawFacts(TypedDict):
+    """A draw as JSON has it.
+
+    >>> Draw(Rows(), "laplace", 1, 10.0, Fraction(1, 10)).to_dict()["charge"]
+    '1/10'
+    """
+
+    need: str
+    what: str
+    column: str | None
+    mechanism: str
+    sensitivity: float
+    scale: float
+    charge: str
+    in_values: NotRequired[Swing]
+    level: NotRequired[str]
+    candidates: NotRequired[int]
+    rank_error: NotRequired[RankError]
+
+
+class ValueReading(TypedDict):
+    """How one value of an answer is to be read, as JSON has it: a number, a quantile or a declared bound.
+
+    >>> ValueReading(name="n", asked="count", column=None, answered_as="number")["answered_as"]
+    'number'
+    """
+
+    name: str
+    asked: str
+    column: str | None
+    answered_as: Literal["number", "quantile", "bound"]
+    level: NotRequired[str]
+    candidates: NotRequired[int]
+    rank_error: NotRequired[RankError]
+
+
+class PlanFacts(TypedDict):
+    """A plan as JSON has it: what is charged, how it is drawn and how each value is to be read.
+
+    >>> made = plan(Query("stays", (Aggregate("count"),)), Schema({}), Unit(), "epsilon", Fraction(1, 2))
+    >>> made.to_dict()["values"][0]["name"]
+    'count'
+    """
+
+    measure: Measure
+    charge: str
+    about: float
+    cells: int
+    extremes: Extremes
+    draws: list[DrawFacts]
+    values: list[ValueReading]
 
 
 @dataclass(frozen=True)
@@ -270,10 +288,10 @@ class Draw:
             raise ValueError("only a quantile has scores")
         return scores_of(tally, places(self.need, self.candidates), self.at)
 
-    def to_dict(self, confidence: Fraction = Fraction(19, 20)) -> Facts:
+    def to_dict(self, confidence: Fraction = Fraction(19, 20)) -> DrawFacts:
         """Mechanism, scale, sensitivity and charge; for a quantile also its level and the rank it may miss by."""
         word, column = self.subject
-        out: Facts = {
+        out: DrawFacts = {
             "need": word if column is None else f"{word} '{column}'",
             "what": word,
             "column": column,
@@ -306,7 +324,7 @@ class Draw:
             case GridCells(grid, _):
                 return "histogram of" if self.at is None else "quantile of", grid.column
 
-    def rank_error(self, confidence: Fraction) -> Facts:
+    def rank_error(self, confidence: Fraction) -> RankError:
         """By how many rows a quantile may miss the rank that was asked for, with that chance, in each cell.
 
         Where the candidates are fewer than the grid's points, the miss is counted from the best candidate's.
@@ -358,7 +376,7 @@ class QueryPlan:
         """What the engine is asked, each thing once; two quantiles of a column share one."""
         return tuple(dict.fromkeys(draw.need for draw in self.draws))
 
-    def to_dict(self, confidence: Fraction = Fraction(19, 20)) -> Facts:
+    def to_dict(self, confidence: Fraction = Fraction(19, 20)) -> PlanFacts:
         """What is charged, how it is drawn and how each value is to be read, for the answer and for a price beforehand."""
         return {
             "measure": self.measure,
@@ -373,9 +391,9 @@ class QueryPlan:
             ],
         }
 
-    def _reading(self, aggregate: Aggregate, part: Part, confidence: Fraction) -> Facts:
+    def _reading(self, aggregate: Aggregate, part: Part, confidence: Fraction) -> ValueReading:
         """What one value is: a number with an interval, a quantile with a level and a rank error, or a declared bound."""
-        out: Facts = {
+        out: ValueReading = {
             "name": name_of(aggregate),
             "asked": aggregate.kind,
             "column": aggregate.column,
@@ -409,12 +427,7 @@ def plan(
     >>> made.draws[0].mechanism, made.charge <= Fraction(1, 2)
     ('laplace', True)
     """
-    if not spend > 0:
-        raise ParameterError(
-            "What is spent on a query must be above 0.",
-            "Nothing can be answered for nothing.",
-            "Spend for example 0.1.",
-        )
+    spend = spend_of(spend, "spend", Where("python", say("the question")))
     keys = tuple(key_of(schema, name) for name in query.keys)
     cells = cells_of(keys)
     if len(query.aggregates) > 1 and any(a.kind == "histogram" for a in query.aggregates):

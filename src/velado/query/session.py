@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -25,11 +24,12 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
+from velado.data.formats import FORMATS
 from velado.data.schema import Schema
 from velado.data.table import Table
 from velado.errors import EngineError, LedgerError, ParameterError
 from velado.query.answer import Answer, Cost, Making, frame
-from velado.query.budget import Budget, Charge, Facts, LedgerState, exact, implied
+from velado.query.budget import Budget, Charge, Facts, LedgerState, exact, implied, spend_of
 from velado.query.engines import engine_for_table
 from velado.query.groups import Proposal
 from velado.query.needs import Engine, Tallies, cells_of
@@ -38,6 +38,7 @@ from velado.query.sql import checked, parse
 from velado.query.store import ChainedLedger, UnitOfAccount, memory_ledger
 from velado.query.unit import Promise, Unit
 from velado.query.values import Query
+from velado.settings import Where
 from velado.text import say
 
 # What a session is given, checked before it is made: names, units, budgets and levels of confidence.
@@ -46,16 +47,26 @@ LEAST_OUTSIDE = Fraction(1, 10**12)
 """The smallest chance with which an interval may miss the exact value."""
 
 
-def table_name(source: str) -> str:
-    """The name a file's table has in SQL: the file's own name without its ending.
+_TEXT_ENDINGS = frozenset({"csv", "tsv", "txt"})
+"""What files of text are called; text is what no registered format recognises."""
 
-    >>> table_name("data/stays.csv")
-    'stays'
+
+def table_name(source: str) -> str:
+    """The name a file's table has in SQL: the file's own name without its ending, packed or not.
+
+    >>> table_name("data/stays.csv"), table_name("stays.xlsx"), table_name("stays.csv.gz")
+    ('stays', 'stays', 'stays')
     """
-    return (
-        re.sub(r"\.(csv|tsv|txt|parquet|pq|arrow|feather|ipc)$", "", PurePath(source).name, flags=re.I)
-        or "table"
-    )
+    endings = {ending for known in FORMATS.values() for ending in known.endings}
+    packed = {ending for known in FORMATS.values() if known.unpack for ending in known.endings}
+    name = PurePath(source).name
+    for known in (packed, endings | _TEXT_ENDINGS):
+        stem, dot, ending = name.rpartition(".")
+        name = stem if dot and ending.lower() in known else name
+    return name or "table"
+
+
+_ASKED = Where("python", say("the question"))
 
 
 def _schema_of(table: Table | Engine, schema: Schema | None) -> Schema:
@@ -291,7 +302,7 @@ class Session:
         self._ledger: ChainedLedger = budget if own is None else memory_ledger(self.name, own)  # type: ignore[assignment]
         account = self._ledger.state()
         self.budget = account.budget
-        self.each = account.budget.total / SHARE if each is None else exact(each)
+        self.each = account.budget.total / SHARE if each is None else spend_of(each, "each", _ASKED)
         self._engine: Engine = (
             engine_for_table(table.with_schema(self.schema), self.unit) if isinstance(table, Table) else table
         )
@@ -304,7 +315,9 @@ class Session:
 
     def price(self, query: str | Query, spend: Fraction | float | str | None = None) -> QueryPlan:
         """What the question would cost and how noisy its answer would be. Nothing is asked, spent or looked at."""
-        return self._planned(self._read(query), self.each if spend is None else exact(spend))[0]
+        return self._planned(
+            self._read(query), self.each if spend is None else spend_of(spend, "spend", _ASKED)
+        )[0]
 
     def answer(
         self,
@@ -319,7 +332,7 @@ class Session:
         At most *spend* is charged. A question that was answered before, to whomever, on the same content of the table and
         with the same spend, gets the same numbers again at no cost; averaging repeated answers therefore gains nothing.
         """
-        limit = self.each if spend is None else exact(spend)
+        limit = self.each if spend is None else spend_of(spend, "spend", _ASKED)
         level = confidence_level(confidence)
         who = self.analyst if analyst is None else analyst_name(analyst)
         made, question, public = self._planned(self._read(query), limit)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Literal
+from typing import Annotated, ClassVar, Literal
 
 from velado.data.schema import Schema
 from velado.errors import ParameterError
 from velado.query.budget import Facts, plain
+from velado.settings import Setting, settings
 from velado.text import say
 
 Mode = Literal["strict", "groups"]
@@ -25,7 +26,7 @@ class Promise:
     "all rows with one value of 'household'"
     """
 
-    type: str = say("guaranteed")
+    type: Literal["guaranteed", "guaranteed-if"] = "guaranteed"
     mode: Mode
     unit: str
     column: str | None = None
@@ -54,7 +55,23 @@ class Promise:
         return cls(**told)
 
 
-@dataclass(frozen=True)
+GroupRows = Annotated[
+    int, Setting("its most rows", ge=1, why=say("It bounds how far one unit can move an answer."))
+]
+Dependence = Annotated[
+    Fraction,
+    Setting(
+        "the most by which a related row moves",
+        ge=0,
+        le=1,
+        takes=say("a number from 0 to 1, or a text such as '1/3'"),
+        why=say("It is the largest fraction by which a related row moves."),
+        example="0.5",
+    ),
+]
+
+
+@settings
 class Unit:
     """One record (*column* None), or all rows with one value of *column*, of which at most *rows* count.
 
@@ -70,21 +87,23 @@ class Unit:
     (40, 20)
     """
 
-    column: str | None = None
-    rows: int = 1
-    dependence: Fraction | None = None
+    name: ClassVar[str] = say("the unit")
+
+    column: Annotated[str | None, Setting("whose rows move together; none: one record", items=1)] = None
+    rows: GroupRows = 1
+    dependence: Dependence | None = None
 
     def __post_init__(self) -> None:
-        if self.rows < 1 or (self.column is None and self.rows != 1):
+        if self.column is None and self.rows != 1:
             raise ParameterError(
-                "The number of rows of a unit must be at least 1, and exactly 1 where the unit is one record.",
-                "It bounds how far one unit can move an answer.",
+                "A unit of more than one row has no column.",
+                "Which rows belong together is found by it; without one the unit is one record.",
                 "Name the group column and declare its most rows, for example Unit('household', rows=10).",
             )
-        if self.dependence is not None and (self.column is None or not 0 <= self.dependence <= 1):
+        if self.column is None and self.dependence is not None:
             raise ParameterError(
-                "A dependence bound must lie between 0 and 1 and belongs to a group.",
-                "It is the largest fraction by which a related row moves.",
+                "A dependence bound was declared for single records.",
+                "It is the largest fraction by which a related row of a group moves.",
                 "Leave it out (every row may move fully), or declare it with the group column.",
             )
 
@@ -103,7 +122,9 @@ class Unit:
         """The promise in words a machine can read, before any cost is known."""
         if self.column is None:
             return Promise(
-                mode="strict", unit="one record", holds_for="rows that tell nothing of one another"
+                mode="strict",
+                unit=say("one record"),
+                holds_for=say("rows that tell nothing of one another"),
             )
         whole = Promise(
             mode="groups",
@@ -119,7 +140,7 @@ class Unit:
             return whole
         return replace(
             whole,
-            type=say("guaranteed-if"),
+            type="guaranteed-if",
             unit=say("one record together with its group"),
             dependence=self.dependence,
             holds_for=say(

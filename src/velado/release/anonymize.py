@@ -10,24 +10,24 @@ from typing import Any, Literal
 import numpy as np
 
 from velado.data.inspect import inspect
-from velado.data.io import read_schema, read_table
+from velado.data.io import read_table, schema_from
 from velado.data.keys import Key
 from velado.data.schema import Schema
 from velado.data.table import Table, Undeclared
 from velado.errors import GuaranteeNotMet, ParameterError, SuppressionLimitExceeded
 from velado.randomness import seeded
+from velado.release import DEFAULT_METHOD
 from velado.release.goal import Goal, Progress, default_k, silent
 from velado.release.guarantees._guarantee import Guarantee
 from velado.release.guarantees.k_anonymity import KAnonymity
-from velado.release.methods import method_named
 from velado.release.methods._method import Method
 from velado.release.operations._operation import Operation
 from velado.release.prepare import Prepared, prepare
 from velado.release.release import Release, release
-from velado.text import say
+from velado.release.run_settings import Guarantees, run_settings
+from velado.text import say, say_n
 
-DEFAULT_METHOD = "progressive"
-INFERRED = (
+_INFERRED = say(
     "No schema was given: roles were inferred, and everything that looks like an identifier is left out. "
     "Review release.table.schema before the table leaves."
 )
@@ -37,7 +37,7 @@ def anonymize(
     source: Any,
     schema: Schema | str | Path | None = None,
     method: Method | type[Method] | str = DEFAULT_METHOD,
-    guarantees: Sequence[Guarantee] = (),
+    guarantees: Guarantees = (),
     *,
     k: int | None = None,
     suppression: float = 0.0,
@@ -53,27 +53,42 @@ def anonymize(
     """A release of *source* that keeps k and every further guarantee, or an error.
 
     *source* is a data frame, a path or a Table; *schema* a Schema or the path of a schema file, inferred where it is
-    left out; *method* a method or its name. *k* is that of k-anonymity: 5 where it is left out, unless the method
+    left out; *method* a method or its name, as *guarantees* may be given by theirs. *k* is that of k-anonymity: 5 where it is left out, unless the method
     is only measured or *guarantees* name another crowd (`[KMap(5)]` is k-map and nothing else). *per* says whether k
     counts "row"s or "person"s; by default people when the schema names a person column. *operations* are column
     operations done first. *population* is a table of everyone the source was drawn from, for k-map and
     delta-presence. *key* is the owner's key or its file, under which the order of rows and random operations are
     drawn; by default that of this user. The same input, settings, *seed* and key give the same release.
+
+    >>> import polars as pl
+    >>> from velado.data.keys import Key
+    >>> schema = Schema.from_dict({"columns": {"age": {"role": "quasi", "kind": "numeric"}}})
+    >>> anonymize(pl.DataFrame({"age": [20, 21, 30, 31]}), schema, "mondrian", k=2, key=Key(bytes(range(40))))
+    Release(4 rows by mondrian; k-anonymity: needs 2 rows, the weakest group has 2; holds.)
     """
-    chosen = method_from(method)
-    table = table_from(source, schema, undeclared)
-    prepared = prepare(
-        table,
-        operations=_sequence(operations, "operations", "apply"),
-        per=_unit(per),
-        population=population,
-        key=key,
+    asked = run_settings(
+        method=method,
+        guarantees=guarantees,
+        operations=operations,
+        seed=seed,
+        k=k,
+        suppression=suppression,
+        per=per,
+        undeclared=undeclared,
         keep_order=keep_order,
     )
+    prepared = prepare(
+        _table_from(source, schema, asked.undeclared),
+        operations=asked.operations,
+        per=asked.per,
+        population=population,
+        key=key,
+        keep_order=asked.keep_order,
+    )
     if schema is None and not isinstance(source, Table):
-        prepared = replace(prepared, own_warnings=(*prepared.own_warnings, INFERRED))
-    goal = goal_for(prepared, chosen, k, _sequence(guarantees, "guarantees", "check"), suppression)
-    return carry_out(prepared, chosen, goal, seed=seed, progress=progress)
+        prepared = replace(prepared, own_warnings=(*prepared.own_warnings, _INFERRED))
+    goal = goal_for(prepared, asked.method, asked.k, asked.guarantees, asked.suppression)
+    return carry_out(prepared, asked.method, goal, seed=asked.seed, progress=progress)
 
 
 def goal_for(
@@ -83,7 +98,12 @@ def goal_for(
     guarantees: Sequence[Guarantee] = (),
     suppression: float = 0.0,
 ) -> Goal:
-    """What is promised of a prepared table: *k*, or its default, counted in rows or people, and *guarantees*."""
+    """What is promised of a prepared table: *k*, or its default, counted in rows or people, and *guarantees*.
+
+    >>> from velado.testing.examples import table
+    >>> goal_for(prepare(table(age=[20, 21])), method_from("mondrian"), k=2)
+    Goal(guarantees=(KAnonymity(k=2, unit='row'),), suppression=0.0)
+    """
     k = default_k(method.promise, guarantees) if k is None else k
     unit = prepared.per or ("row" if prepared.table.schema.person is None else "person")
     if k is None:
@@ -100,22 +120,23 @@ def goal_for(
 def carry_out(
     prepared: Prepared, method: Method, goal: Goal, *, seed: int = 0, progress: Progress = silent
 ) -> Release:
-    """A release of a prepared table by *method*: nothing is read, judged or encoded again."""
-    given: object = seed  # whatever a caller without a type checker passes
-    if isinstance(given, bool) or not isinstance(given, int | np.integer) or given < 0:
-        raise ParameterError(
-            "The seed is not a whole number of at least 0.",
-            "The method's choices could not be repeated with it.",
-            "Give for example seed=1.",
-        )
+    """A release of a prepared table by *method*: nothing is read, judged or encoded again.
+
+    >>> from velado.testing.examples import table
+    >>> made = carry_out(prepare(table(age=[20, 21])), method_from("mondrian"), Goal((KAnonymity(2),)))
+    >>> made.aligned["age"].to_list()
+    ['[20..21]', '[20..21]']
+    """
+    seed = run_settings(seed=seed).seed
     table, data = prepared.table, prepared.data
     _refuse_blanks(prepared, goal)
     if data.rows < goal.least_rows:
         raise ParameterError(
-            say(
-                "A group of {least_rows} cannot be made from {rows} row(s).",
+            say_n(
+                "A group of {least_rows:,} cannot be made from {n:,} row.",
+                "A group of {least_rows:,} cannot be made from {n:,} rows.",
+                data.rows,
                 least_rows=goal.least_rows,
-                rows=data.rows,
             ),
             "The table is smaller than one group.",
             "Lower k (or l), or gather more rows.",
@@ -142,16 +163,9 @@ def carry_out(
         return published(0.0)
 
 
-def table_from(source: Any, schema: Schema | str | Path | None, undeclared: Undeclared = "refuse") -> Table:
+def _table_from(source: Any, schema: Schema | str | Path | None, undeclared: Undeclared = "refuse") -> Table:
     """The table of *source* with the meaning of *schema*, of a schema file, or, without one, as `inspect` proposes."""
-    if isinstance(schema, str | Path):
-        schema = read_schema(schema)
-    if schema is not None and not isinstance(schema, Schema):
-        raise ParameterError(
-            say("A schema cannot be a {kind}.", kind=type(schema).__name__),
-            "It says which columns identify and what each means.",
-            "Pass the path of a schema file, velado.read_schema(path), or leave it out to have it inferred.",
-        )
+    schema = None if schema is None else schema_from(schema)
     if schema is None and isinstance(source, Table):
         return source
     table = read_table(source, schema, undeclared)
@@ -159,36 +173,13 @@ def table_from(source: Any, schema: Schema | str | Path | None, undeclared: Unde
 
 
 def method_from(method: Method | type[Method] | str) -> Method:
-    """The method itself, by its class or by its name."""
-    kind = method_named(method) if isinstance(method, str) else method
-    if isinstance(kind, type):
-        kind = kind()  # every field of a method has a default
-    if not callable(getattr(kind, "anonymize", None)):
-        raise ParameterError(
-            say("A method cannot be a {kind}.", kind=type(method).__name__),
-            "It chooses who is hidden among whom.",
-            'Pass a name such as "mondrian" or velado.Mondrian(); `velado methods` lists them.',
-        )
-    return kind
+    """The method itself, by its class or by its name.
 
-
-def _unit(per: Any) -> Any:
-    if per not in (None, "row", "person"):
-        raise ParameterError(
-            "'per' has a value that is not known.", "It is one of row, person.", 'Write per="person".'
-        )
-    return per
-
-
-def _sequence(given: Any, what: str, verb: str) -> tuple[Any, ...]:
-    fits = isinstance(given, Sequence) and all(callable(getattr(one, verb, None)) for one in given)
-    if not fits or isinstance(given, str):
-        raise ParameterError(
-            say("'{what}' is not a list of {what}.", what=what),
-            "Each entry is one of them, already made.",
-            say("Write for example {what}=[...] with velado's own classes, or leave it out.", what=what),
-        )
-    return tuple(given)
+    >>> method_from("mdav").title
+    'MDAV microaggregation'
+    """
+    chosen: Method = run_settings(method=method).method
+    return chosen
 
 
 def _refuse_blanks(prepared: Prepared, goal: Goal) -> None:

@@ -9,8 +9,7 @@ costs one edit, published wrongly cannot be undone.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -18,68 +17,106 @@ import polars as pl
 
 from velado.data.identifiers import (
     Identifying,
-    following_columns,
     identifying_columns,
-    person_columns,
-    repeated_identifiers,
+    linked_columns,
+    people_may_be,
+    rows_are_others,
 )
+from velado.data.identifiers.judgement import counts, nearly_unique
 from velado.data.normal import value_codes
 from velado.data.partition import GroupCounts, Partition, ValueShape
 from velado.data.schema import Column, Schema
 from velado.data.table import Table
 from velado.errors import GuaranteeNotMet, IdentifierOpen, PersonUndecided
 from velado.release.guarantees._guarantee import Guarantee, Verdict
-from velado.text import say
+from velado.text import join, say
 
-GENERALIZED = frozenset({"coordinates"})
+_GENERALIZED = frozenset({"coordinates"})
 """What identifies as it is but may be a quasi-identifier of any kind: a place is made coarser, a name is not."""
+
+_NEARLY_UNIQUE = 0.9
+"""A number that has so many different values for each person is nobody else's."""
 
 
 @dataclass(frozen=True)
 class Signed:
-    """A published column that looks like an identifier, and the reason why the schema lets it out all the same."""
+    """A published column that looks like an identifier, and the reason why the schema lets it out all the same.
+
+    >>> Signed("plate", "code", "each value occurs once", "cars of the house").reason
+    'cars of the house'
+    """
 
     column: str
     looks_like: str
     why: str
     reason: str
 
-    def to_dict(self) -> dict[str, Any]:
-        """All fields; there is no cell value among them."""
-        return asdict(self)
-
 
 def open_identifiers(table: Table) -> tuple[tuple[Identifying, ...], tuple[Signed, ...]]:
-    """Published columns that identify people: those nobody signed for, and those the schema signs."""
+    """Published columns that identify people: those nobody signed for, and those the schema signs.
+
+    >>> from velado.testing.examples import table
+    >>> found, signed = open_identifiers(table(age=[20, 30], note=["ana@x.br", "bia@x.br"]))
+    >>> [one.column for one in found], signed
+    (['note'], ())
+    """
     published = [column.name for column in table.schema.columns.values() if column.published]
     found, signed = [], []
-    judged = identifying_columns(table, published)
+    judged = (*(by_itself := identifying_columns(table, published)), *_alone(table, published, by_itself))
     for one in (*judged, *_following(table, published, {one.column for one in judged})):
         column = table.schema.columns[one.column]
         if column.identifier == "accept":
             signed.append(Signed(one.column, one.kind, one.why, column.reason))
-        elif not _made_coarser(column, one):
+        elif not _made_coarser(table, column, one):
             found.append(one)
     return tuple(found), tuple(signed)
 
 
+def _alone(table: Table, published: Sequence[str], named: Sequence[Identifying]) -> list[Identifying]:
+    """Published words and codes of no other role that hardly two rows share, as `inspect` holds them back."""
+    known, columns = {one.column for one in named}, table.schema.columns
+    plain = [n for n in published if n not in known and columns[n].role == "other"]
+    plain = [
+        n for n in plain if columns[n].kind in ("categorical", "text") and columns[n].side_door != "accept"
+    ]
+    return [one for one in (nearly_unique(table, name) for name in plain) if one is not None]
+
+
 def _following(table: Table, published: Sequence[str], named: Set[str]) -> tuple[Identifying, ...]:
     """Published columns that link the rows of a person; what is made coarser links no more than its group does."""
+    columns, person = table.schema.columns, table.schema.person
+    plain = [n for n in published if n not in named and columns[n].role != "quasi"]
+    plain = [n for n in plain if not columns[n].person and columns[n].side_door != "accept"]
+    quasi = [column.name for column in table.schema.quasi]
+    return linked_columns(table, None if person is None else person.name, quasi, plain)
+
+
+def _made_coarser(table: Table, column: Column, one: Identifying) -> bool:
+    """Whether what leaves is a range: a quasi-identifier that is a place, or a number in doubt that many share.
+
+    The ends of an interval are somebody's true values, so that a number that surely is a person's, or that hardly two
+    people share, would leave with them.
+    """
+    if column.role != "quasi":
+        return False
+    if one.kind in _GENERALIZED:
+        return True
+    return column.kind == "numeric" and one.kind == "record" and not one.sure and _is_shared(table, column)
+
+
+def _is_shared(table: Table, column: Column) -> bool:
     person = table.schema.person
-    if person is None:
-        return ()
-    plain = [n for n in published if n not in named and table.schema.columns[n].role != "quasi"]
-    return following_columns(table, person.name, plain)
-
-
-def _made_coarser(column: Column, one: Identifying) -> bool:
-    """Whether what leaves is a range: a quasi-identifier that is a number (or a place) is published as an interval."""
-    coarse = one.kind in GENERALIZED or (column.kind == "numeric" and one.kind == "record")
-    return column.role == "quasi" and coarse
+    people = counts(table, (person or column).name)[1 if person else 0]
+    return counts(table, column.name)[1] < _NEARLY_UNIQUE * people
 
 
 def refuse_identifiers(table: Table) -> tuple[Signed, ...]:
-    """The signed columns, if nothing else that identifies people would be published; else an error names it."""
+    """The signed columns, if nothing else that identifies people would be published; else an error names it.
+
+    >>> from velado.testing.examples import table
+    >>> refuse_identifiers(table(age=[20, 30], note=["flu", "cold"]))
+    ()
+    """
     found, signed = open_identifiers(table)
     if found:
         raise identifier_open(found, table.schema)
@@ -87,20 +124,26 @@ def refuse_identifiers(table: Table) -> tuple[Signed, ...]:
 
 
 def identifier_open(found: Sequence[Identifying], schema: Schema) -> IdentifierOpen:
-    """The error for published columns that identify people."""
+    """The error for published columns that identify people.
+
+    >>> from velado.testing.examples import table
+    >>> mails = table(age=[20, 30], note=["ana@x.br", "bia@x.br"])
+    >>> identifier_open(open_identifiers(mails)[0], mails.schema).what.split(" (")[0]
+    "Column 'note' identifies people"
+    """
     first, others = found[0], [one.column for one in found[1:]]
-    state = "identifies people" if first.sure else "may identify people"
-    more = f" So do {', '.join(repr(name) for name in others)}." if others else ""
-    role = schema.columns[first.column].role
+    parts = {"column": first.column, "why": first.why, "role": schema.columns[first.column].role}
+    what = (
+        say("Column '{column}' identifies people ({why}), and its role \"{role}\" would publish it.", **parts)
+        if first.sure
+        else say(
+            "Column '{column}' may identify people ({why}), and its role \"{role}\" would publish it.",
+            **parts,
+        )
+    )
+    more = [say("So do {others}.", others=", ".join(repr(name) for name in others))] if others else []
     return IdentifierOpen(
-        say(
-            "Column '{column}' {state} ({why}), and its role \"{role}\" would publish it.{more}",
-            column=first.column,
-            state=state,
-            why=first.why,
-            role=role,
-            more=more,
-        ),
+        join((what, *more)),
         "Whoever reads it knows whose row it is, so no crowd hides anybody.",
         say(
             'In [columns.{column}] set role = "identifier" or publish = false; if it names nobody, sign for '
@@ -114,6 +157,9 @@ def decide_person(table: Table, per: str | None) -> None:
     """Nothing, if it is settled what one person is: by the schema, by *per*, or because no row repeats anybody.
 
     Columns that the schema leaves out are looked at too: who is a person does not depend on what is published.
+
+    >>> from velado.testing.examples import table
+    >>> decide_person(table(age=[20, 30], person=["a", "b"]), None)
     """
     if per is not None:
         return
@@ -122,20 +168,24 @@ def decide_person(table: Table, per: str | None) -> None:
     if table.dropped is not None:
         frame = table.frame.hstack(table.dropped)
         whole = Table.of(frame, table.schema, table.source, undeclared="keep")
+    quasi = [column.name for column in whole.schema.quasi]
     if declared is not None and _repeats(whole, declared.name):
-        return
-    candidates = dict.fromkeys((*person_columns(whole), *repeated_identifiers(whole)))
+        candidates = rows_are_others(whole, declared.name, quasi)
+    else:
+        candidates = people_may_be(whole, quasi)
     repeated = [name for name in candidates if declared is None or name != declared.name]
     if not repeated:
         return
     people = value_codes(whole, whole.schema.columns[repeated[0]])[1] - 1
-    rows = f"{whole.rows} rows hold {people} different values of '{repeated[0]}'"
     if declared is not None:
         raise PersonUndecided(
             say(
-                "The person column '{declared}' has another value in every row, but {rows}.",
+                "The person column '{declared}' has another value in (nearly) every row, but {rows} rows hold {people} "
+                "different values of '{repeated}'.",
                 declared=declared.name,
-                rows=rows,
+                rows=whole.rows,
+                people=people,
+                repeated=repeated[0],
             ),
             "If that column tells who is who, several rows are one person and k would count one person as many.",
             say(
@@ -144,7 +194,12 @@ def decide_person(table: Table, per: str | None) -> None:
             ),
         )
     raise PersonUndecided(
-        say("{rows}, and the schema does not say what one person is.", rows=rows),
+        say(
+            "{rows} rows hold {people} different values of '{repeated}', and the schema does not say what one person is.",
+            rows=whole.rows,
+            people=people,
+            repeated=repeated[0],
+        ),
         "Several rows of one person would be counted as several people, and a group of k rows could be a single one.",
         say(
             "Set person = true in [columns.{repeated}], or say that each row is a person with --per row.",
@@ -158,7 +213,7 @@ def _repeats(table: Table, name: str) -> bool:
     return size - 1 < int((codes > 0).sum())
 
 
-def linked_groups(groups: Partition, people: npt.NDArray[np.int32]) -> Partition:
+def _linked_groups(groups: Partition, people: npt.NDArray[np.int32]) -> Partition:
     """The groups of somebody who can link all rows of a person, because the table shows whose they are.
 
     Such a reader finds a person by the visible values of all their rows together. People are alike who show the
@@ -187,12 +242,17 @@ def broken_when_linked(
     """The first promise that does not hold for who links all rows of a person; None where all do.
 
     k counts people there, whatever it counts elsewhere: rows that are linked are one person's.
+
+    >>> from velado.release.guarantees import KAnonymity
+    >>> groups, people = Partition.of(np.array([0, 0, 1, 1])), np.array([0, 1, 0, 2], dtype=np.int32)
+    >>> broken_when_linked([KAnonymity(2)], groups, people, {}, None).achieved
+    1
     """
     # People of a population are outside the table, which does not link their rows.
     asked = [guarantee for guarantee in guarantees if guarantee.reads != "population"]
     if not asked:
         return None
-    counts = GroupCounts.of(linked_groups(groups, people), people, sensitive, None, shapes)
+    counts = GroupCounts.of(_linked_groups(groups, people), people, sensitive, None, shapes)
     for guarantee in asked:
         verdict = guarantee.counted_by("person").check(counts)
         if not verdict.holds:
@@ -201,7 +261,11 @@ def broken_when_linked(
 
 
 def rows_linked(person: str, verdict: Verdict) -> GuaranteeNotMet:
-    """The error for a published person column that undoes a promise."""
+    """The error for a published person column that undoes a promise.
+
+    >>> rows_linked("cpf", Verdict("k-anonymity", False, 5, 1, "people")).what.split(":")[0]
+    "The person column 'cpf' is published and links the rows of a person"
+    """
     return GuaranteeNotMet(
         say(
             "The person column '{person}' is published and links the rows of a person: read together, the "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -13,26 +13,38 @@ import polars as pl
 from velado.data.encode import EncodedTable
 from velado.data.partition import BoolArray, GroupCounts, IntArray, Partition, ValueShape
 from velado.data.visible import visible_groups, wildcard_sizes
-from velado.errors import ParameterError
 from velado.release.guarantees._guarantee import Guarantee, Verdict
 from velado.release.guarantees.k_anonymity import KAnonymity
+from velado.release.run_settings import run_settings
 
 Promise = Literal["guaranteed", "measured", "as in the paper"]
 """guaranteed: follows from what was checked. measured: an attack was run. as in the paper: for science."""
 
 
 class Progress(Protocol):
-    """Called now and then with the share done (0..1) and what is being done. Must be cheap."""
+    """Called now and then with the share done (0..1) and what is being done. Must be cheap.
+
+    >>> within(lambda share, doing="": print(f"{share:.0%}", doing), 0.0, 1.0)(0.5, "cutting")
+    50% cutting
+    """
 
     def __call__(self, share: float, doing: str = "") -> None: ...
 
 
 def silent(share: float, doing: str = "") -> None:
-    """A Progress that says nothing."""
+    """A Progress that says nothing.
+
+    >>> silent(1.0) is None
+    True
+    """
 
 
 def within(progress: Progress, begin: float, end: float) -> Progress:
-    """The same progress bar, seen from one stage of a run."""
+    """The same progress bar, seen from one stage of a run.
+
+    >>> within(lambda share, doing="": print(share), 0.5, 1.0)(0.5)
+    0.75
+    """
 
     def report(share: float, doing: str = "") -> None:
         progress(begin + (end - begin) * min(max(share, 0.0), 1.0), doing)
@@ -69,13 +81,7 @@ class Goal:
     suppression: float = 0.0
 
     def __post_init__(self) -> None:
-        limit: object = self.suppression
-        if isinstance(limit, bool) or not isinstance(limit, int | float) or not 0 <= limit <= 1:
-            raise ParameterError(
-                "The suppression limit is not a share.",
-                "It is the part of all rows that may be dropped.",
-                "Use a number from 0 to 1, for example 0.05.",
-            )
+        run_settings(suppression=self.suppression)
 
     @property
     def least_rows(self) -> int:
@@ -130,20 +136,24 @@ Matching = Callable[[Partition], tuple[npt.NDArray[np.int64], int]]
 
 @dataclass(frozen=True)
 class Reading:
-    """The smallest and the mean class under one reading of blanks."""
+    """The smallest and the mean group under one reading of blanks.
+
+    >>> Reading("a blank is a value of its own", smallest=3, mean=4.5).smallest
+    3
+    """
 
     name: str
     smallest: int
     mean: float
 
-    def to_dict(self) -> dict[str, Any]:
-        """As plain values."""
-        return {"name": self.name, "smallest": self.smallest, "mean": self.mean}
-
 
 @dataclass(frozen=True, repr=False)
 class Checked:
-    """What was found on the published values: groups, counts, one verdict per guarantee, both readings."""
+    """What was found on the published values: groups, counts, one verdict per guarantee, both readings.
+
+    >>> check_published(pl.DataFrame({"age": ["20", "20", "*"]}), ["age"], [KAnonymity(2)]).holds
+    False
+    """
 
     partition: Partition
     counts: GroupCounts
@@ -172,6 +182,10 @@ def check_published(
     Nothing a method said is trusted. *people* and *sensitive* are codes per row of *frame*; *totals* the
     counts of the sensitive values in the whole table; *shapes* how those values lie to one another; *matching*
     counts the people of a population that each visible group could be.
+
+    >>> found = check_published(pl.DataFrame({"age": ["20", "20", "*"]}), ["age"], [KAnonymity(2)])
+    >>> found.counts.rows.tolist(), found.verdicts[0].achieved, [one.smallest for one in found.readings]
+    ([1, 2], 1, [1, 3])
     """
     partition = visible_groups(frame, quasi)
     population, unmatched = (None, 0) if matching is None else matching(partition)

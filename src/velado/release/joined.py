@@ -19,8 +19,7 @@ attacker who knows these numbers is measured and, where it is below k, said in a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import asdict, dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -29,30 +28,32 @@ import polars as pl
 from velado.data.keys import Key
 from velado.data.normal import person_texts
 from velado.data.partition import GroupCounts, Partition
-from velado.data.table import Table
+from velado.data.table import Table, table_given
 from velado.data.visible import visible_groups
 from velado.errors import GuaranteeNotMet, ParameterError, SchemaError
+from velado.release._joined_people import Member, gather, groups_of, side_doors
 from velado.release.gate import Signed, refuse_identifiers
 from velado.release.goal import Checked, Goal, Progress, Promise, check_published, default_k, silent
 from velado.release.guarantees._guarantee import Guarantee, Verdict
 from velado.release.guarantees.k_anonymity import KAnonymity
-from velado.release.joined_people import Member, classes_of, gather, side_doors
 from velado.release.methods._method import Method
 from velado.release.pseudonyms import DEFAULT_NAMESPACE, pseudonyms_of
 from velado.release.recoded import Recoded
 from velado.release.recoders.cover import Cover
-from velado.release.release import describe, published_frame
+from velado.release.release import published_frame
+from velado.release.run_settings import Guarantees, run_settings
 from velado.release.side_doors import SideDoor, refuse_copies, refuse_doors
-from velado.text import say
+from velado.settings import describe
+from velado.text import say, say_n
 
 # Publishing several tables with the groups of their people, and checking what whoever joins them sees.
 
-PSEUDONYM = "pseudonym"
+_PSEUDONYM = "pseudonym"
 _ROW = "\0row"
 
 
 @dataclass(frozen=True, repr=False)
-class Draft:
+class _Draft:
     """A table ready to leave: its frame, which rows of the member they are, and the summed loss by column."""
 
     frame: pl.DataFrame
@@ -60,8 +61,14 @@ class Draft:
     losses: tuple[tuple[str, float], ...]
 
 
-def publish(member: Member, labels: npt.NDArray[np.int32], names: pl.Series | None) -> Draft:
-    """Every row with the cover of its person's group, in the order of the content."""
+def publish(member: Member, labels: npt.NDArray[np.int32], names: pl.Series | None) -> _Draft:
+    """Every row with the cover of its person's group, in the order of the content.
+
+    >>> from velado.testing.examples import table
+    >>> members, people, _ = gather({"one": table(person=["a", "b"], age=[20, 30])})
+    >>> publish(members[0], np.zeros(people, dtype=np.int32), None).frame["age"].to_list()
+    ['[20..30]', '[20..30]']
+    """
     partition = Partition.of(labels[member.person])
     recoded = Recoded(Cover().publish(member.data, partition), partition.kept, partition)
     frame = published_frame(member.table, recoded)
@@ -73,17 +80,17 @@ def publish(member: Member, labels: npt.NDArray[np.int32], names: pl.Series | No
         )
     rows = np.flatnonzero(partition.kept)
     if names is not None:
-        frame = frame.insert_column(0, names.gather(member.person[rows]).alias(PSEUDONYM))
+        frame = frame.insert_column(0, names.gather(member.person[rows]).alias(_PSEUDONYM))
     columns = frame.columns
     frame = frame.with_columns(pl.Series(_ROW, rows)).sort(columns, nulls_last=True, maintain_order=True)
     losses = tuple(
         (column.name, float(np.where(partition.kept, published.losses(column), 1.0).sum()))
         for column, published in zip(member.data.columns, recoded.columns, strict=True)
     )
-    return Draft(frame.select(columns), frame.get_column(_ROW).to_numpy(), losses)
+    return _Draft(frame.select(columns), frame.get_column(_ROW).to_numpy(), losses)
 
 
-def names_of(members: Sequence[Member], people: int, key: Key | None, namespace: str) -> pl.Series | None:
+def _names_of(members: Sequence[Member], people: int, key: Key | None, namespace: str) -> pl.Series | None:
     """The pseudonym of each person, by code; None without a key."""
     if key is None:
         return None
@@ -92,15 +99,21 @@ def names_of(members: Sequence[Member], people: int, key: Key | None, namespace:
     spelled = person_texts([member.table for member in members])
     for member, own in zip(members, spelled, strict=True):
         texts[member.person] = own.to_numpy()
-    return pl.Series(PSEUDONYM, pseudonyms_of(texts.tolist(), key, namespace), dtype=pl.String)
+    return pl.Series(_PSEUDONYM, pseudonyms_of(texts.tolist(), key, namespace), dtype=pl.String)
 
 
 def check_joined(
-    members: Sequence[Member], drafts: Mapping[str, Draft], people: int, goal: Goal
+    members: Sequence[Member], drafts: Mapping[str, _Draft], people: int, goal: Goal
 ) -> tuple[Checked, npt.NDArray[np.int32]]:
     """What whoever joins the published tables sees, one row per person, counted; and each person's group.
 
     Whether a person is in a table stands beside the visible values: it is visible too.
+
+    >>> from velado.testing.examples import table
+    >>> members, people, _ = gather({"one": table(person=["a", "b"], age=[20, 30])})
+    >>> drafts = {"one": publish(members[0], np.zeros(people, dtype=np.int32), None)}
+    >>> check_joined(members, drafts, people, Goal((KAnonymity(2, "person"),)))[1].tolist()
+    [0, 0]
     """
     present = np.zeros(people, dtype=bool)
     for member in members:
@@ -128,13 +141,13 @@ def check_joined(
     counted = [guarantee for guarantee in goal.guarantees if guarantee.reads == "crowd"]
     checked = check_published(view, names, counted, codes)
     for verdict in checked.verdicts:
-        raise_if_broken(verdict, "the joined tables")
+        _raise_if_broken(verdict, say("the joined tables"))
     of_person = np.full(people, -1, dtype=np.int32)
     of_person[codes] = checked.partition.labels
     return checked, of_person
 
 
-def verdicts_on(
+def _verdicts_on(
     member: Member, rows: npt.NDArray[np.int64], partition: Partition, goal: Goal
 ) -> tuple[Verdict, ...]:
     """One verdict for each guarantee that can be read in the table, on these groups of its published rows."""
@@ -143,26 +156,17 @@ def verdicts_on(
     return tuple(guarantee.check(counts) for guarantee in member.applicable(goal).guarantees)
 
 
-def raise_if_broken(verdict: Verdict, where: str) -> None:
+def _raise_if_broken(verdict: Verdict, where: str) -> None:
     """Nothing, unless the promise fails *where*; then nothing may be published."""
     if not verdict.holds:
         raise GuaranteeNotMet(
-            say(
-                "In {where}, {failing_groups} group(s) do not keep {guarantee}: needed {needed:g} {unit}, "
-                "the weakest has {achieved:g}.",
-                where=where,
-                failing_groups=verdict.failing_groups,
-                guarantee=verdict.guarantee,
-                needed=verdict.needed,
-                unit=verdict.unit,
-                achieved=verdict.achieved,
-            ),
+            say("In {where}: {what}", where=where, what=verdict.failure()),
             "People in them could be picked out by whoever joins the tables, so nothing was published.",
             "Allow --suppression, lower the parameter, or use another method.",
         )
 
 
-def refuse_own_doors(member: Member, draft: Draft, doors: Sequence[SideDoor], goal: Goal) -> None:
+def _refuse_own_doors(member: Member, draft: _Draft, doors: Sequence[SideDoor], goal: Goal) -> None:
     """No column of a table settles a quasi-identifier of the same table so far that fewer than k people are left."""
     frame = draft.frame.rename({name: f"{member.name}.{name}" for name in draft.frame.columns})
     refuse_doors(
@@ -175,8 +179,8 @@ def refuse_own_doors(member: Member, draft: Draft, doors: Sequence[SideDoor], go
     )
 
 
-def smallest_by_row_counts(
-    members: Sequence[Member], drafts: Mapping[str, Draft], of_person: npt.NDArray[np.int32]
+def _smallest_by_row_counts(
+    members: Sequence[Member], drafts: Mapping[str, _Draft], of_person: npt.NDArray[np.int32]
 ) -> int:
     """The smallest crowd for an attacker who also knows how many rows a person has in each table."""
     codes = [of_person + 1]
@@ -191,7 +195,11 @@ def smallest_by_row_counts(
 
 @dataclass(frozen=True, repr=False)
 class JoinedTable:
-    """One published table: its *frame*, what it keeps alone and within the joined groups, what it lost."""
+    """One published table: its *frame*, what it keeps alone and within the joined groups, what it lost.
+
+    >>> JoinedTable(pl.DataFrame({"age": ["*"]}), ("age",), (), (), {"age": 1.0}, suppressed=0).facts()["rows"]
+    1
+    """
 
     frame: pl.DataFrame
     quasi: tuple[str, ...]
@@ -201,16 +209,16 @@ class JoinedTable:
     suppressed: int
     signed: tuple[Signed, ...] = ()
 
-    def to_dict(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         """As plain values, without any cell."""
         return {
             "rows": self.frame.height,
             "columns": self.frame.columns,
             "suppressed_rows": self.suppressed,
-            "verdicts_alone": [verdict.to_dict() for verdict in self.alone],
-            "verdicts_within_joined_groups": [verdict.to_dict() for verdict in self.within],
+            "verdicts_alone": [asdict(verdict) for verdict in self.alone],
+            "verdicts_within_joined_groups": [asdict(verdict) for verdict in self.within],
             "ncp_by_column": dict(self.losses),
-            "signed_columns": [one.to_dict() for one in self.signed],
+            "signed_columns": [asdict(one) for one in self.signed],
         }
 
 
@@ -221,6 +229,12 @@ class JoinedRelease:
     *checked* is what was found on the joined published values, one row per person. *smallest_by_row_counts* is
     the smallest crowd for an attacker who also knows how many rows a person has in each table; None where no
     pseudonym is kept, because then the tables do not show it.
+
+    >>> from velado.testing.examples import table
+    >>> from velado.release.methods import Mondrian
+    >>> ages = table(person=["a", "b"], age=[20, 30])
+    >>> anonymize_joined({"one": ages, "two": ages}, Mondrian(), k=2).people
+    2
     """
 
     tables: Mapping[str, JoinedTable]
@@ -234,7 +248,7 @@ class JoinedRelease:
     side_doors: tuple[SideDoor, ...] = ()
     key_fingerprint: str | None = None
     smallest_by_row_counts: int | None = None
-    notes: Mapping[str, Any] = field(default_factory=dict)
+    notes: Mapping[str, object] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         state = "; ".join(verdict.sentence() for verdict in self.verdicts)
@@ -262,26 +276,29 @@ class JoinedRelease:
         least = min(verdict.needed for verdict in self.verdicts)
         if self.smallest_by_row_counts is not None and self.smallest_by_row_counts < least:
             out.append(
-                "Whoever knows how many rows a person has in each table finds a crowd of only "
-                f"{self.smallest_by_row_counts}: publish without the pseudonym if that can be known."
+                say(
+                    "Whoever knows how many rows a person has in each table finds a crowd of only {smallest}: publish "
+                    "without the pseudonym if that can be known.",
+                    smallest=self.smallest_by_row_counts,
+                )
             )
         return tuple(out)
 
-    def to_dict(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, dict[str, object]]:
         """Result, promise, cost and how it was made, without any cell value."""
         return {
             "result": {
                 "people": self.people,
                 "suppressed_people": self.suppressed_people,
                 "joined_groups": self.checked.partition.count,
-                "tables": {name: table.to_dict() for name, table in self.tables.items()},
+                "tables": {name: table.facts() for name, table in self.tables.items()},
             },
             "promise": {
                 "type": self.promise,
-                "verdicts": [verdict.to_dict() for verdict in self.verdicts],
-                "readings_of_blanks": [reading.to_dict() for reading in self.checked.readings],
+                "verdicts": [asdict(verdict) for verdict in self.verdicts],
+                "readings_of_blanks": [asdict(reading) for reading in self.checked.readings],
                 "smallest_class_with_row_counts": self.smallest_by_row_counts,
-                "side_doors": [door.to_dict() for door in self.side_doors],
+                "side_doors": [asdict(door) for door in self.side_doors],
                 "warnings": list(self.warnings),
             },
             "cost": {"ncp": self.loss},
@@ -298,8 +315,8 @@ class JoinedRelease:
 
 def anonymize_joined(
     tables: Mapping[str, Table],
-    method: Method,
-    guarantees: Sequence[Guarantee] = (),
+    method: Method | type[Method] | str,
+    guarantees: Guarantees = (),
     *,
     k: int | None = None,
     suppression: float = 0.0,
@@ -316,26 +333,35 @@ def anonymize_joined(
     share is called "table.column". *suppression* is the share of people who may be left out. With a *key* every
     row also gets the person's pseudonym, so that the published tables can be joined row by row. The same
     input, settings and *seed* give the same release.
+
+    >>> from velado.testing.examples import table
+    >>> from velado.release.methods import Mondrian
+    >>> one, two = table(person=["a", "b"], age=[20, 30]), table(person=["b", "a"], town=["x", "x"])
+    >>> [frame.rows() for frame in anonymize_joined({"one": one, "two": two}, Mondrian(), k=2).frames.values()]
+    [[('[20..30]',), ('[20..30]',)], [('x',), ('x',)]]
     """
-    goal = Goal(_counted_in_people(method, k, guarantees), suppression)
+    asked = run_settings(method=method, guarantees=guarantees, k=k, suppression=suppression, seed=seed)
+    chosen: Method = asked.method
+    goal = Goal(_counted_in_people(chosen, asked.k, asked.guarantees), asked.suppression)
+    tables = {name: table_given(table) for name, table in tables.items()}
     _check_tables(tables, key)
     signed = {name: refuse_identifiers(table) for name, table in tables.items()}
     doors = side_doors(tables)
     refuse_copies(doors)
     members, people, gone = gather(tables)
     _check_readable(members, goal)
-    labels, notes = classes_of(members, people, gone, method, goal, seed, progress)
-    names = names_of(members, people, key, namespace)
+    labels, notes = groups_of(members, people, gone, chosen, goal, asked.seed, progress)
+    names = _names_of(members, people, key, namespace)
     drafts = {member.name: publish(member, labels, names) for member in members}
     checked, of_person = check_joined(members, drafts, people, goal)
     out = {}
     for member in members:
         draft = drafts[member.name]
-        within = verdicts_on(member, draft.rows, Partition.of(of_person[member.person[draft.rows]]), goal)
-        alone = verdicts_on(member, draft.rows, visible_groups(draft.frame, member.quasi), goal)
+        within = _verdicts_on(member, draft.rows, Partition.of(of_person[member.person[draft.rows]]), goal)
+        alone = _verdicts_on(member, draft.rows, visible_groups(draft.frame, member.quasi), goal)
         for verdict in (*within, *alone):
-            raise_if_broken(verdict, f"table '{member.name}'")
-        refuse_own_doors(member, draft, doors, goal)
+            _raise_if_broken(verdict, say("table '{name}'", name=member.name))
+        _refuse_own_doors(member, draft, doors, goal)
         original = tables[member.name].rows
         losses = {name: (total + original - member.table.rows) / original for name, total in draft.losses}
         out[member.name] = JoinedTable(
@@ -349,16 +375,16 @@ def anonymize_joined(
         )
     return JoinedRelease(
         tables=out,
-        promise="as in the paper" if method.promise == "as in the paper" else "guaranteed",
+        promise="as in the paper" if chosen.promise == "as in the paper" else "guaranteed",
         checked=checked,
         people=people + gone,
         suppressed_people=people + gone - int((labels >= 0).sum()),
-        method=method,
+        method=chosen,
         goal=goal,
-        seed=seed,
+        seed=asked.seed,
         side_doors=doors,
         key_fingerprint=None if key is None else key.fingerprint,
-        smallest_by_row_counts=None if key is None else smallest_by_row_counts(members, drafts, of_person),
+        smallest_by_row_counts=None if key is None else _smallest_by_row_counts(members, drafts, of_person),
         notes=notes,
     )
 
@@ -402,7 +428,7 @@ def _check_readable(members: Sequence[Member], goal: Goal) -> None:
 def _check_tables(tables: Mapping[str, Table], key: Key | None) -> None:
     if len(tables) < 2:
         raise ParameterError(
-            say("{tables} table(s) were given.", tables=len(tables)),
+            say_n("{n} table was given.", "{n} tables were given.", len(tables)),
             "A joined release is made of at least two.",
             "Use `velado anonymize` for a single table.",
         )
@@ -420,9 +446,9 @@ def _check_tables(tables: Mapping[str, Table], key: Key | None) -> None:
                 "Rows of the tables are matched by it, and it must not leave.",
                 'Mark the column with person = true and role = "identifier".',
             )
-        if key is not None and PSEUDONYM in table.frame.columns:
+        if key is not None and _PSEUDONYM in table.frame.columns:
             raise SchemaError(
-                say("'{name}' already has a column named '{pseudonym}'.", name=name, pseudonym=PSEUDONYM),
+                say("'{name}' already has a column named '{pseudonym}'.", name=name, pseudonym=_PSEUDONYM),
                 "The pseudonym to join by is published under that name.",
                 "Rename the column.",
             )

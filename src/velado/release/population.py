@@ -16,13 +16,21 @@ from velado.data.schema import Schema
 from velado.data.table import Table
 from velado.errors import ParameterError, SchemaError
 from velado.release.recoded import Recoded
-from velado.text import say
+from velado.text import say_n
 
 
 def match_published(
     data: EncodedTable, recoded: Recoded, groups: Partition
 ) -> tuple[npt.NDArray[np.int64], int]:
-    """The people of the population each visible group could be: those its published covers include."""
+    """The people of the population each visible group could be: those its published covers include.
+
+    >>> from velado.data.encode import encode
+    >>> from velado.release.recoders import Cover
+    >>> from velado.testing.examples import table
+    >>> data, groups = encode(table(age=[20, 30]), table(age=[20, 25, 30, 60])), Partition.of(np.array([0, 0]))
+    >>> match_published(data, Recoded(Cover().publish(data, groups), groups.kept), groups)
+    (array([3]), 1)
+    """
     if not all(column.states_cover for column in recoded.columns):
         raise ParameterError(
             "A population can only be matched with published values that state what they cover.",
@@ -39,6 +47,10 @@ def read_plain(source: Any, schema: Schema, encoding: str | None = None) -> Tabl
     """A further file of the same study: written as *schema* says files are, its columns without a meaning.
 
     A name that a release escaped because a spreadsheet would run it is read as the schema has it.
+
+    >>> import polars as pl
+    >>> read_plain(pl.DataFrame({"age": ["[20..30]"]}), Schema({})).frame["age"].to_list()
+    ['[20..30]']
     """
     known = tuple(schema.columns)
     table = read_table(source, replace(schema, columns={}), "keep", encoding, known=known)
@@ -54,17 +66,25 @@ def read_plain(source: Any, schema: Schema, encoding: str | None = None) -> Tabl
 
 
 def population_table(source: Any, schema: Schema) -> Table:
-    """The quasi-identifiers of a population, read with the meaning *schema* gives them."""
+    """The quasi-identifiers of a population, read with the meaning *schema* gives them.
+
+    >>> import polars as pl
+    >>> from velado.testing.examples import table
+    >>> everyone = pl.DataFrame({"age": [20, 25], "job": ["a", "b"]})
+    >>> population_table(everyone, table(age=[20, 25]).schema).frame.columns
+    ['age']
+    """
     raw = read_plain(source, schema)
     quasi = [column for column in schema.quasi if column.name in raw.frame.columns]
     frame = raw.frame.select([column.name for column in quasi])
     if len(quasi) < len(schema.quasi):
         absent = [column.name for column in schema.quasi if column.name not in frame.columns]
         raise SchemaError(
-            say(
-                "The population lacks {absent} quasi-identifier(s): {absent_2}.",
-                absent=len(absent),
-                absent_2=", ".join(absent[:5]),
+            say_n(
+                "The population lacks the quasi-identifier {absent}.",
+                "The population lacks the quasi-identifiers {absent}.",
+                len(absent),
+                absent=", ".join(absent[:5]),
             ),
             "Its people are compared with the table in every one of them.",
             "Give a population table with the same columns.",

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from velado.data.encode import EncodedTable, encode, spelling_notes
+from velado.data.encode import EncodedTable, encode, refuse_unlisted, spelling_notes
 from velado.data.keys import Key, owner_key
 from velado.data.partition import BoolArray
 from velado.data.schema import Schema
@@ -19,9 +19,10 @@ from velado.errors import ParameterError, SchemaError, TableError
 from velado.release.gate import Signed, decide_person, refuse_identifiers
 from velado.release.operations._operation import Operation, apply_operations
 from velado.release.population import population_table
+from velado.release.run_settings import run_settings
 from velado.release.side_doors import SideDoor, find_side_doors, refuse_copies
 from velado.release.side_doors.row_order import sorted_by
-from velado.text import say
+from velado.text import say, say_n
 
 
 @dataclass(frozen=True, repr=False)
@@ -31,6 +32,10 @@ class Prepared:
     *original* is the table as read, *table* the one after column operations, *used* the rows a method sees (*present*
     marks them within *table*), *data* those rows encoded. *key* is the owner's, or where it lies; *per* is what k counts
     where somebody said so. *own_warnings* are for the owner alone: they speak of cells that do not leave.
+
+    >>> from velado.testing.examples import table
+    >>> prepare(table(age=[20, 30])).present.tolist()
+    [True, True]
     """
 
     original: Table
@@ -67,8 +72,16 @@ def prepare(
 
     *population* is a table of everyone it was drawn from. With *keep_order* the rows will be published in the order of
     the input, which is refused where that order tells something of a quasi-identifier.
+
+    >>> from velado.testing.examples import table
+    >>> made = prepare(table(age=[20, 30], note=["20", "31"]))
+    >>> made.data.rows, made.side_doors
+    (2, ())
     """
+    asked = run_settings(per=per, keep_order=keep_order)
+    per, keep_order = asked.per, asked.keep_order
     _check_roles(table.schema)
+    refuse_unlisted(table)
     decide_person(table, per)
     original = table
     if operations:
@@ -104,9 +117,12 @@ def prepare(
 def _found_encoding(table: Table) -> tuple[str, ...]:
     if table.encoding.lower().replace("_", "-") in ("utf-8", "utf-8-sig", table.schema.encoding.lower()):
         return ()
+    # True also where the schema says UTF-8, which is its default: nobody may have meant it.
     return (
-        f"The file was found to be written in {table.encoding}, which nobody declared: if accented letters look odd, "
-        "name its encoding.",
+        say(
+            "The file is no UTF-8 text and was read as {encoding}: if accented letters look odd, name its encoding.",
+            encoding=table.encoding,
+        ),
     )
 
 
@@ -142,7 +158,7 @@ def _order_kept(data: EncodedTable) -> str:
             "In a sorted file a row's place gives its value away, however broad the published one is.",
             "Leave --keep-order out, so that the order is drawn, or shuffle the file first.",
         )
-    return (
+    return say(
         "Rows stand in the order of the input: whoever has another file in that order, or knows how it came about, "
         "can match rows by their place."
     )
@@ -175,7 +191,7 @@ def _rows_used(table: Table) -> tuple[Table, BoolArray]:
 
 
 def _check_columns(data: EncodedTable, schema: Schema) -> tuple[str, ...]:
-    warnings = []
+    warnings: list[str] = []
     for column in data.columns:
         if bool((column.codes == column.codes[0]).all()):
             if schema.constant == "refuse":
@@ -184,10 +200,16 @@ def _check_columns(data: EncodedTable, schema: Schema) -> tuple[str, ...]:
                     "It tells nobody apart, and an unexpected constant often means a wrong file or filter.",
                     'Give it role = "other", or set constant = "allow" in [table] of the schema.',
                 )
-            warnings.append(f"Quasi-identifier '{column.name}' is constant.")
+            warnings.append(say("Quasi-identifier '{column}' is constant.", column=column.name))
         if column.moved is not None:
             warnings.append(
-                f"{int(column.moved.sum())} value(s) of '{column.name}' lay outside its bounds and were moved onto "
-                "the nearest bound: what is published for them is false."
+                say_n(
+                    "{n:,} value of '{column}' lay outside its bounds and was moved onto the nearest bound: what is "
+                    "published for it is false.",
+                    "{n:,} values of '{column}' lay outside its bounds and were moved onto the nearest bound: what is "
+                    "published for them is false.",
+                    int(column.moved.sum()),
+                    column=column.name,
+                )
             )
     return tuple(warnings)

@@ -21,22 +21,27 @@ import polars as pl
 from velado.data.keys import Key
 from velado.data.normal import normal_of
 from velado.data.schema import Schema
-from velado.data.table import Table
+from velado.data.table import Table, table_given
 from velado.errors import ParameterError, SchemaError, TableError
 from velado.text import say
 
 Normalize = Literal["normal", "trim", "digits", "cpf", "exact"]
 NORMALIZE: tuple[str, ...] = get_args(Normalize)
 
-LENGTH = 16
+_LENGTH = 16
 DEFAULT_NAMESPACE = "default"
-CPF_DIGITS = 11
+_CPF_DIGITS = 11
 _EXACT_FLOATS = 2.0**53
 _ALPHABET = np.frombuffer(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", dtype=np.uint8)
 
 
 def pseudonyms_of(texts: Sequence[str], key: Key, namespace: str = DEFAULT_NAMESPACE) -> list[str]:
-    """One pseudonym for each of the distinct *texts*, in order; no two are the same. O(number of texts)."""
+    """One pseudonym for each of the distinct *texts*, in order; no two are the same. O(number of texts).
+
+    >>> names = pseudonyms_of(["123", "124"], Key(bytes(range(40))))
+    >>> [len(name) for name in names], names[0] == names[1]
+    ([16, 16], False)
+    """
     if not texts:
         return []
     own = key.within(namespace)
@@ -44,7 +49,7 @@ def pseudonyms_of(texts: Sequence[str], key: Key, namespace: str = DEFAULT_NAMES
     digests = b"".join(hmac.digest(own, text.encode(), "sha256")[:10] for text in texts)
     bits = np.unpackbits(np.frombuffer(digests, dtype=np.uint8)).reshape(-1, 5)
     symbols = _ALPHABET[bits @ np.array([16, 8, 4, 2, 1], dtype=np.uint8)]
-    names: list[str] = symbols.view(f"S{LENGTH}").astype(f"U{LENGTH}").tolist()
+    names: list[str] = symbols.view(f"S{_LENGTH}").astype(f"U{_LENGTH}").tolist()
     if len(set(names)) != len(names):
         raise TableError(
             "Two identifiers got the same pseudonym.",
@@ -72,7 +77,13 @@ def pseudonymize(
 
     The mapping has the columns `column`, `original` (as spelled in the table) and `pseudonym`. It names
     everybody: keep it apart, or do not keep it at all.
+
+    >>> from velado.testing.examples import table
+    >>> after, mapping = pseudonymize(table(person=["p1", " P1 ", "p2"]), ["person"], Key(bytes(range(40))))
+    >>> after.frame["person"].n_unique(), mapping["original"].to_list()
+    (2, [' P1 ', 'p1', 'p2'])
     """
+    table_given(table)
     ways = _ways(columns, normalize)
     _check_columns(table.schema, columns)
     frame = table.frame
@@ -188,18 +199,17 @@ def _normalized(values: pl.Series, name: str, way: str) -> pl.Series:
         return trimmed
     digits = trimmed.str.replace_all(r"[^0-9]", "")
     bad = int(
-        ((digits == "") | (digits.str.len_bytes() > CPF_DIGITS if way == "cpf" else digits == "")).sum()
+        ((digits == "") | (digits.str.len_bytes() > _CPF_DIGITS if way == "cpf" else digits == "")).sum()
     )
     if bad:
-        wanted = "one to eleven digits" if way == "cpf" else "a digit"
         raise TableError(
-            say(
-                "{bad} distinct value(s) of '{name}' do not hold {wanted}.", bad=bad, name=name, wanted=wanted
-            ),
+            say("{bad} distinct value(s) of '{name}' do not hold one to eleven digits.", bad=bad, name=name)
+            if way == "cpf"
+            else say("{bad} distinct value(s) of '{name}' do not hold a digit.", bad=bad, name=name),
             "They would lose what tells them apart, and strangers would share a pseudonym.",
             say(
                 "Correct them, list them in missing_values of the schema, or use --normalize {name}=trim.",
                 name=name,
             ),
         )
-    return digits.str.zfill(CPF_DIGITS) if way == "cpf" else digits
+    return digits.str.zfill(_CPF_DIGITS) if way == "cpf" else digits

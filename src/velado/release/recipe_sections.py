@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from velado.data.table import Undeclared
+from velado.release.run_settings import UndeclaredSetting
 from velado.settings import Setting, settings
 
 
@@ -22,6 +22,4 @@ class DataSection:
         tuple[str, ...] | None,
         Setting("the columns models may use; without it every published one but free text", items=1),
     ] = None
-    undeclared: Annotated[Undeclared, Setting("what becomes of columns that the schema does not name")] = (
-        "refuse"
-    )
+    undeclared: UndeclaredSetting = "refuse"

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import html
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, is_dataclass
-from functools import cached_property
-from typing import Any
+from dataclasses import asdict, dataclass, field
+from functools import cached_property, partial
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +13,7 @@ import polars as pl
 
 from velado.data.encode import EncodedTable
 from velado.data.keys import owner_key
-from velado.data.partition import BoolArray, Partition
+from velado.data.partition import BoolArray
 from velado.data.table import Table
 from velado.errors import GuaranteeNotMet, SuppressionLimitExceeded
 from velado.release.gate import Signed, broken_when_linked, rows_linked
@@ -27,7 +26,8 @@ from velado.release.prepare import Prepared
 from velado.release.recoded import Recoded, of_kept_rows, refuse_means_of_suppressed, refuse_unrounded
 from velado.release.side_doors import SideDoor, refuse_doors
 from velado.release.side_doors.row_order import drawn_order
-from velado.text import say
+from velado.settings import describe
+from velado.text import say, say_n
 
 
 @dataclass(frozen=True, repr=False)
@@ -36,6 +36,10 @@ class Release:
 
     *frame* is what may leave, its rows in an order drawn under the owner's key. Everything else that holds rows
     belongs to the owner: *aligned*, the same rows in the order of the input, *rows*, and what is in *prepared*.
+
+    >>> from velado.testing.small_release import small_release
+    >>> small_release().release.frame.height, small_release().release.suppressed
+    (8, 0)
     """
 
     aligned: pl.DataFrame
@@ -47,7 +51,7 @@ class Release:
     prepared: Prepared
     recoded: Recoded
     kept: BoolArray
-    notes: Mapping[str, Any] = field(default_factory=dict)
+    notes: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def table(self) -> Table:
@@ -152,7 +156,7 @@ class Release:
             out[column.name] = float((losses.sum() + self.suppressed) / self.kept.size)
         return out
 
-    def to_dict(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, dict[str, object]]:
         """Result, promise, cost and how it was made, without any cell value."""
         return {
             "result": {
@@ -163,10 +167,10 @@ class Release:
             },
             "promise": {
                 "type": self.promise,
-                "verdicts": [verdict.to_dict() for verdict in self.verdicts],
-                "readings_of_blanks": [reading.to_dict() for reading in self.checked.readings],
-                "side_doors": [door.to_dict() for door in self.side_doors],
-                "signed_columns": [one.to_dict() for one in self.signed],
+                "verdicts": [asdict(verdict) for verdict in self.verdicts],
+                "readings_of_blanks": [asdict(reading) for reading in self.checked.readings],
+                "side_doors": [asdict(door) for door in self.side_doors],
+                "signed_columns": [asdict(one) for one in self.signed],
                 "warnings": list(self.warnings),
             },
             "cost": {"ncp": self.loss, "ncp_by_column": self.losses},
@@ -188,16 +192,15 @@ class Release:
         )
 
 
-def describe(part: Any) -> dict[str, Any]:
-    """A registered dataclass as its name and its parameters."""
-    assert is_dataclass(part) and not isinstance(part, type)
-    return {"name": part.name, **asdict(part)}  # type: ignore[attr-defined]
-
-
 def release(prepared: Prepared, recoded: Recoded, goal: Goal, method: Method, seed: int) -> Release:
     """Publish *recoded*: drop identifiers, regroup the published values, check, and raise if a promise fails.
 
     Groups that fail are suppressed as long as the limit allows; what then still fails raises.
+
+    >>> from velado.testing.small_release import small_release
+    >>> made = small_release().release
+    >>> release(made.prepared, made.recoded, made.goal, made.method, seed=0).verdicts == made.verdicts
+    True
     """
     table = prepared.table
     refuse_unrounded(prepared.data.columns, recoded)
@@ -269,21 +272,14 @@ def _check(prepared: Prepared, recoded: Recoded, goal: Goal) -> tuple[pl.DataFra
     people = None if data.people is None else data.people[kept]
     sensitive = {name: (codes[kept], size) for name, (codes, size) in (data.sensitive or {}).items()}
     names = [column.name for column in recoded.columns]
-    matching = None
-    if data.population is not None:
-
-        def matching(groups: Partition) -> tuple[npt.NDArray[np.int64], int]:
-            return match_published(data, recoded, groups)
-
     return frame, check_published(
         frame=frame,
         quasi=names,
         guarantees=goal.guarantees,
         people=people,
         sensitive=sensitive,
-        totals=None,
         shapes=data.shapes,
-        matching=matching,
+        matching=None if data.population is None else partial(match_published, data, recoded),
     )
 
 
@@ -316,6 +312,11 @@ def published_frame(used: Table, recoded: Recoded) -> pl.DataFrame:
     """All columns but identifiers and those the schema keeps back, in their own order, recoded where quasi.
 
     A quasi-identifier whose every published text is its original one keeps its original cells and type.
+
+    >>> from velado.testing.small_release import small_release
+    >>> made = small_release().release
+    >>> published_frame(made.prepared.used, made.recoded).equals(made.aligned)
+    True
     """
     columns = {column.name: column for column in recoded.columns}
     kept = recoded.kept
@@ -338,20 +339,21 @@ def published_frame(used: Table, recoded: Recoded) -> pl.DataFrame:
 
 def _raise_broken(checked: Checked, needed: int, suppression: float, rows: int, any_left: bool) -> None:
     broken = next(verdict for verdict in checked.verdicts if not verdict.holds)
-    what = (
-        f"{broken.failing_groups} group(s) with {broken.failing_rows} row(s) do not keep {broken.guarantee}: "
-        f"needed {broken.needed:g} {broken.unit}, the weakest has {broken.achieved:g}."
-    )
     if not any_left:
         raise GuaranteeNotMet(
-            what,
+            broken.failure(),
             "Every row would have to be suppressed.",
             "Lower the parameter, or use a method that merges groups.",
         )
     kind = SuppressionLimitExceeded if suppression else GuaranteeNotMet
-    share = float(np.ceil(1000 * needed / rows) / 1000)
     raise kind(
-        what,
-        "People in them could be picked out of the published table, so nothing was published.",
-        f"Allow --suppression {share:g} ({needed} rows), lower the parameter, or use a method that merges groups.",
+        broken.failure(),
+        "What is sensitive about the people in them could be guessed, so nothing was published."
+        if broken.of_values
+        else "People in them could be picked out of the published table, so nothing was published.",
+        say(
+            "Allow --suppression {share} ({rows}), lower the parameter, or use a method that merges groups.",
+            share=f"{float(np.ceil(1000 * needed / rows) / 1000):g}",  # as it is typed
+            rows=say_n("{n:,} row", "{n:,} rows", needed),
+        ),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,22 +12,24 @@ import numpy.typing as npt
 
 from velado.data.encode import encode, sensitive_values
 from velado.data.identifiers import Identifying
+from velado.data.io import schema_from
 from velado.data.normal import value_codes
 from velado.data.partition import Partition
 from velado.data.published_column import read_texts
 from velado.data.schema import Schema
 from velado.data.table import Table, Undeclared
 from velado.errors import GuaranteeNotMet, ParameterError, SchemaError, SideDoorOpen, TableError
+from velado.release._originals import find_originals
 from velado.release.gate import Signed, broken_when_linked, identifier_open, open_identifiers, rows_linked
 from velado.release.goal import Checked, Matching, check_published
 from velado.release.guarantees._guarantee import Guarantee, Verdict
-from velado.release.originals import find_originals
 from velado.release.population import population_table, read_plain
+from velado.release.run_settings import Guarantees, run_settings
 from velado.release.side_doors import SideDoor, find_side_doors, smallest_with_doors
 from velado.release.side_doors.compatible import find_compatible, unread
 from velado.release.side_doors.door import quoted, telling_columns, unique_columns
 from velado.release.side_doors.row_order import find_row_order
-from velado.text import say
+from velado.text import say, say_n
 
 
 @dataclass(frozen=True, repr=False)
@@ -44,6 +46,12 @@ class Verification:
     *linked* is the promise that fails for who reads all rows of a person together, where the file shows whose they are.
     *unread* are numeric quasi-identifiers whose texts are no numbers or intervals, so that what other columns give away
     of them was not fully checked.
+
+    >>> import polars as pl
+    >>> from velado.release.guarantees import KAnonymity
+    >>> from velado.testing.examples import table
+    >>> verify(pl.DataFrame({"age": ["20", "20", "30"]}), table(age=[20, 30]).schema, [KAnonymity(2)])
+    Verification(3 rows, broken)
     """
 
     table: Table
@@ -80,12 +88,12 @@ class Verification:
         """The first broken promise as an error to raise; None where all hold."""
         for name in self.exposed:
             identifier = self.table.schema.columns[name].role == "identifier"
-            kept_back = "which the schema keeps back (publish = false)"
             return GuaranteeNotMet(
-                say(
-                    "The file holds the column '{name}', {an_identifier}.",
+                say("The file holds the column '{name}', an identifier.", name=name)
+                if identifier
+                else say(
+                    "The file holds the column '{name}', which the schema keeps back (publish = false).",
                     name=name,
-                    an_identifier=say("an identifier") if identifier else kept_back,
                 ),
                 "Whoever reads it knows whose row it is, so no crowd hides anybody."
                 if identifier
@@ -100,50 +108,41 @@ class Verification:
         for verdict in self.checked.verdicts:
             if not verdict.holds:
                 return GuaranteeNotMet(
-                    say(
-                        "{failing_groups} group(s) with {failing_rows} row(s) do not keep {guarantee}: "
-                        "needed {needed:g} {unit}, the weakest has {achieved:g}.",
-                        failing_groups=verdict.failing_groups,
-                        failing_rows=verdict.failing_rows,
-                        guarantee=verdict.guarantee,
-                        needed=verdict.needed,
-                        unit=verdict.unit,
-                        achieved=verdict.achieved,
-                    ),
-                    "People in them could be picked out of this file.",
+                    verdict.failure(),
+                    "What is sensitive about the people in them could be guessed from this file."
+                    if verdict.of_values
+                    else "People in them could be picked out of this file.",
                     "Do not publish it; make the release again, or ask for less.",
                 )
         for door in self.open_doors:
-            one = len(door.columns) == 1
             free = [n for n in door.columns if self.table.schema.columns[n].role != "quasi"] or door.columns
             return SideDoorOpen(
-                say(
-                    "Column{s} {columns} give{s_2} the quasi-identifier '{reveals}' away: read with {it}, "
-                    "the smallest class has {smallest_behind}.",
-                    s="" if one else "s",
+                say_n(
+                    "Column {columns} gives the quasi-identifier '{reveals}' away: read with it, the smallest group "
+                    "has {smallest}.",
+                    "Columns {columns} give the quasi-identifier '{reveals}' away: read with them, the smallest "
+                    "group has {smallest}.",
+                    len(door.columns),
                     columns=quoted(door.columns),
-                    s_2="s" if one else "",
                     reveals=door.reveals,
-                    it="it" if one else "them",
-                    smallest_behind=self.smallest_behind,
+                    smallest=self.smallest_behind,
                 ),
+                door.undoing(),
                 say(
-                    "Whoever reads {it} undoes the generalization, and the promise does not hold against "
-                    "him.",
-                    it="it" if one else "them",
-                ),
-                say(
-                    "Do not publish this file; leave '{free}' out, {make_it_a}or accept the risk with "
-                    'side_door = "accept" in the schema.',
+                    "Do not publish this file; leave '{free}' out, or accept the risk with side_door = \"accept\" in "
+                    "the schema.",
                     free=free[0],
-                    make_it_a=""
-                    if free[0] in unique_columns(self.side_doors)
-                    else say("make it a quasi-identifier, "),
+                )
+                if free[0] in unique_columns(self.side_doors)
+                else say(
+                    "Do not publish this file; leave '{free}' out, make it a quasi-identifier, or accept the risk "
+                    'with side_door = "accept" in the schema.',
+                    free=free[0],
                 ),
             )
         return None
 
-    def to_dict(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         """As plain values, without any cell."""
         return {
             "holds": self.holds,
@@ -151,13 +150,13 @@ class Verification:
             "sha256": self.table.fingerprint,
             "quasi_identifiers": [column.name for column in self.table.schema.quasi],
             "groups": self.checked.partition.count,
-            "verdicts": [verdict.to_dict() for verdict in self.checked.verdicts],
-            "readings_of_blanks": [reading.to_dict() for reading in self.checked.readings],
+            "verdicts": [asdict(verdict) for verdict in self.checked.verdicts],
+            "readings_of_blanks": [asdict(reading) for reading in self.checked.readings],
             "exposed_columns": list(self.exposed),
             "identifying_columns": [one.column for one in self.identifying],
-            "signed_columns": [one.to_dict() for one in self.signed],
-            "broken_when_rows_are_linked": None if self.linked is None else self.linked.to_dict(),
-            "side_doors": [door.to_dict() for door in self.side_doors],
+            "signed_columns": [asdict(one) for one in self.signed],
+            "broken_when_rows_are_linked": None if self.linked is None else asdict(self.linked),
+            "side_doors": [asdict(door) for door in self.side_doors],
             "smallest_class": self.smallest,
             "smallest_class_with_side_doors": self.smallest_behind,
             "columns_behind": list(self.read_behind),
@@ -170,8 +169,8 @@ class Verification:
 
 def verify(
     source: Any,
-    schema: Schema,
-    guarantees: Sequence[Guarantee],
+    schema: Schema | str | Path,
+    guarantees: Guarantees,
     *,
     population: Any = None,
     undeclared: Undeclared = "refuse",
@@ -181,18 +180,29 @@ def verify(
 
     Columns a release leaves out (identifiers, unpublished ones) may be absent; quasi-identifiers may not, nor
     may sensitive columns when a guarantee reads them. k is counted per person where the file shows people.
+    *schema* is a Schema or the path of a schema file; a guarantee given by its name or class has its defaults.
     *population* is a table of everyone the released people were drawn from, for k-map and delta-presence.
+
+    >>> import polars as pl
+    >>> from velado.release.guarantees import KAnonymity
+    >>> from velado.testing.examples import table
+    >>> found = verify(pl.DataFrame({"age": ["[20..29]"] * 3}), table(age=[20, 30]).schema, [KAnonymity(2)])
+    >>> found.holds, found.smallest
+    (True, 3)
     """
+    asked = run_settings(guarantees=guarantees, undeclared=undeclared)
+    promised: tuple[Guarantee, ...] = asked.guarantees
+    schema = schema_from(schema)
     raw = _read(source, schema, encoding)
     present = raw.frame.columns
-    _all_there(schema, present, guarantees)
+    _all_there(schema, present, promised)
     known = schema.with_columns(column for column in schema.columns.values() if column.name in present)
-    table = Table.of(raw.frame, known, raw.source, raw.fingerprint, undeclared, raw.separator)
+    table = Table.of(raw.frame, known, raw.source, raw.fingerprint, asked.undeclared, raw.separator)
     person = known.person
     people = None if person is None else value_codes(table, person)[0]
     sensitive, shapes = sensitive_values(table)
     quasi = [column.name for column in known.quasi]
-    counted = tuple(guarantee.counted_by("row" if people is None else "person") for guarantee in guarantees)
+    counted = tuple(guarantee.counted_by("row" if people is None else "person") for guarantee in promised)
     matching = None if population is None else _matching(table, population_table(population, known))
     checked = check_published(
         frame=table.frame,
@@ -200,7 +210,6 @@ def verify(
         guarantees=counted,
         people=people,
         sensitive=sensitive,
-        totals=None,
         shapes=shapes,
         matching=matching,
     )
@@ -227,7 +236,7 @@ def verify(
         people_unseen=schema.person is not None and person is None,
         smallest_behind=smallest_with_doors(table.frame, quasi, doors),
         open_doors=_open_doors(doors, table.schema, undone),
-        unchecked=_unchecked(schema, present, guarantees),
+        unchecked=_unchecked(schema, present, promised),
         read_behind=tuple(telling_columns(doors, quasi)),
         identifying=identifying,
         signed=signed,
@@ -312,9 +321,13 @@ def _all_there(schema: Schema, present: Sequence[str], guarantees: Sequence[Guar
         )
     absent = [column.name for column in schema.quasi if column.name not in present]
     if absent:
-        more = f" and {len(absent) - 1} more" if len(absent) > 1 else ""
         raise SchemaError(
-            say("The file lacks the quasi-identifier '{absent}'{more}.", absent=absent[0], more=more),
+            say_n(
+                "The file lacks the quasi-identifier {absent}.",
+                "The file lacks the quasi-identifiers {absent}.",
+                len(absent),
+                absent=quoted(absent),
+            ),
             "A promise about columns that are not there cannot be checked.",
             "Give the file that was published, or the schema it was published with.",
         )

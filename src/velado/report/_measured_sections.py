@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from velado.measures import measure_registry
+from velado.measures.declared import Measure
 from velado.measures.utility.distribution import Distribution
 from velado.report.blocks import Block, Bullets, Code, Section, Table, section, table, text
 from velado.report.charts import Bar, BarChart
 from velado.report.facts import ReleaseFacts, WhatIf
 from velado.report.phrases import phrase
+from velado.report.score_lines import further_lines
 from velado.text import count, listed, number, plain, say, share
 
 SHOWN_SUBSETS = 8
@@ -80,6 +83,7 @@ def risk_section(facts: ReleaseFacts) -> Section:
             ),
         ),
         _linkage(facts),
+        *_further(facts, measure_registry.RISK),
     ]
     return section("risk", say("Risk before and after"), *blocks)
 
@@ -103,6 +107,16 @@ def risk_change(before: float, after: float) -> str:
         "For a person known to be in the table, the highest chance falls from {before} to {after}.",
         before=old,
         after=new,
+    )
+
+
+def _further(facts: ReleaseFacts, part: tuple[Measure, ...]) -> list[Block]:
+    """The measures of one number that have no words of their own, in a table; nothing where there are none."""
+    rows = [[name, shown] for name, _, shown in further_lines(facts.scores, part)]
+    return (
+        [Table(say("What the release cost and bought"), [say("measure"), say("release")], rows)]
+        if rows
+        else []
     )
 
 
@@ -254,7 +268,7 @@ def loss_section(facts: ReleaseFacts) -> Section:
                     "It was proven by computation that no release of this table in groups of at least this size can "
                     "lose less than {bound}, whatever the method. The best possible may lie above that limit, so "
                     "the true gap may be smaller.",
-                    bound=share(facts.release.notes["lower_bound"]),
+                    bound=share(facts.lower_bound),
                 ),
             )
         ]
@@ -279,7 +293,8 @@ def loss_section(facts: ReleaseFacts) -> Section:
         say("Measure: normalized certainty penalty, variant {variant}.", variant=variant),
     )
     losses = Table(say("Loss and false cells in each quasi-identifier"), header, rows)
-    return section("loss", say("What it cost"), intro, *bound, chart, losses, truth)
+    further = _further(facts, measure_registry.UTILITY)
+    return section("loss", say("What it cost"), intro, *bound, chart, losses, truth, *further)
 
 
 def why_section(facts: ReleaseFacts) -> Section:
@@ -312,7 +327,7 @@ def why_section(facts: ReleaseFacts) -> Section:
                 say("The costliest published rows (the first row of data is row 1)"),
                 losses.costliest(),
                 (say("row"), lambda row: count(row.row)),
-                (say("column(s) that cost it most"), lambda row: listed(row.columns)),
+                (say("columns that cost it most"), lambda row: listed(row.columns)),
                 (say("loss of detail"), lambda row: share(row.loss)),
                 labels=2,
             ),

@@ -256,9 +256,15 @@ class ReleaseFacts:
         another table, and the two are not compared.
         """
         above = self.release.notes.get("above_best_possible_at_most")
-        if above is None or self.release.notes.get("lower_bound") is None or self.release.operations:
+        if not isinstance(above, float) or self.lower_bound is None or self.release.operations:
             return None
-        return math.ceil(100 * float(above) - 1e-6)
+        return math.ceil(100 * above - 1e-6)
+
+    @property
+    def lower_bound(self) -> float | None:
+        """The least loss that any release of the table with the same k could have; None when not known."""
+        bound = self.release.notes.get("lower_bound")
+        return bound if isinstance(bound, float) else None
 
     @cached_property
     def true_ends(self) -> list[str]:
@@ -300,7 +306,7 @@ class ReleaseFacts:
         return {
             "input": self.source,
             "output": self.output,
-            **self.release.to_dict(),
+            **self.release.facts(),
             "method": {
                 name: getattr(self.release.method, name) for name in ("name", "title", "cost", "source")
             },

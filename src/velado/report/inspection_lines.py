@@ -63,7 +63,13 @@ def word(code: str) -> str:
 
 
 def roles(inspection: Inspection) -> Iterator[Table]:
-    """The proposed roles, one column a line, with the reasons for each."""
+    """The proposed roles, one column a line, with the reasons for each.
+
+    >>> from velado.data.inspect import inspect
+    >>> from velado.testing.factory import small_table
+    >>> next(roles(inspect(small_table(sexo=("other", "text", "F M F"))))).rows[0][:3]
+    ['sexo', 'quasi', 'categorical']
+    """
     yield Table(
         say("Roles proposed"),
         [say("column"), say("role"), say("kind"), say("looks like"), say("why")],
@@ -87,7 +93,13 @@ def _looks_like(column: ColumnFinding) -> str:
 
 
 def exposure(inspection: Inspection) -> Iterator[str | Table]:
-    """Direct identifiers, how well columns tell rows apart, and how many are unique now."""
+    """Direct identifiers, how well columns tell rows apart, and how many are unique now.
+
+    >>> from velado.data.inspect import inspect
+    >>> from velado.testing.factory import small_table
+    >>> list(exposure(inspect(small_table(sexo=("other", "text", "F M F")))))[-1]
+    '1 of 3 rows are unique on the proposed quasi-identifiers; smallest group: 1.'
+    """
     columns = inspection.columns
     found = [(one.name, one.identifier) for one in columns if one.identifier is not None]
     held = [(one.name, one.suspected) for one in columns if one.suspected is not None]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import platform
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from statistics import fmean
 
@@ -23,7 +24,7 @@ from velado.text import speaking
 VERSION = 2
 DECIMALS = 3
 LIBRARIES = ("numpy", "numba", "scipy", "polars")
-SHOWN_OF_DOORS = ("column", "columns", "reveals", "kind", "accepted")
+SHOWN_OF_DOORS = ("column", "reveals", "kind", "accepted")
 
 
 def manifest(facts: ReleaseFacts, key: Key, population: Table | None = None) -> dict[str, object]:
@@ -34,7 +35,7 @@ def manifest(facts: ReleaseFacts, key: Key, population: Table | None = None) -> 
     8
     """
     release, output = facts.release, facts.output
-    told, losses = release.to_dict(), release.public_losses
+    told, losses = release.facts(), release.public_losses
     return {
         "manifest_version": VERSION,
         "velado": package_version("velado"),
@@ -50,10 +51,7 @@ def manifest(facts: ReleaseFacts, key: Key, population: Table | None = None) -> 
         else {"keyed_sha256": input_digest(population, key), "rows": population.rows},
         "schema": public_schema(release.table.schema, key),
         "promise": {name: told["promise"][name] for name in ("type", "verdicts", "readings_of_blanks")},
-        "side_doors": [
-            {name: door[name] for name in SHOWN_OF_DOORS if name in door}
-            for door in told["promise"]["side_doors"]
-        ],
+        "side_doors": [{name: getattr(door, name) for name in SHOWN_OF_DOORS} for door in release.side_doors],
         "signed_columns": told["promise"]["signed_columns"],
         "warnings": release.prepared.warnings,
         "cells_like_formulas": output.formulas,
@@ -125,7 +123,7 @@ def public_schema(schema: Schema, key: Key) -> dict[str, object]:
     >>> public_schema(small_release().release.table.schema, Key(bytes(range(40))))["columns"]["illness"]
     {'role': 'sensitive', 'kind': 'categorical'}
     """
-    document = schema.to_dict()
+    columns = {name: column.to_dict() for name, column in schema.columns.items()}
     for name, column in schema.columns.items():
         spec = column.taxonomy
         if spec is None:
@@ -135,5 +133,7 @@ def public_schema(schema: Schema, key: Key) -> dict[str, object]:
         if content is not None:
             text = json.dumps(content, ensure_ascii=False, sort_keys=True)
             entry["keyed_sha256"] = key.digest(text.encode())
-        document["columns"][name]["taxonomy"] = entry
-    return document
+        columns[name]["taxonomy"] = entry
+    # Where the owner keeps the accounts of questions is nobody else's business.
+    document = replace(schema, dataset=replace(schema.dataset, ledger="")).to_dict()
+    return {**document, "columns": columns}

@@ -3,35 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
+from velado.release.guarantees import GUARANTEES, Verdict
+from velado.release.recoded import NoteName
 from velado.text import NOTHING, count, few_digits, join, plain, say, share
 
-if TYPE_CHECKING:
-    from velado.release.guarantees._guarantee import Verdict
-
-_PHRASES = {
+_PHRASES = {guarantee.name: guarantee.title for guarantee in GUARANTEES} | {
     str(phrase): phrase
     for phrase in (
-        # what a guarantee is called, and what it counts
-        say("k-anonymity"),
-        say("l-diversity"),
-        say("entropy-l-diversity"),
-        say("recursive-l-diversity"),
-        say("t-closeness"),
-        say("beta-likeness"),
-        say("k-map"),
-        say("delta-presence"),
         say("rows"),
         say("people"),
-        say("distinct values"),
-        say("effective values"),
-        say("people of the population"),
-        say("earth mover's distance (or less)"),
-        say("of the allowed gain (or less)"),
-        say("likelihood of presence (or more)"),
-        say("likelihood of presence (or less)"),
-        say("times the rarer values (or less)"),
         # promises, and readings of blanks
         say("guaranteed"),
         say("measured"),
@@ -41,37 +22,9 @@ _PHRASES = {
     )
 }
 
-_NOTES = {
-    "groups": say("groups formed"),
-    "classes": say("groups formed"),
-    "bins": say("intervals per number column"),
-    "intervals": say("intervals per column"),
-    "levels": say("level of generalization per column"),
-    "loss": say("loss that was minimized"),
-    "loss_value": say("value of that loss"),
-    "level_combinations": say("combinations of levels"),
-    "visited": say("combinations looked at"),
-    "proven_optimal": say("proven to be the best combination"),
-    "generalized_groups": say("groups after generalization"),
-    "initial_classes": say("groups large enough from the start"),
-    "new_clusters": say("groups formed by clustering"),
-    "outlier_groups": say("groups treated as outliers"),
-    "cut": say("cut"),
-    "categories": say("treatment of categories"),
-    "iterations": say("iterations"),
-    "evaluations": say("solutions evaluated"),
-    "loss_of_the_best_start": say("loss of the best start"),
-    "loss_found_by_the_troop": say("loss found by the search"),
-    "rows_cut_by_mondrian": say("rows left to Mondrian"),
-    "lower_bound": say("proven lower bound of the loss"),
-    "lower_bound_reason": say("no lower bound of the loss"),
-    "above_best_possible_at_most": say("above the best possible, at most"),
-}
-_SHARES = ("lower_bound", "above_best_possible_at_most")
-
 
 def phrase(code: str) -> str:
-    """The phrase of a code; one that is not known here stays as its author wrote it.
+    """The phrase of a code; a sentence, or a code that is not known here, stays as its author wrote it.
 
     >>> type(phrase("rows")).__name__, type(phrase("of my own")).__name__
     ('Sentence', 'str')
@@ -82,7 +35,6 @@ def phrase(code: str) -> str:
 def verdict_sentence(verdict: Verdict) -> str:
     """One verdict in plain words.
 
-    >>> from velado.release.guarantees import Verdict
     >>> verdict_sentence(Verdict("k-anonymity", True, 5, 7, "rows"))
     'k-anonymity with k = 5, counted in rows: the smallest group holds 7 rows.'
     """
@@ -119,13 +71,14 @@ def verdict_sentence(verdict: Verdict) -> str:
 def note_rows(notes: Mapping[str, object]) -> list[tuple[str, str]]:
     """What a method notes about its run, as names and values; notes without a value are left out.
 
-    >>> note_rows({"groups": 1234, "lower_bound": 0.25, "my_own": None})
-    [('groups formed', '1,234'), ('proven lower bound of the loss', '25.0%')]
+    >>> from velado.release.recoded import GROUPS
+    >>> note_rows({GROUPS: 1234, NoteName("kept", say("rows kept"), share=True): 0.25, "my_own": None})
+    [('groups formed', '1,234'), ('rows kept', '25.0%')]
     """
     return [
         (
-            _NOTES.get(name, name.replace("_", " ")),
-            share(value) if name in _SHARES and isinstance(value, float) else readable(value),
+            name.words if isinstance(name, NoteName) else name.replace("_", " "),
+            share(value) if getattr(name, "share", False) and isinstance(value, float) else readable(value),
         )
         for name, value in notes.items()
         if value is not None and value != {} and value != []

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 from velado.data.schema import Schema
 from velado.query.answer import Answer
-from velado.query.budget import Budget, LedgerState, epsilon_of, exact, rounded, tiny
+from velado.query.budget import Budget, LedgerState, epsilon_of, exact, measure_word, rounded, tiny
+from velado.query.plan import DrawFacts, PlanFacts, ValueReading
 from velado.query.store import QUESTION, Entry
+from velado.query.unit import Promise
 from velado.report.blocks import Table
-from velado.text import Sentence, number, say, written
+from velado.text import Sentence, moment, number, say, written
 
 # Between two columns of a table as the terminal draws it.
 GAP = 3
@@ -48,7 +50,12 @@ def amount(cost: str | Fraction | float) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class ShownEntry:
-    """An entry without its question and its answer; the one about the unit is nobody's question."""
+    """An entry without its question and its answer; the one about the unit is nobody's question.
+
+    >>> shown = ShownEntry(number=2, kind="answer", at="2026-01-01", analyst="ana", cost="1/10", receipt="9f")
+    >>> entry_kind(shown.kind), amount(shown.cost)
+    ('answer', '0.1')
+    """
 
     number: int
     kind: str
@@ -85,6 +92,13 @@ def keep_apart(seal: Path) -> str:
 
 
 def ledger_lines(state: LedgerState, seal: Path, newest: Sequence[ShownEntry]) -> Iterator[str | Table]:
+    """What the ledger holds: budget, spent and left, by analyst, its seal and its newest entries.
+
+    >>> state = LedgerState(dataset="stays", budget=Budget.epsilon(1), spent=Fraction(1, 4), by_analyst={},
+    ...     caps={}, entries=2, answers=1, head="9c01")
+    >>> [list(map(str, row)) for row in next(ledger_lines(state, Path("stays.seal"), [])).rows]
+    [['budget (epsilon)', '1'], ['spent', '0.25'], ['left', '0.75']]
+    """
     budget = state.budget
     yield Table(
         say(
@@ -95,7 +109,7 @@ def ledger_lines(state: LedgerState, seal: Path, newest: Sequence[ShownEntry]) -
         ),
         [say("what"), say("about")],
         [
-            [say("budget ({measure})", measure=budget.measure), amount(budget.total)],
+            [say("budget ({measure})", measure=measure_word(budget.measure)), amount(budget.total)],
             [say("spent"), amount(state.spent)],
             [say("left"), amount(state.left)],
         ],
@@ -132,7 +146,7 @@ def ledger_lines(state: LedgerState, seal: Path, newest: Sequence[ShownEntry]) -
                 [
                     str(one.number),
                     entry_kind(one.kind),
-                    one.at,
+                    _moment(one.at),
                     one.analyst,
                     amount(one.cost) if one.cost else "",
                     one.receipt,
@@ -142,17 +156,31 @@ def ledger_lines(state: LedgerState, seal: Path, newest: Sequence[ShownEntry]) -
         )
 
 
+def _moment(at: str) -> str:
+    """A time of the ledger, which is UTC, as the language spoken writes it."""
+    return moment(datetime.fromisoformat(at).replace(tzinfo=None))
+
+
 def answer_lines(answer: Answer, delta: Fraction | None, width: int) -> Iterator[str | Table]:
-    """The numbers and how they are to be read, then promise and cost; *width* is the room a table has."""
+    """The numbers and how they are to be read, then promise and cost; *width* is the room a table has.
+
+    >>> from velado.query.session import Session
+    >>> from velado.testing.factory import small_table
+    >>> stays = small_table(home=("other", "text", "a a b"))
+    >>> with Session(stays, budget=1, name="stays") as session:
+    ...     answer = session.answer("SELECT COUNT(*) FROM stays")
+    >>> list(answer_lines(answer, None, width=80))[-1]
+    'Cost: epsilon 0.1. Left: 0.9 of 1.'
+    """
     yield _numbers(answer, width)
-    promise, cost = answer.guarantee.to_dict(), answer.cost.to_dict()
+    promise, cost = answer.guarantee, answer.cost
     yield from _readings(answer)
-    measure = cost["measure"]
+    measure = cost.measure
     parts = {
         "type": say("guaranteed")
-        if promise["type"] == "guaranteed"
+        if promise.type == "guaranteed"
         else say("guaranteed if the declared dependence holds"),
-        "cost": amount(promise[measure]),
+        "cost": amount((promise.rho if measure == "rho" else promise.epsilon) or Fraction(0)),
         "unit": _unit_text(promise),
     }
     if measure == "rho":
@@ -162,14 +190,15 @@ def answer_lines(answer: Answer, delta: Fraction | None, width: int) -> Iterator
         yield from _implied(promise, delta)
     else:
         yield say("Promise ({type}): differential privacy with epsilon {cost} for {unit}.", **parts)
-    left = {"left": amount(cost["left"]), "budget": amount(cost["budget"])}
+    left = {"left": amount(cost.left), "budget": amount(cost.budget)}
     if answer.stored:
         yield say(
             "Cost: nothing; asked before, these are the same numbers. Left: {left} of {budget}.", **left
         )
     else:
-        spent = amount(cost["spent"])
-        yield say("Cost: {measure} {cost}. Left: {left} of {budget}.", measure=measure, cost=spent, **left)
+        spent = amount(cost.spent)
+        word = measure_word(measure)
+        yield say("Cost: {measure} {cost}. Left: {left} of {budget}.", measure=word, cost=spent, **left)
 
 
 def _numbers(answer: Answer, width: int) -> Table:
@@ -201,7 +230,7 @@ def _cell(value: object) -> str:
 
 def _readings(answer: Answer) -> Iterator[str]:
     """What each value is; an interval is explained where there is one, a rank where there is none."""
-    values, promise = answer.how.plan["values"], answer.guarantee.to_dict()
+    values, promise = answer.how.plan["values"], answer.guarantee
     for value in values:
         if value["answered_as"] == "bound":
             yield _bound(value)
@@ -212,17 +241,17 @@ def _readings(answer: Answer) -> Iterator[str]:
             "Each interval holds the exact value over {rows}, with numbers moved to their declared bounds and steps, "
             "with a chance of at least {confidence}; it is about the noise alone.",
             rows=say("every row")
-            if promise["mode"] == "strict"
+            if promise.mode == "strict"
             else say(
                 "the rows that count (at most {rows} with one value of '{column}')",
-                rows=promise["most_rows"],
-                column=promise["column"],
+                rows=promise.most_rows,
+                column=promise.column,
             ),
             confidence=_level(answer.how.confidence),
         )
 
 
-def _bound(value: Mapping[str, Any]) -> str:
+def _bound(value: ValueReading) -> str:
     return say(
         "{name} is the declared bound of '{column}'; no rows were looked at.",
         name=value["name"],
@@ -230,7 +259,7 @@ def _bound(value: Mapping[str, Any]) -> str:
     )
 
 
-def _quantile(value: Mapping[str, Any]) -> str:
+def _quantile(value: ValueReading) -> str:
     level = _level(value["level"])
     if value["asked"] not in ("min", "max"):
         return say("{name}: the {level} quantile.", name=value["name"], level=level)
@@ -242,7 +271,7 @@ def _quantile(value: Mapping[str, Any]) -> str:
     )
 
 
-def _rank(value: Mapping[str, Any]) -> str:
+def _rank(value: ValueReading) -> str:
     off = value["rank_error"]
     parts = {"rows": math.ceil(off["rows"]), "confidence": _level(off["confidence"])}
     if off["beyond"] == "the asked rank":
@@ -263,13 +292,12 @@ def _level(level: str | float) -> str:
     return written(float(100 * Fraction(str(level))), ".6g") + "%"
 
 
-def _implied(promise: Mapping[str, Any], delta: Fraction | None) -> Iterator[str]:
+def _implied(promise: Promise, delta: Fraction | None) -> Iterator[str]:
     """What rho means as an epsilon, at the delta of the question or else of the ledger."""
-
-    if delta is None and "implies" not in promise:
+    at = exact(promise.implies["delta"]) if delta is None and promise.implies is not None else delta
+    if at is None or promise.rho is None or promise.budget is None:
         return
-    at = exact(promise["implies"]["delta"]) if delta is None else delta
-    one, whole = (epsilon_of(Fraction(rho), at) for rho in (promise["rho"], promise["budget"]["total"]))
+    one, whole = (epsilon_of(rho, at) for rho in (promise.rho, Fraction(promise.budget["total"])))
     yield say(
         "At delta {delta} this answer alone implies an epsilon of {epsilon}, the whole budget one of {total}.",
         delta=f"{float(at):g}",
@@ -278,24 +306,32 @@ def _implied(promise: Mapping[str, Any], delta: Fraction | None) -> Iterator[str
     )
 
 
-def _unit_text(promise: Mapping[str, Any]) -> Sentence:
-    if promise["mode"] == "strict":
+def _unit_text(promise: Promise) -> Sentence:
+    if promise.mode == "strict":
         return say("one record, if rows tell nothing of one another")
-    if "dependence" in promise:
+    if promise.dependence is not None:
         return say(
             "one record with its group by '{column}', up to the declared dependence {dependence}",
-            column=promise["column"],
-            dependence=promise["dependence"],
+            column=promise.column,
+            dependence=str(promise.dependence),
         )
     return say(
         "all rows with one value of '{column}' (at most {rows} count), however they depend on each other",
-        column=promise["column"],
-        rows=promise["most_rows"],
+        column=promise.column,
+        rows=promise.most_rows,
     )
 
 
-def price_lines(told: Mapping[str, Any], asked: Budget) -> Iterator[str | Table]:
-    """Every draw with its noise and cost, and their sum beside what was asked for."""
+def price_lines(told: PlanFacts, asked: Budget) -> Iterator[str | Table]:
+    """Every draw with its noise and cost, and their sum beside what was asked for.
+
+    >>> from velado.query.plan import plan
+    >>> from velado.query.unit import Unit
+    >>> from velado.query.values import Aggregate, Query
+    >>> made = plan(Query("stays", (Aggregate("count"),)), Schema({}), Unit(), "epsilon", Fraction(1, 2))
+    >>> list(price_lines(made.to_dict(), Budget.epsilon("0.5")))[-1]
+    'In all: epsilon 0.5 of the 0.5 asked for.'
+    """
     yield from (_bound(value) for value in told["values"] if value["answered_as"] == "bound")
     draws = told["draws"]
     if not draws:
@@ -321,13 +357,13 @@ def price_lines(told: Mapping[str, Any], asked: Budget) -> Iterator[str | Table]
         )
     yield say(
         "In all: {measure} {cost} of the {asked} asked for.",
-        measure=told["measure"],
+        measure=measure_word(told["measure"]),
         cost=amount(told["charge"]),
         asked=amount(asked.total),
     )
 
 
-def _price_row(draw: Mapping[str, Any], with_rank: bool) -> list[str]:
+def _price_row(draw: DrawFacts, with_rank: bool) -> list[str]:
     """A quantile's scores have a scale too, but what it means to a person is the rank it may miss by."""
     size, off = draw.get("in_values", draw), draw.get("rank_error")
     noise = ["-", "-"] if off else [number(size["sensitivity"]), number(size["scale"])]
@@ -335,7 +371,7 @@ def _price_row(draw: Mapping[str, Any], with_rank: bool) -> list[str]:
     return [_drawn(draw), draw["mechanism"], *noise, *([rank] if with_rank else []), amount(draw["charge"])]
 
 
-def _drawn(draw: Mapping[str, Any]) -> str:
+def _drawn(draw: DrawFacts) -> str:
     what, column = draw["what"], draw["column"]
     if what == "rows with":
         return say("rows with '{column}'", column=column)
@@ -351,9 +387,18 @@ def _drawn(draw: Mapping[str, Any]) -> str:
 
 
 def uncovered(answer: Answer, schema: Schema) -> str | None:
-    """The warning that the promise is about another unit than the one by which the schema groups rows."""
+    """The warning that the promise is about another unit than the one by which the schema groups rows.
+
+    >>> from velado.query.session import Session
+    >>> from velado.testing.factory import small_table
+    >>> stays = small_table(home=("other", "text", "a a b"))
+    >>> with Session(stays, budget=1, name="stays") as session:
+    ...     answer = session.answer("SELECT COUNT(*) FROM stays")
+    >>> uncovered(answer, stays.schema) is None
+    True
+    """
     declared = schema.group or schema.person
-    if not answer.guarantee.to_dict().get("warnings") or declared is None:
+    if not answer.guarantee.warnings or declared is None:
         return None
     return say(
         "The schema groups rows by '{column}', but the promise is about another unit: all rows of one '{column}' "

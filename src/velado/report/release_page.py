@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from statistics import fmean
 
-from velado.release.release import describe
+from velado.data.schema import AboutDataset
 from velado.report._measured_sections import (
     distributions_section,
     groups_section,
@@ -35,7 +35,8 @@ from velado.report.blocks import (
 )
 from velado.report.facts import ReleaseFacts
 from velado.report.phrases import note_rows, phrase, typed, verdict_sentence
-from velado.text import NOTHING, count, few_digits, join, listed, number, plain, say, share
+from velado.settings import describe
+from velado.text import NOTHING, count, few_digits, join, listed, number, plain, say, say_n, share
 
 
 def release_page(facts: ReleaseFacts) -> Page:
@@ -106,14 +107,14 @@ def public_page(facts: ReleaseFacts) -> Page:
     release = facts.release
     loss = fmean(release.public_losses.values())
     return Page(
-        title=say("About this table"),
+        title=_about(release.table.schema.dataset),
         subtitle=say(
             "{rows:,} rows, {columns:,} columns. Method: {method}.",
             rows=release.aligned.height,
             columns=release.aligned.width,
             method=release.method.title,
         ),
-        verdict=_verdict(facts, loss),
+        verdict=_verdict(facts, loss, public=True),
         notice=Notice(
             title=say("This page may leave with the table."),
             text=say(
@@ -131,12 +132,18 @@ def public_page(facts: ReleaseFacts) -> Page:
     )
 
 
+def _about(dataset: AboutDataset) -> str:
+    if dataset.name and dataset.version:
+        return say("About {name}, version {version}", name=dataset.name, version=dataset.version)
+    return say("About {name}", name=dataset.name) if dataset.name else say("About this table")
+
+
 def _footer(facts: ReleaseFacts) -> str:
     output = facts.output
     return say("Made by velado. {file} has SHA-256 {sha256}.", file=output.file, sha256=output.sha256)
 
 
-def _verdict(facts: ReleaseFacts, loss: float) -> VerdictCard:
+def _verdict(facts: ReleaseFacts, loss: float, public: bool = False) -> VerdictCard:
     release, altered = facts.release, facts.release.prepared.altered
     doors = [door for door in release.side_doors if not door.accepted]
     crowd = next((found for found in release.verdicts if found.guarantee == "k-anonymity"), None)
@@ -154,10 +161,12 @@ def _verdict(facts: ReleaseFacts, loss: float) -> VerdictCard:
             columns=listed(altered),
         )
     elif not release.verdicts:
-        headline = say(
+        headline = say_n(
             "This method promises no group size: the smallest group of look-alikes in the published table has "
-            "{smallest:,} row(s).",
-            smallest=facts.smallest,
+            "{n:,} row.",
+            "This method promises no group size: the smallest group of look-alikes in the published table has "
+            "{n:,} rows.",
+            facts.smallest,
         )
     else:
         state = "caution" if doors else "good"
@@ -176,10 +185,11 @@ def _verdict(facts: ReleaseFacts, loss: float) -> VerdictCard:
                 found=int(crowd.achieved),
             )
     details = [
-        say(
-            "It costs {loss} of the detail in the quasi-identifiers, and {rows:,} row(s) were left out.",
+        say_n(
+            "It costs {loss} of the detail in the quasi-identifiers, and {n:,} row was left out.",
+            "It costs {loss} of the detail in the quasi-identifiers, and {n:,} rows were left out.",
+            release.suppressed,
             loss=share(loss),
-            rows=release.suppressed,
         )
     ]
     columns, behind = facts.behind_doors
@@ -194,7 +204,10 @@ def _verdict(facts: ReleaseFacts, loss: float) -> VerdictCard:
         )
     if named := sorted({door.column for door in doors if door.column}):
         details.append(
-            say(
+            # The public page has no section of side doors, and whoever reads it does not decide.
+            say("Other published columns may undo the promise: {columns}.", columns=listed(named))
+            if public
+            else say(
                 "Before you publish, read “Side doors”: other published columns may undo the promise ({columns}).",
                 columns=listed(named),
             )
@@ -251,9 +264,10 @@ def _promise(facts: ReleaseFacts) -> Section:
         ]
     else:
         blocks.append(
-            say(
-                "No guarantee was asked for. The smallest group in the published table has {smallest:,} row(s).",
-                smallest=facts.smallest,
+            say_n(
+                "No guarantee was asked for. The smallest group in the published table has {n:,} row.",
+                "No guarantee was asked for. The smallest group in the published table has {n:,} rows.",
+                facts.smallest,
             )
         )
     if facts.true_ends:
@@ -451,7 +465,7 @@ def _repeat(facts: ReleaseFacts) -> Section:
     release, source, output = facts.release, facts.source, facts.output
     parameters = {name: value for name, value in describe(release.method).items() if name != "name"}
     rows = [
-        (say("method"), f"{release.method.title} ({release.method.name})"),
+        (say("method"), join((release.method.title, f"({release.method.name})"))),
         (say("source"), release.method.source),
         (say("parameters"), typed(parameters) or NOTHING),
         (say("suppression allowed"), share(release.goal.suppression)),

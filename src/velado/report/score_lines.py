@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
+from velado.measures import measure_registry
+from velado.measures.declared import Measure
+from velado.measures.measured import Scores
+from velado.measures.risk.disclosure import Disclosure
+from velado.measures.risk.population_uniqueness import PopulationUniqueness
+from velado.measures.risk.reidentification import Reidentification
 from velado.report.blocks import Table
-from velado.text import join, number, percent, say
+from velado.text import NOTHING, join, number, percent, say
 
 # How records were linked, as flags and results write it.
 _LINKED_BY = {
@@ -23,98 +28,134 @@ _LINKED_BY = {
         say("euclidean"),
     )
 }
-_RISKS = (
-    (say("risk of being found, highest"), "prosecutor", "highest"),
-    (say("risk of being found, mean"), "prosecutor", "mean"),
-    (say("journalist's risk, highest"), "journalist", "highest"),
-    (say("share a marketer finds"), "marketer", "expected_share"),
-)
-_SIDES = ("before", "after")
+
+_ESTIMATES = {
+    "counted": say("counted"),
+    "zayatz": say("Zayatz's estimate"),
+    "pitman": say("Pitman's model"),
+    "slide negative binomial": say("slide negative binomial"),
+}
+_NAMES = {
+    "ncp": say("information loss"),
+    "false_cells": say("false cells"),
+    "false cells": say("false cells"),
+    "risk by person": say("risk by person"),
+    "record linkage": say("record linkage"),
+    "partial knowledge": say("partial knowledge"),
+    "attribute disclosure": say("attribute disclosure"),
+}
 
 
-def score_lines(scores: Mapping[str, Any]) -> Iterator[str | Table]:
+def score_lines(scores: Scores) -> Iterator[str | Table]:
+    """Every measure on a line, before and after; then what was not measured and why, and the notes.
+
+    >>> from velado.measures.measured import measure_files
+    >>> from velado.testing.factory import small_table
+    >>> table = small_table(age=("quasi", "numeric", "31 35 31"), ill=("sensitive", "categorical", "a b a"))
+    >>> lines = next(score_lines(measure_files(table, table.frame)))
+    >>> lines.rows[0], lines.rows[1]
+    (['rows', '3', '3'], ['NCP (leaves-1)', '', '0.0%'])
+    """
     yield Table(
         say("What the release cost and bought"),
         [say("measure"), say("original"), say("release")],
-        [*_utility(scores), *_risk(scores["risk"])],
+        [*_utility(scores), *_risk(scores), *_disclosure(scores.disclosure)],
     )
-    for name, reason in scores["not_measured"].items():
-        yield say("Not measured: {name}. {reason}", name=name, reason=reason)
-    yield from scores["notes"]
+    for name, reason in scores.not_measured.items():
+        yield say("Not measured: {name}. {reason}", name=_NAMES.get(name, name), reason=reason)
+    yield from scores.notes
 
 
-def _utility(scores: Mapping[str, Any]) -> Iterator[list[str]]:
-    utility, rows = scores["utility"], scores["rows"]
-    yield [say("rows"), number(rows["original"]), number(rows["published"])]
-    ncp, size = utility["ncp"], utility["average_group_size"]
+def _utility(scores: Scores) -> Iterator[list[str]]:
+    yield [say("rows"), number(scores.original_rows), number(scores.published_rows)]
+    ncp, size = scores.ncp, scores.average_group_size
     if ncp is not None:
-        yield [f"NCP ({ncp['variant']})", "", percent(ncp["overall"])]
-        yield from ([f"  {name}", "", percent(share)] for name, share in ncp["by_column"].items())
-    if utility["false_cells"] is not None:
-        yield [say("false cells"), "", percent(utility["false_cells"]["share"])]
-    yield [say("mean group"), "", number(size["mean"], 2)]
-    if size["c_avg"] is not None:
-        yield [f"C_avg (k = {size['k']})", "", number(size["c_avg"], 3)]
-    yield [say("discernibility"), "", number(utility["discernibility"]["value"])]
+        yield [f"NCP ({ncp.variant})", "", percent(ncp.overall)]
+        yield from ([f"  {name}", "", percent(share)] for name, share in ncp.by_column.items())
+    if scores.false_cells is not None:
+        yield [say("false cells"), "", percent(scores.false_cells.share)]
+    yield [say("mean group"), "", number(size.mean, 2)]
+    if size.normalized is not None:
+        yield [f"C_avg (k = {size.k})", "", number(size.normalized, 3)]
+    yield [say("discernibility"), "", number(scores.discernibility.value)]
+    yield from further_lines(scores, measure_registry.UTILITY)
 
 
-def _risk(risk: Mapping[str, Any]) -> Iterator[list[str]]:
-    before, after = (risk[side] for side in _SIDES)
-    for side, unit in (("by_row", say("rows")), ("by_person", say("people"))):
-        old, new = before[side], after[side]
-        if old is None:
-            continue
-        for name, part, inner in _RISKS:
-            shown = "" if new is None else percent(new[part][inner])
-            yield [say("{name} ({unit})", name=name, unit=unit), percent(old[part][inner]), shown]
-        unique = f"unique_{unit}"
-        shown = "" if new is None else number(after["uniqueness"][unique])
-        yield [
-            say("{name} ({unit})", name=say("unique"), unit=unit),
-            number(before["uniqueness"][unique]),
-            shown,
-        ]
-    found = risk["record_linkage"]
+def _risk(scores: Scores) -> Iterator[list[str]]:
+    before, after = scores.before, scores.after
+    yield from _chances(say("rows"), before.rows, after.rows)
+    unique = say("unique")
+    counts = before.uniqueness.unique_rows, after.uniqueness.unique_rows
+    yield [say("{name} ({unit})", name=unique, unit=say("rows")), *map(number, counts)]
+    if before.people is not None:
+        yield from _chances(say("people"), before.people, after.people)
+        old = number(before.uniqueness.unique_people)
+        new = "" if after.people is None else number(after.uniqueness.unique_people)
+        yield [say("{name} ({unit})", name=unique, unit=say("people")), old, new]
+    found = scores.linkage
     if found is not None:
-        rules = [_rule(name, found[name]) for name in ("direction", "ties", "scaling", "metric")]
-        yield [say("linkage ({rules})", rules=join(rules, ", ")), "", percent(found["share"])]
-    yield from _disclosure(risk)
+        scaling = say("no scaling") if found.scaling == "none" else _LINKED_BY[found.scaling]
+        rules = [_LINKED_BY[found.direction], _LINKED_BY[found.ties], scaling, _LINKED_BY[found.metric]]
+        yield [say("linkage ({rules})", rules=join(rules, ", ")), "", percent(found.share)]
+    yield from further_lines(scores, measure_registry.RISK)
 
 
-def _rule(name: str, value: str) -> str:
-    return say("no scaling") if (name, value) == ("scaling", "none") else _LINKED_BY.get(value, value)
+def further_lines(scores: Scores, part: tuple[Measure, ...]) -> Iterator[list[str]]:
+    """A line for each measure of *part* that is one number, known, and told nowhere else.
+
+    >>> from velado.measures.measured import measure_files
+    >>> from velado.testing.factory import four_people
+    >>> table = four_people()
+    >>> list(further_lines(measure_files(table, table.frame), measure_registry.UTILITY))
+    []
+    """
+    for one in measure_registry.further(part):
+        value = scores.numbers.get(one.name)
+        if value is not None:
+            yield [one.title, "", percent(value) if one.decimals is None else number(value, one.decimals)]
 
 
-def _disclosure(risk: Mapping[str, Any]) -> Iterator[list[str]]:
+def _chances(unit: str, old: Reidentification, new: Reidentification | None) -> Iterator[list[str]]:
+    names = (
+        say("risk of being found, highest"),
+        say("risk of being found, mean"),
+        say("journalist's risk, highest"),
+        say("share a marketer finds"),
+    )
+    sides = (["" for _ in names] if side is None else _shares(side) for side in (old, new))
+    for name, *shown in zip(names, *sides, strict=True):
+        yield [say("{name} ({unit})", name=name, unit=unit), *shown]
+
+
+def _shares(found: Reidentification) -> list[str]:
+    prosecutor, journalist = found.prosecutor, found.journalist
+    return [percent(one) for one in (prosecutor.highest, prosecutor.mean, journalist.highest, found.marketer)]
+
+
+def _disclosure(found: Disclosure | None) -> Iterator[list[str]]:
     """Guessing of sensitive values and partial knowledge, and what was measured on request."""
-    for name, found in (risk.get("attribute_disclosure") or {}).items():
+    if found is None:
+        return
+    for one in found.attributes:
         yield [
-            say("'{column}' guessed right: from the whole table, from the release", column=name),
-            *(percent(found[side]["share"]) for side in ("baseline", "guessed")),
+            say("'{column}' guessed right: from the whole table, from the release", column=one.column),
+            percent(one.baseline.share),
+            percent(one.guessed.share),
         ]
-    partial = risk.get("partial_knowledge")
-    if partial is not None:
+    if found.partial is not None:
+        subsets = found.partial.subsets
         yield [
-            say(
-                "sets of up to 3 columns that single somebody out (of {subsets})", subsets=partial["subsets"]
-            ),
-            *(number(partial[f"subsets_with_unique_rows_{side}"]) for side in _SIDES),
+            say("sets of up to 3 columns that single somebody out (of {subsets})", subsets=len(subsets)),
+            number(sum(part.before.unique_rows > 0 for part in subsets)),
+            number(sum(part.after.unique_rows > 0 for part in subsets)),
         ]
-    special = risk.get("special_uniques")
-    if special is not None:
-        rows = [special.get(side) for side in _SIDES]
-        shown = [number(one["special_rows"]) if isinstance(one, dict) else "" for one in rows]
-        yield [say("rows with a special unique (SUDA)"), *shown]
-    population = risk.get("population_uniqueness")
-    if population is not None:
-        yield [
-            say("unique in the population (estimate)"),
-            *(_estimate(population.get(side)) for side in _SIDES),
-        ]
+    if found.special is not None:
+        yield [say("rows with a special unique (SUDA)"), *(number(one.special_rows) for one in found.special)]
+    if found.population is not None:
+        yield [say("unique in the population (estimate)"), *map(_estimate, found.population)]
 
 
-def _estimate(found: Any) -> str:
-    if not isinstance(found, dict):
-        return ""
-    chosen = found.get("chosen")
-    return f"{number(round(found['estimates'][chosen]['population_uniques']))} ({chosen})" if chosen else "-"
+def _estimate(found: PopulationUniqueness) -> str:
+    if not found.chosen:
+        return NOTHING
+    return join((number(round(found.estimate.uniques)), join(("(", _ESTIMATES[found.chosen], ")"), "")))

@@ -8,7 +8,7 @@ from pathlib import Path
 from velado.release.guarantees._guarantee import Verdict
 from velado.report.facts import ReleaseFacts
 from velado.report.phrases import phrase
-from velado.text import join, number, percent, say
+from velado.text import join, number, percent, say, say_n
 
 
 def ten_lines(facts: ReleaseFacts, leaves: Path, stays: Path) -> list[str]:
@@ -115,10 +115,10 @@ def warning_lines(facts: ReleaseFacts) -> list[str]:
         )
     if facts.output.formulas:
         out.append(
-            say(
-                "{count:,} cell(s) begin like a spreadsheet formula and were kept; --formulas escape puts an "
-                "apostrophe before them.",
-                count=facts.output.formulas,
+            say_n(
+                "{n:,} cell begins like a spreadsheet formula and was kept; --formulas escape puts an apostrophe before it.",
+                "{n:,} cells begin like a spreadsheet formula and were kept; --formulas escape puts an apostrophe before them.",
+                facts.output.formulas,
             )
         )
     return out
@@ -138,10 +138,10 @@ def verdict_line(found: Verdict) -> str:
     }
     if found.holds:
         return say("{guarantee}: needs {needed} {unit}, the weakest group has {achieved}; holds.", **parts)
-    return say(
-        "{guarantee}: needs {needed} {unit}, the weakest group has {achieved}; broken in {groups:,} group(s), "
-        "{rows:,} row(s).",
-        groups=found.failing_groups,
-        rows=found.failing_rows,
+    return say_n(
+        "{guarantee}: needs {needed} {unit}, the weakest group has {achieved}; broken in {n:,} group, {rows}.",
+        "{guarantee}: needs {needed} {unit}, the weakest group has {achieved}; broken in {n:,} groups, {rows}.",
+        found.failing_groups,
+        rows=say_n("{n:,} row", "{n:,} rows", found.failing_rows),
         **parts,
     )

@@ -12,7 +12,15 @@ from velado.text import number, say
 
 
 def unseen(found: Verification, schema: Schema) -> Iterator[str]:
-    """What could not be read from this file, and so was not checked."""
+    """What could not be read from this file, and so was not checked.
+
+    >>> from velado.release.guarantees import KAnonymity
+    >>> from velado.release.verify import verify
+    >>> from velado.testing.factory import small_table
+    >>> table = small_table(age=("quasi", "numeric", "31 31 35 35"))
+    >>> list(unseen(verify(table.frame, table.schema, [KAnonymity(2)]), table.schema))
+    []
+    """
     if found.people_unseen and schema.person is not None:
         yield say(
             "The person column '{column}' is not in this file, so k per person cannot be checked from it; "
@@ -34,7 +42,15 @@ def unseen(found: Verification, schema: Schema) -> Iterator[str]:
 
 
 def verification_lines(found: Verification) -> Iterator[str | Table]:
-    """The smallest group, every verdict, both readings of blanks, and side doors."""
+    """The smallest group, every verdict, both readings of blanks, and side doors.
+
+    >>> from velado.release.guarantees import KAnonymity
+    >>> from velado.release.verify import verify
+    >>> from velado.testing.factory import small_table
+    >>> table = small_table(age=("quasi", "numeric", "31 31 35 35"))
+    >>> next(verification_lines(verify(table.frame, table.schema, [KAnonymity(2)])))
+    'Smallest group: 2.'
+    """
     # First the number that counts: what is promised of the published values is not what is left behind a door.
     if found.smallest_behind is None:
         yield say("Smallest group: {smallest:,}.", smallest=found.smallest)
@@ -75,7 +91,15 @@ def verification_lines(found: Verification) -> Iterator[str | Table]:
 
 
 def conclusion(found: Verification) -> str:
-    """Whether every promise holds, in one sentence."""
+    """Whether every promise holds, in one sentence.
+
+    >>> from velado.release.guarantees import KAnonymity
+    >>> from velado.release.verify import verify
+    >>> from velado.testing.factory import small_table
+    >>> table = small_table(age=("quasi", "numeric", "31 31 35 40"))
+    >>> conclusion(verify(table.frame, table.schema, [KAnonymity(2)]))
+    'A promise does not hold in this file.'
+    """
     if not found.holds:
         return say("A promise does not hold in this file.")
     if found.people_unseen:

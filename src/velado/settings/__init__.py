@@ -6,9 +6,30 @@ the same sentence through each of them (`refusal`). pydantic does the checking, 
 """
 
 from velado.settings.declare import Setting, Spec, settings, specs
-from velado.settings.doors import Flag, Row, flags, form, from_flags, from_form, reference
-from velado.settings.reading import named, part_of, read
-from velado.settings.refusal import LARGEST, Where, nearest, takes, unknown_key
+from velado.settings.doors import (
+    Flag,
+    Row,
+    checked_argument,
+    checked_flag,
+    flags,
+    form,
+    from_flags,
+    from_form,
+    reference,
+)
+from velado.settings.reading import fraction_of, made, named, part_of, read, read_value
+from velado.settings.refusal import (
+    LARGEST,
+    Where,
+    at_flags,
+    given_twice,
+    nearest,
+    no_file,
+    shown,
+    takes,
+    unknown_key,
+    with_point,
+)
 from velado.settings.toml import describe, entry_of, parse_toml, read_toml, table_of, to_toml
 
 __all__ = [
@@ -18,23 +39,33 @@ __all__ = [
     "Setting",
     "Spec",
     "Where",
+    "at_flags",
+    "checked_argument",
+    "checked_flag",
     "describe",
     "entry_of",
     "flags",
     "form",
+    "fraction_of",
     "from_flags",
     "from_form",
+    "given_twice",
+    "made",
     "named",
     "nearest",
+    "no_file",
     "parse_toml",
     "part_of",
     "read",
     "read_toml",
+    "read_value",
     "reference",
     "settings",
+    "shown",
     "specs",
     "table_of",
     "takes",
     "to_toml",
     "unknown_key",
+    "with_point",
 ]

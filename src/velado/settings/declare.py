@@ -23,7 +23,6 @@ from typing import (
     get_args,
     get_origin,
     get_type_hints,
-    overload,
 )
 
 T = TypeVar("T")
@@ -31,6 +30,7 @@ Hint: TypeAlias = Any
 """What stands after the colon of a field: a type, a union, a Literal, an Annotated."""
 
 Choices = tuple[str, ...] | Callable[[], Iterable[str]]
+PartKind = Literal["method", "guarantee", "operation", "recoder", "model", "protocol", "approach", "part"]
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,8 @@ class Setting:
     *ge*, *gt*, *le*, *lt* are its limits, *items* the fewest entries of a list or characters of a text. *choices* are
     known words where a Literal cannot list them. *test* is any other rule, put in words by *takes*. *why* is the
     sentence that a wrong value is answered with beside the limits, *example* what may be written instead.
-    *key* is the name in files where it differs from the field's, *flag* the one on the command line. *parts* gives the
-    registered classes (methods, guarantees) one of which the field holds, *kind* is the word for one of them.
+    *key* is the name in files where it differs from the field's. *parts* gives the registered classes (methods,
+    guarantees) one of which the field holds, *kind* is the word for one of them.
     The value of a *secret* is never shown. Several of them on one field add up, later ones win.
 
     >>> Share = Annotated[float, Setting(ge=0, le=1)]
@@ -61,11 +61,9 @@ class Setting:
     takes: str = ""
     why: str = ""
     example: str = ""
-    unit: str = ""
     key: str = ""
-    flag: str = ""
     parts: Callable[[], Iterable[type[Any]]] | None = None
-    kind: str = "part"
+    kind: PartKind = "part"
     secret: bool = False
 
     # This name makes pydantic read the limits off us, wherever in a type we stand: Annotated[tuple[Share, ...], ...].
@@ -105,7 +103,16 @@ NOTHING_SAID = Setting()
 
 @dataclass(frozen=True, eq=False)
 class Spec:
-    """One field of a settings class, as every door needs it: *hint* keeps its Annotated, *default* may be MISSING."""
+    """One field of a settings class, as every door needs it: *hint* keeps its Annotated, *default* may be MISSING.
+
+    >>> from velado.settings import settings
+    >>> @settings
+    ... class Limits:
+    ...     max_rows: Annotated[int, Setting("rows at most")] = 10
+    >>> spec = specs(Limits)["max_rows"]
+    >>> spec.flag, spec.simple, spec.required, spec.usual()
+    ('--max-rows', <class 'int'>, False, 10)
+    """
 
     name: str
     hint: Hint
@@ -123,8 +130,7 @@ class Spec:
     @property
     def flag(self) -> str:
         """The name on the command line."""
-        named = self.setting.flag or self.key.replace("_", "-")
-        return named if named.startswith("-") else f"--{named}"
+        return self.key if self.key.startswith("-") else "--" + self.key.replace("_", "-")
 
     @cached_property
     def simple(self) -> type | None:
@@ -218,16 +224,12 @@ def origin_of(hint: Hint) -> Any:
 
 
 def is_settings(kind: Any) -> TypeGuard[type[Any]]:
-    """Whether *kind* is a class made by `@settings`."""
+    """Whether *kind* is a class made by `@settings`.
+
+    >>> is_settings(Spec), is_settings(3)
+    (False, False)
+    """
     return isinstance(kind, type) and is_dataclass(kind) and hasattr(kind, "__section__")
-
-
-@overload
-def settings(kind: type[T], /) -> type[T]: ...
-
-
-@overload
-def settings(*, section: str = "", kw_only: bool = False) -> Callable[[type[T]], type[T]]: ...
 
 
 @dataclass_transform(frozen_default=True)

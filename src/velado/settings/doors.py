@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, replace
 from fractions import Fraction
 from pathlib import PurePath
 from typing import Any, Literal, TypeVar, get_args
 
 from velado.settings.declare import Hint, Spec, is_settings, members_of, origin_of, peeled, specs
-from velado.settings.reading import made, owner_of, validator
+from velado.settings.reading import checked, made, owner_of, validator
 from velado.settings.refusal import HUGE, Where, choices_of, takes, unknown_key
 from velado.text import say
 
@@ -22,7 +22,15 @@ _YES, _NO = ("yes", "true", "on"), ("no", "false", "off")
 
 @dataclass(frozen=True)
 class Flag:
-    """One setting on the command line. *kind* is int, float, str or bool; *many* says that it may be repeated."""
+    """One setting on the command line. *kind* is int, float, str or bool; *many* says that it may be repeated.
+
+    >>> from velado.settings import settings
+    >>> @settings
+    ... class Run:
+    ...     max_rows: int = 10
+    >>> flags(Run)[0].flag, flags(Run)[0].default, flags(Run)[0].many
+    ('--max-rows', 10, False)
+    """
 
     field: str
     flag: str
@@ -41,7 +49,11 @@ class Flag:
 
 @dataclass(frozen=True)
 class Row:
-    """One setting on a reference page, every cell in words."""
+    """One setting on a reference page, every cell in words.
+
+    >>> Row("k", "int", "5", "a whole number, at least 2", "rows in each group", "anonymization").limits
+    'a whole number, at least 2'
+    """
 
     name: str
     type: str
@@ -58,9 +70,9 @@ def flags(kind: type[Any]) -> tuple[Flag, ...]:
     >>> from velado.settings import Setting, settings
     >>> @settings
     ... class Crowd:
-    ...     k: Annotated[int, Setting("rows in each group", ge=2, flag="-k")] = 5
+    ...     k: Annotated[int, Setting("rows in each group", ge=2)] = 5
     >>> [(one.flag, one.kind, one.default, one.takes) for one in flags(Crowd)]
-    [('-k', <class 'int'>, 5, 'a whole number, at least 2')]
+    [('--k', <class 'int'>, 5, 'a whole number, at least 2')]
     """
     out: list[Flag] = []
     for spec in specs(kind).values():
@@ -126,8 +138,37 @@ def from_flags(kind: type[T], texts: Texts, where: Where | None = None) -> T:
     return _from_texts(kind, texts, where or Where("flag"))
 
 
+def checked_flag(flag: str, text: object, hint: Hint) -> Any:
+    """What was typed after *flag*, as the setting that *hint* declares takes it.
+
+    >>> from typing import Annotated
+    >>> from velado.settings import Setting
+    >>> checked_flag("-k", "1", Annotated[int, Setting(ge=2)])
+    Traceback (most recent call last):
+    velado.errors.ParameterError: -k cannot be 1. It takes a whole number, at least 2. Give 2 or more.
+    """
+    return checked(parsed(text, hint), _lone(flag, hint), Where("flag"))
+
+
+def checked_argument(name: str, value: object, hint: Hint) -> Any:
+    """What a function in Python was given as *name*, as the setting that *hint* declares takes it.
+
+    >>> from typing import Annotated
+    >>> from velado.settings import Setting
+    >>> checked_argument("jobs", 0, Annotated[int, Setting(ge=1)])
+    Traceback (most recent call last):
+    velado.errors.ParameterError: jobs= cannot be 0. It takes a whole number, at least 1. Give 1 or more.
+    """
+    return checked(value, _lone(name, hint), Where("python"))
+
+
+def _lone(name: str, hint: Hint) -> Spec:
+    """A setting that stands in no class."""
+    return Spec(name, hint, replace(peeled(hint)[1], key=name), MISSING, MISSING, False, "")
+
+
 def from_form(kind: type[T], texts: Texts) -> T:
-    """*kind* from the fields of a web form; an empty one was not given.
+    """*kind* from the fields of a web form or of an address's query; an empty one was not given.
 
     >>> from velado.settings import settings
     >>> @settings
@@ -143,7 +184,7 @@ def from_form(kind: type[T], texts: Texts) -> T:
 def _from_texts(kind: type[T], texts: Texts, where: Where) -> T:
     known = specs(kind)
     by_name = {word: one for one in known.values() for word in (one.name, one.key, one.flag)}
-    values: dict[str, Any] = {}
+    values: dict[str, object] = {}
     for key, text in texts.items():
         spec = by_name.get(key) or by_name.get(f"--{key}")
         if spec is None:
@@ -185,13 +226,13 @@ def _guessed(text: str) -> object:
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     try:
-        return float(text)
+        return float(text) if text.isascii() else text  # Python also takes the digits of other scripts
     except ValueError:
         return text
 
 
-def form(kind: type[Any]) -> dict[str, Any]:
-    """The JSON schema of a settings class, its tables within it: what a web form is drawn from.
+def form(kind: type[Any]) -> dict[str, object]:
+    """The JSON schema of a settings class, its tables within it: what the service's OpenAPI document holds of a request.
 
     >>> from typing import Annotated
     >>> from velado.settings import Setting, settings
@@ -203,7 +244,7 @@ def form(kind: type[Any]) -> dict[str, Any]:
     """
     from velado.settings.toml import describe
 
-    properties: dict[str, Any] = {}
+    properties: dict[str, object] = {}
     for spec in specs(kind).values():
         base = peeled(members_of(peeled(spec.hint)[0])[0][0])[0]
         schema = form(base) if is_settings(base) and spec.setting.parts is None else _schema(spec)
@@ -222,10 +263,10 @@ def form(kind: type[Any]) -> dict[str, Any]:
     }
 
 
-def _schema(spec: Spec) -> dict[str, Any]:
+def _schema(spec: Spec) -> dict[str, object]:
     if spec.setting.parts is not None:
         return {"enum": [str(one.name) for one in spec.setting.parts()]}
-    schema: dict[str, Any] = validator(spec).json_schema()
+    schema: dict[str, object] = validator(spec).json_schema()
     return schema | ({"enum": list(spec.setting.words)} if spec.setting.choices else {})
 
 
@@ -244,10 +285,7 @@ def reference(kind: type[Any]) -> tuple[Row, ...]:
     for spec in specs(kind).values():
         base = peeled(members_of(peeled(spec.hint)[0])[0][0])[0]
         if is_settings(base) and spec.setting.parts is None:
-            rows += [
-                Row(one.name, one.type, one.default, one.limits, one.help, one.section or spec.key)
-                for one in reference(base)
-            ]
+            rows += [replace(one, section=one.section or spec.key) for one in reference(base)]
             continue
         plain = _plain_kind(spec.hint)
         rows.append(

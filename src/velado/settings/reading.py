@@ -1,7 +1,9 @@
 """Settings from Python, from tables and from their parts: every door ends in the one validator made here."""
 
 import operator
+import re
 from collections.abc import Iterable, Mapping
+from dataclasses import MISSING
 from fractions import Fraction
 from functools import cache
 from numbers import Integral, Real
@@ -10,7 +12,17 @@ from types import GenericAlias
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, Union, get_args
 
 from velado.errors import ParameterError
-from velado.settings.declare import Hint, Setting, Spec, is_settings, members_of, origin_of, peeled, specs
+from velado.settings.declare import (
+    Hint,
+    PartKind,
+    Setting,
+    Spec,
+    is_settings,
+    members_of,
+    origin_of,
+    peeled,
+    specs,
+)
 from velado.settings.refusal import (
     LARGEST,
     WRONG,
@@ -22,13 +34,16 @@ from velado.settings.refusal import (
     unknown_key,
     wrong_value,
 )
-from velado.text import say
+from velado.text import Sentence, say
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
 T = TypeVar("T")
 Registry = Iterable[type[Any]]
+
+MOST_CHARACTERS, MOST_EXPONENT = 120, 40
+_FRACTION = re.compile(r"[+-]?([0-9]+/[0-9]+|([0-9]+\.?[0-9]*|\.[0-9]+)(e([+-]?[0-9]+))?)", re.I)
 
 
 def read(kind: type[T], table: object, where: Where | str) -> T:
@@ -54,15 +69,65 @@ def read(kind: type[T], table: object, where: Where | str) -> T:
     return made(kind, {by_key[key]: value for key, value in table.items()}, place)
 
 
-def made(kind: type[T], values: Mapping[str, Any], where: Where) -> T:
-    """*kind* with *values* by field name, checked under the names of *where*."""
+def read_value(hint: Hint, value: object, name: str, where: Where) -> Any:
+    """*value* as *hint* takes it, for what is no field of a class: one argument, one flag.
+
+    >>> Share = Annotated[float, Setting(ge=0, le=1)]
+    >>> read_value(Share, 2, "share", Where("flag"))
+    Traceback (most recent call last):
+    velado.errors.ParameterError: --share cannot be 2. It takes a number from 0 to 1. Give 1 or less.
+    """
+    return checked(value, _lone(hint, name), where)
+
+
+@cache
+def _lone(hint: Hint, name: str) -> Spec:
+    return Spec(name, hint, peeled(hint)[1], MISSING, MISSING, True, "")
+
+
+def fraction_of(value: float | str) -> Fraction:
+    """The fraction that a number's decimal text names; ValueError where it names none of ordinary size.
+
+    A billion digits would be computed before they are judged, so a text has at most 120 characters and an exponent
+    within 40.
+
+    >>> fraction_of(0.1), fraction_of("1/3")
+    (Fraction(1, 10), Fraction(1, 3))
+    """
+    text = str(value).strip()
+    found = _FRACTION.fullmatch(text) if len(text) <= MOST_CHARACTERS else None
+    if found is None or abs(int(found[4] or 0)) > MOST_EXPONENT:
+        raise ValueError("no number of ordinary size")
+    return Fraction(text)
+
+
+def made(kind: type[T], values: Mapping[str, object], where: Where) -> T:
+    """*kind* with *values* by field name, checked under the names of *where*.
+
+    >>> from velado.settings import Setting, settings
+    >>> @settings
+    ... class Crowd:
+    ...     k: Annotated[int, Setting("rows in each group", ge=2)] = 5
+    >>> made(Crowd, {"k": 3}, Where("flag"))
+    Crowd(k=3)
+    """
     new = object.__new__(kind)
     _set(new, values, where)
     return new
 
 
-def fill(new: Any, given: tuple[Any, ...], named_values: Mapping[str, Any]) -> None:
-    """The `__init__` of every settings class: arguments in the order of the fields, and by name."""
+def fill(new: Any, given: tuple[Any, ...], named_values: Mapping[str, object]) -> None:
+    """The `__init__` of every settings class: arguments in the order of the fields, and by name.
+
+    >>> from velado.settings import Setting, settings
+    >>> @settings
+    ... class Crowd:
+    ...     k: Annotated[int, Setting("rows in each group", ge=2)] = 5
+    >>> crowd = object.__new__(Crowd)
+    >>> fill(crowd, (3,), {})
+    >>> crowd
+    Crowd(k=3)
+    """
     known = specs(type(new))
     where = Where("python", owner_of(type(new)))
     order = [one.name for one in known.values() if one.positional]
@@ -79,13 +144,21 @@ def fill(new: Any, given: tuple[Any, ...], named_values: Mapping[str, Any]) -> N
 
 
 def owner_of(kind: type[Any]) -> str:
-    """What errors call a settings class: its registered name, its section, or the class."""
+    """What errors call a settings class: its registered name, its section, or the class.
+
+    >>> from velado.settings import settings
+    >>> @settings(section="limits")
+    ... class Limits:
+    ...     burst: int = 30
+    >>> owner_of(Limits), owner_of(int)
+    ('[limits]', 'int')
+    """
     name = getattr(kind, "name", None)
     section = getattr(kind, "__section__", "")
     return name if isinstance(name, str) else f"[{section}]" if section else kind.__name__
 
 
-def _set(new: Any, values: Mapping[str, Any], where: Where) -> None:
+def _set(new: Any, values: Mapping[str, object], where: Where) -> None:
     known = specs(type(new))
     for name, spec in known.items():
         if spec.required and name not in values:
@@ -103,7 +176,15 @@ def _set(new: Any, values: Mapping[str, Any], where: Where) -> None:
 
 
 def checked(value: Any, spec: Spec, where: Where) -> Any:
-    """*value* as the setting holds it, or the error that tells why it cannot."""
+    """*value* as the setting holds it, or the error that tells why it cannot.
+
+    >>> from velado.settings import settings
+    >>> @settings
+    ... class Crowd:
+    ...     k: int = 5
+    >>> checked(7, specs(Crowd)["k"], Where("flag"))
+    7
+    """
     from pydantic_core import ValidationError
 
     if spec.simple is not None:
@@ -125,6 +206,13 @@ def validator(spec: Spec) -> "TypeAdapter[Any]":
     """pydantic's validator of one setting, made when first needed, and with it pydantic imported.
 
     It coerces nothing but whole numbers to numbers: what `_structured` has not brought into form is wrong.
+
+    >>> from velado.settings import Setting, settings
+    >>> @settings
+    ... class Crowd:
+    ...     k: Annotated[int, Setting("rows in each group", ge=2)] = 5
+    >>> validator(specs(Crowd)["k"]).validate_python(3)
+    3
     """
     from pydantic import ConfigDict, TypeAdapter
 
@@ -193,8 +281,12 @@ def _within(where: Where, key: str) -> Where:
 
 
 def _list(value: Any, inner: tuple[Hint, ...], spec: Spec, where: Where, key: str) -> Any:
-    if spec.setting.parts is not None and isinstance(value, str | Mapping):
+    if spec.setting.parts is not None and (
+        isinstance(value, str | Mapping) or _is_part(value, spec.setting.kind)
+    ):
         value = [value]  # one alone needs no brackets
+    elif spec.setting.parts is None and inner[-1] is Ellipsis and isinstance(value, str | Real):
+        value = [value]
     if not isinstance(value, list | tuple):
         return value  # pydantic says what it should be
     every = [inner[0]] * len(value) if inner[-1] is Ellipsis else inner
@@ -211,10 +303,17 @@ def _part(value: Any, spec: Spec, where: Where, key: str) -> Any:
     assert registry is not None
     if isinstance(value, str | Mapping):
         return part_of(registry(), value, _within(where, key), spec.setting.kind)
-    # A part made elsewhere need not be registered; it has a name to be called by, as every part has.
-    if isinstance(getattr(value, "name", None), str) and not isinstance(value, type):
-        return value
-    raise wrong_value(spec, value, "type", where)
+    if not _is_part(value, spec.setting.kind):
+        raise wrong_value(spec, value, "type", where, entry="#" in key)
+    # A class stands for what its name stands for: one with every default.
+    return read(value, {}, _within(where, key)) if isinstance(value, type) else value
+
+
+def _is_part(value: Any, kind: PartKind) -> bool:
+    """Whether it is one, or the class of one. One made elsewhere need not be registered: name and verb make it one."""
+    verb = {"method": "anonymize", "guarantee": "check", "operation": "apply"}.get(kind, "__class__")
+    named_so = isinstance(getattr(value, "name", None), str) and callable(getattr(value, verb, None))
+    return named_so and (is_settings(value) or not isinstance(value, type))
 
 
 def _plain(value: Any, base: Hint, spec: Spec, where: Where, *, entry: bool = False) -> Any:
@@ -231,7 +330,7 @@ def _plain(value: Any, base: Hint, spec: Spec, where: Where, *, entry: bool = Fa
         return tuple(value)
     if base is Fraction and isinstance(value, int | float | str):
         try:
-            return Fraction(str(value))
+            return fraction_of(value)
         except (ValueError, ZeroDivisionError):
             return value
     if isinstance(base, type) and issubclass(base, PurePath) and isinstance(value, str):
@@ -239,7 +338,7 @@ def _plain(value: Any, base: Hint, spec: Spec, where: Where, *, entry: bool = Fa
     return value
 
 
-def part_of(registry: Registry, entry: object, where: Where | str, kind: str = "part") -> Any:
+def part_of(registry: Registry, entry: object, where: Where | str, kind: PartKind = "part") -> Any:
     """The registered part of an entry: its name, or a table with the name and settings.
 
     >>> from typing import ClassVar
@@ -259,14 +358,14 @@ def part_of(registry: Registry, entry: object, where: Where | str, kind: str = "
     if not isinstance(table, Mapping) or not isinstance(table.get("name"), str):
         raise place.refused(
             say("{place} has no name.", place=place.here),
-            say("Which {kind} is meant cannot be known.", kind=kind),
-            'Write "NAME", or { name = "NAME", ... }.',
+            say("Which one is meant cannot be known."),
+            say('Write "NAME", or { name = "NAME", ... }.'),
         )
     chosen = named(registry, table["name"], kind)
     return read(chosen, {key: value for key, value in table.items() if key != "name"}, place)
 
 
-def named(registry: Iterable[type[T]], name: str, kind: str = "part") -> type[T]:
+def named(registry: Iterable[type[T]], name: str, kind: PartKind = "part") -> type[T]:
     """The registered class of that name, or an error that suggests the nearest.
 
     >>> named([], "mondrain", "method")
@@ -276,7 +375,7 @@ def named(registry: Iterable[type[T]], name: str, kind: str = "part") -> type[T]
     known = {str(getattr(one, "name", one.__name__)): one for one in registry}
     if name in known:
         return known[name]
-    what = say("There is no {kind} {name}.", kind=kind, name=shown(name))
+    what = _no_such(kind, shown(name))
     if not known:
         raise ParameterError(what, "None is registered.", "Register one first.")
     raise ParameterError(
@@ -284,3 +383,17 @@ def named(registry: Iterable[type[T]], name: str, kind: str = "part") -> type[T]
         say("It is one of {names}.", names=", ".join(known)),
         nearest(name, known) or say("Choose one of them."),
     )
+
+
+def _no_such(kind: PartKind, name: str) -> Sentence:
+    """A whole sentence for each kind, since a word put into one would stay English in the others."""
+    return {
+        "method": say("There is no method {name}.", name=name),
+        "guarantee": say("There is no guarantee {name}.", name=name),
+        "operation": say("There is no operation {name}.", name=name),
+        "recoder": say("There is no recoder {name}.", name=name),
+        "model": say("There is no model {name}.", name=name),
+        "protocol": say("There is no protocol {name}.", name=name),
+        "approach": say("There is no approach {name}.", name=name),
+        "part": say("There is no part {name}.", name=name),
+    }[kind]

@@ -8,6 +8,7 @@ Python, on the command line or in a form is a ParameterError. The sentences are 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -17,7 +18,7 @@ from typing import Any, Literal, get_args
 
 from velado.errors import ParameterError, SchemaError, VeladoError
 from velado.settings.declare import Hint, Setting, Spec, is_settings, members_of, origin_of, peeled
-from velado.text import say
+from velado.text import Sentence, say
 
 LARGEST = 2**53 - 1
 """The largest whole number a setting takes: every file format and kernel holds it, and twice it, exactly."""
@@ -28,6 +29,8 @@ HUGE = 10**300
 LONGEST = 40
 """So many characters of a wrong value are shown."""
 
+_DECIMAL_COMMA = re.compile(r"\s*[+-]?[0-9]+,[0-9]+\s*")
+
 Door = Literal["python", "file", "flag", "form"]
 
 
@@ -37,8 +40,8 @@ class Where:
 
     >>> Where("file", "the recipe").inside("anonymization").of("k")
     "'k' in [anonymization] of the recipe"
-    >>> Where("flag").of("max_rows"), Where("python", "l-diversity").of("l")
-    ('--max-rows', "'l' of l-diversity")
+    >>> Where("flag").of("max_rows"), Where("python", "l-diversity").of("l"), Where("python").of("k")
+    ('--max-rows', "'l' of l-diversity", 'k=')
     """
 
     door: Door
@@ -53,10 +56,12 @@ class Where:
             if isinstance(spec, str):
                 return spec if spec.startswith("-") else "--" + spec.replace("_", "-")
             return spec.flag
-        key = cut(key)
+        key = _cut(key)
+        if self.door == "python" and not self.owner and not self.path:
+            return say("{key}=", key=key)
         if self.door in ("python", "form"):
             return say("'{key}' of {owner}", key=key, owner=self.here)
-        return say("'{key}' in {place}", key=key, place=self.here)
+        return say("'{key}' {place}", key=key, place=self.within)
 
     @property
     def here(self) -> str:
@@ -65,12 +70,18 @@ class Where:
             return self.owner or say("the command line")
         table = f"[{self.path}]" if self.number is None else f"[[{self.path}]] {self.number}"
         if self.door == "file" and self.owner:
-            return say("{table} of {document}", table=table, document=self.owner)
+            return say("{table} {document}", table=table, document=_of(self.owner))
         return table
+
+    @property
+    def within(self) -> str:
+        """The place with its preposition, as a sentence goes on after the setting's name."""
+        known = None if self.path else _IN.get(self.owner)
+        return known or say("in {place}", place=self.here)
 
     def inside(self, key: str, number: int | None = None) -> Where:
         """The table *key* in this one, or the entry of that *number* in a list of tables."""
-        path = f"{self.path}.{cut(key)}" if self.path else cut(key)
+        path = f"{self.path}.{_cut(key)}" if self.path else _cut(key)
         return replace(self, path=path, number=number)
 
     def refused(self, what: str, why: str, fix: str) -> VeladoError:
@@ -78,7 +89,30 @@ class Where:
         return (SchemaError if self.door == "file" else ParameterError)(what, why, fix)
 
 
-def cut(text: str) -> str:
+# Whole phrases, since in other languages preposition and article grow together: "na receita", "do estudo".
+_IN: Mapping[str, Sentence] = {
+    "the recipe": say("in the recipe"),
+    "the study": say("in the study"),
+    "the job": say("in the job"),
+    "the schema": say("in the schema"),
+    "the service file": say("in the service file"),
+    "the file": say("in the file"),
+}
+_OF: Mapping[str, Sentence] = {
+    "the recipe": say("of the recipe"),
+    "the study": say("of the study"),
+    "the job": say("of the job"),
+    "the schema": say("of the schema"),
+    "the service file": say("of the service file"),
+    "the file": say("of the file"),
+}
+
+
+def _of(owner: str) -> Sentence:
+    return _OF.get(owner) or say("of {owner}", owner=owner)
+
+
+def _cut(text: str) -> str:
     """Its first characters, without any that would not print."""
     text = "".join(one if one.isprintable() else "?" for one in text[: LONGEST + 1])
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
@@ -97,14 +131,14 @@ def shown(value: Any) -> str:
     if isinstance(value, int) and abs(value) >= HUGE:
         return say("a number of over 300 digits")
     if isinstance(value, str):
-        return f"'{cut(value)}'"
+        return f"'{_cut(value)}'"
     if isinstance(value, Real | PurePath):
-        return cut(str(value))
+        return _cut(str(value))
     if isinstance(value, list | tuple | set | frozenset):
         return say("a list") if value else say("an empty list")
     if isinstance(value, Mapping):
         return say("a table")
-    return say("a value of type {type}", type=cut(type(value).__name__))
+    return say("a value of type {type}", type=_cut(type(value).__name__))
 
 
 def nearest(word: object, known: Iterable[str]) -> str | None:
@@ -151,7 +185,7 @@ def takes(hint: Hint) -> str:
     members, optional = members_of(base)
     words = choices_of(hint)
     if setting.takes:
-        said = setting.takes
+        said: str = say(setting.takes)
     elif words:
         said = say("one of {words}", words=", ".join(words))
     else:
@@ -159,8 +193,6 @@ def takes(hint: Hint) -> str:
         for member in members[1:]:
             said = say("{one} or {other}", one=said, other=_kind(member, setting))
         said = _limited(said, setting)
-    if setting.unit:
-        said = say("{value}, in {unit}", value=said, unit=setting.unit)
     return say("{value}, or none", value=said) if optional else said
 
 
@@ -234,8 +266,25 @@ def written(number: float | None) -> str:
     return str(int(number)) if whole else repr(number)
 
 
+def no_file(name: str) -> tuple[str, str, str]:
+    """The three sentences about a file that is not there, for whichever error its reader raises.
+
+    >>> no_file("age.csv")[0]
+    "There is no file 'age.csv'."
+    """
+    return (
+        say("There is no file '{file}'.", file=name),
+        say("Nothing was read."),
+        say("Check the path and the spelling."),
+    )
+
+
 def unknown_key(key: str, known: Iterable[str], where: Where) -> VeladoError:
-    """The error for a key that nothing reads."""
+    """The error for a key that nothing reads.
+
+    >>> unknown_key("kk", ["k", "seed"], Where("file", "the recipe")).what
+    "Unknown key 'kk' in the recipe."
+    """
     names = [where.of(one) if where.door == "flag" and not where.owner else one for one in known]
     said = where.of(key)
     return where.refused(
@@ -247,23 +296,59 @@ def unknown_key(key: str, known: Iterable[str], where: Where) -> VeladoError:
 
 
 def missing_key(spec: Spec, where: Where) -> VeladoError:
-    """The error for a setting that has no default and was not given."""
+    """The error for a setting that has no default and was not given.
+
+    >>> from velado.settings import settings, specs
+    >>> @settings
+    ... class Party:
+    ...     name: str
+    >>> str(missing_key(specs(Party)["name"], Where("flag")))
+    '--name is missing. It has no default. It takes a text. Add it.'
+    """
     return where.refused(
         say("{field} is missing.", field=where.of(spec)),
         say("It has no default. It takes {what}.", what=takes(spec.hint)),
         say("Add it, for example {example}.", example=spec.setting.example)
         if spec.setting.example
-        else "Add it.",
+        else say("Add it."),
     )
 
 
 def not_a_table(value: Any, where: Where) -> VeladoError:
-    """The error for something that is no table where one must be."""
+    """The error for something that is no table where one must be.
+
+    >>> not_a_table(3, Where("file", "the recipe").inside("method")).what
+    'No table was found: [method] of the recipe is 3.'
+    """
     return where.refused(
         say("No table was found: {place} is {value}.", place=where.here, value=shown(value)),
-        "It takes a table.",
-        "Write its keys and their values.",
+        say("It takes {what}.", what=say("a table")),
+        say("Write its keys and their values."),
     )
+
+
+def at_flags(refused: ParameterError, flags: Mapping[str, str]) -> ParameterError:
+    """The refusal of a value given in Python, told to whoever typed it: the setting is called by its flag.
+
+    *flags* are those of a command by their names without dashes. A part that has a flag of its own
+    (`--l-diversity 1`) is called by that; a setting without either keeps its name in Python.
+
+    >>> given = Where("python", "Recipe").of("max_rows")
+    >>> refused = ParameterError(say("{field} cannot be 0.", field=given), "It takes more.", "Give 1.")
+    >>> refused.what, at_flags(refused, {"max-rows": "--max-rows"}).what
+    ("'max_rows' of Recipe cannot be 0.", '--max-rows cannot be 0.')
+    """
+    what = refused.what
+    field = what.parts.get("field") if isinstance(what, Sentence) else None
+    if not isinstance(what, Sentence) or not isinstance(field, Sentence):
+        return refused
+    if "place" in field.parts:  # it stands in a file, or in the text after a flag
+        return refused
+    names = [str(field.parts.get(part)).replace("_", "-") for part in ("key", "owner")]
+    flag = next((flags[name] for name in names if name in flags), None)
+    if flag is None:
+        return refused
+    return ParameterError(Sentence(what.template, {**what.parts, "field": flag}), refused.why, refused.fix)
 
 
 Wrong = Literal["ge", "gt", "le", "lt", "choice", "finite", "large", "items", "test", "type"]
@@ -283,10 +368,21 @@ WRONG: Mapping[str, Wrong] = {
 
 
 def wrong_value(spec: Spec, value: Any, wrong: Wrong, where: Where, *, entry: bool = False) -> ParameterError:
-    """The error for a value that a setting does not take; *entry* says that it is one of its entries."""
+    """The error for a value that a setting does not take; *entry* says that it is one of its entries.
+
+    >>> from velado.settings import settings, specs
+    >>> @settings
+    ... class Crowd:
+    ...     k: int = 5
+    >>> str(wrong_value(specs(Crowd)["k"], "ten", "type", Where("flag")))
+    "--k cannot be 'ten'. It takes a whole number. Give a whole number."
+    """
     field = where.of(spec)
-    seen = say("what was given") if spec.setting.secret else shown(value)
-    if entry:
+    seen = say("what was given") if spec.setting.secret else _seen(value) if wrong == "test" else shown(value)
+    twice = _twice(value) if wrong == "test" and not entry else None
+    if twice is not None and not spec.setting.secret:
+        what = say("{field} holds {value} twice.", field=field, value=twice)
+    elif entry:
         what = say("{field} cannot hold {value}.", field=field, value=seen)
     else:
         what = say("{field} cannot be {value}.", field=field, value=seen)
@@ -294,8 +390,51 @@ def wrong_value(spec: Spec, value: Any, wrong: Wrong, where: Where, *, entry: bo
     if wrong == "large":
         why = say("{takes} Whole numbers go up to {largest}.", takes=why, largest=str(LARGEST))
     elif spec.setting.why:
-        why = say("{takes} {reason}", takes=why, reason=spec.setting.why)
+        why = say("{takes} {reason}", takes=why, reason=say(spec.setting.why))
     return ParameterError(what, why, _fix(spec, value, wrong, entry))
+
+
+def _seen(value: Any) -> str:
+    """A short list of numbers and words is written out where its entries are right alone, and wrong together."""
+    if isinstance(value, list | tuple) and all(isinstance(one, str | Real) for one in value):
+        return _cut(f"[{', '.join(map(shown, value))}]")
+    return shown(value)
+
+
+def _twice(value: Any) -> str | None:
+    """The first entry that a list holds a second time, as an error may show it."""
+    entries = value if isinstance(value, list | tuple) else ()
+    again = next((one for at, one in enumerate(entries) if one in entries[:at]), None)
+    return None if again is None else shown(getattr(again, "name", again))
+
+
+def given_twice(field: str) -> ParameterError:
+    """The error for a setting with two values.
+
+    >>> given_twice("-k").what
+    '-k is given twice.'
+    """
+    return ParameterError(
+        say("{field} is given twice.", field=field),
+        "Which of the two is meant cannot be known.",
+        "Leave one of them out.",
+    )
+
+
+_COMMA = re.compile(r"\s*([+-]?[0-9]+),([0-9]+)\s*", re.ASCII)
+_NUMBER = re.compile(r"\s*[+-]?[0-9]+(\.[0-9]+)?\s*", re.ASCII)
+
+
+def with_point(value: object) -> str | None:
+    """The advice for a decimal number that was written with a comma; None for anything else.
+
+    >>> with_point("0,5"), with_point("half")
+    ('Write it with a point: 0.5.', None)
+    """
+    found = _COMMA.fullmatch(value) if isinstance(value, str) else None
+    if found is None:
+        return None
+    return say("Write it with a point: {number}.", number=f"{found[1]}.{found[2]}")
 
 
 def _fix(spec: Spec, value: Any, wrong: Wrong, entry: bool) -> str:
@@ -305,6 +444,9 @@ def _fix(spec: Spec, value: Any, wrong: Wrong, entry: bool) -> str:
     words = choices_of(hint)
     if words:
         return (nearest(value, words) if isinstance(value, str) else None) or say("Choose one of them.")
+    numeric = any(peeled(one)[0] in (int, float, Fraction) for one in members)
+    if numeric and isinstance(value, str) and _DECIMAL_COMMA.fullmatch(value):
+        return say("Write it with a point: {number}.", number=value.strip().replace(",", "."))
     if wrong == "ge":
         return say("Give {limit} or more.", limit=written(setting.ge))
     if wrong == "gt":
@@ -315,16 +457,25 @@ def _fix(spec: Spec, value: Any, wrong: Wrong, entry: bool) -> str:
         return say("Give less than {limit}.", limit=written(setting.lt))
     if wrong == "large":
         return say("Give a smaller number.")
+    if wrong == "test" and not entry and _twice(value) is not None:
+        return say("Remove one of the two.")
+    number = next((kind for kind in (float, int) if kind in members), None)
+    if wrong == "type" and number and (pointed := with_point(value)) is not None:
+        return pointed
     if wrong == "finite" or (isinstance(value, float) and not math.isfinite(value)):
         return say("Give a finite number.")
     if setting.example:
         return say("Write for example {example}.", example=setting.example)
     if wrong == "items":
         return say("Give at least {items} of them.", items=setting.items)
-    if wrong == "type" and members[0] in (int, float):
-        return say("Give a number, without quotes.")
-    if wrong == "type" and members[0] is str:
+    if wrong == "type" and number:
+        if isinstance(value, str) and _NUMBER.fullmatch(value):
+            return say("Give a number, without quotes.")
+        return say("Give a whole number.") if number is int else say("Give a number.")
+    if wrong == "type" and members[0] is str and isinstance(value, Real):
         return say("Put it in quotes.")
+    if spec.setting.parts is not None and (entry or origin_of(members[0]) is not tuple):
+        return say("Give one by its name.")
     if wrong == "type" and origin_of(members[0]) is tuple:
         return say("Write it as a list, [a, b].")
     return say("Correct it.")

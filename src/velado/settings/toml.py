@@ -1,21 +1,22 @@
 """Settings as TOML, in and out; a registered part stands there as its name and its settings."""
 
-from collections.abc import Mapping
-from dataclasses import fields
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
 from fractions import Fraction
+from functools import partial
 from pathlib import Path, PurePath
 from typing import Any, TypeVar
 
 from velado.errors import ParameterError, SchemaError
-from velado.settings.declare import is_settings, specs
-from velado.settings.reading import read
-from velado.settings.refusal import Where
+from velado.settings.declare import specs
+from velado.settings.reading import owner_of, read
+from velado.settings.refusal import Where, no_file
 from velado.text import say
 
 T = TypeVar("T")
 
 
-def read_toml(source: Path | str, kind: type[T], document: str = "the file") -> T:
+def read_toml(source: Path | str, kind: type[T], document: str = say("the file")) -> T:
     """*kind* from a TOML file (a Path) or its text (a str); *document* is what errors call it.
 
     >>> from typing import Annotated
@@ -29,7 +30,7 @@ def read_toml(source: Path | str, kind: type[T], document: str = "the file") -> 
     return read(kind, parse_toml(source, document), Where("file", document))
 
 
-def parse_toml(source: Path | str, document: str = "the file") -> Mapping[str, Any]:
+def parse_toml(source: Path | str, document: str = say("the file")) -> Mapping[str, object]:
     """The tables of a TOML file (a Path) or text (a str), or one clear error.
 
     >>> parse_toml("k = ", "the recipe")
@@ -47,7 +48,7 @@ def parse_toml(source: Path | str, document: str = "the file") -> Mapping[str, A
             source = source.read_text(encoding="utf-8-sig")
         return tomllib.loads(source)
     except FileNotFoundError:
-        problem = say("There is no file '{file}'.", file=file), "Check the path and the spelling."
+        raise SchemaError(*no_file(file)) from None
     except UnicodeDecodeError:
         problem = say("The file '{file}' is not UTF-8 text.", file=file), "Save it as UTF-8."
     except OSError:
@@ -82,7 +83,7 @@ def to_toml(made: Any, *, defaults: bool = True, multiline: bool = False) -> str
     return tomli_w.dumps(table_of(made, defaults=defaults), multiline_strings=multiline)
 
 
-def table_of(made: Any, *, defaults: bool = True) -> dict[str, Any]:
+def table_of(made: Any, *, defaults: bool = True) -> dict[str, object]:
     """Settings as the plain table a file holds; without *defaults* only what differs from them.
 
     TOML has no word for "none", so a setting may be none only where that is its default.
@@ -95,22 +96,23 @@ def table_of(made: Any, *, defaults: bool = True) -> dict[str, Any]:
     >>> table_of(Run(3)), table_of(Run(), defaults=False)
     ({'seed': 3}, {})
     """
-    out: dict[str, Any] = {}
+    out: dict[str, object] = {}
     for name, spec in specs(type(made)).items():
         value = getattr(made, name)
         usual = not spec.required and value == spec.usual()
         if value is None and not usual:
             raise ParameterError(
-                say("{field} is none.", field=Where("python", _called(made)).of(spec)),
+                say("{field} is none.", field=Where("python", owner_of(type(made))).of(spec)),
                 "A file cannot say that, so the run could not be repeated.",
                 "Give it a value.",
             )
         if value is not None and (defaults or not usual):
-            out[spec.key] = _plain(value, spec.setting.parts is not None, defaults)
+            of_settings = entry_of if spec.setting.parts is not None else table_of
+            out[spec.key] = _plain(value, partial(of_settings, defaults=defaults))
     return out
 
 
-def entry_of(part: Any) -> dict[str, Any]:
+def entry_of(part: Any, *, defaults: bool = True) -> dict[str, object]:
     """A registered part as it stands in a file: its name and every setting that is not "none".
 
     >>> from typing import ClassVar
@@ -122,7 +124,7 @@ def entry_of(part: Any) -> dict[str, Any]:
     >>> entry_of(Cuts(2))
     {'name': 'cuts', 'depth': 2}
     """
-    return {"name": part.name, **table_of(part)}
+    return {"name": part.name, **table_of(part, defaults=defaults)}
 
 
 def describe(value: Any) -> Any:
@@ -137,26 +139,19 @@ def describe(value: Any) -> Any:
     >>> describe(Cuts())
     {'name': 'cuts', 'depth': None}
     """
-    if is_settings(type(value)):
-        name = {"name": value.name} if isinstance(getattr(type(value), "name", None), str) else {}
-        return name | {one.name: describe(getattr(value, one.name)) for one in fields(value)}
+    if is_dataclass(value) and not isinstance(value, type):
+        name = getattr(type(value), "name", None)
+        called = {"name": name} if isinstance(name, str) else {}
+        return called | {one.name: describe(getattr(value, one.name)) for one in fields(value)}
+    return _plain(value, describe)
+
+
+def _plain(value: Any, of_settings: Callable[[Any], dict[str, object]]) -> Any:
+    """Lists, tables, paths and fractions as a file has them; what settings become is for the caller to say."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return of_settings(value)
     if isinstance(value, Mapping):
-        return {key: describe(one) for key, one in value.items()}
+        return {key: _plain(one, of_settings) for key, one in value.items()}
     if isinstance(value, list | tuple):
-        return [describe(one) for one in value]
+        return [_plain(one, of_settings) for one in value]
     return str(value) if isinstance(value, PurePath | Fraction) else value
-
-
-def _plain(value: Any, named: bool, defaults: bool) -> Any:
-    if is_settings(type(value)):
-        name = {"name": value.name} if named else {}
-        return name | table_of(value, defaults=defaults)
-    if isinstance(value, Mapping):
-        return {key: _plain(one, named, defaults) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(one, named, defaults) for one in value]
-    return str(value) if isinstance(value, PurePath | Fraction) else value
-
-
-def _called(made: Any) -> str:
-    return str(getattr(made, "name", type(made).__name__))

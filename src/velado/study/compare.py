@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from velado.data.io import read_table
@@ -13,11 +14,11 @@ from velado.data.table import Undeclared
 from velado.errors import ParameterError, VeladoError
 from velado.measures.measured import measure
 from velado.release.anonymize import carry_out, goal_for
-from velado.release.goal import Progress, silent
-from velado.release.guarantees._guarantee import Guarantee
-from velado.release.methods import METHODS, method_named
+from velado.release.goal import DEFAULT_K, Progress, silent
+from velado.release.methods import METHODS
 from velado.release.methods._method import Method
 from velado.release.prepare import prepare
+from velado.release.run_settings import Guarantees, run_settings
 from velado.text import say
 
 
@@ -65,10 +66,10 @@ class Comparison:
 
 def compare(
     source: Any,
-    schema: Schema,
+    schema: Schema | str | Path,
     k: int = 5,
-    methods: Sequence[str] | None = None,
-    guarantees: Sequence[Guarantee] = (),
+    methods: Sequence[Method | type[Method] | str] | Method | type[Method] | str | None = None,
+    guarantees: Guarantees = (),
     *,
     suppression: float = 0.0,
     seed: int = 0,
@@ -90,25 +91,36 @@ def compare(
     >>> [(one.method, one.groups) for one in found.results]
     [('mdav', 2), ('mondrian', 2)]
     """
-    table = read_table(source, schema, undeclared)
-    chosen = _chosen(methods)
-    prepared = prepare(table, per=per, population=population)
+    asked = run_settings(
+        k=k,
+        methods=methods,
+        guarantees=guarantees,
+        suppression=suppression,
+        seed=seed,
+        per=per,
+        undeclared=undeclared,
+    )
+    k = DEFAULT_K if asked.k is None else asked.k
+    chosen = _chosen(asked.methods)
+    table = read_table(source, schema, asked.undeclared)
+    prepared = prepare(table, per=asked.per, population=population)
     results = []
-    for number, kind in enumerate(chosen):
-        progress(number / len(chosen), kind.title)
-        method = kind(**(settings or {}).get(kind.name, {}))
-        goal = goal_for(prepared, method, k, guarantees, suppression)
+    for number, usual in enumerate(chosen):
+        progress(number / len(chosen), usual.title)
+        own: Any = usual  # a settings class, as every method is
+        method: Method = replace(own, **(settings or {}).get(usual.name, {}))
+        goal = goal_for(prepared, method, k, asked.guarantees, asked.suppression)
         start = time.process_time()
         try:
-            release = carry_out(prepared, method, goal, seed=seed)
+            release = carry_out(prepared, method, goal, seed=asked.seed)
         except VeladoError as error:
-            results.append(Compared(method=kind.name, failed=error.what))
+            results.append(Compared(method=method.name, failed=error.what))
             continue
         spent = time.process_time() - start
         scores, sizes = measure(release), release.checked.partition.sizes
         results.append(
             Compared(
-                method=kind.name,
+                method=method.name,
                 loss=release.loss,
                 groups=int(sizes.size),
                 smallest=int(sizes.min()),
@@ -120,14 +132,13 @@ def compare(
         )
     progress(1.0, "done")
     results.sort(key=lambda result: (result.loss is None, result.loss or 0.0, result.method))
-    names = ("k-anonymity", *(guarantee.name for guarantee in guarantees))
+    names = ("k-anonymity", *(guarantee.name for guarantee in asked.guarantees))
     return Comparison(k=k, rows=table.rows, guarantees=names, results=tuple(results))
 
 
-def _chosen(names: Sequence[str] | None) -> list[type[Method]]:
-    if names is None:
-        return [method for method in METHODS if method.promise == "guaranteed"]
-    chosen = [method_named(name) for name in names]
+def _chosen(chosen: Sequence[Method] | None) -> Sequence[Method]:
+    if chosen is None:
+        return [method() for method in METHODS if method.promise == "guaranteed"]
     for method in chosen:
         if method.promise != "guaranteed":
             raise ParameterError(

@@ -14,17 +14,23 @@ import tomli_w
 
 from velado.data.schema import Schema
 from velado.data.staging import Formulas
-from velado.data.table import Undeclared
 from velado.errors import SchemaError
-from velado.release.guarantees import GUARANTEES
 from velado.release.guarantees._guarantee import Guarantee
-from velado.release.guarantees.k_anonymity import CROWD
-from velado.release.methods import METHODS
 from velado.release.methods._method import Method
-from velado.release.operations import OPERATIONS
 from velado.release.operations._operation import Operation
+from velado.release.run_settings import (
+    GUARANTEES_BEYOND,
+    METHOD,
+    OPERATIONS_FIRST,
+    CrowdSetting,
+    OrderSetting,
+    SeedSetting,
+    SuppressionSetting,
+    UndeclaredSetting,
+    UnitSetting,
+)
 from velado.settings import Setting, Where, entry_of, read, settings, table_of, unknown_key
-from velado.text import Language, say
+from velado.text import Language, say, told
 
 Format = Literal["csv", "parquet"]
 Report = Literal["html", "md", "json"]
@@ -64,26 +70,20 @@ class Recipe:
     """
 
     schema: Annotated[Schema, Setting("what each column means")]
-    method: Annotated[Method, Setting("how groups are made", parts=lambda: METHODS, kind="method")]
-    guarantees: Annotated[
-        tuple[Guarantee, ...],
-        Setting("promises beyond k", parts=lambda: GUARANTEES, kind="guarantee"),
-    ] = ()
-    seed: Annotated[int, Setting("seed of every random choice", ge=0)] = 0
-    k: Annotated[int | None, CROWD, Setting("rows or people in each group")] = None
-    suppression: Annotated[float, Setting("share of rows that may be dropped", ge=0, le=1)] = 0.0
-    per: Annotated[Per | None, Setting("what k counts; without it people where they are known")] = None
+    method: Annotated[Method, METHOD]
+    guarantees: Annotated[tuple[Guarantee, ...], GUARANTEES_BEYOND] = ()
+    seed: SeedSetting = 0
+    k: CrowdSetting = None
+    suppression: SuppressionSetting = 0.0
+    per: UnitSetting = None
     format: Annotated[Format, Setting("format of the table that leaves")] = "csv"
     formulas: Annotated[Formulas, Setting("cells that begin like a spreadsheet formula")] = "keep"
     language: Annotated[Language, Setting("language of the reports")] = "en"
-    undeclared: Annotated[Undeclared, Setting("columns that the schema does not name")] = "refuse"
+    undeclared: UndeclaredSetting = "refuse"
     reports: Annotated[tuple[Report, ...], Setting("formats of the report")] = ("html",)
-    keep_order: Annotated[bool, Setting("publish the rows in the order of the input")] = False
+    keep_order: OrderSetting = False
     input: RecipeInput = RecipeInput()
-    operations: Annotated[
-        tuple[Operation, ...],
-        Setting("column operations done first", parts=lambda: OPERATIONS, kind="operation"),
-    ] = ()
+    operations: Annotated[tuple[Operation, ...], OPERATIONS_FIRST] = ()
 
     def to_dict(self) -> dict[str, object]:
         """As the TOML file has it."""
@@ -99,20 +99,22 @@ class Recipe:
         return {"version": VERSION, **plain, **{name: part for name, part in parts.items() if part}}
 
     def to_toml(self) -> str:
-        """The text of `recipe.toml`."""
-        lead = (
-            "# How this release was made. Repeat it, or use it on another file of the same form:\n"
-            "#   velado apply recipe.toml FILE -o FOLDER --key owner.key\n"
-            "# [taxonomies] holds what the taxonomy files said on that day. [input] names the file by a fingerprint\n"
-            "# that only the holder of the key can compute. This file is private: it says how values were chosen.\n\n"
+        """The text of `recipe.toml`, with comments in the language of its reports."""
+        lead = say(
+            "How this release was made. Repeat it, or use it on another file of the same form:\n"
+            "  velado apply recipe.toml FILE -o FOLDER --key owner.key\n"
+            "[taxonomies] holds what the taxonomy files said on that day. [input] names the file by a fingerprint\n"
+            "that only the holder of the key can compute. This file is private: it says how values were chosen."
         )
-        return lead + tomli_w.dumps(self.to_dict(), multiline_strings=True)
+        remarks = "".join(f"# {line}\n" for line in told(lead, self.language).splitlines())
+        return f"{remarks}\n{tomli_w.dumps(self.to_dict(), multiline_strings=True)}"
 
     @classmethod
     def from_dict(cls, document: Mapping[str, object]) -> "Recipe":
         """From parsed TOML. Nothing unknown is passed over; files the recipe only names are read by the caller."""
         entries = dict(document)
-        if entries.pop("version", None) != VERSION:
+        version = entries.pop("version", None)
+        if version != VERSION or type(version) is not int:  # true and 1.0 are equal to 1
             raise SchemaError(
                 say("The recipe does not say version = {version}.", version=VERSION),
                 "Another layout could be read wrongly.",

@@ -33,21 +33,23 @@ from velado.data.staging import (
 from velado.data.table import Table, Undeclared
 from velado.errors import ParameterError, VeladoError
 from velado.measures.measured import Scores, measure
-from velado.release.anonymize import DEFAULT_METHOD, carry_out, goal_for, method_from
+from velado.release import DEFAULT_METHOD
+from velado.release.anonymize import carry_out, goal_for
 from velado.release.goal import Progress, default_k, silent, within
-from velado.release.guarantees._guarantee import Guarantee
 from velado.release.methods._method import Method
 from velado.release.methods.progressive.lower_bound import lower_bound
 from velado.release.operations._operation import Operation
 from velado.release.population import read_plain
 from velado.release.prepare import prepare
+from velado.release.recoded import NoteName
 from velado.release.release import Release
+from velado.release.run_settings import Guarantees
 from velado.report.blocks import Page
 from velado.report.facts import OutputFacts, ReleaseFacts, SourceFacts, WhatIf, WhatIfs
 from velado.report.manifest import input_digest, manifest, manifest_json
 from velado.report.release_page import public_page, release_page
 from velado.report.render import as_values, render_html, render_markdown, to_json
-from velado.settings import parse_toml
+from velado.settings import Where, made, parse_toml
 from velado.study.recipe import Format, Per, Recipe, RecipeInput, Report, without_folders
 from velado.text import Language, language, say, speaking
 
@@ -109,7 +111,7 @@ def publish(
     source: Any,
     schema: Schema | str | Path,
     method: Method | type[Method] | str = DEFAULT_METHOD,
-    guarantees: Sequence[Guarantee] = (),
+    guarantees: Guarantees = (),
     *,
     out: str | Path,
     k: int | None = None,
@@ -151,23 +153,25 @@ def publish(
     if not isinstance(schema, Schema):
         reads.append(Path(schema))
         schema = read_schema(schema)
-    chosen = method_from(method)
-    recipe = Recipe(
-        schema,
-        chosen,
-        tuple(guarantees),
-        seed=seed,
-        k=default_k(chosen.promise, guarantees) if k is None else k,
-        suppression=suppression,
-        per=per,
-        format=format,
-        formulas=formulas,
-        language=language,
-        undeclared=undeclared,
-        reports=tuple(reports),
-        keep_order=keep_order,
-        operations=tuple(operations),
-    )
+    given = {
+        "schema": schema,
+        "method": method,
+        "guarantees": guarantees,
+        "seed": seed,
+        "k": k,
+        "suppression": suppression,
+        "per": per,
+        "format": format,
+        "formulas": formulas,
+        "language": language,
+        "undeclared": undeclared,
+        "reports": reports,
+        "keep_order": keep_order,
+        "operations": operations,
+    }
+    recipe = made(Recipe, given, Where("python"))
+    if k is None:
+        recipe = replace(recipe, k=default_k(recipe.method.promise, recipe.guarantees))
     if schema_folder is not None:
         recipe = _with_files(recipe, Path(schema_folder))
     return _run(
@@ -341,6 +345,8 @@ WORK = 60_000_000
 LARGEST_RERUN = 1_000_000
 """Rows x quasi-identifiers up to which the reruns are made: a rule, not a clock, so that reports repeat."""
 SUPPRESSIONS = (0.01, 0.05)
+_BOUND = NoteName("lower_bound", say("proven lower bound of the loss"), share=True)
+_ABOVE = NoteName("above_best_possible_at_most", say("above the best possible, at most"), share=True)
 
 
 def best_possible(release: Release) -> Mapping[str, object]:
@@ -359,13 +365,13 @@ def best_possible(release: Release) -> Mapping[str, object]:
         return {}
     if release.data.rows > LARGEST_BOUNDED:
         reason = say("not computed for more than {rows:,} rows", rows=LARGEST_BOUNDED)
-        return {"lower_bound": None, "lower_bound_reason": reason}
+        return {_BOUND: None, NoteName("lower_bound_reason", say("no lower bound of the loss")): reason}
     # Rows that left before the method saw them lost everything; the bound speaks of the others.
     share = release.data.rows / release.table.rows
     bound = share * lower_bound(release.data, k, WORK) + (1 - share)
     reached = release.loss
     above = reached / bound - 1 if bound > 0 else (0.0 if reached <= 0 else None)
-    return {"lower_bound": bound, "above_best_possible_at_most": above}
+    return {_BOUND: bound, _ABOVE: above}
 
 
 def what_ifs(release: Release, progress: Progress = silent) -> WhatIfs:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from velado.data.encode import encode
-from velado.data.schema import Column, Kind, Schema
+from velado.data.encode import EncodedColumn, EncodedTable, encode
+from velado.data.schema import Column, Kind, Role, Schema
 from velado.data.table import Table
 from velado.randomness import seeded
 from velado.release.goal import Goal, silent
@@ -38,6 +38,43 @@ def changed(operation: Operation, cells: Sequence[str], kind: Kind = "categorica
     ['36***', '36']
     """
     return operation.apply(_table(cells, kind), seeded(0, "example")).frame["x"].cast(pl.String).to_list()
+
+
+def table(**columns: Sequence[object]) -> Table:
+    """A table of quasi-identifiers, but for the columns `person`, `illness` (sensitive) and `note` (other).
+
+    >>> table(age=[20, 30], illness=["flu", "cold"]).schema.sensitive[0].name
+    'illness'
+    """
+    roles: dict[str, Role] = {"person": "identifier", "illness": "sensitive", "note": "other"}
+    schema = {
+        name: Column(
+            name,
+            roles.get(name, "quasi"),
+            "categorical" if isinstance(cells[0], str) else "numeric",
+            person=name == "person",
+        )
+        for name, cells in columns.items()
+    }
+    return Table.of(pl.DataFrame(columns), Schema(schema))
+
+
+def encoded(**columns: Sequence[object]) -> EncodedTable:
+    """Such a table as methods see it.
+
+    >>> encoded(age=[30, 20, 30]).columns[0].codes.tolist()
+    [1, 0, 1]
+    """
+    return encode(table(**columns))
+
+
+def column(cells: Sequence[object]) -> EncodedColumn:
+    """One encoded quasi-identifier `x` of these cells.
+
+    >>> column(["b", "a", "b"]).codes.tolist()
+    [1, 0, 1]
+    """
+    return encoded(x=cells).columns[0]
 
 
 def _table(cells: Sequence[str], kind: Kind) -> Table:

@@ -22,9 +22,15 @@ def tables(draw: Any, min_rows: int = 6, max_rows: int = 40, person: bool | None
     """A table of one to five quasi-identifiers (numeric, taxonomy, prefix, date, flat), with a sensitive column.
 
     Values collide often, columns may be constant and cells may be blank: the cases in which methods err.
+
+    >>> import warnings
+    >>> with warnings.catch_warnings():  # examples are drawn one by one in a console only
+    ...     warnings.simplefilter("ignore")
+    ...     tables(min_rows=6, max_rows=6).example().rows
+    6
     """
     rows = draw(st.integers(min_rows, max_rows))
-    makers: dict[str, tuple[Any, dict[str, Any]]] = {
+    makers: dict[str, tuple[Any, dict[str, object]]] = {
         "age": (st.integers(18, 40).map(str), {"kind": "numeric"}),
         "weight kg": (st.sampled_from(["50.5", "61", "61.25", "-3", "1e2"]), {"kind": "numeric"}),
         "city": (
@@ -49,7 +55,7 @@ def tables(draw: Any, min_rows: int = 6, max_rows: int = 40, person: bool | None
     }
     chosen = draw(st.lists(st.sampled_from(sorted(makers)), min_size=1, max_size=5, unique=True))
     columns: dict[str, list[str | None]] = {}
-    entries: dict[str, Any] = {}
+    entries: dict[str, object] = {}
     for name in chosen:
         values, entry = makers[name]
         if draw(st.booleans()):

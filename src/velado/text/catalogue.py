@@ -26,7 +26,11 @@ _LETTERS = {"n": "\n", "t": "\t", "r": "\r"}
 
 @dataclass(frozen=True)
 class Catalogue:
-    """Translations by their English template; those of plurals, by the English singular, as (one, many)."""
+    """Translations by their English template; those of plurals, by the English singular, as (one, many).
+
+    >>> Catalogue({"rows": "linhas"}, {}).of("rows"), Catalogue({}, {}).of("rows")
+    ('linhas', 'rows')
+    """
 
     single: Mapping[str, str]
     plural: Mapping[str, tuple[str, str]]
@@ -74,6 +78,10 @@ def _unquoted(lines: str) -> str:
 
 @cache
 def catalogue(language: str) -> Catalogue:
-    """The catalogue of a language; English, in which the templates are written, has an empty one."""
+    """The catalogue of a language; English, in which the templates are written, has an empty one.
+
+    >>> catalogue("pt").of("a whole number"), catalogue("en").of("a whole number")
+    ('um número inteiro', 'a whole number')
+    """
     place = PLACES.get(language)
     return NO_CATALOGUE if place is None else read(place.read_text("utf-8"))

@@ -46,18 +46,18 @@ def speaking(chosen: Language) -> Iterator[None]:
 def choose(
     flag: str | None = None, environment: Mapping[str, str] | None = None, accept_language: str | None = None
 ) -> Language:
-    """The first known language of the flag, VELADO_LANG and the browser's list, else English.
+    """The first known language of the flag, the browser's list and VELADO_LANG, else English.
 
     LANG and LC_ALL are not asked: a release folder holds a report, and its bytes must follow from the recipe
-    and not from the machine it was made on. A service passes no environment, for its readers have languages
-    of their own. A flag that is no language is for the caller to refuse, who knows how it was given.
+    and not from the machine it was made on. The readers of a service have languages of their own, so theirs
+    come before its owner's. A flag that is no language is for the caller to refuse, who knows how it was given.
 
     >>> choose("pt"), choose(None, {"VELADO_LANG": "pt_BR.UTF-8"}), choose(None, {}, "fr, pt-BR;q=0.8")
     ('pt', 'pt', 'pt')
     >>> choose(None, {"LANG": "pt_BR.UTF-8"})
     'en'
     """
-    asked = [flag or "", (environment or {}).get(VARIABLE, "")[:2].lower(), *_ranked(accept_language or "")]
+    asked = [flag or "", *_ranked(accept_language or ""), (environment or {}).get(VARIABLE, "")[:2].lower()]
     return next((known for name in asked for known in LANGUAGES if name == known), "en")
 
 

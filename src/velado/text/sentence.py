@@ -58,14 +58,14 @@ def say(template: str, /, **parts: object) -> Sentence:
     """The English sentence of a *template*, which stays translatable.
 
     A template is a literal, for it is the key of the catalogue; its places are those of `str.format`, by name
-    only. Without parts, braces are plain letters. A part that is a Sentence or an error of ours is translated
-    too, numbers and dates are written as the language writes them, and any other part (a column's name) is
-    never translated.
+    only. Without parts, braces are plain letters, and a Sentence stays what it is. A part that is a Sentence
+    or an error of ours is translated too, numbers and dates are written as the language writes them, and any
+    other part (a column's name) is never translated.
 
     >>> say("{share:.1%} of {rows:,} rows.", share=0.5, rows=1000)
     '50.0% of 1,000 rows.'
     """
-    return Sentence(template, parts)
+    return template if isinstance(template, Sentence) and not parts else Sentence(template, parts)
 
 
 def say_n(one: str, many: str, n: float, /, **parts: object) -> Sentence:
@@ -171,9 +171,7 @@ def _kept(part: object) -> object:
     pickled.
     """
     if isinstance(part, VeladoError):
-        three = join(
-            said if isinstance(said, Sentence) else say(said) for said in (part.what, part.why, part.fix)
-        )
+        three = join(say(said) for said in (part.what, part.why, part.fix))
         return three if three == str(part) else str(part)
     if isinstance(part, Sentence | Number | date | time | timedelta) or type(part) is str:
         return part

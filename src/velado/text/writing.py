@@ -69,14 +69,14 @@ def points(value: float | None, digits: int = 1, tongue: Language | None = None)
     return number(None if value is None else 100 * value, digits, tongue)
 
 
-def percent(value: float | None, digits: int = 1, tongue: Language | None = None, sign: str = "%") -> str:
-    """A share in percent; pages with columns of figures set the sign apart: `sign=" %"`.
+def percent(value: float | None, digits: int = 1, tongue: Language | None = None) -> str:
+    """A share in percent, written alike everywhere: the sign right after the number.
 
-    >>> percent(0.123, 1, "pt"), percent(0.5, 0, sign=" %"), percent(None)
-    ('12,3%', '50 %', '–')
+    >>> percent(0.123, 1, "pt"), percent(0.5, 0), percent(None)
+    ('12,3%', '50%', '–')
     """
     text = points(value, digits, tongue)
-    return text if text == NOTHING else text + sign
+    return text if text == NOTHING else f"{text}%"
 
 
 def share(value: float | None, digits: int = 1, tongue: Language | None = None) -> str:

@@ -88,7 +88,7 @@ def test_wrong_addresses_and_methods_have_the_same_shape(service: Running) -> No
     assert problem(service.call("GET", "/v1/budget/")) == "address"
     assert problem(service.call("DELETE", "/v1/answers")) == "method"
     assert problem(service.call("GET", "/static/..%2fapp.py")) == "address"
-    assert problem(service.call("GET", "/v1/answers?dataset=people&most=0")) == "request"
+    assert problem(service.call("GET", "/v1/answers?dataset=people&most=0")) == "parameter"
 
 
 def test_bodies_beyond_the_limit_are_refused_with_and_without_a_length(service: Running) -> None:

@@ -11,6 +11,7 @@ from velado.apps.service.service_settings import read_settings, settings_from
 from velado.errors import SchemaError, VeladoError
 from velado.query.budget import Budget
 from velado.query.unit import Unit
+from velado.text import told
 
 GOOD = """
 [datasets.people]
@@ -23,6 +24,22 @@ budget = { epsilon = 0.1 }
 
 def read(text: str) -> Any:
     return settings_from(tomllib.loads(text), Path("folder"))
+
+
+def test_the_ledger_that_the_schema_names_is_used_where_the_service_names_none(tmp_path: Path) -> None:
+    (tmp_path / "service.toml").write_text(GOOD.replace('ledger = "people.ledger"\n', ""))
+    schema = '[columns.age]\nrole = "quasi"\n'
+    (tmp_path / "schema.toml").write_text(schema)
+    with pytest.raises(SchemaError, match="is missing"):
+        read_settings(tmp_path / "service.toml")
+    (tmp_path / "schema.toml").write_text('[dataset]\nledger = "books.ledger"\n' + schema)
+    assert read_settings(tmp_path / "service.toml").datasets["people"].ledger == str(
+        tmp_path / "books.ledger"
+    )
+    (tmp_path / "service.toml").write_text(GOOD)
+    assert read_settings(tmp_path / "service.toml").datasets["people"].ledger == str(
+        tmp_path / "people.ledger"
+    )
 
 
 def test_a_small_file_has_sensible_limits_and_paths_beside_it() -> None:
@@ -67,12 +84,12 @@ def test_a_password_can_stand_in_the_environment_and_never_in_a_repr(monkeypatch
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "said"),
     [
         ("[datasets.people]", "colour = 1\n[datasets.people]", "Unknown key 'colour'"),
         ("budget =", "mode = 'paper'\nbudget =", "Unknown key 'mode'"),
         ("budget =", "bugdet =", "Did you mean 'budget'"),
-        ('ledger = "people.ledger"', "", "lacks 'ledger'"),
+        ('ledger = "people.ledger"', "", "'ledger' in .* is missing"),
         ('file = "people.csv"', "", "either 'file'"),
         ('file = "people.csv"', "url = 'postgresql://x'", "either 'file'"),
         ("epsilon = 0.1", "epsilon = 0.1, rho = 1", "either epsilon or rho"),
@@ -86,15 +103,24 @@ def test_a_password_can_stand_in_the_environment_and_never_in_a_repr(monkeypatch
         ("[datasets.people]", "[limits]\nburst = 2.5\n[datasets.people]", "whole number"),
         ("[datasets.people]", "[limits]\nbrust = 2\n[datasets.people]", "Did you mean 'burst'"),
         ("budget =", "unit = 'family'\nbudget =", "'unit' in"),
-        ("budget =", "unit = { column = 'x' }\nbudget =", "most rows"),
-        ("budget =", "extremes = 'exact'\nbudget =", "quantile or bound"),
-        ("budget =", "caps = 3\nbudget =", "not a table"),
+        ("budget =", "unit = { column = 'x' }\nbudget =", "'rows' in .*unit.* is missing"),
+        ("budget =", "extremes = 'exact'\nbudget =", "one of quantile, bound"),
+        ("budget =", "caps = 3\nbudget =", "'caps' in .* takes a table"),
     ],
 )
-def test_a_mistake_is_named_with_its_place(old: str, new: str, told: str) -> None:
+def test_a_mistake_is_named_with_its_place(old: str, new: str, said: str) -> None:
     assert old in GOOD
-    with pytest.raises(VeladoError, match=told):
+    with pytest.raises(VeladoError, match=said):
         read(GOOD.replace(old, new))
+
+
+def test_a_wrong_value_is_a_wrong_file_told_in_the_language_spoken_and_no_address_is_repeated() -> None:
+    with pytest.raises(SchemaError) as wrong:
+        read("[limits]\nburst = 0\n" + GOOD)
+    assert "não pode ser 0" in told(wrong.value.what, "pt")
+    with pytest.raises(SchemaError) as wrong:
+        read(GOOD.replace('file = "people.csv"', "url = ['postgresql://reader:hush@localhost/clinic']"))
+    assert "'url' in" in wrong.value.what and "hush" not in str(wrong.value)
 
 
 def test_half_open_connections_are_shared_out_among_workers() -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from velado.learning.crypto.grid_products import grid_products, plan
+from velado.learning.crypto.modular import grid_products, plan
 
 
 @given(st.data())

@@ -51,7 +51,7 @@ def test_a_recipe_is_read_and_comes_back_without_its_table() -> None:
         (changed("anonymization", seed=-1), "a whole number, at least 0"),
         (changed("anonymization", suppression=2), "a number from 0 to 1"),
         (changed("data", target=""), "'target' in .data. of the recipe cannot be"),
-        (changed("data", features="age"), "Write it as a list"),
+        (changed("data", features=5), "It takes"),
         ({**GOOD, "data": 3}, "It takes a table"),
         (changed("data", features=[]), "not empty"),
         (changed("data", table=3), "'table' in .data. of the recipe cannot be 3"),

@@ -33,7 +33,7 @@ def test_a_portuguese_report_says_in_portuguese_what_is_missing(stopped: Federat
 def test_the_clients_a_round_needs_are_those_the_federation_counts(stopped: FederatedFit) -> None:
     # 0.07 x 100 is 7.000000000000001 in floating point: seven clients are needed, and eight are not.
     federation = Federation(clients=100, participation=0.07)
-    how = {**stopped.how, "federation": federation.to_dict()}
+    how = replace(stopped.how, federation=federation.to_dict())
     fit = replace(stopped, how=how, clients_asked=100)
     assert federation.needed == 7 and "needs the answers of 7 clients" in report(fit)
 

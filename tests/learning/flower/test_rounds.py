@@ -18,14 +18,17 @@ from velado.learning.flower.flower_records import Packet
 from velado.learning.flower.simulation import make_ready, run_ready
 from velado.release.methods import Mondrian
 
+from ...covering import pairs_in
+
 
 def run(people, method=None, k=None, **settings) -> FederatedFit:
     federation = Federation(**{"clients": 5, "rounds": 6, **settings})
     return simulate(people.table, people.schema, method, federation, target="outcome", engine="loop", k=k)
 
 
-@pytest.mark.parametrize("model", ["logistic", "xgboost"])
-@pytest.mark.parametrize("split", ["iid", "dirichlet"])
+@pytest.mark.parametrize(
+    ("model", "split"), pairs_in(2, ["logistic", "xgboost"], ["iid", "dirichlet"], lambda *two: "-".join(two))
+)
 def test_a_run_learns_and_records_every_round_and_client(people, model: str, split: str) -> None:
     fit = run(people, Mondrian(), model=model, split=split, alpha=2.0, rounds=12, k=3)
     assert [one.number for one in fit.rounds] == list(range(1, 13))
@@ -77,13 +80,13 @@ def test_too_many_failed_rounds_in_a_row_stop_the_run_and_keep_its_history(peopl
         run(people, model=model, dropout=1.0, unmet=3, rounds=50)
     fit = stopped.value.fit
     assert len(fit.rounds) == 3 and not any(one.applied for one in fit.rounds)
-    assert fit.how["stopped"].startswith("The federation stopped")
+    assert fit.how.stopped.startswith("The federation stopped")
     assert FederatedFit.from_dict(fit.to_dict()).rounds == fit.rounds
 
 
 def test_a_client_with_too_few_rows_sits_out_and_the_others_go_on(people) -> None:
     ready = make_ready(
-        people.table, people.schema, Mondrian(), Federation(clients=10, split="dirichlet", alpha=0.6, rounds=2, participation=0.5), target="outcome", seed=1, k=20
+        people.table, people.schema, Locally(Mondrian(), seed=1, k=20), Federation(clients=10, split="dirichlet", alpha=0.6, rounds=2, participation=0.5), target="outcome"
     )  # fmt: skip
     out = [part.record for part in ready.parts if part.labels.size == 0]
     assert out and all("fewer than k = 20" in one.gap or "no rows" in one.gap for one in out)
@@ -125,8 +128,8 @@ def test_a_class_with_one_member_is_trained_on_and_said(people) -> None:
         },
     )
     fit = simulate(rare, schema, None, Federation(clients=3, rounds=2), target="outcome", engine="loop")
-    assert "1 class(es) of the target have one member" in fit.how["notes"][0]
-    assert fit.how["classes"] == 3
+    assert "1 class of the target has one member" in fit.how.notes[0]
+    assert fit.how.classes == 3
 
 
 def pl_when(mask, value: str, other):

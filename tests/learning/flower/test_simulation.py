@@ -16,6 +16,7 @@ from velado.data.schema import Schema
 from velado.errors import MissingExtra, ParameterError, TableError
 from velado.learning.flower import Federation, simulate
 from velado.learning.flower import deployment as quiet_module
+from velado.learning.flower._local_rows import Locally
 from velado.learning.flower.agreement import FederatedData, FederationRecipe, agree
 from velado.learning.flower.deployment import SILENT, closed_network, require_flower
 from velado.learning.flower.simulation import make_ready, run_ready
@@ -139,24 +140,26 @@ def test_declared_classes_are_the_classes_as_on_machines_even_if_no_row_has_one(
 ) -> None:
     schema = declaring(people, ("well", "ill", "recovered"))
     federation = Federation(model=model, clients=3, rounds=2)
-    ready = make_ready(people.csv, schema, Mondrian(), federation, target="outcome", k=3)
+    ready = make_ready(people.csv, schema, Locally(Mondrian(), k=3), federation, target="outcome")
     data = FederatedData(schema="schema.toml", target="outcome")
     recipe = FederationRecipe(data, ready.locally, ready.terms.encoder.settings, federation)
     assert ready.terms.encoder.classes == ("well", "ill", "recovered")
     assert ready.terms.digest == agree(recipe, schema).terms.digest
     fit = run_ready(ready, "loop")
-    assert fit.how["classes"] == 3 and fit.how["read_off_the_table"] == []
+    assert fit.how.classes == 3 and fit.how.read_off_the_table == ()
     assert fit.rounds[-1].accuracy is not None and fit.rounds[-1].accuracy > 0.5
 
 
 def test_a_row_with_a_class_that_is_not_declared_is_refused_without_showing_it(people: People) -> None:
-    with pytest.raises(TableError, match=r"^\d+ row\(s\) have a class of the target 'outcome'") as raised:
-        make_ready(people.csv, declaring(people, ("ill", "dead")), None, Federation(), target="outcome")
+    with pytest.raises(TableError, match=r"^\d+ rows? ha(s|ve) a class of the target 'outcome'") as raised:
+        make_ready(people.csv, declaring(people, ("ill", "dead")), Locally(), Federation(), target="outcome")
     assert "well" not in str(raised.value)
 
 
 def test_a_target_without_declared_values_is_named_as_read_off_the_table(people: People) -> None:
-    ready = make_ready(people.csv, declaring(people, None), None, Federation(clients=3), target="outcome")
+    ready = make_ready(
+        people.csv, declaring(people, None), Locally(), Federation(clients=3), target="outcome"
+    )
     assert ready.terms.read_off == ("outcome",) and ready.terms.encoder.classes == ("ill", "well")
 
 

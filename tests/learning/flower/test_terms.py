@@ -124,7 +124,7 @@ def test_what_the_schema_leaves_open_is_named(people) -> None:
     columns = dict(people.schema.columns)
     columns["age"] = replace(columns["age"], bounds=None)
     columns["smokes"] = replace(columns["smokes"], values=None)
-    with pytest.raises(SchemaError, match="which values 'age', 'smokes' may have"):
+    with pytest.raises(SchemaError, match="which values 'age' and 'smokes' may have"):
         terms_of(replace(people.schema, columns=columns))
     columns = dict(people.schema.columns)
     columns["outcome"] = replace(columns["outcome"], values=None)

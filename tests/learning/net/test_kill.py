@@ -9,16 +9,28 @@ from pathlib import Path
 
 import pytest
 
+from velado.learning.protocols.protocol_registry import PROTOCOLS
+
 from .parties import Consortium, consortium
 
 pytestmark = pytest.mark.slow  # it starts processes
 
 STEPS = {"received", "processed", "sent"}
-# hub: key, three sums and the result, each received and processed, and one total sent; and so on for the others.
-POINTS = {
-    "delegated": {"hub": 11, "vault": 10, "clinic-1": 5},
-    "masked": {"hub": 15, "vault": 9, "clinic-1": 5},
-}
+PARTIES = {"evaluator": 1, "provider": 1, "client": 3}
+
+
+def last_point(protocol: str, role: str) -> int:
+    """How many steps a party's log shows at the end: what it takes is received and processed, what it says is sent."""
+    number = 0
+    for step in PROTOCOLS[protocol].steps:
+        among_themselves = step.sender == step.receiver
+        if step.receiver == role:
+            number += 2 * (PARTIES[step.sender] - among_themselves)
+        if step.sender == role:
+            number += PARTIES[step.receiver] - among_themselves
+    return number
+
+
 FEW = [
     ("delegated", "hub", 7),
     ("delegated", "vault", 7),
@@ -27,9 +39,9 @@ FEW = [
 ]
 ALL = [
     (protocol, name, point)
-    for protocol, names in POINTS.items()
-    for name, last in names.items()
-    for point in range(last + 1)
+    for protocol in ("delegated", "masked")
+    for name, role in (("hub", "evaluator"), ("vault", "provider"), ("clinic-1", "client"))
+    for point in range(last_point(protocol, role) + 1)
 ]
 
 

@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from velado.data.staging import write_file
 from velado.errors import EncryptionError, ProtocolError
+from velado.learning.net._https import Post, Undelivered
 from velado.learning.net._journal import RECEIVED, Begin, Journal
 from velado.learning.net._mutual_tls import Pins
-from velado.learning.net._sender import Post, Undelivered
 from velado.learning.net._wire import largest_message, seal
 from velado.learning.net.identity import make_identity, open_identity
 from velado.learning.protocols.protocol import Message
@@ -264,13 +265,18 @@ def test_a_secure_sum_goes_on_without_a_client_that_stays_away(tmp_path: Path) -
 def test_a_provider_may_bring_its_key(tmp_path: Path) -> None:
     from velado.learning.crypto import paillier_keys as keyfile
     from velado.learning.crypto.paillier_keys import PrivateKey
-    from velado.learning.net.identity import PAILLIER, write_private
+    from velado.learning.net.identity import PAILLIER
 
     vectors = Path(__file__).parents[2] / "vectors" / "paillier.json"
     iso = json.loads(vectors.read_text("utf-8"))["iso_18033_6"]
     private = PrivateKey(int(iso["p"], 16), int(iso["q"], 16))
     with consortium(tmp_path, minutes=2) as group:
-        write_private(tmp_path / "vault" / PAILLIER, keyfile.seal(private, PASSPHRASE, log2_n=LOG2_N))
+        write_file(
+            tmp_path / "vault" / PAILLIER,
+            keyfile.seal(private, PASSPHRASE, log2_n=LOG2_N),
+            private=True,
+            force=True,
+        )
         group.start()
         assert set(group.wait(seconds=110).values()) == {0}
         journal = Journal(tmp_path / "out-clinic-0" / "journal.bin")

@@ -12,10 +12,9 @@ from pathlib import Path
 import pytest
 
 from velado.errors import KeyRefused, OutputError
+from velado.learning.net._https import Letter, Outbox, Post, Server, Undelivered
 from velado.learning.net._journal import MOST_REFUSALS, PartyLog
 from velado.learning.net._mutual_tls import Pins, client_context
-from velado.learning.net._party_server import Server
-from velado.learning.net._sender import Letter, Outbox, Post, Undelivered
 from velado.learning.net.identity import Identity, make_identity, open_identity
 from velado.learning.regression.job import Job, Party
 

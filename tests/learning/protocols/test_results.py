@@ -20,6 +20,8 @@ from velado.papers.regression.paper_arithmetic import (
 )
 from velado.randomness import Tape
 
+from ...covering import pairs_in
+
 SOUND = ("delegated", "masked")
 number = st.floats(-8, 8, allow_nan=False)
 
@@ -100,8 +102,9 @@ def test_standard_errors_come_with_the_delegated_result_where_moments_are_asked_
     assert fit.how["rows"] == 36
 
 
-@pytest.mark.parametrize("low", [-8, 0])
-@pytest.mark.parametrize("ridge", ["0", "1/2"])
+@pytest.mark.parametrize(
+    ("low", "ridge"), pairs_in(2, [-8, 0], ["0", "1/2"], lambda *two: "-".join(map(str, two)))
+)
 def test_the_paper_s_roles_give_what_its_arithmetic_gives_and_say_that_they_are_unsafe(
     low, ridge, make_job, make_tables, make_roles
 ) -> None:

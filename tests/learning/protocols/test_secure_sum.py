@@ -14,11 +14,13 @@ import pytest
 from scipy.stats import chisquare
 
 from velado.errors import ProtocolError
+from velado.learning.crypto._sharing import SHARE_BYTES
 from velado.learning.crypto.fixed_point import Bounded
 from velado.learning.protocols.delegated_regression import DELEGATED
 from velado.learning.protocols.protocol import Message
 from velado.learning.protocols.role import make_role
 from velado.learning.protocols.secure_sum import (
+    SEALED_BYTES,
     SECURE_SUM,
     SumClient,
     SumEvaluator,
@@ -292,6 +294,69 @@ def test_a_false_share_is_found_by_what_its_client_announced() -> None:
     run(roles, change=forge)
     assert "do not fit what it announced" in roles["e"].failure
     assert all(role.failure for role in roles.values())
+
+
+def test_a_false_share_of_a_client_that_left_is_found_by_its_public_key() -> None:
+    job = a_job(5)
+    roles = roles_of(job, tables_of(job))
+
+    def forge(message: Message) -> list[Message]:
+        if message.kind != "opened" or message.sender != "c0":
+            return [message]
+        data = bytearray(message.fields["shares"])
+        data[-5] ^= 1  # of c4, who stands last: a share of the key of its pairwise masks
+        return [replace(message, fields={"shares": bytes(data)})]
+
+    run(roles, {"c4": "masked"}, forge)
+    assert "shares of c4's mask do not fit" in roles["e"].failure
+
+
+def places(*clients: int) -> bytes:
+    return b"".join(place.to_bytes(2, "big") for place in clients)
+
+
+@pytest.mark.parametrize(
+    ("kind", "receiver", "change"),
+    [
+        ("roster", "c0", {"members": places(2, 3, 4)}),  # enough, but not this client
+        ("roster", "c0", {"members": places(1, 2)}),  # this client, but too few
+        ("delivered", "c0", {"members": places(2, 3, 4), "shares": bytes(3 * SEALED_BYTES)}),
+        ("delivered", "c0", {"members": places(1, 2), "shares": bytes(SEALED_BYTES)}),
+        ("hello", "e", {"keys": bytes(63)}),
+        ("hello", "e", {"commitment": bytes(31)}),
+        ("shares", "e", {"shares": bytes(4 * SEALED_BYTES - 1)}),
+        ("masked", "e", {"numbers": b""}),
+        ("opened", "e", {"shares": b"\xff" * 5 * SHARE_BYTES}),  # as long as it must be, and no shares
+    ],
+)
+def test_each_thing_wrong_with_a_word_is_enough_to_refuse_it(
+    kind: str, receiver: str, change: dict[str, bytes]
+) -> None:
+    job = a_job(5)
+    roles = roles_of(job, tables_of(job))
+    with pytest.raises(ProtocolError):
+        run(
+            roles,
+            change=lambda m: [replace(m, fields={**m.fields, **change}) if (m.kind, m.receiver) == (kind, receiver) else m],
+        )  # fmt: skip
+
+
+def test_a_roster_that_all_agree_on_still_cannot_be_widened_afterwards() -> None:
+    job = a_job(5)
+    roles = roles_of(job, tables_of(job))
+    wider: list[Message] = []
+
+    def widen(message: Message) -> list[Message]:
+        if (message.kind, message.receiver) == ("delivered", "c0"):
+            wider.append(message)
+            return []
+        return [message]
+
+    run(roles, {"c4": "hello"}, widen)
+    # c4 stands on no roster: who counts on it is refused, although c0 is there and they are many.
+    fields = {"members": places(1, 2, 3, 4, 5), "shares": bytes(4 * SEALED_BYTES)}
+    with pytest.raises(ProtocolError, match="cannot be counted on"):
+        roles["c0"].receive(replace(wider[0], fields=fields))
 
 
 def test_shares_a_second_time_are_refused() -> None:

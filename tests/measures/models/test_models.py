@@ -2,6 +2,7 @@
 
 import builtins
 from importlib.util import find_spec
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -9,11 +10,12 @@ import pytest
 pytest.importorskip("sklearn", reason="models need velado[ml]")
 
 from velado.errors import MissingExtra, ParameterError
-from velado.measures.models import model_registry as registry
+from velado.measures.models import _model, model_registry
+from velado.measures.models._model import require
 from velado.measures.models.encoder import Ranges
-from velado.measures.models.model_registry import MODELS, Majority, model_named, require
+from velado.measures.models.model_registry import MODELS, Majority, model_named
 from velado.measures.models.quality import fit_and_predict
-from velado.settings import entry_of
+from velado.settings import entry_of, settings
 
 
 def lessons(rows: int = 300, classes: int = 2):
@@ -75,7 +77,7 @@ def test_an_unknown_model_is_answered_with_the_nearest() -> None:
 
 
 def test_a_missing_library_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "find_spec", lambda name: None)
+    monkeypatch.setattr(_model, "find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match=r"velado\[ml\]"):
         require(Majority)
     with pytest.raises(MissingExtra, match="scikit-learn"):
@@ -84,7 +86,7 @@ def test_a_missing_library_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_every_model_is_registered_once_and_states_its_parameters() -> None:
     names = [kind.name for kind in MODELS]
-    assert len(set(names)) == len(names) == 9
+    assert len(set(names)) == len(MODELS)
     for kind in MODELS:
         stated = entry_of(kind())
         assert stated.pop("name") == kind.name
@@ -118,3 +120,23 @@ def test_trees_do_not_care_about_ranges() -> None:
     plain = fit_and_predict(model, features[:200], labels[:200], features[200:], 2, 7)
     ranged = fit_and_predict(model, features[:200], labels[:200], features[200:], 2, 7, ranges)
     assert (plain.scores == ranged.scores).all()
+
+
+def test_a_model_of_a_file_of_its_own_needs_one_line_in_the_registry(monkeypatch: pytest.MonkeyPatch) -> None:
+    @settings
+    class Discriminant(_model.Model):
+        """Linear boundaries between normal classes."""
+
+        name: ClassVar[str] = "discriminant"
+        title: ClassVar[str] = "Linear discriminant"
+        pace: ClassVar[float] = 0.01
+
+        def estimator(self, seed: int, columns: int | None = None) -> Any:
+            return _model.scaled_first(
+                columns, _model.built("sklearn.discriminant_analysis", "LinearDiscriminantAnalysis")
+            )
+
+    monkeypatch.setattr(model_registry, "MODELS", (*MODELS, Discriminant))
+    features, labels = lessons(60)
+    found = fit_and_predict(model_named("discriminant")(), features, labels, features, 2, 0)
+    assert (found.labels == labels).mean() > 0.7

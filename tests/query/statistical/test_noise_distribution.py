@@ -16,6 +16,8 @@ from velado.query.plan import carry_out, plan
 from velado.query.unit import Unit
 from velado.query.values import Aggregate, Query
 
+from ...covering import one_in
+
 CELLS = 5_000
 FALSE_ALARM = 1e-7
 SCHEMA = Schema(
@@ -57,7 +59,7 @@ def p_value(sample: np.ndarray, measure: str, scale: float) -> float:
     return float(chi2.sf(((observed - expected) ** 2 / expected).sum(), expected.size - 1))
 
 
-@pytest.mark.parametrize(("kind", "measure"), CASES)
+@pytest.mark.parametrize(("kind", "measure"), one_in(2, CASES, apart=True))
 def test_noise_is_the_exact_discrete_distribution_and_ten_percent_off_is_seen(kind, measure) -> None:
     sample, due = draws(kind, measure, 100_000), scale_due(kind, measure)
     assert p_value(sample, measure, due) > FALSE_ALARM
@@ -83,7 +85,7 @@ def test_draws_of_different_cells_have_nothing_to_do_with_each_other(kind, measu
         assert abs(correlation) < 0.0195
 
 
-@pytest.mark.parametrize("measure", ["epsilon", "rho"])
+@pytest.mark.parametrize("measure", one_in(2, ["epsilon", "rho"]))
 def test_a_quantile_is_chosen_with_the_chances_its_scores_give(measure) -> None:
     query = Query("people", (Aggregate("quantile", "dose", Fraction(1, 2)),), keys=("cell",))
     made = plan(query, SCHEMA, Unit("home", 3), measure, Fraction(3, 2))

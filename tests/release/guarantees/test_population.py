@@ -53,8 +53,27 @@ def test_no_population_is_an_error(guarantee):
 
 @pytest.mark.parametrize(
     ("kind", "wrong"),
-    [(KMap, {"k": 1}), (DeltaPresence, {"least": 0.5, "most": 0.4}), (DeltaPresence, {"most": 1.5})],
+    [
+        (KMap, {"k": 1}),
+        (DeltaPresence, {"least": 0.5, "most": 0.4}),
+        (DeltaPresence, {"most": 1.01}),
+        (DeltaPresence, {"most": -0.01, "least": -0.02}),
+        (DeltaPresence, {"least": -0.01}),
+        (DeltaPresence, {"least": 1.01, "most": 1.01}),
+    ],
 )
 def test_parameters_outside_their_limits_are_refused(kind, wrong):
     with pytest.raises(ParameterError):
         kind(**wrong)
+
+
+def test_parameters_on_their_limits_are_taken():
+    assert KMap(2).needed == 2
+    assert DeltaPresence(0.0, 0.0).holds_in(groups([1], [9])).tolist() == [False]
+    assert DeltaPresence(1.0, 1.0).holds_in(groups([9, 8], [9, 9])).tolist() == [True, False]
+    assert DeltaPresence(0.5, 0.5).check(groups([1, 3], [2, 6])).holds
+
+
+def test_a_group_that_is_nobody_of_the_population_breaks_delta_presence():
+    verdict = DeltaPresence(0.0, 1.0).check(groups([2, 2], [2, 0]))
+    assert (verdict.holds, verdict.achieved, verdict.failing_groups) == (False, np.inf, 1)

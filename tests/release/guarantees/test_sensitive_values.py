@@ -34,6 +34,13 @@ def test_ordered_distance_is_that_of_the_t_closeness_paper():
     assert TCloseness(0.17, "ordered").holds_in(groups).tolist() == [False, True]
 
 
+def test_ranks_follow_the_order_of_the_values_and_not_their_codes():
+    # Codes 1, 2, 3 stand for 30, 10, 20; nobody in the table has code 4, so it is no step on the way.
+    shape = ValueShape(order=np.array([0, 3, 1, 2, 0]))
+    groups = counts([[2, 2], [1, 3]], shape, totals=[0, 1, 2, 1, 0])
+    assert TCloseness(1.0, "ordered").measure(groups) == pytest.approx([(1 / 2 + 1 / 4) / 2] * 2)
+
+
 def test_equal_distance_is_half_the_sum_of_differences():
     groups = counts([[1, 1, 2], [1, 2, 2, 2, 3]])
     whole = np.array([3, 4, 1]) / 8
@@ -126,6 +133,13 @@ def test_recursive_diversity_compares_the_commonest_with_the_rarer_values():
     assert RecursiveLDiversity(2.5, 3).holds_in(groups).tolist() == [True, False]
     assert RecursiveLDiversity(2.0, 3).holds_in(groups).tolist() == [False, False]
     assert RecursiveLDiversity(9.0, 2).check(groups).achieved == np.inf
+
+
+def test_a_value_that_the_table_does_not_hold_breaks_beta_likeness_and_one_that_all_have_does_not():
+    alone, everyone = counts([[1, 1], [2, 2]], totals=[0, 2, 0]), counts([[1, 1], [1]])
+    for form in ("basic", "enhanced"):
+        assert BetaLikeness(100.0, form).measure(alone).tolist() == [0.0, np.inf]
+        assert BetaLikeness(100.0, form).holds_in(everyone).tolist() == [True, True]
 
 
 def test_beta_likeness_bounds_the_relative_gain():

@@ -97,8 +97,8 @@ def test_the_loss_at_a_node_is_that_of_arx(adult, case):
 
 def with_mark(at, case):
     # t-closeness with suppression rules nothing out, so that nearly every node is counted; of the others, which
-    # differ in guarantees and losses that stand next to each other in the file, a quick run takes every third.
-    slow = at % 3 > 0 or (case.limit > 0 and any(g.name == "t-closeness" for g in case.guarantees))
+    # differ in guarantees and losses that stand next to each other in the file, a quick run takes every eighth.
+    slow = at % 8 > 0 or (case.limit > 0 and any(g.name == "t-closeness" for g in case.guarantees))
     return pytest.param(case, id=case.source, marks=[pytest.mark.slow] if slow else [])
 
 

@@ -74,9 +74,8 @@ def people(rows: int = 240, seed: int = 0) -> pl.DataFrame:
     )
 
 
-@pytest.fixture
-def example(tmp_path: Path) -> Example:
-    folder = tmp_path / "in"
+def written(folder: Path) -> Example:
+    """The files of the study, in a folder that is made for them."""
     folder.mkdir()
     people().write_csv(folder / "people.csv")
     (folder / "schema.toml").write_text(SCHEMA, "utf-8")
@@ -85,3 +84,8 @@ def example(tmp_path: Path) -> Example:
     )
     (folder / "study.toml").write_text(STUDY, "utf-8")
     return Example(folder)
+
+
+@pytest.fixture
+def example(tmp_path: Path) -> Example:
+    return written(tmp_path / "in")

@@ -10,7 +10,7 @@ from velado.measures.models.quality import Interval
 from velado.study.evaluate._advice import above_majority, choose, no_choice, recommend
 from velado.study.evaluate._amounts import amount, at_most, bare, digits_beside, interval_of, lost
 from velado.study.evaluate._study_grid import ORIGINAL
-from velado.study.evaluate._work import SCHEMA
+from velado.study.evaluate._work import columns
 from velado.study.evaluate.analysis import Hole, ReleaseSetting
 from velado.study.evaluate.load import load
 from velado.study.evaluate.page import to_markdown
@@ -27,7 +27,7 @@ def noisy(mean: float) -> list[float]:
 
 
 def release(setting: Setting, seed: int, risk: float | None, **more: Any) -> dict[str, Any]:
-    made = {**dict.fromkeys(SCHEMA), "method": setting[0], "k": setting[1], "guarantees": "", "seed": seed}
+    made = {**dict.fromkeys(columns()), "method": setting[0], "k": setting[1], "guarantees": "", "seed": seed}
     made |= {"cell": f"r{setting}{seed}", "kind": "release", "scope": "train", "status": "done", "reason": ""}
     return {**made, "again": False, "ncp": 0.1, "record_linkage": risk, **more}
 
@@ -52,7 +52,7 @@ def cells(
 @pytest.fixture
 def study_of(example):
     def make(rows: list[dict[str, Any]], *change: tuple[str, str]) -> Study:
-        frame = pl.DataFrame(rows, schema=SCHEMA)
+        frame = pl.DataFrame(rows, schema=columns())
         return Study(load(example.change(("seeds = [0, 1]", "seeds = [0, 1, 2]"), *change)), frame, len(rows))
 
     return make
@@ -68,8 +68,8 @@ BASE = {ORIGINALS: noisy(0.9)}
 @pytest.mark.parametrize(
     ("other", "risk", "words"),
     [
-        ([0.90, 0.88, 0.88], 0.30, "leaves more risk (30.0 % against 10.0 %) and was not run at this one"),
-        ([0.90, 0.88, 0.88], 0.03, "leaves less risk (3.0 % against 10.0 %) and was not run at this one"),
+        ([0.90, 0.88, 0.88], 0.30, "leaves more risk (30.0% against 10.0%) and was not run at this one"),
+        ([0.90, 0.88, 0.88], 0.03, "leaves less risk (3.0% against 10.0%) and was not run at this one"),
         (
             noisy(0.895),
             0.30,
@@ -109,7 +109,7 @@ def test_any_model_that_surely_beats_the_commonest_class_decides(study_of) -> No
         for seed, value in enumerate((0.70, 0.71, 0.69))
     ]
     said = told(study_of(rows))
-    assert "With it calm is right for 70.0 % of the test rows, surely more often" in said
+    assert "With it calm is right for 70.0% of the test rows, surely more often" in said
     assert "no model is surely right" not in said and "cannot tell methods apart" not in said
 
 
@@ -183,7 +183,7 @@ def test_the_true_reason_is_given_where_nothing_can_be_recommended(study_of) -> 
     assert "no release was made" in told(study_of(cells(BASE, {})))
     rows = cells(BASE | {setting: noisy(0.9)}, {setting: 0.3})
     limit = ("[models]", "[analyses]\nmost_risk = 0.1\n[models]")
-    assert "none keeps the risk at or below the limit of 10.0 %" in told(study_of(rows, limit))
+    assert "none keeps the risk at or below the limit of 10.0%" in told(study_of(rows, limit))
     unknown = [row | {"record_linkage": None} for row in rows]
     assert "the risk (record linkage) of none is known" in told(study_of(unknown))
     apart = [row for row in rows if row["kind"] == "release" or row["method"] == ORIGINAL]
@@ -221,7 +221,7 @@ def test_seeds_that_are_missing_from_the_recommended_setting_are_told(study_of) 
 def test_about_the_least_risk_is_not_called_the_least(study_of) -> None:
     accuracy = BASE | {("mondrian", 6): noisy(0.899), ("mdav", 6): noisy(0.892)}
     said = told(study_of(cells(accuracy, {("mondrian", 6): 0.1010, ("mdav", 6): 0.1})))
-    assert said.startswith("Use mondrian") and "it leaves about the least risk: the least is 10.00 %" in said
+    assert said.startswith("Use mondrian") and "it leaves about the least risk: the least is 10.00%" in said
     said = told(study_of(cells(accuracy, {("mondrian", 6): 0.1, ("mdav", 6): 0.1})))
     assert "it leaves the least risk." in said
 

@@ -9,7 +9,7 @@ from velado.measures.models.quality import interval
 from velado.study.evaluate._advice import choose, not_tested, recommend
 from velado.study.evaluate._matched import beside
 from velado.study.evaluate._study_grid import ORIGINAL
-from velado.study.evaluate._work import SCHEMA
+from velado.study.evaluate._work import columns
 from velado.study.evaluate.analysis import ReleaseSetting, StudyRow
 from velado.study.evaluate.load import load
 from velado.study.evaluate.page import to_markdown
@@ -27,7 +27,7 @@ def cells(
     rows = []
     for (method, k), values in accuracy.items():
         for seed, value in enumerate(values):
-            base = {**dict.fromkeys(SCHEMA), "method": method, "k": k, "guarantees": "", "seed": seed}
+            base = {**dict.fromkeys(columns()), "method": method, "k": k, "guarantees": "", "seed": seed}
             base |= {"scope": "train", "status": "done", "reason": "", "again": False}
             loss = 0.0 if method == ORIGINAL else (k or 0) / 100
             rows.append(
@@ -48,7 +48,7 @@ def cells(
 def made(example):
     def make(accuracy, risk, extra=(), change=()) -> Study:
         change = (("seeds = [0, 1]", "seeds = [0, 1, 2]"), *change)
-        frame = pl.DataFrame([*cells(accuracy, risk), *extra], schema=SCHEMA)
+        frame = pl.DataFrame([*cells(accuracy, risk), *extra], schema=columns())
         return Study(load(example.change(*change)), frame, frame.height)
 
     return make
@@ -92,7 +92,7 @@ def test_the_least_risk_within_the_limit_is_recommended(made) -> None:
     assert words[0].startswith("Use mondrian, k = 6: it loses 0.7 points of accuracy")
     assert (
         "At k = 6 and about the same risk, mondrian loses 4.3 points less than progressive (4.3 to 4.3), "
-        "at a risk of 15.0 % against 14.0 %." in words
+        "at a risk of 15.0% against 14.0%." in words
     )
 
 
@@ -124,9 +124,9 @@ def test_methods_are_compared_at_the_same_risk_between_two_k_where_need_be(made)
     assert found.gain.mean == pytest.approx(0.895 - 0.875)
     words = recommend(study).sentences
     told = "At the same risk (k = 6; the other between k = 3 and k = 6), mondrian loses 2.0 points less than mdav"
-    assert f"{told} (2.0 to 2.0), at a risk of 10.0 % against 10.0 %." in words
+    assert f"{told} (2.0 to 2.0), at a risk of 10.0% against 10.0%." in words
     told = "With decision-tree it loses 0.50 points of accuracy (0.50 to 0.50), within the limit of 1.0."
-    assert f"{told} At its risk (10.00 %) none of the 1 other methods run loses as little." in words
+    assert f"{told} At its risk (10.00%) none of the 1 other methods run loses as little." in words
 
 
 def test_a_method_that_keeps_more_at_the_same_risk_is_named_as_better(made) -> None:
@@ -231,7 +231,7 @@ def test_what_the_protocol_does_to_a_difference_is_shown(made) -> None:
     assert paper.share == pytest.approx(6 / 7) and table["split-first"].share == pytest.approx(0)
     assert paper.default == pytest.approx(0.01)
     words = " ".join(recommend(study).sentences)
-    told = "moves their difference by 6.0 points: 6.0 / (6.0 + 1.0) = 86 % of what is seen is due to it, and 1 of 1"
+    told = "moves their difference by 6.0 points: 6.0 / (6.0 + 1.0) = 86% of what is seen is due to it, and 1 of 1"
     assert told in words
     # What is lost below zero is a gain.
     told = "Under paper-gfkmc releases seem to gain 2.5 points of accuracy; asked about true rows"
@@ -246,7 +246,7 @@ def test_one_seed_gives_no_interval_and_decides_nothing(made) -> None:
     )
     assert all(row["accuracy"].low is None for row in study.quality)
     assert all(row["drop_accuracy"].low is None for row in study.quality)
-    known = pl.DataFrame(study.results.to_dicts(), schema=SCHEMA).with_columns(
+    known = pl.DataFrame(study.results.to_dicts(), schema=columns()).with_columns(
         test_rows=pl.lit(400, dtype=pl.Int64)
     )
     row = Study(study.material, known, known.height).quality[0]
@@ -265,7 +265,7 @@ def test_what_was_not_tested_is_listed(made) -> None:
         "k = 3, 6",
         "not tuned",
         "One table and one target",
-        "75 % of the rows",
+        "75% of the rows",
     ):
         assert words in listed
     assert "mondrian" not in listed

@@ -17,6 +17,13 @@ from velado.study.evaluate.study_run import START_UP, evaluate, make_plan, takes
 from velado.study.evaluate.study_settings import StudyRecipe
 
 SECTION = "[federated]\nclients = 4\nrounds = 3\nk = [3]\nmethods = ['mondrian']\n"
+# The rest of the grid, where only the runs across clients are looked at.
+SMALL = (
+    (', "progressive"', ""),
+    ("seeds = [0, 1]", "seeds = [0]"),
+    ("k = [3, 6]", "k = [3]"),
+    (', "logistic-regression"', ""),
+)
 
 
 def across(example, section: str = SECTION, *changes: tuple[str, str]) -> Path:
@@ -105,8 +112,8 @@ def test_the_cost_of_runs_that_take_all_cores_is_not_divided_among_them(example)
 def study(example, tmp_path: Path):
     pytest.importorskip("flwr", reason="runs across clients need velado[federated]")
 
-    def run(section: str = SECTION):
-        return evaluate(across(example, section), tmp_path / "out", jobs=1)
+    def run(section: str = SECTION, *changes: tuple[str, str]):
+        return evaluate(across(example, section, *changes), tmp_path / "out", jobs=1)
 
     return run
 
@@ -185,7 +192,7 @@ def test_a_client_with_too_few_rows_sits_out_and_is_seen_to(study, tmp_path: Pat
 
 
 def test_too_few_clients_for_a_round_are_a_gap_with_its_reason(study, tmp_path: Path) -> None:
-    found = study(SECTION.replace("k = [3]", "k = [60]") + "seeds = [0]\n")
+    found = study(SECTION.replace("k = [3]", "k = [60]") + "seeds = [0]\n", *SMALL)
     (gap,) = [gap for gap in found.facts().to_dict()["gaps"] if gap["kind"] == "federated"]
     assert (gap["method"], gap["k"], gap["model"], gap["split"]) == ("mondrian", 60, "logistic", "iid")
     assert "0 of 4 clients can take part" in gap["reason"]
@@ -194,7 +201,8 @@ def test_too_few_clients_for_a_round_are_a_gap_with_its_reason(study, tmp_path: 
 
 
 def test_a_run_that_had_to_be_given_up_keeps_its_history(study) -> None:
-    found = study(SECTION.replace("rounds = 3", "rounds = 30") + "dropout = 0.7\nunmet = 2\nseeds = [0]\n")
+    lines = "dropout = 0.7\nunmet = 2\nseeds = [0]\n"
+    found = study(SECTION.replace("rounds = 3", "rounds = 30") + lines, *SMALL)
     fits = found.facts().to_dict()["federated"]
     assert len(fits) == 2 and all(fit["gap"] for fit in fits)
     assert all(not one["applied"] and one["gap"] for fit in fits for one in fit["rounds"][-2:])
@@ -202,7 +210,7 @@ def test_a_run_that_had_to_be_given_up_keeps_its_history(study) -> None:
 
 
 def test_answers_that_did_not_come_are_counted(study) -> None:
-    found = study(SECTION + "dropout = 0.2\nunmet = 30\nparticipation = 0.5\nseeds = [0]\n")
+    found = study(SECTION + "dropout = 0.2\nunmet = 30\nparticipation = 0.5\nseeds = [0]\n", *SMALL)
     missed = sum(one.asked - one.replied for training in found.federated for one in training.fit.rounds)
     assert sum(one.missed for one in found.across_clients) == missed > 0
 

@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from velado.errors import MissingExtra, ParameterError, SchemaError, TableError
-from velado.measures.models import model_registry as registry
+from velado.measures.models import _model as registry
 from velado.study.evaluate.load import load
 from velado.study.evaluate.study_settings import StudyRecipe
 
@@ -31,7 +31,7 @@ def test_defaults_are_written_out_and_read_back(example) -> None:
         ('"mondrian", ', '"progressive", ', "different methods"),
         ('"decision-tree"', '{ name = "decision-tree", leaf = 0 }', "at least 1"),
         ("k = [3, 6]", "k = [1, 6]", "at least 2"),
-        ("k = [3, 6]", "k = 3", "Write it as a list"),
+        ("k = [3, 6]", 'k = "3"', "cannot hold '3'"),
         ("seeds = [0, 1]", "seeds = [0, 0]", "different whole numbers"),
         (
             "seeds = [0, 1]",

@@ -4,10 +4,11 @@ from dataclasses import fields
 from pathlib import Path
 
 from velado.learning.flower import Federation
+from velado.measures.measure_registry import losses, risks
 from velado.measures.models.model_registry import MODELS
 from velado.study.evaluate.load import load
 from velado.study.evaluate.protocols import PROTOCOLS
-from velado.study.evaluate.study_settings import FEDERATION, LOSSES, RISKS, FederatedAxes
+from velado.study.evaluate.study_settings import FEDERATION, FederatedAxes
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 PAGE = DOCS / "reference" / "study.md"
@@ -22,7 +23,7 @@ def test_the_page_names_every_key_and_every_choice(example) -> None:
     names = [part.name for part in (*MODELS, *PROTOCOLS)]
     settings = [part.name for kind in (*MODELS, Federation) for part in fields(kind)]
     settings = [name for name in settings if name not in ("model", "split")]  # lists here: models, splits
-    wanted = (*keys, *names, *LOSSES, *RISKS, *settings)
+    wanted = (*keys, *names, *losses(), *risks(), *settings)
     assert [word for word in wanted if f"`{word}`" not in text] == []
 
 

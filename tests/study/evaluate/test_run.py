@@ -1,23 +1,30 @@
 """A study is computed once: on several processes, through interruptions, with every hole visible."""
 
+import hashlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
-from dataclasses import asdict
+from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 from velado.data.cells import CELLS, SUFFIX
+from velado.data.keys import owner_key
 from velado.errors import OutputError, ParameterError
 from velado.measures.models.model_registry import DecisionTree
-from velado.study.evaluate._study_grid import ORIGINAL
+from velado.study.evaluate._study_grid import ORIGINAL, cells_of, plan
+from velado.study.evaluate._work import columns
 from velado.study.evaluate.load import load
-from velado.study.evaluate.study_run import compute_all, evaluate, make_plan
+from velado.study.evaluate.study_outcome import Study
+from velado.study.evaluate.study_run import compute_all, evaluate, files_of, make_plan
+
+from .conftest import written
 
 ROOT = Path(__file__).resolve().parents[3]
 NUMBERS = ["ncp", "record_linkage", "accuracy", "auc", "log_loss"]
@@ -37,10 +44,33 @@ def in_a_process(study: Path, out: Path, jobs: int) -> subprocess.Popen[bytes]:
     )
 
 
-def test_all_cells_are_computed_and_summed_up(example, tmp_path: Path) -> None:
-    told: list[tuple[float, str]] = []
-    out = tmp_path / "out"
-    study = evaluate(example.study, out, jobs=1, progress=lambda share, doing="": told.append((share, doing)))
+@dataclass(frozen=True)
+class Computed:
+    """The study as it is written, computed in a folder of its own, and what was told meanwhile."""
+
+    out: Path
+    study: Study
+    told: list[tuple[float, str]]
+
+    def copied(self, out: Path) -> Path:
+        """The same folder elsewhere, for whoever goes on from it."""
+        return Path(shutil.copytree(self.out, out))
+
+
+@pytest.fixture(scope="module")
+def computed(tmp_path_factory: pytest.TempPathFactory) -> Computed:
+    folder, told = tmp_path_factory.mktemp("computed"), []
+    study = evaluate(
+        written(folder / "in").study,
+        folder / "out",
+        jobs=1,
+        progress=lambda share, doing="": told.append((share, doing)),
+    )
+    return Computed(folder / "out", study, told)
+
+
+def test_all_cells_are_computed_and_summed_up(computed) -> None:
+    out, study, told = computed.out, computed.study, computed.told
     assert (study.planned, study.results.height, study.gaps.height) == (32, 32, 0)
     assert told[0][0] == 0 and told[-1][0] == 1 and "10 of 10 releases" in told[-2][1]
     assert [share for share, _ in told] == sorted(share for share, _ in told)
@@ -59,11 +89,28 @@ def test_all_cells_are_computed_and_summed_up(example, tmp_path: Path) -> None:
     assert not any(f"Person-{n:03d}" in text for n in range(240)) and "Cantaro" not in text
 
 
-def test_a_finished_study_is_not_computed_again_and_a_larger_one_only_where_it_grew(
-    example, tmp_path: Path
+def test_no_digest_of_the_table_is_shown_that_others_could_test_guesses_with(
+    example, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    out = tmp_path / "out"
-    first = evaluate(example.study, out, jobs=1)
+    material = load(example.study)
+    plain = hashlib.sha256((example.study.parent / material.recipe.data.table).read_bytes())
+    key = owner_key()
+    study = Study(material, pl.DataFrame(schema=columns()), 0)
+    files = files_of(study, "en")
+    shown = json.loads(files["study.json"])["table"]
+    assert (shown["keyed_sha256"], shown["key"]) == (key.digest(plain.digest()), key.fingerprint)
+    assert shown["keyed_sha256"] in files["study.html"].decode() and b"owner's key" in files["study.md"]
+    assert not any(plain.hexdigest()[:16].encode() in data for data in files.values())
+    # The ids of cells stand in results.parquet and name files: under another key they are others.
+    ids = {cell.id for _, cell in cells_of(plan(material))}
+    monkeypatch.setenv("VELADO_STATE", str(tmp_path / "another owner"))
+    assert ids.isdisjoint(cell.id for _, cell in cells_of(plan(load(example.study))))
+
+
+def test_a_finished_study_is_not_computed_again_and_a_larger_one_only_where_it_grew(
+    example, computed, tmp_path: Path
+) -> None:
+    out, first = computed.copied(tmp_path / "out"), computed.study
     before = cell_times(out)
     again = evaluate(example.study, out, jobs=1)
     assert cell_times(out) == before and again.results.equals(first.results)
@@ -91,9 +138,8 @@ def test_another_target_with_blanks_gives_the_numbers_of_a_folder_of_its_own(exa
     assert set(fresh.filter(pl.col("kind") == "release").get_column("rows")) == {120}
 
 
-def test_a_damaged_cell_is_computed_again_and_counted(example, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    first = evaluate(example.study, out, jobs=1)
+def test_a_damaged_cell_is_computed_again_and_counted(example, computed, tmp_path: Path) -> None:
+    out, first = computed.copied(tmp_path / "out"), computed.study
     files = sorted((out / CELLS).glob(f"*{SUFFIX}"))
     for path in files[:3]:
         data = bytearray(path.read_bytes())
@@ -110,8 +156,8 @@ def test_a_damaged_cell_is_computed_again_and_counted(example, tmp_path: Path) -
     assert {name for name in before if after[name] != before[name]} == {path.name for path in files[:3]}
 
 
-def test_the_original_is_trained_once_for_each_model_and_seed(example, tmp_path: Path) -> None:
-    study = evaluate(example.study, tmp_path / "out", jobs=1)
+def test_the_original_is_trained_once_for_each_model_and_seed(computed) -> None:
+    study = computed.study
     own = study.results.filter((pl.col("method") == ORIGINAL) & (pl.col("kind") == "model"))
     assert own.height == 2 * 3 == own.select("model", "seed").unique().height
 
@@ -196,9 +242,9 @@ def test_a_worker_that_hears_no_signal_ends_all_the_same_when_its_parent_is_kill
 def test_two_studies_in_one_folder_at_a_time_are_refused(example, tmp_path: Path) -> None:
     pytest.importorskip("fcntl", reason="folders are locked on Unix only")
     from velado.data.cells import CellStore
-    from velado.study.evaluate._work import SCHEMA
+    from velado.study.evaluate._work import columns
 
-    store = CellStore(tmp_path / "out", SCHEMA)
+    store = CellStore(tmp_path / "out", columns())
     store.begin()
     with store.alone(), pytest.raises(OutputError, match="Another process"):
         evaluate(example.study, tmp_path / "out", jobs=1)
@@ -212,6 +258,11 @@ def test_what_cannot_be_made_is_a_visible_gap_with_its_reason(example, tmp_path:
     text = (tmp_path / "out" / "study.md").read_text("utf-8")
     assert "A group of 200 cannot be made" in text and "12 of 32 cells could not be computed" in text
     assert make_plan(load(example.study), tmp_path / "out").missing == 0
+    # A gap is not tried again, and not taken for a number.
+    before = cell_times(tmp_path / "out")
+    found = evaluate(example.study, tmp_path / "out", jobs=1)
+    assert cell_times(tmp_path / "out") == before
+    assert 200 not in {row.setting.k for row in found.quality}
 
 
 def test_a_class_with_one_member_is_trained_on_and_does_not_stop_the_study(example, tmp_path: Path) -> None:
@@ -223,7 +274,7 @@ def test_a_class_with_one_member_is_trained_on_and_does_not_stop_the_study(examp
     assert study.gaps.height == 0
     found = study.facts().to_dict()
     assert (found["table"]["classes"], found["table"]["classes_never_tested"]) == (3, 1)
-    assert "1 class(es) have too few people" in (tmp_path / "out" / "study.md").read_text("utf-8")
+    assert "1 class has too few people" in (tmp_path / "out" / "study.md").read_text("utf-8")
 
 
 def test_several_classes_are_averaged_and_the_page_says_how(example, tmp_path: Path) -> None:
@@ -239,12 +290,12 @@ def test_several_classes_are_averaged_and_the_page_says_how(example, tmp_path: P
     )
 
 
-def test_an_interval_holds_no_number_that_cannot_be(example, tmp_path: Path) -> None:
-    study = evaluate(example.study, tmp_path / "out", jobs=1)
+def test_an_interval_holds_no_number_that_cannot_be(computed) -> None:
+    study = computed.study
     for name in ("accuracy", "auc", "precision"):
         assert max(row[name].high for row in study.quality) <= 1
         assert min(row[name].low for row in study.quality) >= 0
-    assert "Intervals are Student's, 95 %, over 2 seeds" in (tmp_path / "out" / "study.md").read_text("utf-8")
+    assert "Intervals are Student's, 95%, over 2 seeds" in (computed.out / "study.md").read_text("utf-8")
 
 
 def test_an_unexpected_error_is_a_gap_without_its_message_and_is_tried_again(
@@ -268,11 +319,11 @@ def test_a_process_that_dies_takes_its_own_cells_with_it_and_nothing_else(
     from velado.data.cells import CellStore
     from velado.study.evaluate import study_run as workers
     from velado.study.evaluate._study_grid import plan
-    from velado.study.evaluate._work import SCHEMA
+    from velado.study.evaluate._work import columns
 
     monkeypatch.setattr(workers, "compute", die_at_k_six)
     material = load(example.change(("seeds = [0, 1]", "seeds = [0]"), ('"mondrian", ', "")))
-    store = CellStore(tmp_path / "out", SCHEMA)
+    store = CellStore(tmp_path / "out", columns())
     store.begin()
     jobs = plan(material)
     finished = list(compute_all(jobs, material, store, 2))
@@ -290,12 +341,12 @@ def die_at_k_six(job, material, store) -> int:
     if job.k == 6:
         os.kill(os.getpid(), signal.SIGKILL)
     for row in carry_out(job, material):
-        store.put(asdict(row))
+        store.put(row.to_row())
     return 0
 
 
 def test_no_processes_are_refused(example, tmp_path: Path) -> None:
-    with pytest.raises(ParameterError, match="0 processes"):
+    with pytest.raises(ParameterError, match="jobs= cannot be 0"):
         evaluate(example.study, tmp_path / "out", jobs=0)
     assert not (tmp_path / "out").exists()
 
@@ -365,12 +416,3 @@ def test_a_full_disk_stops_the_study_with_one_error_and_what_was_stored_is_kept(
     found = evaluate(example.study, out, jobs=1)
     assert found.gaps.height == 0
     assert {name: cell_times(out)[name] for name in before} == before
-
-
-def test_a_gap_is_not_tried_again_and_not_taken_for_a_number(example, tmp_path: Path) -> None:
-    study = example.change(("k = [3, 6]", "k = [3, 200]"))
-    evaluate(study, tmp_path / "out", jobs=1)
-    before = cell_times(tmp_path / "out")
-    found = evaluate(study, tmp_path / "out", jobs=1)
-    assert cell_times(tmp_path / "out") == before
-    assert 200 not in {row.setting.k for row in found.quality}

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import MISSING, fields, is_dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_type_hints
 
 import click
 import typer
@@ -21,6 +22,7 @@ from velado.apps.cli import show
 from velado.errors import ParameterError
 from velado.text import LANGUAGES, Language, choose, say, speaking, told
 
+_Word = TypeVar("_Word", bound=str)
 LANGUAGE_ASKED = "velado.lang"
 """Where a context keeps the word after `--lang`, if one was given."""
 ARGUMENTS: dict[str, str] = {}
@@ -56,6 +58,49 @@ _SAID_BY_CLICK = (
     say("{value} is not in the range {range}."),
 )
 
+# What a flag takes, in capitals, as usage lines write it; in a longer one each of these words is translated.
+_TAKEN = (
+    say("[OPTIONS]"),
+    say("COMMAND [ARGS]..."),
+    say("all cores"),
+    say("ADDRESS"),
+    say("AMOUNT"),
+    say("ANALYST"),
+    say("CLIENTS"),
+    say("COLUMN"),
+    say("COLUMNS"),
+    say("DATASET"),
+    say("DIR"),
+    say("EXPERIMENT"),
+    say("FEDERATION"),
+    say("FILE"),
+    say("HIGH"),
+    say("HOST"),
+    say("INTEGER"),
+    say("LEDGER"),
+    say("LIST"),
+    say("LOW"),
+    say("NAME"),
+    say("NUMBER"),
+    say("PATH"),
+    say("PORT"),
+    say("RECIPE"),
+    say("RELEASE"),
+    say("SCHEMA"),
+    say("SERVICE"),
+    say("STEP"),
+    say("STUDY"),
+    say("TEXT"),
+    say("WAY"),
+)
+_KINDS = {
+    "integer": "INTEGER",
+    "integer range": "INTEGER",
+    "float": "NUMBER",
+    "float range": "NUMBER",
+    "text": "TEXT",
+}
+
 
 def _through_our_catalogue() -> None:
     import typer.core
@@ -69,7 +114,8 @@ def _through_our_catalogue() -> None:
         click.types,
     ):
         vars(module).update(_=told, ngettext=lambda one, many, n: told(one if n == 1 else many))
-    vars(typer.core).update(_=told)
+    # Help is plain text: where Rich is installed all the same, typer would escape brackets for it.
+    vars(typer.core).update(_=told, HAS_RICH=False)
 
 
 _through_our_catalogue()
@@ -127,7 +173,7 @@ def chosen_language(flag: str | None) -> Language:
     return choose(flag, os.environ)
 
 
-def one_of(value: str, words: Sequence[str], flag: str) -> str:
+def one_of(value: str, words: Sequence[_Word], flag: str) -> _Word:
     """*value* if it is among *words*, else the error that every other setting with choices gives.
 
     >>> one_of("drop", ["drop", "keep"], "--undeclared")
@@ -137,7 +183,7 @@ def one_of(value: str, words: Sequence[str], flag: str) -> str:
     velado.errors.ParameterError: --undeclared cannot be 'kep'. It takes one of drop, keep. Did you mean 'keep'?
     """
     if value in words:
-        return value
+        return words[words.index(value)]  # the same text, known to be one of the words
     from velado.settings import nearest, takes
 
     raise ParameterError(
@@ -168,26 +214,117 @@ class OneOf(_ParamType):
         return one_of(value, self.words, param.opts[0] if param else "")
 
 
+class OfSetting(_ParamType):
+    """The type of a flag that a settings class declares; the class is imported only when the flag is given.
+
+    *place* is its module, class and field, *takes* the word for it in usage lines.
+
+    >>> seed = OfSetting("velado.release.run_settings.RunSettings.seed", "INTEGER")
+    >>> seed.get_metavar(), seed.convert("7", None, None)
+    ('INTEGER', 7)
+    """
+
+    name = "setting"
+
+    def __init__(self, place: str, takes: str) -> None:
+        self.place, self.takes = place, takes
+
+    def get_metavar(self, param: click.Parameter | None = None, ctx: click.Context | None = None) -> str:
+        """The word for what it takes, as usage lines have it."""
+        return told(self.takes)
+
+    def hint(self) -> Any:
+        """The type and the limits, as they are declared."""
+        from importlib import import_module
+
+        from velado.settings import specs
+
+        module, kind, field = self.place.rsplit(".", 2)
+        return specs(getattr(import_module(module), kind))[field].hint
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The value, or the error that every other door gives; a default needs no reading."""
+        if not isinstance(value, str):
+            return value
+        from velado.settings import checked_flag
+
+        return checked_flag(param.opts[0] if param else "", value, self.hint())
+
+
+class PlainNumber(OfSetting):
+    """The type of a flag for a number whose limits its command checks: read as every setting is.
+
+    >>> PlainNumber(click.IntRange(min=1)).get_metavar()
+    'INTEGER'
+    """
+
+    def __init__(self, kind: Any) -> None:
+        whole = isinstance(kind, click.types.IntParamType)
+        super().__init__("", "INTEGER" if whole else "NUMBER")
+        self.kind = int if whole else float
+        self.limits = tuple(getattr(kind, name, None) for name in ("min", "max"))
+
+    def hint(self) -> Any:
+        """A number, within the limits of its option."""
+        from typing import Annotated
+
+        from velado.settings import Setting
+
+        low, high = self.limits
+        return Annotated[self.kind, Setting(ge=low, le=high)]
+
+
 class Command(TyperCommand):
-    """A command with the flags of every command, whose help lists each argument once."""
+    """A command with the flags of every command, whose help lists each argument once.
+
+    >>> [parameter.opts[0] for parameter in Command("hello").params]
+    ['--json', '--lang', '--debug', '--quiet']
+    """
 
     def __init__(self, *args: Any, params: list[click.Parameter] | None = None, **more: Any) -> None:
         super().__init__(*args, params=[*(params or ()), *run_options()], **more)
+        for one in self.params:
+            if isinstance(one.type, click.types.IntParamType | click.types.FloatParamType):
+                one.type = PlainNumber(one.type)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """The arguments, read; a flag for one value that has two is refused, since the last would win in silence."""
+        seen: set[str] = set()
+        for one in self.make_parser(ctx).parse_args(list(args))[2]:
+            single = isinstance(one, click.Option) and not one.multiple and not one.is_flag
+            if single and one.name in seen:
+                from velado.settings import given_twice
+
+                raise given_twice(one.opts[0])
+            seen.add(str(one.name))
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """The command, run in the language that was asked for."""
+        """The command, run in the language that was asked for; a value refused inside is named by its flag."""
         with speaking(chosen_language(ctx.meta.get(LANGUAGE_ASKED))):
-            return super().invoke(ctx)
+            try:
+                return super().invoke(ctx)
+            except ParameterError as refused:
+                from velado.settings import at_flags
+
+                flags = {word.lstrip("-"): one.opts[0] for one in self.params for word in one.opts}
+                named = at_flags(refused, flags)
+                raise named.with_traceback(refused.__traceback__) from refused.__cause__
 
     def format_arguments(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Nothing: typer lists the arguments beside the options, and click 8.5 would list them again."""
 
 
 class Group(TyperGroup):
-    """A group of commands, whose help can be asked for in either language."""
+    """A group of commands, whose help can be asked for in either language.
+
+    >>> [parameter.opts[0] for parameter in Group(name="tokens").params]
+    ['--lang']
+    """
 
     def __init__(self, *args: Any, params: list[click.Parameter] | None = None, **more: Any) -> None:
         super().__init__(*args, params=[*(params or ()), language_option()], **more)
+        self.suggest_commands = False  # typer's suggestion is English; `error_display` makes ours
 
 
 def typer_app(help: str, cls: type[Group] = Group, **more: Any) -> typer.Typer:
@@ -212,7 +349,11 @@ app = typer_app(help="Publish tables about people without exposing them, and pro
 
 
 def group(name: str, help: str, cls: type[Group] = Group, within: typer.Typer = app) -> typer.Typer:
-    """A group of commands, `velado NAME ...`."""
+    """A group of commands, `velado NAME ...`.
+
+    >>> group("tokens", "Who may ask.", within=typer_app("A service.")).info.help
+    'Who may ask.'
+    """
     made = typer_app(help, cls, no_args_is_help=True)
     within.add_typer(made, name=name)
     return made
@@ -221,7 +362,15 @@ def group(name: str, help: str, cls: type[Group] = Group, within: typer.Typer = 
 def command(
     name: str, within: typer.Typer = app, cls: type[Command] = Command
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """The function below it is the command of that name."""
+    """The function below it is the command of that name.
+
+    >>> service = typer_app("A service.")
+    >>> @command("greet", service)
+    ... def greet(name: str = "you") -> None:
+    ...     print("Hello,", name)
+    >>> [one.name for one in service.registered_commands]
+    ['greet']
+    """
 
     def join(function: Callable[..., None]) -> Callable[..., None]:
         within.command(name, cls=cls)(spread(function))
@@ -295,6 +444,7 @@ def argument(metavar: str, *, help: str) -> Any:
     Traceback (most recent call last):
     ...
     ValueError: the argument EXAMPLE is explained twice
+    >>> del ARGUMENTS["EXAMPLE"]  # it is no argument of the command line
     """
     if ARGUMENTS.setdefault(metavar, help) != help:
         raise ValueError(f"the argument {metavar} is explained twice")
@@ -312,12 +462,22 @@ def click_command() -> click.Group:
     made.name = "velado"
     for part in [made, *_parts(made)]:
         part.help = told(part.help or "")
+        part.options_metavar = told("[OPTIONS]")
+        if isinstance(part, click.Group):
+            part.subcommand_metavar = told("COMMAND [ARGS]...")
         for parameter in part.params:
             if isinstance(parameter, click.Option):
                 parameter.help = told(parameter.help or "")
+                if isinstance(parameter.show_default, str):
+                    parameter.show_default = told(parameter.show_default)
+                kind = _KINDS.get(parameter.type.name)
+                if not parameter.is_flag and parameter.metavar is None and kind is not None:
+                    parameter.metavar = kind
             else:
                 # click 8.5 resets the help that typer has given to an argument.
                 vars(parameter)["help"] = told(ARGUMENTS[str(parameter.metavar)])
+            if parameter.metavar is not None:
+                parameter.metavar = re.sub("[A-Z]{2,}", lambda word: told(word[0]), parameter.metavar)
     return made
 
 

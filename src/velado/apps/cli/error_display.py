@@ -96,7 +96,11 @@ def write_hidden(error: BaseException, kept: dict[str, Path]) -> None:
 
 @dataclass(frozen=True)
 class Failure:
-    """What happened, why it matters, what to do (in the language spoken), the kind of error, and the exit code."""
+    """What happened, why it matters, what to do (in the language spoken), the kind of error, and the exit code.
+
+    >>> Failure("TableError", "It is empty.", "Nobody is in it.", "Give another file.", 3).to_dict()["error"]["fix"]
+    'Give another file.'
+    """
 
     kind: str
     what: str
@@ -134,7 +138,8 @@ def failure_of(error: BaseException) -> Failure:
 
 
 def _usage(error: click.UsageError) -> str:
-    text = error.format_message().strip()
+    # A name that is not known is told without click's own suggestions: `_nearest` makes ours, in either language.
+    text = (error.message if hasattr(error, "possibilities") else error.format_message()).strip()
     return text if text.endswith((".", "?", "!")) else text + "."
 
 

@@ -74,7 +74,7 @@ def _version(wanted: bool) -> None:
 
 
 @app.callback()
-def velado(
+def _velado(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
@@ -95,6 +95,7 @@ def command() -> click.Group:
     for name in error_display.SHOW_VALUES:
         option = error_display.show_values_option()
         option.help = told(option.help or "")
+        option.metavar = told(option.metavar or "")
         group.commands[name].params.append(option)
     return group
 
@@ -146,7 +147,14 @@ def _language_of(arguments: Sequence[str]) -> Language:
 
 
 def main() -> None:
-    """The entry point: runs the command of this process and leaves with its exit code."""
+    """The entry point: runs the command of this process and leaves with its exit code.
+
+    >>> from unittest.mock import patch
+    >>> with patch.object(sys, "argv", ["velado", "methods", "--quiet"]):
+    ...     main()
+    Traceback (most recent call last):
+    SystemExit: 0
+    """
     for stream in (sys.stdout, sys.stderr):
         # A column name may hold a letter that the terminal's encoding lacks; it must not stop the run.
         if hasattr(stream, "reconfigure"):

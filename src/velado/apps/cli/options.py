@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import click
 import typer
 
-from velado.apps.cli.app import Command, OneOf, argument, one_of, option
+from velado.apps.cli.app import Command, OfSetting, OneOf, argument, one_of, option
 from velado.errors import MissingExtra, OutputError, ParameterError
-from velado.settings import Flag, Where, flags, from_flags, named, nearest
+from velado.release import DEFAULT_METHOD
+from velado.settings import Flag, Where, flags, from_flags, given_twice, named, nearest
 from velado.text import say
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from velado.release.guarantees._guarantee import Guarantee
 
 REPORTS = ("html", "md", "json")
+RUN = "velado.release.run_settings.RunSettings"
+"""Where the flags that `anonymize`, `verify`, `compare` and `joined` share are declared."""
 
 File = Annotated[
     Path,
@@ -37,7 +40,7 @@ Undeclared = Annotated[
     Literal["refuse", "drop", "keep"],
     option(
         "--undeclared",
-        click_type=OneOf("refuse", "drop", "keep"),
+        click_type=OfSetting(f"{RUN}.undeclared", "refuse|drop|keep"),
         help="What becomes of columns the schema does not name.",
     ),
 ]
@@ -45,7 +48,7 @@ Per = Annotated[
     Literal["row", "person"] | None,
     option(
         "--per",
-        click_type=OneOf("row", "person"),
+        click_type=OfSetting(f"{RUN}.per", "row|person"),
         help="What k counts; by default people where the schema names a person column, else rows.",
     ),
 ]
@@ -59,9 +62,20 @@ Formulas = Annotated[
 ]
 MethodName = Annotated[str, option("--method -m NAME", help="See `velado methods`.")]
 Suppression = Annotated[
-    float, option("--suppression", help="Share of rows, or of people, that may be dropped, from 0 to 1.")
+    float,
+    option(
+        "--suppression",
+        click_type=OfSetting(f"{RUN}.suppression", "NUMBER"),
+        help="Share of rows, or of people, that may be dropped, from 0 to 1.",
+    ),
 ]
-Seed = Annotated[int, option("--seed", min=0, help="Seed of every random choice.")]
+Seed = Annotated[
+    int,
+    option("--seed", click_type=OfSetting(f"{RUN}.seed", "INTEGER"), help="Seed of every random choice."),
+]
+CROWD = OfSetting(f"{RUN}.k", "INTEGER")
+DIVERSITY = OfSetting("velado.release.guarantees.l_diversity.LDiversity.l", "INTEGER")
+CLOSENESS = OfSetting("velado.release.guarantees.t_closeness.TCloseness.t", "NUMBER")
 Force = Annotated[bool, option("--force", help="Replace what exists already.")]
 NewFolder = Annotated[Path, option("--output -o DIR", help="Folder of the results; it must not exist.")]
 DataFolder = Annotated[
@@ -92,7 +106,11 @@ SealFile = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class ReadingFlags:
-    """How a file is read."""
+    """How a file is read.
+
+    >>> ReadingFlags().source(Path("people.csv")).name
+    'people.csv'
+    """
 
     encoding: Encoding = None
     sheet: Annotated[
@@ -104,20 +122,31 @@ class ReadingFlags:
         file: Path,
         schema: Schema | None = None,
         undeclared: Literal["refuse", "drop", "keep"] = "refuse",
+        known: Sequence[str] = (),
     ) -> Table:
-        """The table of a file."""
+        """The table of a file; *known* are names its header may hold although they look like values."""
         from velado.data.io import read_table
 
-        return read_table(file, schema, undeclared, self.encoding, sheet=self.sheet)
+        return read_table(file, schema, undeclared, self.encoding, known, self.sheet)
 
     def source(self, file: Path) -> Path | Table:
         """What a run that reads files itself is given: the file, or the table of the sheet that was named."""
-        return file if self.sheet is None else self.table(file)
+        if self.sheet is not None:
+            return self.table(file)
+        if self.encoding is not None:
+            from velado.data.io import refuse_encoding
+
+            refuse_encoding(file, self.encoding)
+        return file
 
 
 @dataclass(frozen=True, kw_only=True)
 class FolderFlags:
-    """Where a release is written, and under whose key."""
+    """Where a release is written, and under whose key.
+
+    >>> FolderFlags().output.name, FolderFlags().force
+    ('out', False)
+    """
 
     output: Annotated[
         Path,
@@ -140,7 +169,7 @@ class FolderFlags:
         refuse_existing(self.output, self.force, *reads, self.key)
 
 
-def refuse_existing(folder: Path, force: bool = False, *reads: Path | None) -> None:
+def refuse_existing(folder: Path, force: bool | None = None, *reads: Path | None) -> None:
     """Nothing, if *folder* may be written; the libraries that say so are loaded only where there is a doubt.
 
     >>> refuse_existing(Path("no such folder"))
@@ -197,6 +226,8 @@ def several_of(value: str, words: Sequence[str], flag: str) -> tuple[Any, ...]:
     (('html', 'md'), ())
     """
     asked = names_in(value)
+    if not asked:
+        one_of(value, words, flag)  # nothing is no word; who wants none says so
     return () if asked == ["none"] else tuple(dict.fromkeys(one_of(word, words, flag) for word in asked))
 
 
@@ -243,15 +274,26 @@ def needs_crypto() -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class PromiseFlags:
-    """What a release must keep beyond k."""
+    """What a release must keep beyond k.
+
+    >>> [type(one).__name__ for one in PromiseFlags(l_diversity=2, guarantee=["k-map: k=5"]).guarantees()]
+    ['LDiversity', 'KMap']
+    """
 
     l_diversity: Annotated[
-        int | None, option("--l-diversity", help="Distinct values of every sensitive column in each group.")
+        int | None,
+        option(
+            "--l-diversity",
+            click_type=DIVERSITY,
+            help="Distinct values of every sensitive column in each group.",
+        ),
     ] = None
     t_closeness: Annotated[
         float | None,
         option(
-            "--t-closeness", help="Largest distance of a group's sensitive values from the whole table's."
+            "--t-closeness",
+            click_type=CLOSENESS,
+            help="Largest distance of a group's sensitive values from the whole table's.",
         ),
     ] = None
     guarantee: Annotated[
@@ -276,7 +318,13 @@ class PromiseFlags:
 
 
 def by_person(per: str | None, schema: Schema) -> bool:
-    """Whether k counts people: as asked, or else as soon as the schema names a person column."""
+    """Whether k counts people: as asked, or else as soon as the schema names a person column.
+
+    >>> from velado.data.schema import Column, Schema
+    >>> schema = Schema({"who": Column("who", "identifier", "text", person=True)})
+    >>> by_person(None, schema), by_person("row", schema)
+    (True, False)
+    """
     return per == "person" or (per is None and schema.person is not None)
 
 
@@ -299,6 +347,8 @@ def guarantee_from(text: str, people: bool = False) -> Any:
                 "Settings are written key=value.",
                 say('Write for example --guarantee "{name}: key=value".', name=kind.name),
             )
+        if key.strip() in given:
+            raise given_twice(Where("flag", f"--guarantee {kind.name}").of(key.strip()))
         given[key.strip()] = value.strip()
     made = from_flags(kind, given, Where("flag", f"--guarantee {kind.name}"))
     return made.counted_by("person") if people and "unit" not in given else made
@@ -307,7 +357,6 @@ def guarantee_from(text: str, people: bool = False) -> Any:
 # A method's flags, read off its settings: `--cut relaxed` sets the field `cut` of Mondrian. Flags that the command
 # itself does not know are looked up in the chosen method before the command line is parsed.
 
-DEFAULT_METHOD = "progressive"
 META = "velado.method_flags"
 
 
@@ -318,6 +367,10 @@ def split_flags(
 
     *options* maps each flag of the command to whether a value follows it; *method_named* finds a method's class
     and is called only if there is a foreign flag, because the methods' libraries are slow to import.
+
+    >>> from velado.release.methods import Mondrian
+    >>> split_flags(["people.csv", "--cut", "relaxed", "-k", "5"], {"-k": True}, lambda name: Mondrian)
+    (['people.csv', '-k', '5'], {'cut': 'relaxed'})
     """
     kept: list[str] = []
     foreign: list[tuple[str, str | None, int]] = []
@@ -355,6 +408,8 @@ def split_flags(
     # From the last to the first, so that words put back do not move the places still to come.
     for name, given, place in reversed(foreign):
         flag, negated = _flag(name, method, options)
+        if flag.field in texts:
+            raise given_twice(flag.flag)
         guessed = given is not None and given.startswith("\0")
         text = given.removeprefix("\0") if given is not None else None
         if flag.kind is bool and (guessed or text is None):
@@ -388,13 +443,26 @@ def _flag(name: str, method: type[Any], options: Mapping[str, bool]) -> tuple[Fl
     raise ParameterError(
         say("Method '{method}' has no flag {flag}.", method=method.name, flag=name),
         say("Its flags are: {flags}.", flags=", ".join(words) or say("none")),
-        nearest(name, [*words, *options])
+        nearest(name, [one for one in (*words, *options) if _alike(name, one)])
         or say("See `velado methods {method}` and `velado anonymize --help`.", method=method.name),
     )
 
 
+def _alike(one: str, other: str) -> bool:
+    # The dashes, which every flag has, make no two flags alike: --cut is no --quiet.
+    from difflib import SequenceMatcher
+
+    one, other = one.lstrip("-"), other.lstrip("-")
+    return other.startswith(one) or SequenceMatcher(None, one, other).ratio() >= 0.65
+
+
 class CommandWithMethodFlags(Command):
-    """A command that also accepts the flags of the method it is told to run."""
+    """A command that also accepts the flags of the method it is told to run.
+
+    >>> made = CommandWithMethodFlags("try", callback=lambda **_: print(click.get_current_context().meta[META]))
+    >>> made.main(["--work", "9"], standalone_mode=False)
+    {'work': 9}
+    """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Take the method's flags out, keep them for the body, and parse what is left as usual."""

@@ -37,7 +37,11 @@ report to Portuguese.
 
 
 def page() -> str:
-    """The whole page as Markdown."""
+    """The whole page as Markdown.
+
+    >>> page().splitlines()[0]
+    '# The command line'
+    """
     parts = [LEAD, _exit_codes()]
     parts += [_command(part, name) for name, part in _named("velado", command())]
     parts.append(_methods())
@@ -113,14 +117,13 @@ def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
 
-def write(path: Path) -> None:
-    """The page stands in *path*."""
+def _write(path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(page(), encoding="utf-8")
 
 
 if __name__ == "__main__":
     if len(sys.argv) > 1:
-        write(Path(sys.argv[1]))
+        _write(Path(sys.argv[1]))
     else:
         sys.stdout.write(page())

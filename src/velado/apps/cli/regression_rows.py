@@ -11,10 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from velado.data.identifiers import header_says
+from velado.data.identifiers.headers import read_header
+from velado.data.numbers import THOUSANDS
 from velado.errors import ParameterError, SchemaError, TableError
-from velado.text import say
+from velado.text import Sentence, say, say_n
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from velado.apps.cli.options import ReadingFlags
+    from velado.data.schema import Schema
     from velado.data.table import Table
     from velado.learning.crypto.fixed_point import Bounded
 
@@ -22,7 +29,11 @@ MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "?")
 
 
 def feature_names(listed: str, target: str) -> list[str]:
-    """The columns a --features names; one that stands twice, or is the target, is refused."""
+    """The columns a --features names; one that stands twice, or is the target, is refused.
+
+    >>> feature_names("age, weight", target="cost")
+    ['age', 'weight']
+    """
     names = [name.strip() for name in listed.split(",") if name.strip()]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice or target in names:
@@ -42,25 +53,54 @@ def public_most(rows: int, least: int, noise: bool) -> int:
 
     The next power of ten above them, at least 1,000 and *least*, the fewest the clients must have together; with noise a
     bound that does not follow the rows at all, as long as they are under a million.
+
+    >>> public_most(4_321, 30, noise=False), public_most(4_321, 30, noise=True)
+    (10000, 1000000)
     """
     tens: int = 10 ** len(str(rows))
     return max(tens, least, 1_000_000 if noise else 1000)
 
 
+def read_rows(file: Path, reading: ReadingFlags, schema: Schema | None) -> Table:
+    """The table of a file, read as [table] of the schema says (decimal mark, separator, encoding, texts for "no value").
+
+    Its columns need not be those of the schema: a regression takes some of them, and a model's rows may lack the target.
+
+    >>> from velado.apps.cli.options import ReadingFlags
+    >>> from velado.data.samples import hospital_csv
+    >>> read_rows(hospital_csv(), ReadingFlags(), None).rows
+    2000
+    """
+    if schema is None:
+        return reading.table(file)
+    return reading.table(file, schema.with_columns(()), "keep", known=tuple(schema.columns))
+
+
 def number_columns(table: Table, names: Sequence[str] | None) -> dict[str, pl.Series]:
     """The named columns of a table, or all; each holds finite numbers only, else an error names it.
 
-    Cells of a CSV stay text, so that 0.1 is the decimal it says.
+    Cells of a CSV stay text, so that 0.1 is the decimal it says; those of a table with decimal commas get a point.
+
+    >>> from velado.testing.factory import small_table
+    >>> number_columns(small_table(age=("other", "text", "31 0.1")), None)["age"].to_list()
+    ['31', '0.1']
     """
     frame = table.frame
     absent = [name for name in names or () if name not in frame.columns]
     if absent:
         raise SchemaError(
-            say("The table lacks {absent}.", absent=_listed(absent)),
-            "They were asked for.",
-            say("Its columns are {columns}.", columns=_listed(frame.columns)),
+            say_n(
+                "The table has no column {absent}.",
+                "The table has no columns {absent}.",
+                len(absent),
+                absent=_listed(absent),
+            ),
+            "A model is fitted to columns of the table, and applied to the same ones.",
+            _its_columns(frame, names or ()),
         )
-    columns = {name: _stripped(frame[name]) for name in (frame.columns if names is None else names)}
+    columns = {
+        name: _stripped(frame[name], table.schema) for name in (frame.columns if names is None else names)
+    }
     if not frame.height:
         raise TableError("The table has no rows.", "There is nothing to fit.", "Give a table with rows.")
     words = [name for name, column in columns.items() if _not_numbers(column)]
@@ -81,11 +121,36 @@ def number_columns(table: Table, names: Sequence[str] | None) -> dict[str, pl.Se
     return columns
 
 
-def _stripped(column: pl.Series) -> pl.Series:
+def _its_columns(frame: pl.DataFrame, asked: Sequence[str]) -> Sentence:
+    """The columns a table has, by name only where its first line is surely a header: else they may be a person's cells.
+
+    It is one where a column that was asked for stands in it, or where velado knows what most of its names mean.
+    """
+    known = sum(
+        read_header(name) is not None or any(header_says(name, topic) for topic in ("quasi", "sensitive"))
+        for name in frame.columns
+    )
+    if set(asked) & set(frame.columns) or 2 * known > frame.width:
+        return say("Its columns are {columns}.", columns=_listed(frame.columns))
+    return say_n(
+        "It has {n} column: check that its first line names it, and the spelling.",
+        "It has {n} columns: check that its first line names them, and the spelling.",
+        frame.width,
+    )
+
+
+def _stripped(column: pl.Series, schema: Schema) -> pl.Series:
     if column.dtype != pl.String:
         return column.cast(pl.Float64).fill_nan(None) if column.dtype.is_float() else column
     text = column.str.strip_chars()
-    return text.set(text.is_in(MISSING), None)
+    text = text.set(text.is_in([*MISSING, *schema.missing_values]), None)
+    if schema.decimal == ".":
+        return text
+    thousands = text.str.contains(THOUSANDS).fill_null(False)
+    # A point that marks no thousands has two readings, so such a cell is left to be no number.
+    odd = text.str.contains(".", literal=True).fill_null(False) & ~thousands
+    plain = text.zip_with(~thousands, text.str.replace_all(".", "", literal=True))
+    return plain.str.replace(",", ".", literal=True).set(odd, "?")
 
 
 def _not_numbers(column: pl.Series) -> bool:
@@ -98,18 +163,20 @@ def _not_numbers(column: pl.Series) -> bool:
 
 
 def bounds_for(
-    columns: Mapping[str, pl.Series], given: Sequence[str], schema: Path | None, from_data: bool
+    columns: Mapping[str, pl.Series], given: Sequence[str], schema: Schema | None, from_data: bool
 ) -> dict[str, Bounded]:
-    """The public bounds of every column: from --bounds, else from the schema, else, if asked for, from the rows."""
+    """The public bounds of every column: from --bounds, else from the schema, else, if asked for, from the rows.
+
+    >>> bounds_for({"age": pl.Series([31, 35])}, ["age=0:120"], None, from_data=False)["age"].high
+    Fraction(120, 1)
+    """
     from velado.learning.crypto.fixed_point import Bounded
 
     found: dict[str, tuple[Fraction, Fraction]] = {}
     if from_data:
         found.update({name: _around(column) for name, column in columns.items()})
     if schema is not None:
-        from velado.data.io import read_schema
-
-        for name, column in read_schema(schema).columns.items():
+        for name, column in schema.columns.items():
             if column.bounds is not None:
                 found[name] = Fraction(str(column.bounds[0])), Fraction(str(column.bounds[1]))
     for text in given:
@@ -152,8 +219,12 @@ def _around(column: pl.Series) -> tuple[Fraction, Fraction]:
     return Fraction(low), Fraction(high if high > low else low + 1)
 
 
-def shared_out(columns: Mapping[str, pl.Series], clients: int) -> dict[str, dict[str, Any]]:
-    """The rows dealt out to so many clients, one after the other as cards are."""
+def shared_out(columns: Mapping[str, pl.Series], clients: int) -> dict[str, dict[str, npt.NDArray[Any]]]:
+    """The rows dealt out to so many clients, one after the other as cards are.
+
+    >>> [client["age"].tolist() for client in shared_out({"age": pl.Series([31, 35, 40])}, 2).values()]
+    [[31, 40], [35]]
+    """
     return {
         f"client-{place + 1}": {
             name: _cells(column.gather_every(clients, place)) for name, column in columns.items()
@@ -162,12 +233,16 @@ def shared_out(columns: Mapping[str, pl.Series], clients: int) -> dict[str, dict
     }
 
 
-def _cells(column: pl.Series) -> Any:
+def _cells(column: pl.Series) -> npt.NDArray[Any]:
     return column.cast(pl.UInt8).to_numpy() if column.dtype == pl.Boolean else column.to_numpy()
 
 
 def exact_number(text: str, flag: str) -> Fraction:
-    """A number of the command line as it is written, a decimal or a fraction."""
+    """A number of the command line as it is written, a decimal or a fraction.
+
+    >>> exact_number("0.1", "--lambda"), exact_number("1/3", "--lambda")
+    (Fraction(1, 10), Fraction(1, 3))
+    """
     try:
         return Fraction(text) if "/" in text else Fraction(Decimal(text))
     except (ValueError, ArithmeticError, OverflowError):

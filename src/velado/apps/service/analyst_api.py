@@ -2,79 +2,93 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from functools import partial
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Depends, Request
 from fastapi.responses import JSONResponse, PlainTextResponse
 from fastapi.routing import APIRoute
-from pydantic import ConfigDict, Strict
 
 from velado.apps.service.analyst_service import AnalystService
 from velado.apps.service.hosted_datasets import HostedDataset
 from velado.apps.service.problems import Problem, Refusal
 from velado.apps.service.tokens import Token
-from velado.errors import LedgerError
+from velado.errors import LedgerError, ParameterError
 from velado.query.answer import Answer
-from velado.query.budget import LedgerState
+from velado.query.budget import CapAmount, LedgerState, Spend
 from velado.query.session import confidence_level
 from velado.query.store import people_state
+from velado.settings import Setting, Where, form, from_form, read, settings
+from velado.text import Sentence, say, told
 
-# An exponent or a thousand digits would take a long time to become a fraction.
-_AMOUNT = re.compile(r"[0-9]{1,12}([./][0-9]{1,18})?\Z")
-_FORBID = ConfigDict(extra="forbid")
-# Otherwise true would be read as 1.
-Number = Annotated[float, Strict()]
+T = TypeVar("T")
+_REQUEST = Where("form", say("the request"))
 
 
-# In the docstrings below, \f ends what the OpenAPI document tells of them: an example in Python is for us.
-@dataclass
-class Question:
-    """One query. *spend* is the most it may cost: a number, or a text such as "1/3".
+@settings
+class OneDataset:
+    """Which data set a request is about.
 
-    Another spend is another question.\f
+    >>> OneDataset("people").dataset
+    'people'
+    """
+
+    name: ClassVar[str] = say("the request")
+
+    dataset: Annotated[str, Setting("name of the data set, as /v1/datasets lists it")]
+
+
+@settings
+class Question(OneDataset):
+    """One query; another spend is another question.
 
     >>> Question("people", "SELECT COUNT(*) FROM people").confidence
     0.95
     """
 
-    __pydantic_config__: ClassVar[ConfigDict] = _FORBID
-    dataset: str
-    sql: str
-    spend: Number | str | None = None
-    confidence: Number = 0.95
+    sql: Annotated[str, Setting("one SELECT in the accepted subset of SQL")]
+    spend: Annotated[Spend | None, Setting("the most it may cost; none: what the owner declared")] = None
+    confidence: Annotated[float, Setting("confidence of the intervals", gt=0, lt=1)] = 0.95
 
 
-@dataclass
-class Cap:
-    """The most one analyst may spend of a data set's budget, in all.\f
+@settings
+class Cap(OneDataset):
+    """The most one analyst may spend of a data set's budget, in all.
 
-    >>> Cap("people", "ana", "1/3").analyst
-    'ana'
+    >>> Cap("people", "ana", "1/3").cap
+    Fraction(1, 3)
     """
 
-    __pydantic_config__: ClassVar[ConfigDict] = _FORBID
-    dataset: str
-    analyst: str
-    cap: Number | str
+    analyst: Annotated[str, Setting("who asks, as the ledger writes it down")]
+    cap: Annotated[CapAmount, Setting("the most that the analyst may spend in all")]
 
 
-@dataclass
-class Raise:
-    """A larger total for a data set, with the owner's reason, which the ledger keeps.\f
+@settings
+class Raise(OneDataset):
+    """A larger total for a data set, with the owner's reason, which the ledger keeps.
 
     >>> Raise("people", 2, "second study").total
-    2
+    Fraction(2, 1)
     """
 
-    __pydantic_config__: ClassVar[ConfigDict] = _FORBID
-    dataset: str
-    total: Number | str
-    reason: str
+    total: Annotated[Spend, Setting("the new total of the budget")]
+    reason: Annotated[str, Setting("why more is allowed", example="second study approved")]
+
+
+@settings
+class QuestionsSoFar(OneDataset):
+    """Whose questions are listed, and how many of them.
+
+    >>> QuestionsSoFar("people").most
+    100
+    """
+
+    most: Annotated[int, Setting("how many, the newest first", ge=1, le=1000)] = 100
 
 
 @dataclass
@@ -91,32 +105,66 @@ class ProblemBody:
     code: str
 
 
-def amount(value: float | str) -> Fraction:
-    """A cost as the fraction its decimals name, or the Problem that it is none.
+class ToldJSON(JSONResponse):
+    """JSON whose sentences are told in the language of the request; keys and words for programs stay.
 
-    >>> amount(0.1), amount("1/3")
-    (Fraction(1, 10), Fraction(1, 3))
+    >>> ToldJSON({"note": say("none"), "rows": [1]}).body
+    b'{"note":"none","rows":[1]}'
     """
-    if isinstance(value, str):
-        readable = _AMOUNT.match(value) is not None
-    else:
-        readable = value == 0 or 1e-12 <= value < 1e12
+
+    def render(self, content: object) -> bytes:
+        """The bytes that are sent."""
+        return super().render(_told_parts(content))
+
+
+def _told_parts(value: object) -> object:
+    if isinstance(value, Sentence):
+        return told(value)
+    if isinstance(value, Mapping):
+        return {key: _told_parts(part) for key, part in value.items()}
+    return [_told_parts(part) for part in value] if isinstance(value, list | tuple) else value
+
+
+async def _body(kind: type[T], request: Request) -> T:
+    """The request's body as *kind*; what is wrong is told by the one reader of settings."""
+    body = await request.body()
     try:
-        if readable:
-            return Fraction(str(value))
-    except ZeroDivisionError:
-        pass
-    raise Refusal.NO_AMOUNT.problem()
+        table = json.loads(body, object_pairs_hook=_once)
+    except (ValueError, RecursionError):
+        raise Refusal.NOT_UNDERSTOOD.problem(status=400 if body else 422) from None
+    if not isinstance(table, Mapping):
+        raise Refusal.NOT_UNDERSTOOD.problem(status=422)
+    return read(kind, table, _REQUEST)
+
+
+def _parameters(kind: type[T], request: Request) -> T:
+    """What stands behind the address's question mark as *kind*; the language was read before."""
+    given = _once(request.query_params.multi_items())
+    return from_form(kind, {key: text for key, text in given.items() if key != "lang"})
+
+
+def _once(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """The pairs as a table, if no key stands twice: which of the two is meant, nobody could know."""
+    out: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in out:
+            raise ParameterError(
+                say("{field} is given twice.", field=_REQUEST.of(key)),
+                "One of the two would be passed over.",
+                "Give it once.",
+            )
+        out[key] = value
+    return out
 
 
 _REFUSED = {
-    400: "The body is not JSON.",
-    401: "No token that is in force.",
-    404: "No such data set for this token.",
-    413: "Body or query too long.",
-    422: "The query is refused, or a value does not fit.",
-    429: "Asked too often.",
-    503: "Busy, or the ledger or the engine does not answer.",
+    400: say("The body is not JSON."),
+    401: say("No token that is in force."),
+    404: say("No such data set for this token."),
+    413: say("Body or query too long."),
+    422: say("The query is refused, or a value does not fit."),
+    429: say("Asked too often."),
+    503: say("Busy, or the ledger or the engine does not answer."),
 }
 
 
@@ -126,11 +174,29 @@ def _replies(more: Mapping[int, str]) -> dict[int | str, dict[str, Any]]:
     return {status: {"model": ProblemBody, "description": text} for status, text in told.items()}
 
 
+def _in_body(kind: type[Any]) -> dict[str, Any]:
+    """The body as the OpenAPI document has it."""
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": form(kind)}}}}
+
+
+def _in_address(kind: type[Any]) -> dict[str, Any]:
+    """The parameters as the OpenAPI document has them."""
+    document = form(kind)
+    required, properties = document["required"], document["properties"]
+    assert isinstance(required, list) and isinstance(properties, dict)
+    return {
+        "parameters": [
+            {"in": "query", "name": name, "required": name in required, "schema": schema}
+            for name, schema in properties.items()
+        ]
+    }
+
+
 _ERRORS = _replies({})
 _PAYING = _replies(
     {
-        402: "The answer would cost more than what is left.",
-        504: "Not answered in time; it may have been paid.",
+        402: say("The answer would cost more than what is left."),
+        504: say("Not answered in time; it may have been paid."),
     }
 )
 _OWNERS = _replies({403: "For owners alone."})
@@ -163,22 +229,28 @@ async def _caller(request: Request, service: Service) -> Token:
 Caller = Annotated[Token, Depends(_caller)]
 
 
-@router.post("/v1/answers", responses=_PAYING, summary="Ask; the answer is paid from the budget")
-async def _ask(question: Question, token: Caller, service: Service, request: Request) -> JSONResponse:
+@router.post(
+    "/v1/answers",
+    responses=_PAYING,
+    summary=say("Ask; the answer is paid from the budget"),
+    openapi_extra=_in_body(Question),
+)
+async def _ask(token: Caller, service: Service, request: Request) -> JSONResponse:
     """The noisy answer with its interval, its promise and its cost.
 
     The same question with the same spend again costs nothing.
     """
+    question = await _body(Question, request)
     async with service.noted("answer", token, question.dataset) as line:
-        hosted, spend = _checked(service, token, question)
+        hosted = _checked(service, token, question)
 
         def job() -> tuple[Answer, JSONResponse]:
             found = hosted.session.answer(
-                question.sql, spend=spend, analyst=token.analyst, confidence=question.confidence
+                question.sql, spend=question.spend, analyst=token.analyst, confidence=question.confidence
             )
             # Written in the thread too: a long reply must not keep other requests waiting.
             named = {**found.to_dict(), "question": service.tokens.name_of(found.entry)}
-            return found, JSONResponse(named)
+            return found, ToldJSON(named)
 
         answer, reply = await service.work(job, request.receive)
         line.question, line.cost = answer.entry, str(answer.cost.spent)
@@ -187,22 +259,28 @@ async def _ask(question: Question, token: Caller, service: Service, request: Req
     return reply
 
 
-@router.post("/v1/price", responses=_ERRORS, summary="What a question would cost and how noisy it would be")
-async def _price(question: Question, token: Caller, service: Service) -> JSONResponse:
+@router.post(
+    "/v1/price",
+    responses=_ERRORS,
+    summary=say("What a question would cost and how noisy it would be"),
+    openapi_extra=_in_body(Question),
+)
+async def _price(token: Caller, service: Service, request: Request) -> JSONResponse:
     """Mechanisms, scales and cost, from public metadata alone. Nothing is asked, spent or looked at.
 
     Whether an answer is stored is not told: it depends on whether the table changed since, and nobody paid to
     know that.
     """
+    question = await _body(Question, request)
     async with service.noted("price", token, question.dataset) as line:
-        hosted, spend = _checked(service, token, question)
+        hosted = _checked(service, token, question)
         sure = confidence_level(question.confidence)
-        plan = await service.work(lambda: hosted.session.price(question.sql, spend))
+        plan = await service.work(lambda: hosted.session.price(question.sql, question.spend))
         state = await service.work(hosted.ledger.state)
         line.cost = "0"
     own = state.by_analyst.get(token.analyst, Fraction(0))
     left = min(state.left, state.caps.get(token.analyst, own + state.left) - own)
-    return JSONResponse(
+    return ToldJSON(
         {
             "dataset": question.dataset,
             "plan": plan.to_dict(sure),
@@ -214,15 +292,13 @@ async def _price(question: Question, token: Caller, service: Service) -> JSONRes
     )
 
 
-@router.get("/v1/datasets", responses=_ERRORS, summary="The data sets and what is public of them")
+@router.get("/v1/datasets", responses=_ERRORS, summary=say("The data sets and what is public of them"))
 async def _datasets(token: Caller, service: Service) -> JSONResponse:
     """Columns, kinds, bounds, domains, unit and promise, as the owner declared them."""
-    return JSONResponse(
-        {"datasets": [hosted.public.to_dict() for hosted in _opened(service, token).values()]}
-    )
+    return ToldJSON({"datasets": [hosted.public.to_dict() for hosted in _opened(service, token).values()]})
 
 
-@router.get("/v1/budget", responses=_ERRORS, summary="What is spent and left")
+@router.get("/v1/budget", responses=_ERRORS, summary=say("What is spent and left"))
 async def _budget(token: Caller, service: Service) -> JSONResponse:
     """An analyst sees the total left and the own account; an owner sees everybody's."""
     out = []
@@ -243,50 +319,70 @@ async def _budget(token: Caller, service: Service) -> JSONResponse:
         if token.role == "owner":
             entry |= {key: whole[key] for key in ("by_analyst", "caps", "entries", "answers", "head")}
         out.append(entry)
-    return JSONResponse({"budgets": out})
+    return ToldJSON({"budgets": out})
 
 
-@router.get("/v1/answers", responses=_ERRORS, summary="Your questions so far")
-async def _asked(
-    dataset: str, token: Caller, service: Service, most: Annotated[int, Query(ge=1, le=1000)] = 100
-) -> JSONResponse:
+@router.get(
+    "/v1/answers",
+    responses=_ERRORS,
+    summary=say("Your questions so far"),
+    openapi_extra=_in_address(QuestionsSoFar),
+)
+async def _asked(token: Caller, service: Service, request: Request) -> JSONResponse:
     """The questions you paid for, the newest first, as the ledger has them.
 
     Ask one again with its spend to see its answer, free.
     """
-    hosted = service.dataset(token, dataset)
-    found = await service.work(lambda: hosted.history.of(token.analyst, most))
+    wanted = _parameters(QuestionsSoFar, request)
+    hosted = service.dataset(token, wanted.dataset)
+    found = await service.work(lambda: hosted.history.of(token.analyst, wanted.most))
     named = [asdict(replace(one, question=service.tokens.name_of(one.question))) for one in found]
-    return JSONResponse({"dataset": dataset, "answers": named})
+    return ToldJSON({"dataset": wanted.dataset, "answers": named})
 
 
-@router.post("/v1/caps", responses=_OWNERS, summary="Set the most one analyst may spend")
-async def _set_cap(cap: Cap, token: Caller, service: Service) -> JSONResponse:
+@router.post(
+    "/v1/caps",
+    responses=_OWNERS,
+    summary=say("Set the most one analyst may spend"),
+    openapi_extra=_in_body(Cap),
+)
+async def _set_cap(token: Caller, service: Service, request: Request) -> JSONResponse:
     """The cap is an entry of the ledger and holds from now on."""
+    cap = await _body(Cap, request)
     async with service.noted("cap", token, cap.dataset):
         hosted = service.dataset(token, cap.dataset, for_owner=True)
-        most = amount(cap.cap)
-        await service.work(lambda: hosted.ledger.set_cap(cap.analyst, most))
-    out = {"dataset": cap.dataset, "analyst": cap.analyst, "cap": str(most)}
+        await service.work(lambda: hosted.ledger.set_cap(cap.analyst, cap.cap))
+    out = {"dataset": cap.dataset, "analyst": cap.analyst, "cap": str(cap.cap)}
     if cap.analyst in hosted.settings.caps:
-        out["note"] = "Write the new cap in the service file too, or the next start is refused."
-    return JSONResponse(out)
+        out["note"] = say("Write the new cap in the service file too, or the next start is refused.")
+    return ToldJSON(out)
 
 
-@router.post("/v1/budget/raise", responses=_OWNERS, summary="Raise the budget, with a reason")
-async def _raise_budget(more: Raise, token: Caller, service: Service) -> JSONResponse:
+@router.post(
+    "/v1/budget/raise",
+    responses=_OWNERS,
+    summary=say("Raise the budget, with a reason"),
+    openapi_extra=_in_body(Raise),
+)
+async def _raise_budget(token: Caller, service: Service, request: Request) -> JSONResponse:
     """The larger total is an entry of the ledger; it cannot be lowered again."""
+    more = await _body(Raise, request)
     async with service.noted("raise", token, more.dataset):
         hosted = service.dataset(token, more.dataset, for_owner=True)
-        total = amount(more.total)
-        await service.work(lambda: hosted.ledger.raise_budget(total, more.reason))
-    note = "Write the new total in the service file too, or the next start is refused."
-    return JSONResponse({"dataset": more.dataset, "total": str(total), "note": note})
+        await service.work(lambda: hosted.ledger.raise_budget(more.total, more.reason))
+    note = say("Write the new total in the service file too, or the next start is refused.")
+    return ToldJSON({"dataset": more.dataset, "total": str(more.total), "note": note})
 
 
-@router.get("/v1/ledger/verify", responses=_OWNERS, summary="Recompute the whole chain of a ledger")
-async def _verify(dataset: str, token: Caller, service: Service) -> JSONResponse:
+@router.get(
+    "/v1/ledger/verify",
+    responses=_OWNERS,
+    summary=say("Recompute the whole chain of a ledger"),
+    openapi_extra=_in_address(OneDataset),
+)
+async def _verify(token: Caller, service: Service, request: Request) -> JSONResponse:
     """The account, if every entry holds; else 503 with the first entry that does not."""
+    dataset = _parameters(OneDataset, request).dataset
     async with service.noted("verify", token, dataset):
         hosted = service.dataset(token, dataset, for_owner=True)
         try:
@@ -294,10 +390,10 @@ async def _verify(dataset: str, token: Caller, service: Service) -> JSONResponse
         except LedgerError as error:
             # Elsewhere these sentences stay in the private log; the owner is who they are for.
             raise Problem(503, "ledger", error.what, error.why, error.fix) from None
-    return JSONResponse({"holds": True, **state.to_dict()})
+    return ToldJSON({"holds": True, **state.to_dict()})
 
 
-@router.get("/metrics", responses=_OWNERS, summary="Counts for Prometheus; for owners")
+@router.get("/metrics", responses=_OWNERS, summary=say("Counts for Prometheus; for owners"))
 async def _metrics(token: Caller, service: Service) -> PlainTextResponse:
     """Requests, refusals, answers, latency and budget, of the token's data sets.
 
@@ -311,7 +407,7 @@ async def _metrics(token: Caller, service: Service) -> PlainTextResponse:
     return PlainTextResponse(service.metrics.text(states), media_type="text/plain; version=0.0.4")
 
 
-@router.get("/healthz", summary="Whether the service runs")
+@router.get("/healthz", summary=say("Whether the service runs"))
 async def _healthz() -> PlainTextResponse:
     """Says ok and nothing else, to anybody."""
     return PlainTextResponse("ok\n")
@@ -322,15 +418,13 @@ def _opened(service: AnalystService, token: Token) -> dict[str, HostedDataset]:
     return {name: hosted for name, hosted in service.hosted.datasets.items() if token.may_ask(name)}
 
 
-def _checked(
-    service: AnalystService, token: Token, question: Question
-) -> tuple[HostedDataset, Fraction | None]:
-    """The data set and the spend of a question whose length is within the limit."""
+def _checked(service: AnalystService, token: Token, question: Question) -> HostedDataset:
+    """The data set of a question whose length is within the limit."""
     hosted = service.dataset(token, question.dataset)
     most = service.settings.limits.max_query_characters
     if len(question.sql) > most:
         raise Refusal.TOO_LONG.problem(most=most)
-    return hosted, None if question.spend is None else amount(question.spend)
+    return hosted
 
 
 def _account(hosted: HostedDataset) -> LedgerState:

@@ -25,8 +25,10 @@ from velado.apps.service.problems import LOG, Refusal, problem_of, unexpected
 from velado.apps.service.service_metrics import ServiceMetrics
 from velado.apps.service.service_settings import ServiceSettings
 from velado.apps.service.tokens import Token, Tokens
+from velado.data.staging import reason_of
 from velado.errors import InputError, OutputError, VeladoError
 from velado.randomness import secure
+from velado.text import say
 
 Result = TypeVar("Result")
 GRACE = 2.0
@@ -382,7 +384,7 @@ class AuditFile:
                 self._append(text.encode())
             except OSError as error:
                 raise OutputError(
-                    f"A line of the audit file could not be written ({error.strerror}).",
+                    say("A line of the audit file could not be written ({reason}).", reason=reason_of(error)),
                     "The service answers only what it can write down.",
                     "Make room on its disk, or check the file's rights.",
                 ) from None

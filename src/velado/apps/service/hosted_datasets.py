@@ -38,6 +38,7 @@ from velado.query.store import (
     open_ledger,
 )
 from velado.query.unit import Unit
+from velado.text import say
 
 MOST_VALUES_SHOWN = 500
 KEPT = 1000
@@ -190,7 +191,7 @@ def _agree(dataset: DatasetSettings, name: str, same_measure: bool, total: Fract
     where = f"[datasets.{dataset.name}]"
     if name != dataset.name:
         raise ParameterError(
-            f"The ledger of {where} belongs to another data set.",
+            say("The ledger of {where} belongs to another data set.", where=where),
             "One table's budget must not pay for another's.",
             "Correct the ledger's place in the service file.",
         )
@@ -200,15 +201,20 @@ def _agree(dataset: DatasetSettings, name: str, same_measure: bool, total: Fract
     held = (
         str(total)
         if len(str(total)) <= 12
-        else f"{short(total)} (`velado ledger show --json` has it exactly)"
+        else say("{about} (`velado ledger show --json` has it exactly)", about=short(total))
     )
     if same_measure and total < dataset.budget.total:
-        fix = f"Raise it with `velado ledger raise`, which writes the reason down, or write {held} again."
+        fix = say(
+            "Raise it with `velado ledger raise`, which writes the reason down, or write {held} again.",
+            held=held,
+        )
     else:
-        fix = f"Write what the ledger has: total {held}. "
-        fix += "A ledger's budget is never lowered, nor its measure changed."
+        fix = say(
+            "Write what the ledger has: total {held}. A ledger's budget is never lowered, nor its measure changed.",
+            held=held,
+        )
     raise ParameterError(
-        f"The budget of {where} is not the one its ledger holds.",
+        say("The budget of {where} is not the one its ledger holds.", where=where),
         "The budget is a promise to the people in the table, and the ledger is where it was given.",
         fix,
     )
@@ -217,9 +223,13 @@ def _agree(dataset: DatasetSettings, name: str, same_measure: bool, total: Fract
 def _agree_cap(dataset: DatasetSettings, analyst: str, said: Fraction, held: Fraction) -> None:
     if said != held:
         raise ParameterError(
-            f"The cap of '{analyst}' in [datasets.{dataset.name}] is not the one its ledger holds.",
+            say(
+                "The cap of '{analyst}' in {where} is not the one its ledger holds.",
+                analyst=analyst,
+                where=f"[datasets.{dataset.name}]",
+            ),
             "Caps are entries of the ledger; one that was changed in the file alone would not hold.",
-            f"Set it with `velado ledger cap`, or write {held} again.",
+            say("Set it with `velado ledger cap`, or write {held} again.", held=str(held)),
         )
 
 

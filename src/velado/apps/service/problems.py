@@ -15,6 +15,7 @@ from pathlib import PurePath
 
 from velado.errors import BudgetExceeded, EngineError, LedgerError, ParameterError, QueryRefused, VeladoError
 from velado.randomness import secure
+from velado.text import Sentence, say, told
 
 LOG = logging.getLogger("velado.web")
 
@@ -36,8 +37,8 @@ class Problem(Exception):
     retry: float | None = None
 
     def body(self) -> dict[str, str]:
-        """As JSON has it."""
-        return {"what": self.what, "why": self.why, "fix": self.fix, "code": self.code}
+        """As JSON has it, in the language spoken: that of the request."""
+        return {"what": told(self.what), "why": told(self.why), "fix": told(self.fix), "code": self.code}
 
     def headers(self) -> dict[str, str]:
         """What the status obliges to send along."""
@@ -60,107 +61,112 @@ class Refusal(Enum):
     # Each: status, code and what; why; fix.
     # The same words for a missing, wrong, expired and revoked token: a guesser learns nothing from them.
     NO_TOKEN = (
-        *(401, "token", "The request carries no token that is in force."),
-        "Only people whom the owner gave a token may ask.",
-        "Send the header 'Authorization: Bearer TOKEN', or ask the owner for a new token.",
+        *(401, "token", say("The request carries no token that is in force.")),
+        say("Only people whom the owner gave a token may ask."),
+        say("Send the header 'Authorization: Bearer TOKEN', or ask the owner for a new token."),
     )
     OWNERS_ONLY = (
-        *(403, "role", "This is for owners."),
-        "The token belongs to an analyst.",
-        "Ask the owner of the data set to do it.",
+        *(403, "role", say("This is for owners.")),
+        say("The token belongs to an analyst."),
+        say("Ask the owner of the data set to do it."),
     )
     # The same words for a data set that is not there and one the token does not open.
     NO_DATASET = (
-        *(404, "dataset", "There is no such data set for this token."),
-        "A question is about one of the data sets that /v1/datasets lists.",
-        "Choose one of them.",
+        *(404, "dataset", say("There is no such data set for this token.")),
+        say("A question is about one of the data sets that /v1/datasets lists."),
+        say("Choose one of them."),
     )
     TOO_OFTEN = (
-        *(429, "rate", "This token has asked too often."),
-        "Each token has a number of requests a minute, so that everybody is served.",
-        "Wait for the seconds the Retry-After header names.",
+        *(429, "rate", say("This token has asked too often.")),
+        say("Each token has a number of requests a minute, so that everybody is served."),
+        say("Wait for the seconds the Retry-After header names."),
     )
     TOO_MANY_TRIES = (
-        *(429, "tries", "Too many wrong tokens were tried from this address."),
-        "Guessing is slowed down; tokens that are in force are served all the same.",
-        "Wait for the seconds the Retry-After header names, then send the right token.",
+        *(429, "tries", say("Too many wrong tokens were tried from this address.")),
+        say("Guessing is slowed down; tokens that are in force are served all the same."),
+        say("Wait for the seconds the Retry-After header names, then send the right token."),
     )
     TOO_LARGE = (
-        *(413, "size", "The request's body is larger than {most} bytes."),
-        "A question is short, and large bodies would keep others waiting.",
-        "Send less.",
+        *(413, "size", say("The request's body is larger than {most} bytes.")),
+        say("A question is short, and large bodies would keep others waiting."),
+        say("Send less."),
     )
     TOO_LARGE_HEADERS = (
-        *(431, "headers", "The request's headers are larger than {most} bytes."),
-        "A token and a few words are all a request needs.",
-        "Send fewer headers.",
+        *(431, "headers", say("The request's headers are larger than {most} bytes.")),
+        say("A token and a few words are all a request needs."),
+        say("Send fewer headers."),
     )
     TOO_LONG = (
-        *(413, "length", "The query is longer than {most} characters."),
-        "Long texts take long to read, and others wait.",
-        "Ask a shorter question.",
+        *(413, "length", say("The query is longer than {most} characters.")),
+        say("Long texts take long to read, and others wait."),
+        say("Ask a shorter question."),
     )
     TOO_SLOW_CLIENT = (
-        *(408, "slow", "The request did not arrive in time."),
-        "A connection that sends nothing keeps others waiting.",
-        "Send the whole request at once.",
+        *(408, "slow", say("The request did not arrive in time.")),
+        say("A connection that sends nothing keeps others waiting."),
+        say("Send the whole request at once."),
     )
     TOO_BUSY = (
-        *(503, "busy", "Too many questions are waiting."),
-        "The service works on a few at a time. Nothing was spent on this one.",
-        "Ask again in a moment.",
+        *(503, "busy", say("Too many questions are waiting.")),
+        say("The service works on a few at a time. Nothing was spent on this one."),
+        say("Ask again in a moment."),
     )
     WAITED_TOO_LONG = (
-        *(503, "busy", "The question's turn did not come in time."),
-        "Others were at work all the while. Nothing was spent on this one.",
-        "Ask again in a moment.",
+        *(503, "busy", say("The question's turn did not come in time.")),
+        say("Others were at work all the while. Nothing was spent on this one."),
+        say("Ask again in a moment."),
     )
     # Only the audit file sees it.
     CLIENT_LEFT = (
-        *(499, "left", "The client left before the question's turn came."),
-        "Nothing was spent on it.",
-        "Keep the connection open until the reply.",
+        *(499, "left", say("The client left before the question's turn came.")),
+        say("Nothing was spent on it."),
+        say("Keep the connection open until the reply."),
     )
     NO_AUDIT = (
-        *(503, "audit", "The service cannot write down who asks what."),
-        "What leaves no trace is not answered. Nothing was spent.",
-        "Tell the owner of the service, who finds the reason in the private log.",
+        *(503, "audit", say("The service cannot write down who asks what.")),
+        say("What leaves no trace is not answered. Nothing was spent."),
+        say("Tell the owner of the service, who finds the reason in the private log."),
     )
     TOO_LONG_AT_WORK = (
-        *(504, "time", "The question was not answered in time."),
-        "It may have been paid already. "
-        "If its answer is recorded, asking the same again, with the same spend, costs nothing.",
-        "Ask the same again later, or ask something smaller.",
+        *(504, "time", say("The question was not answered in time.")),
+        say(
+            "It may have been paid already. "
+            "If its answer is recorded, asking the same again, with the same spend, costs nothing."
+        ),
+        say("Ask the same again later, or ask something smaller."),
     )
     # Never repeats what was sent.
     NOT_UNDERSTOOD = (
-        *(400, "request", "The request cannot be understood."),
-        "Its body must be one JSON object with the documented keys and types, and nothing else.",
-        "See /docs for the keys of each request.",
+        *(400, "request", say("The request cannot be understood.")),
+        say("Its body must be one JSON object with the documented keys and types, and nothing else."),
+        say("See /docs for the keys of each request."),
     )
-    NO_AMOUNT = (
-        *(422, "parameter", "An amount in the request is not a number, or out of range."),
-        "It is added up exactly.",
-        'Send for example 0.1, or "1/3".',
+    NO_METHOD = (
+        *(405, "method", say("This address does not take that method.")),
+        say("Nothing was done."),
+        say("See /docs."),
     )
-    NO_METHOD = (405, "method", "This address does not take that method.", "Nothing was done.", "See /docs.")
-    NO_ADDRESS = (404, "address", "There is nothing at this address.", "Nothing was done.", "See /docs.")
+    NO_ADDRESS = (
+        *(404, "address", say("There is nothing at this address.")),
+        say("Nothing was done."),
+        say("See /docs."),
+    )
     # Its sentences name files and entries of the server, which are the owner's business.
     LEDGER = (
-        *(503, "ledger", "The ledger of this data set cannot be used."),
-        "Every answer is paid for durably before it is drawn, so nothing is answered.",
-        "Tell the owner of the service, who finds the reason in the private log.",
+        *(503, "ledger", say("The ledger of this data set cannot be used.")),
+        say("Every answer is paid for durably before it is drawn, so nothing is answered."),
+        say("Tell the owner of the service, who finds the reason in the private log."),
     )
     UNEXPECTED = (
-        *(500, "unexpected", "The service met an error it did not expect (id {number})."),
-        "Its details are not shown because they may hold values of the table.",
-        "Give the id to the owner of the service, who finds it in the private log.",
+        *(500, "unexpected", say("The service met an error it did not expect (id {number}).")),
+        say("Its details are not shown because they may hold values of the table."),
+        say("Give the id to the owner of the service, who finds it in the private log."),
     )
 
     def problem(self, retry: float | None = None, status: int | None = None, **parts: object) -> Problem:
         """A Problem of this kind, to be raised; *parts* fill the sentence's gaps."""
         own, code, what, why, fix = self.value
-        return Problem(status or own, code, what.format(**parts), why, fix, retry)
+        return Problem(status or own, code, Sentence(what, parts), why, fix, retry)
 
 
 _CODES: tuple[tuple[type[VeladoError], int, str], ...] = (

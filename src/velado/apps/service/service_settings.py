@@ -1,33 +1,29 @@
 """What service.toml says, as frozen values. A misspelt key is an error with its place, never passed over."""
 
-from __future__ import annotations
-
-import difflib
-import math
 import os
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Literal, TypeGuard
+from typing import Annotated, Literal, Self
 
+from velado.data.io import read_schema
 from velado.errors import ParameterError, SchemaError
-from velado.query.budget import Budget, exact
-from velado.query.unit import Unit
-from velado.settings import parse_toml
+from velado.query.budget import Budget, CapAmount, Delta, Spend
+from velado.query.unit import Dependence, GroupRows, Unit
+from velado.settings import Setting, Where, parse_toml, read, settings
 from velado.text import say
 
-Table = Mapping[str, object]
-"""One parsed table of TOML, of which nothing is believed yet."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}\Z")
+_FILE = Where("file", say("the service file"))
+_RECORD = "record"
 
 
-def _limit(default: float, least: float, most: float, text: str) -> Any:
-    return field(default=default, metadata={"min": least, "max": most, "help": text})
+Text = Annotated[str, Setting(items=1)]
 
 
-@dataclass(frozen=True)
+@settings(section="limits")
 class ServiceLimits:
     """How much one token, one address and all together may ask of the service.
 
@@ -35,24 +31,31 @@ class ServiceLimits:
     5
     """
 
-    requests_per_minute: float = _limit(120.0, 0.1, 1e9, "requests of one token, on average")
-    burst: int = _limit(30, 1, 10**6, "requests of one token at once")
-    failed_tokens_per_minute: float = _limit(10.0, 0.1, 1e6, "wrong tokens tried from one address")
-    max_body_bytes: int = _limit(65_536, 256, 1 << 24, "size of a request's body")
-    body_seconds: float = _limit(10.0, 0.1, 600, "time a client has to send its request")
-    max_query_characters: int = _limit(10_000, 16, 1 << 20, "length of a query")
-    query_seconds: float = _limit(30.0, 0.1, 3600, "time one query may take")
-    concurrent_queries: int = _limit(4, 1, 256, "queries at work at once")
-    waiting_queries: int = _limit(64, 0, 10**5, "queries that may wait; more are turned away")
-    connections: int = _limit(512, 1, 10**5, "open connections")
-    half_open_connections: int = _limit(32, 1, 10**5, "connections of one address without a whole request")
+    requests_per_minute: Annotated[float, Setting("requests of one token, on average", gt=0, le=1e9)] = 120.0
+    burst: Annotated[int, Setting("requests of one token at once", ge=1, le=10**6)] = 30
+    failed_tokens_per_minute: Annotated[
+        float, Setting("wrong tokens tried from one address", gt=0, le=1e6)
+    ] = 10.0
+    max_body_bytes: Annotated[int, Setting("size of a request's body", ge=256, le=1 << 24)] = 65_536
+    body_seconds: Annotated[float, Setting("time a client has to send its request", ge=0.1, le=600)] = 10.0
+    max_query_characters: Annotated[int, Setting("length of a query", ge=16, le=1 << 20)] = 10_000
+    query_seconds: Annotated[float, Setting("time one query may take", ge=0.1, le=3600)] = 30.0
+    concurrent_queries: Annotated[int, Setting("queries at work at once", ge=1, le=256)] = 4
+    waiting_queries: Annotated[
+        int, Setting("queries that may wait; more are turned away", ge=0, le=10**5)
+    ] = 64
+    connections: Annotated[int, Setting("open connections", ge=1, le=10**5)] = 512
+    half_open_connections: Annotated[
+        int, Setting("connections of one address without a whole request", ge=1, le=10**5)
+    ] = 32
 
-    def part(self, workers: int) -> ServiceLimits:
+    def part(self, workers: int) -> Self:
         """The limits of one of *workers* processes, which add up to these."""
         rates = ("requests_per_minute", "failed_tokens_per_minute")
         counts = ("burst", "concurrent_queries", "waiting_queries", "connections", "half_open_connections")
-        shares: dict[str, Any] = {name: getattr(self, name) / workers for name in rates}
-        return replace(self, **shares, **{name: -(-getattr(self, name) // workers) for name in counts})
+        shares = {name: getattr(self, name) / workers for name in rates}
+        shares |= {name: -(-getattr(self, name) // workers) for name in counts}
+        return replace(self, **shares)
 
 
 @dataclass(frozen=True)
@@ -81,6 +84,56 @@ class DatasetSettings:
     caps: Mapping[str, Fraction] = field(default_factory=dict)
     title: str = ""
     version: str = "1"
+
+
+@settings
+class _BudgetTable:
+    """`budget = { epsilon = 1 }`, or rho; a delta beside either."""
+
+    epsilon: Spend | None = None
+    rho: Spend | None = None
+    delta: Delta | None = None
+
+
+@settings
+class _UnitTable:
+    """`unit = { column = "ward", rows = 4 }`."""
+
+    column: Annotated[Text, Setting(example='unit = { column = "ward", rows = 4 }')]
+    rows: Annotated[GroupRows, Setting(example='unit = { column = "ward", rows = 4 }')]
+    dependence: Dependence | None = None
+
+
+@settings
+class _DatasetTable:
+    """[datasets.NAME] as the file has it; a unit is a word or a table, which is settled before."""
+
+    schema: Text
+    ledger: Text
+    budget: Annotated[_BudgetTable, Setting(example="budget = { epsilon = 1 }")]
+    file: Text | None = None
+    url: Annotated[Text | None, Setting(secret=True)] = None
+    relation: Text | None = None
+    seal: Text | None = None
+    unit: Annotated[_UnitTable | None, Setting(example='unit = { column = "ward", rows = 4 }')] = None
+    each: Spend | None = None
+    extremes: Literal["quantile", "bound"] = "quantile"
+    caps: Annotated[
+        Mapping[str, CapAmount], Setting("what each analyst may spend", example="caps = { ana = 0.5 }")
+    ] = field(default_factory=dict)
+    title: str = ""
+    version: str = "1"
+
+
+@settings
+class _ServiceTable:
+    """The service file, its data sets aside."""
+
+    title: str = "velado"
+    tokens: str = "tokens.json"
+    audit: str = "audit.jsonl"
+    limits: ServiceLimits = ServiceLimits()
+    datasets: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -113,125 +166,91 @@ def read_settings(path: str | Path) -> ServiceSettings:
     return settings_from(parse_toml(path, say("The service file")), path.parent)
 
 
-def settings_from(document: Table, folder: Path) -> ServiceSettings:
+def settings_from(document: Mapping[str, object], folder: Path) -> ServiceSettings:
     """From parsed TOML. Every mistake is named with its place.
 
-    >>> settings_from({"titel": "x"}, Path())  # doctest: +ELLIPSIS
+    >>> settings_from({"titel": "x"}, Path())
     Traceback (most recent call last):
-    velado.errors.SchemaError: Unknown key 'titel' in the service file. ... Did you mean 'title'?
+    velado.errors.SchemaError: Unknown key 'titel' in the service file. A misspelt key would be passed over. Did you mean 'title'?
     """
-    _known(document, ("title", "tokens", "audit", "limits", "datasets"), "the service file")
-    entries = document.get("datasets")
-    if not isinstance(entries, Mapping) or not entries:
-        raise _wrong("The service file names no data set.", "Add a [datasets.NAME] table for each.")
+    try:
+        whole = read(_ServiceTable, document, _FILE)
+        if not whole.datasets:
+            raise _wrong(say("The service file names no data set."), "Add a [datasets.NAME] table for each.")
+        tables = {name: _dataset_table(name, entry, folder) for name, entry in whole.datasets.items()}
+    except ParameterError as wrong:  # in a file it is the file that must be corrected
+        raise SchemaError(wrong.what, wrong.why, wrong.fix) from None
     return ServiceSettings(
-        datasets={name: _dataset(name, entry, folder) for name, entry in entries.items()},
-        tokens=folder / _text(document, "tokens", "the service file", "tokens.json"),
-        audit=folder / _text(document, "audit", "the service file", "audit.jsonl"),
-        limits=_limits(document.get("limits", {})),
-        title=_text(document, "title", "the service file", "velado"),
+        datasets={
+            name: _dataset(name, table, folder, whole.datasets[name].get("unit") == _RECORD)
+            for name, table in tables.items()
+        },
+        tokens=folder / whole.tokens,
+        audit=folder / whole.audit,
+        limits=whole.limits,
+        title=whole.title,
     )
 
 
-def _limits(said: object) -> ServiceLimits:
-    entry: Mapping[str, Any] = _table(said, "[limits]")
-    known = {item.name: item for item in fields(ServiceLimits)}
-    _known(entry, known, "[limits]")
-    for key, value in entry.items():
-        low, high = known[key].metadata["min"], known[key].metadata["max"]
-        whole = known[key].type == "int"
-        if not _is_number(value) or (whole and not isinstance(value, int)) or not low <= value <= high:
-            raise _wrong(
-                f"'{key}' in [limits] must be a {'whole ' if whole else ''}number from {low:g} to {high:g}.",
-                f"Write for example {key} = {known[key].default}.",
-            )
-    return ServiceLimits(**entry)
-
-
-_DATASET_KEYS = tuple(item.name for item in fields(DatasetSettings) if item.name != "name")
-
-
-def _dataset(name: str, said: object, folder: Path) -> DatasetSettings:
-    where = f"[datasets.{name}]"
-    entry = _table(said, where)
-    _known(entry, _DATASET_KEYS, where)
+def _dataset_table(name: str, entry: Mapping[str, object], folder: Path) -> _DatasetTable:
+    place = _FILE.inside("datasets").inside(name)
     if not _NAME.match(name):
         raise _wrong(
-            f"{where} has a name that a query cannot write.",
+            say("{place} has a name that a query cannot write.", place=place.here),
             "Use letters, digits and underscores, beginning with a letter: it stands after FROM.",
         )
-    for key in ("schema", "ledger", "budget"):
-        if key not in entry:
-            raise _wrong(f"{where} lacks '{key}'.", f"Add {key}; nothing is answered without it.")
-    if ("file" in entry) == ("url" in entry) or ("url" in entry) != ("relation" in entry):
+    if "ledger" not in entry and (named := _ledger_in_schema(entry.get("schema"), folder)):
+        entry = {**entry, "ledger": named}
+    table = read(_DatasetTable, {**entry, "unit": None} if entry.get("unit") == _RECORD else entry, place)
+    if (table.file is None) == (table.url is None) or (table.url is None) != (table.relation is None):
         raise _wrong(
-            f"{where} needs either 'file', or 'url' with 'relation'.", "Say in one way where the rows are."
+            say("{place} needs either 'file', or 'url' with 'relation'.", place=place.here),
+            "Say in one way where the rows are.",
         )
-    extremes = _text(entry, "extremes", where, "quantile")
-    if extremes not in ("quantile", "bound"):
-        raise _wrong(f"'extremes' in {where} must be quantile or bound.", 'Write extremes = "quantile".')
+    if (table.budget.epsilon is None) == (table.budget.rho is None):
+        raise _wrong(
+            say("{place} needs either epsilon or rho.", place=place.inside("budget").here),
+            "Write for example budget = { epsilon = 1 }.",
+        )
+    return table
+
+
+def _ledger_in_schema(schema: object, folder: Path) -> str | None:
+    """The ledger that the schema names for every question about its table, where service.toml names none."""
+    path = folder / schema if isinstance(schema, str) else None
+    found = read_schema(path).dataset.ledger_file if path is not None and path.is_file() else None
+    return None if found is None else str(found)
+
+
+def _dataset(name: str, table: _DatasetTable, folder: Path, record: bool) -> DatasetSettings:
+    place = _FILE.inside("datasets").inside(name)
+    ledger = _secret(table.ledger, place.of("ledger"))
+    remote = ledger.startswith(("postgresql://", "postgres://"))
     return DatasetSettings(
         name=name,
-        schema=folder / _text(entry, "schema", where),
-        ledger=_place(_text(entry, "ledger", where), folder, f"'ledger' in {where}"),
-        budget=_budget(entry["budget"], where),
-        file=folder / _text(entry, "file", where) if "file" in entry else None,
-        url=_secret(_text(entry, "url", where), f"'url' in {where}") if "url" in entry else None,
-        relation=_text(entry, "relation", where) if "relation" in entry else None,
-        seal=folder / _text(entry, "seal", where) if "seal" in entry else None,
-        unit=_unit(entry["unit"], where) if "unit" in entry else None,
-        each=_positive(entry["each"], f"'each' in {where}") if "each" in entry else None,
-        extremes="bound" if extremes == "bound" else "quantile",
-        caps=_caps(entry.get("caps", {}), where),
-        title=_text(entry, "title", where, ""),
-        version=_text(entry, "version", where, "1"),
+        schema=folder / table.schema,
+        ledger=ledger if remote else str(folder / ledger),
+        budget=_budget(table.budget),
+        file=None if table.file is None else folder / table.file,
+        url=None if table.url is None else _secret(table.url, place.of("url")),
+        relation=table.relation,
+        seal=None if table.seal is None else folder / table.seal,
+        unit=Unit() if record else None if table.unit is None else Unit(**vars(table.unit)),
+        each=table.each,
+        extremes=table.extremes,
+        caps=table.caps,
+        title=table.title,
+        version=table.version,
     )
 
 
-def _budget(said: object, where: str) -> Budget:
-    what = f"'budget' in {where}"
-    entry = _table(said, what)
-    _known(entry, ("epsilon", "rho", "delta"), what)
-    values = {key: _positive(value, f"'{key}' of {what}") for key, value in entry.items()}
-    if ("epsilon" in values) == ("rho" in values):
-        raise _wrong(f"{what} needs either epsilon or rho.", "Write for example budget = { epsilon = 1 }.")
-    if "rho" in values:
-        return Budget.rho(values["rho"], values.get("delta"))
-    if "delta" in values:
-        return Budget.approximate(values["epsilon"], values["delta"])
-    return Budget.epsilon(values["epsilon"])
-
-
-def _unit(entry: object, where: str) -> Unit:
-    what = f"'unit' in {where}"
-    if entry == "record":
-        return Unit()
-    if not isinstance(entry, Mapping):
-        raise _wrong(
-            f"{what} is not known.", 'Write unit = "record", or unit = { column = "ward", rows = 4 }.'
-        )
-    _known(entry, ("column", "rows", "dependence"), what)
-    column, rows = entry.get("column"), entry.get("rows")
-    if not isinstance(column, str) or not isinstance(rows, int) or isinstance(rows, bool):
-        raise _wrong(f"{what} needs a column and its most rows.", 'Write { column = "ward", rows = 4 }.')
-    dependence = entry.get("dependence")
-    if dependence is None:
-        return Unit(column, rows)
-    if not _is_number(dependence):
-        raise _wrong(f"'dependence' of {what} must be a number from 0 to 1.", "Leave it out if in doubt.")
-    return Unit(column, rows, exact(dependence))
-
-
-def _caps(said: object, where: str) -> Mapping[str, Fraction]:
-    what = f"'caps' in {where}"
-    return {
-        name: _positive(value, f"the cap of '{name}' of {what}") for name, value in _table(said, what).items()
-    }
-
-
-def _place(text: str, folder: Path, what: str) -> str:
-    text = _secret(text, what)
-    return text if text.startswith(("postgresql://", "postgres://")) else str(folder / text)
+def _budget(table: _BudgetTable) -> Budget:
+    if table.rho is not None:
+        return Budget.rho(table.rho, table.delta)
+    assert table.epsilon is not None
+    if table.delta is not None:
+        return Budget.approximate(table.epsilon, table.delta)
+    return Budget.epsilon(table.epsilon)
 
 
 def _secret(text: str, what: str) -> str:
@@ -240,47 +259,11 @@ def _secret(text: str, what: str) -> str:
         return text
     value = os.environ.get(text.removeprefix("env:"))
     if not value:
-        raise _wrong(f"{what} names an environment variable that is not set.", "Set it before the start.")
+        raise _wrong(
+            say("{what} names an environment variable that is not set.", what=what),
+            "Set it before the start.",
+        )
     return value
-
-
-def _text(entry: Table, key: str, where: str, default: str | None = None) -> str:
-    value = entry.get(key, default)
-    if not isinstance(value, str) or (not value and default is None):
-        raise _wrong(f"'{key}' in {where} must be a text.", f'Write {key} = "...".')
-    return value
-
-
-def _positive(value: object, what: str) -> Fraction:
-    if isinstance(value, str) or _is_number(value):
-        try:
-            number = exact(value)
-        except ParameterError:
-            number = Fraction(0)
-        if number > 0:
-            return number
-    raise _wrong(f"{what} must be a number above 0.", 'Write for example 0.5, or "1/3".')
-
-
-def _is_number(value: object) -> TypeGuard[int | float]:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def _table(entry: object, where: str) -> Table:
-    if not isinstance(entry, Mapping):
-        raise _wrong(f"{where} is not a table.", f"Write {where} with its keys.")
-    return entry
-
-
-def _known(entry: Table, keys: Iterable[str], where: str) -> None:
-    keys = tuple(keys)
-    for key in entry:
-        if key not in keys:
-            near = difflib.get_close_matches(str(key), keys, n=1)
-            hint = f"Did you mean '{near[0]}'?" if near else f"Known keys: {', '.join(keys)}."
-            raise SchemaError(
-                f"Unknown key '{key}' in {where}.", "A misspelt key would be passed over.", hint
-            )
 
 
 def _wrong(what: str, fix: str) -> SchemaError:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import cache
 from importlib.resources import files
+from urllib.parse import parse_qs
 
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -20,10 +22,11 @@ from velado import __version__
 from velado.apps.service import analyst_api
 from velado.apps.service.analyst_service import AnalystService
 from velado.apps.service.connection_guard import HEADER_BYTES
-from velado.apps.service.page_words import WORDS, language
+from velado.apps.service.page_words import page_words
 from velado.apps.service.problems import Problem, Refusal, http_problem, problem_of, unexpected
 from velado.apps.service.service_metrics import ServiceMetrics
 from velado.apps.service.service_settings import ServiceLimits, ServiceSettings
+from velado.text import Language, choose, language, speaking, told
 
 ABOUT = "Aggregate questions about tables of people, answered with differential privacy from a budget."
 POLICY = (
@@ -85,8 +88,7 @@ def create_app(settings: ServiceSettings) -> FastAPI:
 
     @app.exception_handler(RequestValidationError)
     async def not_valid(request: Request, error: RequestValidationError) -> Response:
-        broken = any(part["type"] == "json_invalid" for part in error.errors())
-        return refuse(Refusal.NOT_UNDERSTOOD.problem(status=400 if broken else 422))
+        return refuse(Refusal.NOT_UNDERSTOOD.problem(status=422))
 
     @app.exception_handler(HTTPException)
     async def not_served(request: Request, error: HTTPException) -> Response:
@@ -120,10 +122,14 @@ class RequestGate:
         self._headers = [*HEADERS, STRICT_TRANSPORT] if secure_transport else list(HEADERS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request, from its first byte to its reply."""
+        """One request, from its first byte to its reply, which speaks the language that was asked for."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        with speaking(_tongue(scope)):
+            await self._serve(scope, receive, send)
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         started = time.monotonic()
         status = 0
 
@@ -178,6 +184,13 @@ class RequestGate:
             raise Refusal.TOO_SLOW_CLIENT.problem() from None
 
 
+def _tongue(scope: Scope) -> Language:
+    """The language of ?lang=, else of Accept-Language, else of VELADO_LANG, which the owner of the service set."""
+    asked = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("lang", [""])[0]
+    accepted = dict(scope["headers"]).get(b"accept-language", b"").decode("latin-1")
+    return choose(asked[:2].lower(), os.environ, accepted)
+
+
 def _replay(body: bytes, receive: Receive) -> Receive:
     """The body once, and then what the connection says."""
     given = False
@@ -197,15 +210,15 @@ _pages = APIRouter(include_in_schema=False)
 
 
 @_pages.get("/")
-async def _page(request: Request, lang: str | None = None) -> HTMLResponse:
+async def _page(request: Request) -> HTMLResponse:
     """The page to ask from. It holds no data: its script fetches with the token that is typed in."""
-    return _rendered("page.html", request, lang, title=request.app.state.service.settings.title)
+    return _rendered("page.html", title=request.app.state.service.settings.title)
 
 
 @_pages.get("/docs")
-async def _docs(request: Request, lang: str | None = None) -> HTMLResponse:
+async def _docs(request: Request) -> HTMLResponse:
     """The API as a page, written from the same document as /openapi.json."""
-    return _rendered("docs.html", request, lang, document=request.app.openapi())
+    return _rendered("docs.html", told=told, document=request.app.openapi())
 
 
 @_pages.get("/static/{name}")
@@ -238,6 +251,5 @@ def _templates() -> Environment:
     )
 
 
-def _rendered(template: str, request: Request, lang: str | None, **values: object) -> HTMLResponse:
-    words = WORDS[language(lang, request.headers.get("accept-language"))]
-    return HTMLResponse(_templates().get_template(template).render(w=words, **values))
+def _rendered(template: str, **values: object) -> HTMLResponse:
+    return HTMLResponse(_templates().get_template(template).render(w=page_words(language()), **values))

@@ -50,7 +50,7 @@ def _limit_memory(size: int) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (wanted, most))
 
 
-def _statistics(data: bytes, format: str) -> tuple[dict[str, Any], Any]:
+def _statistics(data: bytes, format: str) -> tuple[dict[str, str | list[str]], Any]:
     import pyreadstat
 
     # Codes stay codes: their labels are in the file too, but two codes may share one.
@@ -58,7 +58,7 @@ def _statistics(data: bytes, format: str) -> tuple[dict[str, Any], Any]:
     return {"header": frame.columns}, _whole_numbers(frame)
 
 
-def _spreadsheet(data: bytes, sheet: str | None) -> tuple[dict[str, Any], Any]:
+def _spreadsheet(data: bytes, sheet: str | None) -> tuple[dict[str, str | list[str]], Any]:
     import fastexcel
 
     book = fastexcel.read_excel(data)

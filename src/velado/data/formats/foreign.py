@@ -86,7 +86,7 @@ def _problem(answer: _Answer, format: FileFormat, name: str) -> TableError:
                 "'{name}' has {sheets} sheets with rows: {shown}.", name=name, sheets=len(sheets), shown=shown
             ),
             "A table is one sheet, and velado does not guess which.",
-            "Save the sheet you mean as a file of its own, or in Python pass sheet=... to velado.read_table.",
+            "Name the sheet: --sheet NAME, in Python sheet=... of velado.read_table; or save it as a file of its own.",
         )
     if answer["problem"] == "no rows":
         return TableError(

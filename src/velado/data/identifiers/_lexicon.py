@@ -28,6 +28,7 @@ _NAMES = tomllib.loads((_HERE / "names.toml").read_text("utf-8"))
 
 TOPICS: Mapping[str, frozenset[str]] = {topic: words(text) for topic, text in _HEADERS["topics"].items()}
 TAGS: Mapping[str, frozenset[str]] = {tag: words(text) for tag, text in _HEADERS["tags"].items()}
+CODED: Mapping[str, frozenset[str]] = {whose: words(text) for whose, text in _HEADERS["codes"].items()}
 CODE_WORDS, DAY_WORDS = words(_HEADERS["code_words"]), words(_HEADERS["day_words"])
 JOINTS, PLURALS_THAT_COUNT = words(_HEADERS["joints"]), words(_HEADERS["plurals_that_count"])
 GIVEN, SURNAMES, COMMON_WORDS = (words(_NAMES[kind]) for kind in ("given", "surnames", "common_words"))

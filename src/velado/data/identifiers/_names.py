@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 import polars as pl
@@ -11,11 +12,52 @@ from velado.data.identifiers._lexicon import COMMON_WORDS, GIVEN, SURNAMES
 PARTICLES = r"(?:d[aeo]s?|e|von|van|der|del|de la|la|di|du|y)"
 TURNED = r"^\p{Lu}[\p{L}'’-]+(?: \p{L}[\p{L}'’-]+)?, ?\p{Lu}[\p{L}'’.-]*(?: \p{L}[\p{L}'’.-]*)*$"
 TITLES = r"^(?:dr|dra|sr|sra|srta|mr|mrs|ms|prof|profa|don|dona|enf|sor)\b\.?\s+"
+# Words that stand before a name: son of, mother, cn= of a directory.
+_BEFORE = (
+    r"(?i)^(?:[sdwc]\s?/\s?o\.?|(?:filh[oa]|son|daughter|wife) (?:de|of)|(?:m[aã]e|pai|madre|padre|mother|father|cn|uid|"
+    r"name|nome|nombre|resp|contato|contact|m[eé]dic[oa]|tutor|parent|guardian)\s*[:=])\s*"
+)
+# Names of other scripts by their frequent beginnings and endings.
+_HAN = "王李张刘陈杨黄赵吴周徐孙马朱胡郭何高林罗郑梁谢宋唐许韩冯邓曹彭曾肖田董袁潘蒋蔡余杜叶程魏苏吕丁沈任姚卢傅钟崔谭陸張劉陳楊黃趙吳孫馬羅鄭許韓馮鄧"
+_SCRIPTS = "|".join(
+    (
+        r"^\p{Cyrillic}{2,}(?:ов|ев|ёв|ин|ын|ский|цкий|енко|чук|юк|ко|ич|ян|дзе|швили)(?:а|ая)?(?: [\p{Cyrillic}. ]+)?$",
+        r"^\p{Cyrillic}+ \p{Cyrillic}+(?:ов|ев|ёв|ин|ский|енко|ович|евич|овна|евна)(?:а|ая)?$",
+        rf"^[{_HAN}]\p{{Han}}{{1,2}}$",
+        r"^(?:佐藤|鈴木|高橋|田中|伊藤|渡辺|渡邊|山本|中村|小林|加藤|吉田|山田|佐々木|山口|松本|井上|木村|斎藤|清水|山崎)",
+        r"^[김이박최정강조윤장임한오서신권황안송류홍전]\p{Hangul}{2}$",
+        r"^(?:محمد|أحمد|احمد|علي|حسن|حسين|فاطمة|سارة|عائشة|مريم|خالد|يوسف|إبراهيم|عمر|عبد|نور|زينب|ليلى|كريم|خديجة|مصطفى)(?:$| )",
+        r"\p{Greek}{3,}(?:όπουλος|οπούλου|ίδης|ιδης|ίδου|άκης|ακης|άκη|άτος|έας|ιάδης|ιάδου|ντίνου|γιάννης|γεωργίου)$",
+        r"(?:^| )(?:शर्मा|गुप्ता|सिंह|कुमार|कुमारी|जोशी|यादव|वर्मा|पटेल|मिश्रा|राजेश|प्रिया|अमित|सुनीता|राहुल|पूजा|देवी|रेड्डी|मुखर्जी)(?:$| )",
+        r"^(?:כהן|לוי|מזרחי|פרץ|ביטון|דוד|משה|שרה|רחל|יוסף|אברהם)(?:$| )",
+    )
+)
+_SCRIPT_HEADERS = r"(?i)фамилия|имя|отчество|фио|姓名|名前|氏名|名字|姓|الاسم|اسم|اللقب|επίθετο|επώνυμο|όνομα|ονοματεπώνυμο|नाम|이름|성명|שם"
+
+
+def script_share(texts: pl.Series) -> float:
+    """The share of texts that read like names of a script other than Latin."""
+    return int(texts.str.contains(_SCRIPTS).sum()) / texts.len() if texts.len() else 0.0
+
+
+def header_of_a_script_says_name(header: str) -> bool:
+    """Whether a header says name in a script other than Latin."""
+    return re.search(_SCRIPT_HEADERS, header) is not None
+
+
+def login_share(texts: pl.Series) -> float:
+    """The share of texts that are an initial and a frequent surname, as `jsmith` and `r.lima2`."""
+    rest = texts.str.to_lowercase().str.extract(r"^[a-z][._-]?([a-z]{3,})\d*$")
+    return int(rest.is_in(list(SURNAMES)).fill_null(False).sum()) / texts.len() if texts.len() else 0.0
 
 
 def plain_texts(texts: pl.Series) -> pl.Series:
     """Texts in lower case without accents, titles, final digits and doubled blanks; `SILVA, Maria` as `maria silva`."""
-    plain = texts.str.normalize("NFKD").str.replace_all(r"\p{M}", "")
+    plain = texts.str.replace(_BEFORE, "").str.replace(r"^(\p{L}{3,})[/|](\p{L}{2,})$", "$2 $1")
+    plain = plain.str.replace(r"(?i)[\s_(#|–-]+\d{1,8}\)?(?:\s*(?:anos|years?|a[ñn]os))?$", "")
+    plain = plain.str.replace(r"^[A-Z]?\d{1,8}\s*[-–:|.]*\s+", "")
+    plain = plain.str.replace(r"(?i),\s*(?:ou|dc|o)=.*$", "")
+    plain = plain.str.normalize("NFKD").str.replace_all(r"\p{M}", "")
     plain = plain.str.replace(
         r"^(\p{Lu}\p{Ll}+)(\p{Lu}(?:['’]\p{Lu}|c\p{Lu})?\p{Ll}+)$", "$1 $2"
     ).str.to_lowercase()

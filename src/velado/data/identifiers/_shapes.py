@@ -11,7 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from velado.data.identifiers._names import PARTICLES, TITLES, TURNED, name_shares
+from velado.data.identifiers._names import (
+    PARTICLES,
+    TITLES,
+    TURNED,
+    login_share,
+    name_shares,
+    script_share,
+)
 from velado.data.identifiers.headers import IdentifierKind, Identifying, header_says
 from velado.data.partition import Int64Array
 from velado.text import say
@@ -119,6 +126,7 @@ _PHONE = "|".join(
     )
 )
 _URL = r"(?:https?|ftp)://\S+|www\.[\w-]+\.\S+"
+_DAY = r"^(?:19|20)\d{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])"
 _OCTET = r"(?:25[0-5]|2[0-4]\d|1?\d?\d)"
 _IPV4 = rf"{_OCTET}(?:\.{_OCTET}){{3}}"
 _CPF = r"\d{3}\.\d{3}\.\d{3}-\d{2}"
@@ -127,7 +135,9 @@ _STREET = (
     r"(?i)^(?:r\.|rua|av\.?|avenida|travessa|tv\.|alameda|al\.|pra[cç]a|rodovia|estrada|calle|c/|avda\.?|carrera|"
     r"plaza|paseo|camino|largo|beco|ladeira)\s+\S.*\d|"
     r"^\d+[a-z]?,?\s+(?:[\p{L}.'\d]+\s+){1,4}(?:street|st|avenue|ave|road|rd|drive|dr|lane|ln|boulevard|blvd|court|ct|way|"
-    r"place|pl|terrace|square)\b\.?"
+    r"place|pl|terrace|square)\b\.?|"
+    r"^[\p{L}.\s-]{2,}(?:stra(?:ß|ss)e|str\.|weg|platz|allee|gasse|ufer|damm)\s+\d+\s?[a-z]?$|"
+    r"^(?:\d+\s?(?:bis|ter)?,?\s+(?:rue|boulevard|bd|chemin|impasse|all[ée]e|quai)|(?:via|viale|piazza|corso|vicolo)\s+\S.*\d)"
 )
 _FILE = (
     r"(?i)\.(?:jpe?g|png|gif|bmp|tiff?|heic|webp|dcm|wav|mp3|mp4|m4a|avi|mov)$|^data:(?:image|audio|video)/"
@@ -146,9 +156,21 @@ class _Written:
 
 _FORMS: tuple[_Written, ...] = (
     _Written("email", f"^{_EMAIL}$", say("values are e-mail addresses"), True),
+    _Written(
+        "email",
+        r"(?i)^[\w.+-]+(?:@[a-z][\w-]+| ?[(\[{] ?(?:at|arroba) ?[)\]}] ?[\w.\[\](){} -]+)$",
+        say("values are e-mail addresses"),
+        True,
+    ),
+    _Written(
+        "account",
+        r"(?i)^[a-z][\w-]*\\[a-z][\w.$-]+$|[\\/](?:users|home)[\\/][^\\/]+",
+        say("values hold names of accounts"),
+        True,
+    ),
     _Written("url", f"^(?:{_URL})$", say("values are web addresses")),
     _Written("url", r"^@[A-Za-z_][\w.]{2,}$", say("values are names of accounts on social networks")),
-    _Written("ip", f"^{_IPV4}(?::\\d+)?$", say("values are IP addresses")),
+    _Written("ip", f"^{_IPV4}(?:[:/]\\d+)?$", say("values are IP addresses")),
     _Written(
         "mac",
         r"^(?:[0-9A-Fa-f]{2}[:-]){5}[0-9A-Fa-f]{2}$|^(?:[0-9A-Fa-f]{4}\.){2}[0-9A-Fa-f]{4}$",
@@ -183,7 +205,8 @@ _FORMS: tuple[_Written, ...] = (
     _Written("ssn", f"^{_SSN}$", say("values are written like a social security number"), True),
     _Written(
         "coordinates",
-        r"^\(?[+-]?\d{1,2}\.\d{3,}\s*[,;\s]\s*[+-]?\d{1,3}\.\d{3,}\)?$|^(?i:point)\s*\(|\d{1,3}\s?°\s?\d{1,2}\s?['’′]",
+        r"^\(?[+-]?\d{1,2}\.\d{3,}\s*[,;\s]\s*[+-]?\d{1,3}\.\d{3,}\)?$|^(?i:point)\s*\(|^///\w+\.\w+\.\w+$|^\d{1,3}d\d{1,2}m\d{1,2}|"
+        r"^[23456789CFGHJMPQRVWX]{4,8}\+[23456789CFGHJMPQRVWX]{2,3}$|\d{1,3}\s?°\s?\d{1,2}\s?['’′]",
         say("values are pairs of coordinates"),
     ),
     _Written("phone", f"^(?:{_PHONE})$", say("values are written like telephone numbers")),
@@ -255,7 +278,7 @@ def _written(values: Values) -> Identifying | None:
     if share(texts, f"^{_CPF}$") >= LEAST_SHARE:
         digits = texts.str.replace_all(r"\D", "")
         return Identifying("cpf", say("values are written like a CPF"), True, True, valid_cpf_share(digits))
-    if not bool(texts.str.contains(r"[@:/.\-()+,;'’\s]|[0-9a-fA-F]{32}").any()):
+    if not bool(texts.str.contains(r"[@:/.\\\-()+,;'’\s]|[0-9a-fA-F]{32}").any()):
         return None
     for form in _FORMS:
         if share(texts, form.pattern) < LEAST_SHARE:
@@ -308,12 +331,22 @@ def _digits(values: Values) -> Identifying | None:
     one_size = int((size == size.mode()[0]).sum()) >= 0.95 * digits.len()
     common = size.mode()[0]
     rounded = share(digits, r"00$")
-    dated = share(digits, r"^(?:19|20)\d{2}(?:0[1-9]|1[0-2])(?:[0-2]\d|3[01])")
+    # A day may have a time behind it; other digits behind a day are a document's, as in Sweden.
+    dated = share(digits, _DAY + r"(?:(?:[01]\d|2[0-3])[0-5]\d(?:[0-5]\d)?)?$")
     count = values.distinct.len()
     many = count >= 20 or (count >= 5 and count >= 0.8 * values.rows)
     if one_size and 9 <= common <= 20 and rounded < 0.2 and dated < 0.5 and many:
         why = say("values are digits of one length, as documents, cards and telephones have")
         return Identifying("document", why, sure=False, person=common >= 11)
+    same = int((size == common).sum()) >= 0.99 * digits.len()
+    if (
+        same
+        and common in (7, 8)
+        and dated < 0.5
+        and rounded < 0.05
+        and count >= max(0.98 * values.texts.len(), 100)
+    ):
+        return Identifying("record", say("values are digits of one length, hardly any twice"), sure=False)
     return None
 
 
@@ -321,6 +354,8 @@ def _person_names(values: Values) -> Identifying | None:
     if share(values.distinct, r"\p{L}{2}") < 0.5:
         return _trace_of_names(values)
     count = values.distinct.len()
+    if count >= 3 and script_share(values.distinct) >= 0.5 and not values.things:
+        return Identifying("name", say("values read like names of another script"), False)
     if count < 4 and not bool(values.distinct.str.contains(r"[\s,._]|\p{Ll}\p{Lu}").any()):
         return None  # fewer than four words, each alone: too little to call them names
     both, one, given, family = name_shares(values.distinct)
@@ -345,6 +380,9 @@ def _person_names(values: Values) -> Identifying | None:
     joined = share(
         values.distinct, r"^\p{L}[\p{L}'’]+[._]\p{L}[\p{L}'’]+\d*$|^\p{Lu}\p{Ll}+\p{Lu}[\p{L}'’]+$"
     )
+    logins = login_share(values.distinct)
+    if logins >= 0.3 and logins * count >= 4 and not values.codes:
+        return Identifying("name", say("values are joined names, as user names are"), False)
     listed_some = one >= 0.1 and one * count >= 3
     if joined >= LEAST_SHARE and (listed_some or (count >= 40 and not values.codes)):
         return Identifying("name", say("values are joined names, as user names are"), False)
@@ -387,6 +425,13 @@ def _plates(values: Values) -> Identifying | None:
     brazilian = share(texts, r"^[A-Z]{3}[\s-]?\d(?:\d|[A-J])\d{2}$")
     spanish = share(texts, r"^\d{4}[\s-]?[BCDFGHJKLMNPRSTVWXYZ]{3}$")
     british = share(texts, r"^[A-Z]{2}\d{2} ?[A-Z]{3}$")
+    other = share(
+        texts,
+        r"^[A-ZÄÖÜ]{1,3}-[A-Z]{1,2} ?\d{1,4}[EH]?$|^[A-Z]{2}[ -]?\d{2}[ -]?[A-Z]{1,2}[ -]?\d{4}$|"
+        r"^(?:[A-Z]{2}-\d{2}-(?:\d{2}|[A-Z]{2})|\d{2}-[A-Z]{2}-\d{2}|\d{2}-\d{2}-[A-Z]{2})$",
+    )
+    if other >= LEAST_SHARE and distinct.len() >= 20:
+        return Identifying("plate", why, sure=False)
     if max(brazilian, spanish, british) < LEAST_SHARE:
         return None
     letters = distinct.str.extract(r"([A-Z]{3})").n_unique()
@@ -401,6 +446,9 @@ def _plates(values: Values) -> Identifying | None:
 
 def _codes(values: Values) -> Identifying | None:
     texts = values.distinct
+    if not values.codes and texts.len() >= 40 and texts.str.len_chars().n_unique() == 1 and _drawn(texts):
+        why = say("values are codes of one length, as records and pseudonyms have")
+        return Identifying("record", why, False)
     code = share(texts, r"^[A-Za-z]{0,6}[-_/.]?\d[\dA-Za-z./_-]*$|^[A-Z2-7]{8,}$")
     decimals = share(texts, r"^[+-]?\d*[.,]\d+$")
     if values.codes or code < LEAST_SHARE or decimals > 0:
@@ -432,6 +480,16 @@ def _codes(values: Values) -> Identifying | None:
             "record", why, False, shortest >= 12
         )  # shorter ones may be codes of drugs and tests
     return None
+
+
+def _drawn(texts: pl.Series) -> bool:
+    """Whether letters stand as if drawn: no words have four consonants in a row so often, nor all kinds of signs."""
+    letters = share(texts, r"^(?:[A-Z]{6,}|[a-z]{6,})$") >= LEAST_SHARE
+    if letters and share(texts, r"(?i)[bcdfghjklmnpqrstvwxz]{4}") >= 0.3:
+        return True
+    mixed = share(texts, r"^[A-Za-z0-9+/_-]{8,}={0,2}$") >= LEAST_SHARE
+    kinds = [texts.str.contains(kind) for kind in (r"[a-z]", r"[A-Z]", r"[0-9+/_-]")]
+    return mixed and int((kinds[0] & kinds[1] & kinds[2]).sum()) >= 0.5 * texts.len()
 
 
 def _traces(values: Values) -> Identifying | None:

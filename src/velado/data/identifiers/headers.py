@@ -13,6 +13,7 @@ from typing import Literal
 
 from velado.data.identifiers._lexicon import (
     CODE_WORDS,
+    CODED,
     DAY_WORDS,
     JOINTS,
     PLURALS_THAT_COUNT,
@@ -35,6 +36,8 @@ HEADER_STAFF = say("the header may name a professional, and names stand below")
 HEADER_STAFF_ALONE = say("the header names a professional")
 HEADER_VISITOR = say("the header names a person's visit or event")
 HEADER_NUMBER = say("the header names the number of a person's record")
+HEADER_CODE = say("the header may name somebody's number or an event, and different codes stand below")
+HEADER_HOUSE = say("the header says number twice, as that of a house")
 _LONG_WORD = 8  # shorter words also stand inside unrelated ones ("cidade" in "velocidade")
 _KNOWN = frozenset().union(*TAGS.values()) | JOINTS | PLURALS_THAT_COUNT
 _SHORT_PIECES = words(
@@ -122,7 +125,7 @@ def header_tokens(name: str) -> tuple[str, ...]:
 
 
 def _plain(name: str, keep: str = "") -> str:
-    spaced = re.sub(r"(?<=[a-zà-ÿ])(?=[A-ZÀ-Þ])|(?<=[A-Z])(?=[A-Z][a-z])", " ", name)
+    spaced = re.sub(r"(?<=[a-zà-ÿ])(?=[A-ZÀ-Þ])|(?<=[A-Z])(?=[A-Z][a-z])", " ", name).replace("ß", "ss")
     kept = {character: f"\x00{i}" for i, character in enumerate(keep)}
     for character, mark in kept.items():
         spaced = spaced.replace(character, mark)
@@ -190,7 +193,9 @@ def _tags(tokens: tuple[str, ...]) -> _Said:
         # n_visits counts; n_documento is a number
         numbered = {"document", "record", "card", "account", "phone", "event", "person"}
         tags.add("attribute" if tags.isdisjoint(numbered) else "number")
-    if len(tokens) > 1 and tokens[0] == "no":
+    if len(tokens) > 2 and tokens[0] in TAGS["number"] and tokens[1] == "of":
+        tags = {"attribute"}  # number of teeth
+    elif len(tokens) > 1 and tokens[0] == "no":
         tags.add("name")  # the national files' NO_ is "nome"; "patient_no" is a number
         tags.discard("number")
     return _Said(frozenset(tags), tokens, unknown)
@@ -217,6 +222,21 @@ def read_header(name: str) -> Identifying | None:
     if found is None and said.any("angle") and not about:
         return Identifying("coordinates", say("the header names coordinates"), sure=False)
     return found
+
+
+def read_code_header(name: str) -> Identifying | None:
+    """What a header may name where codes stand below: a case, a ticket, a membership. The caller looks at the cells.
+
+    >>> read_code_header("Roll No").why == HEADER_CODE, read_code_header("roll_type")
+    (True, None)
+    """
+    tokens = header_tokens(name)
+    own = frozenset(re.findall("[a-z]+", _plain(name, keep="º°#"))) - (JOINTS - CODED["person"])
+    coded = own & (CODED["person"] | CODED["event"])
+    rest = own - TAGS["number"] - TAGS["id"] - TAGS["code"] - {"n"} | coded
+    if not rest or not rest <= CODED["person"] | CODED["event"] or _attribute(_tags(tokens)):
+        return None
+    return Identifying("record", HEADER_CODE, False, not rest.isdisjoint(CODED["person"]))
 
 
 def header_of_others(name: str) -> bool:
@@ -259,7 +279,8 @@ def _contact(said: _Said) -> Identifying | None:
         return Identifying("email", say("the header names an e-mail address"), theirs, own)
     if said.any("url") or (said.any("web") and "page" in said.tokens):
         return Identifying("url", say("the header names a web page or profile"), theirs)
-    if said.any("phone") and not (said.any("device") and "phone" not in said.tokens):
+    modelled = {"model", "modelo"} & set(said.tokens)
+    if said.any("phone") and not modelled and not (said.any("device") and "phone" not in said.tokens):
         return Identifying("phone", say("the header names a telephone"), theirs)
     if said.any("coordinates"):
         return Identifying("coordinates", say("the header names coordinates"))
@@ -277,7 +298,7 @@ def _contact(said: _Said) -> Identifying | None:
     if said.any("home") and said.any("number") and not said.any("id"):
         return Identifying("address", say("the header names an address"))
     if len(said.tokens) > 1 and said.tags == {"number"}:
-        return Identifying("address", say("the header says number twice, as that of a house"), False)
+        return Identifying("address", HEADER_HOUSE, False)
     return (
         Identifying("address", say("the header names an address"), False)
         if "complemento" in said.tokens

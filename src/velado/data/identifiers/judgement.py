@@ -13,29 +13,33 @@ import itertools
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from decimal import Decimal
 
 import numpy as np
 import polars as pl
 
 from velado.data.identifiers._lexicon import TAGS, TOPICS, words
-from velado.data.identifiers._names import like_names
+from velado.data.identifiers._names import header_of_a_script_says_name, like_names, name_shares
 from velado.data.identifiers._shapes import Values, find_shape, free_text, share, valid_cpf_share
 from velado.data.identifiers.headers import (
     HEADER_BADGE,
+    HEADER_CODE,
     HEADER_EVENT,
+    HEADER_HOUSE,
     HEADER_PART,
     HEADER_PERSON,
     HEADER_STAFF,
+    HEADER_STAFF_ALONE,
     HEADER_VISITOR,
     IdentifierKind,
     Identifying,
     header_of_others,
     header_says,
     header_tokens,
+    read_code_header,
     read_header,
 )
-from velado.data.normal import normal_of, tidy_texts, value_codes
-from velado.data.partition import Int32Array, Int64Array
+from velado.data.normal import normal_of, tidy_texts
 from velado.data.table import Table
 from velado.text import say
 
@@ -109,16 +113,76 @@ _PROFILE = (
     r"(?i:https?|ftp)://[^\s/@]+@|(?i:(?:facebook|instagram|linkedin|twitter|tiktok|t|wa|lattes\.cnpq)\.(?:com|me|br))/[A-Za-z0-9]|"
     r"(?i:https?)://[^\s]+/(?:~|u/|users?/|profiles?/|in/|people/)[^\s]"
 )
+_START, _STOP = r"(?:^|[\s(:=#,;/])", r"(?:[\s),;:!?]|\.?$|\.\s)"
 _TRACES: tuple[tuple[IdentifierKind, str, str], ...] = (
     ("email", _EMAIL, say("some values hold an e-mail address")),
     ("cpf", _CPF, say("some values hold a CPF")),
     ("ssn", _SSN, say("some values hold a social security number")),
     ("url", _PROFILE, say("some values hold a web address")),
     ("phone", _PHONE, say("some values hold a telephone number")),
+    ("email", r"(?i)\w ?[(\[{] ?(?:at|arroba) ?[)\]}] ?\w", say("some values hold an e-mail address")),
+    (
+        "record",
+        r"(?i)\b(?:mrn|prontu[aá]rio|matr[ií]cula|utente|patient|paciente|ficha)[\s:#.nº°o-]{0,6}[0-9]{4,}",
+        say("some values hold the number of a person's record"),
+    ),
+    ("url", r"(?:^|\s)@[A-Za-z_][A-Za-z0-9_.]{3,}", say("some values hold the name of an account")),
+    (
+        "account",
+        rf"{_START}[A-Z]{{2}}[0-9]{{2}}(?: ?[A-Z0-9]{{4}}){{3,7}}(?: ?[A-Z0-9]{{1,3}})?{_STOP}",
+        say("some values hold an account"),
+    ),
+    (
+        "uuid",
+        r"(?i)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}",
+        say("some values hold a unique identifier"),
+    ),
+    (
+        "ip",
+        rf"{_START}(?:(?:25[0-5]|2[0-4][0-9]|1?[0-9]?[0-9])\.){{3}}(?:25[0-5]|2[0-4][0-9]|1?[0-9]?[0-9]){_STOP}",
+        say("some values hold an IP address"),
+    ),
+    (
+        "coordinates",
+        r"[+-]?[0-9]{1,3}\.[0-9]{3,} ?[,;/ ] ?[+-]?[0-9]{1,3}\.[0-9]{3,}",
+        say("some values hold coordinates"),
+    ),
+    (
+        "url",
+        r"(?i)(?:https?|ftp)://[^\s]+|(?:^|\s)www\.[a-z0-9-]+\.[a-z]",
+        say("some values hold a web address"),
+    ),
+)
+# Digits alone, which only stand out among words: telephones of several countries, cards, bare documents.
+_AMONG_WORDS: tuple[tuple[IdentifierKind, str, str], ...] = (
+    (
+        "phone",
+        rf"{_START}(?:[6-9][0-9]{{2}} [0-9]{{3}} [0-9]{{3}}|[67][0-9]{{2}}(?: [0-9]{{2}}){{3}}|0[1-9](?:[ .][0-9]{{2}}){{4}}|"
+        rf"0[0-9]{{2,4}}[ /-][0-9]{{3,4}} ?[0-9]{{3,5}}|[6-9][0-9]{{4}} [0-9]{{5}}|[2-9][0-9]{{2}}[ .][0-9]{{3}}[ .][0-9]{{4}}){_STOP}",
+        say("some values hold a telephone number"),
+    ),
+    (
+        "card",
+        rf"{_START}[0-9]{{4}}(?:[ -][0-9]{{4}}){{2,3}}{_STOP}",
+        say("some values hold the number of a card"),
+    ),
+    (
+        "document",
+        rf"{_START}(?:[XYZ][ -]?[0-9]{{7}}|[0-9]{{8}})[ -]?[A-Z]{_STOP}",
+        say("some values hold a document"),
+    ),
+    (
+        "document",
+        rf"{_START}[0-9]{{9,16}}{_STOP}",
+        say("some values hold a long number, as telephones and documents are"),
+    ),
 )
 # What every trace has: an @, a profile's slashes, enough digits near a mark; or a sign nobody sees, which may hide one.
 _MAY_HOLD = (
     r"@|://|\.(?:com|me|br)/|[0-9][)-][0-9 ]|[)] ?[0-9]{4}|[0-9] 9[0-9]{8}|[+][0-9]{2}|^ *[0-9]{11} *$"
+    r"|[(\[{] ?(?:at|arroba)|(?i:mrn|prontu|matr[ií]cula|utente|patient|paciente|ficha).{0,6}[0-9]{4}|[0-9]{3}\.[0-9]{3}\.[0-9]{4}"
+    r"|(?:^|[^0-9.,])[0-9]{8}|[0-9]{3}[ /-][0-9]{3}|[0-9]{2} [0-9]{2} [0-9]{2}|[0-9]\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]|www\."
+    r"|\.[0-9]{3,} ?[,;/ ] ?[+-]?[0-9]|[0-9]{5} [0-9]{5}|[A-Z]{2}[0-9]{2} ?[A-Z0-9]{4}|(?:[0-9]{2}\.){4}"
     r"|[\x{AD}\x{34F}\x{61C}\x{180B}-\x{180F}\x{200B}-\x{200F}\x{202A}-\x{202F}\x{2060}-\x{206F}\x{FE00}-\x{FE0F}\x{FEFF}"
     r"\x{FF00}-\x{FFEF}\x{A0}]"
 )
@@ -136,124 +200,40 @@ def _find_traces(texts: pl.Series, *, numbers: bool = False) -> Identifying | No
     for kind, pattern, why in _TRACES:
         if bool(held.str.contains(pattern).any()):
             return Identifying(kind, why, sure=False)
-    if not numbers:
-        whole = held.filter(held.str.contains(r"^[0-9]{11}$"))
-        if whole.len() and valid_cpf_share(whole) > 0.5:
-            return Identifying("cpf", say("some values hold a CPF"), sure=False)
-    return None
-
-
-# Columns that follow people over their rows: one value for each person, which hardly anybody else has.
-#
-# Such a column names nobody and is a pseudonym all the same. Whoever reads it links the rows of a person, and a crowd of
-# k people for each row alone is then no crowd for all of them together.
-
-CONSTANT = 0.5
-"""A column follows people if this share of those with several rows has one value in all of them ..."""
-ALONE = 0.2
-"""... and if this share of all people has a value, or a combination of values, that nobody else has."""
-LEAST_PEOPLE = 5
-LEAST_TOGETHER = 20
-"""People from which on combinations are judged: among fewer, everybody differs from everybody in something."""
-PROBE = 2_000
-WHY = say("in doubt: all rows of a person share its value and hardly anybody else has it, so it links them")
-WHY_TOGETHER = say(
-    "in doubt: with other columns that stay the same for a person it tells people apart and links their rows"
-)
-
-
-def following_columns(table: Table, person: str, names: Iterable[str]) -> tuple[Identifying, ...]:
-    """Those columns of *names* that link the rows of a person although they are not *person* itself.
-
-    Each alone, or several together: height and blood type name nobody, and hardly two people share both. Of several the
-    one with most values is named first, until what is left tells few people apart. () where no person has several
-    rows: there is nothing to link. O(n log n) for a column that passes a first look at 2,000 people; others cost O(n).
-
-    >>> from velado.testing.factory import small_table
-    >>> who = ("identifier", "text", " ".join(f"p{n // 2}" for n in range(40)))
-    >>> table = small_table(who=who, ward=("other", "categorical", " ".join(f"w{n // 2}" for n in range(40))))
-    >>> [found.column for found in following_columns(table, "who", ["ward"])]
-    ['ward']
-    """
-    people, size = value_codes(table, table.schema.columns[person])
-    known = people > 0
-    rows = np.bincount(people[known], minlength=size)
-    everybody = int((rows > 0).sum())
-    if not bool((rows > 1).any()) or everybody < LEAST_PEOPLE:
-        return ()
-    some = known & (people <= PROBE)
-    out, constant = [], {}
-    for name in names:
-        if name == person:
-            continue
-        codes, values = value_codes(table, table.schema.columns[name])
-        if (constant_share(people[some], codes[some], values) or 0.0) < CONSTANT:
-            continue
-        if (constant_share(people[known], codes[known], values) or 0.0) < CONSTANT:
-            continue
-        if _alone(people[known], codes[known], values, everybody) >= ALONE:
-            out.append(Identifying("record", WHY, sure=False, column=name))
-            continue
-        of_person = np.zeros(size, dtype=np.int64)
-        of_person[people[known]] = codes[known]  # the last row's, where a person's rows differ
-        constant[name] = of_person[rows > 0]
-    if everybody >= LEAST_TOGETHER:
-        out += _together(table, constant)
-    return tuple(out)
-
-
-def _together(table: Table, constant: dict[str, Int64Array]) -> list[Identifying]:
-    """Columns to hold back until the others, read together, leave most people in company."""
-    # What is no sensitive value can be made coarser or left out at less cost: it goes first.
-    order = sorted(
-        constant,
-        key=lambda name: (table.schema.columns[name].role == "sensitive", -np.unique(constant[name]).size),
-    )
-    out = []
-    while len(order) > 1:
-        joint = np.stack([constant[name] for name in order], axis=1)
-        _, counts = np.unique(joint, axis=0, return_counts=True)
-        if int((counts == 1).sum()) < ALONE * joint.shape[0]:
-            break
-        out.append(Identifying("record", WHY_TOGETHER, sure=False, column=order.pop(0)))
-    return out
-
-
-def _pairs(people: Int32Array, codes: Int32Array, values: int) -> tuple[Int64Array, Int64Array, Int64Array]:
-    filled = codes > 0
-    pairs, counts = np.unique(people[filled].astype(np.int64) * values + codes[filled], return_counts=True)
-    return pairs // values, pairs % values, counts
-
-
-def constant_share(people: Int32Array, codes: Int32Array, values: int) -> float | None:
-    """The share of people with several filled rows who have one value in all of them; None when nobody has several.
-
-    >>> people, wards = np.array([1, 1, 2, 2], np.int32), np.array([1, 1, 1, 2], np.int32)
-    >>> constant_share(people, wards, values=3)
-    0.5
-    """
-    who, _, counts = _pairs(people, codes, values)
-    if not who.size:
+    if numbers:
         return None
-    rows = np.bincount(who, weights=counts)
-    several = rows > 1
-    return float((np.bincount(who)[several] == 1).mean()) if bool(several.any()) else None
-
-
-def _alone(people: Int32Array, codes: Int32Array, values: int, everybody: int) -> float:
-    """The share of people who have a value that nobody else has."""
-    who, value, _ = _pairs(people, codes, values)
-    holders = np.bincount(value, minlength=values)
-    return int(np.unique(who[holders[value] == 1]).size) / everybody
+    whole = held.filter(held.str.contains(r"^[0-9]{11}$"))
+    if whole.len() and valid_cpf_share(whole) > 0.5:
+        return Identifying("cpf", say("some values hold a CPF"), sure=False)
+    for kind, pattern, why in _AMONG_WORDS:
+        if bool(held.str.contains(pattern).any()):
+            return Identifying(kind, why, sure=False)
+    return None
 
 
 SHAPE_SAMPLE = 5_000
 _GOLDEN = 0.6180339887498949
 _YES_NO = words("0 1 0.0 1.0 yes no y n sim nao não s true false t f si sí ja on off x none nenhum ninguno")
 _FEW = 200
+_FEW_WORDS = 12
+_NO_COUNT: frozenset[IdentifierKind] = frozenset(
+    {"phone", "ip", "url", "photo", "mac", "email", "biometric", "device"}
+)
+_WITH_DIGITS = _NO_COUNT | {"card", "document", "plate", "cpf", "cns", "ssn", "rg", "cnpj", "coordinates"}
+"""Kinds that small counts, or a few words without a digit, cannot be."""
 _SHORT = re.compile(r"[A-Za-z]{0,2}-?[0-9]{0,4}(?:[.,][0-9]{1,2})?")
-_MASKED = r"^(?:\*+|\[.*[\])]|\s*)$"
-_DATES = r"^\d{4}[-/.]\d{1,2}[-/.]\d{1,2}(?:[T ].*)?$|^\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}(?: .*)?$|^\d{1,2}:\d{2}(?::\d{2})?$"
+_END = r"\s*(?:[+-]?\d[\d.,:/T-]*(?:[eE][+-]?\d+)?|[A-Za-z]{1,3}\d[\d.]*|[+-]?(?:inf|∞)|\*)?\s*"
+_MASKED = rf"^(?:\*+|\s*|[\[(\]]{_END}(?:\.\.|[,;]){_END}[\])\[])$"
+"""What says nothing of one row: blanks, stars, and intervals as this product and others write them."""
+_PLACE = r"^[\[(]\s*[+-]?\d{1,3}\.\d{3,}\s*[,;]\s*[+-]?\d{1,3}\.\d{3,}\s*[\])]$"
+_NUMBERS = r"^\[\s*\d{7,}\s*[,;]\s*\d{7,}\s*\]$"
+_WRAPPED = r"""^(?:\[.*\]|\{.*\}|\([^()]*\)|=?".*"|'.*'|“.*”|«.*»)$"""
+_PARTS = r"""\"[^\"]*\"|'[^']*'|[^\s,;\[\]{}()\"'][^,;\[\]{}()\"]*"""
+_MONTHS = r"(?i:jan|fev|feb|mar|abr|apr|mai|may|jun|jul|ago|aug|set|sep|out|oct|okt|nov|dez|dec|dic|ene|mrz)\p{L}*\.?"
+_DATES = (
+    rf"^\d{{1,2}}[- ./]?{_MONTHS}[- ./]?\d{{2,4}}(?: .*)?$|^{_MONTHS}[- ./]?\d{{2,4}}$|^\d{{4}}-?(?:W\d{{2}}|Q\d)(?:-\d)?$|"
+    + r"^\d{4}[-/.]\d{1,2}[-/.]\d{1,2}(?:[T ].*)?$|^\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}(?: .*)?$|^\d{1,2}:\d{2}(?::\d{2})?$"
+)
 
 
 def identifying_columns(table: Table, names: Iterable[str] | None = None) -> tuple[Identifying, ...]:
@@ -276,11 +256,66 @@ def identifying_columns(table: Table, names: Iterable[str] | None = None) -> tup
         if judged[name] is None
         and (table.frame.schema[name].is_float() or table.frame.schema[name] == pl.String)
     }
-    for name in _coordinate_pairs(samples):
+    for name in _headers_of_people(wanted):
+        if judged[name] is None:
+            judged[name] = Identifying("name", _HEADER_IS_SOMEBODY, sure=False)
+    for name in _coordinate_pairs({name: texts for name, texts in samples.items() if judged[name] is None}):
         judged[name] = Identifying(
             "coordinates", say("two columns hold decimals as coordinates have them"), sure=False
         )
     return tuple(replace(found, column=name) for name, found in judged.items() if found is not None)
+
+
+_HEADER_IS_SOMEBODY = say("the header itself is somebody's name, contact or number")
+
+
+def _headers_of_people(names: Iterable[str]) -> tuple[str, ...]:
+    """Headers that are somebody's name, e-mail, telephone or document, as in a roster with a column for each."""
+    headers = pl.Series([name for name in names if name], dtype=pl.String)
+    if not headers.len():
+        return ()
+    texts = tidy_texts(headers).str.replace(r"^\p{L}{1,3}\d{1,3}[\s:._-]+", "")
+    traced = texts.str.contains("|".join(f"(?:{pattern})" for _, pattern, _ in _TRACES))
+    shaped = texts.str.contains(
+        r"^(?:\p{Lu}[\p{Ll}'’-]+\p{L}*\.?)(?:\s(?:\p{Lu}[\p{L}'’.-]*|d[aeo]s?)){1,5}$"
+    )
+    known = pl.Series([_says_something(header) for header in headers.to_list()], dtype=pl.Boolean)
+    some = texts.filter(shaped & ~known)
+    both = [text for text in some.to_list() if name_shares(pl.Series([text])).both]
+    # One header may be a rose or a park; where several are names, the others of that form are names too.
+    roster = some.to_list() if len(both) >= 2 and 3 * len(both) >= some.len() else both
+    named = shaped & ~known & texts.is_in(roster)
+    return tuple(headers.filter(traced | named).to_list())
+
+
+def _says_something(header: str) -> bool:
+    own = frozenset(header_tokens(header))
+    return not own.isdisjoint(frozenset().union(*TAGS.values(), *TOPICS.values()) - {"dr", "dra", "prof"})
+
+
+_NEARLY_UNIQUE = say("most rows have a value that no other row has: read it before it is published")
+
+
+def nearly_unique(table: Table, name: str) -> Identifying | None:
+    """A doubt, where most rows of a column of words or codes have a value that no other row has.
+
+    Numbers and days are left out, and pairs such as 120x80, which is a pressure. Fewer than 20 rows tell nothing.
+
+    >>> from velado.testing.factory import small_table
+    >>> nearly_unique(small_table(v=("other", "text", " ".join(f"k{n}" for n in range(20)))), "v").sure
+    False
+    """
+    dtype = table.frame.schema[name]
+    if table.rows < LEAST_ROWS or dtype.is_numeric() or dtype.is_temporal() or dtype == pl.Boolean:
+        return None
+    filled = _filled(table, name).cast(pl.String)
+    if 2 * int(filled.is_unique().sum()) <= table.rows:
+        return None
+    texts = _sample(table, name)[0]
+    plain = (r"^\d{2,3} ?[xX/] ?\d{2,3}$", _DATES, r"^[+-]?(?:\d+[.,]?\d*|[.,]\d+)(?:[eE][+-]?\d+)?$")
+    if any(share(texts, pattern) >= 0.9 for pattern in plain):
+        return None
+    return Identifying("record", _NEARLY_UNIQUE, sure=False, column=name)
 
 
 def counts(table: Table, name: str) -> tuple[int, int]:
@@ -299,7 +334,25 @@ def counts(table: Table, name: str) -> tuple[int, int]:
 def _filled(table: Table, name: str) -> pl.Series:
     series = table.frame.get_column(name)
     kept = series.filter(~table.is_missing(name))
-    return kept.filter(~kept.str.contains(_MASKED)) if kept.dtype == pl.String else kept
+    return kept.filter(~_masked(kept)) if kept.dtype == pl.String else kept
+
+
+def _masked(texts: pl.Series) -> pl.Series:
+    # A place and a list of two documents are written as an interval is, whose ends are hardly ever so long.
+    return texts.str.contains(_MASKED) & ~texts.str.contains(f"{_PLACE}|{_NUMBERS}")
+
+
+def _unwrapped(texts: pl.Series) -> pl.Series:
+    """What stands inside of lists, objects and quotes, part by part: `['Rui Torres']` is a name all the same."""
+    wrapped = texts.str.contains(_WRAPPED)
+    if not bool(wrapped.any()):
+        return texts
+    inner = texts.filter(wrapped)
+    pair = inner.str.contains(_PLACE)
+    pairs = inner.filter(pair).str.strip_chars("[]() ")
+    parts = inner.filter(~pair).str.replace_all(r"""(?:\"[^\"]*\"|'[^']*'|[{,]\s*\w+)\s*:\s*""", ", ")
+    parts = parts.str.extract_all(_PARTS).explode().drop_nulls().str.strip_chars("\"'“”«»= ")
+    return pl.concat([texts.filter(~wrapped), pairs, parts.filter(parts != "")])
 
 
 def _sample(table: Table, name: str) -> tuple[pl.Series, int]:
@@ -321,7 +374,17 @@ def _sampled(table: Table, name: str) -> tuple[pl.Series, int]:
     texts = tidy_texts(texts.drop_nulls())
     if series.dtype.is_float():
         texts = texts.str.replace(r"\.0$", "")
-    return texts.filter(~texts.str.contains(_MASKED)), rows
+    return _whole_numbers(_unwrapped(texts.filter(~_masked(texts)))), rows
+
+
+def _whole_numbers(texts: pl.Series) -> pl.Series:
+    """Long whole numbers written as programs write floats, in digits: `95463308098.0` and `9.5463308098E+10` alike."""
+    texts = texts.str.replace(r"^(\d{5,})[.,]0+$", "$1")
+    powers = texts.str.contains(r"^\d(?:[.,]\d{1,18})?[eE]\+?(?:[5-9]|1\d)$")
+    if not bool(powers.any()):
+        return texts
+    written = [f"{Decimal(text.replace(',', '.')):f}" for text in texts.filter(powers).to_list()]
+    return pl.concat([texts.filter(~powers), pl.Series(written, dtype=pl.String)]).alias(texts.name)
 
 
 def _judge(table: Table, name: str) -> Identifying | None:
@@ -346,8 +409,9 @@ def _judged(table: Table, name: str) -> Identifying | None:
     header = _from_header(name, texts)
     if distinct.len() < min(texts.len(), _FEW) and all(map(_SHORT.fullmatch, distinct.to_list())):
         # Codes of a few characters that repeat: there is no room for a shape.
-        others = header is not None and header.person and header_of_others(name)
-        return replace(header, person=False) if header is not None and others else header
+        if header is None:
+            return None if texts.len() == rows else _whole_traces(table, name, texts, distinct)
+        return replace(header, person=False) if header.person and header_of_others(name) else header
     if _plain_numbers(texts, distinct):
         return header or _whole_traces(table, name, texts, distinct)
     every = distinct.len() == texts.len() == min(rows, texts.len()) and _is_unique(table, name, texts, rows)
@@ -377,6 +441,8 @@ def _judged(table: Table, name: str) -> Identifying | None:
 
 def _whole_traces(table: Table, name: str, texts: pl.Series, distinct: pl.Series) -> Identifying | None:
     series = table.frame.get_column(name)
+    if isinstance(series.dtype, pl.Categorical | pl.Enum):
+        series = series.unique().cast(pl.String)
     if series.dtype != pl.String:
         return None
     if 2 * distinct.len() < texts.len():
@@ -406,9 +472,17 @@ def _is_unique(table: Table, name: str, texts: pl.Series, rows: int) -> bool:
 
 def _from_header(name: str, texts: pl.Series) -> Identifying | None:
     found = read_header(name)
+    if found is None or found.why == HEADER_HOUSE:
+        found = read_code_header(name) or found
+    if found is None and header_of_a_script_says_name(name):
+        return Identifying("name", HEADER_PERSON, person=False)
+    tokens = header_tokens(name)
+    if found is None and tokens[-1:] == ("by",) and _different_words(texts):
+        return Identifying("name", HEADER_STAFF_ALONE, sure=False)
     if found is None:
         return None
-    tokens = header_tokens(name)
+    if found.why == HEADER_CODE:
+        return found if _different_codes(texts) else None
     if found.why == HEADER_STAFF or (found.kind == "document" and "doc" in tokens):
         if share(texts, r"\d") < 0.2 and like_names(texts.unique()):
             return Identifying("name", HEADER_STAFF)
@@ -419,6 +493,8 @@ def _from_header(name: str, texts: pl.Series) -> Identifying | None:
     if found.why == HEADER_BADGE and share(texts, r"\d") < 0.5:
         return None
     if found.why == HEADER_VISITOR and (share(texts, r"\d") < 0.8 or share(texts, r"^\d{1,2}$") == 1.0):
+        return None
+    if _says_otherwise(found, texts):
         return None
     if found.kind in ("cpf", "cns", "ssn", "card") and share(texts, r"^\d{1,4}$") >= 0.8:
         return replace(found, person=False)  # the last digits are shared by many
@@ -438,6 +514,40 @@ def _from_header(name: str, texts: pl.Series) -> Identifying | None:
     if found.why == HEADER_PERSON and share(texts, r"^\p{L}{2}[\p{L}.'’-]*(?:,? \p{L}[\p{L}.'’-]*)+$") >= 0.8:
         return replace(found, kind="name")
     return found
+
+
+def _says_otherwise(found: Identifying, texts: pl.Series) -> bool:
+    """Whether the cells cannot be what the header names: a few words under card, small counts under telephone."""
+    distinct = texts.unique()
+    if found.why == HEADER_HOUSE or found.kind in _NO_COUNT:
+        small = r"^\d{1,2}$" if found.kind in ("device", "address") else r"^\d{1,3}$"
+        if texts.len() >= LEAST_ROWS and share(distinct, rf"{small}|^\d{{1,2}}[.,]\d+$") == 1.0:
+            return True
+    if distinct.len() > _FEW_WORDS or 2 * distinct.len() > texts.len():
+        return False
+    if found.kind == "address":
+        return distinct.len() <= 5 and share(distinct, r"^\p{Ll}+$") == 1.0  # street_lights: yes, no, some
+    if found.kind not in _WITH_DIGITS:
+        return False
+    return share(distinct, r"^\p{L}{2,}(?:[ /-]\p{L}+){0,2}$") == 1.0 and not like_names(distinct)
+
+
+def _different_words(texts: pl.Series) -> bool:
+    """Whether texts are five and more different words or logins without blanks, and no yes or no."""
+    return texts.n_unique() >= 5 and share(texts, r"^\p{L}[\p{L}._-]{2,}\d*$") >= 0.8
+
+
+def _different_codes(texts: pl.Series) -> bool:
+    """Whether texts are codes or whole numbers of four characters and more, with many different values."""
+    if texts.n_unique() < LEAST_ROWS or share(texts, r"^[+-]?\d*[.,]\d+$") > 0.2:
+        return False
+    return (
+        share(
+            texts,
+            r"^[A-Za-z0-9_/.:-]{3,}\d[A-Za-z0-9_/.:-]*$|^[A-Za-z0-9_/.-]*\d[A-Za-z0-9_/.-]{3,}$|^[A-Z]{5,}$",
+        )
+        >= 0.8
+    )
 
 
 def _judged_together(header: Identifying | None, shape: Identifying | None) -> Identifying | None:

@@ -6,7 +6,12 @@ something else: a doctor, a contact, a ward.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
+import polars as pl
+
 from velado.data.identifiers._lexicon import TAGS, words
+from velado.data.identifiers.following import PROBE, constant_share, following_columns
 from velado.data.identifiers.headers import (
     IdentifierKind,
     Identifying,
@@ -14,9 +19,10 @@ from velado.data.identifiers.headers import (
     header_tokens,
     read_header,
 )
-from velado.data.identifiers.judgement import PROBE, constant_share, counts, identifying_columns
+from velado.data.identifiers.judgement import counts, identifying_columns
 from velado.data.normal import value_codes
 from velado.data.table import Table
+from velado.text import say
 
 PERSON_ORDER: tuple[IdentifierKind, ...] = (
     "cpf", "cns", "ssn", "rg", "document", "record", "member", "uuid", "account", "card", "email", "name",
@@ -24,6 +30,7 @@ PERSON_ORDER: tuple[IdentifierKind, ...] = (
 LEAST_CONSTANT = 0.8
 """A person column keeps sex, birth and names constant for this share of the people with several rows."""
 _ONE_PERSON_EACH = 1.5
+_HARDLY = 1.2
 _OWN_NUMBERS = frozenset({"cpf", "cns", "ssn", "rg"})
 _NO_LINK: frozenset[IdentifierKind] = frozenset({"free text", "photo", "address", "coordinates", "url"})
 """Kinds whose repeats tell little of who a person is: neighbours share an address, pages and pictures are things."""
@@ -31,6 +38,14 @@ _CHARTS = words("prontuario pront mrn nhc hc medrec")
 _FOR_LIFE = words(
     "sexo sex gender genero sx nascimento nasc dtnasc birth birthdate birthday dob nacimiento dn"
 )
+_AGES = words("idade age edad alter idades")
+_LINKING = say(
+    "in doubt: rows that share its value agree in what people keep for life, so it may tell who a person is"
+)
+_LEAST_VALUES = 20
+_MOST_YEARS = 5
+_LIKE = 3
+"""So many columns that may tell who a person is are followed; the next ones mostly repeat them."""
 
 
 def person_columns(table: Table) -> tuple[str, ...]:
@@ -85,6 +100,137 @@ def repeated_identifiers(table: Table) -> tuple[str, ...]:
             continue  # a part of a name, or a professional's
         ranked.append(((not one.person, *rank(one, table.rows - filled, table.rows)), one.column))
     return tuple(name for _, name in sorted(ranked, key=lambda pair: pair[0]))
+
+
+def _linking_columns(table: Table, quasi: Sequence[str]) -> tuple[str, ...]:
+    """Columns whose values repeat and fix sex, birth and age (else all of *quasi*): they may tell who a person is.
+
+    Header and shape are not asked. A value must have 1.5 rows on average, and nine of ten values with several rows must
+    agree in all of it, where rows drawn at random seldom do; ages may lie five years apart. Most values first. O(n log n)
+    for each column with at least 20 values that are no decimals.
+
+    >>> from velado.testing.factory import small_table
+    >>> rows = {"q7": " ".join(f"{n % 30}" for n in range(90)), "age": " ".join(f"{n % 30}" for n in range(90))}
+    >>> rows["sex"] = " ".join("FM"[n % 30 % 2] for n in range(90))
+    >>> _linking_columns(small_table(**{k: ("other", "text", v) for k, v in rows.items()}), ["age", "sex"])
+    ('q7',)
+    """
+    return table.once(("linking", *quasi), lambda: _linking(table, quasi))
+
+
+def _linking(table: Table, quasi: Sequence[str]) -> tuple[str, ...]:
+    columns = table.schema.columns
+    kept = [name for name in quasi if name in table.frame.columns and table.frame[name].n_unique() > 1]
+    life = [name for name in kept if _lasts(name) or not _AGES.isdisjoint(header_tokens(name))]
+    core = life or kept
+    if not core or table.rows < 2 * _LEAST_VALUES:
+        return ()
+    same = table.frame.select(
+        pl.col(name).cast(pl.String).cast(pl.Float64, strict=False)
+        if not _AGES.isdisjoint(header_tokens(name))
+        else pl.col(name)
+        for name in core
+    )
+    # The same rows in another order show how often values agree by chance.
+    chance = same.sample(fraction=1.0, shuffle=True, seed=1)
+    out = []
+    for name in table.frame.columns:
+        if name in kept or columns[name].group or header_of_others(name):
+            continue
+        series = table.frame[name].set(table.is_missing(name), None)
+        if series.dtype == pl.Boolean or series.dtype.is_temporal() or not _may_follow(series):
+            continue
+        values = series.drop_nulls().n_unique()
+        if len(core) == 1 and values < 3 * same[core[0]].n_unique():
+            continue  # a recoding of the one column, which the side doors see
+        if _agrees(series, same) >= 0.9 and _agrees(series, chance) <= 0.5:
+            out.append((-values, name))
+    return tuple(name for _, name in sorted(out))
+
+
+def _may_follow(series: pl.Series) -> bool:
+    filled = series.drop_nulls()
+    if filled.len() < 2 * _LEAST_VALUES or filled.head(2_000).n_unique() < min(_LEAST_VALUES, filled.len()):
+        return False
+    values = filled.n_unique()
+    if values < _LEAST_VALUES or values * _ONE_PERSON_EACH > filled.len():
+        return False
+    some = filled.head(200).cast(pl.String)
+    return int(some.str.contains(r"^[+-]?\d*[.,]\d*[1-9]\d*$").sum()) < 0.2 * some.len()
+
+
+def _agrees(series: pl.Series, same: pl.DataFrame) -> float:
+    """The share of values with several rows whose rows agree in all columns of *same*."""
+    frame = same.with_columns(series.alias("value in question"))
+    rules = [
+        pl.col(name).max() - pl.col(name).min() <= _MOST_YEARS
+        if dtype == pl.Float64
+        else pl.col(name).n_unique() <= 1
+        for name, dtype in same.schema.items()
+    ]
+    agreeing = (
+        frame.drop_nulls("value in question")
+        .group_by("value in question")
+        .agg(pl.len().alias("rows of it"), pl.all_horizontal(rules).alias("agrees with it"))
+        .filter(pl.col("rows of it") > 1)
+        .get_column("agrees with it")
+    )
+    return float(agreeing.sum()) / agreeing.len() if agreeing.len() >= _LEAST_VALUES // 2 else 0.0
+
+
+def people_may_be(table: Table, quasi: Sequence[str]) -> tuple[str, ...]:
+    """Every column that may tell who a person is and whose values repeat, best first.
+
+    >>> from velado.testing.factory import small_table
+    >>> people_may_be(small_table(patient_id=("identifier", "text", "7 7 8 8 9 9")), [])
+    ('patient_id',)
+    """
+    found = (*person_columns(table), *repeated_identifiers(table), *_linking_columns(table, quasi))
+    return tuple(dict.fromkeys(found))
+
+
+def rows_are_others(table: Table, person: str, quasi: Sequence[str]) -> tuple[str, ...]:
+    """Columns that fix who somebody is over rows in which *person* hardly ever repeats: it numbers rows or visits.
+
+    >>> from velado.testing.factory import small_table
+    >>> rows = {"q7": " ".join(f"{n % 30}" for n in range(90)), "age": " ".join(f"{n % 30}" for n in range(90))}
+    >>> rows |= {"sex": " ".join("FM"[n % 30 % 2] for n in range(90)), "id": " ".join(map(str, range(90)))}
+    >>> rows_are_others(small_table(**{k: ("other", "text", v) for k, v in rows.items()}), "id", ["age", "sex"])
+    ('q7',)
+    """
+    filled, values = counts(table, person)
+    if filled >= _HARDLY * values:
+        return ()
+    return tuple(name for name in _linking_columns(table, quasi) if name != person)
+
+
+def linked_columns(
+    table: Table, person: str | None, quasi: Sequence[str], names: Iterable[str]
+) -> tuple[Identifying, ...]:
+    """Those of *names* that link the rows of a person: of *person*, or of whom other columns may tell.
+
+    Where nobody is declared, or the one declared has a row each, the columns that may tell are asked in their place.
+
+    >>> from velado.testing.factory import small_table
+    >>> who = ("identifier", "text", " ".join(f"p{n // 2}" for n in range(40)))
+    >>> table = small_table(patient_id=who, ward=("other", "categorical", " ".join(f"w{n // 2}" for n in range(40))))
+    >>> [found.column for found in linked_columns(table, None, (), ["ward"])]
+    ['ward']
+    """
+    wanted = tuple(names)
+    if person is not None:
+        filled, values = counts(table, person)
+        if values < filled:
+            return following_columns(table, person, wanted)
+    found = {
+        name: Identifying("record", _LINKING, sure=False, column=name)
+        for name in _linking_columns(table, quasi)
+        if name in wanted
+    }
+    for who in people_may_be(table, quasi)[:_LIKE]:
+        rest = [name for name in wanted if name not in found]
+        found |= {one.column: one for one in following_columns(table, who, rest)}
+    return tuple(found.values())
 
 
 def rank(found: Identifying, missing: int, rows: int) -> tuple[bool, bool, int]:

@@ -19,11 +19,14 @@ from functools import cached_property
 from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from velado.errors import OutOfBounds, ParameterError
 from velado.settings import Setting, settings
-from velado.text import say
+from velado.text import say, say_n
+
+Columns = Mapping[str, ArrayLike]
+"""A client's rows: each column by its name; numbers, or texts such as "0.1" that are the decimals they write."""
 
 _DECIMAL = re.compile(r"\s*([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d{1,4}))?\s*", re.ASCII)
 # Longer numbers are no measurements, and their powers of ten would take all memory.
@@ -137,7 +140,7 @@ class FixedPoint:
         low, high = self.limits(name)
         return max(abs(low), abs(high))
 
-    def encode(self, name: str, values: Any) -> NDArray[Any]:
+    def encode(self, name: str, values: ArrayLike) -> NDArray[Any]:
         """The encoded values of a column: int64 where its bounds allow, Python integers where not.
 
         Arrays of floats and whole numbers are worked on as arrays; texts, decimals and fractions once per distinct value.
@@ -159,7 +162,7 @@ class FixedPoint:
         low, high = _nearest(column.low), _nearest(column.high)
         # A comparison with a missing value is false, so what is not inside is outside or missing.
         if not bool(np.all((values >= low) & (values <= high))):
-            raise out_of_bounds(name, int(np.sum(~((values >= low) & (values <= high)))))
+            raise _out_of_bounds(name, int(np.sum(~((values >= low) & (values <= high)))))
         least, most = self.limits(name)
         bits = self._bits[name]
         mantissa, exponent = np.frexp(values)
@@ -179,7 +182,7 @@ class FixedPoint:
         low, high = math.ceil(column.low), math.floor(column.high)
         if values.size and not (low <= int(values.min()) and int(values.max()) <= high):
             outside = np.sum([v < low or v > high for v in np.unique(values).tolist()])
-            raise out_of_bounds(name, int(outside), distinct=True)
+            raise _out_of_bounds(name, int(outside), distinct=True)
         if self.reach(name) < _INT64_REACH:
             return np.asarray(values.astype(np.int64) << self._bits[name])
         return np.asarray(values.astype(object) << self._bits[name])
@@ -197,22 +200,30 @@ class FixedPoint:
             else:
                 worked[value] = min(max(encoded, least), most)
         if missing:
-            raise out_of_bounds(name, missing, distinct=True)
+            raise _out_of_bounds(name, missing, distinct=True)
         kind = np.int64 if self.reach(name) < _INT64_REACH else object
         found = np.array(list(map(worked.__getitem__, flat)), dtype=kind)
         return found.reshape(values.shape)
 
 
-def out_of_bounds(name: str, count: int, distinct: bool = False) -> OutOfBounds:
+def _out_of_bounds(name: str, count: int, distinct: bool = False) -> OutOfBounds:
     """The error of values outside their public bounds; it names the column and how many, never a value."""
-    what = "distinct values" if distinct else "values"
-    return OutOfBounds(
-        say(
-            "Column '{name}' has {count} {what} that are missing or outside its public bounds.",
+    if distinct:
+        what = say_n(
+            "Column '{name}' has {n} distinct value that is missing or outside its public bounds.",
+            "Column '{name}' has {n} distinct values that are missing or outside its public bounds.",
+            count,
             name=name,
-            count=count,
-            what=what,
-        ),
+        )
+    else:
+        what = say_n(
+            "Column '{name}' has {n} value that is missing or outside its public bounds.",
+            "Column '{name}' has {n} values that are missing or outside its public bounds.",
+            count,
+            name=name,
+        )
+    return OutOfBounds(
+        what,
         "The encoding is made for the bounds all parties agreed on.",
         "Mend the data, leave those rows out, or agree on wider bounds.",
     )

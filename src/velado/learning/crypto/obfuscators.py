@@ -28,7 +28,7 @@ from velado.learning.crypto.paillier_keys import PrivateKey, PublicKey
 from velado.randomness import secure
 
 
-class Maker(Protocol):
+class _Maker(Protocol):
     """Makes fresh n-th residues for one key."""
 
     @property
@@ -44,7 +44,6 @@ class Maker(Protocol):
 class FullPower:
     """r^n mod n^2 with r uniform among the units modulo n.
 
-    >>> from velado.learning.crypto.paillier_keys import PrivateKey
     >>> maker = FullPower(PrivateKey(1009, 1019).public)
     >>> len(maker.make(2))
     2
@@ -69,7 +68,6 @@ class FullPower:
 class OwnerPower:
     """The same distribution as `FullPower`, made modulo p^2 and q^2 by who knows them.
 
-    >>> from velado.learning.crypto.paillier_keys import PrivateKey
     >>> len(OwnerPower(PrivateKey(1009, 1019)).make(3))
     3
     """
@@ -91,6 +89,9 @@ class ShortPower:
     """h^x mod n^2 with a fixed n-th residue h and a random x of half the key's bits; see the module for what it assumes.
 
     Powers of h by a table h^(d 2^(w i)), 0 < d < 2^w: bits/(2 w) multiplications each. The table takes 12 MB at 3072 bits.
+
+    >>> len(ShortPower(PrivateKey(1009, 1019).public, accept_short_exponents=True).make(2))
+    2
     """
 
     _WINDOW = 6
@@ -143,7 +144,6 @@ class ObfuscatorPool:
     twice, and two ciphertexts with one residue show the difference of their plaintexts to anyone. (Processes made by
     multiprocessing are seen; after a bare os.fork, or with a maker that draws from a tape, make a new pool yourself.)
 
-    >>> from velado.learning.crypto.paillier_keys import PrivateKey
     >>> pool = ObfuscatorPool(FullPower(PrivateKey(1009, 1019).public))
     >>> pool.fill(2)
     >>> pool.ready
@@ -152,7 +152,7 @@ class ObfuscatorPool:
 
     _BATCH = 4
 
-    def __init__(self, maker: Maker) -> None:
+    def __init__(self, maker: _Maker) -> None:
         self._maker = maker
         self._after_fork()
         register_after_fork(self, ObfuscatorPool._after_fork)

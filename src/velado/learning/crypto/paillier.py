@@ -23,8 +23,7 @@ import gmpy2
 from gmpy2 import mpz
 
 from velado.errors import CiphertextRefused, KeyRefused, ParameterError, PlaintextOverflow
-from velado.learning.crypto.grid_products import grid_products
-from velado.learning.crypto.modular import Whole, product, shared_products
+from velado.learning.crypto.modular import Whole, grid_products, product, shared_products
 from velado.learning.crypto.obfuscators import ObfuscatorPool
 from velado.learning.crypto.paillier_keys import LEAST_BITS, MOST_BITS, PrivateKey, PublicKey
 from velado.text import say
@@ -38,7 +37,7 @@ from velado.text import say
 # sum of widths / (bits of n - 2) ciphertexts, about a twentieth of one value each at 3072 bits and q = 50.
 
 
-class Slot(NamedTuple):
+class _Slot(NamedTuple):
     """Where a value lies: in which plaintext, from which bit, over how many bits."""
 
     plaintext: int
@@ -48,7 +47,13 @@ class Slot(NamedTuple):
 
 @dataclass(frozen=True)
 class Packing:
-    """The layout for values with |v_i| <= bounds[i], of which at most *terms* are added up, in plaintexts of some bits."""
+    """The layout for values with |v_i| <= bounds[i], of which at most *terms* are added up, in plaintexts of some bits.
+
+    >>> packing = Packing((100, 100), terms=3, plaintext_bits=64)
+    >>> (one,), (other,) = packing.pack([7, -100]), packing.pack([1, 40])
+    >>> packing.unpack([one + other])
+    [8, -60]
+    """
 
     bounds: tuple[int, ...]
     terms: int
@@ -88,17 +93,17 @@ class Packing:
         return (self.terms * bound).bit_length() + 1 + self.guard
 
     @cached_property
-    def slots(self) -> tuple[Slot, ...]:
+    def slots(self) -> tuple[_Slot, ...]:
         """The slot of each value, in the order of the bounds."""
         widths = [self._width(bound) for bound in self.bounds]
         used: list[int] = []
-        found: dict[int, Slot] = {}
+        found: dict[int, _Slot] = {}
         for index in sorted(range(len(widths)), key=lambda i: (-widths[i], i)):
             width = widths[index]
             place = next((k for k, bits in enumerate(used) if bits + width <= self.plaintext_bits), len(used))
             if place == len(used):
                 used.append(0)
-            found[index] = Slot(place, used[place], width)
+            found[index] = _Slot(place, used[place], width)
             used[place] += width
         return tuple(found[index] for index in range(len(widths)))
 
@@ -154,9 +159,14 @@ class Packing:
         return sums
 
     def _too_large(self, index: int | None) -> PlaintextOverflow:
-        which = "A packed sum" if index is None else f"Value {index} of {len(self.bounds)}"
+        what = say("A packed sum is larger than the public bounds allow.")
+        if index is not None:
+            count = len(self.bounds)
+            what = say(
+                "Value {index} of {count} is larger than the public bounds allow.", index=index, count=count
+            )
         return PlaintextOverflow(
-            say("{which} is larger than the public bounds allow.", which=which),
+            what,
             "It would spill into its neighbours, or a party broke its bounds.",
             "Check every party's bounds and row count.",
         )
@@ -166,7 +176,6 @@ class Packing:
 class Ciphertext:
     """A number modulo n^2 under a key, and whether it carries an obfuscator of its own that nothing else shares.
 
-    >>> from velado.learning.crypto.paillier_keys import PrivateKey
     >>> private = PrivateKey(1009, 1019)
     >>> decrypt(private, Ciphertext(1 + 5 * private.public.n, private.public))
     5
@@ -185,7 +194,6 @@ def encrypt(key: PublicKey, plaintext: Whole, pool: ObfuscatorPool) -> Ciphertex
     """The plaintext under a fresh obfuscator: (1 + m n) s mod n^2. Cost: two products, if the pool is filled.
 
     >>> from velado.learning.crypto.obfuscators import FullPower
-    >>> from velado.learning.crypto.paillier_keys import PrivateKey
     >>> private = PrivateKey(1009, 1019)
     >>> decrypt(private, encrypt(private.public, -7, ObfuscatorPool(FullPower(private.public))))
     -7
@@ -197,13 +205,12 @@ def encrypt_many(key: PublicKey, plaintexts: Sequence[Whole], pool: ObfuscatorPo
     """Each plaintext under an obfuscator of its own.
 
     >>> from velado.learning.crypto.obfuscators import FullPower
-    >>> from velado.learning.crypto.paillier_keys import PrivateKey
     >>> private = PrivateKey(1009, 1019)
     >>> pool = ObfuscatorPool(FullPower(private.public))
     >>> decrypt_many(private, encrypt_many(private.public, [1, -2], pool))
     [1, -2]
     """
-    same_key(key, pool.key)
+    _same_key(key, pool.key)
     reduced = [_in_range(key, m) for m in plaintexts]
     n, n2 = key.n, key.n2
     masks = pool.take(len(reduced))
@@ -211,29 +218,41 @@ def encrypt_many(key: PublicKey, plaintexts: Sequence[Whole], pool: ObfuscatorPo
 
 
 def obfuscate(ciphertexts: Sequence[Ciphertext], pool: ObfuscatorPool) -> list[Ciphertext]:
-    """The same plaintexts under fresh obfuscators: what leaves a party must have gone through here or `encrypt`."""
+    """The same plaintexts under fresh obfuscators: what leaves a party must have gone through here or `encrypt`.
+
+    >>> from velado.learning.crypto.obfuscators import FullPower
+    >>> private = PrivateKey(1009, 1019)
+    >>> pool = ObfuscatorPool(FullPower(private.public))
+    >>> (two,) = obfuscate([Ciphertext(1 + 2 * private.public.n, private.public)], pool)
+    >>> two.obfuscated, decrypt(private, two)
+    (True, 2)
+    """
     masks = pool.take(len(ciphertexts))
     for c in ciphertexts:
-        same_key(c.key, pool.key)
+        _same_key(c.key, pool.key)
     return [Ciphertext(c.value * s % c.key.n2, c.key, True) for c, s in zip(ciphertexts, masks, strict=True)]
 
 
 def decrypt(private: PrivateKey, ciphertext: Ciphertext) -> int:
-    """The signed plaintext."""
+    """The signed plaintext.
+
+    >>> private = PrivateKey(1009, 1019)
+    >>> decrypt(private, Ciphertext(1 + 7 * private.public.n, private.public))
+    7
+    """
     return decrypt_many(private, [ciphertext])[0]
 
 
 def decrypt_many(private: PrivateKey, ciphertexts: Sequence[Ciphertext], threads: int = 2) -> list[int]:
     """The signed plaintext of each; the two primes are worked on side by side.
 
-    >>> from velado.learning.crypto.paillier_keys import PrivateKey
     >>> private = PrivateKey(1009, 1019)
     >>> decrypt_many(private, [Ciphertext(1 + m * private.public.n, private.public) for m in (2, 3)])
     [2, 3]
     """
     key = private.public
     for c in ciphertexts:
-        same_key(c.key, key)
+        _same_key(c.key, key)
     n, half = int(key.n), int(key.half)
     found = [int(m) for m in private.residues([c.value for c in ciphertexts], threads)]
     return [m - n if m > half else m for m in found]
@@ -242,20 +261,18 @@ def decrypt_many(private: PrivateKey, ciphertexts: Sequence[Ciphertext], threads
 def add(first: Ciphertext, second: Ciphertext) -> Ciphertext:
     """A ciphertext of the sum.
 
-    >>> from velado.learning.crypto.paillier_keys import PrivateKey
     >>> private = PrivateKey(1009, 1019)
     >>> two, three = (Ciphertext(1 + m * private.public.n, private.public) for m in (2, 3))
     >>> decrypt(private, add(two, three))
     5
     """
-    same_key(first.key, second.key)
+    _same_key(first.key, second.key)
     return Ciphertext(first.value * second.value % first.key.n2, first.key)
 
 
 def add_plain(ciphertext: Ciphertext, plaintext: Whole) -> Ciphertext:
     """A ciphertext of the sum with a number in the clear.
 
-    >>> from velado.learning.crypto.paillier_keys import PrivateKey
     >>> private = PrivateKey(1009, 1019)
     >>> two, three = (Ciphertext(1 + m * private.public.n, private.public) for m in (2, 3))
     >>> decrypt(private, add_plain(two, 40))
@@ -268,7 +285,6 @@ def add_plain(ciphertext: Ciphertext, plaintext: Whole) -> Ciphertext:
 def multiply_plain(ciphertext: Ciphertext, factor: Whole) -> Ciphertext:
     """A ciphertext of the product with a signed number in the clear; a negative one costs an inverse, not a long power.
 
-    >>> from velado.learning.crypto.paillier_keys import PrivateKey
     >>> private = PrivateKey(1009, 1019)
     >>> two, three = (Ciphertext(1 + m * private.public.n, private.public) for m in (2, 3))
     >>> decrypt(private, multiply_plain(three, -5))
@@ -283,7 +299,6 @@ def multiply_plain(ciphertext: Ciphertext, factor: Whole) -> Ciphertext:
 def sum_ciphertexts(ciphertexts: Sequence[Ciphertext]) -> Ciphertext:
     """A ciphertext of the sum of at least one.
 
-    >>> from velado.learning.crypto.paillier_keys import PrivateKey
     >>> private = PrivateKey(1009, 1019)
     >>> two, three = (Ciphertext(1 + m * private.public.n, private.public) for m in (2, 3))
     >>> decrypt(private, sum_ciphertexts([two, three, three]))
@@ -296,7 +311,6 @@ def sum_ciphertexts(ciphertexts: Sequence[Ciphertext]) -> Ciphertext:
 def dot(ciphertexts: Sequence[Ciphertext], factors: Sequence[Whole]) -> Ciphertext:
     """A ciphertext of sum_k factor_k m_k, by one product of powers with shared squarings.
 
-    >>> from velado.learning.crypto.paillier_keys import PrivateKey
     >>> private = PrivateKey(1009, 1019)
     >>> two, three = (Ciphertext(1 + m * private.public.n, private.public) for m in (2, 3))
     >>> decrypt(private, dot([two, three], [10, 1]))
@@ -310,7 +324,6 @@ def dots(ciphertexts: Sequence[Ciphertext], columns: Sequence[Sequence[Whole]]) 
 
     For full-length factors and d columns of d entries: about d (b + d b / 8) products instead of 1.2 d^2 b.
 
-    >>> from velado.learning.crypto.paillier_keys import PrivateKey
     >>> private = PrivateKey(1009, 1019)
     >>> two, three = (Ciphertext(1 + m * private.public.n, private.public) for m in (2, 3))
     >>> decrypt_many(private, dots([two, three], [[10, 1], [1, 10]]))
@@ -336,7 +349,6 @@ def matrix_dots(
     products hold the interpreter's lock, so only an executor of processes spreads them; then every row is worked out by
     itself. What such workers are sent are ciphertexts and factors: run them on the machine that may know both.
 
-    >>> from velado.learning.crypto.paillier_keys import PrivateKey
     >>> private = PrivateKey(1009, 1019)
     >>> two, three = (Ciphertext(1 + m * private.public.n, private.public) for m in (2, 3))
     >>> [decrypt_many(private, row) for row in matrix_dots([[two, three], [three, two]], [[1, 0], [0, 1]])]
@@ -344,7 +356,7 @@ def matrix_dots(
     """
     keys = [_one_key(row) for row in rows]
     for row, key in zip(rows, keys, strict=True):
-        same_key(key, keys[0])
+        _same_key(key, keys[0])
         if any(len(column) != len(row) for column in columns):
             raise ValueError("a column of factors has one factor for each ciphertext")
     if not rows:
@@ -365,7 +377,7 @@ def matrix_dots(
     return [[Ciphertext(value, key) for value in row] for row in found]
 
 
-def same_key(first: PublicKey, second: PublicKey) -> None:
+def _same_key(first: PublicKey, second: PublicKey) -> None:
     """Raise where two keys differ."""
     if first is not second and first.n != second.n:
         raise CiphertextRefused(
@@ -380,7 +392,7 @@ def _one_key(ciphertexts: Sequence[Ciphertext]) -> PublicKey:
         raise ValueError("there is no key to be seen in no ciphertexts")
     key = ciphertexts[0].key
     for c in ciphertexts:
-        same_key(c.key, key)
+        _same_key(c.key, key)
     return key
 
 
@@ -422,7 +434,6 @@ _HEAD = 2 + 32 + 4
 def ciphertext_size(key: PublicKey) -> int:
     """How many bytes one ciphertext takes: those of n, twice.
 
-    >>> from velado.learning.crypto.paillier_keys import PrivateKey
     >>> ciphertext_size(PrivateKey(1009, 1019).public)
     6
     """
@@ -430,29 +441,42 @@ def ciphertext_size(key: PublicKey) -> int:
 
 
 def ciphertexts_size(key: PublicKey, count: int) -> int:
-    """How many bytes a message of *count* ciphertexts takes."""
+    """How many bytes a message of *count* ciphertexts takes.
+
+    >>> ciphertexts_size(PrivateKey(1009, 1019).public, 3)  # a head of 38 bytes, and 6 each
+    56
+    """
     return _HEAD + count * ciphertext_size(key)
 
 
 def key_to_bytes(key: PublicKey) -> bytes:
-    """The key as it is sent."""
+    """The key as it is sent.
+
+    >>> key_to_bytes(PublicKey(1009 * 1019)).hex()  # version, kind, length, n
+    '0101000000030fb04b'
+    """
     return bytes([VERSION, _KEY_KIND]) + key.canonical
 
 
 def key_from_bytes(
     data: bytes, minimum_bits: int = LEAST_BITS, fingerprint: bytes | None = None
 ) -> PublicKey:
-    """The key in *data*, if its form is right, it is safe to use and, where *fingerprint* is given, it is the one expected."""
+    """The key in *data*, if its form is right, it is safe to use and, where *fingerprint* is given, it is the one expected.
+
+    >>> key_from_bytes(key_to_bytes(PublicKey(2**2203 - 1)))  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    velado.errors.KeyRefused: The modulus of the key is a prime...
+    """
     if len(data) < 6 or len(data) > 6 + MOST_BITS // 8:
-        raise _bad_key("The bytes of a key are cut short, or too many.")
+        raise _bad_key(say("The bytes of a key are cut short, or too many."))
     if data[0] != VERSION or data[1] != _KEY_KIND:
-        raise _bad_key("The bytes of a key are of an unknown version or kind.")
+        raise _bad_key(say("The bytes of a key are of an unknown version or kind."))
     size = int.from_bytes(data[2:6], "big")
     if size != len(data) - 6 or size < 1 or data[6] == 0:
-        raise _bad_key("The bytes of a key do not have the length they state.")
+        raise _bad_key(say("The bytes of a key do not have the length they state."))
     key = PublicKey(int.from_bytes(data[6:], "big")).validate(minimum_bits)
     if fingerprint is not None and key.fingerprint != fingerprint:
-        raise _bad_key("The key is not the one whose fingerprint was agreed on.")
+        raise _bad_key(say("The key is not the one whose fingerprint was agreed on."))
     return key
 
 
@@ -460,25 +484,36 @@ def check_values(key: PublicKey, values: Sequence[Whole]) -> None:
     """Raise unless every value is a ciphertext under the key: 0 < c < n^2, coprime to n, and with an obfuscator other than 1.
 
     One gcd serves all: the product of the values modulo n shares a factor with n if one of them does.
+
+    >>> check_values(PublicKey(1009 * 1019), [1009])  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    velado.errors.CiphertextRefused: A ciphertext shares a factor with its modulus...
     """
     n, n2 = key.n, key.n2
     together = mpz(1)
     for value in values:
         if not 0 < value < n2:
-            raise _bad_ciphertext("A ciphertext is not between 0 and the square of its modulus.")
+            raise _bad_ciphertext(say("A ciphertext is not between 0 and the square of its modulus."))
         residue = mpz(value) % n
         if residue == 1:
-            raise _bad_ciphertext("A ciphertext carries no randomness.")
+            raise _bad_ciphertext(say("A ciphertext carries no randomness."))
         together = together * residue % n
     if gmpy2.gcd(together, n) != 1:
-        raise _bad_ciphertext("A ciphertext shares a factor with its modulus.")
+        raise _bad_ciphertext(say("A ciphertext shares a factor with its modulus."))
 
 
 def ciphertexts_to_bytes(key: PublicKey, ciphertexts: Sequence[Ciphertext]) -> bytes:
-    """The ciphertexts as they are sent; one that was computed and not re-randomised does not leave."""
+    """The ciphertexts as they are sent; one that was computed and not re-randomised does not leave.
+
+    >>> from velado.learning.crypto.obfuscators import FullPower
+    >>> private = PrivateKey(1009, 1019)
+    >>> pool = ObfuscatorPool(FullPower(private.public))
+    >>> len(ciphertexts_to_bytes(private.public, encrypt_many(private.public, [1, 2], pool)))
+    50
+    """
     size = ciphertext_size(key)
     for c in ciphertexts:
-        same_key(c.key, key)
+        _same_key(c.key, key)
         if not c.obfuscated:
             raise CiphertextRefused(
                 "A ciphertext that was computed was not re-randomised.",
@@ -495,16 +530,23 @@ def ciphertexts_from_bytes(
     """The *count* ciphertexts in *data*, each checked; with *seen*, none that was seen before.
 
     They arrive as somebody else's: what is passed on must be re-randomised here, so they count as not obfuscated.
+
+    >>> from velado.learning.crypto.obfuscators import FullPower
+    >>> private = PrivateKey(1009, 1019)
+    >>> pool = ObfuscatorPool(FullPower(private.public))
+    >>> data = ciphertexts_to_bytes(private.public, encrypt_many(private.public, [1, 2], pool))
+    >>> decrypt_many(private, ciphertexts_from_bytes(private.public, data, 2))
+    [1, 2]
     """
     size = ciphertext_size(key)
     if len(data) != _HEAD + count * size:
-        raise _bad_ciphertext("The bytes of ciphertexts are cut short, or too many.")
+        raise _bad_ciphertext(say("The bytes of ciphertexts are cut short, or too many."))
     if data[0] != VERSION or data[1] != _CIPHERTEXTS_KIND:
-        raise _bad_ciphertext("The bytes of ciphertexts are of an unknown version or kind.")
+        raise _bad_ciphertext(say("The bytes of ciphertexts are of an unknown version or kind."))
     if data[2:34] != key.fingerprint:
-        raise _bad_ciphertext("The ciphertexts belong to another key.")
+        raise _bad_ciphertext(say("The ciphertexts belong to another key."))
     if int.from_bytes(data[34:_HEAD], "big") != count:
-        raise _bad_ciphertext("The bytes hold another number of ciphertexts than expected.")
+        raise _bad_ciphertext(say("The bytes hold another number of ciphertexts than expected."))
     places = range(_HEAD, len(data), size)
     values = [mpz(int.from_bytes(data[start : start + size], "big")) for start in places]
     check_values(key, values)
@@ -514,7 +556,14 @@ def ciphertexts_from_bytes(
 
 
 class SeenCiphertexts:
-    """Remembers what arrived, so that a ciphertext sent again is refused: fresh ones never coincide by chance."""
+    """Remembers what arrived, so that a ciphertext sent again is refused: fresh ones never coincide by chance.
+
+    >>> seen = SeenCiphertexts()
+    >>> seen.add([b"one", b"two"])
+    >>> seen.add([b"two"])  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    velado.errors.CiphertextRefused: A ciphertext was sent before...
+    """
 
     def __init__(self) -> None:
         self._digests: set[bytes] = set()
@@ -523,7 +572,7 @@ class SeenCiphertexts:
         """Take them all, or none and raise when one was seen before or stands twice."""
         digests = [hashlib.sha256(item).digest() for item in encoded]
         if len(set(digests)) != len(digests) or not self._digests.isdisjoint(digests):
-            raise _bad_ciphertext("A ciphertext was sent before.")
+            raise _bad_ciphertext(say("A ciphertext was sent before."))
         self._digests.update(digests)
 
 

@@ -21,6 +21,7 @@ from gmpy2 import mpz
 from velado.errors import KeyRefused, MissingExtra
 from velado.learning.crypto.modular import Source, Whole, uniform
 from velado.randomness import secure
+from velado.text import say
 
 # Paillier keys with g = n + 1: made, checked, and told apart by a fingerprint.
 #
@@ -42,7 +43,7 @@ def _small_primes() -> Whole:
     return gmpy2.primorial(1 << 14)
 
 
-def refused(what: str, fix: str = "Ask its owner for the key again, or make a new one.") -> KeyRefused:
+def _unsound(what: str, fix: str = say("Ask its owner for the key again, or make a new one.")) -> KeyRefused:
     """The error of a key that is not what it must be; it holds nothing of the key."""
     return KeyRefused(
         what, "What is encrypted under such a key can be read by others, or never read again.", fix
@@ -63,7 +64,7 @@ class PublicKey:
 
     def __post_init__(self) -> None:
         if isinstance(self.n, bool) or not isinstance(self.n, int | type(mpz())) or self.n < 6:
-            raise refused("The modulus of a key is not a positive whole number.")
+            raise _unsound(say("The modulus of a key is not a positive whole number."))
         object.__setattr__(self, "n", mpz(self.n))
         object.__setattr__(self, "bits", self.n.bit_length())
         object.__setattr__(self, "n2", self.n * self.n)
@@ -95,19 +96,21 @@ class PublicKey:
         """
         n = self.n
         if self.bits < minimum_bits:
-            raise refused(
-                f"The key has {self.bits} bits; {minimum_bits} are needed.", "Use a key of 3072 bits."
-            )
+            short = say("The key has {bits} bits; {least} are needed.", bits=self.bits, least=minimum_bits)
+            raise _unsound(short, say("Use a key of 3072 bits."))
         if self.bits > MOST_BITS:
-            raise refused(f"The key has {self.bits} bits; more than {MOST_BITS} are not accepted.")
+            long = say(
+                "The key has {bits} bits; more than {most} are not accepted.", bits=self.bits, most=MOST_BITS
+            )
+            raise _unsound(long)
         if gmpy2.is_even(n):
-            raise refused("The modulus of the key is even.")
+            raise _unsound(say("The modulus of the key is even."))
         if gmpy2.gcd(n, _small_primes()) != 1:
-            raise refused("The modulus of the key has a small prime factor.")
+            raise _unsound(say("The modulus of the key has a small prime factor."))
         if gmpy2.is_power(n):
-            raise refused("The modulus of the key is a power of another number.")
+            raise _unsound(say("The modulus of the key is a power of another number."))
         if gmpy2.is_prime(n, _ROUNDS):
-            raise refused("The modulus of the key is a prime.")
+            raise _unsound(say("The modulus of the key is a prime."))
         return self
 
 
@@ -126,11 +129,11 @@ class PrivateKey:
         for name in ("p", "q"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | type(mpz())) or value < 3:
-                raise refused("A factor of the private key is not a positive whole number.")
+                raise _unsound(say("A factor of the private key is not a positive whole number."))
             object.__setattr__(self, name, mpz(value))
         p, q = self.p, self.q
         if p == q or gmpy2.is_even(p) or gmpy2.is_even(q) or gmpy2.gcd(p * q, (p - 1) * (q - 1)) != 1:
-            raise refused("The factors of the private key do not make a Paillier key.")
+            raise _unsound(say("The factors of the private key do not make a Paillier key."))
 
     def __repr__(self) -> str:
         return f"PrivateKey({self.public.bits} bits, fingerprint {self.public.fingerprint.hex()[:16]})"
@@ -153,9 +156,9 @@ class PrivateKey:
         if self.public.bits < minimum_bits:
             self.public.validate(minimum_bits)
         if not (gmpy2.is_prime(self.p, _ROUNDS) and gmpy2.is_prime(self.q, _ROUNDS)):
-            raise refused("A factor of the private key is not a prime.")
+            raise _unsound(say("A factor of the private key is not a prime."))
         if self.p.bit_length() != self.q.bit_length() or not _far_apart(self.p, self.q):
-            raise refused("The factors of the private key differ in length, or lie close together.")
+            raise _unsound(say("The factors of the private key differ in length, or lie close together."))
         return self
 
     def residues(self, ciphertexts: list[Whole], threads: int = 2) -> list[Whole]:
@@ -229,9 +232,10 @@ def keygen(
     """
     least = max(least_bits, SHORTEST_BITS)
     if not least <= bits <= MOST_BITS or bits % 2:
-        raise refused(
-            f"A key of {bits} bits is not made here.",
-            f"Ask for an even number of bits from {least} to {MOST_BITS}; 3072 is the default.",
+        range_ = {"least": least, "most": MOST_BITS}
+        raise _unsound(
+            say("A key of {bits} bits is not made here.", bits=bits),
+            say("Ask for an even number of bits from {least} to {most}; 3072 is the default.", **range_),
         )
     source = secure() if random is None else random
     while True:
@@ -261,15 +265,25 @@ _LONGEST = 8192
 
 
 def seal(private: PrivateKey, passphrase: str, random: Source | None = None, log2_n: int = LOG2_N) -> bytes:
-    """The key, encrypted under the passphrase."""
+    """The key, encrypted under the passphrase.
+
+    >>> seal(PrivateKey(1009, 1019), "four words are enough", log2_n=15)[:8]
+    b'VELADOSK'
+    """
     if not passphrase:
         raise _refused(
-            "The passphrase is empty.", "Give one of several words; without it the key cannot be read."
+            say("The passphrase is empty."),
+            say("Give one of several words; without it the key cannot be read."),
         )
     if not LEAST_LOG2_N <= log2_n <= MOST_LOG2_N:
         raise _refused(
-            "The cost of guessing the passphrase is out of range.",
-            f"Use {LEAST_LOG2_N} to {MOST_LOG2_N}; {LOG2_N} is the default.",
+            say("The cost of guessing the passphrase is out of range."),
+            say(
+                "Use {least} to {most}; {usual} is the default.",
+                least=LEAST_LOG2_N,
+                most=MOST_LOG2_N,
+                usual=LOG2_N,
+            ),
         )
     source = secure() if random is None else random
     salt = uniform(source, 1 << (8 * _SALT)).to_bytes(_SALT, "big")
@@ -281,17 +295,25 @@ def seal(private: PrivateKey, passphrase: str, random: Source | None = None, log
 
 
 def open_sealed(data: bytes, passphrase: str, minimum_bits: int = SHORTEST_BITS) -> PrivateKey:
-    """The key in *data*, if the passphrase opens it, no byte was changed, and it is a sound key of at least that size."""
+    """The key in *data*, if the passphrase opens it, no byte was changed, and it is a sound key of at least that size.
+
+    >>> from random import Random
+    >>> private = keygen(1024, Random(1), least_bits=1024)
+    >>> open_sealed(seal(private, "four words", log2_n=15), "four words") == private
+    True
+    """
     if not _HEAD < len(data) <= _LONGEST or data[: len(MAGIC)] != MAGIC:
-        raise _refused("This is not a key file of velado.", "Give the file that keygen wrote.")
+        raise _refused(say("This is not a key file of velado."), say("Give the file that keygen wrote."))
     version, log2_n, r, p = data[len(MAGIC) : len(MAGIC) + 4]
     if version != VERSION:
         raise _refused(
-            "The key file is of an unknown version.", "Use the velado that wrote it, or a newer one."
+            say("The key file is of an unknown version."),
+            say("Use the velado that wrote it, or a newer one."),
         )
     if not LEAST_LOG2_N <= log2_n <= MOST_LOG2_N or (r, p) != (_R, _P):
         raise _refused(
-            "The key file asks for parameters that are not accepted.", "Give the file that keygen wrote."
+            say("The key file asks for parameters that are not accepted."),
+            say("Give the file that keygen wrote."),
         )
     head, sealed = data[:_HEAD], data[_HEAD:]
     salt = head[len(MAGIC) + 4 :][:_SALT]
@@ -301,17 +323,17 @@ def open_sealed(data: bytes, passphrase: str, minimum_bits: int = SHORTEST_BITS)
         secret = AESGCM(_derive(passphrase, salt, log2_n)).decrypt(nonce, sealed, head)
     except InvalidTag:
         raise _refused(
-            "The passphrase does not open the key file, or the file was changed.",
-            "Type the passphrase again, or restore the file from its copy.",
+            say("The passphrase does not open the key file, or the file was changed."),
+            say("Type the passphrase again, or restore the file from its copy."),
         ) from None
     size = int.from_bytes(secret[:4], "big")
     if len(secret) != 4 + 2 * size:
-        raise _refused("The key file does not hold a key.", "Make a new key.")
+        raise _refused(say("The key file does not hold a key."), say("Make a new key."))
     private = PrivateKey(
         int.from_bytes(secret[4 : 4 + size], "big"), int.from_bytes(secret[4 + size :], "big")
     )
     if private.public.fingerprint != fingerprint:
-        raise _refused("The key file holds another key than it says.", "Make a new key.")
+        raise _refused(say("The key file holds another key than it says."), say("Make a new key."))
     return private.validate(minimum_bits)
 
 

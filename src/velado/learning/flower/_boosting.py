@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -197,7 +197,7 @@ def matrix_of(features: FloatMatrix, labels: IntVector) -> Any:
 
 def grow(matrix: Any, margins: Margins, classes: int, federation: Federation) -> Trees:
     """One boosting step on the client's rows from *margins* on: a tree, or one for each of several classes."""
-    settings: dict[str, Any] = {
+    settings: dict[str, object] = {
         "tree_method": "hist",
         "max_depth": federation.depth,
         "eta": federation.rate,
@@ -211,11 +211,27 @@ def grow(matrix: Any, margins: Margins, classes: int, federation: Federation) ->
         settings["num_class"] = classes
     matrix.set_base_margin(margins.astype(np.float32).ravel() if classes == 2 else margins.astype(np.float32))
     booster = _xgboost().train(settings, matrix, num_boost_round=1)
-    return _trees_in(json.loads(booster.save_raw(raw_format="json")))
+    learned = json.loads(booster.save_raw(raw_format="json"))["learner"]
+    return _trees_in(learned["gradient_booster"]["model"])
 
 
-def _trees_in(document: Mapping[str, Any]) -> Trees:
-    model = document["learner"]["gradient_booster"]["model"]
+class _Tree(TypedDict):
+    """A tree as XGBoost writes it: a node has its number in every list."""
+
+    left_children: list[int]
+    right_children: list[int]
+    split_indices: list[int]
+    split_conditions: list[float]
+
+
+class _Grown(TypedDict):
+    """Trees as XGBoost writes them, and to which margin each adds."""
+
+    trees: list[_Tree]
+    tree_info: list[int]
+
+
+def _trees_in(model: _Grown) -> Trees:
     parts = []
     for tree, group in zip(model["trees"], model["tree_info"], strict=True):
         left = np.array(tree["left_children"], dtype=np.int32)

@@ -24,11 +24,11 @@ from velado.release.anonymize import anonymize
 from velado.release.goal import default_k
 from velado.release.guarantees import GUARANTEES
 from velado.release.guarantees._guarantee import Guarantee
-from velado.release.guarantees.k_anonymity import CROWD
 from velado.release.methods import METHODS
 from velado.release.methods._method import Method
+from velado.release.run_settings import CrowdSetting, SeedSetting, SuppressionSetting
 from velado.settings import Setting, settings
-from velado.text import join, say
+from velado.text import join, say, say_n
 
 # Rows dealt out to the clients of a simulation, and each client's held-out rows. Every row goes to exactly one client.
 
@@ -50,9 +50,10 @@ def split_rows(
     _, first = np.unique(unit, return_index=True)
     if first.size < federation.clients:
         raise TableError(
-            say(
-                "{size} person(s) cannot be dealt out to {clients} clients.",
-                size=first.size,
+            say_n(
+                "{n} person cannot be dealt out to {clients} clients.",
+                "{n} people cannot be dealt out to {clients} clients.",
+                first.size,
                 clients=federation.clients,
             ),
             "A client would be empty.",
@@ -148,9 +149,9 @@ class Locally:
 
     method: Annotated[Method | None, _METHOD] = None
     guarantees: Annotated[tuple[Guarantee, ...], _GUARANTEES] = ()
-    suppression: Annotated[float, Setting("share of rows that may be left out", ge=0, le=1)] = 0.0
-    seed: Annotated[int, Setting("numbers a run", ge=0)] = 0
-    k: Annotated[int | None, CROWD, Setting("rows or people in each group")] = None
+    suppression: SuppressionSetting = 0.0
+    seed: SeedSetting = 0
+    k: CrowdSetting = None
 
     @property
     def promised_k(self) -> int | None:
@@ -201,10 +202,11 @@ def prepare(table: Table, terms: FederationTerms, locally: Locally, client: int)
     part = table.with_frame(table.frame[train])
     least = max([locally.promised_k or 0, *(one.least_rows for one in locally.guarantees)])
     if train.size < least:
-        gap = say(
-            "{client} has {rows} training row(s), fewer than k = {least}; it sits out.",
+        gap = say_n(
+            "{client} has {n} training row, fewer than k = {least}; it sits out.",
+            "{client} has {n} training rows, fewer than k = {least}; it sits out.",
+            int(train.size),
             client=name,
-            rows=int(train.size),
             least=least,
         )
         return _without(terms, replace(record, gap=gap))

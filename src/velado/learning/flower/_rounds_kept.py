@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from io import BytesIO
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -47,7 +46,7 @@ def read_client(folder: Path, number: int) -> TrainingClient:
     return TrainingClient(agreed, LocalRows(**arrays, record=ClientRecord(**said["record"])))
 
 
-def read_own(node: Mapping[str, Any], number: int) -> TrainingClient:
+def read_own(node: Mapping[str, object], number: int) -> TrainingClient:
     """The rows of this machine, prepared at the first message and kept in its `work` folder.
 
     *node* is the SuperNode's --node-config: `agreement` (folder), `table` (file), `client` (number), `work` (private

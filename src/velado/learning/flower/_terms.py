@@ -24,7 +24,7 @@ from velado.errors import SchemaError
 from velado.learning.flower._logistic import FeatureScaling, scaling_of
 from velado.learning.flower.federation import Federation
 from velado.measures.models.encoder import Encoder, EncoderSettings
-from velado.text import say
+from velado.text import listed, say
 
 
 @dataclass(frozen=True, repr=False)
@@ -49,7 +49,7 @@ class FederationTerms:
     schema: Schema
     encoder: Encoder
     federation: Federation
-    locally: Mapping[str, Any]
+    locally: Mapping[str, object]
     read_off: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
@@ -90,7 +90,7 @@ def make_terms(
     schema: Schema,
     target: str,
     federation: Federation,
-    locally: Mapping[str, Any],
+    locally: Mapping[str, object],
     *,
     encoding: EncoderSettings | None = None,
     features: Sequence[str] | None = None,
@@ -244,4 +244,4 @@ def _fixed(column: Column, tree: Taxonomy | None) -> Column:
 
 
 def _list(names: Sequence[str]) -> str:
-    return ", ".join(f"'{name}'" for name in names[:8]) + (" and others" if len(names) > 8 else "")
+    return listed([*(f"'{name}'" for name in names[:8]), *([say("others")] if len(names) > 8 else [])])

@@ -22,8 +22,7 @@ from velado.learning.flower._terms import FederationTerms, make_terms
 from velado.learning.flower.federation import Federation
 from velado.measures.models.encoder import EncoderSettings
 from velado.release.recipe_sections import DataSection
-from velado.release.release import describe
-from velado.settings import Setting, Where, nearest, parse_toml, read, settings, table_of
+from velado.settings import Setting, Where, describe, nearest, parse_toml, read, settings, table_of
 from velado.text import say
 
 ORIGINAL = "original"
@@ -60,7 +59,7 @@ class FederationRecipe:
         local = document.get("anonymization")
         if isinstance(local, Mapping):
             document = {**document, "anonymization": _original(local)}
-        return read(cls, document, Where("file", "the recipe"))
+        return read(cls, document, Where("file", say("the recipe")))
 
     def to_dict(self) -> dict[str, object]:
         """The sections, every default written out, without the table: what other parties are given."""
@@ -92,7 +91,11 @@ def _entry(part: object) -> dict[str, object]:
 
 
 def local_entry(locally: Locally) -> dict[str, object]:
-    """How clients hold out and anonymize, in plain values, as it stands in the digest."""
+    """How clients hold out and anonymize, in plain values, as it stands in the digest.
+
+    >>> local_entry(Locally(seed=3))
+    {'method': None, 'k': None, 'guarantees': [], 'suppression': 0.0, 'seed': 3}
+    """
     return {
         "method": None if locally.method is None else describe(locally.method),
         "k": locally.promised_k,
@@ -104,7 +107,13 @@ def local_entry(locally: Locally) -> dict[str, object]:
 
 @dataclass(frozen=True, repr=False)
 class Agreement:
-    """A recipe with the terms that follow from its schema alone."""
+    """A recipe with the terms that follow from its schema alone.
+
+    >>> recipe = FederationRecipe(FederatedData(schema="schema.toml", target="ill"))
+    >>> ill = {"role": "sensitive", "values": ["no", "yes"]}
+    >>> agree(recipe, Schema.from_dict({"columns": {"ill": ill}})).locally.seed
+    0
+    """
 
     recipe: FederationRecipe
     terms: FederationTerms
@@ -120,18 +129,37 @@ class Agreement:
 
 
 def read_recipe(path: Path) -> tuple[FederationRecipe, Schema]:
-    """The recipe of a file and the schema it names."""
-    recipe = FederationRecipe.from_dict(parse_toml(path, "the recipe"))
+    """The recipe of a file and the schema it names.
+
+    >>> _ = Path("federation.toml").write_text('data = {schema = "schema.toml", target = "ill"}')
+    >>> _ = Path("schema.toml").write_text('columns.ill = {role = "sensitive"}')
+    >>> recipe, schema = read_recipe(Path("federation.toml"))
+    >>> recipe.data.target, list(schema.columns)
+    ('ill', ['ill'])
+    """
+    recipe = FederationRecipe.from_dict(parse_toml(path, say("the recipe")))
     return recipe, read_schema(path.parent / recipe.data.schema)
 
 
 def read_agreement(folder: Path) -> Agreement:
-    """The agreement in *folder* (federation.toml, schema.toml and its taxonomies)."""
+    """The agreement in *folder* (federation.toml, schema.toml and its taxonomies).
+
+    >>> _ = Path("federation.toml").write_text('data = {schema = "schema.toml", target = "ill"}')
+    >>> _ = Path("schema.toml").write_text('columns.ill = {role = "sensitive", values = ["no", "yes"]}')
+    >>> read_agreement(Path()).terms.agreed.classes
+    2
+    """
     return agree(*read_recipe(folder / "federation.toml"))
 
 
 def agree(recipe: FederationRecipe, schema: Schema) -> Agreement:
-    """The terms of *recipe* from the schema alone; what the schema does not declare is an error."""
+    """The terms of *recipe* from the schema alone; what the schema does not declare is an error.
+
+    >>> recipe = FederationRecipe(FederatedData(schema="schema.toml", target="il"))
+    >>> agree(recipe, Schema.from_dict({"columns": {"ill": {"role": "sensitive"}}}))  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    velado.errors.SchemaError: The schema has no target column 'il'... Did you mean 'ill'?
+    """
     target = recipe.data.target
     if target not in schema.columns:
         raise SchemaError(

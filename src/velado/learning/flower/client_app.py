@@ -25,7 +25,11 @@ Source = Callable[[Context], TrainingClient]
 
 
 def make_client_app(source: Source, dropout: float = 0.0, seed: int = 0) -> ClientApp:
-    """A client app whose rows *source* gives. *dropout* makes it miss rounds by chance, for simulations."""
+    """A client app whose rows *source* gives. *dropout* makes it miss rounds by chance, for simulations.
+
+    >>> type(make_client_app(from_folder(Path("rows")))).__name__
+    'ClientApp'
+    """
     app = ClientApp()
 
     def reply(message: Message, context: Context, kind: Kind) -> Message:
@@ -57,7 +61,12 @@ def make_client_app(source: Source, dropout: float = 0.0, seed: int = 0) -> Clie
 
 
 def number_of(context: Context) -> int:
-    """The client's number, from 1: a simulation's partition, or `client` of --node-config; 0 where it has none."""
+    """The client's number, from 1: a simulation's partition, or `client` of --node-config; 0 where it has none.
+
+    >>> from flwr.app import RecordDict
+    >>> number_of(Context(run_id=1, node_id=7, node_config={"client": 2}, state=RecordDict(), run_config={}))
+    2
+    """
     if "partition-id" in context.node_config:
         return int(context.node_config["partition-id"]) + 1
     named = context.node_config.get("client", 0)
@@ -70,7 +79,17 @@ def _misses(number: int, packet: Packet, dropout: float, seed: int) -> bool:
 
 
 def from_folder(folder: Path) -> Source:
-    """Rows that a simulation prepared in *folder*; the partition's number says which client this is."""
+    """Rows that a simulation prepared in *folder*; the partition's number says which client this is.
+
+    >>> from flwr.app import RecordDict
+    >>> from velado.learning.flower._rounds_kept import write_client
+    >>> from velado.learning.flower.simulation import small_ready
+    >>> ready = small_ready()
+    >>> write_client(Path(), 1, ready.terms.agreed, ready.parts[0])
+    >>> here = Context(run_id=1, node_id=7, node_config={"partition-id": 0}, state=RecordDict(), run_config={})
+    >>> from_folder(Path())(here).prepared
+    LocalRows(client 1: 16 rows, 4 held out)
+    """
 
     def client(context: Context) -> TrainingClient:
         return _cached(str(folder), number_of(context))
@@ -84,9 +103,9 @@ def _cached(folder: str, number: int) -> TrainingClient:
     return read_client(Path(folder), number)
 
 
-def own_table(context: Context) -> TrainingClient:
+def _own_table(context: Context) -> TrainingClient:
     """The rows of this SuperNode: its table, prepared at the first message and kept in a private folder."""
     return read_own(context.node_config, number_of(context))
 
 
-app = make_client_app(own_table)
+app = make_client_app(_own_table)

@@ -31,6 +31,7 @@ from typing import Any
 import tomli_w
 
 from velado.data.schema import Column, Schema
+from velado.data.staging import write_file
 from velado.errors import MissingExtra, OutputError, ParameterError
 from velado.learning.flower.agreement import Agreement, agree, read_recipe
 from velado.learning.flower.flower_records import FederatedFit, FederationStopped
@@ -63,7 +64,11 @@ clouds describe a machine, and looks up a name for it. It asks by HTTP, and is s
 
 
 def require_flower(simulation: bool = False, model: str = "logistic") -> None:
-    """Flower (for a simulation Ray, for trees XGBoost) is installed, or MissingExtra says which extra brings it."""
+    """Flower (for a simulation Ray, for trees XGBoost) is installed, or MissingExtra says which extra brings it.
+
+    >>> require_flower(simulation=True) is None  # all is installed
+    True
+    """
     for library in ("flwr", *(["ray"] if simulation else []), *(["xgboost"] if model == "xgboost" else [])):
         if find_spec(library) is None:
             raise MissingExtra(
@@ -75,7 +80,12 @@ def require_flower(simulation: bool = False, model: str = "logistic") -> None:
 
 @contextmanager
 def closed_network(home: Path) -> Iterator[None]:
-    """Within it nothing is reported and *home* is Flower's and Ray's folder; afterwards the environment is as before."""
+    """Within it nothing is reported and *home* is Flower's and Ray's folder; afterwards the environment is as before.
+
+    >>> with closed_network(Path("home")):
+    ...     os.environ["FLWR_TELEMETRY_ENABLED"], os.environ["https_proxy"]
+    ('0', 'http://127.0.0.1:9')
+    """
     # Ray measures its sockets' paths, which must stay short; a folder below the system's own is.
     ours = {**SILENT, **CLOSED, "FLWR_HOME": str(home / "flwr")}
     before = {name: os.environ.get(name) for name in (*ours, "PYTHONPATH", "RAY_ADDRESS")}
@@ -97,7 +107,12 @@ def closed_network(home: Path) -> Iterator[None]:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Matrix products use one thread: a client's are small, and threads that wait for each other cost five times more."""
+    """Matrix products use one thread: a client's are small, and threads that wait for each other cost five times more.
+
+    >>> with one_thread():
+    ...     {pool["num_threads"] for pool in import_module("threadpoolctl").threadpool_info()}
+    {1}
+    """
     if find_spec("threadpoolctl") is None:
         yield
         return
@@ -119,6 +134,9 @@ class FederationInterrupted(KeyboardInterrupt):
     """Somebody ended the run with the signal *number*; *fit* keeps the history up to there.
 
     It is a KeyboardInterrupt, so that a loop over many runs which goes on after a failed one ends as well.
+
+    >>> FederationInterrupted(signal.SIGINT).exit_code
+    130
     """
 
     def __init__(self, number: int, fit: FederatedFit | None = None) -> None:
@@ -132,7 +150,7 @@ class FederationInterrupted(KeyboardInterrupt):
         return 128 + self.number
 
 
-class Cut(FederationStopped):
+class _Cut(FederationStopped):
     """How an interruption leaves the rounds: like any other reason to stop, with the records kept."""
 
 
@@ -141,6 +159,11 @@ class Interruption:
 
     Only in the main thread, and only where Python's own handlers are in place: a program with handlers of its own, or
     a process that was started with a signal ignored, keeps them.
+
+    >>> with Interruption() as stop:
+    ...     stop.ask(signal.SIGTERM)
+    >>> stop.number == signal.SIGTERM
+    True
     """
 
     def __init__(self) -> None:
@@ -174,9 +197,9 @@ class Interruption:
         self.number = self.number or number
 
     def check(self) -> None:
-        """Nothing, or Cut once the run was told to end."""
+        """Nothing, or an error once the run was told to end."""
         if self.number is not None:
-            raise Cut(
+            raise _Cut(
                 "The run was ended from outside.",
                 "The rounds that were over by then are kept.",
                 "Start it again for the rest.",
@@ -205,6 +228,12 @@ def beside(work: Callable[[], None], stop: Interruption, end: Callable[[], None]
     """*work* is done in a thread of its own while this one stays free for signals; its error is raised here.
 
     Once *stop* was told to, the work has GRACE seconds; then *end* takes away what it waits for.
+
+    >>> done = []
+    >>> with Interruption() as stop:
+    ...     beside(lambda: done.append("work"), stop, end=lambda: None)
+    >>> done
+    ['work']
     """
     failed: list[BaseException] = []
 
@@ -234,11 +263,29 @@ def beside(work: Callable[[], None], stop: Interruption, end: Callable[[], None]
 
 
 CONNECTION = "velado"
+_PROJECT = """\
+[project]
+name = "velado-app"
+version = "1.0.0"
+description = "Federated training over locally anonymized rows."
+license = "Apache-2.0"
+dependencies = []
+
+[tool.flwr.app]
+publisher = "velado"
+components = {serverapp = "velado_app.server_app:app", clientapp = "velado_app.client_app:app"}
+config = {agreement = "", output = ""}
+"""
 _ADDRESS = re.compile(r"[A-Za-z0-9.\-]+:[0-9]{1,5}")
 
 
 def write_deployment(recipe_file: Path, folder: Path, address: str) -> Agreement:
-    """*folder* holds everything several machines need; what the schema leaves open, or an existing folder, is an error."""
+    """*folder* holds everything several machines need; what the schema leaves open, or an existing folder, is an error.
+
+    >>> write_deployment(Path("federation.toml"), Path("out"), "hub")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    velado.errors.ParameterError: The address of the SuperLink is not HOST:PORT...
+    """
     if not _ADDRESS.fullmatch(address) or not 1 <= int(address.rpartition(":")[2]) <= 65_535:
         raise ParameterError(
             "The address of the SuperLink is not HOST:PORT, with a port from 1 to 65535.",
@@ -259,30 +306,17 @@ def write_deployment(recipe_file: Path, folder: Path, address: str) -> Agreement
         "agreement/federation.toml": tomli_w.dumps(written.to_dict()),
         "agreement/schema.toml": tomli_w.dumps(plain.to_dict()),
         **{f"agreement/{name}": text for name, text in trees.items()},
-        "app/pyproject.toml": tomli_w.dumps(_project()),
+        "app/pyproject.toml": _PROJECT,
         "app/velado_app/__init__.py": '"""velado\'s Flower app."""\n',
         "app/velado_app/client_app.py": "from velado.learning.flower.client_app import app\n\n__all__ = ['app']\n",
         "app/velado_app/server_app.py": "from velado.learning.flower.server_app import app\n\n__all__ = ['app']\n",
         "flower/config.toml": tomli_w.dumps(_connection(folder, address)),
         "certificates/README.md": "Put ca.crt on every machine; server.crt and server.key on the SuperLink's alone.\n",
         "environment.sh": _exports(folder) + "\n",
-        "START.md": start_page(folder, address, agreement),
+        "START.md": _start_page(folder, address, agreement),
     }
-    try:
-        for name, text in files.items():
-            path = folder / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, "utf-8")
-    except OSError as error:
-        raise OutputError(
-            say(
-                "The folder '{folder}' cannot be written ({strerror}).",
-                folder=folder.name,
-                strerror=error.strerror or "system error",
-            ),
-            "The machines would have half of what they need.",
-            "Check the path, the permissions and the space left.",
-        ) from None
+    for name, text in files.items():
+        write_file(folder / name, text.encode())
     return agreement
 
 
@@ -353,7 +387,7 @@ def environment(folder: Path) -> dict[str, str]:
     return {**SILENT, "OMP_NUM_THREADS": "1", "FLWR_HOME": str(folder.absolute() / "flower")}
 
 
-def start_page(folder: Path, address: str, agreement: Agreement) -> str:
+def _start_page(folder: Path, address: str, agreement: Agreement) -> str:
     """START.md: the commands in the order they are run."""
     federation = agreement.terms.federation
     nodes = supernode_command(
@@ -418,30 +452,6 @@ def _quoted(text: str) -> str:
             "Choose another path.",
         )
     return f'"{text}"'
-
-
-def _project() -> Mapping[str, object]:
-    return {
-        "project": {
-            "name": "velado-app",
-            "version": "1.0.0",
-            "description": "Federated training over locally anonymized rows.",
-            "license": "Apache-2.0",
-            "dependencies": [],
-        },
-        "tool": {
-            "flwr": {
-                "app": {
-                    "publisher": "velado",
-                    "components": {
-                        "serverapp": "velado_app.server_app:app",
-                        "clientapp": "velado_app.client_app:app",
-                    },
-                    "config": {"agreement": "", "output": ""},
-                }
-            }
-        },
-    }
 
 
 def _connection(folder: Path, address: str) -> Mapping[str, object]:

@@ -22,7 +22,15 @@ Arrays = Mapping[str, npt.NDArray[Any]]
 
 
 class FederatedModel(Protocol):
-    """A model at some point of the run."""
+    """A model at some point of the run.
+
+    >>> class Coin:
+    ...     def probabilities(self, features): return np.full((len(features), 2), 0.5)
+    ...     def arrays(self): return {}
+    >>> model: FederatedModel = Coin()
+    >>> model.probabilities(np.zeros((1, 3))).tolist()
+    [[0.5, 0.5]]
+    """
 
     def probabilities(self, features: FloatMatrix) -> Probabilities:
         """Chance of every class for every row of encoded *features*."""
@@ -89,6 +97,18 @@ class Packet:
 
 
 FORMAT = 1
+_PLAIN = (
+    "model",
+    "split",
+    "alpha",
+    "method",
+    "k",
+    "seed",
+    "clients_asked",
+    "participation",
+    "majority",
+    "evaluation",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,7 +138,7 @@ class RoundRecord:
     seconds: float = 0.0
     test_rows: int | None = None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """As plain values; the round's number is called "round"."""
         values = asdict(self)
         return {"round": values.pop("number"), **values, "missing": list(self.missing)}
@@ -159,7 +179,14 @@ def client_record(number: int, **known: Any) -> ClientRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class FederatedPromise:
-    """What is guaranteed, measured and not promised of a run, in sentences; *type* is the strongest of them."""
+    """What is guaranteed, measured and not promised of a run, in sentences; *type* is the strongest of them.
+
+    >>> said = FederatedPromise(
+    ...     type="measured", clients_checked=0, guaranteed=(), measured=("Loss.",), not_promised=(), what_leaves=()
+    ... )
+    >>> FederatedPromise.from_dict(said.to_dict()).measured
+    ('Loss.',)
+    """
 
     type: str
     clients_checked: int
@@ -194,6 +221,32 @@ class FederatedPromise:
         return cls(type=document["type"], clients_checked=document["clients_checked"], read=document, **said)
 
 
+@dataclass(frozen=True, kw_only=True)
+class FederatedHow:
+    """How a run was made, as fit.json has it; method and guarantees are written as recipes write them.
+
+    >>> FederatedHow(engine="loop", classes=2).to_dict()["engine"]
+    'loop'
+    """
+
+    federation: Mapping[str, object] = field(default_factory=dict)
+    method: Mapping[str, object] | None = None
+    guarantees: tuple[Mapping[str, object], ...] = ()
+    suppression: float = 0.0
+    target: str = ""
+    classes: int = 0
+    features: tuple[str, ...] = ()
+    digest: str = ""
+    engine: str = ""
+    read_off_the_table: tuple[str, ...] = ()
+    stopped: str | None = None
+    notes: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain values for JSON."""
+        return {key: list(value) if isinstance(value, tuple) else value for key, value in vars(self).items()}
+
+
 @dataclass(frozen=True, repr=False, kw_only=True)
 class FederatedFit:
     """The model of a federated run, its promise, what it cost and how it was made.
@@ -201,6 +254,11 @@ class FederatedFit:
     *evaluation* is "pooled" (one set of all clients' true held-out rows, scored centrally: simulation) or "clients"
     (each client scored its own; accuracy and loss are those of all rows together, the AUC is the clients' mean weighted
     by rows). *learned* holds the parameters or trees, and is None in a fit read from a file.
+
+    >>> from velado.learning.flower.simulation import run_ready, small_ready
+    >>> fit = run_ready(small_ready(), "loop")
+    >>> fit.last.replied, FederatedFit.from_dict(fit.to_dict()).how == fit.how
+    (2, True)
     """
 
     model: str
@@ -216,7 +274,7 @@ class FederatedFit:
     clients: tuple[ClientRecord, ...]
     promise: FederatedPromise
     cost: Mapping[str, float] = field(default_factory=dict)
-    how: Mapping[str, Any] = field(default_factory=dict)
+    how: FederatedHow = FederatedHow()
     evaluation: str = "pooled"
     learned: FederatedModel | None = None
 
@@ -241,22 +299,16 @@ class FederatedFit:
         ]
         return tuple(found)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Plain values without any cell of a table, and without the model itself."""
         return {
             "format": FORMAT,
-            **{
-                name: getattr(self, name)
-                for name in ("model", "split", "alpha", "method", "k", "seed", "clients_asked")
-            },
-            "participation": self.participation,
-            "majority": self.majority,
-            "evaluation": self.evaluation,
+            **{name: getattr(self, name) for name in _PLAIN},
             "rounds": [one.to_dict() for one in self.rounds],
             "clients": [one.to_dict() for one in self.clients],
             "promise": self.promise.to_dict(),
             "cost": dict(self.cost),
-            "how": dict(self.how),
+            "how": self.how.to_dict(),
         }
 
     @classmethod
@@ -268,6 +320,7 @@ class FederatedFit:
             values = {key: value for key, value in document.items() if key != "format"}
             rounds = [dict(one) for one in values.pop("rounds")]
             clients = [dict(one) for one in values.pop("clients")]
+            how = {key: _frozen(value) for key, value in values.pop("how").items()}
             return cls(
                 rounds=tuple(
                     RoundRecord(number=one.pop("round"), **{**one, "missing": tuple(one["missing"])})
@@ -275,6 +328,7 @@ class FederatedFit:
                 ),
                 clients=tuple(ClientRecord(**one) for one in clients),
                 promise=FederatedPromise.from_dict(values.pop("promise")),
+                how=FederatedHow(**how),
                 **values,
             )
         except (KeyError, TypeError, ValueError, AttributeError):
@@ -295,8 +349,17 @@ class FederatedFit:
         return f"<table><caption>{title}</caption><tr>{cells}</tr></table><ul>{gaps}</ul>"
 
 
+def _frozen(value: Any) -> Any:
+    """JSON's lists are our tuples."""
+    return tuple(value) if isinstance(value, list) else value
+
+
 class FederationStopped(EngineError):
-    """Too few clients answered for too long; *fit* keeps the history up to there."""
+    """Too few clients answered for too long; *fit* keeps the history up to there.
+
+    >>> FederationStopped("Two of three are gone.", "A round needs two.", "Bring them back.").fit is None
+    True
+    """
 
     def __init__(self, what: str, why: str, fix: str, fit: FederatedFit | None = None) -> None:
         super().__init__(what, why, fix)

@@ -11,20 +11,20 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from velado.data.staging import csv_bytes, parquet_bytes
-from velado.errors import OutputError
+from velado.data.staging import csv_bytes, parquet_bytes, write_file
 from velado.learning.flower._local_rows import Locally
 from velado.learning.flower._terms import FederationTerms
 from velado.learning.flower.federation import Federation
 from velado.learning.flower.flower_records import (
     ClientRecord,
     FederatedFit,
+    FederatedHow,
     FederatedModel,
     FederatedPromise,
     FederationStopped,
     RoundRecord,
 )
-from velado.release.release import describe
+from velado.settings import describe
 from velado.text import NOTHING, Language, number, say, told
 
 
@@ -41,7 +41,13 @@ def make_fit(
     stopped: FederationStopped | None = None,
     notes: Sequence[str] = (),
 ) -> FederatedFit:
-    """Everything a run gives back, as one value."""
+    """Everything a run gives back, as one value.
+
+    >>> from velado.learning.flower.simulation import small_ready
+    >>> one, none = small_ready(), {"majority": None, "learned": None}
+    >>> make_fit(one.terms, one.locally, (), (), **none, engine="loop", evaluation="pooled").promise.type
+    'measured'
+    """
     federation, method = terms.federation, locally.method
     return FederatedFit(
         model=federation.model,
@@ -55,30 +61,30 @@ def make_fit(
         majority=majority,
         rounds=tuple(rounds),
         clients=tuple(clients),
-        promise=promise_of(locally, clients),
+        promise=_promise_of(locally, clients),
         cost={
             name: sum(getattr(one, name) for one in rounds) for name in ("seconds", "bytes_up", "bytes_down")
         },
-        how={
-            "federation": federation.to_dict(),
-            "method": None if method is None else describe(method),
-            "guarantees": [describe(one) for one in locally.guarantees],
-            "suppression": locally.suppression,
-            "target": terms.encoder.target,
-            "classes": len(terms.encoder.classes),
-            "features": [column.name for column in terms.encoder.columns],
-            "digest": terms.digest,
-            "engine": engine,
-            "read_off_the_table": list(terms.read_off),
-            "stopped": None if stopped is None else say("{error}", error=stopped),
-            "notes": list(notes),
-        },
+        how=FederatedHow(
+            federation=federation.to_dict(),
+            method=None if method is None else describe(method),
+            guarantees=tuple(describe(one) for one in locally.guarantees),
+            suppression=locally.suppression,
+            target=terms.encoder.target,
+            classes=len(terms.encoder.classes),
+            features=tuple(column.name for column in terms.encoder.columns),
+            digest=terms.digest,
+            engine=engine,
+            read_off_the_table=terms.read_off,
+            stopped=None if stopped is None else say("{error}", error=stopped),
+            notes=tuple(notes),
+        ),
         evaluation=evaluation,
         learned=learned,
     )
 
 
-def promise_of(locally: Locally, clients: Sequence[ClientRecord]) -> FederatedPromise:
+def _promise_of(locally: Locally, clients: Sequence[ClientRecord]) -> FederatedPromise:
     """What is guaranteed, what is measured, what is not promised."""
     method = locally.method
     kind = "measured" if method is None else method.promise
@@ -126,7 +132,13 @@ _MOST = 20
 
 
 def report(fit: FederatedFit, language: Language = "en") -> str:
-    """The report; without any cell of a table."""
+    """The report; without any cell of a table.
+
+    >>> from velado.learning.flower.simulation import run_ready, small_ready
+    >>> fit = run_ready(small_ready(), "loop")
+    >>> report(fit).splitlines()[0]
+    '# Federated logistic regression on original rows'
+    """
     tell = partial(told, tongue=language)
     what = say("original rows")
     if fit.method != "original":
@@ -134,7 +146,7 @@ def report(fit: FederatedFit, language: Language = "en") -> str:
         what = say("rows anonymized by {method} at each client", method=name)
     logistic = fit.model == "logistic"
     title = say("# Federated logistic regression on {what}", what=what)
-    agreed = fit.how.get("federation") or {"participation": fit.participation, "clients": fit.clients_asked}
+    agreed = fit.how.federation or {"participation": fit.participation, "clients": fit.clients_asked}
     lead = say(
         "{clients} clients, {rounds} rounds, {applied} applied; a round needs the answers of {needed} clients.",
         clients=fit.clients_asked,
@@ -143,8 +155,8 @@ def report(fit: FederatedFit, language: Language = "en") -> str:
         needed=Federation.from_dict(agreed).needed,
     )
     lines = [tell(title if logistic else say("# Federated XGBoost on {what}", what=what)), "", tell(lead)]
-    if fit.how.get("stopped"):
-        lines += ["", tell(say("The run stopped early: {why}", why=fit.how["stopped"]))]
+    if fit.how.stopped:
+        lines += ["", tell(say("The run stopped early: {why}", why=fit.how.stopped))]
     unlike = len({one.test_rows for one in fit.rounds if one.test_rows is not None}) > 1
     head = [say("round"), say("accuracy"), "AUC", say("loss"), say("answered")]
     rows = [_round_cells(one, language) for one in _shown(fit.rounds)]
@@ -166,8 +178,8 @@ def report(fit: FederatedFit, language: Language = "en") -> str:
         lines.append(tell(other))
     if fit.majority is not None:
         often = say(
-            "Always answering the most frequent class is right for {majority:.1f} % of the rows.",
-            majority=100 * fit.majority,
+            "Always answering the most frequent class is right for {majority:.1%} of the rows.",
+            majority=fit.majority,
         )
         lines.append(tell(often))
     head = [say("client"), say("training rows"), say("held out"), say("information loss (NCP)")]
@@ -191,12 +203,12 @@ def report(fit: FederatedFit, language: Language = "en") -> str:
 
 
 def _missing(fit: FederatedFit, language: Language) -> list[str]:
-    said = [told(text, language) for text in (*fit.gaps, *fit.how.get("notes", []))]
-    if fit.how.get("read_off_the_table"):
+    said = [told(text, language) for text in (*fit.gaps, *fit.how.notes)]
+    if fit.how.read_off_the_table:
         domains = say(
             "The domains of {columns} were read off the whole table. A real federation must declare them in the "
             "schema.",
-            columns=", ".join(fit.how["read_off_the_table"]),
+            columns=", ".join(fit.how.read_off_the_table),
         )
         said.append(told(domains, language))
     if not said:
@@ -244,13 +256,25 @@ ROUND_COLUMNS = {
 
 
 def rounds_frame(fit: FederatedFit) -> pl.DataFrame:
-    """One row per round; clients that did not answer are named in one text."""
+    """One row per round; clients that did not answer are named in one text.
+
+    >>> from velado.learning.flower.simulation import run_ready, small_ready
+    >>> fit = run_ready(small_ready(), "loop")
+    >>> rounds_frame(fit).select("round", "asked", "replied").rows()
+    [(1, 2, 2)]
+    """
     rows = [{**one.to_dict(), "missing": "; ".join(one.missing)} for one in fit.rounds]
     return pl.DataFrame([[row[name] for name in ROUND_COLUMNS] for row in rows], ROUND_COLUMNS, orient="row")
 
 
 def fit_files(fit: FederatedFit, language: Language = "en", form: str = "csv") -> dict[str, bytes]:
-    """The files by name."""
+    """The files by name.
+
+    >>> from velado.learning.flower.simulation import run_ready, small_ready
+    >>> fit = run_ready(small_ready(), "loop")
+    >>> sorted(fit_files(fit))
+    ['fit.json', 'model.npz', 'report.md', 'rounds.csv']
+    """
     frame = rounds_frame(fit)
     files = {
         "fit.json": json.dumps(fit.to_dict(), ensure_ascii=False, indent=1).encode(),
@@ -265,20 +289,11 @@ def fit_files(fit: FederatedFit, language: Language = "en", form: str = "csv") -
 
 
 def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
-    """All *files* stand in *folder*, fit.json last: who sees it finds the others."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name in sorted(files, key=lambda name: name == "fit.json"):
-            scratch = folder / f".{name}"
-            scratch.write_bytes(files[name])
-            scratch.replace(folder / name)
-    except OSError as error:
-        raise OutputError(
-            say(
-                "The folder '{folder}' cannot be written ({strerror}).",
-                folder=folder.name,
-                strerror=error.strerror or "system error",
-            ),
-            "The fit is not kept.",
-            "Check the path, the permissions and the space left.",
-        ) from None
+    """All *files* stand in *folder*, fit.json last: who sees it finds the others.
+
+    >>> write_files(Path("fit"), {"fit.json": b"{}", "report.md": b"# Fit"})
+    >>> sorted(path.name for path in Path("fit").iterdir())
+    ['fit.json', 'report.md']
+    """
+    for name in sorted(files, key=lambda name: name == "fit.json"):
+        write_file(folder / name, files[name], force=True)

@@ -27,7 +27,11 @@ from velado.text import say
 
 @dataclass(frozen=True, repr=False)
 class Ended:
-    """A run that has ended: its rounds, and the error that stopped it early, if one did."""
+    """A run that has ended: its rounds, and the error that stopped it early, if one did.
+
+    >>> Ended(rounds=None, stopped=None).stopped is None  # all rounds were run
+    True
+    """
 
     rounds: Rounds
     stopped: FederationStopped | None
@@ -40,7 +44,18 @@ def serve(
     tested: tuple[FloatMatrix, IntVector] | None = None,
     on_round: OnRound | None = None,
 ) -> Ended:
-    """All rounds are run over *grid*. *tested* are pooled held-out rows to score on; without them clients score."""
+    """All rounds are run over *grid*. *tested* are pooled held-out rows to score on; without them clients score.
+
+    >>> from velado.learning.flower._client import TrainingClient
+    >>> from velado.learning.flower._loop_grid import LoopGrid
+    >>> from velado.learning.flower.client_app import make_client_app, number_of
+    >>> from velado.learning.flower.simulation import small_ready
+    >>> ready = small_ready()
+    >>> agreed, parts = ready.terms.agreed, ready.parts
+    >>> app = make_client_app(lambda context: TrainingClient(agreed, parts[number_of(context) - 1]))
+    >>> serve(LoopGrid(app, 2), agreed, seed=0).rounds.records[0].replied
+    2
+    """
     federation = agreed.federation
     holder = holder_of(agreed, None if tested is None else tested[0])
     truth = None if tested is None else tested[1]
@@ -56,7 +71,7 @@ app = ServerApp()
 
 
 @app.main()
-def main(grid: Grid, context: Context) -> None:
+def _main(grid: Grid, context: Context) -> None:
     """A run over several machines, from the agreement folder to the output folder."""
     folders = {}
     for key in ("agreement", "output"):
@@ -70,13 +85,13 @@ def main(grid: Grid, context: Context) -> None:
         folders[key] = Path(named)
     agreement = read_agreement(folders["agreement"])
     ended = serve(grid, agreement.terms.agreed, agreement.locally.seed, on_round=_teller(folders["output"]))
-    fit = deployed_fit(agreement, ended)
+    fit = _deployed_fit(agreement, ended)
     write_files(folders["output"], fit_files(fit))
     if ended.stopped is not None:
         raise ended.stopped
 
 
-def deployed_fit(agreement: Agreement, ended: Ended) -> FederatedFit:
+def _deployed_fit(agreement: Agreement, ended: Ended) -> FederatedFit:
     """The fit of a run over several machines: clients scored, and how rows are split is nobody's setting."""
     fit = make_fit(
         agreement.terms,

@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -24,6 +24,7 @@ import polars as pl
 from velado.data.io import read_table
 from velado.data.normal import value_codes
 from velado.data.schema import Schema
+from velado.data.staging import locked
 from velado.data.table import Table
 from velado.errors import ParameterError, TableError
 from velado.learning.flower._local_rows import Locally, LocalRows, prepare, refuse_no_test, split_rows, trains
@@ -44,7 +45,7 @@ from velado.learning.flower.outcome import make_fit
 from velado.measures.models.encoder import EncoderSettings, check_target
 from velado.release.guarantees._guarantee import Guarantee
 from velado.release.methods._method import Method
-from velado.text import say
+from velado.text import say, say_n
 
 # The folder of one simulation: private, gone when the run ends, and swept by the next run if the process was killed.
 
@@ -58,6 +59,12 @@ def scratch_folder() -> Iterator[Path]:
 
     It is locked as long as this process lives, and the kernel lets go of the lock of a process that was killed: unlike a
     process number, a lock is never somebody else's.
+
+    >>> with scratch_folder() as folder:
+    ...     oct(folder.stat().st_mode)[-3:]
+    '700'
+    >>> folder.exists()
+    False
     """
     sweep(Path(tempfile.gettempdir()))
     folder = Path(tempfile.mkdtemp(prefix=PREFIX))
@@ -71,11 +78,15 @@ def scratch_folder() -> Iterator[Path]:
 
 
 def sweep(place: Path) -> int:
-    """How many folders of runs that live no more were removed from *place*; another user's are left alone."""
-    if sys.platform == "win32":
-        return 0
-    import fcntl
+    """How many folders of runs that live no more were removed from *place*; another user's are left alone.
 
+    >>> Path("vf-killed").mkdir()
+    >>> Path("vf-killed/lock").touch()  # nobody holds it
+    >>> sweep(Path()), Path("vf-killed").exists()
+    (1, False)
+    """
+    if sys.platform == "win32":  # no locks there: whether a run lives is not known
+        return 0
     removed = 0
     for folder in place.glob(f"{PREFIX}*"):
         try:
@@ -85,8 +96,7 @@ def sweep(place: Path) -> int:
         except OSError:
             continue  # not a folder of ours, or gone by now
         try:
-            with suppress(OSError):  # locked: its run lives
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if locked(handle):  # else its run lives
                 _remove(folder)
                 removed += 1
         finally:
@@ -97,12 +107,10 @@ def sweep(place: Path) -> int:
 def _locked(folder: Path) -> int | None:
     if sys.platform == "win32":
         return None
-    import fcntl
-
     # Locked before it has its name: nobody ever finds it unlocked while this process lives.
     unnamed = folder / f".{_LOCK}"
     handle = os.open(unnamed, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    locked(handle)
     unnamed.rename(folder / _LOCK)
     return handle
 
@@ -123,7 +131,12 @@ LONGEST_PATH = 40  # Ray adds up to 66 bytes to it
 
 @dataclass(frozen=True, repr=False)
 class Ready:
-    """A simulation before its first round: terms, every client's prepared rows, and remarks about the table."""
+    """A simulation before its first round: terms, every client's prepared rows, and remarks about the table.
+
+    >>> ready = small_ready()
+    >>> ready.terms.encoder.classes, ready.notes
+    (('no', 'yes'), ())
+    """
 
     terms: FederationTerms
     locally: Locally
@@ -152,19 +165,22 @@ def simulate(
 
     *on_round* is called after every round. Too few clients for too long raise FederationStopped, Ctrl-C or SIGTERM
     FederationInterrupted; both keep the history in their *fit*. The same table, settings and *seed* give the same numbers with either engine.
+
+    >>> frame = pl.DataFrame({"age": list(range(20, 60)), "ill": ["no", "yes"] * 20})
+    >>> schema = Schema.from_dict({"columns": {"age": {"role": "quasi"}, "ill": {"role": "sensitive"}}})
+    >>> fit = simulate(frame, schema, None, Federation(clients=2, rounds=3), target="ill", engine="loop")
+    >>> [one.replied for one in fit.rounds]
+    [2, 2, 2]
     """
+    locally = Locally(method, tuple(guarantees), suppression, seed, k)
     ready = make_ready(
         table,
         schema,
-        method,
+        locally,
         federation,
         target=target,
         encoding=encoding,
-        seed=seed,
         features=features,
-        k=k,
-        guarantees=guarantees,
-        suppression=suppression,
         undeclared=undeclared,
     )
     return run_ready(ready, engine, on_round)
@@ -173,25 +189,33 @@ def simulate(
 def make_ready(
     table: Any,
     schema: Schema,
-    method: Method | None,
+    locally: Locally,
     federation: Federation,
     *,
     target: str,
     encoding: EncoderSettings | None = None,
-    seed: int = 0,
     features: Sequence[str] | None = None,
-    k: int | None = None,
-    guarantees: Sequence[Guarantee] = (),
-    suppression: float = 0.0,
     undeclared: Any = "refuse",
 ) -> Ready:
-    """Everything but the rounds: rows dealt out, held out, anonymized and encoded, or one clear error."""
+    """Everything but the rounds: rows dealt out, held out, anonymized and encoded, or one clear error.
+
+    >>> frame = pl.DataFrame({"age": list(range(20, 60)), "ill": ["no", "yes"] * 20})
+    >>> schema = Schema.from_dict({"columns": {"age": {"role": "quasi"}, "ill": {"role": "sensitive"}}})
+    >>> make_ready(frame, schema, Locally(), Federation(clients=4), target="ill").parts[0]
+    LocalRows(client 1: 7 rows, 3 held out)
+    """
     source = read_table(table, schema, undeclared)
     check_target(source, target)
     notes = []
     known = ~source.is_missing(target)
     if not bool(known.all()):
-        notes.append(say("{rows} row(s) without a target were left out.", rows=int((~known).sum())))
+        notes.append(
+            say_n(
+                "{n} row without a target was left out.",
+                "{n} rows without a target were left out.",
+                int((~known).sum()),
+            )
+        )
         source = source.with_frame(source.frame.filter(known))
     texts = source.text(target)
     declared = source.schema.columns[target].values
@@ -202,15 +226,15 @@ def make_ready(
     alone = int((texts.value_counts().get_column("count") == 1).sum())
     if alone:
         notes.append(
-            say(
-                "{classes} class(es) of the target have one member: it is trained on, and never tested.",
-                classes=alone,
+            say_n(
+                "{n} class of the target has one member: it is trained on, and never tested.",
+                "{n} classes of the target have one member: it is trained on, and never tested.",
+                alone,
             )
         )
     full, read_off = complete(source.schema, source, target, features)
     if declared is None:
         read_off = (*read_off, target)
-    locally = Locally(method, tuple(guarantees), suppression, seed, k)
     terms = make_terms(
         full,
         target,
@@ -222,7 +246,7 @@ def make_ready(
         read_off=read_off,
     )
     source = source.with_schema(terms.schema)
-    parts = tuple(_prepared(source, terms, locally, seed))
+    parts = tuple(_prepared(source, terms, locally))
     able = sum(trains(part) for part in parts)
     if able < federation.needed:
         gaps = [part.record.gap or "" for part in parts if not trains(part)]
@@ -241,13 +265,28 @@ def make_ready(
     return Ready(terms, locally, parts, tuple(notes))
 
 
+def small_ready() -> Ready:
+    """A federation to try things with: two clients with twenty rows each, one round.
+
+    >>> [part.labels.size for part in small_ready().parts]  # four of each are held out
+    [16, 16]
+    """
+    frame = pl.DataFrame({"age": list(range(20, 60)), "ill": ["no", "yes"] * 20})
+    age = {"role": "quasi", "kind": "numeric", "bounds": [0, 120]}
+    schema = Schema.from_dict(
+        {"columns": {"age": age, "ill": {"role": "sensitive", "values": ["no", "yes"]}}}
+    )
+    return make_ready(frame, schema, Locally(), Federation(clients=2, rounds=1), target="ill")
+
+
 def _refuse_other_classes(texts: pl.Series, target: str, declared: Sequence[str]) -> None:
     others = int((~texts.is_in(list(declared))).sum())
     if others:
         raise TableError(
-            say(
-                "{others} row(s) have a class of the target '{target}' that the schema does not declare.",
-                others=others,
+            say_n(
+                "{n} row has a class of the target '{target}' that the schema does not declare.",
+                "{n} rows have a class of the target '{target}' that the schema does not declare.",
+                others,
                 target=target,
             ),
             "A client of a real federation would refuse such rows: it could not number their class as the others do.",
@@ -258,16 +297,20 @@ def _refuse_other_classes(texts: pl.Series, target: str, declared: Sequence[str]
         )
 
 
-def _prepared(source: Table, terms: FederationTerms, locally: Locally, seed: int) -> Iterator[LocalRows]:
+def _prepared(source: Table, terms: FederationTerms, locally: Locally) -> Iterator[LocalRows]:
     labels = terms.encoder.labels(source.frame)
     person = source.schema.person
     people = None if person is None else value_codes(source, person)[0].astype(np.int64)
-    for number, rows in enumerate(split_rows(labels, terms.federation, seed, people), start=1):
+    for number, rows in enumerate(split_rows(labels, terms.federation, locally.seed, people), start=1):
         yield prepare(source.with_frame(source.frame[rows]), terms, locally, number)
 
 
 def run_ready(ready: Ready, engine: Engine = "flower", on_round: OnRound | None = None) -> FederatedFit:
-    """All rounds of a simulation that is ready."""
+    """All rounds of a simulation that is ready.
+
+    >>> run_ready(small_ready(), "loop").rounds[0].applied
+    True
+    """
     if engine not in ("flower", "loop"):
         raise ParameterError(
             say("There is no engine '{engine}'.", engine=engine),
@@ -351,12 +394,8 @@ def _through_flower(app: Any, clients: int, home: Path, job: Callable[[Any], Any
         stop.guard(grid)
         ended.append(job(grid))
 
-    cores = max(
-        1,
-        min(
-            len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, clients
-        ),
-    )
+    ours = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = max(1, min(ours, clients))
     settings: Any = {
         "init_args": {
             "num_cpus": cores,

@@ -5,7 +5,7 @@
 
 A record is on the disk before the message in it is acknowledged. The checks form a chain, so a record that was changed,
 left out or moved is noticed. A crash can only leave the last record unfinished: that one is cut off, since nobody was
-told that it had arrived. Anything else that does not fit is damage, and an error.
+told that it had arrived. Anything else that does not fit is damage, and an error. Why not SQLite: docs/decisions/0021.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import json
 import os
 import queue
 import struct
-import sys
 import threading
 import zlib
 from collections.abc import Callable
@@ -27,6 +26,7 @@ from typing import BinaryIO
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+from velado.data.staging import locked, reason_of
 from velado.errors import OutputError, ProtocolError
 from velado.learning.net._mutual_tls import Pins
 from velado.learning.net._wire import OVERHEAD, Cursor, largest_message, open_envelope
@@ -141,7 +141,7 @@ class Journal:
                 say(
                     "The journal '{path}' cannot be opened ({strerror}).",
                     path=path.name,
-                    strerror=error.strerror or "system error",
+                    strerror=reason_of(error),
                 ),
                 "Without it a party that is interrupted could not go on.",
                 "Check the output folder and its permissions.",
@@ -168,10 +168,7 @@ class Journal:
                 os.fsync(self._file.fileno())
             except OSError as error:
                 raise OutputError(
-                    say(
-                        "The journal cannot be written ({strerror}).",
-                        strerror=error.strerror or "system error",
-                    ),
+                    say("The journal cannot be written ({strerror}).", strerror=reason_of(error)),
                     "A message that is not kept must not be acknowledged.",
                     "Make room on the disk and start the party again.",
                 ) from None
@@ -195,18 +192,12 @@ class Journal:
             raise
 
     def _lock_file(self) -> None:
-        if sys.platform == "win32":  # there two runs of one party are not noticed
-            return
-        import fcntl
-
-        try:
-            fcntl.flock(self._file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        if not locked(self._file.fileno()):  # on Windows two runs of one party are not noticed
             raise OutputError(
                 "Another process runs this party with the same output folder.",
                 "Two of them would mix up one journal.",
                 "Stop the other one, or choose another folder.",
-            ) from None
+            )
 
     def _read(self) -> list[tuple[int, bytes]]:
         # The journal is as large as the messages of one party in one job: megabytes.
@@ -217,7 +208,7 @@ class Journal:
             self._write(MAGIC)
             return []
         if not data.startswith(MAGIC):
-            raise _damaged("does not begin as one, or is of another version")
+            raise _damaged(say("The journal does not begin as one, or is of another version."))
         records: list[tuple[int, bytes]] = []
         at = len(MAGIC)
         while at < len(data):
@@ -240,7 +231,7 @@ class Journal:
             # Some file systems fill the end of a file with zeros when the power fails.
             if not any(data[at:]):
                 return None
-            raise _damaged("is damaged")
+            raise _damaged(say("The journal is damaged."))
         end = at + _HEAD + size + _CHECK
         if end > len(data):
             return None
@@ -249,7 +240,7 @@ class Journal:
         if check != data[end - _CHECK : end]:
             if end == len(data):
                 return None
-            raise _damaged("is damaged in the middle")
+            raise _damaged(say("The journal is damaged in the middle."))
         self._check = check
         return kind, payload, end
 
@@ -268,9 +259,9 @@ def _link(before: bytes, kind: int, payload: bytes) -> bytes:
     return hashlib.sha256(before + bytes([kind]) + payload).digest()[:_CHECK]
 
 
-def _damaged(how: str) -> ProtocolError:
+def _damaged(what: str) -> ProtocolError:
     return ProtocolError(
-        say("The journal {how}.", how=how),
+        what,
         "Going on from it could send something that contradicts what was sent before.",
         "Restore it from a copy, or end the job and start it again with an empty output folder at all parties.",
     )

@@ -4,7 +4,7 @@
 
 Texts are a u16 length and UTF-8. Fields stand in the order of their names' bytes, so that a message has exactly one
 encoding: encode(decode(b)) = b and decode(encode(m)) = m. Lengths are checked before anything is copied, and nothing in
-the bytes can name a type, a file or code.
+the bytes can name a type, a file or code. Why not msgpack or CBOR: docs/decisions/0021.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ def largest_message(job: Job) -> int:
 def encode(message: Message) -> bytes:
     """The one encoding of a message; what `decode` would refuse is refused here already."""
     if not _DIGEST.fullmatch(message.job):
-        raise malformed("names no job")
+        raise malformed(say("A message names no job."))
     if not 0 <= message.number <= MOST_NUMBER:
-        raise malformed("has a number out of range")
+        raise malformed(say("A message has a number out of range."))
     if len(message.fields) > MOST_FIELDS:
-        raise malformed("has too many fields")
+        raise malformed(say("A message has too many fields."))
     parts = [MAGIC, bytes([VERSION]), bytes.fromhex(message.job), struct.pack(">I", message.number)]
     parts += [_text(message.sender), _text(message.receiver), _text(message.kind)]
     parts.append(struct.pack(">H", len(message.fields)))
@@ -54,25 +54,25 @@ def encode(message: Message) -> bytes:
         parts += [name, struct.pack(">I", len(value)), bytes(value)]
     data = b"".join(parts)
     if len(data) > LARGEST:
-        raise malformed("is larger than any message may be")
+        raise malformed(say("A message is larger than any message may be."))
     return data
 
 
 def decode(data: bytes, most: int = LARGEST) -> Message:
     """The message these bytes encode, or ProtocolError; *most* is the job's limit."""
     if len(data) > most:
-        raise malformed("is larger than the job allows")
+        raise malformed(say("A message is larger than the job allows."))
     cursor = Cursor(data)
     if cursor.take(len(MAGIC)) != MAGIC:
-        raise malformed("does not begin as a message")
+        raise malformed(say("A message does not begin as a message."))
     if cursor.number(1) != VERSION:
-        raise malformed("is of a version this velado does not know")
+        raise malformed(say("A message is of a version this velado does not know."))
     job = cursor.take(32).hex()
     number = cursor.number(4)
     sender, receiver, kind = cursor.text(), cursor.text(), cursor.text()
     count = cursor.number(2)
     if count > MOST_FIELDS:
-        raise malformed("has too many fields")
+        raise malformed(say("A message has too many fields."))
     fields: dict[str, bytes] = {}
     before = b""
     for _ in range(count):
@@ -80,7 +80,7 @@ def decode(data: bytes, most: int = LARGEST) -> Message:
         name = cursor.text()
         written = data[start : cursor.at]
         if written <= before:
-            raise malformed("has its fields out of order")
+            raise malformed(say("A message has its fields out of order."))
         before = written
         fields[name] = cursor.take(cursor.number(4))
     cursor.end()
@@ -97,7 +97,7 @@ class Cursor:
     def take(self, count: int) -> bytes:
         """The next *count* bytes."""
         if count > len(self._data) - self.at:
-            raise malformed("is cut short")
+            raise malformed(say("A message is cut short."))
         self.at += count
         return self._data[self.at - count : self.at]
 
@@ -109,18 +109,18 @@ class Cursor:
         """The next text: a u16 length and so many bytes of UTF-8."""
         size = self.number(2)
         if not 1 <= size <= 4 * LONGEST_TEXT:
-            raise malformed("has a name of a length that is not allowed")
+            raise malformed(say("A message has a name of a length that is not allowed."))
         try:
             text = self.take(size).decode("utf-8")
         except UnicodeDecodeError:
-            raise malformed("has a name that is no text") from None
+            raise malformed(say("A message has a name that is no text.")) from None
         _check_text(text)
         return text
 
     def end(self) -> None:
         """Nothing, if every byte was read."""
         if self.at != len(self._data):
-            raise malformed("has bytes after its end")
+            raise malformed(say("A message has bytes after its end."))
 
 
 def _text(text: str) -> bytes:
@@ -128,19 +128,19 @@ def _text(text: str) -> bytes:
     try:
         data = text.encode("utf-8")
     except UnicodeEncodeError:
-        raise malformed("has a name that is no text") from None
+        raise malformed(say("A message has a name that is no text.")) from None
     return struct.pack(">H", len(data)) + data
 
 
 def _check_text(text: str) -> None:
     if not 1 <= len(text) <= LONGEST_TEXT or not text.isprintable():
-        raise malformed("has a name that is empty, too long or not printable")
+        raise malformed(say("A message has a name that is empty, too long or not printable."))
 
 
-def malformed(why: str) -> ProtocolError:
+def malformed(what: str) -> ProtocolError:
     """The error of bytes that are no message; it repeats nothing of them."""
     return ProtocolError(
-        say("A message {why}.", why=why),
+        what,
         "What cannot be read exactly is not guessed at.",
         "Check that all parties run the same version of velado; the bytes were dropped.",
     )
@@ -171,12 +171,12 @@ def open_envelope(data: bytes, key: Ed25519PublicKey, most: int) -> Message:
     """The message, if *key* signed it; *most* limits the message without its envelope."""
     cursor = Cursor(data)
     if cursor.take(len(ENVELOPE_MAGIC)) != ENVELOPE_MAGIC:
-        raise malformed("does not come in an envelope")
+        raise malformed(say("A message does not come in an envelope."))
     if cursor.number(1) != ENVELOPE_VERSION:
-        raise malformed("comes in an envelope of a version this velado does not know")
+        raise malformed(say("A message comes in an envelope of a version this velado does not know."))
     size = cursor.number(4)
     if size > most:
-        raise malformed("is larger than the job allows")
+        raise malformed(say("A message is larger than the job allows."))
     body = cursor.take(size)
     signature = cursor.take(SIGNATURE)
     cursor.end()

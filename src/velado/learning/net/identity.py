@@ -27,6 +27,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from velado.data.staging import reason_of, write_file
 from velado.errors import InputError, KeyRefused, OutputError, ParameterError, SchemaError
 from velado.learning.crypto import paillier_keys as keyfile
 from velado.learning.protocols.protocol import RegressionProtocol
@@ -42,7 +43,11 @@ LARGEST_SECRET = 1 << 16
 
 
 def make_private_folder(folder: Path, empty: bool = False) -> Path:
-    """*folder* is there and only its owner can enter it; with *empty* it must hold nothing yet."""
+    """*folder* is there and only its owner can enter it; with *empty* it must hold nothing yet.
+
+    >>> oct(make_private_folder(Path("out")).stat().st_mode)[-3:]
+    '700'
+    """
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if empty and any(folder.iterdir()):
@@ -53,38 +58,27 @@ def make_private_folder(folder: Path, empty: bool = False) -> Path:
             )
         folder.chmod(0o700)
     except OSError as error:
-        raise _unwritten(folder, error) from None
+        raise OutputError(
+            say("'{path}' cannot be written ({reason}).", path=folder.name, reason=reason_of(error)),
+            "Nothing was written.",
+            "Check the path, the permissions and the space left.",
+        ) from None
     return folder
 
 
-def write_private(path: Path, data: bytes) -> None:
-    """*data* stands in *path*, mode 0600, on the disk and not only in memory; an older file is replaced as a whole."""
-    scratch = path.with_name(f".{path.name}.new")
-    try:
-        scratch.unlink(missing_ok=True)
-        handle = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        scratch.replace(path)
-    except OSError as error:
-        raise _unwritten(path, error) from None
-
-
 def read_private(path: Path, most: int = LARGEST_SECRET) -> bytes:
-    """The bytes of a secret file; one that others may read is refused."""
+    """The bytes of a secret file; one that others may read is refused.
+
+    >>> read_private(write_file(Path("key"), b"secret", private=True))
+    b'secret'
+    """
     try:
         with path.open("rb") as stream:
             mode = os.fstat(stream.fileno()).st_mode
             data = stream.read(most + 1)
     except OSError as error:
         raise KeyRefused(
-            say(
-                "'{path}' cannot be read ({strerror}).",
-                path=path.name,
-                strerror=error.strerror or "system error",
-            ),
+            say("'{path}' cannot be read ({strerror}).", path=path.name, strerror=reason_of(error)),
             "A party without its keys cannot take part.",
             "Give the folder that `velado party keygen` made.",
         ) from None
@@ -104,7 +98,11 @@ def read_private(path: Path, most: int = LARGEST_SECRET) -> bytes:
 
 
 def read_passphrase(path: Path) -> str:
-    """The passphrase in a file: its text without the line break at the end."""
+    """The passphrase in a file: its text without the line break at the end.
+
+    >>> read_passphrase(write_file(Path("words"), b"four words are enough\\n"))
+    'four words are enough'
+    """
     try:
         text = path.read_bytes()[:4096].decode("utf-8").rstrip("\r\n")
     except (OSError, UnicodeDecodeError):
@@ -117,7 +115,12 @@ def read_passphrase(path: Path) -> str:
 
 
 def read_job(path: Path, protocols: Mapping[str, RegressionProtocol] = PROTOCOLS) -> Job:
-    """The job a TOML file describes, with one of *protocols*."""
+    """The job a TOML file describes, with one of *protocols*.
+
+    >>> read_job(write_file(Path("job.toml"), b"format = 9"))  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    velado.errors.SchemaError: The job file has a format this version does not know...
+    """
     try:
         with path.open("rb") as stream:
             data = stream.read(LARGEST_JOB + 1)
@@ -126,7 +129,7 @@ def read_job(path: Path, protocols: Mapping[str, RegressionProtocol] = PROTOCOLS
             say(
                 "The job file '{path}' cannot be read ({strerror}).",
                 path=path.name,
-                strerror=error.strerror or "system error",
+                strerror=reason_of(error),
             ),
             "It says what the parties agreed to compute.",
             "Check the path.",
@@ -144,18 +147,6 @@ def read_job(path: Path, protocols: Mapping[str, RegressionProtocol] = PROTOCOLS
     return Job.from_dict(document, protocols)
 
 
-def _unwritten(path: Path, error: OSError) -> OutputError:
-    return OutputError(
-        say(
-            "'{path}' cannot be written ({strerror}).",
-            path=path.name,
-            strerror=error.strerror or "system error",
-        ),
-        "Nothing was kept.",
-        "Check the path, the permissions and the space left.",
-    )
-
-
 SECRETS, TLS_KEY, CERTIFICATE, PAILLIER = "secrets.sealed", "tls.key.pem", "certificate.pem", "paillier.key"
 MAGIC = b"VELADOID"
 VERSION = 1
@@ -167,7 +158,11 @@ _HEAD = len(MAGIC) + 2 + _SALT + _NONCE
 
 @dataclass(frozen=True)
 class Identity:
-    """One party's keys, opened. Its repr shows none of them."""
+    """One party's keys, opened. Its repr shows none of them.
+
+    >>> Identity("clinic", Path("keys"), b"", Ed25519PrivateKey.generate(), b"", b"")
+    Identity(name='clinic', folder=PosixPath('keys'))
+    """
 
     name: str
     folder: Path
@@ -192,12 +187,20 @@ class Identity:
 
 
 def fingerprint(der: bytes) -> str:
-    """SHA-256 of a certificate in DER, as the job writes it."""
+    """SHA-256 of a certificate in DER, as the job writes it.
+
+    >>> fingerprint(b"a certificate")[:16]
+    '81acd762140fa692'
+    """
     return hashlib.sha256(der).hexdigest()
 
 
 def public_file(folder: Path) -> Path:
-    """The one file of an identity that is meant for others."""
+    """The one file of an identity that is meant for others.
+
+    >>> public_file(write_file(Path("public/clinic.party.toml"), b"").parent).name
+    'clinic.party.toml'
+    """
     found = sorted(folder.glob("*.party.toml")) if folder.is_dir() else []
     if len(found) != 1:
         raise KeyRefused(
@@ -217,7 +220,12 @@ def make_identity(
     log2_n: int = LOG2_N,
     now: datetime.datetime | None = None,
 ) -> Party:
-    """Fresh keys stand in *folder*, readable by their owner alone; returns the public part for the job."""
+    """Fresh keys stand in *folder*, readable by their owner alone; returns the public part for the job.
+
+    >>> told = make_identity(Path("made"), Party("clinic", "client"), "four words", log2_n=15)
+    >>> len(told.certificate), sorted(path.name for path in Path("made").iterdir())
+    (64, ['certificate.pem', 'clinic.party.toml', 'secrets.sealed', 'tls.key.pem'])
+    """
     if not passphrase:
         raise KeyRefused(
             "The passphrase is empty.", "Whoever copies the folder could speak as this party.", "Give one."
@@ -245,30 +253,39 @@ def make_identity(
     der = certificate.public_bytes(serialization.Encoding.DER)
     password = Tape.fresh_seed().hex().encode()
     secret = _raw_private(signing) + Tape.fresh_seed() + password
-    write_private(folder / SECRETS, _seal(secret, passphrase, party.name, der, log2_n))
+    write_file(folder / SECRETS, _seal(secret, passphrase, party.name, der, log2_n), private=True)
     encryption = serialization.BestAvailableEncryption(password)
     pem = tls_key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, encryption)
-    write_private(folder / TLS_KEY, pem)
-    write_private(folder / CERTIFICATE, certificate.public_bytes(serialization.Encoding.PEM))
+    write_file(folder / TLS_KEY, pem, private=True)
+    write_file(folder / CERTIFICATE, certificate.public_bytes(serialization.Encoding.PEM), private=True)
     if paillier_bits:
         from velado.learning.crypto.paillier_keys import keygen
 
         private = keygen(paillier_bits, Tape(Tape.fresh_seed(), "paillier"))
-        write_private(folder / PAILLIER, keyfile.seal(private, passphrase, log2_n=log2_n))
+        write_file(folder / PAILLIER, keyfile.seal(private, passphrase, log2_n=log2_n), private=True)
     told = Party(party.name, party.role, party.address, fingerprint(der), _raw_public(signing).hex())
-    write_private(folder / f"{party.name}.party.toml", party_toml(told).encode())
+    write_file(folder / f"{party.name}.party.toml", party_toml(told).encode(), private=True)
     return told
 
 
 def party_toml(party: Party) -> str:
-    """The public part as an entry of a job file."""
+    """The public part as an entry of a job file.
+
+    >>> tomllib.loads(party_toml(Party("clinic", "client")))
+    {'parties': [{'name': 'clinic', 'role': 'client'}]}
+    """
     import tomli_w
 
     return tomli_w.dumps({"parties": [{k: v for k, v in vars(party).items() if v != ""}]})
 
 
 def read_public(folder: Path) -> Party:
-    """The public part of an identity, as keygen wrote it."""
+    """The public part of an identity, as keygen wrote it.
+
+    >>> made = make_identity(Path("told"), Party("clinic", "client"), "four words", log2_n=15)
+    >>> read_public(Path("told")) == made
+    True
+    """
     path = public_file(folder)
     try:
         (entry,) = tomllib.loads(path.read_bytes()[:65536].decode("utf-8"))["parties"]
@@ -282,7 +299,12 @@ def read_public(folder: Path) -> Party:
 
 
 def open_identity(folder: Path, passphrase: str) -> Identity:
-    """The keys in *folder*, if the passphrase opens them and nothing was changed."""
+    """The keys in *folder*, if the passphrase opens them and nothing was changed.
+
+    >>> told = make_identity(Path("own"), Party("clinic", "client"), "four words", log2_n=15)
+    >>> open_identity(Path("own"), "four words").signing_public().hex() == told.signing_key
+    True
+    """
     public = read_public(folder)
     der = _read_certificate(folder / CERTIFICATE)
     sealed = read_private(folder / SECRETS)

@@ -8,12 +8,15 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from velado.learning.net.identity import write_private
+from velado.data.staging import write_file
 from velado.learning.protocols.role import Outcome
 from velado.learning.protocols.who_learns_what import learned, promise
 from velado.learning.regression.fit import Fit
-from velado.learning.regression.job import Job
-from velado.text import Language, say, told
+from velado.learning.regression.job import INTERCEPT, Job
+from velado.text import Language, say, told, written
+
+ROLES = {"client": say("client"), "evaluator": say("evaluator"), "provider": say("provider")}
+"""What a party's role is called by its reader."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +42,13 @@ class Ending:
 
 
 def write_outputs(folder: Path, job: Job, name: str, ending: Ending, language: Language = "en") -> list[str]:
-    """The files of a finished or failed job stand in *folder*, readable by their owner alone; returns their names."""
+    """The files of a finished or failed job stand in *folder*, readable by their owner alone; returns their names.
+
+    >>> from velado.learning.regression.simulate import small_job
+    >>> ending = Ending(failure="Time is up.", cost={"seconds": 1.0, "messages_sent": 3, "bytes_sent": 900})
+    >>> write_outputs(Path("out"), small_job(), "c0", ending)
+    ['learned.json', 'report.md']
+    """
     files = {
         "learned.json": _json(learned(job).to_dict(language)),
         "report.md": report(job, name, ending, language),
@@ -47,12 +56,20 @@ def write_outputs(folder: Path, job: Job, name: str, ending: Ending, language: L
     if ending.fit is not None:
         files["fit.json"] = _json(ending.fit.to_dict())
     for file, text in files.items():
-        write_private(folder / file, text.encode())
+        write_file(folder / file, text.encode(), force=True, private=True)
     return sorted(files)
 
 
 def report(job: Job, name: str, ending: Ending, language: Language) -> str:
-    """The report in Markdown."""
+    """The report in Markdown.
+
+    >>> from velado.learning.protocols.role import Outcome
+    >>> from velado.learning.regression.simulate import small_job
+    >>> job = small_job()
+    >>> ending = Ending(outcome=Outcome(), cost={"seconds": 1.0, "messages_sent": 3, "bytes_sent": 900})
+    >>> report(job, job.of("evaluator")[0].name, ending, "en").splitlines()[0]
+    '# Regression of y among 3 clients'
+    """
     facts, role = learned(job), job.party(name).role
     tell = partial(told, tongue=language)
     title = say(
@@ -65,7 +82,7 @@ def report(job: Job, name: str, ending: Ending, language: Language) -> str:
         name=job.name,
         protocol=job.protocol.name,
         party=name,
-        role=role,
+        role=ROLES.get(role, role),
     )
     digest = say("Digest of the job file, the same at all parties: `{digest}`", digest=job.digest())
     lines = [f"# {tell(title)}", "", tell(about), "", tell(digest), ""]
@@ -81,11 +98,14 @@ def report(job: Job, name: str, ending: Ending, language: Language) -> str:
         f"| | {tell(say('saw'))} | {tell(say('can infer'))} |",
         "|---|---|---|",
     ]
-    lines += [f"| {who} | {tell(seen.saw)} | {tell(seen.infers)} |" for who, seen in facts.parties.items()]
+    lines += [
+        f"| {tell(ROLES.get(who, who))} | {tell(seen.saw)} | {tell(seen.infers)} |"
+        for who, seen in facts.parties.items()
+    ]
     lines += ["", tell(facts.always), "", f"{tell(say('Assumptions'))}: {tell(facts.assumptions)}", ""]
     lines += [f"{tell(say('Coalitions'))}:", "", *(f"- {tell(text)}" for text in facts.coalitions), ""]
     spent = say(
-        "{seconds} s from start to end here, waiting included; {messages} messages and {bytes} bytes sent.",
+        "{seconds:,} s from start to end here, waiting included; {messages:,} messages and {bytes:,} bytes sent.",
         seconds=ending.cost["seconds"],
         messages=int(ending.cost["messages_sent"]),
         bytes=int(ending.cost["bytes_sent"]),
@@ -107,8 +127,13 @@ def _coefficients(fit: Fit | None, language: Language) -> list[str]:
         columns.append(told(say("standard error"), language))
     lines = [f"| | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|"]
     for place, (column, value) in enumerate(zip(fit.names, fit.coefficients, strict=True)):
-        error = "" if fit.standard_errors is None else f" {fit.standard_errors[place]:.3g} |"
-        lines.append("| " + column.replace("|", "\\|") + f" | {value:.10g} |{error}")
+        error = (
+            ""
+            if fit.standard_errors is None
+            else f" {written(fit.standard_errors[place], '.3g', language)} |"
+        )
+        name = told(say("(intercept)"), language) if column == INTERCEPT else column.replace("|", "\\|")
+        lines.append(f"| {name} | {written(value, '.10g', language)} |{error}")
     return lines
 
 

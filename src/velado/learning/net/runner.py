@@ -19,10 +19,11 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from velado.errors import KeyRefused, ProtocolError
-from velado.learning.crypto.paillier_keys import PrivateKey
+from velado.learning.crypto.fixed_point import Columns
+from velado.learning.crypto.paillier_keys import PrivateKey, open_sealed
+from velado.learning.net._https import Letter, Outbox, Post, Server
 from velado.learning.net._journal import (
     ACKNOWLEDGED,
     BEGIN,
@@ -37,8 +38,6 @@ from velado.learning.net._journal import (
     receipt,
 )
 from velado.learning.net._mutual_tls import Pins, parse_address
-from velado.learning.net._party_server import Server
-from velado.learning.net._sender import Letter, Outbox, Post
 from velado.learning.net._wire import seal
 from velado.learning.net.identity import PAILLIER, Identity, make_private_folder, read_private
 from velado.learning.net.outputs import Ending
@@ -52,8 +51,14 @@ from velado.text import say
 # What a party brings to its role: the rows of its table, or a key it made before.
 
 
-def read_columns(path: Path, job: Job) -> dict[str, Any]:
-    """The job's columns of a table; cells of a CSV stay text, so that 0.1 is the decimal it says."""
+def read_columns(path: Path, job: Job) -> Columns:
+    """The job's columns of a table; cells of a CSV stay text, so that 0.1 is the decimal it says.
+
+    >>> from velado.learning.regression.simulate import small_job
+    >>> _ = Path("rows.csv").write_text("x,y\\n0.5,2\\n")
+    >>> {name: values.tolist() for name, values in read_columns(Path("rows.csv"), small_job()).items()}
+    {'x': ['0.5'], 'y': ['2']}
+    """
     from velado.data.io import read_table
 
     frame = read_table(path).frame
@@ -61,7 +66,7 @@ def read_columns(path: Path, job: Job) -> dict[str, Any]:
     return {name: frame[name].to_numpy() for name in wanted if name in frame.columns}
 
 
-def rows_mark(columns: Mapping[str, Any] | None, job: Job, identity: Identity) -> bytes:
+def _rows_mark(columns: Columns | None, job: Job, identity: Identity) -> bytes:
     """32 bytes that show whether a resumed client has the rows it began with, and tell others nothing of them."""
     if columns is None:
         return bytes(32)
@@ -70,12 +75,17 @@ def rows_mark(columns: Mapping[str, Any] | None, job: Job, identity: Identity) -
 
 
 def read_paillier(identity: Identity, passphrase: str, job: Job) -> PrivateKey | None:
-    """The provider's stored key, if its identity holds one; one of another size than the job's is refused."""
+    """The provider's stored key, if its identity holds one; one of another size than the job's is refused.
+
+    >>> from velado.learning.regression.simulate import small_job
+    >>> from velado.learning.net.identity import Ed25519PrivateKey
+    >>> without = Identity("clinic", Path("nowhere"), b"", Ed25519PrivateKey.generate(), b"", b"")
+    >>> read_paillier(without, "four words", small_job()) is None
+    True
+    """
     path = identity.folder / PAILLIER
     if not path.exists():
         return None
-    from velado.learning.crypto.paillier_keys import open_sealed
-
     private = open_sealed(read_private(path), passphrase)
     if private.public.bits != job.key_bits:
         raise KeyRefused(
@@ -117,7 +127,7 @@ class Runner:
     identity: Identity
     role: RoleName
     folder: Path
-    columns: Mapping[str, Any] | None = None
+    columns: Columns | None = None
     private: PrivateKey | None = None
     listen: str = ""
     told: Callable[[str, Mapping[str, object]], None] = lambda event, facts: None
@@ -194,7 +204,7 @@ class _Running:
 
     def _begin(self) -> tuple[Begin, bytes]:
         name, digest = self.identity.name, self.job.digest()
-        rows = rows_mark(self._party.columns, self.job, self.identity)
+        rows = _rows_mark(self._party.columns, self.job, self.identity)
         if not self._journal.records:
             seed = Tape.fresh_seed()
             until = time.time() + self.job.minutes * 60

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from velado.errors import InputError
 from velado.learning.crypto.obfuscators import FullPower, ObfuscatorPool
 from velado.learning.crypto.paillier import (
     Ciphertext,
@@ -25,23 +24,18 @@ from velado.learning.crypto.paillier import (
 )
 from velado.learning.crypto.paillier_keys import PrivateKey, PublicKey
 from velado.learning.protocols.parts import (
-    CLIENT_SEEN,
-    KEY_BYTES,
-    PAILLIER_MODEL,
-    RESULT_BYTES,
+    KEY_STEPS,
+    RESULT,
     Collector,
     Encryptor,
     KeyHolder,
+    key_facts,
     most_bytes,
-    result_bytes,
-    standard_errors,
 )
-from velado.learning.protocols.protocol import Facts, Message, RegressionProtocol, Seen, Step
+from velado.learning.protocols.protocol import Limits, Message, RegressionProtocol, Seen, Step
 from velado.learning.protocols.role import Take, refused
 from velado.learning.regression.design_matrix import flat_bounds, flatten, unflatten
-from velado.learning.regression.fit import solve
 from velado.learning.regression.job import Job
-from velado.learning.regression.regression_noise import noisy
 from velado.randomness import Tape
 from velado.text import say
 
@@ -49,7 +43,6 @@ from velado.text import say
 def packing_for(job: Job, key: PublicKey) -> Packing:
     """The layout all parties work out for themselves: one term for each client.
 
-    >>> from velado.learning.crypto.paillier_keys import PublicKey
     >>> from velado.learning.regression.simulate import small_job
     >>> packing_for(small_job(DELEGATED), PublicKey((1 << 2048) - 1)).plaintexts
     1
@@ -57,7 +50,7 @@ def packing_for(job: Job, key: PublicKey) -> Packing:
     return Packing.for_key(key, flat_bounds(job), len(job.of("client")))
 
 
-class DelegatedClient(Encryptor):
+class _DelegatedClient(Encryptor):
     """Sends its encrypted sums once the key is there, and waits for the result."""
 
     sends = "sums"
@@ -66,7 +59,7 @@ class DelegatedClient(Encryptor):
         return packing_for(self.job, key).pack(flatten(self._moments))
 
 
-class DelegatedEvaluator(Collector):
+class _DelegatedEvaluator(Collector):
     """Adds what it cannot read, re-randomises the total, and sends it to the provider."""
 
     def __init__(self, job: Job, name: str, tape: Tape) -> None:
@@ -91,7 +84,7 @@ class DelegatedEvaluator(Collector):
         return [self._message(self._one("provider"), "total", ciphertexts=data)]
 
 
-class DelegatedProvider(KeyHolder):
+class _DelegatedProvider(KeyHolder):
     """Makes the key, decrypts the total alone, solves it exactly, and tells the coefficients."""
 
     def __init__(self, job: Job, name: str, tape: Tape, private: PrivateKey | None = None) -> None:
@@ -110,53 +103,34 @@ class DelegatedProvider(KeyHolder):
             raise refused(say("holds another number of ciphertexts than the job needs"))
         ciphertexts = ciphertexts_from_bytes(key, data, packing.plaintexts)
         moments = unflatten(packing.unpack(decrypt_many(self._private, ciphertexts)), self.job)
-        clients = len(self.job.of("client"))
-        if not clients * self.job.minimum_rows <= moments.rows <= self.job.most_rows:
-            raise InputError(
-                "The pooled rows are fewer or more than the job allows.",
-                "The sums of few rows tell much about each of them.",
-                "Agree on other limits at all parties.",
-            )
-        moments = noisy(moments, self.job, self._tape.fork("noise"))
-        beta = solve(moments, self.job)
-        errors = standard_errors(moments, self.job) if self.job.moments else None
-        self._hold(beta, errors, moments.rows)
-        told = result_bytes(beta, errors, moments.rows)
+        told = self._solve_pooled(moments, len(self.job.of("client")))
         return [self._message(name, "result", result=told) for name in self._others()]
 
 
-def _sums_bytes(job: Job) -> int:
-    return most_bytes(job, len(flat_bounds(job)))
-
-
+_SUMS: Limits = {"ciphertexts": lambda job: most_bytes(job, len(flat_bounds(job)))}
 _STEPS = (
-    Step("start", "provider", "key", "client", "keyed", {"key": KEY_BYTES}),
-    Step("start", "provider", "key", "evaluator", "keyed", {"key": KEY_BYTES}),
-    Step("start", "client", "sums", "evaluator", "end", {"ciphertexts": _sums_bytes}),
-    Step("keyed", "evaluator", "total", "provider", "asked", {"ciphertexts": _sums_bytes}),
-    Step("asked", "provider", "result", "evaluator", "end", {"result": RESULT_BYTES}),
-    Step("keyed", "provider", "result", "client", "end", {"result": RESULT_BYTES}),
+    *KEY_STEPS,
+    Step("start", "client", "sums", "evaluator", "end", _SUMS),
+    Step("keyed", "evaluator", "total", "provider", "asked", _SUMS),
+    Step("asked", "provider", "result", "evaluator", "end", RESULT),
+    Step("keyed", "provider", "result", "client", "end", RESULT),
 )
 
-_FACTS = Facts(
-    assumptions=PAILLIER_MODEL,
-    parties={
-        "client": CLIENT_SEEN,
-        "evaluator": Seen(
-            saw=say("Every client's encrypted sums, their sizes and times, and at the end {told}."),
-            infers=say("Who took part; of the rows, what a client can infer."),
+_FACTS = key_facts(
+    evaluator=Seen(
+        saw=say("Every client's encrypted sums, their sizes and times, and at the end {told}."),
+        infers=say("Who took part; of the rows, what a client can infer."),
+    ),
+    provider=Seen(
+        saw=say(
+            "The pooled second moments of all rows in the clear: X'X, X'y, the number of rows "
+            "and, where asked for, y'y."
         ),
-        "provider": Seen(
-            saw=say(
-                "The pooled second moments of all rows in the clear: X'X, X'y, the number of rows "
-                "and, where asked for, y'y."
-            ),
-            infers=say(
-                "Every mean, variance and correlation of the pooled rows; no single client's, unless "
-                "all others tell theirs."
-            ),
+        infers=say(
+            "Every mean, variance and correlation of the pooled rows; no single client's, unless "
+            "all others tell theirs."
         ),
-    },
+    ),
     coalitions=(
         say("Evaluator and provider together decrypt every client's own sums."),
         say("The provider and all clients but one know that one's sums."),
@@ -167,9 +141,9 @@ _FACTS = Facts(
 DELEGATED = RegressionProtocol(
     name="delegated",
     steps=_STEPS,
-    client=DelegatedClient,
-    evaluator=DelegatedEvaluator,
-    provider=DelegatedProvider,
+    client=_DelegatedClient,
+    evaluator=_DelegatedEvaluator,
+    provider=_DelegatedProvider,
     pooled="provider",
     facts=_FACTS,
 )

@@ -11,7 +11,7 @@ exactly, and from exact fractions it can work out the pooled sums (`velado.paper
     evaluator --masked--> provider             provider --solution--> evaluator
     evaluator --result--> clients              evaluator --finished--> provider
 
-Cost at the evaluator: D (D + 1) products of D powers with exponents of the key's length (`crypto.grid_products`), and as
+Cost at the evaluator: D (D + 1) products of D powers with exponents of the key's length (`modular.grid_products`), and as
 many obfuscators, made at the same time.
 """
 
@@ -37,19 +37,18 @@ from velado.learning.crypto.paillier import (
 )
 from velado.learning.crypto.paillier_keys import PublicKey
 from velado.learning.protocols.parts import (
-    CLIENT_SEEN,
-    KEY_BYTES,
-    PAILLIER_MODEL,
-    RESULT_BYTES,
+    KEY_STEPS,
+    RESULT,
     Collector,
     Encryptor,
     KeyHolder,
+    key_facts,
     most_bytes,
     result_bytes,
 )
-from velado.learning.protocols.protocol import Facts, Message, RegressionProtocol, Seen, Step
-from velado.learning.protocols.role import Outcome, Take, refused
-from velado.learning.regression.design_matrix import flatten
+from velado.learning.protocols.protocol import Limits, Message, RegressionProtocol, Seen, Step
+from velado.learning.protocols.role import Take, refused
+from velado.learning.regression.design_matrix import flatten, symmetric
 from velado.learning.regression.fit import (
     bounds_of,
     reconstruct,
@@ -74,7 +73,7 @@ def entries(job: Job) -> int:
     return job.width * (job.width + 1) // 2 + job.width
 
 
-class MaskedClient(Encryptor):
+class _MaskedClient(Encryptor):
     """Sends its sums encrypted entry by entry, and waits for the result."""
 
     sends = "entries"
@@ -83,7 +82,7 @@ class MaskedClient(Encryptor):
         return flatten(self._moments)[: entries(self.job)]
 
 
-class MaskedEvaluator(Collector):
+class _MaskedEvaluator(Collector):
     """Masks what it cannot read, and unmasks a solution the provider cannot read."""
 
     def __init__(self, job: Job, name: str, tape: Tape) -> None:
@@ -100,11 +99,7 @@ class MaskedEvaluator(Collector):
 
     def _all_are_here(self, key: PublicKey, sums: list[Ciphertext]) -> Sequence[Message]:
         width, rest = self.job.width, iter(sums)
-        matrix: list[list[Ciphertext]] = [[None] * width for _ in range(width)]  # type: ignore[list-item]
-        for i in range(width):
-            for j in range(i, width):
-                matrix[i][j] = matrix[j][i] = next(rest)
-        vector = list(rest)
+        matrix, vector = symmetric(rest, width), list(rest)
         for i, extra in enumerate(ridge_entries(self.job)):
             if extra:
                 matrix[i][i] = add_plain(matrix[i][i], extra)
@@ -148,7 +143,7 @@ class MaskedEvaluator(Collector):
         return [*out, self._message(self._one("provider"), "finished")]
 
 
-class MaskedProvider(KeyHolder):
+class _MaskedProvider(KeyHolder):
     """Makes the key and solves a system that tells it nothing."""
 
     def takes(self) -> Mapping[str, Take]:
@@ -166,10 +161,6 @@ class MaskedProvider(KeyHolder):
         size = self.job.key_bits // 8
         data = b"".join(value.to_bytes(size, "big") for value in w)
         return [self._message(self._one("evaluator"), "solution", solution=data)]
-
-    def _take_finished(self, message: Message) -> Sequence[Message]:
-        self._outcome = Outcome()
-        return ()
 
 
 def draw_mask(n: int, width: int, tape: Tape) -> tuple[list[list[int]], list[int]]:
@@ -189,61 +180,44 @@ def draw_mask(n: int, width: int, tape: Tape) -> tuple[list[list[int]], list[int
             return full, [tape.below(n) for _ in range(width)]
 
 
-def _masked_bytes(job: Job) -> int:
-    return most_bytes(job, job.width * (job.width + 1))
-
-
-_STEPS = (
-    Step("start", "provider", "key", "client", "keyed", {"key": KEY_BYTES}),
-    Step("start", "provider", "key", "evaluator", "keyed", {"key": KEY_BYTES}),
-    Step(
-        "start",
-        "client",
-        "entries",
-        "evaluator",
-        "summed",
-        {"ciphertexts": lambda job: most_bytes(job, entries(job))},
-    ),
-    Step("keyed", "evaluator", "masked", "provider", "asked", {"ciphertexts": _masked_bytes}),
-    Step(
-        "asked",
-        "provider",
-        "solution",
-        "evaluator",
-        "solved",
-        {"solution": lambda job: job.width * (job.key_bits // 8)},
-    ),
-    Step("summed", "evaluator", "result", "client", "end", {"result": RESULT_BYTES}),
+ENTRIES: Limits = {"ciphertexts": lambda job: most_bytes(job, entries(job))}
+LAST_STEPS = (
+    Step("summed", "evaluator", "result", "client", "end", RESULT),
     Step("solved", "evaluator", "finished", "provider", "end"),
 )
+"""How a protocol ends whose provider does not learn the result."""
+_MASKED: Limits = {"ciphertexts": lambda job: most_bytes(job, job.width * (job.width + 1))}
+_SOLUTION: Limits = {"solution": lambda job: job.width * (job.key_bits // 8)}
+_STEPS = (
+    *KEY_STEPS,
+    Step("start", "client", "entries", "evaluator", "summed", ENTRIES),
+    Step("keyed", "evaluator", "masked", "provider", "asked", _MASKED),
+    Step("asked", "provider", "solution", "evaluator", "solved", _SOLUTION),
+    *LAST_STEPS,
+)
 
-_FACTS = Facts(
-    assumptions=PAILLIER_MODEL,
-    parties={
-        "client": CLIENT_SEEN,
-        "evaluator": Seen(
-            saw=say(
-                "Every client's encrypted sums, the provider's masked solution, and the exact "
-                "rational coefficients."
-            ),
-            infers=say(
-                "The pooled X'X and X'y, by computation: exact coefficients determine them, and "
-                "lattice reduction finds them in seconds (velado.papers.regression.mask_attacks does "
-                "it). Count the evaluator as knowing every mean, variance and correlation of the "
-                "pooled rows; no single client's."
-            ),
+_FACTS = key_facts(
+    evaluator=Seen(
+        saw=say(
+            "Every client's encrypted sums, the provider's masked solution, and the exact "
+            "rational coefficients."
         ),
-        "provider": Seen(
-            saw=say(
-                "C = A R and d = b + A r modulo n, where R is a uniformly random invertible matrix "
-                "and r a uniformly random vector."
-            ),
-            infers=say(
-                "Nothing but whether A is invertible: for invertible A, C and d are uniform whatever "
-                "A and b are."
-            ),
+        infers=say(
+            "The pooled X'X and X'y, by computation: exact coefficients determine them, and "
+            "lattice reduction finds them in seconds (velado.papers.regression.mask_attacks does "
+            "it). Count the evaluator as knowing every mean, variance and correlation of the "
+            "pooled rows; no single client's."
         ),
-    },
+    ),
+    provider=Seen(
+        saw=say(
+            "C = A R and d = b + A r modulo n, where R is a uniformly random invertible matrix "
+            "and r a uniformly random vector."
+        ),
+        infers=say(
+            "Nothing but whether A is invertible: for invertible A, C and d are uniform whatever A and b are."
+        ),
+    ),
     coalitions=(
         say("Evaluator and provider together learn everything: each client's sums in the clear."),
         say("The evaluator and all clients but one know that one's sums: the pooled ones less their own."),
@@ -257,9 +231,9 @@ _FACTS = Facts(
 MASKED = RegressionProtocol(
     name="masked",
     steps=_STEPS,
-    client=MaskedClient,
-    evaluator=MaskedEvaluator,
-    provider=MaskedProvider,
+    client=_MaskedClient,
+    evaluator=_MaskedEvaluator,
+    provider=_MaskedProvider,
     refuse=refuse_overflow,
     facts=_FACTS,
 )

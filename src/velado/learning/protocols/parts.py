@@ -10,9 +10,10 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from velado.errors import KeyRefused, VeladoError
+from velado.errors import InputError, KeyRefused, VeladoError
+from velado.learning.crypto.fixed_point import Columns
 from velado.learning.crypto.obfuscators import FullPower, ObfuscatorPool
 from velado.learning.crypto.paillier import (
     Ciphertext,
@@ -25,17 +26,21 @@ from velado.learning.crypto.paillier import (
     sum_ciphertexts,
 )
 from velado.learning.crypto.paillier_keys import PrivateKey, PublicKey, keygen
-from velado.learning.protocols.protocol import Message, Seen
-from velado.learning.protocols.role import BaseRole, Outcome, Take, refused
+from velado.learning.protocols.protocol import Facts, Message, Seen, Step
+from velado.learning.protocols.role import Outcome, Role, Take, refused
 from velado.learning.protocols.who_learns_what import learned, promise
 from velado.learning.regression.design_matrix import moments_of
-from velado.learning.regression.fit import Fit, Moments, covariance_diagonal
+from velado.learning.regression.fit import Fit, Moments, covariance_diagonal, solve
 from velado.learning.regression.job import Job
+from velado.learning.regression.regression_noise import noisy
 from velado.randomness import Tape
 from velado.text import say
 
-KEY_BYTES = 4096
-RESULT_BYTES = 1 << 20
+RESULT = {"result": 1 << 20}
+"""The most bytes a result message may have."""
+_KEY = {"key": 4096}
+KEY_STEPS = tuple(Step("start", "provider", "key", who, "keyed", _KEY) for who in ("client", "evaluator"))
+"""How every protocol around a Paillier key begins."""
 
 
 def most_bytes(job: Job, count: int) -> int:
@@ -48,7 +53,7 @@ def most_bytes(job: Job, count: int) -> int:
     return 64 + count * 2 * (job.key_bits // 8)
 
 
-PAILLIER_MODEL = say(
+_PAILLIER_MODEL = say(
     "Parties follow the protocol but look at all they see (semi-honest); channels are authenticated "
     "and encrypted; Paillier's encryption is secure (decisional composite residuosity)."
 )
@@ -62,8 +67,34 @@ CLIENT_SEEN = Seen(
 )
 
 
+def key_facts(
+    *, evaluator: Seen, provider: Seen, coalitions: tuple[str, ...], hides: str, computed: str = ""
+) -> Facts:
+    """The facts of a protocol around a Paillier key, whose clients see the key and what is told at the end.
+
+    >>> nothing = Seen(saw="Ciphertexts.", infers="Nothing.")
+    >>> key_facts(evaluator=nothing, provider=nothing, coalitions=(), hides="all").parties["client"].saw
+    'The public key, and at the end {told}.'
+    """
+    return Facts(
+        assumptions=_PAILLIER_MODEL,
+        parties={"client": CLIENT_SEEN, "evaluator": evaluator, "provider": provider},
+        coalitions=coalitions,
+        hides=hides,
+        computed=computed,
+    )
+
+
 def key_in(message: Message, job: Job) -> PublicKey:
-    """The public key a provider sent, if it is sound and of the size the job agreed on."""
+    """The public key a provider sent, if it is sound and of the size the job agreed on.
+
+    >>> from velado.learning.protocols.delegated_regression import DELEGATED
+    >>> from velado.learning.regression.simulate import small_job
+    >>> job = small_job(DELEGATED, key_bits=2048)
+    >>> data = key_to_bytes(keygen(2048, Tape(bytes(32))).public)
+    >>> key_in(Message(job.digest(), "vault", "c0", 0, "key", {"key": data}), job).bits
+    2048
+    """
     key = key_from_bytes(message.fields["key"], job.key_bits)
     if key.bits != job.key_bits:
         raise KeyRefused(
@@ -121,7 +152,13 @@ def result_in(data: bytes, job: Job) -> tuple[tuple[float, ...], tuple[float, ..
 
 
 def standard_errors(moments: Moments, job: Job) -> tuple[float, ...] | None:
-    """The square roots of the exact variances, where the textbook formula holds."""
+    """The square roots of the exact variances, where the textbook formula holds.
+
+    >>> from velado.learning.regression.simulate import small_job
+    >>> job = small_job(bits=4, moments=True)
+    >>> standard_errors(Moments(((2560, 0), (0, 1024)), (0, 512), 656, 10), job)
+    (0.06987712429686843, 0.2209708691207961)
+    """
     squares = covariance_diagonal(moments, job)
     return None if squares is None else tuple(math.sqrt(max(0.0, float(value))) for value in squares)
 
@@ -144,8 +181,15 @@ def fit_of(job: Job, coefficients: Sequence[float], errors: Sequence[float] | No
     )
 
 
-class RegressionRole(BaseRole):
-    """A role that ends with the coefficients, or knows that others have them."""
+class RegressionRole(Role):
+    """A role that ends with the coefficients, or knows that others have them.
+
+    >>> from velado.learning.regression.simulate import small_job
+    >>> role = RegressionRole(small_job(), "c0", Tape(bytes(32)))
+    >>> role._hold([1, Fraction(1, 2)], None, 40)
+    >>> role.outcome.fit.coefficients
+    (1.0, 0.5)
+    """
 
     def _hold(
         self,
@@ -158,13 +202,40 @@ class RegressionRole(BaseRole):
         fit = fit_of(self.job, [float(value) for value in coefficients], errors, rows)
         self._outcome = Outcome(fit=fit, summed=tuple(summed))
 
+    def _solve_pooled(self, moments: Moments, clients: int, summed: Sequence[str] = ()) -> bytes:
+        """The result of pooled moments, with the job's noise and standard errors, which this role then holds."""
+        job = self.job
+        if not clients * job.minimum_rows <= moments.rows <= job.most_rows:
+            raise InputError(
+                "The pooled rows are fewer or more than the job allows.",
+                "The sums of few rows tell much about each of them.",
+                "Agree on other limits at all parties.",
+            )
+        moments = noisy(moments, job, self._tape.fork("noise"))
+        beta = solve(moments, job)
+        errors = standard_errors(moments, job) if job.moments else None
+        self._hold(beta, errors, moments.rows, summed)
+        return result_bytes(beta, errors, moments.rows)
+
+    def _take_finished(self, message: Message) -> Sequence[Message]:
+        """The others have the result, and this role is not to know it."""
+        self._outcome = Outcome()
+        return ()
+
     def _take_result(self, message: Message) -> Sequence[Message]:
         self._hold(*result_in(message.fields["result"], self.job))
         return ()
 
 
 class KeyHolder(RegressionRole):
-    """A provider: it makes the key, or is handed one, and tells everyone the public part."""
+    """A provider: it makes the key, or is handed one, and tells everyone the public part.
+
+    >>> from velado.learning.protocols.masked_regression import MASKED
+    >>> from velado.learning.regression.simulate import small_job
+    >>> provider = KeyHolder(small_job(MASKED), "vault", Tape(bytes(32)), PrivateKey(1009, 1019))
+    >>> provider.start()[0]
+    Message(key 0: vault to hub, 9 bytes)
+    """
 
     def __init__(self, job: Job, name: str, tape: Tape, private: PrivateKey | None = None) -> None:
         super().__init__(job, name, tape)
@@ -177,11 +248,17 @@ class KeyHolder(RegressionRole):
 
 
 class Encryptor(RegressionRole):
-    """A client: it sends its sums, encrypted once the key is there, and waits for the result."""
+    """A client: it sends its sums, encrypted once the key is there, and waits for the result.
+
+    >>> from velado.learning.protocols.delegated_regression import DELEGATED
+    >>> from velado.learning.regression.simulate import small_job, small_rows
+    >>> sorted(DELEGATED.client(small_job(DELEGATED), "c0", Tape(bytes(32)), small_rows()).takes())
+    ['key', 'result']
+    """
 
     sends: ClassVar[str]
 
-    def __init__(self, job: Job, name: str, tape: Tape, columns: Mapping[str, Any]) -> None:
+    def __init__(self, job: Job, name: str, tape: Tape, columns: Columns) -> None:
         super().__init__(job, name, tape)
         self._moments = moments_of(columns, job)
 
@@ -205,6 +282,13 @@ class Collector(RegressionRole):
     """An evaluator up to the moment when every client's ciphertexts are here, checked, under the provider's key.
 
     Clients and provider send independently, so ciphertexts may come before the key; they are kept unread until then.
+
+    >>> from velado.learning.protocols.delegated_regression import DELEGATED
+    >>> from velado.learning.regression.simulate import small_job
+    >>> evaluator = DELEGATED.evaluator(job := small_job(DELEGATED), "hub", Tape(bytes(32)))
+    >>> early = Message(job.digest(), "c0", "hub", 0, "sums", {"ciphertexts": b"not read before the key is here"})
+    >>> evaluator.receive(early), evaluator.done
+    ([], False)
     """
 
     def __init__(self, job: Job, name: str, tape: Tape) -> None:

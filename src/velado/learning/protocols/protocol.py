@@ -15,6 +15,9 @@ RoleName = Literal["provider", "evaluator", "client"]
 
 START = "start"
 
+Limits = Mapping[str, int | Callable[..., int]]
+"""The fields of a message with the most bytes of each: a number, or a function of the job."""
+
 
 @dataclass(frozen=True)
 class Message:
@@ -56,7 +59,7 @@ class Step:
     kind: str
     receiver: RoleName
     next: str
-    fields: Mapping[str, int | Callable[..., int]] = field(default_factory=dict)
+    fields: Limits = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,12 +8,11 @@ sends again is what it had sent.
 from __future__ import annotations
 
 import hashlib
-import typing
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from velado.errors import KeyRefused, ProtocolError, VeladoError
+from velado.learning.crypto.fixed_point import Columns
 from velado.learning.crypto.paillier_keys import PrivateKey
 from velado.learning.protocols.protocol import START, Message, RoleName, Step
 from velado.learning.regression.fit import Fit
@@ -40,52 +39,11 @@ class Outcome:
     summed: tuple[str, ...] = ()
 
 
-class Role(typing.Protocol):
-    """One party's part in one job."""
-
-    @property
-    def name(self) -> str:
-        """The party's name in the job."""
-
-    @property
-    def done(self) -> bool:
-        """Whether the role expects nothing more: it has its result, or the job has failed."""
-
-    @property
-    def failure(self) -> str | None:
-        """Why the job failed, in a sentence that may be told to all parties; None while it has not."""
-
-    @property
-    def outcome(self) -> Outcome | None:
-        """What the role knows at the end: coefficients where it is to know them, and what it learned."""
-
-    @property
-    def awaited(self) -> tuple[str, ...]:
-        """Whom the job waits for now and could go on without; empty where it cannot."""
-
-    def start(self) -> Sequence[Message]:
-        """The messages the role sends before it has received any."""
-
-    def receive(self, message: Message) -> Sequence[Message]:
-        """Take one message and return what follows from it.
-
-        A repeated message (same sender and number, same bytes) changes nothing and is answered with nothing; one ahead of
-        its number is kept until its turn; one of another job, of an unknown sender or kind, that no step allows now, or with
-        fields that do not validate raises ProtocolError and leaves the role as it was. "abort" ends the role with its reason.
-        """
-
-    def without(self, names: Collection[str]) -> Sequence[Message]:
-        """Go on without those of *names* that are still awaited, where the protocol can do that."""
-
-    def abort(self, reason: str) -> Sequence[Message]:
-        """End the job here and tell every other party why (a time limit, a local error)."""
-
-
-class BaseRole:
-    """Order, duplicates and the end of a job, by the protocol's table; what a kind leads to stands in `takes`.
+class Role:
+    """One party's part in one job: order, duplicates and the end, by the protocol's table; what a kind leads to stands in `takes`.
 
     >>> from velado.learning.regression.simulate import small_job
-    >>> BaseRole(small_job(), "hub", Tape(bytes(32))).done
+    >>> Role(small_job(), "hub", Tape(bytes(32))).done
     False
     """
 
@@ -112,22 +70,22 @@ class BaseRole:
 
     @property
     def done(self) -> bool:
-        """Whether the role has its result or the job has failed."""
+        """Whether the role expects nothing more: it has its result, or the job has failed."""
         return self._failure is not None or self._outcome is not None
 
     @property
     def failure(self) -> str | None:
-        """Why the job failed, or None."""
+        """Why the job failed, in a sentence that may be told to all parties; None while it has not."""
         return self._failure
 
     @property
     def outcome(self) -> Outcome | None:
-        """What the role knows at the end."""
+        """What the role knows at the end: coefficients where it is to know them, and what it learned."""
         return self._outcome
 
     @property
     def awaited(self) -> tuple[str, ...]:
-        """Nobody: a protocol that can go on without some says whom it waits for."""
+        """Whom the job waits for now and could go on without: nobody, unless the protocol can."""
         return ()
 
     def takes(self) -> Mapping[str, Take]:
@@ -139,7 +97,12 @@ class BaseRole:
         return ()
 
     def receive(self, message: Message) -> Sequence[Message]:
-        """Check one message, take it in its turn, and return what follows from it and from those kept for later."""
+        """Take one message and return what follows from it, and from those kept for later.
+
+        A repeated message (same sender and number, same bytes) changes nothing and is answered with nothing; one ahead of
+        its number is kept until its turn; one of another job, of an unknown sender or kind, that no step allows now, or with
+        fields that do not validate raises ProtocolError and leaves the role as it was. "abort" ends the role with its reason.
+        """
         self._check(message)
         place = (message.sender, message.number)
         due = self._due.get(message.sender, 0)
@@ -166,11 +129,11 @@ class BaseRole:
         return out
 
     def without(self, names: Collection[str]) -> Sequence[Message]:
-        """Nothing: nobody is awaited that the job could go on without."""
+        """Go on without those of *names* that are still awaited, where the protocol can do that."""
         return ()
 
     def abort(self, reason: str) -> Sequence[Message]:
-        """End the job here and tell every other party why."""
+        """End the job here and tell every other party why (a time limit, a local error)."""
         if self.done:
             return ()
         self._failure = reason[:LONGEST_REASON]
@@ -269,7 +232,7 @@ def make_role(
     job: Job,
     name: str,
     seed: bytes,
-    columns: Mapping[str, Any] | None = None,
+    columns: Columns | None = None,
     private: PrivateKey | None = None,
 ) -> Role:
     """The role a party has in a job, from its secret seed and, for a client, its rows; a provider may bring its key.

@@ -22,24 +22,17 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
 
 from velado.errors import InputError
 from velado.learning.crypto import _sharing as pairwise
 from velado.learning.crypto._sharing import SHARE_BYTES, join, split, well_formed
-from velado.learning.protocols.parts import (
-    CLIENT_SEEN,
-    RESULT_BYTES,
-    RegressionRole,
-    result_bytes,
-    standard_errors,
-)
-from velado.learning.protocols.protocol import Facts, Message, RegressionProtocol, Seen, Step
+from velado.learning.crypto.fixed_point import Columns
+from velado.learning.protocols.parts import CLIENT_SEEN, RESULT, RegressionRole
+from velado.learning.protocols.protocol import Facts, Limits, Message, RegressionProtocol, Seen, Step
 from velado.learning.protocols.role import Take, refused
 from velado.learning.regression.design_matrix import flat_bounds, flatten, moments_of, unflatten
-from velado.learning.regression.fit import Moments, solve
+from velado.learning.regression.fit import Moments
 from velado.learning.regression.job import Job
-from velado.learning.regression.regression_noise import noisy
 from velado.randomness import Tape
 from velado.text import say
 
@@ -60,7 +53,12 @@ def threshold_of(job: Job) -> int:
 
 
 def number_bytes(job: Job) -> int:
-    """The bytes of one masked number: room for every client's largest sum, and its sign."""
+    """The bytes of one masked number: room for every client's largest sum, and its sign.
+
+    >>> from velado.learning.regression.simulate import small_job
+    >>> number_bytes(small_job(bits=4))  # of 3 clients' sums, up to 10^6 x 256^2 each
+    5
+    """
     return ((len(job.of("client")) * max(flat_bounds(job))).bit_length() + 1 + 7) // 8
 
 
@@ -111,7 +109,7 @@ def sign_of(job: Job, one: str, other: str) -> int:
     return 1 if places[one] < places[other] else -1
 
 
-def mask_key(secret: bytes, public: bytes, job: str, one: str, other: str) -> bytes:
+def _mask_key(secret: bytes, public: bytes, job: str, one: str, other: str) -> bytes:
     """The key of the mask two clients share; the same from either side."""
     key = pairwise.agreed(secret, public, job, "mask", *sorted((one, other)))
     if key is None:
@@ -124,9 +122,15 @@ def mask_key(secret: bytes, public: bytes, job: str, one: str, other: str) -> by
 
 
 class SumClient(RegressionRole):
-    """Hides its sums under masks, and helps to take away those of the sum, once."""
+    """Hides its sums under masks, and helps to take away those of the sum, once.
 
-    def __init__(self, job: Job, name: str, tape: Tape, columns: Mapping[str, Any]) -> None:
+    >>> from velado.learning.regression.simulate import small_job, small_rows
+    >>> client = SumClient(small_job(), "c0", Tape(bytes(32)), small_rows())
+    >>> [(message.kind, message.receiver) for message in client.start()]
+    [('hello', 'hub'), ('hello', 'c1'), ('hello', 'c2')]
+    """
+
+    def __init__(self, job: Job, name: str, tape: Tape, columns: Columns) -> None:
         super().__init__(job, name, tape)
         self._values = flatten(moments_of(columns, job))
         self._letter_secret = tape.fork("letters").bytes(32)
@@ -160,11 +164,17 @@ class SumClient(RegressionRole):
         return self._share()
 
     def _take_roster(self, message: Message) -> Sequence[Message]:
-        members = names_in(message.fields["members"], self.job)
-        if self.name not in members or len(members) < threshold_of(self.job):
-            raise refused(say("brings a roster this client cannot take part in"))
-        self._roster = members
+        why = say("brings a roster this client cannot take part in")
+        self._roster = self._members_in(message, places_of(self.job), why)
         return self._share()
+
+    def _members_in(self, message: Message, among: Collection[str], why: str) -> tuple[str, ...]:
+        """The clients a message names: enough of *among*, and this one with them."""
+        members = names_in(message.fields["members"], self.job)
+        few = len(members) < threshold_of(self.job)
+        if self.name not in members or not set(members) <= set(among) or few:
+            raise refused(why)
+        return members
 
     def _share(self) -> Sequence[Message]:
         """Shares for everyone on the roster, once their keys are all there."""
@@ -186,13 +196,7 @@ class SumClient(RegressionRole):
         return [self._message(self._one("evaluator"), "shares", shares=sealed)]
 
     def _take_delivered(self, message: Message) -> Sequence[Message]:
-        members = names_in(message.fields["members"], self.job)
-        if (
-            self.name not in members
-            or not set(members) <= set(self._roster)
-            or len(members) < threshold_of(self.job)
-        ):
-            raise refused(say("counts on clients that cannot be counted on"))
+        members = self._members_in(message, self._roster, say("counts on clients that cannot be counted on"))
         others, data = self._but_own(members), message.fields["shares"]
         if len(data) != SEALED_BYTES * len(others):
             raise refused(say("holds another number of shares than it names clients"))
@@ -209,20 +213,15 @@ class SumClient(RegressionRole):
         size, count = number_bytes(self.job), len(self._values)
         masks = [(1, pairwise.mask(pairwise.derived(self._self_seed, self._id, "self"), count, size))]
         for name in others:
-            key = mask_key(self._mask_secret, self._hello[name][1], self._id, self.name, name)
+            key = _mask_key(self._mask_secret, self._hello[name][1], self._id, self.name, name)
             masks.append((sign_of(self.job, self.name, name), pairwise.mask(key, count, size)))
         numbers = pairwise.masked(self._values, masks, size)
         data = b"".join(number.to_bytes(size, "little") for number in numbers)
         return [self._message(self._one("evaluator"), "masked", numbers=data)]
 
     def _take_unmask(self, message: Message) -> Sequence[Message]:
-        arrived = names_in(message.fields["members"], self.job)
-        if (
-            self.name not in arrived
-            or not set(arrived) <= set(self._held)
-            or len(arrived) < threshold_of(self.job)
-        ):
-            raise refused(say("asks to take masks away for too few clients, or for others"))
+        why = say("asks to take masks away for too few clients, or for others")
+        arrived = self._members_in(message, self._held, why)
         # One kind for each: of who arrived the own mask's, of who did not the pairwise masks'.
         shares = b"".join(
             self._held[name][0 if name in arrived else 1]
@@ -248,7 +247,13 @@ HELLO, SHARES, MASKED, OPENED = range(4)
 
 
 class SumEvaluator(RegressionRole):
-    """Carries sealed shares, adds masked sums, takes the sum's masks away, and solves."""
+    """Carries sealed shares, adds masked sums, takes the sum's masks away, and solves.
+
+    >>> from velado.learning.regression.simulate import small_job
+    >>> evaluator = SumEvaluator(small_job(), "hub", Tape(bytes(32)))
+    >>> evaluator.without(["c2"])[0]  # three were needed
+    Message(abort 0: hub to c0, 69 bytes)
+    """
 
     def __init__(self, job: Job, name: str, tape: Tape) -> None:
         super().__init__(job, name, tape)
@@ -356,19 +361,7 @@ class SumEvaluator(RegressionRole):
         return letters
 
     def _finish(self) -> Sequence[Message]:
-        job = self.job
-        moments = self._unmasked()
-        if not len(self._summed) * job.minimum_rows <= moments.rows <= job.most_rows:
-            raise InputError(
-                "The pooled rows are fewer or more than the job allows.",
-                "The sums of few rows tell much about each of them.",
-                "Agree on other limits at all parties.",
-            )
-        moments = noisy(moments, job, self._tape.fork("noise"))
-        beta = solve(moments, job)
-        errors = standard_errors(moments, job) if job.moments else None
-        self._hold(beta, errors, moments.rows, self._summed)
-        told = result_bytes(beta, errors, moments.rows)
+        told = self._solve_pooled(self._unmasked(), len(self._summed), self._summed)
         return [self._message(name, "result", result=told) for name in self._members]
 
     def _unmasked(self) -> Moments:
@@ -387,7 +380,7 @@ class SumEvaluator(RegressionRole):
             if secret is None or pairwise.public_of(secret) != self._got[HELLO][name]:
                 raise _false_shares(name)
             for other in self._summed:
-                key = mask_key(secret, self._got[HELLO][other], self._id, name, other)
+                key = _mask_key(secret, self._got[HELLO][other], self._id, name, other)
                 masks.append((-sign_of(job, other, name), pairwise.mask(key, len(bounds), size)))
         vectors = [(1, _numbers(self._got[MASKED][name], size)) for name in self._summed]
         total = pairwise.masked([0] * len(bounds), [*vectors, *masks], size)
@@ -423,49 +416,21 @@ def _false_shares(name: str) -> InputError:
     )
 
 
-def _members(job: Job) -> int:
-    return 2 * len(job.of("client"))
-
-
-_HELLO: Mapping[str, int] = {"keys": 2 * KEY_BYTES, "commitment": 32}
+_HELLO: Limits = {"keys": 2 * KEY_BYTES, "commitment": 32}
+_MEMBERS: Limits = {"members": lambda job: 2 * len(job.of("client"))}
+_SHARES: Limits = {"shares": lambda job: SEALED_BYTES * len(job.of("client"))}
+_NUMBERS: Limits = {"numbers": lambda job: number_bytes(job) * len(flat_bounds(job))}
+_OPENED: Limits = {"shares": lambda job: SHARE_BYTES * len(job.of("client"))}
 _STEPS = (
     Step("start", "client", "hello", "client", "end", _HELLO),
     Step("start", "client", "hello", "evaluator", "greeted", _HELLO),
-    Step("greeted", "evaluator", "roster", "client", "listed", {"members": _members}),
-    Step(
-        "listed",
-        "client",
-        "shares",
-        "evaluator",
-        "shared",
-        {"shares": lambda job: SEALED_BYTES * len(job.of("client"))},
-    ),
-    Step(
-        "shared",
-        "evaluator",
-        "delivered",
-        "client",
-        "delivered",
-        {"members": _members, "shares": lambda job: SEALED_BYTES * len(job.of("client"))},
-    ),
-    Step(
-        "delivered",
-        "client",
-        "masked",
-        "evaluator",
-        "summed",
-        {"numbers": lambda job: number_bytes(job) * len(flat_bounds(job))},
-    ),
-    Step("summed", "evaluator", "unmask", "client", "asked", {"members": _members}),
-    Step(
-        "asked",
-        "client",
-        "opened",
-        "evaluator",
-        "opened",
-        {"shares": lambda job: SHARE_BYTES * len(job.of("client"))},
-    ),
-    Step("opened", "evaluator", "result", "client", "end", {"result": RESULT_BYTES}),
+    Step("greeted", "evaluator", "roster", "client", "listed", _MEMBERS),
+    Step("listed", "client", "shares", "evaluator", "shared", _SHARES),
+    Step("shared", "evaluator", "delivered", "client", "delivered", {**_MEMBERS, **_SHARES}),
+    Step("delivered", "client", "masked", "evaluator", "summed", _NUMBERS),
+    Step("summed", "evaluator", "unmask", "client", "asked", _MEMBERS),
+    Step("asked", "client", "opened", "evaluator", "opened", _OPENED),
+    Step("opened", "evaluator", "result", "client", "end", RESULT),
 )
 
 _FACTS = Facts(

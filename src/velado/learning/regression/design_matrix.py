@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from velado.errors import InputError, SchemaError
-from velado.learning.crypto.fixed_point import FixedPoint
+from velado.learning.crypto.fixed_point import Columns, FixedPoint
 from velado.learning.crypto.modular import exact_gram
 from velado.learning.regression.fit import ColumnScale, Moments, reaches, scaling_of
 from velado.learning.regression.job import Job
 from velado.text import say
 
+T = TypeVar("T")
 
-def moments_of(columns: Mapping[str, Any], job: Job) -> Moments:
+
+def moments_of(columns: Columns, job: Job) -> Moments:
     """The exact sums of one client's rows, scaled and centred by the public bounds (`scaling`); the intercept is 2^q.
 
     A value that is missing or outside its public bounds raises OutOfBounds and names the column; too few rows raise
@@ -104,16 +106,21 @@ def unflatten(values: Sequence[int], job: Job) -> Moments:
     >>> unflatten([4, 2, 3, 5, 6, 4], small_job()).matrix
     ((4, 2), (2, 3))
     """
-    width = job.width
-    matrix = [[0] * width for _ in range(width)]
-    rest = iter(values)
-    for i in range(width):
-        for j in range(i, width):
-            matrix[i][j] = matrix[j][i] = int(next(rest))
-    vector = tuple(int(next(rest)) for _ in range(width))
-    rows = int(next(rest))
-    square = int(next(rest)) if job.moments else None
-    return Moments(tuple(tuple(row) for row in matrix), vector, square, rows)
+    rest = map(int, values)
+    matrix = symmetric(rest, job.width)
+    vector = tuple(next(rest) for _ in range(job.width))
+    rows = next(rest)
+    return Moments(tuple(map(tuple, matrix)), vector, next(rest) if job.moments else None, rows)
+
+
+def symmetric(upper: Iterator[T], width: int) -> list[list[T]]:
+    """The symmetric matrix whose upper triangle comes next, by rows.
+
+    >>> symmetric(iter([4, 2, 3, 5]), 2)
+    [[4, 2], [2, 3]]
+    """
+    found = {(i, j): next(upper) for i in range(width) for j in range(i, width)}
+    return [[found[min(i, j), max(i, j)] for j in range(width)] for i in range(width)]
 
 
 def flat_bounds(job: Job) -> list[int]:
@@ -123,11 +130,20 @@ def flat_bounds(job: Job) -> list[int]:
     >>> len(flat_bounds(small_job()))
     6
     """
+    return [job.most_rows * bound for bound in one_row_bounds(job)]
+
+
+def one_row_bounds(job: Job) -> list[int]:
+    """The most that adding or leaving out one row changes each flattened sum.
+
+    >>> from velado.learning.regression.simulate import small_job
+    >>> one_row_bounds(small_job(bits=0))
+    [1, 16, 256, 16, 256, 1]
+    """
     *columns, target = reaches(job)
-    most, width = job.most_rows, job.width
-    upper = [most * columns[i] * columns[j] for i in range(width) for j in range(i, width)]
-    vector = [most * column * target for column in columns]
-    return [*upper, *vector, most, *((most * target * target,) if job.moments else ())]
+    width = job.width
+    upper = [columns[i] * columns[j] for i in range(width) for j in range(i, width)]
+    return [*upper, *(column * target for column in columns), 1, *((target * target,) if job.moments else ())]
 
 
 def total(parts: Sequence[Moments]) -> Moments:

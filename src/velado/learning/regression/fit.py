@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -18,7 +18,7 @@ from velado.errors import InputError, ParameterError, SchemaError, SingularDesig
 from velado.learning.crypto.fixed_point import Bounded
 from velado.learning.protocols.who_learns_what import Learned, RunPromise
 from velado.learning.regression.job import INTERCEPT, Job
-from velado.text import say
+from velado.text import listed, say
 
 # Every column has the same precision relative to its span: scaled by a power of two and centred, by its public bounds.
 #
@@ -255,32 +255,34 @@ def bounds_of(job: Job) -> Bounds:
 
 
 def refuse_overflow(job: Job, modulus_bits: int | None = None) -> None:
-    """Raise when the hidden solution could not be told from its residue, naming the bits or the key that works."""
+    """Raise when the hidden solution could not be told from its residue, naming the bits or the key that works.
+
+    >>> from velado.learning.regression.simulate import small_job
+    >>> refuse_overflow(small_job(bits=4), modulus_bits=100)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    velado.errors.ParameterError: The solution may need a modulus of 135 bits and the key has 100...
+    """
     have = job.key_bits if modulus_bits is None else modulus_bits
     need = bounds_of(job).modulus_bits
     if need < have:  # a key of k bits has n >= 2^(k-1)
         return
-    works = next((q for q in range(job.bits - 1, -1, -1) if _needed(job, q) < have), None)
+    works = next(
+        (q for q in range(job.bits - 1, -1, -1) if bounds_of(replace(job, bits=q)).modulus_bits < have), None
+    )
     key = -(-(need + 1) // 512) * 512
-    advice = [f"a key of {key} bits"] if key <= 8192 else []
-    advice += [f"at most {works} fractional bits"] if works is not None else []
-    advice += ["tighter bounds or a smaller most_rows"]
+    advice = [say("a key of {bits} bits", bits=key)] if key <= 8192 else []
+    advice += [say("at most {bits} fractional bits", bits=works)] if works is not None else []
+    advice += [say("tighter bounds"), say("a smaller most_rows")]
     raise ParameterError(
         say(
             "The solution may need a modulus of {need} bits and the key has {have}.", need=need + 1, have=have
         ),
         "A number larger than the modulus would come back as another number.",
-        say("Use {advice}.", advice=", or ".join(advice)),
+        say("Use {advice}.", advice=listed(advice, "or")),
     )
 
 
-def _needed(job: Job, bits: int) -> int:
-    from dataclasses import replace
-
-    return bounds_of(replace(job, bits=bits)).modulus_bits
-
-
-def with_ridge(moments: Moments, job: Job) -> Any:
+def _with_ridge(moments: Moments, job: Job) -> Any:
     """A + Lambda as an integer matrix of python-flint."""
     extra = ridge_entries(job)
     return flint.fmpz_mat(
@@ -303,10 +305,15 @@ def solve(moments: Moments, job: Job) -> tuple[Fraction, ...]:
 
 
 def solve_encoded(moments: Moments, job: Job) -> tuple[Fraction, ...]:
-    """beta' = (A + Lambda)^-1 b, exactly: the coefficients of the encoded columns."""
-    matrix = with_ridge(moments, job)
+    """beta' = (A + Lambda)^-1 b, exactly: the coefficients of the encoded columns.
+
+    >>> from velado.learning.regression.simulate import small_job
+    >>> solve_encoded(Moments(((256, 0), (0, 1024)), (0, 512), None, 10), small_job(bits=4))
+    (Fraction(0, 1), Fraction(1, 2))
+    """
+    matrix = _with_ridge(moments, job)
     if matrix.det() == 0:
-        raise singular(job, dependent_columns(matrix, job))
+        raise singular(job, _dependent_columns(matrix, job))
     right = flint.fmpz_mat([[value] for value in moments.vector])
     solution = flint.fmpq_mat(matrix).solve(flint.fmpq_mat(right))
     return tuple(Fraction(int(x.p), int(x.q)) for x in solution.entries())
@@ -317,18 +324,23 @@ def covariance_diagonal(moments: Moments, job: Job) -> tuple[Fraction, ...] | No
 
     diag(T Sigma T^t) with T of `scaling`, Sigma = s^2 A^-1 and s^2 = (y^T y - b^T A^-1 b) / (rows - D) of encoded rows.
     None where y'y is not known, lambda is not 0 (the textbook formula does not hold), or there are no rows to spare.
+
+    >>> from velado.learning.regression.simulate import small_job
+    >>> moments = Moments(((2560, 0), (0, 1024)), (0, 512), 656, 10)
+    >>> covariance_diagonal(moments, small_job(bits=4, moments=True))
+    (Fraction(5, 1024), Fraction(25, 512))
     """
     spare = moments.rows - job.width
     if moments.square is None or job.ridge != 0 or spare <= 0:
         return None
-    inverse = flint.fmpq_mat(with_ridge(moments, job)).inv()
+    inverse = flint.fmpq_mat(_with_ridge(moments, job)).inv()
     right = flint.fmpq_mat(flint.fmpz_mat([[value] for value in moments.vector]))
     sigma2 = (moments.square - (right.transpose() * inverse * right)[0, 0]) / spare
     covariance = [[Fraction(int(x.p), int(x.q)) for x in row] for row in (inverse * sigma2).table()]
     return scaling_of(job).variances(covariance)
 
 
-def dependent_columns(matrix: Any, job: Job) -> tuple[str, ...]:
+def _dependent_columns(matrix: Any, job: Job) -> tuple[str, ...]:
     """The unknowns whose columns take part in a linear dependence: where some vector of A's null space is not 0."""
     basis, rank = matrix.nullspace()
     involved = [
@@ -344,9 +356,11 @@ def singular(job: Job, names: Sequence[str]) -> SingularDesignError:
     >>> str(singular(small_job(), ["x"])).split(".")[0]
     'The columns x depend linearly on one another'
     """
-    which = f"The columns {', '.join(names)}" if names else "Some columns of the design"
+    what = say("Some columns of the design depend linearly on one another.")
+    if names:
+        what = say("The columns {names} depend linearly on one another.", names=", ".join(names))
     return SingularDesignError(
-        say("{which} depend linearly on one another.", which=which),
+        what,
         "Then infinitely many coefficients fit equally well.",
         "Leave one of them out, or set lambda above 0.",
     )
@@ -401,6 +415,11 @@ class Fit:
     *promise* says what holds and under which assumptions, *learned* what each party saw and can infer, *cost* what was
     spent (seconds, bytes, powers), *how* the job and the protocol. *standard_errors* stand only where the protocol reveals
     the pooled moments to someone anyway.
+
+    >>> from velado.learning.regression.simulate import simulate, small_job, small_rows
+    >>> fit, _ = simulate(small_job(), dict.fromkeys(("c0", "c1", "c2"), small_rows()))
+    >>> fit.predict({"x": [0.0, 1.5]}).round(6).tolist(), Fit.from_dict(fit.to_dict()) == fit
+    ([1.0, 4.0], True)
     """
 
     target: str

@@ -19,16 +19,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from velado.errors import InputError, ParameterError, PlaintextOverflow, ProtocolError, SchemaError
-from velado.learning.crypto.fixed_point import Bounded, FixedPoint
+from velado.learning.crypto.fixed_point import Bounded, Columns, FixedPoint
 from velado.learning.crypto.modular import Source
 from velado.learning.crypto.obfuscators import FullPower, ObfuscatorPool, OwnerPower
 from velado.learning.crypto.paillier import (
@@ -55,7 +53,11 @@ _HEAD = 2 + 32
 
 @dataclass(frozen=True)
 class ScoringTerms:
-    """What client and owner agree on beforehand: the features with their public bounds, and how finely numbers are encoded."""
+    """What client and owner agree on beforehand: the features with their public bounds, and how finely numbers are encoded.
+
+    >>> ScoringTerms((Bounded("age", (0, 120)),)).encoding.reach("age")  # 120 x 2^20
+    125829120
+    """
 
     features: tuple[Bounded, ...]
     bits: int = 20
@@ -96,10 +98,15 @@ class ScoringTerms:
         return hashlib.sha256(json.dumps(text, ensure_ascii=False).encode()).digest()
 
 
-def ask(
-    terms: ScoringTerms, private: PrivateKey, columns: Mapping[str, Any], random: Source | None = None
-) -> bytes:
-    """The question: the client's public key, and every feature of every row encrypted under it."""
+def ask(terms: ScoringTerms, private: PrivateKey, columns: Columns, random: Source | None = None) -> bytes:
+    """The question: the client's public key, and every feature of every row encrypted under it.
+
+    >>> from velado.learning.crypto.paillier_keys import keygen
+    >>> from velado.randomness import Tape
+    >>> terms = ScoringTerms((Bounded("x", (-8, 8)),))
+    >>> len(ask(terms, keygen(2048, Tape(bytes(32))), {"x": [3.0]}))  # a head, the key, one ciphertext
+    854
+    """
     absent = [f.name for f in terms.features if f.name not in columns]
     if absent:
         raise SchemaError(
@@ -129,20 +136,31 @@ def ask(
 
 
 def answer(terms: ScoringTerms, fit: Fit, question: bytes, random: Source | None = None) -> bytes:
-    """The encrypted score of every row in a question, re-randomised."""
+    """The encrypted score of every row in a question, re-randomised.
+
+    >>> from velado.learning.crypto.paillier_keys import keygen
+    >>> from velado.learning.protocols.parts import fit_of
+    >>> from velado.learning.regression.simulate import small_job
+    >>> from velado.randomness import Tape
+    >>> terms, fit = ScoringTerms((Bounded("x", (-8, 8)),)), fit_of(small_job(), (1.0, 0.5), None, 40)
+    >>> private = keygen(2048, Tape(bytes(32)))
+    >>> question = ask(terms, private, {"x": [3.0]})
+    >>> read(terms, private, question, answer(terms, fit, question))  # 1 + 0.5 x 3
+    array([2.5])
+    """
     factors, constant = coefficients_of(terms, fit)
     if len(question) < _HEAD + 8 or question[:2] != bytes([VERSION, _ASKED]):
-        raise _refused("is of no version or kind that is known")
+        raise _refused(say("The message is of no version or kind that is known."))
     if question[2:_HEAD] != terms.digest():
-        raise _refused("was made for other terms")
+        raise _refused(say("The message was made for other terms."))
     rows = int.from_bytes(question[_HEAD : _HEAD + 4], "big")
     end = _HEAD + 8 + int.from_bytes(question[_HEAD + 4 : _HEAD + 8], "big")
     if not 1 <= rows <= terms.most_rows or end > len(question):
-        raise _refused("has more rows than the terms allow, none, or is cut short")
+        raise _refused(say("The message has more rows than the terms allow, none, or is cut short."))
     key = key_from_bytes(question[_HEAD + 8 : end], terms.key_bits)
     width = len(terms.features)
     if len(question) != end + ciphertexts_size(key, rows * width):
-        raise _refused("is cut short, or too long")
+        raise _refused(say("The message is cut short, or too long."))
     refuse_overflow(terms, fit, key)
     features = ciphertexts_from_bytes(key, question[end:], rows * width)
     scores = [
@@ -153,20 +171,38 @@ def answer(terms: ScoringTerms, fit: Fit, question: bytes, random: Source | None
 
 
 def read(terms: ScoringTerms, private: PrivateKey, question: bytes, answered: bytes) -> NDArray[np.float64]:
-    """The scores in the answer to a question of ours."""
+    """The scores in the answer to a question of ours.
+
+    >>> from velado.learning.crypto.paillier_keys import keygen
+    >>> from velado.learning.protocols.parts import fit_of
+    >>> from velado.learning.regression.simulate import small_job
+    >>> from velado.randomness import Tape
+    >>> terms, fit = ScoringTerms((Bounded("x", (-8, 8)),)), fit_of(small_job(), (1.0, 0.5), None, 40)
+    >>> private = keygen(2048, Tape(bytes(32)))
+    >>> read(terms, private, ask(terms, private, {"x": [3.0]}), b"of somebody else")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    velado.errors.ProtocolError: The message is no answer to this question...
+    """
     if answered[:2] != bytes([VERSION, _ANSWERED]) or answered[2:_HEAD] != hashlib.sha256(question).digest():
-        raise _refused("is no answer to this question")
+        raise _refused(say("The message is no answer to this question."))
     rows = int.from_bytes(question[_HEAD : _HEAD + 4], "big")
     numbers = decrypt_many(private, ciphertexts_from_bytes(private.public, answered[_HEAD:], rows))
     unit = 1 << (terms.bits + terms.coefficient_bits)
     try:
         return np.array([float(Fraction(number, unit)) for number in numbers], dtype=np.float64)
     except OverflowError:
-        raise _refused("holds a score that is no number a model gives") from None
+        raise _refused(say("The message holds a score that is no number a model gives.")) from None
 
 
 def coefficients_of(terms: ScoringTerms, fit: Fit) -> tuple[list[int], int]:
-    """round(beta_j 2^Q) in the order of the terms' features, and the intercept times 2^(q + Q)."""
+    """round(beta_j 2^Q) in the order of the terms' features, and the intercept times 2^(q + Q).
+
+    >>> from velado.learning.protocols.parts import fit_of
+    >>> from velado.learning.regression.simulate import small_job
+    >>> terms, fit = ScoringTerms((Bounded("x", (-8, 8)),)), fit_of(small_job(), (1.0, 0.5), None, 40)
+    >>> coefficients_of(terms, fit) == ([2**39], 2**60)
+    True
+    """
     named = dict(zip(fit.names, fit.coefficients, strict=True))
     constant = named.pop(INTERCEPT, 0.0)
     if set(named) != {f.name for f in terms.features}:
@@ -181,7 +217,15 @@ def coefficients_of(terms: ScoringTerms, fit: Fit) -> tuple[list[int], int]:
 
 
 def refuse_overflow(terms: ScoringTerms, fit: Fit, key: PublicKey) -> None:
-    """Raise where a score within the public bounds might not fit the key's plaintexts."""
+    """Raise where a score within the public bounds might not fit the key's plaintexts.
+
+    >>> from velado.learning.protocols.parts import fit_of
+    >>> from velado.learning.regression.simulate import small_job
+    >>> terms, fit = ScoringTerms((Bounded("x", (-8, 8)),)), fit_of(small_job(), (1.0, 0.5), None, 40)
+    >>> refuse_overflow(terms, fit, PublicKey(1009 * 1019))  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    velado.errors.PlaintextOverflow: A score may need 64 bits and the key holds 19...
+    """
     factors, constant = coefficients_of(terms, fit)
     encoding = terms.encoding
     most = abs(constant) + sum(
@@ -200,13 +244,23 @@ def refuse_overflow(terms: ScoringTerms, fit: Fit, key: PublicKey) -> None:
 
 
 class Asker:
-    """The client's side with its key and the questions that are not answered yet; an answer is read once."""
+    """The client's side with its key and the questions that are not answered yet; an answer is read once.
+
+    >>> from velado.learning.crypto.paillier_keys import keygen
+    >>> from velado.learning.protocols.parts import fit_of
+    >>> from velado.learning.regression.simulate import small_job
+    >>> from velado.randomness import Tape
+    >>> terms, fit = ScoringTerms((Bounded("x", (-8, 8)),)), fit_of(small_job(), (1.0, 0.5), None, 40)
+    >>> asker = Asker(terms, keygen(2048, Tape(bytes(32))))
+    >>> asker.read(answer(terms, fit, asker.ask({"x": [3.0]})))
+    array([2.5])
+    """
 
     def __init__(self, terms: ScoringTerms, private: PrivateKey, random: Source | None = None) -> None:
         self.terms, self._private, self._random = terms, private, random
         self._open: dict[bytes, bytes] = {}
 
-    def ask(self, columns: Mapping[str, Any]) -> bytes:
+    def ask(self, columns: Columns) -> bytes:
         """A question about these rows."""
         question = ask(self.terms, self._private, columns, self._random)
         self._open[hashlib.sha256(question).digest()] = question
@@ -216,15 +270,15 @@ class Asker:
         """The scores, if it answers a question that is open."""
         question = self._open.get(answered[2:_HEAD])
         if question is None:
-            raise _refused("answers no question that is open")
+            raise _refused(say("The message answers no question that is open."))
         scores = read(self.terms, self._private, question, answered)
         del self._open[answered[2:_HEAD]]
         return scores
 
 
-def _refused(why: str) -> ProtocolError:
+def _refused(what: str) -> ProtocolError:
     return ProtocolError(
-        say("The message {why}.", why=why),
+        what,
         "Working with it would give a number that means nothing.",
         "Check that both sides use the same terms and version, and ask again.",
     )

@@ -15,7 +15,8 @@ from typing import Annotated
 from velado.errors import ParameterError, SchemaError
 from velado.learning.crypto.fixed_point import Bounded, ShortText
 from velado.learning.protocols.protocol import RegressionProtocol, RoleName
-from velado.settings import Setting, Where, nearest, read, settings, table_of
+from velado.query.budget import Spend
+from velado.settings import Setting, Where, nearest, read, settings, shown, table_of
 from velado.text import say
 
 LEAST_KEY_BITS = 2048
@@ -91,13 +92,7 @@ class Job:
         ),
     ] = 30.0
     epsilon: Annotated[
-        Fraction | None,
-        Setting(
-            "noise on the pooled sums, where the protocol shows them to somebody",
-            gt=0,
-            le=1000,
-            why="It says how much one row may change the odds of any result.",
-        ),
+        Spend | None, Setting("noise on the pooled sums, where the protocol shows them to somebody")
     ] = None
 
     def __post_init__(self) -> None:
@@ -144,8 +139,9 @@ class Job:
     def from_dict(cls, document: object, protocols: Mapping[str, RegressionProtocol]) -> Job:
         """From parsed TOML, with one of *protocols*; every mistake is named, and nothing unknown is passed over."""
         if not isinstance(document, Mapping):
-            return read(cls, document, Where("file", "the job"))
-        if document.get("format", FORMAT) != FORMAT:
+            return read(cls, document, Where("file", say("the job")))
+        format = document.get("format", FORMAT)
+        if format != FORMAT or type(format) is not int:  # true and 1.0 are equal to 1
             raise SchemaError(
                 "The job file has a format this version does not know.",
                 say("This velado reads format {format}.", format=FORMAT),
@@ -155,12 +151,12 @@ class Job:
         if isinstance(named := table.get("protocol"), str):
             if named not in protocols:
                 raise ParameterError(
-                    "The job's protocol is not known.",
-                    say("Protocols are {names}.", names=", ".join(protocols)),
-                    nearest(named, protocols) or 'Write for example protocol = "masked".',
+                    say("There is no protocol {name}.", name=shown(named)),
+                    say("It is one of {names}.", names=", ".join(protocols)),
+                    nearest(named, protocols) or say("Choose one of them."),
                 )
             table["protocol"] = protocols[named]
-        return read(cls, table, Where("file", "the job"))
+        return read(cls, table, Where("file", say("the job")))
 
 
 def _check_limits(job: Job) -> None:
@@ -214,9 +210,10 @@ def _check_sums(job: Job) -> None:
             "Leave epsilon out, or use delegated or secure-sum.",
         )
     if job.moments and (job.ridge != 0 or job.epsilon is not None):
-        other = "epsilon" if job.ridge == 0 else "lambda above 0"
         raise ParameterError(
-            say("Standard errors and {other} do not go together.", other=other),
+            say("Standard errors and epsilon do not go together.")
+            if job.ridge == 0
+            else say("Standard errors and lambda above 0 do not go together."),
             "The textbook's standard errors are those of least squares; they know neither a penalty's bias nor noise.",
             "Leave one of them out.",
         )
@@ -231,11 +228,9 @@ def _check_parties(job: Job) -> None:
     needed = 0 if job.protocol.provider is None else 1
     if len(job.of("evaluator")) != 1 or len(job.of("provider")) != needed:
         raise ParameterError(
-            say(
-                "The protocol {name} needs one evaluator and {needed} provider(s).",
-                name=job.protocol.name,
-                needed=needed,
-            ),
+            say("The protocol {name} needs one evaluator and one provider.", name=job.protocol.name)
+            if needed
+            else say("The protocol {name} needs one evaluator and no provider.", name=job.protocol.name),
             "Who holds the key and who holds the encrypted sums must be different parties.",
             "Correct the [[parties]] of the job.",
         )

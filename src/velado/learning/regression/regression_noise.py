@@ -26,23 +26,10 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from velado.learning.regression.design_matrix import flatten, unflatten
-from velado.learning.regression.fit import Moments, reaches
+from velado.learning.regression.design_matrix import flatten, one_row_bounds, unflatten
+from velado.learning.regression.fit import Moments
 from velado.learning.regression.job import Job
 from velado.randomness import Tape
-
-
-def one_row_bounds(job: Job) -> list[int]:
-    """The most that adding or leaving out one row changes each flattened sum.
-
-    >>> from velado.learning.regression.simulate import small_job
-    >>> one_row_bounds(small_job(bits=0))
-    [1, 16, 256, 16, 256, 1]
-    """
-    *columns, target = reaches(job)
-    width = job.width
-    upper = [columns[i] * columns[j] for i in range(width) for j in range(i, width)]
-    return [*upper, *(column * target for column in columns), 1, *((target * target,) if job.moments else ())]
 
 
 def noisy(moments: Moments, job: Job, tape: Tape) -> Moments:

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from velado.errors import ProtocolError
-from velado.learning.crypto.fixed_point import Bounded
+from velado.learning.crypto.fixed_point import Bounded, Columns
 from velado.learning.protocols.protocol import Message, RegressionProtocol
 from velado.learning.protocols.role import Role, make_role
 from velado.learning.protocols.secure_sum import SECURE_SUM
@@ -58,9 +58,7 @@ def deliver(
     return transcript
 
 
-def simulate(
-    job: Job, tables: Mapping[str, Mapping[str, Any]], seed: bytes | None = None
-) -> tuple[Fit, Transcript]:
+def simulate(job: Job, tables: Mapping[str, Columns], seed: bytes | None = None) -> tuple[Fit, Transcript]:
     """Fit with every role in this process; *tables* maps each client's name to its columns.
 
     >>> job = small_job()
@@ -79,7 +77,7 @@ def simulate(
         raise ProtocolError(
             say(
                 "The job ended without a result: {failure}.",
-                failure=evaluator.failure or "a message is missing",
+                failure=evaluator.failure or say("a message is missing"),
             ),
             "No coefficients can be given.",
             "Mend what the sentence names and run it again.",

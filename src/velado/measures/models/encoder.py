@@ -22,7 +22,7 @@ from velado.data.table import Table
 from velado.data.taxonomy import ROOT_LABEL
 from velado.errors import ParameterError, SchemaError, TableError
 from velado.settings import Setting, nearest, settings
-from velado.text import say
+from velado.text import say, say_n
 
 FloatMatrix = npt.NDArray[np.float32]
 Intervals = Literal["midpoint", "bounds"]
@@ -84,9 +84,8 @@ class Encoder:
     *columns* were fitted on the rows given to `fit_encoder` together with the schema's taxonomies and bounds;
     *classes* are the texts of the target in order, and belong to the owner like every value of the table.
 
-    >>> from velado.testing.factory import small_table
-    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
-    >>> fit_encoder(table, "ill")
+    >>> from velado.testing.factory import four_people
+    >>> fit_encoder(four_people(), "ill")
     Encoder(1 columns, 1 features, 2 classes)
     """
 
@@ -115,11 +114,7 @@ class Encoder:
         absent = [column.name for column in self.columns if column.name not in frame.columns]
         if absent:
             raise TableError(
-                say(
-                    "The rows lack {absent} column(s) the model was trained on: {absent_2}.",
-                    absent=len(absent),
-                    absent_2=", ".join(absent[:5]),
-                ),
+                say("The rows lack columns the model was trained on: {names}.", names=", ".join(absent[:5])),
                 "A feature that is missing cannot be guessed.",
                 "Publish the column, or leave it out of the features of the study.",
             )
@@ -135,9 +130,10 @@ class Encoder:
         bad = numbers.null_count()
         if bad:
             raise TableError(
-                say(
-                    "{bad} row(s) have no class of the target '{target}', or one the encoder does not know.",
-                    bad=bad,
+                say_n(
+                    "{n} row has no class of the target '{target}', or one the encoder does not know.",
+                    "{n} rows have no class of the target '{target}', or one the encoder does not know.",
+                    bad,
                     target=self.target,
                 ),
                 "Such rows can neither teach nor test.",
@@ -237,9 +233,8 @@ def fit_encoder(
     values of *table* (the training part) decide. *features* default to every published column but free text and
     the target; *classes* to the texts the target has here.
 
-    >>> from velado.testing.factory import small_table
-    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
-    >>> fit_encoder(table, "ill").names
+    >>> from velado.testing.factory import four_people
+    >>> fit_encoder(four_people(), "ill").names
     ('age:middle',)
     """
     check_target(table, target)
@@ -266,9 +261,8 @@ def _fitted(table: Table, column: Column) -> EncodedColumn:
 def feature_names(table: Table, target: str, wanted: Sequence[str] | None = None) -> tuple[str, ...]:
     """The columns a model may use: published, no free text, not the target; those of *wanted*, where given.
 
-    >>> from velado.testing.factory import small_table
-    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
-    >>> feature_names(table, "ill")
+    >>> from velado.testing.factory import four_people
+    >>> feature_names(four_people(), "ill")
     ('age',)
     """
     usable = [
@@ -300,29 +294,34 @@ def feature_names(table: Table, target: str, wanted: Sequence[str] | None = None
 def check_target(table: Table, target: str) -> None:
     """The target is there, is published as it is, and has at least two classes; or an error says what is wrong.
 
-    >>> from velado.testing.factory import small_table
-    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
-    >>> check_target(table, "ill")
+    >>> from velado.testing.factory import four_people
+    >>> check_target(four_people(), "ill")
     """
     columns = table.schema.columns
     if target not in columns:
         raise SchemaError(
             say("The table has no target column '{target}'.", target=target),
             "Without it there is nothing to learn.",
-            nearest(target, columns) or "Name one of the table's columns.",
+            nearest(target, columns) or say("Name one of the table's columns."),
         )
     column = columns[target]
     if column.role == "quasi" or not column.published:
-        state = "is a quasi-identifier" if column.role == "quasi" else "is not published"
         raise SchemaError(
-            say("The target '{target}' {state}.", target=target, state=state),
+            say("The target '{target}' is a quasi-identifier.", target=target)
+            if column.role == "quasi"
+            else say("The target '{target}' is not published.", target=target),
             "A release blurs it or leaves it out, so that no model could be taught from the release.",
             'Give it role = "sensitive" or "other" and publish = true, or choose another target.',
         )
     counts = table.text(target).drop_nulls().n_unique()
     if counts < 2:
         raise TableError(
-            say("The target '{target}' has {counts} class(es).", target=target, counts=counts),
+            say_n(
+                "The target '{target}' has {n} class.",
+                "The target '{target}' has {n} classes.",
+                counts,
+                target=target,
+            ),
             "A model that always says the same is never wrong, so nothing can be compared.",
             "Choose another target, or check the file.",
         )

@@ -5,39 +5,11 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from importlib.util import find_spec
 from typing import Annotated, Any, ClassVar
 
-from velado.errors import MissingExtra
+from velado.measures.models._model import Model, Rows, built, in_a_row, scaled_first
 from velado.settings import Setting, named, settings
 from velado.text import say
-
-Rows = Annotated[int, Setting(ge=1)]
-
-
-class Model:
-    """Settings with one verb. *pace* is roughly its seconds for 10,000 rows of 100 features, *needs* its library.
-
-    *scaled*: it compares features with one another, so that they must be of one size.
-
-    >>> KNN(neighbours=3).name, KNN.scaled, Majority.needs
-    ('knn', True, 'sklearn')
-    """
-
-    name: ClassVar[str]
-    title: ClassVar[str]
-    pace: ClassVar[float]
-    needs: ClassVar[str] = "sklearn"
-    scaled: ClassVar[bool] = False
-
-    def estimator(self, seed: int, columns: int | None = None) -> Any:
-        """An estimator that has not seen any row, all of whose random choices follow from *seed*.
-
-        With *columns* the features are between 0 and 1 already and stand for so many columns; without, a model that
-        needs it standardizes them by the rows it is taught.
-        """
-        raise NotImplementedError
 
 
 @settings
@@ -49,12 +21,12 @@ class Majority(Model):
     """
 
     name: ClassVar[str] = "majority"
-    title: ClassVar[str] = "Majority class"
+    title: ClassVar[str] = say("Majority class")
     pace: ClassVar[float] = 0.01
 
     def estimator(self, seed: int, columns: int | None = None) -> Any:
         """Knows the class frequencies and nothing else."""
-        return _of("sklearn.dummy", "DummyClassifier", strategy="prior")
+        return built("sklearn.dummy", "DummyClassifier", strategy="prior")
 
 
 @settings
@@ -66,7 +38,7 @@ class KNN(Model):
     """
 
     name: ClassVar[str] = "knn"
-    title: ClassVar[str] = "k nearest neighbours"
+    title: ClassVar[str] = say("k nearest neighbours")
     pace: ClassVar[float] = 0.5
     scaled: ClassVar[bool] = True
     neighbours: Annotated[Rows, Setting("training rows asked")] = 15
@@ -74,7 +46,7 @@ class KNN(Model):
     def estimator(self, seed: int, columns: int | None = None) -> Any:
         """Brute force: matrix products are faster than a tree on dozens of features."""
         settings = {"n_neighbors": self.neighbours, "algorithm": "brute", "n_jobs": 1}
-        return _scaled(columns, _of("sklearn.neighbors", "KNeighborsClassifier", **settings))
+        return scaled_first(columns, built("sklearn.neighbors", "KNeighborsClassifier", **settings))
 
 
 @settings
@@ -86,7 +58,7 @@ class RandomForest(Model):
     """
 
     name: ClassVar[str] = "random-forest"
-    title: ClassVar[str] = "Random forest"
+    title: ClassVar[str] = say("Random forest")
     pace: ClassVar[float] = 0.6
     trees: Annotated[int, Setting("trees", ge=1)] = 100
     leaf: Annotated[Rows, Setting("training rows in a leaf at least")] = 5
@@ -94,7 +66,7 @@ class RandomForest(Model):
     def estimator(self, seed: int, columns: int | None = None) -> Any:
         """One thread: studies run cells side by side instead."""
         grown = {"n_estimators": self.trees, "min_samples_leaf": self.leaf}
-        return _of("sklearn.ensemble", "RandomForestClassifier", **grown, random_state=seed, n_jobs=1)
+        return built("sklearn.ensemble", "RandomForestClassifier", **grown, random_state=seed, n_jobs=1)
 
 
 @settings
@@ -109,7 +81,7 @@ class SVM(Model):
     """
 
     name: ClassVar[str] = "svm"
-    title: ClassVar[str] = "Support vector machine"
+    title: ClassVar[str] = say("Support vector machine")
     pace: ClassVar[float] = 0.5
     scaled: ClassVar[bool] = True
     c: Annotated[float, Setting("weight of training errors", ge=1e-6)] = 1.0
@@ -120,8 +92,8 @@ class SVM(Model):
         """Map by the kernel, separate linearly; a tighter tolerance costs three times as long and changes no digit."""
         gamma = self.gamma if self.gamma is not None or columns is None else 1.0 / columns
         kernel = {"kernel": "rbf", "gamma": gamma, "n_components": self.landmarks, "random_state": seed}
-        linear = _of("sklearn.svm", "LinearSVC", C=self.c, dual=False, tol=1e-2, random_state=seed)
-        return _scaled(columns, _of("sklearn.kernel_approximation", "Nystroem", **kernel), linear)
+        linear = built("sklearn.svm", "LinearSVC", C=self.c, dual=False, tol=1e-2, random_state=seed)
+        return scaled_first(columns, built("sklearn.kernel_approximation", "Nystroem", **kernel), linear)
 
 
 @settings
@@ -133,7 +105,7 @@ class XGBoost(Model):
     """
 
     name: ClassVar[str] = "xgboost"
-    title: ClassVar[str] = "XGBoost"
+    title: ClassVar[str] = say("XGBoost")
     pace: ClassVar[float] = 0.2
     needs: ClassVar[str] = "xgboost"
     trees: Annotated[int, Setting("boosting rounds", ge=1)] = 100
@@ -143,7 +115,7 @@ class XGBoost(Model):
 
     def estimator(self, seed: int, columns: int | None = None) -> Any:
         """One thread, histogram splits."""
-        return _of(
+        return built(
             "xgboost",
             "XGBClassifier",
             n_estimators=self.trees,
@@ -165,13 +137,13 @@ class DecisionTree(Model):
     """
 
     name: ClassVar[str] = "decision-tree"
-    title: ClassVar[str] = "Decision tree"
+    title: ClassVar[str] = say("Decision tree")
     pace: ClassVar[float] = 0.2
     leaf: Annotated[Rows, Setting("training rows in a leaf at least")] = 20
 
     def estimator(self, seed: int, columns: int | None = None) -> Any:
         """Gini splits."""
-        return _of("sklearn.tree", "DecisionTreeClassifier", min_samples_leaf=self.leaf, random_state=seed)
+        return built("sklearn.tree", "DecisionTreeClassifier", min_samples_leaf=self.leaf, random_state=seed)
 
 
 @settings
@@ -186,15 +158,15 @@ class GaussianNB(Model):
     """
 
     name: ClassVar[str] = "gaussian-nb"
-    title: ClassVar[str] = "Gaussian naive Bayes"
+    title: ClassVar[str] = say("Gaussian naive Bayes")
     pace: ClassVar[float] = 0.03
     scaled: ClassVar[bool] = True
     smoothing: Annotated[float, Setting("share of the largest variance added", ge=0)] = 0.1
 
     def estimator(self, seed: int, columns: int | None = None) -> Any:
         """A feature that is constant within a class would have variance 0; smoothing keeps it finite."""
-        bayes = _of("sklearn.naive_bayes", "GaussianNB", var_smoothing=self.smoothing)
-        return bayes if columns is not None else _in_a_row("MinMaxScaler", bayes)
+        bayes = built("sklearn.naive_bayes", "GaussianNB", var_smoothing=self.smoothing)
+        return bayes if columns is not None else in_a_row("MinMaxScaler", bayes)
 
 
 @settings
@@ -206,7 +178,7 @@ class MLP(Model):
     """
 
     name: ClassVar[str] = "mlp"
-    title: ClassVar[str] = "Multilayer perceptron"
+    title: ClassVar[str] = say("Multilayer perceptron")
     pace: ClassVar[float] = 3.0
     scaled: ClassVar[bool] = True
     hidden: Annotated[int, Setting("hidden units", ge=1)] = 32
@@ -214,7 +186,7 @@ class MLP(Model):
 
     def estimator(self, seed: int, columns: int | None = None) -> Any:
         """Adam with penalty 1e-3; it stops after *epochs* passes, converged or not."""
-        network = _of(
+        network = built(
             "sklearn.neural_network",
             "MLPClassifier",
             hidden_layer_sizes=(self.hidden,),
@@ -223,7 +195,7 @@ class MLP(Model):
             learning_rate_init=0.005,
             random_state=seed,
         )
-        return _scaled(columns, network)
+        return scaled_first(columns, network)
 
 
 @settings
@@ -235,15 +207,17 @@ class LogisticRegression(Model):
     """
 
     name: ClassVar[str] = "logistic-regression"
-    title: ClassVar[str] = "Logistic regression"
+    title: ClassVar[str] = say("Logistic regression")
     pace: ClassVar[float] = 0.3
     scaled: ClassVar[bool] = True
     c: Annotated[float, Setting("inverse weight of the penalty", ge=1e-6)] = 1.0
 
     def estimator(self, seed: int, columns: int | None = None) -> Any:
         """L-BFGS."""
-        linear = _of("sklearn.linear_model", "LogisticRegression", C=self.c, max_iter=300, random_state=seed)
-        return _scaled(columns, linear)
+        linear = built(
+            "sklearn.linear_model", "LogisticRegression", C=self.c, max_iter=300, random_state=seed
+        )
+        return scaled_first(columns, linear)
 
 
 MODELS: tuple[type[Model], ...] = (
@@ -266,36 +240,3 @@ def model_named(name: str) -> type[Model]:
     'k nearest neighbours'
     """
     return named(MODELS, name, "model")
-
-
-def require(model: Model | type[Model]) -> None:
-    """The library *model* needs is installed, or MissingExtra says which extra brings it.
-
-    >>> require(KNN)
-    """
-    _installed(model.needs, say("The model '{name}'", name=model.name))
-
-
-def _installed(library: str, who: str) -> None:
-    if find_spec(library) is None:
-        called = {"sklearn": "scikit-learn"}.get(library, library)
-        raise MissingExtra(
-            say("{who} needs {library}, which is not installed.", who=who, library=called),
-            "Models are an extra, so that publishing tables stays light.",
-            'Install it with pip install "velado[ml]", or leave the model out.',
-        )
-
-
-def _of(module: str, name: str, **settings: Any) -> Any:
-    _installed(module.partition(".")[0], name)
-    return getattr(import_module(module), name)(**settings)
-
-
-def _scaled(columns: int | None, *steps: Any) -> Any:
-    """The steps in a row; before them the features are standardized, unless they are of one size already."""
-    return _in_a_row("StandardScaler" if columns is None else "", *steps)
-
-
-def _in_a_row(scaler: str, *steps: Any) -> Any:
-    first = [_of("sklearn.preprocessing", scaler)] if scaler else []
-    return import_module("sklearn.pipeline").make_pipeline(*first, *steps)

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from velado.errors import ParameterError
+from velado.measures.models._model import Model, require
 from velado.measures.models.encoder import FloatMatrix, Ranges
-from velado.measures.models.model_registry import Model, require
 from velado.text import say
 
 QUALITIES = ("accuracy", "balanced_accuracy", "precision", "recall", "f1", "auc", "log_loss")
@@ -93,10 +93,10 @@ def quality(truth: IntVector, answers: Predictions, positive: int | None = None)
     if answers.probabilities:
         loss = log_loss(truth, answers.scores)
     else:
-        reasons["log_loss"] = "The model gives scores, no probabilities."
+        reasons["log_loss"] = say("The model gives scores, no probabilities.")
     area = curve_area(truth, answers.scores, positive)
     if area is None:
-        reasons["auc"] = "The test rows hold a single class."
+        reasons["auc"] = say("The test rows hold a single class.")
     return Quality(
         rows=rows,
         majority=float(true.max() / rows),

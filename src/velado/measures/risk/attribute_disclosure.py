@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any
 
 import numpy as np
 
 from velado.data.partition import FloatArray, IntArray, Partition, ValueCounts
 from velado.errors import ParameterError
+from velado.measures.declared import Measure
 from velado.text import say
 
 HOMOGENEITY = (0.8, 0.9, 1.0)
@@ -67,7 +67,7 @@ class AttributeDisclosure:
         """True when the whole interval of the guess lies above that of the baseline."""
         return self.guessed.low > self.baseline.high
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """As plain values, with the rule that made the interval; no sensitive value is named."""
         return {
             "rows": self.rows,
@@ -183,3 +183,14 @@ def _hits(counts: ValueCounts) -> FloatArray:
     left = most - 1
     chance = np.where(left > second, 1.0, np.where((left == second) & (left > 0), 1.0 / (1 + level), 0.0))
     return np.asarray(np.where(leads & sole[of], chance[of], 0.0), dtype=np.float64)
+
+
+ATTRIBUTE_GAIN = Measure(
+    name="attribute_gain",
+    title=say("Guessing sensitive values"),
+    of=lambda published, scores: max(
+        (one.gain for one in (scores.disclosure.attributes if scores.disclosure else ())), default=None
+    ),
+    signed=True,
+    detailed=True,
+)

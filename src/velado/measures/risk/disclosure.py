@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import comb
-from typing import Any
 
 import polars as pl
 
@@ -15,9 +14,10 @@ from velado.data.schema import Column, Schema
 from velado.data.table import Table
 from velado.measures.recoded_columns import PublishedTable
 from velado.measures.risk.attribute_disclosure import AttributeDisclosure, attribute_disclosure
-from velado.measures.risk.partial_linkage import LARGEST_SUBSET, SUBSETS, PartialKnowledge, partial_knowledge
+from velado.measures.risk.partial_linkage import LARGEST_SUBSET, PartialKnowledge, partial_knowledge
 from velado.measures.risk.population_uniqueness import PopulationUniqueness, population_uniqueness
-from velado.measures.risk.special_uniques import SpecialUniques, special_uniques, special_uniques_of
+from velado.measures.risk.special_uniques import KEY_SETS, SpecialUniques, special_uniques, special_uniques_of
+from velado.text import say, say_n
 
 PARTIAL_WORK = 200_000_000
 """Partial knowledge is measured unasked while rows times subsets stay below this: a few seconds."""
@@ -42,7 +42,7 @@ class Disclosure:
     def __repr__(self) -> str:
         return f"Disclosure(attributes={[part.column for part in self.attributes]})"
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """As plain values: no cell value, and nothing about a single row."""
         special, population = self.special, self.population
         return {
@@ -73,8 +73,8 @@ def disclosure(
     uniques of up to *largest_key* columns. *fraction* is the share of the population that the original
     table holds; with it population uniqueness is estimated, and of the release by the share that was published.
 
-    >>> from velado.testing.factory import small_table
-    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
+    >>> from velado.testing.factory import four_people
+    >>> table = four_people()
     >>> from velado.measures.recoded_columns import read_published
     >>> disclosure(read_published(table, table.frame), table.frame)
     Disclosure(attributes=['ill'])
@@ -84,14 +84,18 @@ def disclosure(
     known = None
     columns = len(data.columns)
     subsets = sum(comb(columns, size) for size in range(1, min(columns, LARGEST_SUBSET) + 1))
-    cheap = subsets <= SUBSETS and data.rows * subsets <= PARTIAL_WORK
+    cheap = subsets <= KEY_SETS and data.rows * subsets <= PARTIAL_WORK
     if partial or (partial is None and cheap):
         known = partial_knowledge(published)
     else:
         skipped["partial knowledge"] = (
-            "It was switched off."
+            say("It was switched off.")
             if partial is False
-            else f"{subsets} subsets of {data.rows} rows are too many to measure unasked."
+            else say(
+                "{subsets} subsets of {rows} rows are too many to measure unasked.",
+                subsets=subsets,
+                rows=data.rows,
+            )
         )
     found, estimates = None, None
     if special:
@@ -124,7 +128,11 @@ def _attributes(
     names = [name for name in (published.data.sensitive or {}) if name in frame.columns]
     absent = len(published.data.sensitive or {}) - len(names)
     if absent:
-        skipped["attribute disclosure"] = f"{absent} sensitive column(s) are not in the published table."
+        skipped["attribute disclosure"] = say_n(
+            "{n} sensitive column is not in the published table.",
+            "{n} sensitive columns are not in the published table.",
+            absent,
+        )
     if not names:
         return ()
     texts = {name: pl.col(name).cast(pl.String) for name in names}

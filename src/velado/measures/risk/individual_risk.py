@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -26,10 +26,8 @@ class IndividualRisk:
     *class_rows* is how many rows of the table a row may be (f), *class_people* how many people of the
     population that stands for (F, the summed sampling weights; equal to f without weights).
 
-    >>> from velado.testing.factory import small_table
-    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
-    >>> from velado.data.encode import encode
-    >>> individual_risk(encode(table)).class_rows
+    >>> from velado.testing.factory import four_encoded
+    >>> individual_risk(four_encoded()).class_rows
     array([2, 1, 2, 1])
     """
 
@@ -47,7 +45,7 @@ class IndividualRisk:
         """The sum of the risks: how many rows an attacker who tries all of them is expected to get right."""
         return float(self.risk.sum())
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """A summary as plain values; the rows themselves are not in it."""
         rows = self.risk.size
         return {
@@ -73,10 +71,8 @@ def individual_risk(
     *weights* say how many people of the population each sampled row stands for. *blanks* "wildcard" lets a
     missing value match any other, in both directions, as sdcMicro does; "value" makes it a value of its own.
 
-    >>> from velado.testing.factory import small_table
-    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
-    >>> from velado.data.encode import encode
-    >>> individual_risk(encode(table)).risk
+    >>> from velado.testing.factory import four_encoded
+    >>> individual_risk(four_encoded()).risk
     array([0.5, 1. , 0.5, 1. ])
     """
     if blanks not in ("wildcard", "value"):

@@ -3,30 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import combinations
-from math import comb
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 
 from velado.data.partition import IntArray, group_by_codes
 from velado.errors import ParameterError
 from velado.measures.recoded_columns import PublishedTable
-from velado.measures.risk.record_linkage import (
-    Direction,
-    LinkageResult,
-    Metric,
-    ReleasedColumn,
-    Scaling,
-    Ties,
-    record_linkage,
-)
+from velado.measures.risk.record_linkage import LinkageResult, LinkageRules, ReleasedColumn, record_linkage
+from velado.measures.risk.special_uniques import key_sets
 from velado.text import say
 
 LARGEST_SUBSET = 3
-SUBSETS = 20_000
-"""Above this many sets of columns the search is refused: every one of them regroups both tables."""
 
 
 @dataclass(frozen=True)
@@ -44,14 +34,9 @@ class Crowd:
     smallest_class: int
     mean_risk: float
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """As plain values."""
-        return {
-            "unique_rows": self.unique_rows,
-            "unique_share": self.unique_share,
-            "smallest_class": self.smallest_class,
-            "mean_risk": self.mean_risk,
-        }
+        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -67,7 +52,7 @@ class KnownSubset:
     before: Crowd
     after: Crowd
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """As plain values; only column names."""
         return {"columns": list(self.columns), "before": self.before.to_dict(), "after": self.after.to_dict()}
 
@@ -76,10 +61,8 @@ class KnownSubset:
 class PartialKnowledge:
     """Every subset up to *largest* columns, worst first (see `partial_knowledge` for the order).
 
-    >>> from velado.testing.factory import small_table
-    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
-    >>> from velado.measures.recoded_columns import read_published
-    >>> partial_knowledge(read_published(table, table.frame)).worst(1)[0].columns
+    >>> from velado.testing.factory import four_published
+    >>> partial_knowledge(four_published()).worst(1)[0].columns
     ('age',)
     """
 
@@ -97,15 +80,14 @@ class PartialKnowledge:
                 return part
         raise ParameterError(
             say(
-                "{columns} column(s) were asked for that are no subset of up to {largest} quasi-identifiers.",
-                columns=len(set(columns)),
+                "The columns asked for are no subset of up to {largest} quasi-identifiers.",
                 largest=self.largest,
             ),
             "Only those subsets were measured.",
             "Name quasi-identifiers of the table, or measure larger subsets.",
         )
 
-    def to_dict(self, number: int = 10) -> dict[str, Any]:
+    def to_dict(self, number: int = 10) -> dict[str, object]:
         """How many subsets there are and how many single somebody out, and the worst of them."""
         return {
             "largest_subset": self.largest,
@@ -124,39 +106,14 @@ def partial_knowledge(published: PublishedTable, largest: int | None = None) -> 
     ranges of different classes overlap, a person fits several and the risk is lower than shown, which
     `linkage_with` takes into account. sum_{s<=m} C(d, s) groupings of the distinct rows of either table.
 
-    >>> from velado.testing.factory import small_table
-    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
-    >>> from velado.measures.recoded_columns import read_published
-    >>> partial_knowledge(read_published(table, table.frame)).subsets[0].after.unique_rows
+    >>> from velado.testing.factory import four_published
+    >>> partial_knowledge(four_published()).subsets[0].after.unique_rows
     2
     """
     data = published.data
     columns = len(data.columns)
     largest = min(columns, LARGEST_SUBSET) if largest is None else largest
-    if not 1 <= largest <= columns:
-        raise ParameterError(
-            say(
-                "Subsets of up to {largest} column(s) were asked for; there are {columns} quasi-identifiers.",
-                largest=largest,
-                columns=columns,
-            ),
-            "An attacker knows at least one of them and at most all.",
-            say("Choose a number from 1 to {columns}.", columns=columns),
-        )
-    number = sum(comb(columns, size) for size in range(1, largest + 1))
-    if number > SUBSETS:
-        raise ParameterError(
-            say(
-                "{columns} quasi-identifiers have {number} subsets of up to {largest}; the limit is "
-                "{subsets}.",
-                columns=columns,
-                number=number,
-                largest=largest,
-                subsets=SUBSETS,
-            ),
-            "Every subset regroups both tables.",
-            "Choose a smaller largest subset.",
-        )
+    key_sets(columns, largest)
     names = [column.name for column in data.columns]
     before = _Distinct.of([c.codes for c in data.columns], [c.size for c in data.columns])
     after = _Distinct.of([c.codes for c in published.columns], [c.low.size for c in published.columns])
@@ -169,34 +126,22 @@ def partial_knowledge(published: PublishedTable, largest: int | None = None) -> 
 
 
 def linkage_with(
-    published: PublishedTable,
-    columns: Sequence[str],
-    *,
-    direction: Direction = "released-to-original",
-    ties: Ties = "expected",
-    scaling: Scaling = "range",
-    metric: Metric = "manhattan",
+    published: PublishedTable, columns: Sequence[str], **rules: Unpack[LinkageRules]
 ) -> LinkageResult:
     """How many records an attacker who knows only *columns* links to the right person, by distance.
 
-    The attack of `record_linkage` on those columns alone; ties, of which there are more the less is known, are
-    by default worth 1 / ties.
+    The attack of `record_linkage`, by its *rules*, on those columns alone; ties, of which there are more the less is
+    known, are by default worth 1 / ties. An interval stands at its middle, a number at itself.
 
-    >>> from velado.testing.factory import small_table
-    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
-    >>> from velado.measures.recoded_columns import read_published
-    >>> linkage_with(read_published(table, table.frame), ["age"]).share
+    >>> from velado.testing.factory import four_published
+    >>> linkage_with(four_published(), ["age"]).share
     0.75
     """
     names = [column.name for column in published.data.columns]
     chosen = [at for at, name in enumerate(names) if name in columns]
     if not chosen or len(set(columns)) != len(chosen):
         raise ParameterError(
-            say(
-                "{columns} of {columns_2} known column(s) are no quasi-identifiers.",
-                columns=len(set(columns)) - len(chosen),
-                columns_2=len(set(columns)),
-            ),
+            "The columns named as known are none, or not all of them quasi-identifiers.",
             "Linkage compares quasi-identifiers only.",
             "Name one or more quasi-identifiers of the table.",
         )
@@ -210,9 +155,7 @@ def linkage_with(
         )
         for part in (published.columns[at] for at in chosen)
     ]
-    return record_linkage(
-        data, released, published.true_rows, direction=direction, ties=ties, scaling=scaling, metric=metric
-    )
+    return record_linkage(data, released, published.true_rows, **rules)
 
 
 @dataclass(frozen=True)

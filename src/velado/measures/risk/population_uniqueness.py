@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 
 from velado.data.partition import FloatArray, IntArray
-from velado.errors import ParameterError
+from velado.settings import Setting, checked_argument
 from velado.text import say
 
 RULE = (
@@ -34,7 +34,7 @@ class PopulationEstimate:
     share: float
     of_sample_uniques: float
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """As plain values."""
         return {
             "population_uniques": self.uniques,
@@ -63,7 +63,7 @@ class PopulationUniqueness:
         """The estimate the decision rule takes."""
         return self.estimates[self.chosen]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """As plain values, with the rule and what did not converge."""
         return {
             "rows": self.rows,
@@ -87,12 +87,7 @@ def population_uniqueness(sizes: IntArray, fraction: float) -> PopulationUniquen
     >>> round(population_uniqueness(np.array([1, 1, 1, 2, 2, 3]), 0.5).estimates["zayatz"].uniques, 2)
     3.05
     """
-    if not 0 < fraction <= 1:
-        raise ParameterError(
-            say("The sampling fraction is {fraction:g}.", fraction=fraction),
-            "It is the share of the population that the table holds.",
-            "Choose a fraction above 0 and at most 1.",
-        )
+    check_fraction(fraction)
     sizes = np.asarray(sizes, dtype=np.int64)
     size, number = np.unique(sizes[sizes > 0], return_counts=True)
     rows = int((size * number).sum())
@@ -114,6 +109,26 @@ def population_uniqueness(sizes: IntArray, fraction: float) -> PopulationUniquen
     elif "slide negative binomial" in found:
         chosen = min(("zayatz", "slide negative binomial"), key=lambda name: found[name].uniques)
     return PopulationUniqueness(rows, unique, fraction, found, chosen, failed)
+
+
+SAMPLING = Annotated[
+    float,
+    Setting(
+        "share of the population that the original table holds",
+        gt=0,
+        le=1,
+        why="It is the share of the population that the table holds.",
+    ),
+]
+"""A sampling fraction."""
+
+
+def check_fraction(fraction: float) -> None:
+    """A sampling fraction is above 0 and at most 1, or an error says so.
+
+    >>> check_fraction(0.5)
+    """
+    checked_argument("sampling_fraction", fraction, SAMPLING)
 
 
 def zayatz(size: IntArray, number: IntArray, fraction: float) -> float:
@@ -159,7 +174,7 @@ def pitman(size: IntArray, number: IntArray, fraction: float) -> float | str:
 
     rows, classes = float((size * number).sum()), float(number.sum())
     if classes == rows:
-        return "Every row is unique, so the likelihood grows without end."
+        return say("Every row is unique, so the likelihood grows without end.")
 
     def at(point: FloatArray) -> tuple[float, float]:
         alpha = float(expit(point[1]))
@@ -183,7 +198,7 @@ def pitman(size: IntArray, number: IntArray, fraction: float) -> float | str:
         fit = minimize(loss, fit.x, method="Nelder-Mead", options=limits)
     theta, alpha = at(fit.x)
     if not np.isfinite(fit.fun) or not 1e-6 < alpha < 1 - 1e-6 or theta > 1e12 or theta + alpha < 1e-9:
-        return "The likelihood has no maximum with alpha between 0 and 1."
+        return say("The likelihood has no maximum with alpha between 0 and 1.")
     uniques = float(np.exp(gammaln(theta + 1) - gammaln(theta + alpha) + alpha * np.log(rows / fraction)))
     return _possible(uniques, rows / fraction)
 
@@ -227,14 +242,14 @@ def slide_negative_binomial(size: IntArray, number: IntArray, fraction: float) -
     ]
     best = min(fits, key=lambda fit: float(fit.cost))
     if float(np.abs(best.fun).max()) > 1e-6:
-        return "No parameters give the classes and unique rows that were seen."
+        return say("No parameters give the classes and unique rows that were seen.")
     a, b, cells = shape(best.x)
     return _possible(cells * b**a, people)
 
 
 def _possible(uniques: float, people: float) -> float | str:
     if not np.isfinite(uniques) or not 0 <= uniques <= people:
-        return "The fitted model has more unique people than the population has people."
+        return say("The fitted model has more unique people than the population has people.")
     return uniques
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypedDict, get_args
 
 import numba
 import numpy as np
@@ -14,6 +14,7 @@ from velado.data.encode import EncodedColumn, EncodedTable
 from velado.data.partition import FloatArray, IntArray, group_by_codes
 from velado.data.taxonomy import Taxonomy
 from velado.errors import ParameterError
+from velado.measures.declared import Measure
 from velado.release.recoded import Cell, PublishedColumn, Recoded
 from velado.text import say
 
@@ -183,16 +184,27 @@ Scaling = Literal["range", "none", "standard"]
 Metric = Literal["manhattan", "euclidean"]
 
 
+class LinkageRules(TypedDict, total=False):
+    """The rules of `record_linkage` that differ from its own, by the names it has for them.
+
+    >>> LinkageRules(ties="first")
+    {'ties': 'first'}
+    """
+
+    direction: Direction
+    ties: Ties
+    scaling: Scaling
+    metric: Metric
+
+
 @dataclass(frozen=True)
 class LinkageResult:
     """How many of *rows* records were linked to the right person, and by which rules.
 
     *correct* is a whole number unless *ties* is "expected", when it is the mean over all ways to break them.
 
-    >>> from velado.testing.factory import small_table
-    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
-    >>> from velado.data.encode import encode
-    >>> data = encode(table)
+    >>> from velado.testing.factory import four_encoded
+    >>> data = four_encoded()
     >>> codes = data.columns[0].codes
     >>> record_linkage(data, [ReleasedColumn(codes, codes)]).rows
     4
@@ -206,7 +218,7 @@ class LinkageResult:
     scaling: Scaling
     metric: Metric
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """As plain values for manifest and report."""
         return asdict(self)
 
@@ -252,23 +264,21 @@ def record_linkage(
     Assumes an attacker who knows every quasi-identifier of everyone; it is a measurement, not a bound. Works
     on distinct records; memory O(n d), time O(distinct x distinct x d) at worst and far less in practice.
 
-    >>> from velado.testing.factory import small_table
-    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
-    >>> from velado.data.encode import encode
-    >>> data = encode(table)
+    >>> from velado.testing.factory import four_encoded
+    >>> data = four_encoded()
     >>> codes = data.columns[0].codes
     >>> record_linkage(data, [ReleasedColumn(codes, codes)]).share
     0.75
     """
-    for what, value, choices in (
-        ("direction", direction, get_args(Direction)),
-        ("tie rule", ties, get_args(Ties)),
-        ("scaling", scaling, get_args(Scaling)),
-        ("metric", metric, get_args(Metric)),
+    for value, choices, unknown in (
+        (direction, get_args(Direction), say("Record linkage has no direction '{word}'.", word=direction)),
+        (ties, get_args(Ties), say("Record linkage has no tie rule '{word}'.", word=ties)),
+        (scaling, get_args(Scaling), say("Record linkage has no scaling '{word}'.", word=scaling)),
+        (metric, get_args(Metric), say("Record linkage has no metric '{word}'.", word=metric)),
     ):
         if value not in choices:
             raise ParameterError(
-                say("Record linkage has no {what} '{value}'.", what=what, value=value),
+                unknown,
                 "Figures are comparable only under known rules.",
                 say("Choose one of {choices}.", choices=", ".join(choices)),
             )
@@ -392,8 +402,6 @@ def _linked(
     metric: Metric,
 ) -> float:
     """How many query rows find their true target; *true_target* and *true_query* are -1 where there is none."""
-    pass
-
     query, query_codes, _, _ = _distinct(queries)
     target, target_codes, weight, first_row = _distinct(targets)
     has = np.flatnonzero(true_target >= 0)
@@ -488,8 +496,8 @@ def _check(data: EncodedTable, released: Sequence[ReleasedColumn], partner: npt.
     if len(released) != len(data.columns) or wrong:
         raise ParameterError(
             say(
-                "{released} released column(s) were given for {columns} quasi-identifier(s), {wrong} of "
-                "another length.",
+                "The released columns do not fit: {released} for {columns} quasi-identifiers, {wrong} of another "
+                "length.",
                 released=len(released),
                 columns=len(data.columns),
                 wrong=len(wrong),
@@ -497,3 +505,11 @@ def _check(data: EncodedTable, released: Sequence[ReleasedColumn], partner: npt.
             "Each published row must be paired with its original row.",
             "Give every quasi-identifier in the order of the schema, and the original row of each published row.",
         )
+
+
+RECORD_LINKAGE = Measure(
+    name="record_linkage",
+    title=say("record linkage"),
+    of=lambda published, scores: None if scores.linkage is None else scores.linkage.share,
+    detailed=True,
+)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ from velado.data.encode import EncodedTable
 from velado.data.partition import FloatArray, IntArray, Partition, ValueCounts
 from velado.data.visible import visible_groups
 from velado.errors import ParameterError
+from velado.measures.declared import Measure
 from velado.text import say
 
 # Class sizes: how large the crowds are in which people hide.
@@ -49,7 +50,7 @@ class ClassSizes:
         closed = [str(a) if b == a + 1 else f"{a}-{b - 1}" for a, b in pairs]
         return (*closed, *(f"{edge}+" for edge in self.edges[-1:]))
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """As plain values."""
         return {
             "classes": self.classes,
@@ -113,10 +114,8 @@ def class_sizes(sizes: IntArray) -> ClassSizes:
 class UniqueShares:
     """Rows, and people where a person column is declared, that no other shares a combination with.
 
-    >>> from velado.testing.factory import small_table
-    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
-    >>> from velado.data.encode import encode
-    >>> uniqueness_of(encode(table)).unique_rows_by_column
+    >>> from velado.testing.factory import four_encoded
+    >>> uniqueness_of(four_encoded()).unique_rows_by_column
     {'age': 2}
     """
 
@@ -127,7 +126,7 @@ class UniqueShares:
     unique_people: int | None = None
     unique_people_by_column: Mapping[str, int] | None = None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """As plain values; the entries about people are None without a person column."""
         share = self.unique_rows / self.rows if self.rows else 0.0
         by_column = self.unique_people_by_column
@@ -145,10 +144,8 @@ class UniqueShares:
 def uniqueness_of(data: EncodedTable) -> UniqueShares:
     """Who is unique in the original table, on its encoded values.
 
-    >>> from velado.testing.factory import small_table
-    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
-    >>> from velado.data.encode import encode
-    >>> uniqueness_of(encode(table)).unique_rows
+    >>> from velado.testing.factory import four_encoded
+    >>> uniqueness_of(four_encoded()).unique_rows
     2
     """
     names = [column.name for column in data.columns]
@@ -213,7 +210,7 @@ class Attack:
     mean: float
     share_above: Mapping[float, float]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """As plain values."""
         above = {f"{threshold:g}": share for threshold, share in self.share_above.items()}
         return {"highest": self.highest, "mean": self.mean, "share_above": above}
@@ -238,7 +235,7 @@ class Reidentification:
     marketer: float
     population: bool = False
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """As plain values, with what the journalist was measured against."""
         basis = (
             "population class sizes" if self.population else "no population given: equal to the prosecutor"
@@ -329,3 +326,17 @@ def _attack(risk: FloatArray, weight: IntArray, thresholds: Sequence[float]) -> 
         return Attack(0.0, 0.0, {threshold: 0.0 for threshold in thresholds})
     above = {threshold: float(weight[risk > threshold].sum() / total) for threshold in thresholds}
     return Attack(float(risk.max()), float((risk * weight).sum() / total), above)
+
+
+REIDENTIFICATION = Measure(
+    name="reidentification",
+    title=say("mean re-identification"),
+    of=lambda published, scores: (scores.after.people or scores.after.rows).marketer,
+    detailed=True,
+)
+HIGHEST_RISK = Measure(
+    name="highest_risk",
+    title=say("highest re-identification"),
+    of=lambda published, scores: (scores.after.people or scores.after.rows).prosecutor.highest,
+    detailed=True,
+)

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb, prod
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,11 +13,12 @@ import numpy.typing as npt
 from velado.data.encode import EncodedTable
 from velado.data.partition import BoolArray, FloatArray, IntArray, group_by_codes
 from velado.errors import ParameterError
+from velado.measures.risk.population_uniqueness import check_fraction
 from velado.text import say
 
 LARGEST_KEY = 4
-SUBSETS = 20_000
-"""Above this many key sets the search is refused: every one of them regroups the table."""
+KEY_SETS = 20_000
+"""Above this many sets of columns a search is refused: every one of them regroups the table."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -30,10 +30,8 @@ class SpecialUniques:
     belong in the private report only. *contributions* are percentages: in how much of the total score a column
     takes part, so they sum to more than 100.
 
-    >>> from velado.testing.factory import small_table
-    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
-    >>> from velado.data.encode import encode
-    >>> special_uniques_of(encode(table)).columns
+    >>> from velado.testing.factory import four_encoded
+    >>> special_uniques_of(four_encoded()).columns
     ('age',)
     """
 
@@ -58,7 +56,7 @@ class SpecialUniques:
         """How many rows have at least one minimal sample unique of the sizes searched."""
         return int((self.scores > 0).sum())
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """A summary as plain values; the scores of single rows are not in it."""
         return {
             "rows": self.rows,
@@ -80,10 +78,8 @@ def special_uniques_of(
 ) -> SpecialUniques:
     """Special uniques of the original table, on its encoded values.
 
-    >>> from velado.testing.factory import small_table
-    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
-    >>> from velado.data.encode import encode
-    >>> special_uniques_of(encode(table)).unique_rows
+    >>> from velado.testing.factory import four_encoded
+    >>> special_uniques_of(four_encoded()).unique_rows
     2
     """
     columns = data.columns
@@ -118,14 +114,15 @@ def special_uniques(
     equal to no value, so it may leave others alone but never singles out its own row.
 
     Where SUDA2 walks a tree of items, this tests every set of columns: sum_{k<=M} C(d, k) groupings of the
-    distinct tuples, and a set is minimal where no set with one column less is unique. Refused above SUBSETS.
+    distinct tuples, and a set is minimal where no set with one column less is unique. Refused above KEY_SETS.
 
     >>> special_uniques(["age", "sex"], [np.array([0, 1, 1]), np.array([0, 0, 1])], [2, 2]).unique_rows
     3
     """
     columns = len(codes)
     largest = min(columns, LARGEST_KEY) if largest_key is None else largest_key
-    _check(columns, largest, fraction)
+    check_fraction(fraction)
+    key_sets(columns, largest)
     missing = [-1] * columns if missing is None else list(missing)
     rows = int(codes[0].size)
     labels, count = group_by_codes(list(codes), sizes)
@@ -192,33 +189,33 @@ def _intrusion(score: FloatArray, columns: int, fraction: float, unique: int, pa
     return out
 
 
-def _check(columns: int, largest: int, fraction: float) -> None:
-    if not columns or not 1 <= largest <= columns:
+def key_sets(columns: int, largest: int) -> int:
+    """How many sets of 1 to *largest* of so many *columns* there are, unless that is impossible or too many to try.
+
+    >>> key_sets(columns=5, largest=2)
+    15
+    """
+    if not 1 <= largest <= columns:
         raise ParameterError(
             say(
-                "Keys of up to {largest} column(s) were asked for; there are {columns}.",
+                "Sets of up to {largest} columns were asked for; there are {columns} quasi-identifiers.",
                 largest=largest,
                 columns=columns,
             ),
-            "A key is a set of one or more different quasi-identifiers.",
-            say("Choose a largest key from 1 to {columns}.", columns=max(columns, 1)),
+            "An attacker knows at least one of them and at most all.",
+            say("Choose a number from 1 to {columns}.", columns=max(columns, 1)),
         )
-    if not 0 < fraction <= 1:
-        raise ParameterError(
-            say("The sampling fraction is {fraction:g}.", fraction=fraction),
-            "It is the share of the population that the table holds.",
-            "Choose a fraction above 0 and at most 1.",
-        )
-    subsets = sum(comb(columns, size) for size in range(1, largest + 1))
-    if subsets > SUBSETS:
+    number = sum(comb(columns, size) for size in range(1, largest + 1))
+    if number > KEY_SETS:
         raise ParameterError(
             say(
-                "{columns} columns have {subsets} key sets of up to {largest}; the limit is {subsets_2}.",
+                "{columns} columns have {number} key sets of up to {largest}; the limit is {limit}.",
                 columns=columns,
-                subsets=subsets,
+                number=number,
                 largest=largest,
-                subsets_2=SUBSETS,
+                limit=KEY_SETS,
             ),
             "Every set regroups the whole table.",
-            "Choose fewer columns or a smaller largest key.",
+            "Choose fewer columns or smaller sets.",
         )
+    return number

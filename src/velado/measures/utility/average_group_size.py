@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from velado.data.partition import IntArray
+from velado.measures.declared import Measure
+from velado.text import say
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,7 @@ class AverageGroupSize:
     k: int | None
     normalized: float | None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """As plain values; `c_avg` is None where no k was promised."""
         return {"mean": self.mean, "k": self.k, "c_avg": self.normalized}
 
@@ -35,3 +36,12 @@ def average_group_size(sizes: IntArray, k: int | None = None) -> AverageGroupSiz
     """
     mean = float(np.mean(sizes)) if np.size(sizes) else 0.0
     return AverageGroupSize(mean, k, None if not k else mean / k)
+
+
+AVERAGE_GROUP_SIZE = Measure(
+    name="average_group_size",
+    title=say("mean group size"),
+    of=lambda published, scores: scores.average_group_size.mean,
+    decimals=1,
+    detailed=True,
+)

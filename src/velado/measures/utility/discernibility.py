@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from velado.data.partition import IntArray
+from velado.measures.declared import Measure
+from velado.text import say
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class Discernibility:
     value: int
     normalized: float
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """As plain values."""
         return {"value": self.value, "normalized": self.normalized, "normalized_by": "rows squared"}
 
@@ -38,3 +39,11 @@ def discernibility(sizes: IntArray, suppressed: int = 0) -> Discernibility:
     total = int(np.sum(sizes)) + suppressed
     value = int(np.sum(np.asarray(sizes, dtype=np.int64) ** 2)) + suppressed * total
     return Discernibility(value, value / total**2 if total else 0.0)
+
+
+DISCERNIBILITY = Measure(
+    name="discernibility",
+    title=say("discernibility"),
+    of=lambda published, scores: scores.discernibility.normalized,
+    detailed=True,
+)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -178,10 +178,8 @@ class Distribution:
     what a bin of a category joins: days of a month, year or decade, or the values below one level of its
     taxonomy; None when every bin is one value. The distances are those of the values themselves.
 
-    >>> from velado.testing.factory import small_table
-    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
-    >>> from velado.measures.recoded_columns import read_published
-    >>> distributions(read_published(table, table.frame))[0].name
+    >>> from velado.testing.factory import four_published
+    >>> distributions(four_published())[0].name
     'age'
     """
 
@@ -199,11 +197,11 @@ class Distribution:
     def __repr__(self) -> str:
         return f"Distribution({self.name!r}, {self.kind}, bins={len(self.before)})"
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """As plain values, *with* the labels: not for publication."""
         return {"labels": list(self.labels), **self.shares(), **self.distances()}
 
-    def shares(self) -> dict[str, Any]:
+    def shares(self) -> dict[str, object]:
         """The bins without their labels."""
         return {
             "kind": self.kind,
@@ -214,7 +212,7 @@ class Distribution:
             "grouped": self.grouped,
         }
 
-    def distances(self) -> dict[str, Any]:
+    def distances(self) -> dict[str, object]:
         """The two distances, and what the second one is measured in."""
         ground = "share of the domain" if self.kind == "numeric" else "equal distance between values"
         return {
@@ -227,10 +225,8 @@ class Distribution:
 def distributions(published: PublishedTable) -> tuple[Distribution, ...]:
     """One distribution per quasi-identifier; the pairing of rows is not needed. O(rows x columns).
 
-    >>> from velado.testing.factory import small_table
-    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
-    >>> from velado.measures.recoded_columns import read_published
-    >>> distributions(read_published(table, table.frame))[0].distances()
+    >>> from velado.testing.factory import four_published
+    >>> distributions(four_published())[0].distances()
     {'total_variation': 0.0, 'earth_mover': 0.0, 'earth_mover_ground': 'share of the domain'}
     """
     pairs = zip(published.data.columns, published.columns, strict=True)
@@ -242,10 +238,8 @@ def distribution(column: EncodedColumn, read: PublishedColumn) -> Distribution:
 
     A number that is no original value counts at the nearest one. Suppressed rows are absent from *after*.
 
-    >>> from velado.testing.factory import small_table
-    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
-    >>> from velado.measures.recoded_columns import read_published
-    >>> published = read_published(table, table.frame)
+    >>> from velado.testing.factory import four_published
+    >>> published = four_published()
     >>> distribution(published.data.columns[0], published.columns[0]).name
     'age'
     """

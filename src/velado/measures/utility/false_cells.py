@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from velado.errors import ParameterError
+from velado.measures.declared import Measure
 from velado.measures.recoded_columns import PublishedTable
+from velado.text import say
 
 
 @dataclass(frozen=True)
 class FalseCells:
     """The share of published quasi-identifier cells that do not cover the true value.
 
-    >>> from velado.testing.factory import small_table
-    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
-    >>> from velado.measures.recoded_columns import read_published
-    >>> false_cells(read_published(table, table.frame)).share
+    >>> from velado.testing.factory import four_published
+    >>> false_cells(four_published()).share
     0.0
     """
 
@@ -28,7 +27,7 @@ class FalseCells:
     rows: int
     by_column: Mapping[str, float]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """As plain values; the divisor is published rows x quasi-identifiers."""
         return {
             "share": self.share,
@@ -45,10 +44,8 @@ def false_cells(published: PublishedTable) -> FalseCells:
     value must be the value, and a number that was moved onto a bound is outside whatever is said. A mean, a centroid or a most common value is false wherever it differs. Needs
     to know which original row each published row is; O(rows x columns).
 
-    >>> from velado.testing.factory import small_table
-    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
-    >>> from velado.measures.recoded_columns import read_published
-    >>> false_cells(read_published(table, table.frame)).by_column
+    >>> from velado.testing.factory import four_published
+    >>> false_cells(four_published()).by_column
     {'age': 0.0}
     """
     rows = published.true_rows
@@ -69,3 +66,19 @@ def false_cells(published: PublishedTable) -> FalseCells:
         int(np.size(rows)),
         {name: cells / count for name, cells in wrong.items()},
     )
+
+
+FALSE_CELLS = Measure(
+    name="false_cells",
+    title=say("false cells"),
+    of=lambda published, scores: None if scores.false_cells is None else scores.false_cells.share,
+    detailed=True,
+)
+SUPPRESSED = Measure(
+    name="suppressed",
+    title=say("Rows left out"),
+    of=lambda published, scores: (
+        (scores.original_rows - scores.published_rows) / max(scores.original_rows, 1)
+    ),
+    detailed=True,
+)

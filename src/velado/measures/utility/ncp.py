@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,7 @@ import numpy.typing as npt
 from velado.data.encode import EncodedColumn, EncodedTable
 from velado.data.partition import BoolArray, FloatArray, IntArray, Partition, ValueCounts
 from velado.errors import ParameterError
+from velado.measures.declared import Measure
 from velado.text import say
 
 Variant = Literal["leaves-1", "leaves/total", "sets", "thesis", "thesis-distinct", "gok", "das-eq1"]
@@ -53,7 +54,7 @@ class CertaintyPenalty:
     suppressed: int
     divisor_columns: int
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """As plain values."""
         return {
             "variant": self.variant,
@@ -95,10 +96,8 @@ def normalized_certainty_penalty(
     - ``das-eq1``: DAS paper eq. (1) = thesis eq. 6.1: numeric columns only, width / observed range. The paper's
       Adult figure divides by all 15 columns of the table: that is ``divisor_columns=15``.
 
-    >>> from velado.testing.factory import small_table
-    >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
-    >>> from velado.data.encode import encode
-    >>> data = encode(table)
+    >>> from velado.testing.factory import four_encoded
+    >>> data = four_encoded()
     >>> everything = Covers(np.zeros(4, dtype=np.int64), np.full(4, 2))
     >>> normalized_certainty_penalty(data, [everything], np.ones(4, dtype=bool), rows=4).overall
     1.0
@@ -224,3 +223,11 @@ def _gok(column: EncodedColumn, classes: Partition) -> npt.NDArray[np.float64]:
 
 def _per_row(by_class: npt.NDArray[np.float64], classes: Partition) -> npt.NDArray[np.float64]:
     return np.asarray(by_class[np.maximum(classes.labels, 0)], dtype=np.float64)
+
+
+NCP = Measure(
+    name="ncp",
+    title=say("information loss (NCP)"),
+    of=lambda published, scores: None if scores.ncp is None else scores.ncp.overall,
+    detailed=True,
+)

@@ -222,6 +222,15 @@ def paper_answer(
 
     *columns* are what records are compared by (default: all but identifiers and *target*); *fitted* spares the fit
     where the approach was fitted to the same columns before.
+
+    >>> from velado.data.schema import Column, Schema
+    >>> from velado.papers.correlated.approaches import Baseline
+    >>> from velado.query.sql import parse
+    >>> schema = Schema({name: Column(name, kind="numeric", bounds=(0, 9)) for name in ("a", "b", "c")})
+    >>> table = Table.of(pl.DataFrame({"a": [1, 2, 3], "b": [2, 1, 3], "c": [3, 3, 1]}), schema, "t")
+    >>> query = parse("SELECT COUNT(*) AS n FROM t", schema, "t")
+    >>> paper_answer(table, query, Baseline(), 1.0, np.random.default_rng(0), has_ledger=False).guarantee["type"]
+    'none'
     """
     _refuse(query, scale_parameter, has_ledger)
     inside = matching_rows(table, query.where)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from velado.data.numbers import parse_numbers
 from velado.data.table import Table
 from velado.errors import SchemaError, TableError
-from velado.text import say
+from velado.text import say, say_n
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -63,7 +63,7 @@ def records_of(table: Table, columns: Sequence[str] | None = None, target: str |
         ]
     if len(columns) < 2:
         raise TableError(
-            say("Only {columns} column(s) are left to compare records by.", columns=len(columns)),
+            "Fewer than two columns are left to compare records by.",
             "Ranks within a record need at least two.",
             "Name more columns.",
         )
@@ -92,7 +92,12 @@ def column_numbers(table: Table, name: str) -> Floats:
     blank = table.is_missing(name).to_numpy()
     if blank.any():
         raise TableError(
-            say("Column '{name}' has {cells} missing cell(s).", name=name, cells=int(blank.sum())),
+            say_n(
+                "Column '{name}' has {n} missing cell.",
+                "Column '{name}' has {n} missing cells.",
+                int(blank.sum()),
+                name=name,
+            ),
             "The source removes records with missing cells before it compares them.",
             "Drop those rows first.",
         )

@@ -103,7 +103,12 @@ _SUMS = {"reassoc", "contract", "nsz"}  # a sum may be taken in lanes; nothing e
 
 
 class Correlation(Protocol):
-    """What an approach has learnt of a table: how far one record, with its correlated ones, moves an answer."""
+    """What an approach has learnt of a table: how far one record, with its correlated ones, moves an answer.
+
+    >>> learnt: Correlation = Spearman(ranks_within(np.array([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]])))
+    >>> learnt.of_records(np.ones((2, 1)), np.ones((2, 1), dtype=bool)).round(6).tolist()
+    [[2.0], [2.0]]
+    """
 
     def of_records(self, influence: Floats, inside: Mask) -> Floats:
         """CS_i for every row (n) and query (q): shape (n, q). Rows outside the answer may hold anything."""
@@ -356,7 +361,7 @@ def chosen_columns(
         )
     if not 1 <= keep <= len(records.features):
         raise ParameterError(
-            say("{keep} column(s) cannot be kept of {features}.", keep=keep, features=len(records.features)),
+            say("Of {features} columns {keep} cannot be kept.", keep=keep, features=len(records.features)),
             "Elimination keeps at least one column and at most all of them.",
             "Lower the number of columns to keep.",
         )

@@ -274,7 +274,7 @@ def anonymized_table(data: Path, progress: Progress) -> Reproduced:
     return Reproduced(columns, tuple(rows), note, "measured: DAS makes no class size")
 
 
-def links(data: Path, progress: Progress, source: DasData) -> Reproduced:
+def _links(data: Path, progress: Progress, source: DasData) -> Reproduced:
     """Tables III and V: how many records are linked to the right person."""
     table = encoded(data, source.file, numeric_schema(*source.columns))
     rows: list[tuple[Cell, ...]] = []
@@ -294,7 +294,7 @@ def links(data: Path, progress: Progress, source: DasData) -> Reproduced:
     return Reproduced(columns, tuple(rows), note, "measured: what an attack found")
 
 
-def losses(data: Path, progress: Progress, source: DasData) -> Reproduced:
+def _losses(data: Path, progress: Progress, source: DasData) -> Reproduced:
     """Tables IV and VI: information loss by equation (1), with the paper's divisor and with the right one."""
     table = encoded(data, source.file, numeric_schema(*source.columns))
     rows: list[tuple[Cell, ...]] = []
@@ -329,7 +329,9 @@ def _releases(
             progress(len(made) / 10, f"{name}, k = {k}")
             made.append((name, str(k), at, method(table, k)))
     recoded = _run(DAS(rounding="round") if rounded else DAS(profile="paper"), table)
-    chosen = "/".join(str(count) for count in recoded.notes["bins"].values())
+    bins = recoded.notes["bins"]
+    assert isinstance(bins, Mapping)
+    chosen = "/".join(str(count) for count in bins.values())
     return [*made, ("DAS", chosen, 0, recoded)]
 
 
@@ -369,8 +371,8 @@ REPRODUCTIONS = (
         anonymized_table,
         anonymized_table,
     ),
-    _of("3", "Table III (thesis 6.1): links, WEF", WEF, links),
-    _of("4", "Table IV (thesis 6.2): information loss, WEF", WEF, losses),
-    _of("5", "Table V (thesis 6.3): links, Adult", ADULT_SET, links),
-    _of("6", "Table VI (thesis 6.4): information loss, Adult", ADULT_SET, losses),
+    _of("3", "Table III (thesis 6.1): links, WEF", WEF, _links),
+    _of("4", "Table IV (thesis 6.2): information loss, WEF", WEF, _losses),
+    _of("5", "Table V (thesis 6.3): links, Adult", ADULT_SET, _links),
+    _of("6", "Table VI (thesis 6.4): information loss, Adult", ADULT_SET, _losses),
 )

@@ -22,7 +22,8 @@ import numpy.typing as npt
 from velado.data.encode import EncodedColumn, EncodedTable, encode
 from velado.learning.flower import Federation, simulate
 from velado.learning.flower.deployment import require_flower
-from velado.measures.models.model_registry import LogisticRegression, XGBoost, require
+from velado.measures.models._model import require
+from velado.measures.models.model_registry import LogisticRegression, XGBoost
 from velado.papers.gfkmc.gfkmc_models import POSITIVE, TARGET, trial_of
 from velado.papers.gfkmc.gfkmc_tables import (
     CLIENT_KS,
@@ -68,7 +69,11 @@ RATE, DEPTH, DRAWN = 0.1, 8, 2
 
 @dataclass(frozen=True, repr=False)
 class CodedClient:
-    """The numbers a client made of its published rows, the part it learns from and the part it is asked about."""
+    """The numbers a client made of its published rows, the part it learns from and the part it is asked about.
+
+    >>> CodedClient(np.zeros((3, 2)), np.array([0, 1, 1]), np.zeros((1, 2)), np.array([0])).labels.size
+    3
+    """
 
     features: Floats
     labels: Integers
@@ -90,7 +95,12 @@ class Point:
 
 
 def client_of(data: EncodedTable, recoded: Recoded | None, labels: Integers, number: int) -> CodedClient:
-    """CodedClient *number* with the rows of *data* as *recoded* publishes them; None: as they are."""
+    """CodedClient *number* with the rows of *data* as *recoded* publishes them; None: as they are.
+
+    >>> from velado.testing.factory import four_encoded
+    >>> client_of(four_encoded(), None, np.array([0, 1, 0, 1]), 0).asked_labels.size
+    2
+    """
     if recoded is None:
         columns = [_raw(column) for column in data.columns]
     else:
@@ -103,7 +113,12 @@ def client_of(data: EncodedTable, recoded: Recoded | None, labels: Integers, num
 
 
 def logistic(clients: Sequence[CodedClient], rounds: int) -> list[Point]:
-    """Averaged logistic regression, the scores after every round. O(rounds x rows)."""
+    """Averaged logistic regression, the scores after every round. O(rounds x rows).
+
+    >>> one = CodedClient(np.arange(8.0)[:, None], np.array([0, 0, 0, 0, 1, 1, 1, 1]), np.array([[0.0], [7.0]]), np.array([0, 1]))
+    >>> len(logistic([one, one], rounds=2))
+    2
+    """
     require(LogisticRegression)
     width = clients[0].features.shape[1]
     weights, intercept = np.zeros((1, width)), np.zeros(1)
@@ -120,7 +135,12 @@ def logistic(clients: Sequence[CodedClient], rounds: int) -> list[Point]:
 
 
 def boosted(clients: Sequence[CodedClient], rounds: int) -> list[Point]:
-    """Trees collected from two clients a round, the scores after every round on two clients. O(rounds x rows)."""
+    """Trees collected from two clients a round, the scores after every round on two clients. O(rounds x rows).
+
+    >>> one = CodedClient(np.arange(8.0)[:, None], np.array([0, 0, 0, 0, 1, 1, 1, 1]), np.array([[0.0], [7.0]]), np.array([0, 1]))
+    >>> len(boosted([one, one], rounds=2))
+    2
+    """
     require(XGBoost)
     xgboost = import_module("xgboost")
     random = seeded(0, "federated code", "drawn")
@@ -323,7 +343,7 @@ class RoundCurve:
         return paper, float(getattr(self.honest[number - 1], score))
 
 
-def curves(
+def _curves(
     data: Path, progress: Progress, model: FederatedName, quick: bool
 ) -> tuple[list[RoundCurve], float]:
     """Every curve of a model, and the accuracy of always saying the commoner class."""
@@ -354,9 +374,9 @@ def curves(
     return found, majority
 
 
-def figures(data: Path, progress: Progress, quick: bool, model: FederatedName) -> dict[str, Reproduced]:
+def _figures(data: Path, progress: Progress, quick: bool, model: FederatedName) -> dict[str, Reproduced]:
     """Both figures of a model."""
-    found, majority = curves(data, progress, model, quick)
+    found, majority = _curves(data, progress, model, quick)
     return {
         name: _table(figure, found, majority, quick)
         for name, figure in FIGURES.items()
@@ -365,7 +385,13 @@ def figures(data: Path, progress: Progress, quick: bool, model: FederatedName) -
 
 
 def why(figure: ThesisFigure, found: Sequence[RoundCurve], majority: float, last: int) -> str:
-    """Why the columns differ, in the numbers of this very table, at the last round."""
+    """Why the columns differ, in the numbers of this very table, at the last round.
+
+    >>> point = (Point(0.7, 0.6, 0.6),)
+    >>> found = [RoundCurve("original data", None, point, point), RoundCurve("GFKMC", 3, point, point)]
+    >>> why(FIGURES["6.13"], [*found, RoundCurve("GFKMC default", 3, point, point)], 0.75, 1)[:47]
+    'Why they differ: on the original rows, where no'
+    """
     averaged = figure.model == "xgboost"
     by = {(one.method, one.k): one.at(figure.score, last, averaged) for one in found}
     coded, honest = by["original data", None]
@@ -426,11 +452,11 @@ def _nearness(figure: ThesisFigure, found: Sequence[RoundCurve]) -> str:
 
 
 def _one(data: Path, progress: Progress, figure: str, quick: bool) -> Reproduced:
-    return figures(data, progress, quick, FIGURES[figure].model)[figure]
+    return _figures(data, progress, quick, FIGURES[figure].model)[figure]
 
 
 def _both(data: Path, progress: Progress, quick: bool, model: FederatedName) -> Mapping[str, Reproduced]:
-    return {f"gfkmc-figure-{name}": one for name, one in figures(data, progress, quick, model).items()}
+    return {f"gfkmc-figure-{name}": one for name, one in _figures(data, progress, quick, model).items()}
 
 
 REPRODUCTIONS = tuple(

@@ -14,7 +14,8 @@ from functools import partial
 from pathlib import Path
 
 from velado.data.schema import Column
-from velado.measures.models.model_registry import KNN, SVM, Model, RandomForest, XGBoost, require
+from velado.measures.models._model import Model, require
+from velado.measures.models.model_registry import KNN, SVM, RandomForest, XGBoost
 from velado.measures.models.quality import Quality, quality
 from velado.papers.gfkmc.gfkmc_tables import PAPER_GFKMC, PEERS, SOURCE
 from velado.papers.model_trials import Asked, ModelTrial
@@ -67,13 +68,18 @@ Scored = tuple[int, str, Quality, Quality]
 
 
 def trial_of(data: Path) -> ModelTrial:
-    """One split of Adult with its eight quasi-identifiers and income."""
+    """One split of Adult with its eight quasi-identifiers and income.
+
+    >>> trial_of(Path("no such folder"))  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    velado.errors.TaxonomyError: ...
+    """
     schema = adult_schema()
     columns = {**schema.columns, TARGET: Column(TARGET, "sensitive", "categorical")}
     return ModelTrial.of(data, ADULT, type(schema)(columns), TARGET)
 
 
-def figures(data: Path, progress: Progress, quick: bool, wanted: Sequence[str]) -> dict[str, Reproduced]:
+def _figures(data: Path, progress: Progress, quick: bool, wanted: Sequence[str]) -> dict[str, Reproduced]:
     """The *wanted* figures; each release is made once for all of them.
 
     Accuracy under both protocols; precision, recall and F1 of the high incomes, on true rows.
@@ -95,7 +101,7 @@ def figures(data: Path, progress: Progress, quick: bool, wanted: Sequence[str]) 
     return {figure: _table(figure, base[figure], found[figure]) for figure in wanted}
 
 
-def why(found: Sequence[Scored], majority: float) -> str:
+def _why(found: Sequence[Scored], majority: float) -> str:
     """Why the two columns differ, in the numbers of this very table."""
     k, _, paper, honest = max(
         (one for one in found if one[1] == "GFKMC"), key=lambda one: one[2].accuracy - one[3].accuracy
@@ -120,7 +126,7 @@ def why(found: Sequence[Scored], majority: float) -> str:
     return said + "."
 
 
-def claim(figure: str, base: Quality, found: Sequence[Scored]) -> str:
+def _claim(figure: str, base: Quality, found: Sequence[Scored]) -> str:
     """What the text says of the figure, and what the paper profile gives here."""
     last = max(k for k, *_ in found)
     at = {name: paper.accuracy for k, name, paper, _ in found if k == last}
@@ -137,7 +143,7 @@ def claim(figure: str, base: Quality, found: Sequence[Scored]) -> str:
 def _table(figure: str, base: Quality, found: Sequence[Scored]) -> Reproduced:
     error = 100 * math.sqrt(base.accuracy * (1 - base.accuracy) / base.rows)
     note = (
-        f"{why(found, base.majority)} {claim(figure, base, found)} One split with {base.rows:,} test rows: an accuracy has "
+        f"{_why(found, base.majority)} {_claim(figure, base, found)} One split with {base.rows:,} test rows: an accuracy has "
         f"a standard error of about {error:.1f} points. The thesis does not give its models' parameters; these are velado's."
     )
     rows = [_row("-", "original data", base, base)]
@@ -155,11 +161,11 @@ def _row(k: str, method: str, paper: Quality, honest: Quality) -> tuple[Cell, ..
 
 
 def _one(data: Path, progress: Progress, figure: str, quick: bool) -> Reproduced:
-    return figures(data, progress, quick, (figure,))[figure]
+    return _figures(data, progress, quick, (figure,))[figure]
 
 
 def _all(data: Path, progress: Progress, quick: bool) -> Mapping[str, Reproduced]:
-    made = figures(data, progress, quick, tuple(FIGURES))
+    made = _figures(data, progress, quick, tuple(FIGURES))
     return {f"gfkmc-figure-{figure}": one for figure, one in made.items()}
 
 

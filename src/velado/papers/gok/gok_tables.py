@@ -17,16 +17,9 @@ import numpy as np
 
 from velado.data.encode import EncodedTable, encode
 from velado.data.schema import Column, Schema
+from velado.measures.models._model import Model, require
 from velado.measures.models.encoder import fit_encoder
-from velado.measures.models.model_registry import (
-    KNN,
-    MLP,
-    DecisionTree,
-    GaussianNB,
-    Model,
-    RandomForest,
-    require,
-)
+from velado.measures.models.model_registry import KNN, MLP, DecisionTree, GaussianNB, RandomForest
 from velado.measures.models.quality import IntVector
 from velado.papers.gok.gok_code import Coded, Evaluation, asked_in_folds, features_of, gok, mondrian, top_down
 from velado.papers.model_trials import Asked, ModelTrial
@@ -190,7 +183,14 @@ class Cells:
 def figures(
     data: Path, progress: Progress, data_set: GokData, quick: bool, wanted: Sequence[int]
 ) -> dict[int, Reproduced]:
-    """The *wanted* figures on one table; each release is made once, and each model taught once, for all of them."""
+    """The *wanted* figures on one table; each release is made once, and each model taught once, for all of them.
+
+    >>> from velado.release.goal import silent
+    >>> some = DATA_SETS[0]
+    >>> figures(Path("no such folder"), silent, some, quick=True, wanted=())  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    velado.errors.TaxonomyError: ...
+    """
     models = {FIGURES[figure][0].name: FIGURES[figure][0] for figure in wanted}
     for model in models.values():
         require(model)

@@ -58,7 +58,7 @@ _DIGITS = 600
 
 
 @dataclass(frozen=True, repr=False)
-class Equations:
+class _Equations:
     """What an evaluator can write down after one run: A x = rho b entry by entry, for known x and rho."""
 
     x: tuple[Fraction, ...]
@@ -66,7 +66,16 @@ class Equations:
 
 
 def provider_numbers(messages: Sequence[Message], private: PrivateKey, width: int) -> list[list[int]]:
-    """The masked matrix as the provider reads it in the one message that holds it, in either masked protocol."""
+    """The masked matrix as the provider reads it in the one message that holds it, in either masked protocol.
+
+    >>> from velado.learning.crypto.obfuscators import FullPower
+    >>> from velado.learning.crypto.paillier import ObfuscatorPool, ciphertexts_to_bytes, encrypt_many
+    >>> private = PrivateKey(1009, 1019)
+    >>> sent = encrypt_many(private.public, [4, 2, 2, 9], ObfuscatorPool(FullPower(private.public)))
+    >>> fields = {"ciphertexts": ciphertexts_to_bytes(private.public, sent)}
+    >>> provider_numbers([Message("0" * 64, "evaluator", "provider", 0, "masked", fields)], private, width=2)
+    [[4, 2], [2, 9]]
+    """
     (message,) = [message for message in messages if message.kind == "masked"]
     data, key = message.fields["ciphertexts"], private.public
     count = (len(data) - ciphertexts_size(key, 0)) // ciphertext_size(key)
@@ -78,6 +87,9 @@ def squared_correlations(masked: Sequence[Sequence[int]]) -> Matrix:
     """a~_ij a~_ji / (a~_ii a~_jj): the provider's attack. Of a matrix masked by rows and columns, a_ij^2 / (a_ii a_jj).
 
     With an intercept among the columns, means, variances and correlations about the mean follow from these.
+
+    >>> squared_correlations([[4, 2], [2, 9]]).round(3).tolist()  # and so for any u_i v_j a_ij
+    [[1.0, 0.111], [0.111, 1.0]]
     """
     width = len(masked)
     found = np.full((width, width), np.nan)
@@ -93,6 +105,11 @@ def correlations_about_the_mean(squares: Matrix) -> Matrix:
     """|Pearson's correlation| of all features, from `squared_correlations` of a design whose first column is the intercept.
 
     With c_ij = a_ij / sqrt(a_ii a_jj) >= 0, as after the source's shift: r_ij = (c_ij - c_0i c_0j) / sqrt((1 - c_0i^2)(1 - c_0j^2)).
+
+    >>> rows = np.array([[1.0, 1.0, 3.0], [1.0, 2.0, 4.0], [1.0, 4.0, 6.0]])
+    >>> sums = rows.T @ rows
+    >>> correlations_about_the_mean(sums**2 / np.outer(np.diag(sums), np.diag(sums))).round(6).tolist()
+    [[1.0, 1.0], [1.0, 1.0]]
     """
     cosines = np.sqrt(squares)
     first = cosines[0, 1:]
@@ -102,30 +119,41 @@ def correlations_about_the_mean(squares: Matrix) -> Matrix:
 
 def equations_of_paper_run(
     masks: Masks, solutions: tuple[Sequence[Fraction], Sequence[Fraction]]
-) -> list[Equations]:
-    """What Method 1's evaluator knows after one run: A x = (s/u) b and A y = (t/u) b, from xi and eta."""
+) -> list[_Equations]:
+    """What Method 1's evaluator knows after one run: A x = (s/u) b and A y = (t/u) b, from xi and eta.
+
+    >>> masks = Masks(5, v=(6,), s=(6,), t=(7,), w1=2, w2=3)
+    >>> equations_of_paper_run(masks, ([Fraction(1)], [Fraction(1)]))[0].x
+    (Fraction(3, 1),)
+    """
     found = []
     for solution, shares, w in ((solutions[0], masks.s, masks.w1), (solutions[1], masks.t, masks.w2)):
         x = tuple(v * value / w for v, value in zip(masks.v, solution, strict=True))
         rho = tuple(Fraction(s, u) for s, u in zip(shares, masks.u, strict=True))
-        found.append(Equations(x, rho))
+        found.append(_Equations(x, rho))
     return found
 
 
-def equations_of_sound_run(beta: Sequence[Fraction]) -> list[Equations]:
+def equations_of_sound_run(beta: Sequence[Fraction]) -> list[_Equations]:
     """What the sound protocol's evaluator can write as linear equations after one run: R w - r = beta, so A beta = b.
 
     Over the reals they say nothing of A. That A and b are whole numbers says all: see `velado.papers.regression.mask_attacks`.
     The provider's answer w = R^-1 (beta + r) follows from beta and the evaluator's own mask: it adds no equation.
+
+    >>> equations_of_sound_run([Fraction(1, 2), Fraction(3)])[0].rho
+    (Fraction(1, 1), Fraction(1, 1))
     """
-    return [Equations(tuple(beta), (Fraction(1),) * len(beta))]
+    return [_Equations(tuple(beta), (Fraction(1),) * len(beta))]
 
 
-def unidentified(equations: Sequence[Equations], tolerance: float = 1e-9) -> int:
+def unidentified(equations: Sequence[_Equations], tolerance: float = 1e-9) -> int:
     """How many dimensions of A's D (D + 1) / 2 the equations leave open: 1 means that all but a common scale is known.
 
     Unknowns are a_ij beta_i beta_j, so that units of measurement do not matter; singular values below *tolerance* times
     the largest count as 0.
+
+    >>> unidentified(equations_of_sound_run([Fraction(1, 2), Fraction(3)]))  # all three numbers of a symmetric A
+    3
     """
     lines = [line for line in _lines(equations) if any(line)]
     width = len(equations[0].x)
@@ -142,11 +170,15 @@ def unidentified(equations: Sequence[Equations], tolerance: float = 1e-9) -> int
     return unknowns - int(np.sum(values > tolerance * values[0]))
 
 
-def second_moments(equations: Sequence[Equations], first: Fraction) -> list[list[Fraction]]:
+def second_moments(equations: Sequence[_Equations], first: Fraction) -> list[list[Fraction]]:
     """X^T X itself: the evaluator's attack. *first* is a_00, with an intercept the number of rows (times 2^(2q)).
 
     The equations' least-squares solution with a_00 given, by exact normal equations; ZeroDivisionError where the
     equations leave more than the scale open.
+
+    >>> second_moments(equations_of_sound_run([Fraction(1, 2), Fraction(3)]), Fraction(10))
+    Traceback (most recent call last):
+    ZeroDivisionError: the equations say nothing of the matrix
     """
     width = len(equations[0].x)
     scales = _scales(equations)
@@ -176,7 +208,11 @@ def second_moments(equations: Sequence[Equations], first: Fraction) -> list[list
 
 
 def row_masks_by_gcd(products: Sequence[Sequence[int]]) -> list[int]:
-    """The greatest common divisor of every row of u_i v_j a_ij: multiples of the masks u_i, where the floor is left out."""
+    """The greatest common divisor of every row of u_i v_j a_ij: multiples of the masks u_i, where the floor is left out.
+
+    >>> row_masks_by_gcd([[6 * 5, 6 * 7], [10 * 3, 10 * 9]])
+    [6, 30]
+    """
     return [math.gcd(*(int(x) for x in row)) for row in products]
 
 
@@ -184,7 +220,7 @@ def _pairs(width: int) -> list[tuple[int, int]]:
     return [(i, j) for i in range(width) for j in range(i, width)]
 
 
-def _lines(equations: Sequence[Equations]) -> list[list[Fraction]]:
+def _lines(equations: Sequence[_Equations]) -> list[list[Fraction]]:
     """sum_j a_ij (x_j - rho_i beta_j) = 0 for every i and run, in the unknowns a_ij with i <= j; beta = the sum of a run's x."""
     width = len(equations[0].x)
     place = {pair: at for at, pair in enumerate(_pairs(width))}
@@ -199,7 +235,7 @@ def _lines(equations: Sequence[Equations]) -> list[list[Fraction]]:
     return lines
 
 
-def _beta(equations: Sequence[Equations]) -> list[Fraction]:
+def _beta(equations: Sequence[_Equations]) -> list[Fraction]:
     """beta from the first equations whose shares add up to 1: the whole of a sound run, two halves of a paper run."""
     total = [Fraction(0)] * len(equations[0].x)
     shares = Fraction(0)
@@ -211,7 +247,7 @@ def _beta(equations: Sequence[Equations]) -> list[Fraction]:
     return total
 
 
-def _scales(equations: Sequence[Equations]) -> list[Fraction]:
+def _scales(equations: Sequence[_Equations]) -> list[Fraction]:
     """|beta_i beta_j| for each unknown, in lowest precision: it only makes numbers comparable."""
     beta = [abs(value) or Fraction(1) for value in _beta(equations)]
     rough = [Fraction(float(value)) or Fraction(1) for value in beta]
@@ -230,7 +266,7 @@ _FACTORS = 100_000
 
 
 @dataclass(frozen=True, repr=False)
-class Sums:
+class _Sums:
     """X^T X and X^T y of the pooled rows in the columns' own units, as encoded; with an intercept, its entry counts the rows."""
 
     matrix: tuple[tuple[Fraction, ...], ...]
@@ -239,24 +275,39 @@ class Sums:
 
 def moments_from_exact_coefficients(
     beta: Sequence[Fraction], job: Job, whole: Collection[str] = ()
-) -> Sums | None:
+) -> _Sums | None:
     """The pooled sums, from nothing but what the evaluator of one masked run holds: beta as a fraction, and the job.
 
     *whole* names columns that are known to hold whole numbers. None where no candidate keeps to the public limits.
+
+    >>> from velado.learning.regression.simulate import small_job
+    >>> x, y = [1, 2, 4, 5, 6, 7, 8], [2, 3, 5, 4, 7, 7, 8]
+    >>> rows, sums = len(x), (sum(x), sum(a * a for a in x), sum(y), sum(a * b for a, b in zip(x, y)))
+    >>> slope = Fraction(rows * sums[3] - sums[0] * sums[2], rows * sums[1] - sums[0] ** 2)
+    >>> found = moments_from_exact_coefficients(
+    ...     [(sums[2] - slope * sums[0]) / rows, slope], small_job(minimum_rows=2, most_rows=20), whole=["x", "y"]
+    ... )
+    >>> [int(entry) for entry in found.matrix[0]], sums[0]  # the rows, and their sum of x
+    ([7, 33], 33)
     """
     return _sums(beta, [Fraction(0)] * len(beta), job, whole)
 
 
 def moments_from_rounded_coefficients(
     beta: Sequence[float], job: Job, whole: Collection[str] = ()
-) -> Sums | None:
-    """The same attempt from the coefficients that all clients get, rounded to floats; the sums it gives may be wrong ones."""
+) -> _Sums | None:
+    """The same attempt from the coefficients that all clients get, rounded to floats; the sums it gives may be wrong ones.
+
+    >>> from velado.learning.regression.simulate import small_job
+    >>> moments_from_rounded_coefficients([0.1, 0.7], small_job(minimum_rows=2, most_rows=20)) is None
+    False
+    """
     return _sums([Fraction(b) for b in beta], [Fraction(math.ulp(b)) / 2 for b in beta], job, whole)
 
 
 def _sums(
     beta: Sequence[Fraction], errors: Sequence[Fraction], job: Job, whole: Collection[str]
-) -> Sums | None:
+) -> _Sums | None:
     scaling, columns = scaling_of(job), (*job.features, job.target)
     scales = zip((*scaling.features, scaling.target), columns, strict=True)
     *own, target = [0 if column.name in whole else scale.bits for scale, column in scales]
@@ -277,7 +328,7 @@ def _sums(
         Fraction(round(sum(a * g for a, g in zip(row, gamma, strict=True)) + extra[i] * gamma[i]))
         for i, row in enumerate(matrix)
     ]
-    return Sums(
+    return _Sums(
         tuple(
             tuple(a / (1 << (bits[i] + bits[j])) for j, a in enumerate(row)) for i, row in enumerate(matrix)
         ),

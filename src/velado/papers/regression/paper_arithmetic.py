@@ -12,7 +12,7 @@ undone by alpha = alpha' - M + M sum_j beta_j; r is 80 bits longer than what it 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from velado.errors import ParameterError
+from velado.learning.crypto.fixed_point import Columns
 from velado.learning.crypto.modular import exact_gram
 from velado.learning.regression.design_matrix import moments_of
 from velado.learning.regression.fit import Moments, ridge_entries, singular
@@ -37,7 +38,11 @@ _INT64 = 61
 
 @dataclass(frozen=True, repr=False)
 class Masks:
-    """The evaluator's secrets of one run: the prime e (known to the provider too), v, s, t and w1, w2; u = s + t."""
+    """The evaluator's secrets of one run: the prime e (known to the provider too), v, s, t and w1, w2; u = s + t.
+
+    >>> Masks(prime=5, v=(7,), s=(6,), t=(8,), w1=9, w2=11).factors()
+    [98, 54, 88]
+    """
 
     prime: int
     v: tuple[int, ...]
@@ -57,7 +62,7 @@ class Masks:
         return [*matrix, *(self.w1 * s for s in self.s), *(self.w2 * t for t in self.t)]
 
 
-def floor_encode(values: Any, bits: int) -> NDArray[Any]:
+def _floor_encode(values: Any, bits: int) -> NDArray[Any]:
     """floor(a 2^q) of every float, exactly: int64 where all fit, Python integers where not."""
     mantissa, exponent = np.frexp(np.asarray(values, dtype=np.float64))
     digits = np.ldexp(mantissa, 53).astype(np.int64)
@@ -73,23 +78,37 @@ def floor_encode(values: Any, bits: int) -> NDArray[Any]:
 
 
 def has_negatives(job: Job) -> bool:
-    """Whether the public bounds allow a negative value, so that Protocol 1 is run."""
+    """Whether the public bounds allow a negative value, so that Protocol 1 is run.
+
+    >>> from velado.learning.regression.simulate import small_job
+    >>> has_negatives(small_job())
+    True
+    """
     return any(column.low < 0 for column in (*job.features, job.target))
 
 
-def own_shift(columns: Mapping[str, Any], job: Job) -> int:
-    """A client's ceil(-z_k 2^q), z_k its least negative value; 0 where it has none."""
+def own_shift(columns: Columns, job: Job) -> int:
+    """A client's ceil(-z_k 2^q), z_k its least negative value; 0 where it has none.
+
+    >>> from velado.learning.regression.simulate import small_job
+    >>> own_shift({"x": [1.0, -2.5], "y": [0.0, 3.0]}, small_job(bits=4))
+    40
+    """
     names = [column.name for column in (*job.features, job.target)]
-    return max(0, *(-int(floor_encode(columns[name], job.bits).min()) for name in names))
+    return max(0, *(-int(_floor_encode(columns[name], job.bits).min()) for name in names))
 
 
-def paper_moments(columns: Mapping[str, Any], job: Job, shift: int = 0) -> Moments:
+def paper_moments(columns: Columns, job: Job, shift: int = 0) -> Moments:
     """A_k and b_k of one client's rows, converted by Protocol 1 with M = *shift* / 2^q.
 
     Bounds, missing values and too few rows are refused as in the other protocols, before anything else is done.
+
+    >>> from velado.learning.regression.simulate import small_job, small_rows
+    >>> paper_moments(small_rows(), small_job(bits=4)).rows == len(small_rows()["x"])
+    True
     """
     rows = moments_of(columns, job).rows
-    encoded = [floor_encode(columns[column.name], job.bits) for column in (*job.features, job.target)]
+    encoded = [_floor_encode(columns[column.name], job.bits) for column in (*job.features, job.target)]
     if shift:
         reach = max(shift, *(int(np.abs(one).max()) for one in encoded))
         wide = (2 * reach).bit_length() > _INT64
@@ -106,7 +125,12 @@ def paper_moments(columns: Mapping[str, Any], job: Job, shift: int = 0) -> Momen
 
 
 def hidden_bits(job: Job) -> int:
-    """The most bits a product x c of Protocol 2 can have, from public figures."""
+    """The most bits a product x c of Protocol 2 can have, from public figures.
+
+    >>> from velado.learning.regression.simulate import small_job
+    >>> hidden_bits(small_job(bits=4)) < hidden_bits(small_job(bits=8))
+    True
+    """
     unit = 1 << job.bits
     columns = (*job.features, job.target)
     most = max(math.ceil(max(abs(c.low), abs(c.high), Fraction(1)) * unit) for c in columns)
@@ -116,7 +140,13 @@ def hidden_bits(job: Job) -> int:
 
 
 def refuse(job: Job) -> None:
-    """Raise where Method 1 cannot be run: no prime of q bits, a shift that nothing could undo, or too short a key."""
+    """Raise where Method 1 cannot be run: no prime of q bits, a shift that nothing could undo, or too short a key.
+
+    >>> from velado.learning.regression.simulate import small_job
+    >>> refuse(small_job(bits=1))  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    velado.errors.ParameterError: Method 1 of the source cannot be run with 1 fractional bits...
+    """
     if job.bits < 2:
         raise ParameterError(
             say("Method 1 of the source cannot be run with {bits} fractional bits.", bits=job.bits),
@@ -146,7 +176,12 @@ def refuse(job: Job) -> None:
 
 
 def draw_masks(bits: int, width: int, tape: Tape, spread: int = SPREAD) -> Masks:
-    """A prime e of *bits* bits, and every mask uniform between e and 2^*spread* e, both ends left out."""
+    """A prime e of *bits* bits, and every mask uniform between e and 2^*spread* e, both ends left out.
+
+    >>> masks = draw_masks(bits=10, width=2, tape=Tape(bytes(32)))
+    >>> masks.prime.bit_length(), all(masks.prime < mask < masks.prime << SPREAD for mask in masks.v)
+    (10, True)
+    """
     while True:
         prime = (1 << (bits - 1)) + tape.below(1 << (bits - 1))
         if gmpy2.is_prime(prime, 40):
@@ -160,14 +195,22 @@ def draw_masks(bits: int, width: int, tape: Tape, spread: int = SPREAD) -> Masks
 
 
 def draw_addends(count: int, bits: int, tape: Tape) -> list[int]:
-    """The r of Protocol 2 for *count* divisions of numbers of at most *bits* bits."""
+    """The r of Protocol 2 for *count* divisions of numbers of at most *bits* bits.
+
+    >>> len(draw_addends(3, bits=20, tape=Tape(bytes(32))))
+    3
+    """
     return [tape.below(1 << (bits + HIDING)) for _ in range(count)]
 
 
 def solve_both(
     numbers: Sequence[int], width: int, job: Job | None = None
 ) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]]:
-    """xi and eta of A~ xi = b~1, A~ eta = b~2, exactly; the numbers are A~ by rows, b~1, b~2."""
+    """xi and eta of A~ xi = b~1, A~ eta = b~2, exactly; the numbers are A~ by rows, b~1, b~2.
+
+    >>> solve_both([2, 0, 0, 4, 2, 4, 4, 2], width=2)
+    ((Fraction(1, 1), Fraction(1, 1)), (Fraction(2, 1), Fraction(1, 2)))
+    """
     square = width * width
     matrix = flint.fmpz_mat([[int(x) for x in numbers[i * width : (i + 1) * width]] for i in range(width)])
     if matrix.det() == 0:
@@ -183,12 +226,20 @@ def solve_both(
 
 
 def combine(masks: Masks, xi: Sequence[Fraction], eta: Sequence[Fraction]) -> tuple[Fraction, ...]:
-    """beta~ of equation 4.5: v_i (xi_i / w1 + eta_i / w2)."""
+    """beta~ of equation 4.5: v_i (xi_i / w1 + eta_i / w2).
+
+    >>> combine(Masks(5, v=(6,), s=(6,), t=(7,), w1=2, w2=3), [Fraction(1)], [Fraction(1)])
+    (Fraction(5, 1),)
+    """
     return tuple(v * (x / masks.w1 + y / masks.w2) for v, x, y in zip(masks.v, xi, eta, strict=True))
 
 
 def undo_shift(beta: Sequence[Fraction], shift: int, bits: int) -> tuple[Fraction, ...]:
-    """The coefficients of the rows as they were: y + M = alpha' + sum beta_j (x_j + M) gives alpha = alpha' - M + M sum beta_j."""
+    """The coefficients of the rows as they were: y + M = alpha' + sum beta_j (x_j + M) gives alpha = alpha' - M + M sum beta_j.
+
+    >>> undo_shift([Fraction(5), Fraction(2)], shift=16, bits=4)
+    (Fraction(6, 1), Fraction(2, 1))
+    """
     if not shift:
         return tuple(beta)
     moved = Fraction(shift, 1 << bits)
@@ -208,6 +259,10 @@ def paper_solution(
 
     *tape* is the evaluator's tape and *longest* the job's `hidden_bits`; without it the addends are made for these sums.
     Cost: two solutions of D unknowns, milliseconds.
+
+    >>> beta = paper_solution([[4 << 40, 0], [0, 2 << 40]], [8 << 40, 2 << 40], 20, Tape(bytes(32)))
+    >>> [round(float(value), 6) for value in beta]
+    [2.0, 1.0]
     """
     width = len(vector)
     masks = draw_masks(bits, width, tape.fork("masks"), spread)

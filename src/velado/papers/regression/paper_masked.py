@@ -20,11 +20,11 @@ import json
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
-from typing import Any
 
 import gmpy2
 
 from velado.errors import VeladoError
+from velado.learning.crypto.fixed_point import Columns
 from velado.learning.crypto.obfuscators import FullPower, ObfuscatorPool, OwnerPower
 from velado.learning.crypto.paillier import (
     Ciphertext,
@@ -38,21 +38,20 @@ from velado.learning.crypto.paillier import (
     sum_ciphertexts,
 )
 from velado.learning.crypto.paillier_keys import PrivateKey, PublicKey
-from velado.learning.protocols.masked_regression import entries
+from velado.learning.protocols.masked_regression import ENTRIES, LAST_STEPS, entries
 from velado.learning.protocols.parts import (
     CLIENT_SEEN,
-    KEY_BYTES,
-    RESULT_BYTES,
+    KEY_STEPS,
     KeyHolder,
     RegressionRole,
     key_in,
     most_bytes,
     result_bytes,
 )
-from velado.learning.protocols.protocol import Facts, Message, RegressionProtocol, Seen, Step
+from velado.learning.protocols.protocol import Facts, Limits, Message, RegressionProtocol, Seen, Step
 from velado.learning.protocols.protocol_registry import PROTOCOLS
-from velado.learning.protocols.role import Outcome, Take, refused
-from velado.learning.regression.design_matrix import flatten
+from velado.learning.protocols.role import Take, refused
+from velado.learning.regression.design_matrix import flatten, symmetric
 from velado.learning.regression.fit import ridge_entries
 from velado.learning.regression.job import Job
 from velado.papers.regression.paper_arithmetic import (
@@ -76,37 +75,37 @@ from velado.text import say
 Solution = tuple[Fraction, ...]
 
 
-def prime_bytes(job: Job) -> int:
+def _prime_bytes(job: Job) -> int:
     """How many bytes the prime of q bits takes."""
     return (job.bits + 7) // 8
 
 
-def shift_bytes(job: Job) -> int:
+def _shift_bytes(job: Job) -> int:
     """The most bytes a shift takes that follows from values within the public bounds."""
     reach = max(Fraction(0), *(-column.low for column in (*job.features, job.target)))
     return (int(reach * (1 << job.bits)) + 1).bit_length() // 8 + 1
 
 
-def shift_in(data: bytes) -> int:
+def _shift_in(data: bytes) -> int:
     """The shift, in units of 2^-q."""
     if not data:
         raise refused(say("holds no shift"))
     return int.from_bytes(data, "big")
 
 
-def solutions_size(job: Job) -> int:
+def _solutions_size(job: Job) -> int:
     """The most bytes both solutions take: by Cramer's rule quotients of determinants of masked sums."""
     digits = job.width * (hidden_bits(job) + job.width.bit_length()) // 4 + 8
     return 64 + 2 * job.width * (2 * digits + 8)
 
 
-def solutions_bytes(xi: Sequence[Fraction], eta: Sequence[Fraction]) -> bytes:
+def _solutions_bytes(xi: Sequence[Fraction], eta: Sequence[Fraction]) -> bytes:
     """Both solutions as exact fractions in hexadecimal."""
     texts = [[f"{value.numerator:x}/{value.denominator:x}" for value in part] for part in (xi, eta)]
     return json.dumps(texts, separators=(",", ":")).encode()
 
 
-def solutions_in(data: bytes, width: int) -> tuple[Solution, Solution]:
+def _solutions_in(data: bytes, width: int) -> tuple[Solution, Solution]:
     """Both solutions as the provider wrote them, or ProtocolError."""
     try:
         found = [tuple(_fraction(text) for text in part) for part in json.loads(data)]
@@ -123,15 +122,15 @@ def _fraction(text: str) -> Fraction:
     return Fraction(int(over, 16), int(under, 16))
 
 
-def divisions(job: Job) -> int:
+def _divisions(job: Job) -> int:
     """How many numbers are masked: D^2 of A and D of b, twice."""
     return job.width * (job.width + 2)
 
 
-class PaperClient(RegressionRole):
+class _PaperClient(RegressionRole):
     """Converts its rows, with the common shift where there are negative values, and sends its encrypted sums."""
 
-    def __init__(self, job: Job, name: str, tape: Tape, columns: Mapping[str, Any]) -> None:
+    def __init__(self, job: Job, name: str, tape: Tape, columns: Columns) -> None:
         super().__init__(job, name, tape)
         self._columns = columns
         self._key: PublicKey | None = None
@@ -153,7 +152,7 @@ class PaperClient(RegressionRole):
     def _take_shift(self, message: Message) -> Sequence[Message]:
         if not has_negatives(self.job):
             raise refused(say("brings a shift nobody waits for"))
-        shift = shift_in(message.fields["shift"])
+        shift = _shift_in(message.fields["shift"])
         if shift < own_shift(self._columns, self.job):
             raise refused(say("brings a shift that leaves a negative value"))
         return self._send(shift)
@@ -165,7 +164,7 @@ class PaperClient(RegressionRole):
         return [self._message(self._one("evaluator"), "entries", ciphertexts=data)]
 
 
-class PaperEvaluator(RegressionRole):
+class _PaperEvaluator(RegressionRole):
     """Adds and masks what it cannot read, and puts the provider's two solutions together."""
 
     def __init__(self, job: Job, name: str, tape: Tape) -> None:
@@ -198,7 +197,7 @@ class PaperEvaluator(RegressionRole):
         self._pool = ObfuscatorPool(FullPower(key, self._tape.fork("obfuscators")))
         # Made while clients convert their rows: not part of the regression stage.
         minima = len(self.job.of("client")) if has_negatives(self.job) else 0
-        self._pool.fill(minima + 2 * divisions(self.job))
+        self._pool.fill(minima + 2 * _divisions(self.job))
         for sender, (kind, data) in self._waiting.items():
             try:
                 self._read(sender, kind, data)
@@ -239,7 +238,7 @@ class PaperEvaluator(RegressionRole):
         return self._divide()
 
     def _take_shift(self, message: Message) -> Sequence[Message]:
-        self._shift = shift_in(message.fields["shift"])
+        self._shift = _shift_in(message.fields["shift"])
         return self._go_on()
 
     def _divide(self) -> Sequence[Message]:
@@ -248,23 +247,19 @@ class PaperEvaluator(RegressionRole):
         key, job, width = self._key, self.job, self.job.width
         columns = zip(*(self._entries[party.name] for party in job.of("client")), strict=True)
         sums = iter([sum_ciphertexts(column) for column in columns])
-        matrix: dict[tuple[int, int], Ciphertext] = {}
-        for i in range(width):
-            for j in range(i, width):
-                matrix[i, j] = matrix[j, i] = next(sums)
-        vector = list(sums)
+        matrix, vector = symmetric(sums, width), list(sums)
         for i, extra in enumerate(ridge_entries(job)):
             if extra:
-                matrix[i, i] = add_plain(matrix[i, i], extra)
-        hidden = [matrix[i, j] for i in range(width) for j in range(width)] + 2 * vector
+                matrix[i][i] = add_plain(matrix[i][i], extra)
+        hidden = [entry for row in matrix for entry in row] + 2 * vector
         self.masks = draw_masks(job.bits, width, self._tape.fork("masks"))
-        self._addends = draw_addends(divisions(job), hidden_bits(job), self._tape.fork("addends"))
+        self._addends = draw_addends(_divisions(job), hidden_bits(job), self._tape.fork("addends"))
         raised = _powers(hidden, self.masks.factors())
         hiding = encrypt_many(key, self._addends, self._pool)
         n2 = key.n2
         sent = [Ciphertext(a.value * b.value % n2, key, True) for a, b in zip(raised, hiding, strict=True)]
         data = ciphertexts_to_bytes(key, sent)
-        prime = self.masks.prime.to_bytes(prime_bytes(job), "big")
+        prime = self.masks.prime.to_bytes(_prime_bytes(job), "big")
         return [self._message(self._one("provider"), "divide", prime=prime, ciphertexts=data)]
 
     def _take_divided(self, message: Message) -> Sequence[Message]:
@@ -272,7 +267,7 @@ class PaperEvaluator(RegressionRole):
         assert self._key is not None and self._pool is not None  # the table: a division was asked for
         assert self.masks is not None and self._addends is not None
         key, d = self._key, self.masks.prime**2
-        found = ciphertexts_from_bytes(key, message.fields["ciphertexts"], divisions(self.job), self._seen)
+        found = ciphertexts_from_bytes(key, message.fields["ciphertexts"], _divisions(self.job), self._seen)
         off = encrypt_many(key, [-(r // d) for r in self._addends], self._pool)
         n2 = key.n2
         sent = [Ciphertext(a.value * b.value % n2, key, True) for a, b in zip(found, off, strict=True)]
@@ -281,7 +276,7 @@ class PaperEvaluator(RegressionRole):
 
     def _take_solutions(self, message: Message) -> Sequence[Message]:
         assert self.masks is not None and self._shift is not None  # the table: a solution was asked for
-        self.solutions = solutions_in(message.fields["solutions"], self.job.width)
+        self.solutions = _solutions_in(message.fields["solutions"], self.job.width)
         beta = undo_shift(combine(self.masks, *self.solutions), self._shift, self.job.bits)
         try:
             told = result_bytes(beta, None, None)
@@ -293,7 +288,7 @@ class PaperEvaluator(RegressionRole):
         return [*out, self._message(self._one("provider"), "finished")]
 
 
-class PaperProvider(KeyHolder):
+class _PaperProvider(KeyHolder):
     """Makes the key, finds the shift, divides what is hidden by an addend, and solves what is not hidden at all."""
 
     def __init__(self, job: Job, name: str, tape: Tape, private: PrivateKey | None = None) -> None:
@@ -312,7 +307,7 @@ class PaperProvider(KeyHolder):
 
     def start(self) -> Sequence[Message]:
         """The public key, to everyone; the obfuscators of its one answer are made here, ahead of time."""
-        self._pool.fill(divisions(self.job))
+        self._pool.fill(_divisions(self.job))
         return super().start()
 
     def _take_minima(self, message: Message) -> Sequence[Message]:
@@ -322,7 +317,7 @@ class PaperProvider(KeyHolder):
         found = ciphertexts_from_bytes(key, message.fields["ciphertexts"], count)
         shift = max(0, *decrypt_many(self._private, found))
         data = shift.to_bytes(max(1, (shift.bit_length() + 7) // 8), "big")
-        if len(data) > shift_bytes(self.job):
+        if len(data) > _shift_bytes(self.job):
             raise refused(say("holds a value below the public bounds"))
         self._shifted = True
         return [self._message(name, "shift", shift=data) for name in self._others()]
@@ -334,22 +329,18 @@ class PaperProvider(KeyHolder):
         if prime.bit_length() != self.job.bits or not gmpy2.is_prime(prime, 40):
             raise refused(say("holds no prime of the job's bits"))
         key = self._private.public
-        found = ciphertexts_from_bytes(key, message.fields["ciphertexts"], divisions(self.job))
+        found = ciphertexts_from_bytes(key, message.fields["ciphertexts"], _divisions(self.job))
         numbers = [value // prime**2 for value in decrypt_many(self._private, found)]
         data = ciphertexts_to_bytes(key, encrypt_many(key, numbers, self._pool))
         return [self._message(self._one("evaluator"), "divided", ciphertexts=data)]
 
     def _take_masked(self, message: Message) -> Sequence[Message]:
         key = self._private.public
-        found = ciphertexts_from_bytes(key, message.fields["ciphertexts"], divisions(self.job))
+        found = ciphertexts_from_bytes(key, message.fields["ciphertexts"], _divisions(self.job))
         numbers = decrypt_many(self._private, found)
         xi, eta = solve_both(numbers, self.job.width, self.job)
-        data = solutions_bytes(xi, eta)
+        data = _solutions_bytes(xi, eta)
         return [self._message(self._one("evaluator"), "solutions", solutions=data)]
-
-    def _take_finished(self, message: Message) -> Sequence[Message]:
-        self._outcome = Outcome()
-        return ()
 
 
 def _powers(bases: Sequence[Ciphertext], exponents: Sequence[int]) -> list[Ciphertext]:
@@ -363,62 +354,26 @@ def _powers(bases: Sequence[Ciphertext], exponents: Sequence[int]) -> list[Ciphe
         return list(pool.map(raised, zip(bases, exponents, strict=True)))
 
 
-def _divided_bytes(job: Job) -> int:
-    return most_bytes(job, divisions(job))
-
-
+_LEAST: Limits = {"ciphertexts": lambda job: most_bytes(job, 1)}
+_MINIMA: Limits = {"ciphertexts": lambda job: most_bytes(job, len(job.of("client")))}
+_SHIFT: Limits = {"shift": _shift_bytes}
+_DIVIDED: Limits = {"ciphertexts": lambda job: most_bytes(job, _divisions(job))}
+_DIVIDE: Limits = {"prime": _prime_bytes, **_DIVIDED}
 # With negative values `least`, `minima` and `shift` go before; without them they are left out.
 _STEPS = (
-    Step("start", "provider", "key", "client", "keyed", {"key": KEY_BYTES}),
-    Step("start", "provider", "key", "evaluator", "keyed", {"key": KEY_BYTES}),
-    Step("start", "client", "least", "evaluator", "told", {"ciphertexts": lambda job: most_bytes(job, 1)}),
-    Step(
-        "keyed",
-        "evaluator",
-        "minima",
-        "provider",
-        "minima",
-        {"ciphertexts": lambda job: most_bytes(job, len(job.of("client")))},
-    ),
-    Step("minima", "provider", "shift", "evaluator", "shifted", {"shift": shift_bytes}),
-    Step("keyed", "provider", "shift", "client", "shifted", {"shift": shift_bytes}),
-    Step(
-        "start",
-        "client",
-        "entries",
-        "evaluator",
-        "summed",
-        {"ciphertexts": lambda job: most_bytes(job, entries(job))},
-    ),
-    Step(
-        "told",
-        "client",
-        "entries",
-        "evaluator",
-        "summed",
-        {"ciphertexts": lambda job: most_bytes(job, entries(job))},
-    ),
-    Step(
-        "keyed",
-        "evaluator",
-        "divide",
-        "provider",
-        "dividing",
-        {"prime": prime_bytes, "ciphertexts": _divided_bytes},
-    ),
-    Step(
-        "shifted",
-        "evaluator",
-        "divide",
-        "provider",
-        "dividing",
-        {"prime": prime_bytes, "ciphertexts": _divided_bytes},
-    ),
-    Step("dividing", "provider", "divided", "evaluator", "divided", {"ciphertexts": _divided_bytes}),
-    Step("divided", "evaluator", "masked", "provider", "asked", {"ciphertexts": _divided_bytes}),
-    Step("asked", "provider", "solutions", "evaluator", "solved", {"solutions": solutions_size}),
-    Step("summed", "evaluator", "result", "client", "end", {"result": RESULT_BYTES}),
-    Step("solved", "evaluator", "finished", "provider", "end"),
+    *KEY_STEPS,
+    Step("start", "client", "least", "evaluator", "told", _LEAST),
+    Step("keyed", "evaluator", "minima", "provider", "minima", _MINIMA),
+    Step("minima", "provider", "shift", "evaluator", "shifted", _SHIFT),
+    Step("keyed", "provider", "shift", "client", "shifted", _SHIFT),
+    Step("start", "client", "entries", "evaluator", "summed", ENTRIES),
+    Step("told", "client", "entries", "evaluator", "summed", ENTRIES),
+    Step("keyed", "evaluator", "divide", "provider", "dividing", _DIVIDE),
+    Step("shifted", "evaluator", "divide", "provider", "dividing", _DIVIDE),
+    Step("dividing", "provider", "divided", "evaluator", "divided", _DIVIDED),
+    Step("divided", "evaluator", "masked", "provider", "asked", _DIVIDED),
+    Step("asked", "provider", "solutions", "evaluator", "solved", {"solutions": _solutions_size}),
+    *LAST_STEPS,
 )
 
 _FACTS = Facts(
@@ -451,9 +406,9 @@ _FACTS = Facts(
 PAPER_MASKED = RegressionProtocol(
     name="paper-masked",
     steps=_STEPS,
-    client=PaperClient,
-    evaluator=PaperEvaluator,
-    provider=PaperProvider,
+    client=_PaperClient,
+    evaluator=_PaperEvaluator,
+    provider=_PaperProvider,
     least_key_bits=1024,
     least_clients=1,
     scaled=False,

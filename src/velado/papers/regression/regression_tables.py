@@ -14,11 +14,10 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +27,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from velado.data.io import read_table
-from velado.errors import MissingExtra
-from velado.learning.crypto.fixed_point import Bounded
+from velado.learning.crypto.fixed_point import Bounded, Columns
 from velado.learning.crypto.paillier_keys import PrivateKey, keygen
 from velado.learning.protocols.delegated_regression import DELEGATED as DELEGATED_PROTOCOL
 from velado.learning.protocols.protocol import Message, RegressionProtocol
@@ -57,7 +55,7 @@ _DAYS = {day: str(k + 1) for k, day in enumerate(("mon", "tue", "wed", "thu", "f
 
 
 @dataclass(frozen=True)
-class RegressionTable:
+class _RegressionTable:
     """A table of the source: file, target, columns left out, codes of texts, and its published figures by q."""
 
     name: str
@@ -85,14 +83,20 @@ class RegressionTable:
 
 
 def job_for(
-    data_set: RegressionTable,
+    data_set: _RegressionTable,
     columns: dict[str, Floats],
     protocol: RegressionProtocol,
     bits: int,
     key_bits: int,
     clients: int = CLIENTS,
 ) -> Job:
-    """A job over these columns, bounded as somebody who knows their units would: density within 0.98 and 1.04."""
+    """A job over these columns, bounded as somebody who knows their units would: density within 0.98 and 1.04.
+
+    >>> columns = {"x": np.linspace(0.2, 4.1, 600), "y": np.linspace(1.0, 9.0, 600)}
+    >>> job = job_for(AUTO, columns, DELEGATED_PROTOCOL, bits=20, key_bits=KEY_BITS)
+    >>> float(job.target.low), float(job.target.high), job.most_rows
+    (1.0, 9.0, 600)
+    """
 
     def bounded(name: str) -> Bounded:
         low, high = float(columns[name].min()), float(columns[name].max())
@@ -122,7 +126,7 @@ def job_for(
     )
 
 
-def shares(columns: dict[str, Floats], job: Job) -> dict[str, dict[str, Floats]]:
+def _shares(columns: dict[str, Floats], job: Job) -> dict[str, dict[str, Floats]]:
     """The rows dealt out to the job's clients in turn."""
     clients = job.of("client")
     return {
@@ -131,7 +135,7 @@ def shares(columns: dict[str, Floats], job: Job) -> dict[str, dict[str, Floats]]
     }
 
 
-AUTO = RegressionTable(
+AUTO = _RegressionTable(
     name="auto-mpg",
     title="Auto MPG",
     file="regression/auto-mpg.csv",
@@ -145,7 +149,7 @@ AUTO = RegressionTable(
     minutes_2=(9.70e-2, 9.85e-2, 0.101, 0.112, 0.100),
     codes={"origin": {"America": "1", "Europe": "2", "Asia": "3"}},
 )
-FIRES = RegressionTable(
+FIRES = _RegressionTable(
     name="forest-fires",
     title="Forest Fires",
     file="regression/forestfires.csv",
@@ -159,7 +163,7 @@ FIRES = RegressionTable(
     minutes_2=(0.235, 0.218, 0.233, 0.266, 0.270),
     codes={"day": _DAYS},
 )
-WINE = RegressionTable(
+WINE = _RegressionTable(
     name="wine",
     title="Wine Quality",
     file="regression/winequality-white.csv",
@@ -172,7 +176,7 @@ WINE = RegressionTable(
     minutes_1=(8.99, 7.16, 9.39, 6.83, 6.29),
     minutes_2=(0.242, 0.253, 0.305, 0.337, 0.345),
 )
-BIKE = RegressionTable(
+BIKE = _RegressionTable(
     name="bike",
     title="Bike Sharing",
     file="regression/bike_hour.csv",
@@ -205,7 +209,11 @@ Beta = Sequence[Fraction]
 
 
 def relative_error(found: Beta, true: Beta) -> Any:
-    """Equation 3.1 with 400 bits: differences of differences are wanted in Table 9."""
+    """Equation 3.1 with 400 bits: differences of differences are wanted in Table 9.
+
+    >>> float(relative_error([Fraction(3), Fraction(5)], [Fraction(3), Fraction(4)]))
+    0.2
+    """
     with gmpy2.context(precision=400):
         over = sum(((a - b) ** 2 for a, b in zip(found, true, strict=True)), Fraction(0))
         under = sum((b * b for b in true), Fraction(0))
@@ -214,21 +222,25 @@ def relative_error(found: Beta, true: Beta) -> Any:
         )
 
 
-def exact_beta(columns: dict[str, Floats], data_set: RegressionTable) -> tuple[Fraction, ...]:
+def _exact_beta(columns: dict[str, Floats], data_set: _RegressionTable) -> tuple[Fraction, ...]:
     """Least squares on the doubles themselves, exactly: beta without conversion."""
     job = job_for(data_set, columns, DELEGATED_PROTOCOL, EVERY_BIT, KEY_BITS)
     return solve(moments_of(columns, job), job)
 
 
 def float_beta(columns: dict[str, Floats]) -> tuple[Fraction, ...]:
-    """The same as one writes it in NumPy: inv(X^T X) X^T y, in double precision."""
+    """The same as one writes it in NumPy: inv(X^T X) X^T y, in double precision.
+
+    >>> [round(float(b), 6) for b in float_beta({"x": np.array([0.0, 1.0, 2.0]), "y": np.array([1.0, 3.0, 5.0])})]
+    [1.0, 2.0]
+    """
     *features, y = columns.values()
     design = np.column_stack([np.ones(len(y)), *features])
     found = np.linalg.inv(design.T @ design) @ design.T @ y
     return tuple(Fraction(float(value)) for value in found)
 
 
-def method_1(moments: Moments, bits: int, spread: int) -> list[tuple[Fraction, ...]]:
+def _method_1(moments: Moments, bits: int, spread: int) -> list[tuple[Fraction, ...]]:
     """Results of Method 1 under several draws of its masks."""
     return [
         paper_solution(moments.matrix, moments.vector, bits, Tape(_SEED, f"{k}"), spread=spread)
@@ -236,14 +248,14 @@ def method_1(moments: Moments, bits: int, spread: int) -> list[tuple[Fraction, .
     ]
 
 
-def middle(errors: Sequence[Any]) -> float:
+def _middle(errors: Sequence[Any]) -> float:
     """The median of an odd number of errors, as a float."""
     return float(sorted(errors)[len(errors) // 2])
 
 
-def run_default(job: Job, columns: dict[str, Floats], private: PrivateKey) -> tuple[float, ...]:
+def _run_default(job: Job, columns: dict[str, Floats], private: PrivateKey) -> tuple[float, ...]:
     """The coefficients of a whole run of delegated regression with ten clients, all roles."""
-    roles = _roles(job, shares(columns, job), private)
+    roles = _roles(job, _shares(columns, job), private)
     deliver(roles)
     outcome = roles["evaluator"].outcome
     if outcome is None or outcome.fit is None:
@@ -251,7 +263,7 @@ def run_default(job: Job, columns: dict[str, Floats], private: PrivateKey) -> tu
     return outcome.fit.coefficients
 
 
-def errors(data: Path, progress: Progress, table: int, quick: bool) -> Reproduced:
+def _errors(data: Path, progress: Progress, table: int, quick: bool) -> Reproduced:
     """Tables 7 and 8: the error against beta with conversion, or without."""
     private = keygen(KEY_BITS, Tape(_SEED, "key"))
     rows: list[tuple[Cell, ...]] = []
@@ -259,7 +271,7 @@ def errors(data: Path, progress: Progress, table: int, quick: bool) -> Reproduce
     for at, (data_set, places) in enumerate(used):
         progress(at / len(used), data_set.title)
         columns = data_set.read(data)
-        plain, noise = exact_beta(columns, data_set), float(0)
+        plain, noise = _exact_beta(columns, data_set), float(0)
         if table == 8:
             noise = float(relative_error(float_beta(columns), plain))
         for place in places:
@@ -267,13 +279,13 @@ def errors(data: Path, progress: Progress, table: int, quick: bool) -> Reproduce
             job = job_for(data_set, columns, DELEGATED_PROTOCOL, bits, KEY_BITS)
             floored = paper_moments(columns, job)
             rounded = solve(moments_of(columns, job), job)
-            found = run_default(job, columns, private)
-            paper = {s: method_1(floored, bits, s) for s in (SPREAD, NARROW)}
+            found = _run_default(job, columns, private)
+            paper = {s: _method_1(floored, bits, s) for s in (SPREAD, NARROW)}
             head = (data_set.title, len(columns[data_set.target]), len(columns) - 1, bits)
             if table == 7:
                 reference = solve_encoded(floored, job)
                 wide, narrow = (
-                    middle([relative_error(b, reference) for b in paper[s]]) for s in (SPREAD, NARROW)
+                    _middle([relative_error(b, reference) for b in paper[s]]) for s in (SPREAD, NARROW)
                 )
                 exact = tuple(Fraction(float(value)) for value in rounded)
                 default = float(relative_error([Fraction(v) for v in found], exact))
@@ -281,7 +293,7 @@ def errors(data: Path, progress: Progress, table: int, quick: bool) -> Reproduce
                 note = _STANDS if published > 100 * narrow else ""
                 rows.append((*head, published, narrow, wide, default, note))
             else:
-                ours = middle([relative_error(b, plain) for b in paper[SPREAD]])
+                ours = _middle([relative_error(b, plain) for b in paper[SPREAD]])
                 default = float(relative_error([Fraction(v) for v in found], plain))
                 published = data_set.table_8[place]
                 note = _STANDS if published > 1.4 * ours and bits >= 30 else ""
@@ -311,21 +323,21 @@ def errors(data: Path, progress: Progress, table: int, quick: bool) -> Reproduce
     )
 
 
-def difference(data: Path, progress: Progress, quick: bool) -> Reproduced:
+def _difference(data: Path, progress: Progress, quick: bool) -> Reproduced:
     """Table 9: the error of Method 1 less that of Method 2, both against beta without conversion."""
     rows: list[tuple[Cell, ...]] = []
     used = _used(quick)
     for at, (data_set, places) in enumerate(used):
         progress(at / len(used), data_set.title)
         columns = data_set.read(data)
-        plain = exact_beta(columns, data_set)
+        plain = _exact_beta(columns, data_set)
         for place in places:
             bits = BITS[place]
             job = job_for(data_set, columns, DELEGATED_PROTOCOL, bits, KEY_BITS)
             floored = paper_moments(columns, job)
             second = relative_error(solve_encoded(floored, job), plain)
             narrow, wide = (
-                middle([abs(relative_error(b, plain) - second) for b in method_1(floored, bits, s)])
+                _middle([abs(relative_error(b, plain) - second) for b in _method_1(floored, bits, s)])
                 for s in (NARROW, SPREAD)
             )
             published = data_set.table_9[place]
@@ -341,7 +353,7 @@ def difference(data: Path, progress: Progress, quick: bool) -> Reproduced:
     return Reproduced(("table", "rows", "features", "q", *names), tuple(rows), _noted(said, used, rows), NONE)
 
 
-def times(data: Path, progress: Progress, quick: bool) -> Reproduced:
+def _times(data: Path, progress: Progress, quick: bool) -> Reproduced:
     """Table 10: the seconds of the regression stage, from the last client's sums to the coefficients."""
     keys = {
         bits: keygen(bits, Tape(_SEED, f"{bits}"), least_bits=1024)
@@ -364,7 +376,7 @@ def times(data: Path, progress: Progress, quick: bool) -> Reproduced:
                         continue
                     # How many clients were added up does not matter for this stage: as few as the protocol takes.
                     job = job_for(data_set, columns, protocol, BITS[place], bits, protocol.least_clients)
-                    ours.append(_stage(_roles(job, shares(columns, job), keys[bits])))
+                    ours.append(_stage(_roles(job, _shares(columns, job), keys[bits])))
                 small, large = ours
                 rows.append((data_set.title, method, BITS[place], minutes[place] * 60, small, large))
     ratios = [float(row[3] or 0) / float(row[4] or 1) for row in rows]
@@ -392,7 +404,7 @@ def _stage(roles: Mapping[str, Role]) -> float:
     return moments["end"] - moments["start"]
 
 
-def _roles(job: Job, tables: Mapping[str, Mapping[str, Any]], private: PrivateKey) -> dict[str, Role]:
+def _roles(job: Job, tables: Mapping[str, Columns], private: PrivateKey) -> dict[str, Role]:
     """All roles of a job from one seed, with a key made beforehand."""
     roles: dict[str, Role] = {}
     for party in job.parties:
@@ -405,13 +417,13 @@ def _roles(job: Job, tables: Mapping[str, Mapping[str, Any]], private: PrivateKe
     return roles
 
 
-def _used(quick: bool) -> list[tuple[RegressionTable, tuple[int, ...]]]:
+def _used(quick: bool) -> list[tuple[_RegressionTable, tuple[int, ...]]]:
     if quick:
         return [(AUTO, (0, 1))]
     return [(data_set, tuple(range(len(BITS)))) for data_set in DATA_SETS]
 
 
-def _noted(said: str, used: Sequence[tuple[RegressionTable, Any]], rows: Sequence[tuple[Cell, ...]]) -> str:
+def _noted(said: str, used: Sequence[tuple[_RegressionTable, Any]], rows: Sequence[tuple[Cell, ...]]) -> str:
     counts = {row[0]: row[1] for row in rows}
     fewer = [
         f"{one.title} has {counts[one.title]} rows without missing cells here, {one.rows} in the source"
@@ -429,22 +441,8 @@ SOURCE = (
 )
 
 
-def _run(folder: Path, progress: Progress, *, function: str, quick: bool, **more: Any) -> Reproduced:
-    """The table, made by the module that needs big integers and exact algebra (velado[encrypted])."""
-    try:
-        tables = import_module("velado.papers.regression.regression_tables")
-    except ImportError:
-        raise MissingExtra(
-            "gmpy2, python-flint or cryptography is not installed.",
-            "The source's regressions are run with them.",
-            "Install velado[encrypted].",
-        ) from None
-    made: Reproduced = getattr(tables, function)(folder, progress, quick=quick, **more)
-    return made
-
-
-def _reproduction(number: int, title: str, function: str, **more: Any) -> Reproduction:
-    run = partial(_run, function=function, **more)
+def _reproduction(number: int, title: str, made: Callable[..., Reproduced], **more: int) -> Reproduction:
+    run = partial(made, **more)
     return Reproduction(
         f"regression-table-{number}",
         SOURCE,
@@ -456,8 +454,8 @@ def _reproduction(number: int, title: str, function: str, **more: Any) -> Reprod
 
 
 REPRODUCTIONS = (
-    _reproduction(7, "the error of Method 1 against beta with conversion", "errors", table=7),
-    _reproduction(8, "the error of Method 1 against beta without conversion", "errors", table=8),
-    _reproduction(9, "the errors of Methods 1 and 2 compared", "difference"),
-    _reproduction(10, "the time of the regression stage", "times"),
+    _reproduction(7, "the error of Method 1 against beta with conversion", _errors, table=7),
+    _reproduction(8, "the error of Method 1 against beta without conversion", _errors, table=8),
+    _reproduction(9, "the errors of Methods 1 and 2 compared", _difference),
+    _reproduction(10, "the time of the regression stage", _times),
 )

@@ -81,6 +81,15 @@ def engine_for_file(
 
     What does not fit in memory spills to a private folder that is removed when the engine is closed. Columns of the
     file that the schema does not name are not read.
+
+    >>> from velado.data.schema import Column, Schema
+    >>> from velado.query.needs import Rows
+    >>> from velado.query.unit import Unit
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "stays.csv").write_text("home\\na\\na\\nb\\n")
+    ...     engine = engine_for_file(Path(folder, "stays.csv"), Schema({"home": Column("home")}), Unit())
+    >>> engine.tally(None, (), (Rows(),)), engine.close()
+    ((array([3]),), None)
     """
     _need("duckdb", say("Tables and files are queried by it."), "query")
     from velado.query.engines._duckdb_engine import DuckDBEngine
@@ -119,6 +128,12 @@ def engine_for_postgres(
     """A server's table, view or materialised view; every question is one read-only snapshot there.
 
     *version* is the owner's own name for the content; without one the content is hashed once, when the engine opens.
+
+    >>> from velado.data.schema import Schema
+    >>> from velado.query.unit import Unit
+    >>> engine_for_postgres("postgresql://127.0.0.1:1/x", "stays", Schema({}), Unit())  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    velado.errors.EngineError: The PostgreSQL server could not be reached. ...
     """
     _need("psycopg", say("Tables in PostgreSQL are reached through it."), "postgres")
     from velado.query.engines._postgres_engine import PostgresEngine

@@ -26,7 +26,8 @@ from velado.data.table import Table
 from velado.errors import EngineError, SchemaError, TableError
 from velado.query.engines._compile import ColumnPlace, Layout, index_sql, indices_of, missing_numbers
 from velado.query.unit import Unit
-from velado.text import say
+from velado.settings import no_file
+from velado.text import say, say_n
 
 # CSV and Parquet files as DuckDB scans them: header read by us, cells as text, names by place, nothing guessed.
 
@@ -45,11 +46,7 @@ class Scan:
 def scan(path: Path, schema: Schema, folder: Path) -> Scan:
     """How DuckDB reads the file; *folder* is private and may receive a copy in UTF-8."""
     if not path.is_file():
-        raise TableError(
-            say("There is no file '{path}'.", path=path.name),
-            "Nothing was read.",
-            "Check the path and the spelling.",
-        )
+        raise TableError(*no_file(path.name))
     suffix = path.suffix.lower()
     if suffix in (".parquet", ".pq"):
         return _parquet(_plain(path, folder))
@@ -67,9 +64,10 @@ def pick(found: Scan, schema: Schema, connection: Any) -> tuple[str, Sequence[st
     absent = [name for name in schema.columns if name not in found.names]
     if absent:
         raise SchemaError(
-            say(
-                "The schema names {absent} column(s) the file does not have: {names}.",
-                absent=len(absent),
+            say_n(
+                "The schema names {n} column the file does not have: {names}.",
+                "The schema names {n} columns the file does not have: {names}.",
+                len(absent),
                 names=", ".join(absent[:5]),
             ),
             "A question about a column that is not there has no answer.",

@@ -32,7 +32,7 @@ from velado.query.engines._tally import tally, too_slow
 from velado.query.needs import Counts, Keys, Needs, Tallies
 from velado.query.unit import Unit
 from velado.query.values import Predicate
-from velado.text import say
+from velado.text import say, say_n
 
 # Whose row is whose in PostgreSQL: the normal form of a unit's text, as far as the server can compute it.
 #
@@ -271,9 +271,10 @@ def find(ask: Ask, relation: str, schema: Schema, unit: Unit) -> Source:
     absent = [column for column in schema.columns if column not in stored]
     if absent:
         raise SchemaError(
-            say(
-                "The schema names {absent} column(s) the relation does not have: {names}.",
-                absent=len(absent),
+            say_n(
+                "The schema names {n} column the relation does not have: {names}.",
+                "The schema names {n} columns the relation does not have: {names}.",
+                len(absent),
                 names=_list(absent),
             ),
             "A question about a column that is not there has no answer.",
@@ -283,10 +284,10 @@ def find(ask: Ask, relation: str, schema: Schema, unit: Unit) -> Source:
     unfit = [name for name, place in layout.places.items() if not _suits(place, stored[name])]
     if unfit:
         raise SchemaError(
-            say(
-                "{unfit} column(s) of the relation do not have a type that suits their declared kind: "
-                "{names}.",
-                unfit=len(unfit),
+            say_n(
+                "{n} column of the relation does not have a type that suits its declared kind: {names}.",
+                "{n} columns of the relation do not have a type that suits their declared kind: {names}.",
+                len(unfit),
                 names=_list(unfit),
             ),
             "Numbers need a numeric type, dates a date type, and everything else one that is read as text.",

@@ -15,7 +15,7 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from velado.errors import BudgetExceeded, LedgerError, ParameterError
-from velado.query.budget import Budget, Charge, LedgerState, Reservation, short
+from velado.query.budget import Budget, Charge, LedgerState, Reservation, measure_word, short
 from velado.text import say
 
 Kind = Literal["open", "reserve", "answer", "cap", "raise"]
@@ -209,7 +209,7 @@ class Account:
                 say(
                     "The answer would cost {cost} of {measure}; {left} of {budget} is left.",
                     cost=short(charge.cost),
-                    measure=budget.measure,
+                    measure=measure_word(budget.measure),
                     left=short(budget.total - self.spent),
                     budget=short(budget.total),
                 ),
@@ -223,7 +223,7 @@ class Account:
                     "The answer would cost {cost} of {measure}; {left} of this analyst's share of {cap} is "
                     "left.",
                     cost=short(charge.cost),
-                    measure=budget.measure,
+                    measure=measure_word(budget.measure),
                     left=short(left),
                     cap=short(cap),
                 ),
@@ -273,13 +273,13 @@ class Account:
             raise ParameterError(
                 say("The new total is not above the present one of {total}.", total=short(budget.total)),
                 "A budget only ever grows, so that what was promised when an answer was given stays true.",
-                "Name a larger total, or cap the analysts (velado ledger cap).",
+                "Name a larger total, or give the analysts caps.",
             )
         if not reason.strip():
             raise ParameterError(
                 "The budget is raised without a reason.",
                 "Whoever reads the ledger later must be able to see why more was allowed.",
-                "Give one, for example --reason 'second study approved'.",
+                "Give one, for example 'second study approved'.",
             )
         replace(budget, total=total)
         return self._entry("raise", total=str(total), reason=reason, spent=str(self.spent), at=at)

@@ -92,6 +92,7 @@ _TABLE = (
     "payload TEXT NOT NULL, previous TEXT NOT NULL, hash TEXT NOT NULL)"
 )
 MEMORY = ":memory:"
+_HEAD = b"SQLite format 3\0"  # how every database of SQLite begins, and so every ledger
 
 
 class LedgerFile:
@@ -105,6 +106,15 @@ class LedgerFile:
     def present(self) -> bool:
         """Whether anything has that name; its log without it is a deleted ledger."""
         return os.path.lexists(self.path) or os.path.lexists(f"{self.path}-wal")
+
+    def foreign(self) -> bool:
+        """Whether the file holds something else than a database: a table named by mistake, not a lost seal."""
+        try:
+            with self.path.open("rb") as file:
+                head = file.read(len(_HEAD))
+        except OSError:
+            return False
+        return bool(head) and head != _HEAD
 
     def open(self) -> SQLiteEntries:
         """The ledger in the file."""

@@ -336,6 +336,12 @@ def open_ledger(where: str | Path, seal: Path | None = None) -> ChainedLedger:
                 "Without one nothing is counted, so nothing is answered.",
                 "Make one first: velado ledger open.",
             )
+        if not known and isinstance(place, LedgerFile) and place.foreign():
+            raise LedgerError(
+                say("The file {place} is no ledger.", place=place.name),
+                "It holds something else, so nothing was ever counted in it.",
+                "Name the ledger; `velado query` keeps it beside the table, as FILE.ledger.",
+            )
         if not known:
             raise missing_seal(sealed)
         keeper = Seal(sealed)

@@ -22,6 +22,7 @@ from velado.query.budget import Budget
 from velado.query.store._chain import interrupted
 from velado.query.store._ledger import ChainedLedger, address_of, create_ledger, ledger_exists, open_ledger
 from velado.query.store._seal import appear
+from velado.settings import no_file
 from velado.text import say
 
 
@@ -41,6 +42,8 @@ class TableIdentity:
         try:
             with open(path, "rb") as file:
                 digest = hashlib.file_digest(file, "sha256")
+        except FileNotFoundError:
+            raise TableError(*no_file(path.name)) from None
         except OSError as error:
             raise TableError(
                 say("The file '{path}' cannot be read ({reason}).", path=path.name, reason=error.strerror),
@@ -171,8 +174,13 @@ def ledger_path(file: str | Path) -> Path:
     return path.with_name(path.name + ENDING)
 
 
-def has_ledger(file: str | Path) -> bool:
-    """Whether questions about this file, or one with its content, are or ever were accounted for, in whatever ledger."""
+def has_ledger(file: str | Path, named: Path | None = None) -> bool:
+    """Whether questions about this file, or one with its content, are or ever were accounted for, in whatever ledger.
+
+    *named* is the ledger that the schema names, which may be open before the first question.
+    """
+    if named is not None and ledger_exists(named):
+        return True
     return ledger_exists(ledger_path(file)) or ledger_known(TableIdentity.of_file(Path(file))) is not None
 
 

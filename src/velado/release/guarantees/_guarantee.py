@@ -7,10 +7,11 @@ forms, recipe, reference) follows.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Annotated, Any, ClassVar, Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +19,7 @@ import numpy.typing as npt
 from velado.data.partition import BoolArray, GroupCounts, ValueCounts
 from velado.errors import ParameterError
 from velado.settings import Setting
-from velado.text import say
+from velado.text import Sentence, say, say_n
 
 Numbers = npt.NDArray[Any]
 """One number for each group: counts stay whole numbers, shares and distances are floats."""
@@ -53,34 +54,52 @@ class Verdict:
     failing_rows: int = 0
     parameters: Mapping[str, object] = field(default_factory=dict)
 
-    def to_dict(self) -> dict[str, Any]:
-        """As plain values for manifest and report."""
-        return asdict(self)
-
     def sentence(self) -> str:
         """The verdict in words, without any value of the table."""
         what = say(
             "{guarantee}: needs {needed:g} {unit}, the weakest group has {achieved:g}",
-            guarantee=self.guarantee,
+            guarantee=Sentence(self.guarantee),
             needed=self.needed,
             unit=self.unit,
             achieved=self.achieved,
         )
         if self.holds:
             return say("{what}; holds.", what=what)
-        return say(
-            "{what}; broken in {groups} group(s), {rows} row(s).",
+        rows = say_n("{n:,} row", "{n:,} rows", self.failing_rows)
+        return say_n(
+            "{what}; broken in {n:,} group, {rows}.",
+            "{what}; broken in {n:,} groups, {rows}.",
+            self.failing_groups,
             what=what,
-            groups=self.failing_groups,
-            rows=self.failing_rows,
+            rows=rows,
         )
+
+    def failure(self) -> Sentence:
+        """How far from holding a broken promise is, as the first sentence of an error."""
+        return say_n(
+            "{n:,} group with {rows} does not keep {guarantee}: needed {needed:g} {unit}, the weakest has {achieved:g}.",
+            "{n:,} groups with {rows} do not keep {guarantee}: needed {needed:g} {unit}, the weakest has {achieved:g}.",
+            self.failing_groups,
+            rows=say_n("{n:,} row", "{n:,} rows", self.failing_rows),
+            guarantee=Sentence(self.guarantee),
+            needed=self.needed,
+            unit=self.unit,
+            achieved=self.achieved,
+        )
+
+    @property
+    def of_values(self) -> bool:
+        """Whether it is about sensitive values, which could be guessed, and not about who a row is."""
+        return "column" in self.parameters
 
 
 class Guarantee(ABC):
     """A promise about groups that can be checked from counts alone.
 
     Subclasses are `@settings` classes. They say what they *read* (the crowd in the table, its sensitive values, or
-    a population), when a union of groups holds, the *direction* of what is needed and the unit *measured_in*.
+    a population), when a union of groups holds, the *direction* of what is needed, the unit *measured_in* and which
+    setting is the *limit*. *title* is its name in words. `examples` and `holds_for` are what the contracts in
+    `velado.testing` try every method with.
 
     >>> from velado.release.guarantees import KAnonymity
     >>> groups = GroupCounts(rows=np.array([5, 3]))
@@ -89,19 +108,35 @@ class Guarantee(ABC):
     """
 
     name: ClassVar[str]
+    title: ClassVar[str]
     reads: ClassVar[Reads] = "values"
     union_holds_with: ClassVar[Union] = "no"
     direction: ClassVar[Direction] = "at least"
     measured_in: ClassVar[str]
+    limit: ClassVar[str]
 
     @property
-    @abstractmethod
     def needed(self) -> float:
-        """What the worst group must reach, or may reach at most."""
+        """What the worst group must reach, or may reach at most: the setting that *limit* names."""
+        return getattr(self, self.limit)  # type: ignore[no-any-return]
 
     @abstractmethod
     def measure(self, groups: GroupCounts) -> Numbers:
         """What is compared with *needed*, for each group."""
+
+    @classmethod
+    @abstractmethod
+    def examples(cls) -> tuple[Self, ...]:
+        """Settings that small tables can keep, one or more for each definition: every method is tried with them."""
+
+    @abstractmethod
+    def holds_for(self, here: Sequence[int], all_of_them: Sequence[int]) -> bool:
+        """Whether the definition holds in one group: slow, obvious, and sharing nothing with `measure`.
+
+        By what it *reads*, the lists are the people of each row in the group and in the table ("crowd"), the known
+        sensitive values of the rows in the group and in the table ("values"; never an empty group), or the rows of
+        the group and the people of the population who match it ("population").
+        """
 
     @property
     def least_rows(self) -> int:
@@ -193,6 +228,23 @@ class ValueGuarantee(Guarantee):
         worst = np.minimum if self.direction == "at least" else np.maximum
         found = [self.measure_in(counted, groups.count, name) for name, counted in chosen.items()]
         return np.asarray(worst.reduce(found))
+
+
+class DiversityGuarantee(ValueGuarantee):
+    """A promise that every group holds values enough: about *l* of them, and so no fewer rows.
+
+    >>> from velado.release.guarantees import EntropyLDiversity
+    >>> EntropyLDiversity(2.5).least_rows
+    3
+    """
+
+    limit: ClassVar[str] = "l"
+    l: float
+
+    @property
+    def least_rows(self) -> int:
+        """l, rounded up: as many rows as distinct values are needed at least."""
+        return math.ceil(self.l - ROUNDING)
 
 
 class PopulationGuarantee(Guarantee):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from collections.abc import Sequence
+from math import log
+from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -35,6 +37,7 @@ class BetaLikeness(ValueGuarantee):
     """
 
     name: ClassVar[str] = "beta-likeness"
+    title: ClassVar[str] = say("beta-likeness")
     direction: ClassVar[Direction] = "at most"
     union_holds_with: ClassVar[Union] = "all"
     measured_in: ClassVar[str] = say("of the allowed gain (or less)")
@@ -65,3 +68,17 @@ class BetaLikeness(ValueGuarantee):
         # A value that everyone has may gain nothing, and cannot.
         ratio = np.divide(gain, allowed, out=np.where(gain > ROUNDING, np.inf, 0.0), where=allowed > 0)
         return np.where(known.rows == 0, np.inf, known.most_in(ratio))
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        """Both definitions."""
+        return cls(1.0, "basic"), cls(2.0, "enhanced")
+
+    def holds_for(self, here: Sequence[int], all_of_them: Sequence[int]) -> bool:
+        """No value gains more than it may: (q - p) / p <= beta, or <= min(beta, -ln p)."""
+        for value in set(here):
+            q, p = here.count(value) / len(here), all_of_them.count(value) / len(all_of_them)
+            allowed = min(self.beta, -log(p)) if self.form == "enhanced" else self.beta
+            if (q - p) / p > allowed + 1e-6:
+                return False
+        return True

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from collections.abc import Sequence
+from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -28,8 +29,10 @@ class DeltaPresence(PopulationGuarantee):
     """
 
     name: ClassVar[str] = "delta-presence"
+    title: ClassVar[str] = say("delta-presence")
     direction: ClassVar[Direction] = "at most"
     union_holds_with: ClassVar[Union] = "all"
+    limit: ClassVar[str] = "most"
     measured_in: ClassVar[str] = say("likelihood of presence (or less)")
     least: Annotated[float, Setting("smallest likelihood of presence", ge=0, le=1)] = 0.0
     most: Annotated[float, Setting("largest likelihood of presence", ge=0, le=1)] = 0.5
@@ -45,11 +48,6 @@ class DeltaPresence(PopulationGuarantee):
                 "Both are shares, and the smallest comes first.",
                 "Use for example least = 0 and most = 0.5.",
             )
-
-    @property
-    def needed(self) -> float:
-        """The largest likelihood."""
-        return self.most
 
     def measure(self, groups: GroupCounts) -> Numbers:
         """How likely a matching person of the population is to be in the table; infinite where none matches."""
@@ -71,3 +69,12 @@ class DeltaPresence(PopulationGuarantee):
         if high <= self.most + ROUNDING and low < self.least - ROUNDING:
             return self.least, low, say("likelihood of presence (or more)")
         return self.most, high, self.measured_in
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        """No likely presence."""
+        return (cls(0.0, 0.6),)
+
+    def holds_for(self, here: Sequence[int], all_of_them: Sequence[int]) -> bool:
+        """Rows per matching person, between the two bounds."""
+        return self.least - 1e-6 <= len(here) / len(all_of_them) <= self.most + 1e-6

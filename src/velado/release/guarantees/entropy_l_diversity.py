@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import math
-from typing import Annotated, ClassVar
+from collections import Counter
+from collections.abc import Sequence
+from math import exp, log
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
 
 from velado.data.partition import ValueCounts
-from velado.release.guarantees._guarantee import ROUNDING, Numbers, OneColumn, Union, ValueGuarantee
+from velado.release.guarantees._guarantee import DiversityGuarantee, Numbers, OneColumn, Union
 from velado.release.guarantees._known_values import KnownValues
 from velado.settings import Setting, settings
 from velado.text import say
 
 
 @settings
-class EntropyLDiversity(ValueGuarantee):
+class EntropyLDiversity(DiversityGuarantee):
     """In every group, exp(entropy of the sensitive values) >= *l*: as mixed as l equally frequent ones.
 
     Machanavajjhala et al. 2007, definition 4.1: -sum_s p(s) log p(s) >= log l, on the group's own shares,
@@ -28,6 +30,7 @@ class EntropyLDiversity(ValueGuarantee):
     """
 
     name: ClassVar[str] = "entropy-l-diversity"
+    title: ClassVar[str] = say("entropy-l-diversity")
     union_holds_with: ClassVar[Union] = "all"
     measured_in: ClassVar[str] = say("effective values")
     l: Annotated[
@@ -40,16 +43,6 @@ class EntropyLDiversity(ValueGuarantee):
     ] = 2.0
     column: OneColumn = None
 
-    @property
-    def needed(self) -> float:
-        """l."""
-        return self.l
-
-    @property
-    def least_rows(self) -> int:
-        """l, rounded up: as many rows as distinct values are needed at least."""
-        return math.ceil(self.l - ROUNDING)
-
     def measure_in(self, counted: ValueCounts, count: int, name: str) -> Numbers:
         """exp(entropy) of each group; 0 where no value is known."""
         known = KnownValues.of(counted, count)
@@ -57,3 +50,13 @@ class EntropyLDiversity(ValueGuarantee):
         # log N - sum n log n / N = -sum n/N log n/N
         effective = np.exp(np.log(rows) - known.sum_in(known.counts * np.log(known.counts)) / rows)
         return np.where(known.rows > 0, effective, 0.0)
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        """One and a half values."""
+        return (cls(1.5),)
+
+    def holds_for(self, here: Sequence[int], all_of_them: Sequence[int]) -> bool:
+        """exp(-sum p log p) of the group's shares."""
+        shares = [number / len(here) for number in Counter(here).values()]
+        return exp(-sum(p * log(p) for p in shares)) >= self.l - 1e-6

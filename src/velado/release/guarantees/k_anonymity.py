@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Self
 
 from velado.data.partition import GroupCounts
 from velado.release.guarantees._guarantee import Guarantee, Numbers, Reads, Union
@@ -28,16 +29,13 @@ class KAnonymity(Guarantee):
     """
 
     name: ClassVar[str] = "k-anonymity"
+    title: ClassVar[str] = say("k-anonymity")
     reads: ClassVar[Reads] = "crowd"
     union_holds_with: ClassVar[Union] = "one"
+    limit: ClassVar[str] = "k"
     measured_in: ClassVar[str] = say("rows")
     k: Annotated[int, CROWD, Setting("rows or people in each group")] = 5
     unit: Annotated[Literal["row", "person"], Setting("what is counted")] = "row"
-
-    @property
-    def needed(self) -> float:
-        """k."""
-        return self.k
 
     @property
     def least_rows(self) -> int:
@@ -61,3 +59,12 @@ class KAnonymity(Guarantee):
         """The smallest group, in rows or people."""
         needed, achieved, _ = super().worst(numbers, groups)
         return needed, achieved, say("people") if self.unit == "person" else self.measured_in
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        """Small crowds, by row and by person."""
+        return cls(3), cls(2, "person")
+
+    def holds_for(self, here: Sequence[int], all_of_them: Sequence[int]) -> bool:
+        """k rows, or k different people among them."""
+        return len(here if self.unit == "row" else set(here)) >= self.k

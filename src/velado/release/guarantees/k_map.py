@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from collections.abc import Sequence
+from typing import Annotated, ClassVar, Self
 
 from velado.data.partition import GroupCounts
 from velado.release.guarantees._guarantee import Numbers, PopulationGuarantee, Union
@@ -24,15 +25,21 @@ class KMap(PopulationGuarantee):
     """
 
     name: ClassVar[str] = "k-map"
+    title: ClassVar[str] = say("k-map")
     union_holds_with: ClassVar[Union] = "one"
+    limit: ClassVar[str] = "k"
     measured_in: ClassVar[str] = say("people of the population")
     k: Annotated[int, CROWD, Setting("people of the population that match each group")] = 5
-
-    @property
-    def needed(self) -> float:
-        """k."""
-        return self.k
 
     def measure(self, groups: GroupCounts) -> Numbers:
         """The people of the population that match each group."""
         return self.matches(groups)
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        """A crowd of the population."""
+        return (cls(6),)
+
+    def holds_for(self, here: Sequence[int], all_of_them: Sequence[int]) -> bool:
+        """k people match."""
+        return len(all_of_them) >= self.k

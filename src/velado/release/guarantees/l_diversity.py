@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from collections.abc import Sequence
+from typing import Annotated, ClassVar, Self
 
 from velado.data.partition import ValueCounts
-from velado.release.guarantees._guarantee import Numbers, OneColumn, Union, ValueGuarantee
+from velado.release.guarantees._guarantee import DiversityGuarantee, Numbers, OneColumn, Union
 from velado.settings import Setting, settings
 from velado.text import say
 
 
 @settings
-class LDiversity(ValueGuarantee):
+class LDiversity(DiversityGuarantee):
     """Every group holds at least *l* distinct values of every sensitive column (or of *column* alone).
 
     Machanavajjhala et al. 2007, distinct form. Whom it protects: a person found in a group, from having
@@ -23,6 +24,7 @@ class LDiversity(ValueGuarantee):
     """
 
     name: ClassVar[str] = "l-diversity"
+    title: ClassVar[str] = say("l-diversity")
     union_holds_with: ClassVar[Union] = "one"
     measured_in: ClassVar[str] = say("distinct values")
     l: Annotated[
@@ -33,16 +35,15 @@ class LDiversity(ValueGuarantee):
     ] = 2
     column: OneColumn = None
 
-    @property
-    def needed(self) -> float:
-        """l."""
-        return self.l
-
-    @property
-    def least_rows(self) -> int:
-        """l: as many rows as values are needed at least."""
-        return self.l
-
     def measure_in(self, counted: ValueCounts, count: int, name: str) -> Numbers:
         """How many different values each group holds."""
         return counted.distinct(count)
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        """Two values."""
+        return (cls(2),)
+
+    def holds_for(self, here: Sequence[int], all_of_them: Sequence[int]) -> bool:
+        """So many different values."""
+        return len(set(here)) >= self.l

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from collections import Counter
+from collections.abc import Sequence
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
 
 from velado.data.partition import BoolArray, GroupCounts, ValueCounts
-from velado.release.guarantees._guarantee import Direction, Numbers, OneColumn, Union, ValueGuarantee
+from velado.release.guarantees._guarantee import Direction, DiversityGuarantee, Numbers, OneColumn, Union
 from velado.release.guarantees._known_values import KnownValues
 from velado.settings import Setting, settings
 from velado.text import say
 
 
 @settings
-class RecursiveLDiversity(ValueGuarantee):
+class RecursiveLDiversity(DiversityGuarantee):
     """In every group, r_1 < *c* (r_l + r_(l+1) + ... + r_m), where r_i is the count of its i-th commonest value.
 
     Machanavajjhala et al. 2007, definition 4.2. An attacker who can rule out l - 2 values of a person's group
@@ -26,22 +28,14 @@ class RecursiveLDiversity(ValueGuarantee):
     """
 
     name: ClassVar[str] = "recursive-l-diversity"
+    title: ClassVar[str] = say("recursive-l-diversity")
     direction: ClassVar[Direction] = "at most"
     union_holds_with: ClassVar[Union] = "all"
+    limit: ClassVar[str] = "c"
     measured_in: ClassVar[str] = say("times the rarer values (or less)")
     c: Annotated[float, Setting("how many times the rarer values the commonest may be", gt=0)] = 3.0
     l: Annotated[int, Setting("from which rank on values count as the rarer ones", ge=2)] = 2
     column: OneColumn = None
-
-    @property
-    def needed(self) -> float:
-        """c, which must not be reached."""
-        return self.c
-
-    @property
-    def least_rows(self) -> int:
-        """l: as many rows as distinct values are needed at least."""
-        return self.l
 
     def judge(self, numbers: Numbers, groups: GroupCounts) -> BoolArray:
         """Below c, as the definition has it: c itself is too much."""
@@ -56,3 +50,13 @@ class RecursiveLDiversity(ValueGuarantee):
         first = np.bincount(of, weights=number * (rank == 0), minlength=count)
         rarer = np.bincount(of, weights=number * (rank >= self.l - 1), minlength=count)
         return np.divide(first, rarer, out=np.full(count, np.inf), where=rarer > 0)
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        """Thrice the rarer values."""
+        return (cls(3.0, 2),)
+
+    def holds_for(self, here: Sequence[int], all_of_them: Sequence[int]) -> bool:
+        """r_1 < c (r_l + ... + r_m)."""
+        ranked = sorted(Counter(here).values(), reverse=True)
+        return len(ranked) >= self.l and ranked[0] < self.c * sum(ranked[self.l - 1 :])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from collections.abc import Sequence
+from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -12,6 +13,8 @@ from velado.release.guarantees._guarantee import Direction, Numbers, OneColumn, 
 from velado.release.guarantees._known_values import KnownValues, moved_along_order, moved_along_tree
 from velado.settings import Setting, settings
 from velado.text import say
+
+_UNDEFINED = say("Without it no distance between two values is defined.")
 
 
 @settings
@@ -30,19 +33,16 @@ class TCloseness(ValueGuarantee):
     """
 
     name: ClassVar[str] = "t-closeness"
+    title: ClassVar[str] = say("t-closeness")
     direction: ClassVar[Direction] = "at most"
     union_holds_with: ClassVar[Union] = "all"
+    limit: ClassVar[str] = "t"
     measured_in: ClassVar[str] = say("earth mover's distance (or less)")
     t: Annotated[float, Setting("largest distance from the whole table's distribution", ge=0, le=1)] = 0.2
     distance: Annotated[
         Literal["equal", "ordered", "hierarchical"], Setting("how far apart two values are")
     ] = "equal"
     column: OneColumn = None
-
-    @property
-    def needed(self) -> float:
-        """t."""
-        return self.t
 
     def measure_in(self, counted: ValueCounts, count: int, name: str) -> Numbers:
         """The distance of each group; 1 where no value is known."""
@@ -51,22 +51,39 @@ class TCloseness(ValueGuarantee):
             found = known.sum_in(np.maximum(known.share - known.overall[known.values], 0.0))
         elif self.distance == "ordered":
             if shape is None or shape.order is None:
-                raise self._shapeless(name, say("order"), 'kind = "numeric"')
+                raise ParameterError(
+                    say(
+                        "t-closeness with the ordered distance needs the order of '{column}', which is not known.",
+                        column=name,
+                    ),
+                    _UNDEFINED,
+                    'Declare kind = "numeric" for the column in the schema, or use the equal distance.',
+                )
             found = moved_along_order(known, shape.order)
         else:
             if shape is None or shape.levels is None:
-                raise self._shapeless(name, say("taxonomy"), say("a taxonomy"))
+                raise ParameterError(
+                    say(
+                        "t-closeness with the hierarchical distance needs the taxonomy of '{column}', which is not known.",
+                        column=name,
+                    ),
+                    _UNDEFINED,
+                    "Declare a taxonomy for the column in the schema, or use the equal distance.",
+                )
             found = moved_along_tree(known, shape.levels)
         return np.where(known.rows == 0, 1.0, found)
 
-    def _shapeless(self, column: str, what: str, fix: str) -> ParameterError:
-        return ParameterError(
-            say(
-                "t-closeness with the {distance} distance needs the {what} of '{column}', which is not known.",
-                distance=self.distance,
-                what=what,
-                column=column,
-            ),
-            "Without it no distance between two values is defined.",
-            say("Declare {fix} for the column in the schema, or use the equal distance.", fix=fix),
-        )
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        """Two fifths away."""
+        return (cls(0.4),)
+
+    def holds_for(self, here: Sequence[int], all_of_them: Sequence[int]) -> bool:
+        """Half the sum of absolute differences of shares."""
+        if self.distance != "equal":
+            raise NotImplementedError(f"there is no plain count of the {self.distance} distance")
+        apart = [
+            abs(here.count(value) / len(here) - all_of_them.count(value) / len(all_of_them))
+            for value in set(all_of_them)
+        ]
+        return sum(apart) / 2 <= self.t + 1e-6

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from numba import njit
 
 from velado.data.encode import EncodedTable
-from velado.data.partition import Partition
+from velado.data.partition import Partition, group_by_codes
 from velado.randomness import seeded
 from velado.release.goal import Goal, Progress, silent
 from velado.release.guarantees.k_anonymity import KAnonymity
@@ -77,17 +77,8 @@ Int32Array = npt.NDArray[np.int32]
 Int64Array = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 Tables = tuple[
-    FloatArray,
-    Int64Array,
-    Int64Array,
-    FloatArray,
-    Int64Array,
-    Int64Array,
-    Int32Array,
-    Int32Array,
-    Int32Array,
-    FloatArray,
-]
+    FloatArray, Int64Array, Int64Array, FloatArray, Int64Array, Int64Array, Int32Array, Int32Array, Int32Array, FloatArray
+]  # fmt: skip
 
 
 @dataclass(frozen=True, repr=False)
@@ -109,8 +100,6 @@ class CoverTables:
     @classmethod
     def of(cls, data: EncodedTable) -> CoverTables:
         """The tables of *data*. O(n log n)."""
-        from velado.data.partition import group_by_codes
-
         label, count = group_by_codes([c.codes for c in data.columns], [c.size for c in data.columns])
         example = np.zeros(count, dtype=np.int64)
         example[label[::-1]] = np.arange(label.size - 1, -1, -1)
@@ -119,33 +108,20 @@ class CoverTables:
         base = np.concatenate(([0], np.cumsum([c.size for c in data.columns]))).astype(np.int64)
         missing = np.array([c.missing if c.tree is None else -1 for c in data.columns], dtype=np.int64)
         places = np.concatenate([c.weight * c.positions for c in data.columns])
-        node_base, leaves = [], []
-        parent, first, last, loss = [], [], [], []
-        total = 0
-        for column in data.columns:
-            tree = column.tree
-            leaves.append(column.size)
-            if tree is None:
-                node_base.append(-1)
-                continue
-            node_base.append(total)
-            total += len(tree.labels)
-            parent.append(tree.parent)
-            first.append(tree.first)
-            last.append(tree.last)
-            loss.append(column.weight * tree.loss(np.arange(len(tree.labels))))
-        none = np.empty(0, dtype=np.int32)
+        trees = [(column.tree, column.weight) for column in data.columns if column.tree is not None]
+        nodes = np.array([0 if c.tree is None else len(c.tree.labels) for c in data.columns], dtype=np.int64)
+        none = np.empty(0, dtype=np.int32)  # a table without taxonomies has no nodes
         tables: Tables = (
             np.array([column.weight for column in data.columns]),
             base,
             missing,
             places,
-            np.array(node_base, dtype=np.int64),
-            np.array(leaves, dtype=np.int64),
-            np.concatenate(parent) if parent else none,
-            np.concatenate(first) if first else none,
-            np.concatenate(last) if last else none,
-            np.concatenate(loss) if loss else np.empty(0),
+            np.where(nodes > 0, np.cumsum(nodes) - nodes, -1),
+            np.array([column.size for column in data.columns], dtype=np.int64),
+            np.concatenate([none, *(tree.parent for tree, _ in trees)]),
+            np.concatenate([none, *(tree.first for tree, _ in trees)]),
+            np.concatenate([none, *(tree.last for tree, _ in trees)]),
+            np.concatenate([np.empty(0), *(w * tree.loss(np.arange(len(tree.labels))) for tree, w in trees)]),
         )
         return cls(records, weight, label, tables, int(base[-1]))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Annotated, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
@@ -11,10 +13,10 @@ from velado.data.encode import EncodedTable
 from velado.data.partition import Partition
 from velado.errors import GuaranteeNotMet
 from velado.release.goal import Goal, Progress, Promise
-from velado.release.recoded import Recoded
+from velado.release.recoded import GROUPS, Recoded
 from velado.release.recoders import RECODERS, recoder_named
 from velado.settings import Setting
-from velado.text import say
+from velado.text import Sentence, say
 
 
 @runtime_checkable
@@ -40,14 +42,21 @@ RecoderName = Annotated[
 BlockRows = Annotated[int, Setting("split larger tables into blocks of about so many rows", ge=100)]
 """In such a block a quadratic method runs alone: see `in_blocks`."""
 
+_NO_NOTES: Mapping[str, object] = MappingProxyType({})
+
 
 def published(
-    data: EncodedTable, partition: Partition, goal: Goal, recoder: str, progress: Progress, **notes: object
+    data: EncodedTable,
+    partition: Partition,
+    goal: Goal,
+    recoder: str,
+    progress: Progress,
+    notes: Mapping[str, object] = _NO_NOTES,
 ) -> Recoded:
     """The groups of *partition*, repaired until the goal holds, as the recoder of that name publishes them."""
     partition = repair(data, partition, goal, progress)
     columns = recoder_named(recoder).publish(data, partition)
-    return Recoded(columns, partition.kept, partition, {"groups": partition.count, **notes})
+    return Recoded(columns, partition.kept, partition, {GROUPS: partition.count, **notes})
 
 
 def repair(data: EncodedTable, partition: Partition, goal: Goal, progress: Progress) -> Partition:
@@ -86,7 +95,7 @@ def repair(data: EncodedTable, partition: Partition, goal: Goal, progress: Progr
                 say(
                     "Even all rows in one group do not keep {guarantee} (needed {needed:g} {unit}, found "
                     "{achieved:g}).",
-                    guarantee=broken.guarantee,
+                    guarantee=Sentence(broken.guarantee),
                     needed=broken.needed,
                     unit=broken.unit,
                     achieved=broken.achieved,

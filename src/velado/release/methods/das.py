@@ -15,8 +15,9 @@ from velado.data.encode import EncodedColumn, EncodedTable
 from velado.data.numbers import number_text
 from velado.data.partition import FloatArray, IntArray, Partition
 from velado.release.goal import Goal, Progress, Promise
-from velado.release.recoded import Cell, PublishedColumn, Recoded, true_codes
+from velado.release.recoded import BINS, Cell, PublishedColumn, Recoded, true_codes
 from velado.settings import Setting, settings
+from velado.text import say
 
 # Separatrices: how many bins a column of numbers wants, where they are cut, and how they nest.
 #
@@ -163,7 +164,11 @@ def cut(values: npt.ArrayLike, k: int) -> npt.NDArray[np.int64]:
 
 
 def cut_counted(counts: IntArray, k: int) -> npt.NDArray[np.int64]:
-    """As `cut`, from how often each distinct value occurs (every count at least 1)."""
+    """As `cut`, from how often each distinct value occurs (every count at least 1).
+
+    >>> cut_counted(np.array([1, 1, 4, 2]), 2).tolist()
+    [2, 3]
+    """
     running = np.cumsum(np.asarray(counts, dtype=np.int64))
     rows = int(running[-1])
     part = np.arange(1, k + 1, dtype=np.int64)
@@ -189,7 +194,11 @@ def nested(values: npt.ArrayLike, k: int) -> list[npt.NDArray[np.int64]]:
 
 
 def bin_of(ends: IntArray, size: int) -> npt.NDArray[np.int32]:
-    """The bin of each of the codes 0..size-1, given the last code of each bin."""
+    """The bin of each of the codes 0..size-1, given the last code of each bin.
+
+    >>> bin_of(np.array([3, 7, 9]), 10).tolist()
+    [0, 0, 0, 0, 1, 1, 1, 1, 2, 2]
+    """
     return np.searchsorted(ends, np.arange(size), side="left").astype(np.int32)
 
 
@@ -204,6 +213,10 @@ class ColumnBins:
 
     A missing number is a bin of its own, the last one, whose mean is NaN. *chosen* is the number of bins
     asked of the separatrices; ties may leave fewer.
+
+    >>> from velado.testing.examples import column
+    >>> bin_column(column([20, 22, 60]), 2).means.tolist()
+    [21.0, 60.0]
     """
 
     of_code: npt.NDArray[np.int32]
@@ -219,7 +232,12 @@ class ColumnBins:
 
 
 def bin_column(column: EncodedColumn, k: int | None = None) -> ColumnBins:
-    """The *k* separatrix bins of a numeric column (None: as many as its elbow says). O(n + k U log U)."""
+    """The *k* separatrix bins of a numeric column (None: as many as its elbow says). O(n + k U log U).
+
+    >>> from velado.testing.examples import column
+    >>> bin_column(column([20, 22, 60, 61]), 2).of_code.tolist()
+    [0, 0, 1, 1]
+    """
 
     def separatrices(points: FloatArray, rows: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], int]:
         chosen = elbow(points) if k is None else k
@@ -229,7 +247,12 @@ def bin_column(column: EncodedColumn, k: int | None = None) -> ColumnBins:
 
 
 def bins_by(column: EncodedColumn, cutter: Cutter) -> ColumnBins:
-    """The bins *cutter* makes: given the distinct numbers and their rows, the last number of each bin. O(n)."""
+    """The bins *cutter* makes: given the distinct numbers and their rows, the last number of each bin. O(n).
+
+    >>> from velado.testing.examples import column
+    >>> bins_by(column([20, 22, 60]), lambda points, rows: (np.array([0, 2]), 2)).means.tolist()
+    [20.0, 41.0]
+    """
     assert column.points is not None
     counts = np.bincount(column.codes, minlength=column.size)
     numbers = counts.copy()
@@ -268,6 +291,11 @@ def mean_cells(
     "round" and "truncate" act on whole-number columns only and give whole numbers. Means that are kept are
     given to six digits of the column's range (exactly, if *exact*): more would be noise, and a mean
     with sixteen digits can betray its members.
+
+    >>> from velado.testing.examples import column
+    >>> ages = column([20, 23, 60])
+    >>> mean_cells(ages, bin_column(ages, 2), "keep"), mean_cells(ages, bin_column(ages, 2), "truncate")
+    ((21.5, 60.0), ('21', '60'))
     """
     whole = column.whole and rounding != "keep"
     spread = column.span if column.span > 0 else 1.0
@@ -285,13 +313,47 @@ def mean_cells(
     return tuple(cells)
 
 
+def numbers_recoded(
+    data: EncodedTable, progress: Progress, recode: Callable[[EncodedColumn], PublishedColumn]
+) -> tuple[PublishedColumn, ...]:
+    """Every numeric column as *recode* publishes it; one with a taxonomy keeps its own values.
+
+    >>> from velado.release.goal import silent
+    >>> from velado.testing.examples import encoded
+    >>> [one.values for one in numbers_recoded(encoded(town=["b", "a"]), silent, lambda column: None)]
+    [('a', 'b')]
+    """
+    out = []
+    for at, column in enumerate(data.columns):
+        progress(at / len(data.columns), f"bins of '{column.name}'")
+        every = np.arange(column.size, dtype=np.int32)
+        out.append(
+            recode(column)
+            if column.is_numeric
+            else PublishedColumn(column.name, column.codes, tuple(column.value_texts), every, every)
+        )
+    return tuple(out)
+
+
+def as_means(column: EncodedColumn, bins: ColumnBins, cells: tuple[Cell, ...]) -> PublishedColumn:
+    """The column with the cell of its bin in each row: a substitution, true of those alone who have that value.
+
+    >>> from velado.testing.examples import column
+    >>> ages = column([20, 22, 60])
+    >>> as_means(ages, bin_column(ages, 2), (21.0, 60.0)).codes.tolist()
+    [0, 0, 1]
+    """
+    true = true_codes(column, cells)
+    return PublishedColumn(column.name, bins.of_code[column.codes], cells, bins.low, bins.high, False, *true)
+
+
 @settings
 class DAS:
     """Every number is published as the mean of its percentile bin; columns with a taxonomy stay as they are.
 
     Coelho et al. 2024, algorithm 1: the elbow of the distinct values gives the number of bins, the bins are
-    cut at the percentiles 100 i / k, each value is replaced by its bin's mean. A substitution, and no class
-    size: on both tables of the paper the smallest class is one row. What it hides is measured, not promised.
+    cut at the percentiles 100 i / k, each value is replaced by its bin's mean. A substitution, and no group
+    size: on both tables of the paper the smallest group is one row. What it hides is measured, not promised.
 
     The authors' code fails where the maximum's ties start before the last bin and on a constant column;
     here such bins do not exist. `paper` truncates the means of whole-number columns towards 0, whatever
@@ -305,9 +367,9 @@ class DAS:
     """
 
     name: ClassVar[str] = "das"
-    title: ClassVar[str] = "Dynamic anonymization by separatrices"
+    title: ClassVar[str] = say("Dynamic anonymization by separatrices")
     promise: ClassVar[Promise] = "measured"
-    cost: ClassVar[str] = "O(n + k U log U) per numeric column with U distinct values"
+    cost: ClassVar[str] = say("O(n + k U log U) per numeric column with U distinct values")
     source: ClassVar[str] = (
         "Coelho et al. 2024, A Dynamic Approach to Health Data Anonymization by Separatrices"
     )
@@ -326,29 +388,15 @@ class DAS:
     ) -> Recoded:
         """The table with every numeric quasi-identifier replaced by bin means. Uses no randomness."""
         paper = self.profile == "paper"
-        published: list[PublishedColumn] = []
         chosen: dict[str, int] = {}
-        for at, column in enumerate(data.columns):
-            progress(at / len(data.columns), f"bins of '{column.name}'")
-            if not column.is_numeric:
-                every = np.arange(column.size, dtype=np.int32)
-                published.append(
-                    PublishedColumn(column.name, column.codes, tuple(column.value_texts), every, every)
-                )
-                continue
+
+        def recode(column: EncodedColumn) -> PublishedColumn:
             bins = bin_column(column, self.bins)
             chosen[column.name] = bins.chosen
-            cells = mean_cells(column, bins, "truncate" if paper else self.rounding, exact=paper)
-            published.append(
-                PublishedColumn(
-                    column.name,
-                    bins.of_code[column.codes],
-                    cells,
-                    bins.low,
-                    bins.high,
-                    False,
-                    *true_codes(column, cells),
-                )
+            return as_means(
+                column, bins, mean_cells(column, bins, "truncate" if paper else self.rounding, exact=paper)
             )
+
+        published = numbers_recoded(data, progress, recode)
         partition = Partition.by_codes([p.codes for p in published], [len(p.values) for p in published])
-        return Recoded(tuple(published), np.ones(data.rows, dtype=bool), partition, {"bins": chosen})
+        return Recoded(published, np.ones(data.rows, dtype=bool), partition, {BINS: chosen})

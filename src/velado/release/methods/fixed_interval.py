@@ -10,9 +10,12 @@ import numpy.typing as npt
 from velado.data.encode import EncodedColumn, EncodedTable
 from velado.data.partition import FloatArray
 from velado.release.goal import Goal, Progress, Promise
-from velado.release.methods.das import ColumnBins, bins_by, mean_cells
-from velado.release.recoded import Cell, PublishedColumn, Recoded, true_codes
+from velado.release.methods.das import ColumnBins, as_means, bins_by, mean_cells, numbers_recoded
+from velado.release.recoded import NoteName, PublishedColumn, Recoded
 from velado.settings import Setting, settings
+from velado.text import say
+
+_INTERVALS = NoteName("intervals", say("intervals per column"))
 
 
 def _interval_bins(column: EncodedColumn, k: int, paper: bool) -> ColumnBins:
@@ -34,7 +37,7 @@ def _interval_bins(column: EncodedColumn, k: int, paper: bool) -> ColumnBins:
 class FixedInterval:
     """Every number is published as its interval of equal width; columns with a taxonomy stay as they are.
 
-    Onesimu et al. 2022, the scheme the DAS paper compares with. It makes no class size, so what it hides is
+    Onesimu et al. 2022, the scheme the DAS paper compares with. It makes no group size, so what it hides is
     measured, not promised. The default publishes the interval from the least to the greatest value that is
     there, which is true of everybody; ``publish = "mean"`` publishes the interval's mean, a substitution.
     `paper` follows the code behind the DAS paper's tables: whole widths int(range / k) + 1 counted from
@@ -47,9 +50,9 @@ class FixedInterval:
     """
 
     name: ClassVar[str] = "fixed-interval"
-    title: ClassVar[str] = "Fixed intervals"
+    title: ClassVar[str] = say("Fixed intervals")
     promise: ClassVar[Promise] = "measured"
-    cost: ClassVar[str] = "O(n) per numeric column"
+    cost: ClassVar[str] = say("O(n) per numeric column")
     source: ClassVar[str] = "Onesimu et al. 2022, as compared with in Coelho et al. 2024"
 
     bins: Annotated[int, Setting("intervals per column", ge=2)] = 5
@@ -62,34 +65,21 @@ class FixedInterval:
         self, data: EncodedTable, goal: Goal, random: np.random.Generator, progress: Progress
     ) -> Recoded:
         """The table with every numeric quasi-identifier in intervals. Uses no randomness."""
+        columns = numbers_recoded(data, progress, self._recode)
+        return Recoded(columns, np.ones(data.rows, dtype=bool), None, {_INTERVALS: self.bins})
+
+    def _recode(self, column: EncodedColumn) -> PublishedColumn:
         paper = self.profile == "paper"
-        published: list[PublishedColumn] = []
-        for at, column in enumerate(data.columns):
-            progress(at / len(data.columns), f"intervals of '{column.name}'")
-            if not column.is_numeric:
-                every = np.arange(column.size, dtype=np.int32)
-                published.append(
-                    PublishedColumn(column.name, column.codes, tuple(column.value_texts), every, every)
-                )
-                continue
-            bins = _interval_bins(column, self.bins, paper)
-            codes = bins.of_code[column.codes]
-            if self.publish == "interval" and not paper:
-                low, high = column.stated(bins.low, bins.high)
-                labels: tuple[Cell, ...] = tuple(column.label(low, high))
-                published.append(PublishedColumn(column.name, codes, labels, low, high))
-                continue
-            cells = mean_cells(column, bins, "keep", exact=paper)
-            if paper:
-                alone = np.bincount(codes, minlength=bins.count) == 1
-                cells = tuple(
-                    cell + 1 if single and isinstance(cell, float) else cell
-                    for cell, single in zip(cells, alone, strict=True)
-                )
-            published.append(
-                PublishedColumn(
-                    column.name, codes, cells, bins.low, bins.high, False, *true_codes(column, cells)
-                )
+        bins = _interval_bins(column, self.bins, paper)
+        codes = bins.of_code[column.codes]
+        if self.publish == "interval" and not paper:
+            low, high = column.stated(bins.low, bins.high)
+            return PublishedColumn(column.name, codes, tuple(column.label(low, high)), low, high)
+        cells = mean_cells(column, bins, "keep", exact=paper)
+        if paper:
+            alone = np.bincount(codes, minlength=bins.count) == 1
+            cells = tuple(
+                cell + 1 if single and isinstance(cell, float) else cell
+                for cell, single in zip(cells, alone, strict=True)
             )
-        kept = np.ones(data.rows, dtype=bool)
-        return Recoded(tuple(published), kept, None, {"intervals": self.bins})
+        return as_means(column, bins, cells)

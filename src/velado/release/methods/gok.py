@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
 from velado.data.encode import EncodedTable
 from velado.data.partition import Partition
-from velado.release.goal import Goal, Progress, Promise
-from velado.release.methods._cover_tables import CoverTables
+from velado.release.goal import Goal, Progress, Promise, silent
+from velado.release.methods._cover_tables import CoverTables, FloatArray, Int64Array
 from velado.release.methods._method import RecoderName, repair
 from velado.release.methods.mondrian import Mondrian
-from velado.release.recoded import Recoded
+from velado.release.recoded import GROUPS, NoteName, Recoded
 from velado.release.recoders import recoder_named
 from velado.settings import Setting, settings
+from velado.text import say
 
 # The gorilla troops optimizer (Abdollahzadeh, Gharehchopogh, Mirjalili 2021), as published, on any fitness.
 #
@@ -34,11 +34,9 @@ from velado.settings import Setting, settings
 #
 # A move is kept only if it is better (greedy selection), so the best never gets worse.
 
-FloatArray = npt.NDArray[np.float64]
-
 
 @dataclass(frozen=True)
-class Troop:
+class _Troop:
     """What the search found: the best position, its fitness, and the fitness after each iteration."""
 
     best: FloatArray
@@ -58,8 +56,14 @@ def search(
     low: float = 0.0,
     high: float = 1.0,
     told: Callable[[int, float], None] = lambda iteration, best: None,
-) -> Troop:
-    """The least fitness found from the troop *start* (N x D), stopping after *patience* iterations without gain."""
+) -> _Troop:
+    """The least fitness found from the troop *start* (N x D), stopping after *patience* iterations without gain.
+
+    >>> troop, random = np.array([[0.9], [0.4], [0.1]]), np.random.default_rng(0)
+    >>> found = search(troop, lambda x: float((x[0] - 0.5) ** 2), random, iterations=20, patience=20)
+    >>> round(float(found.best[0]), 1)
+    0.5
+    """
     troop = start.copy()
     count = troop.shape[0]
     scores = np.array([fitness(gorilla) for gorilla in troop])
@@ -68,9 +72,12 @@ def search(
     for iteration in range(iterations):
         c = (np.cos(2 * random.random()) + 1) * (1 - (iteration + 1) / iterations)
         big_l = c * random.uniform(-1, 1)
-        for phase in (_explore, _exploit):
+        for exploring in (True, False):
             silverback = troop[int(np.argmin(scores))].copy()
-            moved = phase(troop, silverback, c, big_l, random, p=p, beta=beta, w=w, low=low, high=high)
+            if exploring:
+                moved = _explore(troop, c, big_l, random, p, low, high)
+            else:
+                moved = _exploit(troop, silverback, c, big_l, random, beta, w)
             for at in range(count):
                 candidate = np.clip(moved[at], low, high)
                 score = fitness(candidate)
@@ -83,20 +90,11 @@ def search(
         if idle >= patience:
             break
     winner = int(np.argmin(scores))
-    return Troop(troop[winner].copy(), float(scores[winner]), tuple(history))
+    return _Troop(troop[winner].copy(), float(scores[winner]), tuple(history))
 
 
 def _explore(
-    troop: FloatArray,
-    silverback: FloatArray,
-    c: float,
-    big_l: float,
-    random: np.random.Generator,
-    p: float,
-    beta: float,
-    w: float,
-    low: float,
-    high: float,
+    troop: FloatArray, c: float, big_l: float, random: np.random.Generator, p: float, low: float, high: float
 ) -> FloatArray:
     count, width = troop.shape
     out = np.empty_like(troop)
@@ -119,11 +117,8 @@ def _exploit(
     c: float,
     big_l: float,
     random: np.random.Generator,
-    p: float,
     beta: float,
     w: float,
-    low: float,
-    high: float,
 ) -> FloatArray:
     count, width = troop.shape
     if c >= w:
@@ -140,15 +135,15 @@ def _exploit(
 
 # Fuzzy assignment under a minimum of k: memberships decide who goes where, and who is lent to whom.
 
-Int32Array = npt.NDArray[np.int32]
-Int64Array = npt.NDArray[np.int64]
-
 
 @njit(cache=True)
 def memberships(distance: FloatArray, fuzziness: float) -> FloatArray:
     """Equation 4: mu_ij = 1 / sum_c (d_ij / d_ic)^(2 / (m - 1)), over the nearest centres of each record.
 
     A record that sits on a centre belongs to it wholly.
+
+    >>> memberships(np.array([[1.0, 3.0], [0.0, 2.0]]), 2.0).round(2).tolist()
+    [[0.9, 0.1], [1.0, 0.0]]
     """
     rows, near = distance.shape
     power = 2.0 / (fuzziness - 1.0)
@@ -175,6 +170,11 @@ def assign(centre: Int64Array, member: FloatArray, weight: Int64Array, centres: 
     stands for *weight* table rows. Clusters below k are served from the largest down: each borrows, in order of
     membership, records whose own cluster can spare them (He et al. 2012); one that cannot be filled is given up
     and its records go to the best cluster that is left.
+
+    >>> centre = np.array([[0, 1], [0, 1], [0, 1], [1, 0]])
+    >>> member = np.array([[0.9, 0.1], [0.8, 0.2], [0.6, 0.4], [0.9, 0.1]])
+    >>> assign(centre, member, np.ones(4, dtype=np.int64), 2, 2).tolist()
+    [0, 0, 1, 1]
     """
     rows, near = centre.shape
     label = centre[:, 0].copy()
@@ -252,15 +252,19 @@ class GOK:
     GOK-Privacy (Pimenta, Araújo, Rodrigues, Silveira and Gomes 2025): a gorilla is a set of c = floor(n / k) centres in the unit cube of the
     quasi-identifiers; fitness is the truthful NCP of the clusters it makes (their published covers); records go
     to the centre of highest fuzzy membership (equation 4), clusters below k borrow from those that can spare, and
-    the search stops when NCP no longer improves. The optimizer is the real one (see `gorilla_troops`). Part of the
+    the search stops when NCP no longer improves. The optimizer is the real one (`search`). Part of the
     troop starts from Mondrian's groups (three kinds of cut) and part from drawn records, and the best partition ever
     seen is kept, so the result is never worse than Mondrian's.
+
+    >>> from velado.testing.examples import shown
+    >>> shown(GOK(), [20, 21, 30, 31])
+    ['[20..21]', '[20..21]', '[30..31]', '[30..31]']
     """
 
     name: ClassVar[str] = "gok"
-    title: ClassVar[str] = "GOK-Privacy (gorilla troops + fuzzy clustering)"
+    title: ClassVar[str] = say("GOK-Privacy (gorilla troops + fuzzy clustering)")
     promise: ClassVar[Promise] = "guaranteed"
-    cost: ClassVar[str] = "O(iterations x troop x n log(n / k) d)"
+    cost: ClassVar[str] = say("O(iterations x troop x n log(n / k) d)")
     source: ClassVar[str] = "GOK-Privacy; optimizer of Abdollahzadeh, Gharehchopogh, Mirjalili 2021"
     troop: Annotated[int, Setting("gorillas (candidate sets of centres)", ge=3, le=200)] = 6
     iterations: Annotated[int, Setting("iterations at most", ge=1, le=10_000)] = 8
@@ -300,12 +304,12 @@ class GOK:
             told=lambda turn, _: progress(turn / self.iterations, self.title),
         )
         partition = seen[0][1]
-        notes = {
-            "groups": partition.count,
-            "iterations": len(found.history) - 1,
-            "loss_of_the_best_start": start_loss,
-            "loss_found_by_the_troop": found.fitness,
-            "evaluations": self.troop * (2 * len(found.history) - 1),
+        notes: dict[str, object] = {
+            GROUPS: partition.count,
+            NoteName("iterations", say("iterations")): len(found.history) - 1,
+            NoteName("loss_of_the_best_start", say("loss of the best start")): start_loss,
+            NoteName("loss_found_by_the_troop", say("loss found by the search")): found.fitness,
+            NoteName("evaluations", say("solutions evaluated")): self.troop * (2 * len(found.history) - 1),
         }
         return Recoded(recoder_named(self.recoder).publish(data, partition), partition.kept, partition, notes)
 
@@ -379,6 +383,4 @@ class _Problem:
             alive = np.unique(label[~lost])
             _, nearest = cKDTree(centres[alive]).query(self.points[lost])
             label[lost] = alive[nearest]
-        return repair(
-            self.data, Partition.of(label[self.tables.record_of]), self.goal, lambda share, doing="": None
-        )
+        return repair(self.data, Partition.of(label[self.tables.record_of]), self.goal, silent)

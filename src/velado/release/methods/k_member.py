@@ -5,21 +5,26 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
 from velado.data.encode import EncodedTable
 from velado.data.partition import Partition
 from velado.release.goal import Goal, Progress, Promise
-from velado.release.methods._cover_tables import CoverTables, Tables, cover_loss, fill_costs, in_blocks
+from velado.release.methods._cover_tables import (
+    CoverTables,
+    Int32Array,
+    Int64Array,
+    Tables,
+    cover_loss,
+    fill_costs,
+    in_blocks,
+)
 from velado.release.methods._method import BlockRows, RecoderName, published
 from velado.release.recoded import Recoded
 from velado.settings import settings
+from velado.text import say
 
 # The loops of k-member and of nearest-neighbour clustering, on distinct records with weights.
-
-Int32Array = npt.NDArray[np.int32]
-Int64Array = npt.NDArray[np.int64]
 
 
 @njit(cache=True)
@@ -34,7 +39,7 @@ def _score(records, alive, living, costs, base, out):  # type: ignore[no-untyped
 
 
 @njit(cache=True)
-def grow_clusters(
+def _grow_clusters(
     records: Int32Array, left: Int64Array, k: int, turn: Int64Array, greedy: bool, tables: Tables, width: int
 ) -> tuple[Int64Array, Int64Array, Int64Array, int]:
     """Clusters of exactly *k* rows; what remains in *left* are fewer than k rows.
@@ -119,7 +124,7 @@ def grow_clusters(
 
 
 @njit(cache=True)
-def place_leftovers(
+def _place_leftovers(
     records: Int32Array,
     left: Int64Array,
     low: Int32Array,
@@ -163,13 +168,17 @@ def cluster(data: EncodedTable, k: int, greedy: bool, random: np.random.Generato
     """Groups of k rows each; the last rows join the group they widen least.
 
     Rows with equal quasi-identifiers are interchangeable: which of them goes where follows table order.
+
+    >>> from velado.testing.examples import encoded
+    >>> cluster(encoded(age=[20, 31, 21, 30]), 2, False, np.random.default_rng(0)).labels.tolist()
+    [0, 1, 0, 1]
     """
     tables = CoverTables.of(data)
     left = tables.weight.copy()
     turn = (
         random.permutation(tables.records.shape[0]) if greedy else np.argsort(-tables.weight, kind="stable")
     )
-    record, rows, into, count = grow_clusters(
+    record, rows, into, count = _grow_clusters(
         tables.records, left, k, turn, greedy, tables.tables, tables.width
     )
     low = np.full((count, len(data.columns)), np.iinfo(np.int32).max, dtype=np.int32)
@@ -177,7 +186,7 @@ def cluster(data: EncodedTable, k: int, greedy: bool, random: np.random.Generato
     np.minimum.at(low, into, tables.records[record])
     np.maximum.at(high, into, tables.records[record])
     sizes = np.full(count, k, dtype=np.int64)
-    target = place_leftovers(tables.records, left, low, high, sizes, tables.tables)
+    target = _place_leftovers(tables.records, left, low, high, sizes, tables.tables)
     rest = np.flatnonzero(left > 0)
     record = np.concatenate((record, rest))
     rows = np.concatenate((rows, left[rest]))
@@ -205,9 +214,9 @@ class KMember:
     """
 
     name: ClassVar[str] = "k-member"
-    title: ClassVar[str] = "k-member clustering"
+    title: ClassVar[str] = say("k-member clustering")
     promise: ClassVar[Promise] = "guaranteed"
-    cost: ClassVar[str] = "O(n^2 d), quadratic; O(n b d) in blocks of b rows"
+    cost: ClassVar[str] = say("O(n^2 d), quadratic; O(n b d) in blocks of b rows")
     source: ClassVar[str] = "Byun, Kamra, Bertino, Li 2007"
     block: BlockRows = 50_000
     recoder: RecoderName = "cover"
@@ -234,9 +243,9 @@ class NearestNeighbours:
     """
 
     name: ClassVar[str] = "nearest-neighbours"
-    title: ClassVar[str] = "Nearest-neighbour clustering (CB)"
+    title: ClassVar[str] = say("Nearest-neighbour clustering (CB)")
     promise: ClassVar[Promise] = "guaranteed"
-    cost: ClassVar[str] = "O(n^2 d / k), quadratic; O(n b d / k) in blocks of b rows"
+    cost: ClassVar[str] = say("O(n^2 d / k), quadratic; O(n b d / k) in blocks of b rows")
     source: ClassVar[str] = "CB of k-AnonML, Slijepcevic et al. 2021"
     block: BlockRows = 100_000
     recoder: RecoderName = "cover"

@@ -15,6 +15,7 @@ from velado.release.methods._cover_tables import in_blocks
 from velado.release.methods._method import BlockRows, RecoderName, published
 from velado.release.recoded import Recoded
 from velado.settings import settings
+from velado.text import say
 
 # The loop of MDAV: farthest from the centroid, its nearest k - 1, then the farthest from that one.
 
@@ -63,13 +64,13 @@ def _nearest(distance, count, k, chosen):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _take(live, count, chosen, k, labels, group, marks, points, sums):  # type: ignore[no-untyped-def]
+def _take(live, count, chosen, labels, group, marks, points, sums):  # type: ignore[no-untyped-def]
     """Give the chosen positions to *group* and close the gaps of the live list, keeping its order."""
     width = points.shape[1]
-    for at in range(k):
-        row = live[chosen[at]]
+    for at in chosen:
+        row = live[at]
         labels[row] = group
-        marks[chosen[at]] = True
+        marks[at] = True
         for column in range(width):
             sums[column] -= points[row, column]
     write = 0
@@ -89,6 +90,9 @@ def mdav_labels(points: npt.NDArray[np.float64], k: int) -> npt.NDArray[np.int32
     While 3k or more rows remain: r is the farthest from their centroid, s the farthest from r; r takes its
     k - 1 nearest, then s its own. Between 2k and 3k - 1: r takes its k - 1 nearest, the rest are one group.
     Fewer than 2k: one group.
+
+    >>> mdav_labels(np.array([[0.0], [9.0], [1.0], [8.0]]), 2).tolist()
+    [0, 1, 0, 1]
     """
     rows, width = points.shape
     labels = np.full(rows, -1, dtype=np.int32)
@@ -96,41 +100,23 @@ def mdav_labels(points: npt.NDArray[np.float64], k: int) -> npt.NDArray[np.int32
     marks = np.zeros(rows, dtype=np.bool_)
     distance = np.empty(rows)
     chosen = np.empty(k, dtype=np.int64)
-    centre = np.empty(width)
     sums = np.zeros(width)
     for row in range(rows):
-        for column in range(width):
-            sums[column] += points[row, column]
+        sums += points[row]
     count = rows
     group = 0
     while count >= 2 * k:
-        for column in range(width):
-            centre[column] = sums[column] / count
-        first = live[_distances(points, live, count, centre, distance)]
+        first = live[_distances(points, live, count, sums / count, distance)]
         far = _distances(points, live, count, points[first], distance)
         second = live[far]
-        _nearest(distance, count, k, chosen)
-        both = count >= 3 * k
-        count = _take(
-            live=live,
-            count=count,
-            chosen=chosen,
-            k=k,
-            labels=labels,
-            group=group,
-            marks=marks,
-            points=points,
-            sums=sums,
-        )
-        group += 1
-        if both:
-            _distances(points, live, count, points[second], distance)
+        for turn in range(2 if count >= 3 * k else 1):
+            if turn == 1:
+                _distances(points, live, count, points[second], distance)
             _nearest(distance, count, k, chosen)
             count = _take(
                 live=live,
                 count=count,
                 chosen=chosen,
-                k=k,
                 labels=labels,
                 group=group,
                 marks=marks,
@@ -147,6 +133,10 @@ def standardized(data: EncodedTable) -> npt.NDArray[np.float64]:
     """Every column as numbers with mean 0 and sample standard deviation 1 (times its weight); constants become 0.
 
     Categories enter by the place of their leaf in the taxonomy, so that neighbours in the tree are near.
+
+    >>> from velado.testing.examples import encoded
+    >>> standardized(encoded(age=[20, 30, 40])).ravel().tolist()
+    [-1.0, 0.0, 1.0]
     """
     points = np.stack([column.positions[column.codes] for column in data.columns], axis=1)
     points -= points.mean(axis=0)
@@ -169,9 +159,9 @@ class MDAV:
     """
 
     name: ClassVar[str] = "mdav"
-    title: ClassVar[str] = "MDAV microaggregation"
+    title: ClassVar[str] = say("MDAV microaggregation")
     promise: ClassVar[Promise] = "guaranteed"
-    cost: ClassVar[str] = "O(n^2 d / k), quadratic; O(n b d / k) in blocks of b rows"
+    cost: ClassVar[str] = say("O(n^2 d / k), quadratic; O(n b d / k) in blocks of b rows")
     source: ClassVar[str] = "Domingo-Ferrer, Mateo-Sanz 2002"
     block: BlockRows = 50_000
     recoder: RecoderName = "cover"

@@ -14,9 +14,13 @@ from velado.data.partition import BoolArray, IntArray, Partition
 from velado.data.taxonomy import Taxonomy
 from velado.release.goal import Goal, Progress, Promise
 from velado.release.methods._method import RecoderName, repair
-from velado.release.recoded import Recoded
+from velado.release.recoded import GROUPS, NoteName, Recoded
 from velado.release.recoders import recoder_named
 from velado.settings import Setting, settings
+from velado.text import say
+
+Codes = npt.NDArray[np.int32]
+IntVector = npt.NDArray[np.int64]
 
 # CutPlan: what both engines of Mondrian read: the code matrix, and how wide and how cut each column is.
 
@@ -31,17 +35,22 @@ class CutPlan:
     *places* is where each code of a column without a tree lies. A column with a tree has *stride* > 0:
     *path* holds *stride* ancestors per leaf from the root down (short branches repeat their leaf) and
     *node_loss* the loss of each node; it is cut into its tree's branches.
+
+    >>> from velado.testing.examples import encoded
+    >>> plan = CutPlan.of(encoded(age=[20, 25, 40]), ordered=False)
+    >>> plan.widths(0, np.array([0]), np.array([1])).tolist()
+    [0.25]
     """
 
-    codes: npt.NDArray[np.int32]
+    codes: Codes
     trees: tuple[Taxonomy | None, ...]
     places: npt.NDArray[np.float64]
-    place_base: npt.NDArray[np.int64]
-    path: npt.NDArray[np.int32]
-    path_base: npt.NDArray[np.int64]
-    stride: npt.NDArray[np.int64]
+    place_base: IntVector
+    path: Codes
+    path_base: IntVector
+    stride: IntVector
     node_loss: npt.NDArray[np.float64]
-    node_base: npt.NDArray[np.int64]
+    node_base: IntVector
     widest: int
 
     @classmethod
@@ -75,9 +84,7 @@ class CutPlan:
             widest=max(column.size for column in data.columns) + 1,
         )
 
-    def widths(
-        self, column: int, low: npt.NDArray[np.int32], high: npt.NDArray[np.int32]
-    ) -> npt.NDArray[np.float64]:
+    def widths(self, column: int, low: Codes, high: Codes) -> npt.NDArray[np.float64]:
         """How wide one column is in groups whose codes run from *low* to *high*."""
         tree = self.trees[column]
         if tree is not None:
@@ -87,13 +94,11 @@ class CutPlan:
         return np.asarray(self.places[base + high] - self.places[base + low])
 
 
-def _bases(sizes: list[int]) -> npt.NDArray[np.int64]:
+def _bases(sizes: list[int]) -> IntVector:
     return np.concatenate(([0], np.cumsum(sizes)[:-1])).astype(np.int64)
 
 
 # The engine of Mondrian for any goal: all groups of a level propose a cut at once, the goal judges the parts.
-
-IntVector = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -101,7 +106,7 @@ class _Level:
     """The groups that may still be cut: their rows side by side, in the order of the table within a group."""
 
     rows: IntVector
-    codes: npt.NDArray[np.int32]
+    codes: Codes
     starts: IntVector
     sizes: IntVector
     group: IntVector
@@ -111,7 +116,7 @@ class _Level:
         starts = np.cumsum(sizes) - sizes
         return cls(rows, plan.codes[rows], starts, sizes, np.repeat(np.arange(sizes.size), sizes))
 
-    def only(self, groups: BoolArray, column: int) -> tuple[IntVector, npt.NDArray[np.int32], IntVector]:
+    def only(self, groups: BoolArray, column: int) -> tuple[IntVector, Codes, IntVector]:
         """Positions, codes and sizes of the groups marked True."""
         at = np.flatnonzero(groups[self.group])
         return at, self.codes[at, column], self.sizes[groups]
@@ -119,10 +124,17 @@ class _Level:
 
 def partition_levels(
     data: EncodedTable, plan: CutPlan, goal: Goal, least: int, relaxed: bool, progress: Progress
-) -> tuple[npt.NDArray[np.int32], int]:
+) -> tuple[Codes, int]:
     """Group labels and their number: the groups of the compiled engine, for a goal that counts more than rows.
 
     A cut is made where the goal holds in all its parts. Each level costs O(n log n) per attribute tried.
+
+    >>> from velado.release.goal import silent
+    >>> from velado.release.guarantees import KAnonymity
+    >>> from velado.testing.examples import encoded
+    >>> data = encoded(age=[20, 31, 21, 30])
+    >>> partition_levels(data, CutPlan.of(data, False), Goal((KAnonymity(2),)), 2, False, silent)[0].tolist()
+    [0, 1, 0, 1]
     """
     order = np.arange(data.rows)
     sizes = np.array([data.rows], dtype=np.int64)
@@ -202,7 +214,7 @@ def _judge(
     return good, count
 
 
-def _halves(codes: npt.NDArray[np.int32], sizes: IntVector, relaxed: bool) -> IntVector:
+def _halves(codes: Codes, sizes: IntVector, relaxed: bool) -> IntVector:
     """0 or 1 for each row of groups that lie side by side: left or right of the cut at the median."""
     group = np.repeat(np.arange(sizes.size), sizes)
     starts = np.cumsum(sizes) - sizes
@@ -221,7 +233,7 @@ def _halves(codes: npt.NDArray[np.int32], sizes: IntVector, relaxed: bool) -> In
 
 
 def _branches(
-    plan: CutPlan, column: int, codes: npt.NDArray[np.int32], sizes: IntVector, low: IntArray, high: IntArray
+    plan: CutPlan, column: int, codes: Codes, sizes: IntVector, low: IntArray, high: IntArray
 ) -> IntVector:
     """For each row of groups that lie side by side, which child of the group's common ancestor holds it."""
     tree = plan.trees[column]
@@ -247,7 +259,7 @@ def _branches(
 
 
 @numba.njit(cache=True)
-def ancestor_depth(path: npt.NDArray[np.int32], base: int, stride: int, low: int, high: int) -> int:
+def _ancestor_depth(path: Codes, base: int, stride: int, low: int, high: int) -> int:
     """The depth of the lowest common ancestor of the leaves *low* < *high*; 0 is the root.
 
     *path* holds, from *base* on, *stride* entries per leaf: its ancestors from the root down.
@@ -259,15 +271,16 @@ def ancestor_depth(path: npt.NDArray[np.int32], base: int, stride: int, low: int
 
 
 @numba.njit(cache=True)
+def _count_codes(work: Codes, start: int, end: int, column: int, low: int, scratch: IntVector) -> None:
+    """``scratch[i]`` becomes how many rows of a group have the code *low* + i."""
+    scratch[:] = 0
+    for r in range(start, end):
+        scratch[work[r, column] - low] += 1
+
+
+@numba.njit(cache=True)
 def _ordered_cut(
-    work: npt.NDArray[np.int32],
-    start: int,
-    end: int,
-    column: int,
-    low: int,
-    high: int,
-    relaxed: bool,
-    scratch: IntVector,
+    work: Codes, start: int, end: int, column: int, low: int, high: int, relaxed: bool, scratch: IntVector
 ) -> tuple[int, int, int]:
     """Where an ordered column is cut: (last code of the left part, its ties that go left, rows on the left).
 
@@ -277,9 +290,7 @@ def _ordered_cut(
     rows = end - start
     at = rows // 2 - 1 if relaxed else (rows - 1) // 2
     if high - low < 2 * rows:
-        scratch[: high - low + 1] = 0
-        for r in range(start, end):
-            scratch[work[r, column] - low] += 1
+        _count_codes(work, start, end, column, low, scratch[: high - low + 1])
         median = 0
         below = 0
         while below + scratch[median] <= at:
@@ -313,13 +324,13 @@ def _ordered_cut(
 
 @numba.njit(cache=True)
 def _branch_cut(
-    work: npt.NDArray[np.int32],
+    work: Codes,
     start: int,
     end: int,
     column: int,
     low: int,
     high: int,
-    path: npt.NDArray[np.int32],
+    path: Codes,
     base: int,
     stride: int,
     least: int,
@@ -333,54 +344,45 @@ def _branch_cut(
     are numbered depth first, the children are runs of consecutive codes.
     """
     rows = end - start
-    level = ancestor_depth(path, base, stride, low, high) + 1
+    level = _ancestor_depth(path, base, stride, low, high) + 1
     count = 0
     child = -1
-    if high - low < 4 * rows:
-        scratch[: high - low + 1] = 0
-        for r in range(start, end):
-            scratch[work[r, column] - low] += 1
-        for code in range(low, high + 1):
-            here = scratch[code - low]
-            if here == 0:
-                continue
-            node = path[base + code * stride + level]
-            if node != child:
-                if count > 0 and sizes[count - 1] < least:
-                    return 0
-                child = node
-                firsts[count] = code
-                sizes[count] = 0
-                count += 1
-            sizes[count - 1] += here
+    dense = high - low < 4 * rows
+    if dense:  # one step for each code there is, rather than a sort of the rows
+        _count_codes(work, start, end, column, low, scratch[: high - low + 1])
+        present = np.arange(low, high + 1).astype(np.int32)
     else:
-        for code in np.sort(work[start:end, column]):
-            node = path[base + code * stride + level]
-            if node != child:
-                if count > 0 and sizes[count - 1] < least:
-                    return 0
-                child = node
-                firsts[count] = code
-                sizes[count] = 0
-                count += 1
-            sizes[count - 1] += 1
+        present = np.sort(work[start:end, column])
+    for code in present:
+        here = scratch[code - low] if dense else 1
+        if here == 0:
+            continue
+        node = path[base + code * stride + level]
+        if node != child:
+            if count > 0 and sizes[count - 1] < least:
+                return 0
+            child = node
+            firsts[count] = code
+            sizes[count] = 0
+            count += 1
+        sizes[count - 1] += here
     return count if sizes[count - 1] >= least else 0
 
 
 @numba.njit(cache=True)
-def partition_rows(
-    codes: npt.NDArray[np.int32],
+def _partition_rows(
+    codes: Codes,
     least: int,
     relaxed: bool,
     places: npt.NDArray[np.float64],
     place_base: IntVector,
-    path: npt.NDArray[np.int32],
+    path: Codes,
     path_base: IntVector,
     stride: IntVector,
     node_loss: npt.NDArray[np.float64],
     node_base: IntVector,
     widest: int,
-) -> tuple[npt.NDArray[np.int32], int]:
+) -> tuple[Codes, int]:
     """Group labels of all rows and the number of groups, every group with at least *least* rows.
 
     *stride* is 0 for columns without a tree; *widest* is the largest number of codes of any column.
@@ -411,9 +413,8 @@ def partition_rows(
         size = end - start
         parts = 0
         if size >= 2 * least:
-            for c in range(columns):
-                low[c] = work[start, c]
-                high[c] = work[start, c]
+            low[:] = work[start]
+            high[:] = work[start]
             for r in range(start + 1, end):
                 for c in range(columns):
                     code = work[r, c]
@@ -425,7 +426,7 @@ def partition_rows(
                 if low[c] == high[c]:
                     width[c] = 0.0
                 elif stride[c] > 0:
-                    depth = ancestor_depth(path, path_base[c], stride[c], low[c], high[c])
+                    depth = _ancestor_depth(path, path_base[c], stride[c], low[c], high[c])
                     width[c] = node_loss[node_base[c] + path[path_base[c] + low[c] * stride[c] + depth]]
                 else:
                     width[c] = places[place_base[c] + high[c]] - places[place_base[c] + low[c]]
@@ -448,15 +449,8 @@ def partition_rows(
                         side[r] = np.searchsorted(firsts[:parts], work[r, c], side="right") - 1
                 else:
                     cut, shared, left = _ordered_cut(
-                        work=work,
-                        start=start,
-                        end=end,
-                        column=c,
-                        low=low[c],
-                        high=high[c],
-                        relaxed=relaxed,
-                        scratch=scratch,
-                    )
+                        work=work, start=start, end=end, column=c, low=low[c], high=high[c], relaxed=relaxed, scratch=scratch
+                    )  # fmt: skip
                     if left < least or size - left < least:
                         continue
                     parts = 2
@@ -516,9 +510,9 @@ class Mondrian:
     """
 
     name: ClassVar[str] = "mondrian"
-    title: ClassVar[str] = "Mondrian multidimensional partitioning"
+    title: ClassVar[str] = say("Mondrian multidimensional partitioning")
     promise: ClassVar[Promise] = "guaranteed"
-    cost: ClassVar[str] = "O(n d log(n / k))"
+    cost: ClassVar[str] = say("O(n d log(n / k))")
     source: ClassVar[str] = "LeFevre, DeWitt, Ramakrishnan 2006"
 
     cut: Annotated[
@@ -548,12 +542,16 @@ class Mondrian:
         progress(0.9, "publishing groups")
         columns = recoder_named(self.recoder).publish(data, groups)
         progress(1.0, "done")
-        notes = {"groups": groups.count, "cut": self.cut, "categories": self.categories}
+        notes: dict[str, object] = {
+            GROUPS: groups.count,
+            NoteName("cut", say("cut")): self.cut,
+            NoteName("categories", say("treatment of categories")): self.categories,
+        }
         return Recoded(columns, groups.kept, groups, notes)
 
 
-def _compiled(plan: CutPlan, least: int, relaxed: bool) -> tuple[npt.NDArray[np.int32], int]:
-    labels, count = partition_rows(
+def _compiled(plan: CutPlan, least: int, relaxed: bool) -> tuple[Codes, int]:
+    labels, count = _partition_rows(
         codes=plan.codes,
         least=least,
         relaxed=relaxed,

@@ -5,32 +5,28 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
 from velado.data.encode import EncodedTable
 from velado.data.partition import Partition
 from velado.release.goal import Goal, Progress, Promise
-from velado.release.methods._cover_tables import CoverTables, Tables, fill_costs
+from velado.release.methods._cover_tables import CoverTables, Int32Array, Tables, fill_costs
 from velado.release.methods._method import RecoderName, published
 from velado.release.recoded import Recoded
 from velado.settings import settings
+from velado.text import say
 
 # The loop of top-down greedy: split every group between two far-apart records while both sides keep k.
-
-Int32Array = npt.NDArray[np.int32]
-Int64Array = npt.NDArray[np.int64]
 
 _ROUNDS = 3  # rounds of "the farthest from the farthest"; Xu et al. found more to change little
 
 
 @njit(cache=True)
-def _pair_costs(records, rows, begin, end, low, high, tables, costs, out):  # type: ignore[no-untyped-def]
-    """out[i] = loss of covering low..high and row i together, for the rows of one group."""
-    fill_costs(low, high, tables, costs)
+def _pair_costs(records, rows, seed, tables, costs, out):  # type: ignore[no-untyped-def]
+    """out[i] = loss of covering record *seed* and the i-th row of one group together."""
+    fill_costs(records[seed], records[seed], tables, costs)
     base = tables[1]
-    for at in range(begin, end):
-        row = rows[at]
+    for at, row in enumerate(rows):
         total = 0.0
         for column in range(records.shape[1]):
             total += costs[base[column] + records[row, column]]
@@ -38,7 +34,7 @@ def _pair_costs(records, rows, begin, end, low, high, tables, costs, out):  # ty
 
 
 @njit(cache=True)
-def split_all(records: Int32Array, k: int, tables: Tables, width: int) -> Int32Array:
+def _split_all(records: Int32Array, k: int, tables: Tables, width: int) -> Int32Array:
     """Group labels of top-down greedy (Xu et al. 2006). O(n d log(n / k)) rows touched for balanced splits.
 
     In a group of 2k or more: start at its first record, three times go to the record farthest away; the last
@@ -46,13 +42,12 @@ def split_all(records: Int32Array, k: int, tables: Tables, width: int) -> Int32A
     k borrows the records of the other that are cheapest to move; where the other side could not spare them the
     group stays whole.
     """
-    count, columns = records.shape
+    count = records.shape[0]
     rows = np.arange(count)
     scratch = np.empty(count, dtype=np.int64)
     to_one = np.empty(count)
     to_two = np.empty(count)
     costs = np.empty(width)
-    low = np.empty(columns, dtype=np.int32)
     labels = np.empty(count, dtype=np.int32)
     begins = np.empty(count // max(k, 1) + 2, dtype=np.int64)
     ends = np.empty(begins.size, dtype=np.int64)
@@ -69,18 +64,7 @@ def split_all(records: Int32Array, k: int, tables: Tables, width: int) -> Int32A
             one = rows[begin]
             two = one
             for _ in range(_ROUNDS):
-                low[:] = records[one]
-                _pair_costs(
-                    records=records,
-                    rows=rows,
-                    begin=begin,
-                    end=end,
-                    low=low,
-                    high=low,
-                    tables=tables,
-                    costs=costs,
-                    out=to_one,
-                )
+                _pair_costs(records, rows[begin:end], one, tables, costs, to_one[begin:end])
                 far = begin
                 for at in range(begin + 1, end):
                     if to_one[at] > to_one[far]:
@@ -90,30 +74,8 @@ def split_all(records: Int32Array, k: int, tables: Tables, width: int) -> Int32A
                 if to_one[far] == 0.0:
                     break
             if one != two:
-                low[:] = records[one]
-                _pair_costs(
-                    records=records,
-                    rows=rows,
-                    begin=begin,
-                    end=end,
-                    low=low,
-                    high=low,
-                    tables=tables,
-                    costs=costs,
-                    out=to_one,
-                )
-                low[:] = records[two]
-                _pair_costs(
-                    records=records,
-                    rows=rows,
-                    begin=begin,
-                    end=end,
-                    low=low,
-                    high=low,
-                    tables=tables,
-                    costs=costs,
-                    out=to_two,
-                )
+                _pair_costs(records, rows[begin:end], one, tables, costs, to_one[begin:end])
+                _pair_costs(records, rows[begin:end], two, tables, costs, to_two[begin:end])
                 middle = _divide(rows, begin, end, k, to_one, to_two, scratch)
         if middle == begin:
             for at in range(begin, end):
@@ -162,12 +124,16 @@ class TopDownGreedy:
     "the farthest from the farthest" find two seeds, each record goes to the seed with which it loses less, a side
     below k borrows the records cheapest to move. Rows are taken in the order of their codes, so the order of the
     table decides nothing and nothing is drawn.
+
+    >>> from velado.testing.examples import shown
+    >>> shown(TopDownGreedy(), [20, 21, 30, 31])
+    ['[20..21]', '[20..21]', '[30..31]', '[30..31]']
     """
 
     name: ClassVar[str] = "top-down-greedy"
-    title: ClassVar[str] = "Top-down greedy"
+    title: ClassVar[str] = say("Top-down greedy")
     promise: ClassVar[Promise] = "guaranteed"
-    cost: ClassVar[str] = "O(n d log n) for balanced splits"
+    cost: ClassVar[str] = say("O(n d log n) for balanced splits")
     source: ClassVar[str] = "Xu, Wang, Pei, Wang, Shi, Fu 2006"
     recoder: RecoderName = "cover"
 
@@ -180,5 +146,5 @@ class TopDownGreedy:
         order, _ = tables.rows_by_record()
         records = np.ascontiguousarray(data.matrix[order])
         labels = np.empty(data.rows, dtype=np.int64)
-        labels[order] = split_all(records, max(goal.least_rows, 1), tables.tables, tables.width)
+        labels[order] = _split_all(records, max(goal.least_rows, 1), tables.tables, tables.width)
         return published(data, Partition.of(labels), goal, self.recoder, progress)

@@ -16,7 +16,7 @@ from velado.errors import ParameterError
 from velado.randomness import Draws
 from velado.release.operations._operation import ColumnName, changeable, keep_missing, with_cells
 from velado.settings import Setting, settings
-from velado.text import say
+from velado.text import say, say_n
 
 
 @settings
@@ -75,10 +75,11 @@ class Generalize:
         assert tree is not None and level is not None
         if level >= tree.height:
             raise ParameterError(
-                say(
-                    "The taxonomy of '{column}' has {height} level(s) between its values and its root.",
+                say_n(
+                    "The taxonomy of '{column}' has {n} level between its values and its root.",
+                    "The taxonomy of '{column}' has {n} levels between its values and its root.",
+                    tree.height - 1,
                     column=self.column,
-                    height=tree.height - 1,
                 ),
                 say("Level {level} would leave nothing of the column.", level=level),
                 "Use a lower level, or the operation suppress.",

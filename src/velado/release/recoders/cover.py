@@ -18,6 +18,10 @@ class Cover:
     """Each group is published as the narrowest statement that is true of all its members. O(n) per column.
 
     Where the schema declares ``round``, as the narrowest interval between multiples of that step.
+
+    >>> from velado.testing.examples import encoded
+    >>> Cover().publish(encoded(age=[20, 30, 60]), Partition.of(np.array([0, 0, 1])))[0].values
+    ('[20..30]', '60')
     """
 
     name: ClassVar[str] = "cover"

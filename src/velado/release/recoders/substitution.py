@@ -60,7 +60,12 @@ def _most_common(
 
 @dataclass(frozen=True)
 class Centroid:
-    """Each group is published as its centre: the row the method named, else the member nearest the mean."""
+    """Each group is published as its centre: the row the method named, else the member nearest the mean.
+
+    >>> from velado.testing.examples import encoded
+    >>> Centroid().publish(encoded(age=[20, 20, 30, 60]), Partition.of(np.array([0, 0, 0, 0])))[0].values
+    ('30',)
+    """
 
     name: ClassVar[str] = "centroid"
     states_cover: ClassVar[bool] = False
@@ -88,7 +93,13 @@ class Centroid:
 
 @dataclass(frozen=True)
 class MostCommonRecord:
-    """Each group is published as its most frequent combination of quasi-identifier values."""
+    """Each group is published as its most frequent combination of quasi-identifier values.
+
+    >>> from velado.testing.examples import encoded
+    >>> ages = encoded(age=[20, 20, 30, 60])
+    >>> MostCommonRecord().publish(ages, Partition.of(np.zeros(4, dtype=np.int32)))[0].values
+    ('20',)
+    """
 
     name: ClassVar[str] = "most-common-record"
     states_cover: ClassVar[bool] = False
@@ -107,7 +118,13 @@ class MostCommonRecord:
 
 @dataclass(frozen=True)
 class MostCommonValue:
-    """Each group is published, column by column, as the most frequent value among its members."""
+    """Each group is published, column by column, as the most frequent value among its members.
+
+    >>> from velado.testing.examples import encoded
+    >>> ages = encoded(age=[20, 20, 30, 60])
+    >>> MostCommonValue().publish(ages, Partition.of(np.zeros(4, dtype=np.int32)))[0].values
+    ('20',)
+    """
 
     name: ClassVar[str] = "most-common-value"
     states_cover: ClassVar[bool] = False
@@ -124,7 +141,12 @@ class MostCommonValue:
 
 @dataclass(frozen=True)
 class Mean:
-    """Each group is published as its mean, numbers by the average and categories by the most common value."""
+    """Each group is published as its mean, numbers by the average and categories by the most common value.
+
+    >>> from velado.testing.examples import encoded
+    >>> Mean().publish(encoded(age=[20, 20, 30, 60]), Partition.of(np.array([0, 0, 0, 0])))[0].values
+    (32.5,)
+    """
 
     name: ClassVar[str] = "mean"
     states_cover: ClassVar[bool] = False

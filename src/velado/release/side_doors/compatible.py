@@ -24,18 +24,18 @@ from velado.data.published_column import stated_number
 from velado.data.schema import Column
 from velado.data.table import Table
 from velado.data.taxonomy import ROOT_LABEL
-from velado.release.copies import GAIN
-from velado.release.originals import MOST_ALTERED
+from velado.release._copies import GAIN
+from velado.release._originals import MOST_ALTERED
+from velado.release.side_doors._narrowing import PROBE, Floats, Scale, judged, scale
+from velado.release.side_doors._together import LEAST_ROWS, MOST_JUDGED, promising_sums
 from velado.release.side_doors.door import SideDoor, paired
-from velado.release.side_doors.narrowing import PROBE, Floats, Scale, judged, scale
-from velado.release.side_doors.together import LEAST_ROWS, MOST_JUDGED, promising_sums
 
-LEAST_OUTSIDE = 20.0
+_LEAST_OUTSIDE = 20.0
 """Rows that would lie outside by chance; where these are fewer, lying inside says nothing."""
 LEAST_TREND = 0.4
-LEAST_FIT = 0.5
-TURNS = 15
-SLACK = 0.005
+_LEAST_FIT = 0.5
+_TURNS = 15
+_SLACK = 0.005
 """A fitted value may miss an interval by this part of the whole range: projections only come near in finite turns."""
 
 _INTERVAL = re.compile(r"\[\s*([^\s\]]+?)\s*\.\.\s*([^\s\]]+?)\s*[\])]")
@@ -46,6 +46,12 @@ def stated(table: Table, column: Column) -> tuple[Floats, Floats] | None:
     """The least and greatest number (or day) each row's published text allows, NaN where it says nothing.
 
     None where fewer than half of the texts can be read so: a column of categories has no order to be in step with.
+
+    >>> import polars as pl
+    >>> from velado.testing.examples import table
+    >>> ages = table(age=[20, 30]).with_frame(pl.DataFrame({"age": ["[20..29]", "30"]}))
+    >>> [ends.tolist() for ends in stated(ages, ages.schema.quasi[0])]
+    [[20.0, 30.0], [29.0, 30.0]]
     """
     texts = table.text(column.name)
     distinct = texts.drop_nulls().unique().sort()
@@ -102,6 +108,10 @@ def find_compatible(table: Table, known: Collection[tuple[str, str]]) -> list[Si
     """Columns of role "other", and pairs of them, in step with a published quasi-identifier beyond chance.
 
     Pairs (column, quasi-identifier) that are *known* already are not looked at. Judged on at most 20,000 rows.
+
+    >>> from velado.testing.examples import table
+    >>> find_compatible(table(age=[20, 30], note=["x", "y"]), ())
+    []
     """
     some = judged(table)
     few = judged(some, PROBE)
@@ -158,7 +168,7 @@ def find_compatible(table: Table, known: Collection[tuple[str, str]]) -> list[Si
         if len(free) < 2:
             continue
         sums = promising_sums(
-            {**near, quasi.name: Scale(quasi.name, middle, True)}, free, [quasi.name], LEAST_FIT, 1.0
+            {**near, quasi.name: Scale(quasi.name, middle, True)}, free, [quasi.name], _LEAST_FIT, 1.0
         )
         for pair in sums[:MOST_JUDGED]:
             judge((pair.first, pair.second))
@@ -202,13 +212,13 @@ def _in_step(columns: list[Floats], low: Floats, high: Floats) -> tuple[float, f
     best: tuple[float, float, int] | None = None
     for rising in (True, False):
         fitted = _fitted(x, low, high, weight, rising)
-        slack = SLACK * span
+        slack = _SLACK * span
         inside = int(((fitted >= low - slack) & (fitted <= high + slack)).sum())
         line = np.sort(fitted)
         hits = np.searchsorted(line, high + slack, "right") - np.searchsorted(line, low - slack, "left")
         chance = float(hits.mean()) / rows
         slips, rest = rows - inside, rows * (1.0 - chance)
-        if rest < LEAST_OUTSIDE or slips > max(1, MOST_ALTERED * rows) or slips > (1 - GAIN) * rest:
+        if rest < _LEAST_OUTSIDE or slips > max(1, MOST_ALTERED * rows) or slips > (1 - GAIN) * rest:
             continue
         if best is None or inside > best[2]:
             best = (inside / rows, chance, inside)
@@ -221,7 +231,7 @@ def _added_up(columns: list[Floats], low: Floats, high: Floats, weight: Floats) 
     root = np.sqrt(weight)[:, None]
     weights = np.linalg.lstsq(parts * root, (low + high) / 2 * root[:, 0], rcond=None)[0]
     solve = np.linalg.pinv(parts)
-    for _ in range(4 * TURNS):
+    for _ in range(4 * _TURNS):
         weights = solve @ np.clip(parts @ weights, low, high)
     return np.asarray(np.round(parts @ weights, 9), dtype=np.float64)
 
@@ -233,7 +243,7 @@ def _fitted(x: Floats, low: Floats, high: Floats, weight: Floats, rising: bool) 
     counts = np.bincount(at).astype(np.float64)
     mass = np.bincount(at, weights=weight).astype(np.float64)
     rule = _monotone(np.bincount(at, weights=weight * (low + high) / 2) / mass, mass, rising)
-    for _ in range(TURNS):
+    for _ in range(_TURNS):
         moved = np.clip(rule[at], low, high)
         rule = _monotone(np.bincount(at, weights=moved, minlength=values.size) / counts, counts, rising)
     return rule[at]
@@ -244,7 +254,14 @@ def _monotone(means: Floats, weights: npt.NDArray[np.float64], rising: bool) -> 
 
 
 def unread(table: Table) -> tuple[str, ...]:
-    """The numeric quasi-identifiers of a published table whose texts are no numbers and no intervals, in too many rows."""
+    """The numeric quasi-identifiers of a published table whose texts are no numbers and no intervals, in too many rows.
+
+    >>> import polars as pl
+    >>> from velado.testing.examples import table
+    >>> ages = table(age=[20, 30])
+    >>> unread(ages.with_frame(pl.DataFrame({"age": ["young", "old"]})))
+    ('age',)
+    """
     out = []
     for column in table.schema.quasi:
         texts = table.text(column.name).drop_nulls()

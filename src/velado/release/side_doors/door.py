@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal, get_args
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -29,14 +29,14 @@ DoorKind = Literal[
 ]
 ORDER: tuple[DoorKind, ...] = get_args(DoorKind)
 """Doors are named in this order."""
-UNDOING: tuple[DoorKind, ...] = ("copy", "near-copy")
+_UNDOING: tuple[DoorKind, ...] = ("copy", "near-copy")
 """Kinds that undo a generalization whatever its groups are; refused before any work is done."""
-TELLING: tuple[DoorKind, ...] = ("copy", "original", "near-copy", "order", "functional", "narrows")
+_TELLING: tuple[DoorKind, ...] = ("copy", "original", "near-copy", "order", "functional", "narrows")
 """Kinds that settle or narrow a published value rather than hint at it."""
-LEAST_GAIN_TO_TELL = 0.9
+_LEAST_GAIN_TO_TELL = 0.9
 """A column that removes nine tenths of the wrong guesses all but determines a quasi-identifier."""
 
-LEAST_SHARE_TO_TELL = 0.2
+_LEAST_SHARE_TO_TELL = 0.2
 """A copy in part tells if it is right in a fifth of the rows: less is no better than to draw from a crowd of five."""
 
 
@@ -59,6 +59,10 @@ class SideDoor:
     *rows_revealed* counts rows whose value of the column, shared by at least two rows, goes with a single value of
     the quasi-identifier; for "part-copy" those that agree; for "near-unique", rows with a value of their own. *accepted* says that the schema signs it
     off with ``side_door = "accept"``, for two columns at either of them that is no quasi-identifier.
+
+    >>> door = SideDoor("birth", "age", "functional", guess=1.0, baseline=0.1, rows_revealed=90)
+    >>> door.tells, door.gain
+    (True, 1.0)
     """
 
     column: str
@@ -84,8 +88,8 @@ class SideDoor:
     def tells(self) -> bool:
         """Whether the quasi-identifier is settled or narrowed rather than hinted at."""
         if self.kind == "part-copy":
-            return self.guess >= LEAST_SHARE_TO_TELL
-        return self.kind in TELLING or (self.kind == "near-functional" and self.gain >= LEAST_GAIN_TO_TELL)
+            return self.guess >= _LEAST_SHARE_TO_TELL
+        return self.kind in _TELLING or (self.kind == "near-functional" and self.gain >= _LEAST_GAIN_TO_TELL)
 
     def within(self, table: str) -> SideDoor:
         """The same door with the names of its columns as "table.column"."""
@@ -93,10 +97,6 @@ class SideDoor:
         column = paired(together) if together else f"{table}.{self.column}" if self.column else ""
         reveals = f"{table}.{self.reveals}" if self.reveals else ""
         return replace(self, column=column, reveals=reveals, together=together)
-
-    def to_dict(self) -> dict[str, Any]:
-        """All fields; there is no cell value among them."""
-        return {**asdict(self), "together": list(self.together)}
 
     def sentence(self) -> str:
         """The finding in one sentence."""
@@ -181,15 +181,31 @@ class SideDoor:
             **parts,
         )
 
+    def undoing(self) -> str:
+        """Why it may not stay open."""
+        return say_n(
+            "Whoever reads it undoes the generalization, and the promise does not hold against him.",
+            "Whoever reads them undoes the generalization, and the promise does not hold against him.",
+            len(self.columns),
+        )
+
 
 def paired(names: Sequence[str]) -> str:
-    """How two columns are named where one name is expected."""
+    """How two columns are named where one name is expected.
+
+    >>> paired(["visit", "birth"])
+    'visit + birth'
+    """
     return " + ".join(names)
 
 
-def quoted(names: Sequence[str]) -> str:
-    """Names of columns within a sentence."""
-    return join((f"'{name}'" for name in names), say(" and "))
+def quoted(names: Sequence[str], between: str = say(" and ")) -> str:
+    """Names of columns within a sentence.
+
+    >>> quoted(["visit", "birth"])
+    "'visit' and 'birth'"
+    """
+    return join((f"'{name}'" for name in names), between)
 
 
 def refuse_copies(doors: Sequence[SideDoor]) -> None:
@@ -197,10 +213,12 @@ def refuse_copies(doors: Sequence[SideDoor]) -> None:
 
     Called before any work: such a column undoes every generalization. A copy is refused whatever its role. A
     near-copy in a sensitive column never comes here as one: `find_side_doors` names it as "narrows".
+
+    >>> refuse_copies([SideDoor("birth", "age", "copy", 1.0, 0.1, 90, accepted=True)])
     """
     unique = unique_columns(doors)
     for door in doors:
-        if door.kind in UNDOING and not door.accepted:
+        if door.kind in _UNDOING and not door.accepted:
             how = say("one to one") if door.kind == "copy" else say("but for a little")
             raise SideDoorOpen(
                 say_n(
@@ -235,6 +253,9 @@ def refuse_doors(
     (2 where none is: nobody may stand alone). *people* are codes of the frame's rows, so that a group counts
     people; without them it counts rows. A door into a *sensitive* column is left to the promises about sensitive
     values: it holds what an attacker wants to learn, not what he starts from.
+
+    >>> door = SideDoor("note", "age", "functional", 1.0, 0.5, 2)
+    >>> refuse_doors([door], pl.DataFrame({"age": ["*"] * 4, "note": ["a", "a", "b", "b"]}), ["age"], least=2)
     """
     unique = unique_columns(doors)
     for door in doors:
@@ -254,34 +275,47 @@ def refuse_doors(
                     smallest=smallest,
                     least=least,
                 ),
-                say_n(
-                    "Whoever reads it undoes the generalization, and the promise does not hold against him.",
-                    "Whoever reads them undoes the generalization, and the promise does not hold against him.",
-                    len(door.columns),
-                ),
+                door.undoing(),
                 _way_out(door, quasi, unique),
             )
 
 
 def smallest_with_doors(frame: pl.DataFrame, quasi: Sequence[str], doors: Sequence[SideDoor]) -> int | None:
-    """The smallest group for who also reads every column that tells a quasi-identifier; None without such."""
+    """The smallest group for who also reads every column that tells a quasi-identifier; None without such.
+
+    >>> door = SideDoor("note", "age", "functional", 1.0, 0.5, 2)
+    >>> smallest_with_doors(pl.DataFrame({"age": ["*"] * 3, "note": ["a", "a", "b"]}), ["age"], [door])
+    1
+    """
     columns = telling_columns(doors, quasi)
     return promise_with_side_doors(frame, quasi, _there(frame, columns)) if columns else None
 
 
 def telling_columns(doors: Sequence[SideDoor], quasi: Sequence[str] = ()) -> list[str]:
-    """The columns, other than *quasi*, that settle or narrow a quasi-identifier; signed ones among them."""
+    """The columns, other than *quasi*, that settle or narrow a quasi-identifier; signed ones among them.
+
+    >>> telling_columns([SideDoor("note", "age", "functional", 1.0, 0.5, 2)])
+    ['note']
+    """
     names = dict.fromkeys(name for door in doors if door.tells for name in door.columns)
     return [name for name in names if name not in quasi]
 
 
 def unique_columns(doors: Sequence[SideDoor]) -> set[str]:
-    """The columns that hold mostly values of one row each: to generalize such a one leaves little of the others."""
+    """The columns that hold mostly values of one row each: to generalize such a one leaves little of the others.
+
+    >>> unique_columns([SideDoor("note", "", "near-unique", 1.0, 0.0, 9)])
+    {'note'}
+    """
     return {door.column for door in doors if door.kind == "near-unique"}
 
 
 def promise_with_side_doors(frame: pl.DataFrame, quasi: Sequence[str], columns: Sequence[str]) -> int:
-    """The smallest group of a published *frame* for an attacker who also reads *columns* (0 without rows)."""
+    """The smallest group of a published *frame* for an attacker who also reads *columns* (0 without rows).
+
+    >>> promise_with_side_doors(pl.DataFrame({"age": ["*"] * 3, "note": ["a", "a", "b"]}), ["age"], ["note"])
+    1
+    """
     return _smallest(frame, [*quasi, *_there(frame, columns)], None)
 
 
@@ -306,7 +340,12 @@ def _starts_outside(door: SideDoor, sensitive: Sequence[str]) -> bool:
 
 def _way_out(door: SideDoor, quasi: Sequence[str] = (), unique: Collection[str] = ()) -> str:
     free = [name for name in door.columns if name not in quasi] or list(door.columns)
-    name = f"'{free[0]}'" if len(free) == 1 else f"{' or '.join(repr(name) for name in free)}"
+    names = quoted(free, say(" or "))
     if any(column in unique for column in free):
-        return f'For {name} set publish = false, or accept the risk with side_door = "accept".'
-    return f'For {name} set role = "quasi", or publish = false, or accept the risk with side_door = "accept".'
+        return say(
+            'For {names} set publish = false, or accept the risk with side_door = "accept".', names=names
+        )
+    return say(
+        'For {names} set role = "quasi", or publish = false, or accept the risk with side_door = "accept".',
+        names=names,
+    )

@@ -1,6 +1,6 @@
 """Finding side doors on the original values: columns that repeat, settle or narrow a quasi-identifier.
 
-`velado.release.copies` says what a copy is, `narrowing` how a near-copy is told from mere correlation, and
+`velado.release._copies` says what a copy is, `narrowing` how a near-copy is told from mere correlation, and
 `together` looks at two columns at once. Three columns that give a quasi-identifier away only together are not found;
 `promise_with_side_doors` measures what is left of the promise for any set of columns.
 """
@@ -15,9 +15,8 @@ import polars as pl
 
 from velado.data.encode import text_codes
 from velado.data.table import Table
-from velado.release.copies import Codes, count_pairs, folded, one_to_one, readings, repeats, same_values
-from velado.release.side_doors.door import ORDER, DoorKind, SideDoor
-from velado.release.side_doors.narrowing import (
+from velado.release._copies import Codes, count_pairs, folded, one_to_one, readings, repeats, same_values
+from velado.release.side_doors._narrowing import (
     NARROWS,
     NEAR_COPY,
     Scale,
@@ -26,7 +25,8 @@ from velado.release.side_doors.narrowing import (
     narrowed,
     scale,
 )
-from velado.release.side_doors.together import find_together
+from velado.release.side_doors._together import find_together
+from velado.release.side_doors.door import ORDER, DoorKind, SideDoor
 
 # Copies in part: a column that holds a quasi-identifier's own value in some rows, and anything in the others.
 #
@@ -34,18 +34,18 @@ from velado.release.side_doors.together import find_together
 # then they differ by one about as often as not at all. A copy stands out: far more rows agree than lie one or two values
 # apart. Columns of few values agree too often by chance and say too little, and are left out.
 
-LEAST_VALUES = 20
+_LEAST_VALUES = 20
 """Columns of no more distinct values agree for many reasons."""
 LEAST_ROWS = 10
 LEAST_SHARE = 0.02
 LEAST_DEVIATIONS = 6.0
-TIMES = 2.0
+_TIMES = 2.0
 """Rows that agree are more than so many times those expected."""
-STEPS = (-2, -1, 1, 2)
+_STEPS = (-2, -1, 1, 2)
 
 
 @dataclass(frozen=True)
-class InPart:
+class _InPart:
     """In how many rows, and in which share of those without the commonest value, two columns agree; and by chance."""
 
     rows: int
@@ -53,7 +53,7 @@ class InPart:
     chance: float
 
 
-def copied_in_part(own: Scale, quasi: Scale) -> InPart | None:
+def _copied_in_part(own: Scale, quasi: Scale) -> _InPart | None:
     """How far *own* is *quasi* itself in some rows, beyond chance and beyond what neighbouring values show; or None.
 
     The commonest value of either column counts for nothing: zeros meet zeros.
@@ -69,35 +69,35 @@ def copied_in_part(own: Scale, quasi: Scale) -> InPart | None:
     codes = codes.reshape(-1)
     a, b = codes[: x.size], codes[x.size :]
     of_a, of_b = (np.bincount(part, minlength=line.size).astype(np.float64) for part in (a, b))
-    if min(int((of_a > 0).sum()), int((of_b > 0).sum())) <= LEAST_VALUES:
+    if min(int((of_a > 0).sum()), int((of_b > 0).sum())) <= _LEAST_VALUES:
         return None
     counted = np.ones(line.size, dtype=bool)
     # Where a quasi-identifier's commonest value is an age like others, leaving it out costs little.
     counted[[of_a.argmax(), of_b.argmax()]] = False
     hits = int(((a == b) & counted[a]).sum())
     chance = float((of_a * of_b)[counted].sum()) / x.size
-    beside = max(float(((b - a == step) & counted[a]).sum()) for step in STEPS)
+    beside = max(float(((b - a == step) & counted[a]).sum()) for step in _STEPS)
     expected = max(chance, beside)
-    if hits < least or hits < TIMES * expected:
+    if hits < least or hits < _TIMES * expected:
         return None
     if hits - expected < LEAST_DEVIATIONS * np.sqrt(max(expected, 1.0)):
         return None
     left = x.size - float(of_a.max())
-    return InPart(hits, hits / left, chance / left)
+    return _InPart(hits, hits / left, chance / left)
 
 
 SAMPLE_ROWS = 200_000
 LEAST_GAIN = 0.5
 """A column is a door if it removes at least half of the wrong guesses about a quasi-identifier ..."""
-LEAST_TO_GUESS = 8
-LEAST_PINNED = 0.10
+_LEAST_TO_GUESS = 8
+_LEAST_PINNED = 0.10
 """... or if, on some of its values, it all but settles a tenth of what there is to learn about it."""
-PINNED_SHARE = 0.99
-PINNED_ROWS = 20
-PINNED_CHANCE = 1e-3
-LEAST_UNIQUE = 0.5
-LEAST_GAIN_OF_NEIGHBOURS = 0.9
-LEAST_ROWS_FOR_UNIQUE = 10
+_PINNED_SHARE = 0.99
+_PINNED_ROWS = 20
+_PINNED_CHANCE = 1e-3
+_LEAST_UNIQUE = 0.5
+_LEAST_GAIN_OF_NEIGHBOURS = 0.9
+_LEAST_ROWS_FOR_UNIQUE = 10
 
 
 def find_side_doors(table: Table, *, published: bool = False) -> tuple[SideDoor, ...]:
@@ -111,6 +111,12 @@ def find_side_doors(table: Table, *, published: bool = False) -> tuple[SideDoor,
     outer spaces tell no values apart. Near-copies and pairs are judged on 20,000 rows. A sensitive column is what
     an attacker wants to learn, so that a near-copy in one is named as "narrows". *published* says that the table is a
     release, whose quasi-identifiers are generalized. O(n log n) per pair of columns.
+
+    >>> from velado.testing.examples import table
+    >>> towns = [f"town {at % 5}" for at in range(40)]
+    >>> doors = find_side_doors(table(town=towns, note=[town.upper() for town in towns]))
+    >>> [(door.column, door.kind) for door in doors]
+    [('note', 'copy')]
     """
     quasi = [column.name for column in table.schema.quasi]
     others = [c for c in table.schema.columns.values() if c.published and c.role != "quasi"]
@@ -131,7 +137,7 @@ def find_side_doors(table: Table, *, published: bool = False) -> tuple[SideDoor,
         seen = coded
         if _is_rare(codes, size):
             alone = int(own.drop_nulls().is_unique().sum())
-            if table.rows >= LEAST_ROWS_FOR_UNIQUE and alone >= LEAST_UNIQUE * table.rows:
+            if table.rows >= _LEAST_ROWS_FOR_UNIQUE and alone >= _LEAST_UNIQUE * table.rows:
                 share = alone / table.rows
                 found.append(SideDoor(column.name, "", "near-unique", share, 0.0, alone, accepted))
             if sample is not None and alone < 0.9 * table.rows:
@@ -145,7 +151,7 @@ def find_side_doors(table: Table, *, published: bool = False) -> tuple[SideDoor,
                 door, share, scales[name], SideDoor(column.name, name, "narrows", share, 0.0, 0, accepted)
             )
             if door is None or not door.tells:
-                part = copied_in_part(scales[column.name], scales[name])
+                part = _copied_in_part(scales[column.name], scales[name])
                 if part is not None:
                     count = round(part.rows * table.rows / scales[name].values.size)
                     own_part = SideDoor(
@@ -167,7 +173,7 @@ def _narrowed(door: SideDoor | None, share: float, quasi: Scale, fresh: SideDoor
         return door
     if not quasi.ordered:
         # Categories have no window: neighbours agree or not, so this is a guess that is often right.
-        if door is not None or share < LEAST_GAIN_OF_NEIGHBOURS:
+        if door is not None or share < _LEAST_GAIN_OF_NEIGHBOURS:
             return door
         guess, baseline = as_guess(share, quasi)
         return replace(fresh, kind="near-functional", guess=guess, baseline=baseline)
@@ -220,8 +226,8 @@ def _dependence(column: Codes, quasi: Codes) -> _Dependence:
     news = 1.0 - totals / n
     to_learn = float((totals * news).sum())
     prior = (totals / n)[q]
-    pins = is_most & (counts >= PINNED_SHARE * rows[group]) & (rows[group] >= PINNED_ROWS)
-    pins &= np.power(prior, counts) <= PINNED_CHANCE
+    pins = is_most & (counts >= _PINNED_SHARE * rows[group]) & (rows[group] >= _PINNED_ROWS)
+    pins &= np.power(prior, counts) <= _PINNED_CHANCE
     learnt = float((counts * news[q])[pins].sum())
     functional = bool((kinds == 1).all()) and int((totals > 0).sum()) >= 2
     # A one-to-one match of values that hardly repeat is what any two near-unique columns show: it means nothing.
@@ -258,13 +264,13 @@ def _judge(codes: Codes, quasi_codes: Codes, own: _View, quasi: _View, accepted:
     if copies and own.sampled:
         copies = repeats(own.all_readings(), quasi.all_readings())
     # Where nearly all rows hold one value, a few lucky guesses remove half of the mistakes.
-    to_learn = (1.0 - found.baseline) * codes[0].size >= LEAST_TO_GUESS
+    to_learn = (1.0 - found.baseline) * codes[0].size >= _LEAST_TO_GUESS
     kind: DoorKind | None = None
     if copies:
         kind = "copy"
     elif found.functional and found.gain >= LEAST_GAIN and to_learn:
         kind = "functional"
-    elif (found.gain >= LEAST_GAIN and to_learn) or found.pinned >= LEAST_PINNED:
+    elif (found.gain >= LEAST_GAIN and to_learn) or found.pinned >= _LEAST_PINNED:
         kind = "near-functional"
     if kind is None:
         return None
@@ -273,7 +279,11 @@ def _judge(codes: Codes, quasi_codes: Codes, own: _View, quasi: _View, accepted:
 
 
 def evenly_spaced(rows: int, most: int) -> pl.Series | None:
-    """Which rows are the fixed sample of a table with more than *most*; None where all rows are looked at."""
+    """Which rows are the fixed sample of a table with more than *most*; None where all rows are looked at.
+
+    >>> evenly_spaced(10, 5).to_list(), evenly_spaced(5, 10)
+    ([0, 2, 4, 6, 8], None)
+    """
     return None if rows <= most else pl.Series((np.arange(most, dtype=np.int64) * rows) // most)
 
 

@@ -21,10 +21,10 @@ from velado.measures.models.quality import Interval
 from velado.release.methods import METHODS
 from velado.study.evaluate._amounts import (
     EVEN,
-    NAMES,
     amount,
     at_most,
     bare,
+    called,
     digits_beside,
     figure,
     interval_of,
@@ -36,7 +36,7 @@ from velado.study.evaluate._matched import SAME, Rival, beside, within
 from velado.study.evaluate._study_grid import ORIGINAL
 from velado.study.evaluate.analysis import MAJORITY, Analysis, ReleaseSetting, StudyRow
 from velado.study.evaluate.protocols import DEFAULT_PROTOCOL, PROTOCOLS, protocol_named
-from velado.text import NOTHING, join, say
+from velado.text import NOTHING, join, say, say_n
 
 # ---- the choice
 
@@ -74,7 +74,7 @@ def _without(study: Analysis) -> Iterator[str]:
         yield say(
             "The risk ({risk}) was not measured for any setting: very large tables are not compared row by row. Set "
             'risk = "reidentification" in [metrics].',
-            risk=NAMES[study.material.recipe.metrics.risk],
+            risk=called(study.material.recipe.metrics.risk),
         )
 
 
@@ -119,7 +119,7 @@ def _risk(row: StudyRow) -> float:
 def no_choice(study: Analysis) -> str:
     """The sentence that says why there is no recommendation: the true reason, found in the results."""
     recipe = study.material.recipe
-    quality, risk = NAMES[study.main], NAMES[recipe.metrics.risk]
+    quality, risk = called(study.main), called(recipe.metrics.risk)
     rows = [row for row in study.tradeoff if not row.setting.is_original]
     if not rows:
         return say(
@@ -168,10 +168,10 @@ def _choice(study: Analysis, chosen: StudyRow) -> str:
         setting=chosen.setting.name,
         lost=lost("it", study.main, drop.mean or 0.0, digits),
         range=interval_of(study.main, drop, digits),
-        risk_name=NAMES[metrics.risk],
+        risk_name=called(metrics.risk),
         risk=percent(chosen["risk"].mean),
         before=percent(before),
-        loss_name=NAMES[metrics.loss],
+        loss_name=called(metrics.loss),
         loss=figure(metrics.loss, chosen["loss"].mean),
     )
 
@@ -181,7 +181,7 @@ def _rests_on(study: Analysis, chosen: StudyRow) -> Iterator[str]:
     if study.models_left_out:
         yield say(
             "Not in that average, because their {quality} is not known: {names}.",
-            quality=NAMES[study.main],
+            quality=called(study.main),
             names=", ".join(study.models_left_out),
         )
     seeds = len(study.material.recipe.anonymization.seeds)
@@ -564,9 +564,10 @@ def not_tested(study: Analysis) -> Iterator[str]:
     if material.dropped:
         yield say("{count} rows without a target were left out.", count=number(material.dropped, 0))
     if material.alone:
-        yield say(
-            "{count} class(es) have too few people: models learn them, and no test part could ask about them.",
-            count=material.alone,
+        yield say_n(
+            "{n} class has too few people: models learn it, and no test part could ask about it.",
+            "{n} classes have too few people: models learn them, and no test part could ask about them.",
+            material.alone,
         )
     if recipe.federated is None:
         yield say("Rows were all in one place; training across sites is not part of this study.")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from velado.measures import measure_registry
 from velado.measures.models.quality import Interval
 from velado.text import NOTHING, Sentence, join, say
 
@@ -16,13 +17,7 @@ EVEN = 1e-9
 
 _MORE_DIGITS = 3
 
-NAMES = {
-    "ncp": say("information loss (NCP)"),
-    "discernibility": say("discernibility"),
-    "average_group_size": say("mean group size"),
-    "record_linkage": say("record linkage"),
-    "reidentification": say("mean re-identification"),
-    "highest_risk": say("highest re-identification"),
+_QUALITIES = {
     "accuracy": say("accuracy"),
     "balanced_accuracy": say("balanced accuracy"),
     "precision": say("precision"),
@@ -31,10 +26,30 @@ NAMES = {
     "auc": say("AUC"),
     "log_loss": say("log loss"),
 }
-"""Losses, risks and qualities as a person calls them."""
 
-_DECIMALS = {"average_group_size": 1, "log_loss": 3}
-"""What is no share of a whole, and the decimals it is written with."""
+
+def names() -> dict[str, str]:
+    """Losses, risks and qualities as a person calls them.
+
+    >>> names()["ncp"], names()["auc"]
+    ('information loss (NCP)', 'AUC')
+    """
+    return {one.name: one.title for one in (*measure_registry.UTILITY, *measure_registry.RISK)} | _QUALITIES
+
+
+def called(name: str) -> str:
+    """What a person calls a loss, a risk or a quality.
+
+    >>> called("f1")
+    'F1'
+    """
+    return names()[name]
+
+
+def _decimals(name: str) -> int | None:
+    """The decimals of what is no share of a whole."""
+    known = {one.name: one.decimals for one in measure_registry.all_measures()}
+    return known.get(name, 3 if name == "log_loss" else None)
 
 
 def number(value: float | None, digits: int = 1) -> str:
@@ -53,9 +68,9 @@ def percent(value: float | None, digits: int = 1) -> str:
     """A share as a percentage.
 
     >>> percent(0.125)
-    '12.5 %'
+    '12.5%'
     """
-    return NOTHING if value is None else join([number(100 * value, digits), "%"])
+    return NOTHING if value is None else join([number(100 * value, digits), "%"], "")
 
 
 def is_share(name: str) -> bool:
@@ -64,7 +79,7 @@ def is_share(name: str) -> bool:
     >>> is_share("accuracy"), is_share("log_loss")
     (True, False)
     """
-    return name not in _DECIMALS
+    return _decimals(name) is None
 
 
 def better_when_smaller(name: str) -> bool:
@@ -80,29 +95,31 @@ def figure(name: str, value: float | None) -> str:
     """One value of a measure with its unit.
 
     >>> figure("ncp", 0.25), figure("average_group_size", 7.04)
-    ('25.0 %', '7.0')
+    ('25.0%', '7.0')
     """
-    return percent(value) if is_share(name) else number(value, _DECIMALS[name])
+    digits = _decimals(name)
+    return percent(value) if digits is None else number(value, digits)
 
 
 def tick(name: str, value: float) -> str:
     """A value of a measure on an axis, with no more decimals than it has.
 
     >>> tick("ncp", 0.25), tick("log_loss", 0.5)
-    ('25 %', '0.5')
+    ('25%', '0.5')
     """
     scaled = 100 * value if is_share(name) else value
     digits = next((d for d in range(4) if abs(round(scaled, d) - scaled) <= 1e-9 * max(1, abs(scaled))), 4)
-    return join([number(scaled, digits), "%"]) if is_share(name) else number(scaled, digits)
+    return join([number(scaled, digits), "%"], "") if is_share(name) else number(scaled, digits)
 
 
 def span(name: str, found: Interval) -> str:
     """The value of a measure with its interval.
 
     >>> span("auc", Interval(0.686, 0.604, 0.768))
-    '68.6 % (60.4…76.8)'
+    '68.6% (60.4…76.8)'
     """
-    scale, digits = (100, 1) if is_share(name) else (1, _DECIMALS[name])
+    own = _decimals(name)
+    scale, digits = (100, 1) if own is None else (1, own)
     return _with_ends(figure(name, found.mean), found, lambda end: number(scale * end, digits))
 
 
@@ -196,7 +213,7 @@ def lost(verb: str, name: str, drop: float, digits: int = 1) -> str:
     ('it gains 2.0 points of accuracy', 'raise the log loss by 0.020')
     """
     kind = _gained(name, drop, digits) + (0 if is_share(name) else 2)
-    return say(_VERBS[verb][kind], amount=amount(name, abs(drop), digits), quality=NAMES[name])
+    return say(_VERBS[verb][kind], amount=amount(name, abs(drop), digits), quality=called(name))
 
 
 def interval_of(name: str, found: Interval, digits: int = 1) -> str:

@@ -2,8 +2,9 @@
 
 A *release cell* is what one release lost and what an attacker can do with it; a *model cell* is how good one model is
 that learned from it; a *federated cell* is one model trained across clients that each anonymize their own rows. Cells that
-need the same release are one *job*; a federated cell is a job of its own. An id is a digest of the table, the schema and all
-settings the cell depends on, and of nothing else: a study that gains a method or a k computes the new cells only.
+need the same release are one *job*; a federated cell is a job of its own. An id is a digest of the table's fingerprint under
+the owner's key, the schema and all settings the cell depends on, and of nothing else: a study that gains a method or a k
+computes the new cells only, and ids tell nobody else which table it was.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any
 
 from velado.learning.flower.federation import Federation
-from velado.measures.models.model_registry import Majority, Model
+from velado.measures.models._model import Model
+from velado.measures.models.model_registry import Majority
 from velado.release.guarantees._guarantee import Guarantee
 from velado.release.methods._method import Method
 from velado.settings import entry_of
@@ -123,7 +124,7 @@ def _federated(material: Material) -> list[GridJob]:
     ]
 
 
-def _release_content(material: Material, at: At, seed: int) -> dict[str, Any]:
+def _release_content(material: Material, at: At, seed: int) -> dict[str, object]:
     """What every cell of a release depends on; rows without a target are left out under every protocol."""
     return {
         "version": VERSION,
@@ -137,7 +138,7 @@ def _release_content(material: Material, at: At, seed: int) -> dict[str, Any]:
     }
 
 
-def _model_content(material: Material) -> dict[str, Any]:
+def _model_content(material: Material) -> dict[str, object]:
     """What every cell of a model depends on besides its release."""
     return {
         "positive": material.recipe.data.positive,
@@ -184,7 +185,7 @@ def _job(material: Material, scope: Scope, at: At, promised: tuple[Guarantee, ..
     return GridJob(scope, *at, promised, seed, tuple(cells))
 
 
-def _digest(content: Mapping[str, Any]) -> str:
+def _digest(content: Mapping[str, object]) -> str:
     text = json.dumps(content, sort_keys=True, ensure_ascii=False, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:24]
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from types import NoneType
-from typing import Any, get_args, get_type_hints
+from typing import get_args, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
@@ -21,29 +21,18 @@ from velado.data.table import Table
 from velado.errors import ParameterError, VeladoError
 from velado.learning.flower.federation import Federation
 from velado.learning.flower.flower_records import FederatedFit, FederationStopped
+from velado.measures.measure_registry import all_measures
 from velado.measures.measured import MeasureSettings, Scores, measure, measure_files
+from velado.measures.models._model import Model
 from velado.measures.models.encoder import Encoder, FloatMatrix, fit_encoder
-from velado.measures.models.model_registry import Model
-from velado.measures.models.quality import QUALITIES, IntVector, Quality, fit_and_predict, quality
+from velado.measures.models.quality import IntVector, Quality, fit_and_predict, quality
 from velado.release.anonymize import anonymize
 from velado.release.release import Release
 from velado.study.evaluate._study_grid import Cell, GridJob, in_turn
 from velado.study.evaluate.load import Material
 from velado.study.evaluate.protocols import EvaluationProtocol, Split, protocol_named, unshuffled_folds
 from velado.study.evaluate.study_settings import label_of
-from velado.text import say
-
-RELEASE_NUMBERS = (
-    "ncp",
-    "discernibility",
-    "average_group_size",
-    "record_linkage",
-    "reidentification",
-    "highest_risk",
-    "attribute_gain",
-    "false_cells",
-    "suppressed",
-)
+from velado.text import say, say_n
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,15 +61,7 @@ class CellResult:
     rows: int | None = None
     groups: int | None = None
     smallest: int | None = None
-    ncp: float | None = None
-    discernibility: float | None = None
-    average_group_size: float | None = None
-    record_linkage: float | None = None
-    reidentification: float | None = None
-    highest_risk: float | None = None
-    attribute_gain: float | None = None
-    false_cells: float | None = None
-    suppressed: float | None = None
+    measured: Mapping[str, float | None] = field(default_factory=dict)
     test_rows: int | None = None
     majority: float | None = None
     accuracy: float | None = None
@@ -93,6 +74,10 @@ class CellResult:
     split: str | None = None
     fit: str | None = None
 
+    def to_row(self) -> dict[str, object]:
+        """By the columns of a study's results: a column for every registered measure."""
+        return {name: getattr(self, name, None) for name in columns()} | dict(self.measured)
+
 
 _TYPES: Mapping[object, type[pl.DataType]] = {
     str: pl.String,
@@ -100,11 +85,22 @@ _TYPES: Mapping[object, type[pl.DataType]] = {
     float: pl.Float64,
     bool: pl.Boolean,
 }
-SCHEMA: Mapping[str, type[pl.DataType]] = {
-    name: _TYPES[next(one for one in (*get_args(hint), hint) if one is not NoneType)]
-    for name, hint in get_type_hints(CellResult).items()
-}
-"""The columns of a study's results."""
+
+
+def columns() -> dict[str, type[pl.DataType]]:
+    """The columns of a study's results, the measures of a release where a result holds them.
+
+    >>> [name for name in columns() if "risk" in name]
+    ['highest_risk']
+    """
+    out: dict[str, type[pl.DataType]] = {}
+    for name, hint in get_type_hints(CellResult).items():
+        if name == "measured":
+            out.update((one.name, pl.Float64) for one in all_measures())
+        else:
+            out[name] = _TYPES[next(one for one in (*get_args(hint), hint) if one is not NoneType)]
+    return out
+
 
 # Partial knowledge tries every part of the quasi-identifiers: minutes on a wide table, and no axis of a study.
 _MEASURED = MeasureSettings(partial_knowledge=False)
@@ -186,24 +182,14 @@ def _ground(job: GridJob, material: Material) -> _Ground:
 def _release_numbers(empty: CellResult, ground: _Ground) -> CellResult:
     scores = ground.scores
     assert scores is not None
-    exposed = scores.after.people or scores.after.rows
     unknown = {name: text for name, text in scores.not_measured.items() if name != "partial knowledge"}
-    gains = [one.gain for one in scores.disclosure.attributes] if scores.disclosure else []
     return replace(
         empty,
         reason=_reasons(unknown),
         rows=ground.table.rows,
         groups=scores.after.class_sizes.classes,
         smallest=scores.after.class_sizes.smallest,
-        ncp=None if scores.ncp is None else scores.ncp.overall,
-        discernibility=scores.discernibility.normalized,
-        average_group_size=scores.average_group_size.mean,
-        record_linkage=None if scores.linkage is None else scores.linkage.share,
-        reidentification=exposed.marketer,
-        highest_risk=exposed.prosecutor.highest,
-        attribute_gain=max(gains, default=None),
-        false_cells=None if scores.false_cells is None else scores.false_cells.share,
-        suppressed=(scores.original_rows - scores.published_rows) / ground.table.rows,
+        measured=scores.numbers,
         seconds=ground.seconds,
     )
 
@@ -227,10 +213,16 @@ def _model_numbers(
         values = [getattr(one, name) for one in found]
         return None if any(value is None for value in values) else float(np.mean(values))
 
-    scores: dict[str, Any] = {name: mean(name) for name in ("majority", *QUALITIES)}
     return replace(
         empty,
-        **scores,
+        majority=mean("majority"),
+        accuracy=mean("accuracy"),
+        balanced_accuracy=mean("balanced_accuracy"),
+        precision=mean("precision"),
+        recall=mean("recall"),
+        f1=mean("f1"),
+        auc=mean("auc"),
+        log_loss=mean("log_loss"),
         test_rows=sum(one.rows for one in found),
         reason=_reasons({key: text for one in found for key, text in one.reasons.items()}),
         seconds=seconds,
@@ -350,7 +342,9 @@ def _federated_numbers(
     measured = [one for one in fit.rounds if one.accuracy is not None]
     if not measured or not any(one.applied for one in fit.rounds):
         raise FederationStopped(
-            say("None of {rounds} round(s) was applied.", rounds=len(fit.rounds)),
+            say_n(
+                "The only round was not applied ({n}).", "None of {n} rounds was applied.", len(fit.rounds)
+            ),
             "Too few clients answered, so that no model was trained.",
             "Lower 'participation' or k, or use fewer clients with more rows each.",
             fit,
@@ -364,8 +358,10 @@ def _federated_numbers(
         majority=fit.majority,
         rows=sum(one.rows for one in fit.clients),
         test_rows=sum(one.test_rows for one in fit.clients),
-        ncp=mean_by_rows((one.ncp, one.rows) for one in fit.clients),
-        record_linkage=mean_by_rows((one.linkage, one.rows) for one in fit.clients),
+        measured={
+            "ncp": mean_by_rows((one.ncp, one.rows) for one in fit.clients),
+            "record_linkage": mean_by_rows((one.linkage, one.rows) for one in fit.clients),
+        },
         seconds=sum(one.seconds for one in fit.rounds),
         reason=" ".join(gaps_of(fit)),
         fit=as_json(fit),

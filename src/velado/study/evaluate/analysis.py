@@ -19,19 +19,16 @@ from typing import Any
 import polars as pl
 
 from velado.learning.flower.flower_records import FederatedFit
+from velado.measures.measure_registry import all_measures
 from velado.measures.models.quality import QUALITIES, UNKNOWN, Interval, bootstrap_interval, interval
 from velado.randomness import seeded
-from velado.study.evaluate._amounts import better_when_smaller, commas, promises
+from velado.study.evaluate._amounts import better_when_smaller, commas, is_share, promises
 from velado.study.evaluate._study_grid import ORIGINAL
-from velado.study.evaluate._work import RELEASE_NUMBERS, gaps_of
+from velado.study.evaluate._work import gaps_of
 from velado.study.evaluate.load import Material
 from velado.study.evaluate.protocols import DEFAULT_PROTOCOL, protocol_named
 
 MAJORITY = "majority"
-SHARES = frozenset(
-    {*QUALITIES, *RELEASE_NUMBERS, MAJORITY} - {"log_loss", "average_group_size", "attribute_gain"}
-)
-"""Numbers that lie between 0 and 1 by what they are."""
 
 
 @dataclass(frozen=True)
@@ -210,8 +207,8 @@ class Analysis:
 
     *planned* counts the cells of the grid; every one of them is in *results*, done or as a gap with its reason.
 
-    >>> from velado.study.evaluate._work import SCHEMA
-    >>> Analysis(None, pl.DataFrame(schema=SCHEMA), planned=0)
+    >>> from velado.study.evaluate._work import columns
+    >>> Analysis(None, pl.DataFrame(schema=columns()), planned=0)
     Analysis(0 of 0 cells, 0 gaps)
     """
 
@@ -258,7 +255,7 @@ class Analysis:
     @cached_property
     def releases(self) -> tuple[StudyRow, ...]:
         """Loss and risk of every setting over seeds. Scope says what was anonymized."""
-        numbers = (*RELEASE_NUMBERS, "groups", "smallest", "seconds")
+        numbers = (*(one.name for one in all_measures()), "groups", "smallest", "seconds")
         return self._rows(self.done.filter(pl.col("kind") == "release"), numbers, ("scope",))
 
     @cached_property
@@ -512,8 +509,8 @@ class Analysis:
 def holes(cells: pl.DataFrame) -> tuple[Hole, ...]:
     """The cells of a frame by their settings and reasons.
 
-    >>> from velado.study.evaluate._work import SCHEMA
-    >>> holes(pl.DataFrame(schema=SCHEMA))
+    >>> from velado.study.evaluate._work import columns
+    >>> holes(pl.DataFrame(schema=columns()))
     ()
     """
     columns = ("kind", "seed", "reason", "protocol", "model", "split")
@@ -558,7 +555,12 @@ def possible(name: str, found: Interval) -> Interval:
     """
     if found.mean is None or found.low is None or found.high is None:
         return found
-    if name.startswith("drop_") or name == "attribute_gain":
+    measure = next((one for one in all_measures() if one.name == name), None)
+    if name.startswith("drop_") or (measure is not None and measure.signed):
         return found
-    high = min(found.high, 1.0) if name in SHARES else found.high
+    if measure is not None:
+        share = measure.is_share
+    else:
+        share = name == MAJORITY or (name in QUALITIES and is_share(name))
+    high = min(found.high, 1.0) if share else found.high
     return replace(found, low=max(found.low, 0.0), high=max(high, found.mean))

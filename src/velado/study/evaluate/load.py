@@ -15,14 +15,16 @@ import polars as pl
 
 from velado.data.encode import encode
 from velado.data.io import read_schema, read_table
+from velado.data.keys import owner_key
 from velado.data.normal import value_codes
 from velado.data.partition import Partition
 from velado.data.schema import Schema
-from velado.data.staging import csv_bytes
 from velado.data.table import Table
 from velado.errors import ParameterError, SchemaError, TableError
+from velado.measures.models._model import require
 from velado.measures.models.encoder import check_target, feature_names, fit_encoder
-from velado.measures.models.model_registry import Majority, require
+from velado.measures.models.model_registry import Majority
+from velado.report.manifest import input_digest
 from velado.settings import parse_toml
 from velado.study.evaluate.protocols import Split, stratified_split
 from velado.study.evaluate.study_settings import StudyRecipe, require_federated
@@ -33,10 +35,12 @@ from velado.text import say
 class Material:
     """The recipe, the rows that have a target, its classes, and what of it a model may use.
 
-    *fingerprint* is the SHA-256 of the table as it came; *dropped* rows had no target; *width* is how many
-    features a row becomes; *alone* classes have too few people: under no seed is a model asked about them.
+    *fingerprint* is that of the table as it came, under the owner's key that *key* names: it stands on pages that are
+    shown and in the ids of cells, and a plain digest of a small table lets whoever reads it test guesses of its rows.
+    *dropped* rows had no target; *width* is how many features a row becomes; *alone* classes have too few people: under
+    no seed is a model asked about them.
 
-    >>> Material(None, None, ("no", "yes"), ("age",), "ab", width=1).classes
+    >>> Material(None, None, ("no", "yes"), ("age",), "ab", "01", width=1).classes
     ('no', 'yes')
     """
 
@@ -45,6 +49,7 @@ class Material:
     classes: tuple[str, ...]
     features: tuple[str, ...]
     fingerprint: str
+    key: str
     width: int
     dropped: int = 0
     alone: int = 0
@@ -113,7 +118,8 @@ def prepare(recipe: StudyRecipe, source: Any, schema: Schema) -> Material:
     target, positive = recipe.data.target, recipe.data.positive
     table = read_table(source, schema, recipe.data.undeclared)
     check_target(table, target)
-    fingerprint = table.fingerprint or hashlib.sha256(csv_bytes(table.frame)).hexdigest()
+    key = owner_key()
+    fingerprint = input_digest(table, key)
     known = ~(table.is_missing(target) | _not_a_number(table.frame.get_column(target)))
     dropped = int((~known).sum())
     if dropped:
@@ -135,7 +141,8 @@ def prepare(recipe: StudyRecipe, source: Any, schema: Schema) -> Material:
     _check_guarantees(recipe, table)
     features = feature_names(table, target, recipe.data.features)
     encoder = fit_encoder(table, target, recipe.models, features)
-    material = Material(recipe, table, classes, features, fingerprint, len(encoder.names), dropped)
+    names = (classes, features, fingerprint, key.fingerprint)
+    material = Material(recipe, table, *names, width=len(encoder.names), dropped=dropped)
     # A table that cannot be split is refused here. People with several classes are drawn anew with every seed.
     asked = [material.labels[material.split(seed).test] for seed in recipe.anonymization.seeds]
     return replace(material, alone=len(classes) - np.unique(np.concatenate(asked)).size)

@@ -18,7 +18,7 @@ from velado.errors import ParameterError, TableError
 from velado.learning.flower._local_rows import hold_out
 from velado.randomness import seeded
 from velado.settings import nearest
-from velado.text import say
+from velado.text import say, say_n
 
 IntVector = npt.NDArray[np.int64]
 Scope = Literal["train", "whole"]
@@ -102,7 +102,11 @@ def stratified_split(
     train, test = hold_out(labels, test_share, seeded(seed, "split"), people)
     if not train.size or not test.size:
         raise TableError(
-            say("{rows} row(s) cannot be split into a training and a test part.", rows=labels.size),
+            say_n(
+                "{n} row cannot be split into a training and a test part.",
+                "{n} rows cannot be split into a training and a test part.",
+                labels.size,
+            ),
             "No class has two members.",
             "Use more rows, or another target.",
         )
@@ -118,7 +122,12 @@ def unshuffled_folds(order: IntVector, folds: int) -> list[Split]:
     """
     if order.size < folds:
         raise TableError(
-            say("{rows} row(s) cannot be put into {folds} folds.", rows=order.size, folds=folds),
+            say_n(
+                "{n} row cannot be put into {folds} folds.",
+                "{n} rows cannot be put into {folds} folds.",
+                order.size,
+                folds=folds,
+            ),
             "A fold would be empty.",
             "Use fewer folds.",
         )

@@ -29,15 +29,19 @@ Plain = Mapping[str, object]
 
 @dataclass(frozen=True, kw_only=True)
 class StudiedTable:
-    """The table of a study in numbers: no cell of it. *alone* classes were never asked about.
+    """The table of a study in numbers: no cell of it, and no digest that others could test guesses with.
 
-    >>> StudiedTable(source="people.csv", described={}, sha256="ab", rows=240, dropped=0, alone=0, classes=2, features=("age",), encoded=1).rows
+    *keyed_sha256* is its fingerprint under the owner's key that *key* names. *alone* classes were never asked about.
+
+    >>> shape = {"rows": 240, "dropped": 0, "alone": 0, "classes": 2, "features": ("age",), "encoded": 1}
+    >>> StudiedTable(source="people.csv", described={}, keyed_sha256="ab", key="01", **shape).rows
     240
     """
 
     source: str
     described: Plain
-    sha256: str
+    keyed_sha256: str
+    key: str
     rows: int
     dropped: int
     alone: int
@@ -151,7 +155,8 @@ class StudyFacts:
             "table": {
                 "source": table.source,
                 **table.described,
-                "sha256": table.sha256,
+                "keyed_sha256": table.keyed_sha256,
+                "key": table.key,
                 "rows_without_target": table.dropped,
                 "classes_never_tested": table.alone,
                 "classes": table.classes,
@@ -227,8 +232,8 @@ class Study(Analysis):
     """What `evaluate` gives back: the results of the cells, what they come to, and the advice that follows.
 
     >>> import polars as pl
-    >>> from velado.study.evaluate._work import SCHEMA
-    >>> Study(None, pl.DataFrame(schema=SCHEMA), planned=4)
+    >>> from velado.study.evaluate._work import columns
+    >>> Study(None, pl.DataFrame(schema=columns()), planned=4)
     Study(0 of 4 cells, 0 gaps)
     """
 
@@ -240,7 +245,8 @@ class Study(Analysis):
             table=StudiedTable(
                 source=material.table.source,
                 described=material.table.to_dict(),
-                sha256=material.fingerprint,
+                keyed_sha256=material.fingerprint,
+                key=material.key,
                 rows=material.table.rows,
                 dropped=material.dropped,
                 alone=material.alone,

@@ -22,17 +22,18 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Annotated
 
 from velado.data.cells import CellStore
 from velado.data.staging import parquet_bytes
-from velado.errors import ParameterError
 from velado.release.goal import Progress, silent
+from velado.settings import Setting, checked_argument
 from velado.study.evaluate._study_grid import GridJob, cells_of, estimate, in_turn, plan
-from velado.study.evaluate._work import SCHEMA, carry_out, lost
+from velado.study.evaluate._work import carry_out, columns, lost
 from velado.study.evaluate.load import Material, load
 from velado.study.evaluate.page import to_html, to_markdown
 from velado.study.evaluate.study_outcome import Study
-from velado.text import Language, duration, say, speaking, told
+from velado.text import Language, duration, say, say_n, speaking, told
 
 GRACE = 5.0
 """Seconds a worker has to clean up after the process that started it has died."""
@@ -46,7 +47,7 @@ def compute(job: GridJob, material: Material, store: CellStore) -> int:
     """
     gaps = 0
     for row in carry_out(job, material):
-        store.put(asdict(row))
+        store.put(row.to_row())
         gaps += row.status == "gap"
     return gaps
 
@@ -126,7 +127,7 @@ def _by_itself(job: GridJob, material: Material, store: CellStore) -> Iterator[t
             settled = store.settled(ids)
             rows = [row for row in lost(left) if row.cell not in settled]
             for row in rows:
-                store.put(asdict(row))
+                store.put(row.to_row())
             yield job, len(rows)
 
 
@@ -242,7 +243,7 @@ def make_plan(material: Material, out: str | Path, jobs: int | None = None) -> S
     """
     workers = _workers(jobs)
     grid = plan(material)
-    store = CellStore(Path(out), SCHEMA)
+    store = CellStore(Path(out), columns())
     store.check()
     found = store.look([cell.id for _, cell in cells_of(grid)])
     settled = found.settled
@@ -263,13 +264,8 @@ def _clock(todo: Sequence[GridJob], material: Material, workers: int) -> tuple[f
 
 
 def _workers(jobs: int | None) -> int:
-    if jobs is not None and jobs < 1:
-        raise ParameterError(
-            say("{jobs} processes cannot compute anything.", jobs=jobs),
-            "At least one is needed.",
-            "Use --jobs 1.",
-        )
-    return jobs or multiprocessing.cpu_count()
+    asked: int | None = checked_argument("jobs", jobs, Annotated[int | None, Setting(ge=1)])
+    return asked or multiprocessing.cpu_count()
 
 
 def evaluate(
@@ -292,7 +288,7 @@ def evaluate(
     velado.errors.SchemaError: There is no file 'nowhere.toml'. Nothing was read. Check the path and the spelling.
     """
     material = study if isinstance(study, Material) else load(study)
-    store = CellStore(Path(out), SCHEMA)
+    store = CellStore(Path(out), columns())
     _workers(jobs)
     store.begin()
     with store.alone():
@@ -317,7 +313,7 @@ def _compute(made: StudyPlan, material: Material, store: CellStore, progress: Pr
     total = sum(cost.values())
     passed, start = 0.0, time.monotonic()
     releases, runs = (_count(made.todo, federated=which) for which in (False, True))
-    also = say(", {runs} run(s) across clients", runs=runs) if runs else ""
+    also = say_n(", {n} run across clients", ", {n} runs across clients", runs) if runs else ""
     words = say(
         "{releases} releases to make{also}, about {time}",
         releases=releases,

@@ -13,25 +13,26 @@ Pure: `load` brings in the table.
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from importlib.util import find_spec
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from velado.errors import MissingExtra, ParameterError, SchemaError
 from velado.learning.flower.federation import Federation
+from velado.measures.measure_registry import losses, risks
+from velado.measures.models._model import Model
 from velado.measures.models.encoder import EncoderSettings
-from velado.measures.models.model_registry import MODELS, Model
+from velado.measures.models.model_registry import MODELS
 from velado.measures.models.quality import QUALITIES
 from velado.release.guarantees import GUARANTEES
 from velado.release.guarantees._guarantee import Guarantee
+from velado.release.guarantees.k_anonymity import CROWD
 from velado.release.methods import METHODS
 from velado.release.methods._method import Method
 from velado.release.recipe_sections import DataSection
+from velado.release.run_settings import SuppressionSetting, UnitSetting
 from velado.settings import Setting, Where, read, settings, specs, table_of, unknown_key
 from velado.study.evaluate.protocols import DEFAULT_PROTOCOL, PROTOCOLS
-from velado.study.recipe import Per
 from velado.text import say
 
-LOSSES = ("ncp", "discernibility", "average_group_size")
-RISKS = ("record_linkage", "reidentification", "highest_risk")
 LARGEST_SEED = 2**32 - 1
 """scikit-learn takes no larger one."""
 
@@ -40,29 +41,33 @@ def _each_once(values: Sequence[object]) -> bool:
     return all(one not in values[:at] for at, one in enumerate(values))
 
 
-def _axis(help: str, takes: str) -> Setting:
-    return Setting(help, items=1, test=_each_once, takes=takes)
+_AXIS = Setting(items=1, test=_each_once)
 
 
 Ks = Annotated[
-    tuple[Annotated[int, Setting(ge=2, why="Below 2 a crowd hides nobody.")], ...],
-    _axis(
-        "group sizes: one axis for every method that has a k", "a list of different whole numbers, at least 2"
+    tuple[Annotated[int, CROWD], ...],
+    _AXIS,
+    Setting(
+        "group sizes: one axis for every method that has a k",
+        takes="a list of different whole numbers, at least 2",
+        why=CROWD.why,
     ),
 ]
 Seeds = Annotated[
     tuple[Annotated[int, Setting(ge=0, le=LARGEST_SEED, why="Each seed is one repetition.")], ...],
-    _axis(
+    _AXIS,
+    Setting(
         "each is one split, one run of every method and one training of every model",
-        "a list of different whole numbers, at least 0",
+        takes="a list of different whole numbers, at least 0",
     ),
 ]
 Methods = Annotated[
     tuple[Method, ...],
     Setting(parts=lambda: METHODS, kind="method"),
-    _axis(
+    _AXIS,
+    Setting(
         'names, or `{ name = "mondrian", cut = "relaxed" }` with settings of the method',
-        "a list of different methods",
+        takes="a list of different methods",
     ),
 ]
 Share = Annotated[float, Setting(ge=0, le=1)]
@@ -106,10 +111,8 @@ class AnonymizationAxes:
         ),
     ] = ((),)
     seeds: Seeds = (0, 1, 2)
-    suppression: Annotated[Share, Setting("share of rows a method may leave out")] = 0.0
-    per: Annotated[
-        Per | None, Setting("k counts rows or people; without it people where the schema names them")
-    ] = None
+    suppression: SuppressionSetting = 0.0
+    per: UnitSetting = None
 
     def __post_init__(self) -> None:
         sets = [
@@ -134,9 +137,10 @@ class StudyModels(EncoderSettings):
     use: Annotated[
         tuple[Model, ...],
         Setting(parts=lambda: MODELS, kind="model"),
-        _axis(
+        _AXIS,
+        Setting(
             'names, or `{ name = "knn", neighbours = 5 }` with settings of the model',
-            "a list of different models",
+            takes="a list of different models",
         ),
     ]
 
@@ -156,12 +160,14 @@ class StudyMetrics:
 
     quality: Annotated[
         tuple[Annotated[str, Setting(choices=QUALITIES)], ...],
-        _axis(
-            "what is shown of every model; the first one decides", f"different ones of {', '.join(QUALITIES)}"
+        _AXIS,
+        Setting(
+            "what is shown of every model; the first one decides",
+            takes=say("different ones of {words}", words=", ".join(QUALITIES)),
         ),
     ] = ("accuracy", "precision", "recall", "f1", "auc", "log_loss")
-    loss: Annotated[str, Setting("what a release lost", choices=LOSSES)] = "ncp"
-    risk: Annotated[str, Setting("what an attacker can do with it", choices=RISKS)] = "record_linkage"
+    loss: Annotated[str, Setting("what a release lost", choices=losses)] = "ncp"
+    risk: Annotated[str, Setting("what an attacker can do with it", choices=risks)] = "record_linkage"
 
 
 @settings(section="analyses", kw_only=True)
@@ -174,7 +180,8 @@ class StudyAnalyses:
 
     protocols: Annotated[
         tuple[Annotated[str, Setting(choices=lambda: [one.name for one in PROTOCOLS])], ...],
-        _axis("how rows are split and tested", "a list of different protocols"),
+        _AXIS,
+        Setting("how rows are split and tested", takes="a list of different protocols"),
     ] = (DEFAULT_PROTOCOL,)
     test_share: Annotated[Inside, Setting("the part of the rows that is set aside")] = 0.25
     folds: Annotated[int, Setting("folds of `paper-gok`", ge=2, why="One fold leaves no training rows.")] = 5
@@ -208,17 +215,20 @@ class FederatedAxes:
     seeds: Annotated[Seeds, _AS_BEFORE] = ()
     models: Annotated[
         tuple[Literal["logistic", "xgboost"], ...],
-        _axis("logistic regression (FedAvg) or XGBoost (bagging)", "a list of different models"),
+        _AXIS,
+        Setting("logistic regression (FedAvg) or XGBoost (bagging)", takes="a list of different models"),
     ] = ("logistic",)
     splits: Annotated[
         tuple[Literal["iid", "dirichlet"], ...],
-        _axis("how the rows are dealt out to the clients", "a list of different splits"),
+        _AXIS,
+        Setting("how the rows are dealt out to the clients", takes="a list of different splits"),
     ] = ("iid",)
     alpha: Annotated[
         tuple[Annotated[float, Setting(ge=1e-3)], ...],
-        _axis(
+        _AXIS,
+        Setting(
             "Dirichlet concentration over the classes; small: unlike clients. One or several",
-            "a list of different numbers",
+            takes="a list of different numbers",
         ),
     ] = (0.5,)
     engine: Annotated[
@@ -266,18 +276,19 @@ class StudyRecipe:
     analyses: StudyAnalyses = StudyAnalyses()
     federated: FederatedAxes | None = None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The five sections, and the sixth where it is used, as a file holds them; every default written out."""
         out = table_of(self)
         if self.federated is not None:
-            given = out["federated"].pop("federation")
-            out["federated"] |= {name: given[name] for name in FEDERATION}
+            own, given = table_of(self.federated), table_of(self.federated.federation)
+            del own["federation"]
+            out["federated"] = own | {name: given[name] for name in FEDERATION}
         return out
 
     @classmethod
-    def from_dict(cls, document: Mapping[str, Any]) -> "StudyRecipe":
+    def from_dict(cls, document: Mapping[str, object]) -> "StudyRecipe":
         """From parsed TOML. Nothing unknown is passed over; a misspelt key or name is answered with the nearest."""
-        place = Where("file", "the study")
+        place = Where("file", say("the study"))
         given = dict(document)
         for name in ("anonymization", "federated"):
             _no_k(given.get(name), name)
@@ -294,20 +305,18 @@ class StudyRecipe:
             if not getattr(made.federated, name)
         }
         federation = made.federated.federation
-        if "test_share" not in document["federated"]:
+        if isinstance(part, Mapping) and "test_share" not in part:
             federation = replace(federation, test_share=made.analyses.test_share)
         return replace(made, federated=replace(made.federated, federation=federation, **axes))
 
 
-def _federated(part: Mapping[str, Any], place: Where) -> dict[str, Any]:
-    """The table [federated] with the settings of a federation in a table of their own; one alpha needs no brackets."""
+def _federated(part: Mapping[str, object], place: Where) -> dict[str, object]:
+    """The table [federated] with the settings of a federation in a table of their own."""
     axes = [name for name in specs(FederatedAxes) if name != "federation"]
     for key in part:
         if key not in (*axes, *FEDERATION):
             raise unknown_key(key, (*axes, *FEDERATION), place)
     out = {key: value for key, value in part.items() if key in axes}
-    if isinstance(out.get("alpha"), int | float):
-        out["alpha"] = [out["alpha"]]
     given = {key: value for key, value in part.items() if key in FEDERATION}
     return {**out, "federation": read(Federation, given, place)}
 

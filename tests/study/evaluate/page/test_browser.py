@@ -102,7 +102,7 @@ def test_pointing_at_a_mark_tells_its_figures(opened) -> None:
         "logistic-regression",
     ):
         assert word in said
-    assert re.search(r"decision-tree: accuracy [\d.]+ % \([\d.]+…[\d.]+\)", said)
+    assert re.search(r"decision-tree: accuracy [\d.]+% \([\d.]+…[\d.]+\)", said)
     box = browser.run(
         "(() => { const t = document.querySelector('.tip').getBoundingClientRect();"
         " return [t.left, t.right, innerWidth, t.width]; })()"
@@ -158,7 +158,7 @@ def test_panels_and_curves_tell_their_figures_too(opened) -> None:
     curve = "document.querySelector('#federated .plot:not([hidden])')"
     told = point_at(browser, f"{curve}.querySelector('g.s use:not([data-gap])')")
     assert re.search(
-        r"^original\nlogistic, linhas distribuídas por igual\nrodada 30\nacurácia: 8\d,\d %$", told
+        r"^original\nlogistic, linhas distribuídas por igual\nrodada 30\nacurácia: 8\d,\d%$", told
     ), told
     crossed = point_at(browser, f"{curve}.querySelector('use[data-gap]')")
     assert "rodada 7: 6/10: 6 of 10 clients replied" in crossed

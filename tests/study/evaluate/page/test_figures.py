@@ -10,9 +10,9 @@ from velado.text import told
 @pytest.mark.parametrize(
     ("name", "value", "english", "portuguese"),
     [
-        ("accuracy", 0.5, "50 %", "50 %"),
-        ("record_linkage", 0.005, "0.5 %", "0,5 %"),
-        ("ncp", 0.0002, "0.02 %", "0,02 %"),
+        ("accuracy", 0.5, "50%", "50%"),
+        ("record_linkage", 0.005, "0.5%", "0,5%"),
+        ("ncp", 0.0002, "0.02%", "0,02%"),
         ("log_loss", 0.35, "0.35", "0,35"),
         ("average_group_size", 1200.0, "1,200", "1.200"),
     ],
@@ -23,13 +23,13 @@ def test_a_tick_has_its_unit_and_no_needless_decimals(name, value, english, port
 
 def test_numbers_are_written_as_the_language_does() -> None:
     assert (number(1234.56), told(number(1234.56), "pt")) == ("1,234.6", "1.234,6")
-    assert (told(percent(0.125), "pt"), percent(None), number(-0.01)) == ("12,5 %", "–", "0.0")
+    assert (told(percent(0.125), "pt"), percent(None), number(-0.01)) == ("12,5%", "–", "0.0")
 
 
 def test_a_figure_with_its_interval() -> None:
     auc = Interval(0.686, 0.604, 0.7675)
-    assert span("auc", auc) == "68.6 % (60.4…76.8)"
-    assert told(span("auc", auc), "pt") == "68,6 % (60,4…76,8)"
+    assert span("auc", auc) == "68.6% (60.4…76.8)"
+    assert told(span("auc", auc), "pt") == "68,6% (60,4…76,8)"
     assert span("log_loss", Interval(0.51)) == "0.510"
     assert span("f1", UNKNOWN) == figure("f1", None) == "–"
 

@@ -102,6 +102,6 @@ def test_methods_at_the_same_risk_are_told_apart_by_what_they_lose(made) -> None
     other = replace(line, setting=ReleaseSetting("a", 20))
     _, here, folded = same_risk_blocks(made(same_risk=(line, other)))
     assert [len(here.rows), len(folded.blocks[0].rows)] == [1, 2]
-    wanted = ("5.0 %", "0.5 points (0.0…2.0)", "kept on average", "b (1.20)", "–", "c", "–")
+    wanted = ("5.0%", "0.5 points (0.0…2.0)", "kept on average", "b (1.20)", "–", "c", "–")
     assert here.rows[0][4:] == wanted
     assert same_risk_blocks(made()) == []

@@ -13,8 +13,9 @@ from velado.apps.cli import options as flags
 from velado.apps.cli import show
 from velado.apps.cli.app import OneOf, command, option
 from velado.apps.cli.commands._inspect import inferred
-from velado.apps.cli.options import DEFAULT_METHOD, META, CommandWithMethodFlags, by_person
+from velado.apps.cli.options import META, CommandWithMethodFlags, by_person
 from velado.errors import SchemaError
+from velado.release import DEFAULT_METHOD
 from velado.text import language, say
 
 if TYPE_CHECKING:
@@ -32,7 +33,10 @@ def anonymize(
     k: Annotated[
         int | None,
         option(
-            "-k --k", help="k-anonymity: rows or people that share the quasi-identifiers.", show_default="5"
+            "-k --k",
+            click_type=flags.CROWD,
+            help="k-anonymity: rows or people that share the quasi-identifiers.",
+            show_default="5",
         ),
     ] = None,
     promises: flags.PromiseFlags,
@@ -162,7 +166,7 @@ def _document(done: Published) -> dict[str, object]:
     import json
 
     # The owner sees all that was measured; the manifest, which leaves, has only what the table shows.
-    facts = done.release.to_dict()
+    facts = done.release.facts()
     parts = {part.name: sorted(path.name for path in part.iterdir()) for part in (done.public, done.private)}
     return {
         "folder": str(done.folder),

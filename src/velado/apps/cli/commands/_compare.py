@@ -23,7 +23,9 @@ def compare(
     file: flags.File,
     *,
     schema: flags.SchemaFile,
-    k: Annotated[int, option("-k", help="Rows or people that share the quasi-identifiers.")] = 5,
+    k: Annotated[
+        int, option("-k", click_type=flags.CROWD, help="Rows or people that share the quasi-identifiers.")
+    ] = 5,
     methods: Annotated[
         str | None,
         option("--methods LIST", help="Methods to compare, comma-separated; default: all that guarantee k."),

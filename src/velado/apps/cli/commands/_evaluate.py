@@ -11,7 +11,7 @@ import typer
 from velado.apps.cli import show
 from velado.apps.cli.app import argument, command, option
 from velado.errors import GuaranteeNotMet
-from velado.text import language, say
+from velado.text import language, say, say_n
 
 if TYPE_CHECKING:
     from velado.report.blocks import Table
@@ -69,9 +69,10 @@ def evaluate(
 
 
 def _damaged(count: int) -> str:
-    return say(
-        "{count:,} stored cell(s) were damaged on the disk; they do not count and are computed again.",
-        count=count,
+    return say_n(
+        "{n:,} stored cell was damaged on the disk; it does not count and is computed again.",
+        "{n:,} stored cells were damaged on the disk; they do not count and are computed again.",
+        count,
     )
 
 
@@ -88,11 +89,12 @@ def _plan(plan: StudyPlan) -> Iterator[str | Table]:
         [say("method"), *counts.values()],
         [[name, *(getattr(one, count) for count in counts)] for name, one in plan.methods.items()],
     )
-    yield say(
-        "{cells:,} cells, {missing:,} to compute: about {minutes:,.1f} min on {workers} process(es), roughly.",
+    yield say_n(
+        "{cells:,} cells, {missing:,} to compute: about {minutes:,.1f} min on {n} process, roughly.",
+        "{cells:,} cells, {missing:,} to compute: about {minutes:,.1f} min on {n} processes, roughly.",
+        plan.workers,
         cells=plan.cells,
         missing=plan.missing,
-        workers=plan.workers,
         minutes=plan.seconds / 60,
     )
     if plan.damaged:

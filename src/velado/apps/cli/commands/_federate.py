@@ -6,6 +6,7 @@ import shlex
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -15,9 +16,10 @@ from velado.apps.cli import options as flags
 from velado.apps.cli import show
 from velado.apps.cli.app import OneOf, argument, command, option
 from velado.errors import OutputError, ParameterError, SchemaError
-from velado.text import language, number, say
+from velado.text import language, number, percent, say, say_n
 
 if TYPE_CHECKING:
+    from velado.learning.flower._terms import FederationTerms
     from velado.learning.flower.agreement import FederationRecipe
     from velado.learning.flower.flower_records import FederatedFit, RoundRecord
     from velado.learning.flower.simulation import Ready
@@ -74,9 +76,9 @@ def federate(
                 "A simulation deals out its rows to the clients.",
                 'Add table = "..." to [data], or write what several machines need with --machines DIR.',
             )
-        plan = _plan(agree(settings, schema).terms)
+        plan = _Plan.of(agree(settings, schema).terms)
         bare = say("The recipe names no table: these are the terms that every party must have.")
-        show.result(plan, [_planned(plan), _digest(plan["digest"]), bare])
+        show.result(asdict(plan), [plan.sentence(), _digest(plan.digest), bare])
         return
     if not dry_run:
         _refuse_output(output)
@@ -89,14 +91,11 @@ def federate(
         ready = make_ready(
             recipe.parent / settings.data.table,
             schema,
-            settings.anonymization.method,
+            settings.anonymization,
             settings.federation,
             target=settings.data.target,
             encoding=settings.models,
-            seed=settings.anonymization.seed,
             features=settings.data.features,
-            guarantees=settings.anonymization.guarantees,
-            suppression=settings.anonymization.suppression,
             undeclared=settings.data.undeclared,
         )
         if not dry_run:
@@ -104,8 +103,8 @@ def federate(
     if not dry_run:
         show.result(fit.to_dict, _fitted(fit, output))
         return
-    plan, records = _plan(ready.terms), [part.record for part in ready.parts]
-    document = {**plan, "client_records": [one.to_dict() for one in records], "notes": ready.notes}
+    plan, records = _Plan.of(ready.terms), [part.record for part in ready.parts]
+    document = {**asdict(plan), "client_records": [one.to_dict() for one in records], "notes": ready.notes}
     show.result(document, _ready(ready, plan))
 
 
@@ -177,11 +176,13 @@ def _refuse_output(folder: Path) -> None:
         with tempfile.TemporaryDirectory(prefix=".velado-", dir=above):
             pass
     except OSError as error:
+        from velado.data.staging import reason_of
+
         raise OutputError(
             say(
-                "The output folder '{folder}' cannot be made ({strerror}).",
+                "The output folder '{folder}' cannot be made ({reason}).",
                 folder=folder.name,
-                strerror=error.strerror or "system error",
+                reason=reason_of(error),
             ),
             "The fit would be lost after the training.",
             "Check the path, the permissions and the space left.",
@@ -225,37 +226,49 @@ def _write_machines(recipe: Path, folder: Path, address: str) -> None:
     )
 
 
-def _plan(terms: Any) -> dict[str, Any]:
-    federation = terms.federation
-    return {
-        "digest": terms.digest,
-        "model": federation.model,
-        "clients": federation.clients,
-        "rounds": federation.rounds,
-        "needed": federation.needed,
-        "features": len(terms.encoder.names),
-        "classes": len(terms.encoder.classes),
-    }
+@dataclass(frozen=True, kw_only=True)
+class _Plan:
+    """What the terms come to."""
 
+    digest: str
+    model: str
+    clients: int
+    rounds: int
+    needed: int
+    features: int
+    classes: int
 
-def _planned(plan: dict[str, Any]) -> str:
-    return say(
-        "{model}, {clients} clients, {rounds} rounds; a round needs {needed} answers. {features} features, "
-        "{classes} classes.",
-        **plan,
-    )
+    @classmethod
+    def of(cls, terms: FederationTerms) -> _Plan:
+        federation = terms.federation
+        return cls(
+            digest=terms.digest,
+            model=federation.model,
+            clients=federation.clients,
+            rounds=federation.rounds,
+            needed=federation.needed,
+            features=len(terms.encoder.names),
+            classes=len(terms.encoder.classes),
+        )
+
+    def sentence(self) -> str:
+        return say(
+            "{model}, {clients} clients, {rounds} rounds; a round needs {needed} answers. {features} features, "
+            "{classes} classes.",
+            **asdict(self),
+        )
 
 
 def _digest(digest: str) -> str:
     return say("Digest of the terms: {digest}", digest=digest)
 
 
-def _ready(ready: Ready, plan: dict[str, Any]) -> Iterator[str | Table]:
+def _ready(ready: Ready, plan: _Plan) -> Iterator[str | Table]:
     records = [part.record for part in ready.parts]
-    yield _planned(plan)
+    yield plan.sentence()
     yield _clients(records)
     yield from [*(one.gap for one in records if one.gap), *ready.notes]
-    yield _digest(plan["digest"])
+    yield _digest(plan.digest)
 
 
 def _clients(records: Sequence[Any]) -> Table:
@@ -268,7 +281,7 @@ def _clients(records: Sequence[Any]) -> Table:
             say("information loss"),
             say("record linkage"),
         ],
-        [[one.name, one.rows, one.test_rows, number(one.ncp, 4), number(one.linkage, 4)] for one in records],
+        [[one.name, one.rows, one.test_rows, percent(one.ncp), percent(one.linkage)] for one in records],
     )
 
 
@@ -280,11 +293,18 @@ def _fitted(fit: FederatedFit, output: Path) -> Iterator[str | Table]:
     yield say(
         "After round {round}: accuracy {accuracy} (most frequent class {majority}), AUC {auc}, loss {loss}.",
         round=last.number,
-        majority=number(fit.majority, 4),
-        **{name: number(getattr(last, name), 4) for name in ("accuracy", "auc", "loss")},
+        majority=percent(fit.majority),
+        accuracy=percent(last.accuracy),
+        auc=number(last.auc, 4),
+        loss=number(last.loss, 4),
     )
     if fit.gaps:
-        yield say("Missing: {count} remark(s); the first: {first}", count=len(fit.gaps), first=fit.gaps[0])
+        yield say_n(
+            "Missing: {n} remark: {first}",
+            "Missing: {n} remarks; the first: {first}",
+            len(fit.gaps),
+            first=fit.gaps[0],
+        )
     promise = fit.promise
     first = [*promise.guaranteed, *promise.measured][0]
     yield say("Promise ({type}): {sentences}", type=phrase(promise.type), sentences=first)

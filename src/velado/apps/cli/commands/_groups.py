@@ -86,14 +86,15 @@ def groups(
         from velado.query.groups import suggest_groups
         from velado.query.store import has_ledger
 
-        if has_ledger(file):
+        declared = read_schema(schema)
+        if has_ledger(file, declared.dataset.ledger_file):
             raise ParameterError(
                 say("Questions about '{file}' are accounted for in a ledger.", file=file.name),
                 "So its rows are private, and groups computed from them would tell of them outside every budget.",
                 "Suggest groups from public data, or from other data than will be asked.",
             )
         found = suggest_groups(
-            read_table(file, read_schema(schema)),
+            read_table(file, declared),
             made_from,
             columns=None if by is None else flags.names_in(by),
             method=method,

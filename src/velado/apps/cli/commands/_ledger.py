@@ -16,7 +16,7 @@ from velado.apps.cli import options as flags
 from velado.apps.cli import show as out
 from velado.apps.cli.app import argument, command, group, option
 from velado.errors import LedgerError, ParameterError
-from velado.text import say
+from velado.text import say, say_n
 
 if TYPE_CHECKING:
     from velado.query.budget import Budget
@@ -101,7 +101,12 @@ def verify(
         raise typer.Exit(LedgerError.exit_code)
     if lost:
         raise LedgerError(
-            say("{lost} of {wanted} receipt(s) are not in this ledger.", lost=lost, wanted=len(wanted)),
+            say_n(
+                "{n} of {wanted} receipts is not in this ledger.",
+                "{n} of {wanted} receipts are not in this ledger.",
+                lost,
+                wanted=len(wanted),
+            ),
             "It is another ledger, or it was restored together with its seal from before those answers.",
             "Put the newest copies of ledger and seal back, or treat the whole budget as spent.",
         )
@@ -120,6 +125,7 @@ def open_(
     seal: flags.SealFile = None,
 ) -> None:
     """Make a new ledger with its budget, and its seal."""
+    from velado.query.budget import measure_word
     from velado.query.store import create_ledger
     from velado.report.query_lines import amount, keep_apart
 
@@ -133,7 +139,7 @@ def open_(
         "Ledger opened at {path} for '{dataset}': {measure} {total} in all.",
         path=_plain(ledger),
         dataset=dataset,
-        measure=state.budget.measure,
+        measure=measure_word(state.budget.measure),
         total=amount(state.budget.total),
     )
     document = {"ledger": _plain(ledger), "seal": str(path), **state.to_dict()}
@@ -149,10 +155,11 @@ def cap(
     seal: flags.SealFile = None,
 ) -> None:
     """Set the most that one analyst may spend in all."""
-    from velado.query.budget import exact
+    from velado.query.budget import CapAmount
     from velado.report.query_lines import amount
+    from velado.settings import Where, read_value
 
-    limit = exact(most)
+    limit = read_value(CapAmount, most, "AMOUNT", Where("form", say("the command line")))
     with _opened(ledger, seal) as account:
         account.set_cap(analyst, limit)
         state = account.state()
@@ -174,11 +181,13 @@ def raise_(
     seal: flags.SealFile = None,
 ) -> None:
     """Raise the total of the budget; it is never lowered."""
-    from velado.query.budget import exact
+    from velado.query.budget import spend_of
     from velado.report.query_lines import amount
+    from velado.settings import Where
 
+    more = spend_of(total, "AMOUNT", Where("form", say("the command line")))
     with _opened(ledger, seal) as account:
-        account.raise_budget(exact(total), reason)
+        account.raise_budget(more, reason)
         state = account.state()
     told = say(
         "The budget is {total} from now on; left: {left}.",
@@ -200,7 +209,8 @@ def _opened(where: str, seal: Path | None) -> Iterator[ChainedLedger]:
 
 
 def _budget(epsilon: str | None, rho: str | None, delta: str | None) -> Budget:
-    from velado.query.budget import Budget
+    from velado.query.budget import Budget, spend_of
+    from velado.settings import Where
 
     if (epsilon is None) == (rho is None):
         raise ParameterError(
@@ -209,9 +219,11 @@ def _budget(epsilon: str | None, rho: str | None, delta: str | None) -> Budget:
             "Write for example --epsilon 1, or --epsilon 1 --delta 1e-9 for many small questions.",
         )
     if rho is not None:
-        return Budget.rho(rho, delta)
+        return Budget.rho(spend_of(rho, "rho", Where("flag")), delta)
+    if delta is None:
+        return Budget.epsilon(spend_of(epsilon, "epsilon", Where("flag")))
     assert epsilon is not None
-    return Budget.epsilon(epsilon) if delta is None else Budget.approximate(epsilon, delta)
+    return Budget.approximate(epsilon, delta)
 
 
 def _seal_path(where: str, seal: Path | None) -> Path:

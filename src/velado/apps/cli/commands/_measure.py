@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, get_args
 
 from velado.apps.cli import options as flags
 from velado.apps.cli import show
 from velado.apps.cli.app import argument, command, one_of, option
 
 if TYPE_CHECKING:
-    from velado.data.table import Table
+    from velado.measures.recoded_columns import PublishedTable
 
 
 @command("measure")
@@ -78,45 +77,42 @@ def measure(
         from velado.data.release_folder import read_folder
         from velado.data.staging import write_file
         from velado.measures.measured import MeasureSettings, measure_files
+        from velado.measures.recoded_columns import read_published
         from velado.measures.risk.record_linkage import Direction, Ties
         from velado.measures.utility.ncp import VARIANTS
         from velado.release.population import read_plain
 
         folder = read_folder(release)
-        settings: dict[str, Any] = {
-            "variant": one_of(variant, VARIANTS, "--variant"),
-            "divisor_columns": divisor_columns,
-            "direction": one_of(direction, get_args(Direction), "--direction"),
-            "ties": one_of(ties, get_args(Ties), "--ties"),
-            "linkage": linkage,
-            "substitutions": folder.substitutions,
-            "special_uniques": special_uniques,
-            "sampling_fraction": sampling_fraction,
-        }
-        order: dict[str, Any] = {"rows": folder.rows, "drawn": folder.drawn and folder.rows is None}
+        settings = MeasureSettings(
+            variant=one_of(variant, VARIANTS, "--variant"),
+            divisor_columns=divisor_columns,
+            direction=one_of(direction, get_args(Direction), "--direction"),
+            ties=one_of(ties, get_args(Ties), "--ties"),
+            linkage=linkage,
+            substitutions=folder.substitutions,
+            special_uniques=special_uniques,
+            sampling_fraction=sampling_fraction,
+        )
+        drawn = folder.drawn and folder.rows is None
         table = reading.table(original, read_schema(schema), undeclared)
         published = read_plain(folder.table, table.schema, "utf-8")
-        scores = measure_files(
-            table, published.frame, k=k, settings=MeasureSettings(**settings), **order
-        ).to_dict()
+        scores = measure_files(table, published.frame, rows=folder.rows, drawn=drawn, k=k, settings=settings)
         if row_risk is not None:
-            write_file(row_risk, row_risks(table, published.frame, order), private=True)
-    show.result(scores, score_lines(scores))
+            paired = read_published(table, published.frame, rows=folder.rows, drawn=drawn)
+            write_file(row_risk, _row_risks(paired), private=True)
+    show.result(scores.to_dict(), score_lines(scores))
 
 
-def row_risks(table: Table, frame: Any, order: Mapping[str, Any]) -> bytes:
+def _row_risks(published: PublishedTable) -> bytes:
     """A CSV of each original row's number and its risk of being found, before and after; blank if suppressed."""
     import numpy as np
     import polars as pl
 
-    from velado.data.encode import encode
     from velado.data.staging import csv_bytes
     from velado.errors import ParameterError
-    from velado.measures.recoded_columns import read_published
     from velado.measures.risk.individual_risk import individual_risk
 
-    data = encode(table)
-    published = read_published(table, frame, data=data, **order)
+    data = published.data
     if published.true_rows is None:
         raise ParameterError(*published.unpaired)
     after = np.full(data.rows, np.nan)

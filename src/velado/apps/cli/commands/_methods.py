@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from velado.apps.cli import show
 from velado.apps.cli.app import argument, command
 from velado.settings import Flag, flags
-from velado.text import say
+from velado.text import join, say
 
 if TYPE_CHECKING:
     from velado.report.blocks import Table
@@ -79,7 +79,7 @@ def _list(known: tuple[type[Any], ...]) -> Iterator[str | Table]:
 def _one(method: type[Any]) -> Iterator[str | Table]:
     from velado.report.phrases import phrase
 
-    yield f"{method.name}: {method.title}"
+    yield join((method.name, method.title), ": ")
     yield say("promise: {promise}", promise=phrase(method.promise))
     yield say("cost: {cost}", cost=method.cost)
     yield say("source: {source}", source=method.source)

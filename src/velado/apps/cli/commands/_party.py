@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextvars import copy_context
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -169,7 +169,7 @@ def show(job: JobFile) -> None:
     )
 
 
-def event_sentence(event: str, facts: Mapping[str, Any]) -> str:
+def event_sentence(event: str, facts: Mapping[str, object]) -> str:
     """What a runner tells of while it runs, as a sentence.
 
     >>> event_sentence("finished", {})
@@ -212,7 +212,7 @@ def _run(role: RoleName, part: PartyFlags, table: Path | None = None) -> None:
         if not out.manner().silent:
             out.note(text)
 
-    def hear(event: str, facts: Mapping[str, Any]) -> None:
+    def hear(event: str, facts: Mapping[str, object]) -> None:
         known = {"name": identity.name, "role": role, "digest": job.digest()[:16], **facts}
         ours.copy().run(note, event_sentence(event, known))
 

@@ -22,12 +22,14 @@ def predict(
     output: Annotated[
         Path, option("--output -o FILE", help="CSV file for the scores; it must not exist.")
     ] = Path("scores.csv"),
+    schema: Annotated[Path | None, option("--schema -s FILE", help="Schema: how the file is read.")] = None,
     reading: flags.ReadingFlags,
 ) -> None:
     """Give every row of a table the value that a model of `velado regress` predicts."""
     import polars as pl
 
-    from velado.apps.cli.regression_rows import number_columns
+    from velado.apps.cli.regression_rows import number_columns, read_rows
+    from velado.data.io import read_schema
     from velado.data.staging import csv_bytes, write_file
     from velado.learning.regression.fit import Fit
     from velado.learning.regression.job import INTERCEPT
@@ -43,11 +45,11 @@ def predict(
     model = Fit.from_dict(document if isinstance(document, dict) else {})
     flags.refuse_file(output)
     names = [name for name in model.names if name != INTERCEPT]
-    columns = number_columns(reading.table(file), names)
+    columns = number_columns(read_rows(file, reading, None if schema is None else read_schema(schema)), names)
     scores = model.predict({name: column.cast(pl.Float64).to_numpy() for name, column in columns.items()})
     write_file(output, csv_bytes(pl.DataFrame({f"predicted {model.target}": scores})))
     done = say(
-        "{rows} predictions of '{target}' in {path}", rows=len(scores), target=model.target, path=output
+        "{rows:,} predictions of '{target}' in {path}", rows=len(scores), target=model.target, path=output
     )
     warnings = [show.warning(UNSAFE)] if model.promise.unsafe else []
     show.result(

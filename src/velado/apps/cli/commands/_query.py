@@ -42,16 +42,21 @@ class PriceFlags:
             help="Total for all questions about this file, when its ledger is made; default: this question alone.",
         ),
     ] = None
-    ledger: Annotated[str | None, option("--ledger PATH|URL", help="The ledger; default: FILE.ledger.")] = (
-        None
-    )
+    ledger: Annotated[
+        str | None,
+        option(
+            "--ledger PATH|URL",
+            help="The ledger; default: as [dataset] of the schema says, else FILE.ledger.",
+        ),
+    ] = None
     seal: flags.SealFile = None
     analyst: Annotated[str, option("--analyst NAME", help="Who asks.")] = "owner"
     price: Annotated[bool, option("--price", help="Say what it would cost, and ask nothing.")] = False
 
     def asked(self) -> Budget:
         """What this question may cost."""
-        from velado.query.budget import Budget
+        from velado.query.budget import Budget, spend_of
+        from velado.settings import Where
 
         if (self.epsilon is None) == (self.rho is None) or (self.delta is not None and self.rho is None):
             raise ParameterError(
@@ -59,15 +64,18 @@ class PriceFlags:
                 "It is the most this question may cost.",
                 "Write for example --epsilon 0.5.",
             )
-        return Budget.epsilon(str(self.epsilon)) if self.rho is None else Budget.rho(self.rho, self.delta)
+        if self.rho is None:
+            return Budget.epsilon(spend_of(self.epsilon, "epsilon", Where("flag")))
+        return Budget.rho(spend_of(self.rho, "rho", Where("flag")), self.delta)
 
     def total(self, asked: Budget) -> Budget | None:
         """What all questions together may cost, if that was said."""
-        from velado.query.budget import Budget, exact
+        from velado.query.budget import Budget, spend_of
+        from velado.settings import Where
 
         if self.budget is None:
             return None
-        total = Budget(asked.measure, exact(self.budget), asked.delta)
+        total = Budget(asked.measure, spend_of(self.budget, "budget", Where("flag")), asked.delta)
         if total.total < asked.total:
             raise ParameterError(
                 "--budget is less than what this question may cost.",
@@ -196,7 +204,7 @@ def query(
     """
     if source.remote and sql is None:
         sql, file = str(file), Path(source.relation or "")
-    _refuse_settings(sql, schema, source, price.ledger, output)
+    _refuse_settings(sql, schema, source, output)
     assert sql is not None and schema is not None
     if paper.paper is not None:
         promised = (price.epsilon, price.rho, price.budget, output)
@@ -219,8 +227,16 @@ def query(
             table_name,
         )
         from velado.query.sql import parse
+        from velado.query.store import TableIdentity, account_of
 
         declared = read_schema(schema)
+        ledger = price.ledger or declared.dataset.ledger_file
+        if source.remote and (source.relation is None or ledger is None):
+            raise ParameterError(
+                "With a PostgreSQL engine --relation and --ledger are needed.",
+                "There is no file to name the table or to keep the ledger beside.",
+                "Name the table and a ledger, for example --relation admissions --ledger admissions.ledger.",
+            )
         asked = price.asked()
         unit = protected.in_(declared)
         name = source.relation or table_name(file.name)
@@ -232,7 +248,8 @@ def query(
         made = plan(parse(sql, declared, name), declared, unit, asked.measure, asked.total, extremes)
         if not price.price:
             with closing(_engine(file, declared, unit, source, name)) as engine:
-                account = _account(file, asked, total, price, source, name)
+                table = TableIdentity.of_relation(source.engine, name) if source.remote else None
+                account = account_of(file, asked, where=ledger, seal=price.seal, budget=total, table=table)
                 with closing(account.ledger):
                     held = _same_measure(account, asked)
                     session = Session(
@@ -261,9 +278,7 @@ def query(
     show.result(answer.to_dict, [*answer_lines(answer, asked.delta, width), *notes, *warnings])
 
 
-def _refuse_settings(
-    sql: str | None, schema: Path | None, source: SourceFlags, ledger: str | None, output: Path | None
-) -> None:
+def _refuse_settings(sql: str | None, schema: Path | None, source: SourceFlags, output: Path | None) -> None:
     """Everything that can be wrong is said before anything is paid for."""
     if sql is None:
         raise ParameterError(
@@ -282,12 +297,6 @@ def _refuse_settings(
             "--engine takes 'duckdb' or an address that begins with postgresql://.",
             "No other engine is known.",
             "Leave it out for files.",
-        )
-    if source.remote and (source.relation is None or ledger is None):
-        raise ParameterError(
-            "With a PostgreSQL engine --relation and --ledger are needed.",
-            "There is no file to name the table or to keep the ledger beside.",
-            "Name the table and a ledger, for example --relation admissions --ledger admissions.ledger.",
         )
     if output is not None and output.suffix.lower() not in ENDINGS:
         raise ParameterError(
@@ -311,15 +320,6 @@ def _engine(file: Path, schema: Schema, unit: Unit, source: SourceFlags, name: s
     return engine_for_table(read_table(file, schema), unit)
 
 
-def _account(
-    file: Path, asked: Budget, total: Budget | None, price: PriceFlags, source: SourceFlags, name: str
-) -> FileLedger:
-    from velado.query.store import TableIdentity, account_of
-
-    table = TableIdentity.of_relation(source.engine, name) if source.remote else None
-    return account_of(file, asked, where=price.ledger, seal=price.seal, budget=total, table=table)
-
-
 def _same_measure(account: FileLedger, asked: Budget) -> Budget:
     """The ledger's budget, if it counts in what the question was priced in."""
     held = account.ledger.state().budget
@@ -338,6 +338,7 @@ def _same_measure(account: FileLedger, asked: Budget) -> Budget:
 
 def _account_notes(account: FileLedger, held: Budget, total: Budget | None) -> Iterator[str]:
     """What is to be said about the ledger of an answer."""
+    from velado.query.budget import measure_word
     from velado.report.query_lines import amount
 
     where = _without_password(account.where)
@@ -345,7 +346,7 @@ def _account_notes(account: FileLedger, held: Budget, total: Budget | None) -> I
         yield say(
             "A ledger was made at {path} with a budget of {measure} {budget} for all questions about this file.",
             path=where,
-            measure=held.measure,
+            measure=measure_word(held.measure),
             budget=amount(held.total),
         )
         if account.only_this:
@@ -407,7 +408,7 @@ def _answer_as_in_the_paper(
                 chosen,
                 asked.scale_parameter,
                 seeded(asked.seed, "paper"),
-                has_ledger=ledger is not None or has_ledger(file),
+                has_ledger=ledger is not None or has_ledger(file, declared.dataset.ledger_file),
                 target=asked.target,
                 show_unprotected=asked.show_unprotected,
             )

@@ -13,10 +13,11 @@ from velado.apps.cli import options as flags
 from velado.apps.cli import show
 from velado.apps.cli.app import command, one_of, option
 from velado.errors import ParameterError
-from velado.text import Sentence, language, say, told
+from velado.text import Sentence, language, say, told, written
 
 if TYPE_CHECKING:
-    from velado.learning.protocols.protocol import RegressionProtocol
+    import numpy.typing as npt
+
     from velado.learning.regression.fit import Fit
     from velado.learning.regression.job import Job
     from velado.report.blocks import Table
@@ -37,7 +38,9 @@ def regress(
     features: Annotated[
         str | None, option("--features LIST", help="Columns to explain it by; default: all others.")
     ] = None,
-    schema: Annotated[Path | None, option("--schema -s FILE", help="Schema whose bounds are used.")] = None,
+    schema: Annotated[
+        Path | None, option("--schema -s FILE", help="Schema: how the file is read, and bounds.")
+    ] = None,
     bounds: Annotated[
         list[str] | None, option("--bounds NAME=LOW:HIGH", help="Public bounds of a column; may be repeated.")
     ] = None,
@@ -66,7 +69,13 @@ def regress(
     Real parties run `velado party`. The folder gets fit.json (for `velado predict`), learned.json (what each party saw and
     can infer) and report.md.
     """
-    if simulate is None or simulate < 1:
+    if simulate is not None and simulate < 1:
+        raise ParameterError(
+            say("--simulate cannot be {clients}.", clients=simulate),
+            "It is how many clients the rows are dealt out to: a whole number, at least 1.",
+            "Write for example --simulate 10.",
+        )
+    if simulate is None:
         raise ParameterError(
             "--simulate CLIENTS was not given.",
             "This command runs all parties in one process, which sees all rows.",
@@ -74,7 +83,9 @@ def regress(
         )
     flags.needs_crypto()
     from velado.apps.cli import regression_rows as rows
+    from velado.data.io import read_schema
     from velado.data.staging import write_folder
+    from velado.learning.regression.job import Job, Party
     from velado.papers.regression.paper_masked import WITH_PAPER
 
     chosen = WITH_PAPER[one_of(protocol, tuple(WITH_PAPER), "--protocol")]
@@ -92,28 +103,30 @@ def regress(
         )
     flags.refuse_existing(output)
     named = rows.feature_names(features or "", target)
-    table = reading.table(file)
+    declared = None if schema is None else read_schema(schema)
+    table = rows.read_rows(file, reading, declared)
     columns = rows.number_columns(
         table, [*named, target] if named or target not in table.frame.columns else None
     )
-    job = _job(
+    limits = rows.bounds_for(columns, bounds or (), declared, bounds_from_data)
+    parties = [Party("evaluator", "evaluator")]
+    if chosen.provider is not None:
+        parties.append(Party("provider", "provider"))
+    parties += [Party(f"client-{place + 1}", "client") for place in range(simulate)]
+    job = Job(
         file.stem,
         chosen,
-        rows.bounds_for(columns, bounds or (), schema, bounds_from_data),
-        target,
-        clients=simulate,
-        settings={
-            "ridge": rows.exact_number(ridge, "--lambda"),
-            "epsilon": None if epsilon is None else rows.exact_number(epsilon, "--epsilon"),
-            "bits": bits,
-            "key_bits": key_bits,
-            "intercept": intercept,
-            "minimum_rows": minimum_rows,
-            "moments": standard_errors,
-            "most_rows": rows.public_most(
-                len(columns[target]), simulate * minimum_rows, noise=epsilon is not None
-            ),
-        },
+        tuple(bounded for column, bounded in limits.items() if column != target),
+        limits[target],
+        tuple(parties),
+        ridge=rows.exact_number(ridge, "--lambda"),
+        epsilon=None if epsilon is None else rows.exact_number(epsilon, "--epsilon"),
+        bits=bits,
+        key_bits=key_bits,
+        intercept=intercept,
+        minimum_rows=minimum_rows,
+        moments=standard_errors,
+        most_rows=rows.public_most(len(columns[target]), simulate * minimum_rows, noise=epsilon is not None),
     )
     with show.waiting():
         fit = _run(job, rows.shared_out(columns, simulate))
@@ -121,26 +134,7 @@ def regress(
     show.result({"fit": fit.to_dict(), "folder": str(output)}, _view(job, fit, output, bounds_from_data))
 
 
-def _job(
-    name: str,
-    protocol: RegressionProtocol,
-    limits: Mapping[str, Any],
-    target: str,
-    *,
-    clients: int,
-    settings: Mapping[str, Any],
-) -> Job:
-    from velado.learning.regression.job import Job, Party
-
-    parties = [Party("evaluator", "evaluator")]
-    if protocol.provider is not None:
-        parties.append(Party("provider", "provider"))
-    parties += [Party(f"client-{place + 1}", "client") for place in range(clients)]
-    features = tuple(bounded for column, bounded in limits.items() if column != target)
-    return Job(name, protocol, features, limits[target], tuple(parties), **settings)
-
-
-def _run(job: Job, tables: Mapping[str, Any]) -> Fit:
+def _run(job: Job, tables: Mapping[str, Mapping[str, npt.NDArray[Any]]]) -> Fit:
     from velado.learning.regression.design_matrix import moments_of, total
     from velado.learning.regression.fit import solve
     from velado.learning.regression.simulate import simulate
@@ -165,12 +159,13 @@ def _files(job: Job, fit: Fit) -> dict[str, bytes]:
     promise = "\n".join(f"- {told(line)}" for line in fit.promise.lines())
     text = report(job, "evaluator", Ending(outcome=Outcome(fit=fit), cost=fit.cost), language())
     text += f"\n## {told(say('Promise'))}\n\n{promise}\n\n{told(_SIMULATED)}\n"
-    documents: dict[str, Any] = {"fit.json": fit.to_dict(), "learned.json": fit.learned.to_dict(language())}
+    documents = {"fit.json": fit.to_dict(), "learned.json": fit.learned.to_dict(language())}
     files = {name: json.dumps(part, ensure_ascii=False, indent=2) + "\n" for name, part in documents.items()}
     return {name: body.encode() for name, body in {**files, "report.md": text}.items()}
 
 
 def _view(job: Job, fit: Fit, output: Path, from_data: bool) -> Iterator[str | show.Note | Table]:
+    from velado.learning.net.outputs import ROLES
     from velado.learning.protocols.who_learns_what import short_key
 
     if from_data:
@@ -200,12 +195,12 @@ def _view(job: Job, fit: Fit, output: Path, from_data: bool) -> Iterator[str | s
     yield show.table(
         say("What each party saw and can infer"),
         [say("party"), say("saw"), say("can infer")],
-        [[role, seen.saw, seen.infers] for role, seen in facts.parties.items()],
+        [[ROLES.get(role, role), seen.saw, seen.infers] for role, seen in facts.parties.items()],
     )
     yield from (*facts.coalitions, facts.always, "")
     yield say(
-        "Cost: {seconds} s ({processor_seconds} s of processor time), all parties together; {messages_sent} messages, "
-        "{bytes_sent} bytes.",
+        "Cost: {seconds:,} s ({processor_seconds:,} s of processor time), all parties together; {messages_sent:,} "
+        "messages, {bytes_sent:,} bytes.",
         **{key: fit.cost[key] for key in ("seconds", "processor_seconds", "messages_sent", "bytes_sent")},
     )
     yield say("Written: fit.json, learned.json and report.md in {path}", path=output)
@@ -213,9 +208,14 @@ def _view(job: Job, fit: Fit, output: Path, from_data: bool) -> Iterator[str | s
 
 def coefficients(title: Sentence, fit: Fit) -> Table:
     """The coefficients of a fit, with their standard errors where it has any."""
+    from velado.learning.regression.job import INTERCEPT
+
     head = [say("column"), say("coefficient")]
-    rows = [[name, f"{value:.10g}"] for name, value in zip(fit.names, fit.coefficients, strict=True)]
+    rows: list[list[str]] = [
+        [say("(intercept)") if name == INTERCEPT else name, written(value, ".10g")]
+        for name, value in zip(fit.names, fit.coefficients, strict=True)
+    ]
     if fit.standard_errors is not None:
         head.append(say("standard error"))
-        rows = [[*row, f"{error:.4g}"] for row, error in zip(rows, fit.standard_errors, strict=True)]
+        rows = [[*row, written(error, ".4g")] for row, error in zip(rows, fit.standard_errors, strict=True)]
     return show.table(title, head, rows)

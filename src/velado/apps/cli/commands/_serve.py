@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextvars import copy_context
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import click
 import typer
@@ -29,6 +29,8 @@ class ServeGroup(Group):
 
 
 app = group("serve", help="Answer questions over HTTP; manage who may ask.", cls=ServeGroup)
+_ROLES = {"analyst": say("analyst"), "owner": say("owner")}
+_STATES = {"valid": say("valid"), "expired": say("expired"), "revoked": say("revoked")}
 tokens = group("token", help="Who may ask.", within=app)
 
 
@@ -123,28 +125,33 @@ def listing(service: ServiceFile) -> None:
     from velado.apps.service.tokens import read_tokens
 
     now = datetime.now(UTC)
-    found: list[dict[str, Any]] = [
-        {
-            "id": token.id,
-            "analyst": token.analyst,
-            "role": token.role,
-            "state": token.state(now),
-            "created": token.created[:10],
-            "expires": None if token.expires is None else token.expires[:10],
-            "datasets": list(token.datasets),
-        }
-        for token in read_tokens(read_settings(service).tokens).tokens
-    ]
+    found = read_tokens(read_settings(service).tokens).tokens
+    if show.manner().as_json:
+        entries = [
+            {
+                "id": token.id,
+                "analyst": token.analyst,
+                "role": token.role,
+                "state": token.state(now),
+                "created": token.created[:10],
+                "expires": None if token.expires is None else token.expires[:10],
+                "datasets": list(token.datasets),
+            }
+            for token in found
+        ]
+        show.as_json({"tokens": entries})
+        return
     head = ["id", say("analyst"), say("role"), say("state"), say("created"), say("expires"), say("datasets")]
     rows = [
         [
-            "-" if value in (None, []) else ", ".join(value) if isinstance(value, list) else value
-            for value in entry.values()
+            token.id,
+            token.analyst,
+            _ROLES[token.role],
+            _STATES[token.state(now)],
+            token.created[:10],
+            (token.expires or "-")[:10],
+            ", ".join(token.datasets) or "-",
         ]
-        for entry in found
+        for token in found
     ]
-    table = show.table("", head, rows)
-    if show.manner().as_json:
-        show.as_json({"tokens": found})
-    else:
-        show.present([table])
+    show.present([show.table("", head, rows)])

@@ -19,7 +19,10 @@ def verify(
     file: flags.File,
     *,
     schema: flags.SchemaFile,
-    k: Annotated[int, option("-k", help="Rows (or people) that must share the quasi-identifiers.")] = 5,
+    k: Annotated[
+        int,
+        option("-k", click_type=flags.CROWD, help="Rows (or people) that must share the quasi-identifiers."),
+    ] = 5,
     promises: flags.PromiseFlags,
     undeclared: flags.Undeclared = "refuse",
     encoding: flags.Encoding = None,
@@ -45,7 +48,7 @@ def verify(
 
     notes = list(unseen(found, meaning))
     failure = {} if found.broken is None else failure_of(found.broken).to_dict()
-    document = {**failure, "file": file.name, **found.to_dict(), "notes": [told(text) for text in notes]}
+    document = {**failure, "file": file.name, **found.facts(), "notes": [told(text) for text in notes]}
     show.result(document, [*verification_lines(found), *notes, conclusion(found)])
     if found.broken is not None:
         # The JSON above names the error already; a second object would make the output unreadable.

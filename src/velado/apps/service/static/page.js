@@ -16,7 +16,7 @@
   // Amounts of the budget: six decimals, no exponent; a remainder below them is called so.
   const amount = (value) => (value > 0 && value < 1e-6 ? words.tiny
     : Number(value).toLocaleString(lang, { maximumFractionDigits: 6 }));
-  const share = (part) => Number((part * 100).toPrecision(6)).toLocaleString(lang, { maximumFractionDigits: 4 }) + " %";
+  const share = (part) => Number((part * 100).toPrecision(6)).toLocaleString(lang, { maximumFractionDigits: 4 }) + "%";
 
   function make(name, text, attributes = {}) {
     const made = document.createElement(name);
@@ -63,7 +63,8 @@
     try {
       reply = await fetch(path, {
         method, cache: "no-store", credentials: "omit",
-        headers: { Authorization: `Bearer ${token}`, "Content-Type": "application/json" },
+        // The language of the page, which ?lang= may have chosen against the browser's.
+        headers: { Authorization: `Bearer ${token}`, "Content-Type": "application/json", "Accept-Language": lang },
         body: body === undefined ? undefined : JSON.stringify(body),
       });
       found = await reply.json();
@@ -122,7 +123,7 @@
       column: promise.column, rows: promise.most_rows, definition: promise.budget.measure === "epsilon" ? words.pure : words.zcdp,
     });
     if (promise.dependence) by("promise").append(make("strong", " " + say("promise_if", { dependence: promise.dependence })));
-    for (const text of promise.warnings || []) by("promise").append(make("strong", " " + text, { lang: "en" }));
+    for (const text of promise.warnings || []) by("promise").append(make("strong", " " + text));
     by("columns").replaceChildren(table("", [words.column, words.kind, words.range, words.groupable],
       one.columns.map((column) => [column.name, words[column.kind] || column.kind || "–", range(column),
         column.group_by ? words.yes : words.no])));
@@ -189,7 +190,7 @@
     if (before) box.append(make("p", words.asked_before));
     if (!found.plan.draws.length) box.append(make("p", words.price_free));
     else {
-      box.append(make("p", say("price_cost", { measure: found.cost.measure, cost: amount(cost), left: amount(left) })));
+      box.append(make("p", say("price_cost", { measure: words[found.cost.measure], cost: amount(cost), left: amount(left) })));
       if (!before) box.append(make("p", found.enough ? words.price_enough : words.price_short, found.enough ? {} : { class: "short" }));
     }
     if (found.plan.draws.length) {
@@ -250,7 +251,7 @@
     const implied = found.guarantee.implies;
     if (implied) box.append(make("p", say("implied", { epsilon: amount(implied.epsilon), delta: number(implied.delta) }), { class: "hint" }));
     box.append(make("p", found.stored ? words.answer_stored : say("answer_cost", {
-      measure: found.cost.measure, cost: amount(found.cost.about.spent), left: amount(found.cost.about.left) })));
+      measure: words[found.cost.measure], cost: amount(found.cost.about.spent), left: amount(found.cost.about.left) })));
     box.append(make("p", body.sql, { class: "asked" }));
     by("priced").hidden = true;
     box.hidden = false;
@@ -280,7 +281,7 @@
     const one = all.budgets.find((budget) => budget.dataset === name);
     by("who").firstElementChild.textContent = say("you_are", { analyst: one.you.analyst, role: words[one.you.role] });
     const line = say("budget_line", { spent: amount(one.about.spent), total: amount(one.budget.about),
-      measure: one.budget.measure, left: amount(one.about.left) });
+      measure: words[one.budget.measure], left: amount(one.about.left) });
     const meter = make("meter", line, { min: 0, max: one.budget.about, value: one.about.spent, "aria-label": words.budget, title: line });
     const parts = [meter, make("p", line)];
     const own = amount(one.you.about.spent);

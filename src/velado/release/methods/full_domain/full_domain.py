@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,7 @@ from velado.release.methods.full_domain._generalization_lattice import (
     NumericBins,
     column_levels,
 )
-from velado.release.recoded import PublishedColumn, Recoded
+from velado.release.recoded import NoteName, PublishedColumn, Recoded
 from velado.settings import Setting, settings
 from velado.text import say
 
@@ -42,17 +42,8 @@ from velado.text import say
 LossName = Literal[
     "ncp", "geometric", "rank", "entropy", "discernibility", "class-size", "precision", "height"
 ]
-LOSSES: tuple[LossName, ...] = (
-    "ncp",
-    "geometric",
-    "rank",
-    "entropy",
-    "discernibility",
-    "class-size",
-    "precision",
-    "height",
-)
-PENALTIES = ("ncp", "geometric", "rank")
+LOSSES: tuple[LossName, ...] = get_args(LossName)
+_PENALTIES = ("ncp", "geometric", "rank")
 """The losses made of the columns' mean certainty penalties."""
 Suppressed = Literal["charged", "ignored"]
 Value = tuple[float, ...]
@@ -66,6 +57,13 @@ class Loss:
     *balance* (penalties only) is ARX's gsFactor: 0.5 charges both in full, towards 0 suppression ever less
     beyond the generalization that the row would have had, towards 1 generalization ever less.
     *weights* multiply the columns' terms after division by the largest.
+
+    >>> from velado.release.guarantees import KAnonymity
+    >>> from velado.testing.examples import encoded
+    >>> data = encoded(age=[20, 21, 30, 31])
+    >>> lattice = Lattice(data, (column_levels(data.columns[0], "halves"),), Goal((KAnonymity(2),)), None, {})
+    >>> Loss("ncp", lattice).of(lattice.heights)
+    (1.0,)
     """
 
     name: LossName
@@ -113,7 +111,7 @@ class Loss:
     def column_bounds(self) -> list[FloatArray]:
         """For each column, what each of its levels adds at least; `combine` makes a bound of one per column."""
         lattice = self.lattice
-        if self.name in PENALTIES:
+        if self.name in _PENALTIES:
             scaled = zip(self._weight, self._generalizing, self._total, strict=True)
             terms = [w * factor * total / lattice.rows for w, factor, total in scaled]
             return [np.log1p(term) for term in terms] if self.name == "geometric" else terms
@@ -153,7 +151,7 @@ class Loss:
         lattice, node = self.lattice, counted.node
         rows = float(lattice.rows)
         dropped = 0.0 if self.suppressed == "ignored" else float(counted.suppressed)
-        if self.name in PENALTIES:
+        if self.name in _PENALTIES:
             return self._penalty(counted, dropped)
         if self.name == "entropy":
             base = [w * e[level] for w, e, level in zip(self._weight, self._entropy, node, strict=True)]
@@ -215,7 +213,11 @@ def _n_log_n(counts: npt.NDArray[Any]) -> FloatArray:
 
 
 def rounded(value: Value) -> Value:
-    """Twelve significant digits: two nodes whose losses differ only by the order of a sum are a tie."""
+    """Twelve significant digits: two nodes whose losses differ only by the order of a sum are a tie.
+
+    >>> rounded((0.1 + 0.2,)) == rounded((0.3,))
+    True
+    """
     return tuple(float(f"{part:.12g}") for part in value)
 
 
@@ -227,14 +229,14 @@ def rounded(value: Value) -> Value:
 # the answer is visited or ruled out. For promises that only get easier with coarser groups a node that is not
 # allowed rules out everything finer, so coarse nodes come first; otherwise those of smallest bound come first.
 
-MOST_NODES = 1 << 20
+_MOST_NODES = 1 << 20
 """A lattice larger than this is not listed; only an anytime search walks it."""
 
 _Key = tuple[Value, int, int, Node]
 
 
 @dataclass(frozen=True)
-class BestNode:
+class _BestNode:
     """The best node, its loss, and whether it is proven that there is no better one."""
 
     node: Node
@@ -244,7 +246,7 @@ class BestNode:
     visits: int
 
 
-def easier_when_coarser(goal: Goal, limit: int) -> bool:
+def _easier_when_coarser(goal: Goal, limit: int) -> bool:
     """Whether a node that is not allowed proves that every finer one is not.
 
     k-anonymity, distinct l-diversity and k-map hold in every union of groups one of which holds. The others
@@ -257,7 +259,15 @@ def easier_when_coarser(goal: Goal, limit: int) -> bool:
 
 @dataclass
 class Search:
-    """One search. Ties go to fewer suppressed rows, then lower levels in sum, then the first in order."""
+    """One search. Ties go to fewer suppressed rows, then lower levels in sum, then the first in order.
+
+    >>> from velado.release.guarantees import KAnonymity
+    >>> from velado.testing.examples import encoded
+    >>> data = encoded(age=[20, 21, 30, 31])
+    >>> lattice = Lattice(data, (column_levels(data.columns[0], "halves"),), Goal((KAnonymity(2),)), None, {})
+    >>> Search(lattice, Loss("ncp", lattice)).run()
+    _BestNode(node=(1,), value=(0.09090909090909091,), suppressed=0, proven=True, visits=3)
+    """
 
     lattice: Lattice
     loss: Loss
@@ -268,14 +278,14 @@ class Search:
 
     def __post_init__(self) -> None:
         self.limit = self.lattice.goal.suppressible(self.lattice.rows)
-        self.monotone = easier_when_coarser(self.lattice.goal, self.limit)
+        self.monotone = _easier_when_coarser(self.lattice.goal, self.limit)
         self._terms = self.loss.column_bounds()
         self._ruled_out: npt.NDArray[np.bool_] | None = None
         self._dead: list[Node] = []
 
-    def run(self) -> BestNode | None:
+    def run(self) -> _BestNode | None:
         """The best allowed node, or None when no visited node is allowed."""
-        listed = self.lattice.nodes <= MOST_NODES
+        listed = self.lattice.nodes <= _MOST_NODES
         if listed:
             self._ruled_out = np.zeros([height + 1 for height in self.lattice.heights], dtype=bool)
         top = self.lattice.heights
@@ -288,7 +298,7 @@ class Search:
         if self._best is None:
             return None
         _, suppressed, _, node = self._best
-        return BestNode(node, self.loss.of(node), suppressed, proven, len(self._seen))
+        return _BestNode(node, self.loss.of(node), suppressed, proven, len(self._seen))
 
     def _visit(self, node: Node) -> _Key | None:
         if node in self._seen:
@@ -408,9 +418,9 @@ class FullDomain:
     """
 
     name: ClassVar[str] = "full-domain"
-    title: ClassVar[str] = "Full-domain optimal generalization"
+    title: ClassVar[str] = say("Full-domain optimal generalization")
     promise: ClassVar[Promise] = "guaranteed"
-    cost: ClassVar[str] = "distinct tuples x visited nodes"
+    cost: ClassVar[str] = say("distinct tuples x visited nodes")
     source: ClassVar[str] = "El Emam et al. 2009; Kohlmayer et al. 2012; losses as in ARX 3.9"
 
     loss: Annotated[LossName, Setting("what is minimised")] = "ncp"
@@ -438,11 +448,11 @@ class FullDomain:
     ] = "halves"
 
     def __post_init__(self) -> None:
-        if self.balance != 0.5 and self.loss not in PENALTIES:
+        if self.balance != 0.5 and self.loss not in _PENALTIES:
             raise ParameterError(
                 say("The loss '{loss}' has no balance.", loss=self.loss),
                 "It does not charge generalization and suppression apart.",
-                say("Use one of {penalties}, or leave the balance at 0.5.", penalties=", ".join(PENALTIES)),
+                say("Use one of {penalties}, or leave the balance at 0.5.", penalties=", ".join(_PENALTIES)),
             )
         if self.weights and self.loss in ("discernibility", "class-size", "height"):
             raise ParameterError(
@@ -462,11 +472,12 @@ class FullDomain:
             data.population,
             dict(data.shapes or {}),
         )
-        if self.search == "exact" and lattice.nodes > MOST_NODES:
+        if self.search == "exact" and lattice.nodes > _MOST_NODES:
             raise ParameterError(
                 say("{nodes} level combinations are too many to search exactly.", nodes=lattice.nodes),
                 say(
-                    "An exact search lists them all; up to {most_nodes} can be listed.", most_nodes=MOST_NODES
+                    "An exact search lists them all; up to {most_nodes} can be listed.",
+                    most_nodes=_MOST_NODES,
                 ),
                 "Use --search anytime, or taxonomies with fewer levels.",
             )
@@ -477,7 +488,7 @@ class FullDomain:
             raise self._nothing_allowed(lattice, search.limit)
         return self._publish(data, lattice, found)
 
-    def _publish(self, data: EncodedTable, lattice: Lattice, found: BestNode) -> Recoded:
+    def _publish(self, data: EncodedTable, lattice: Lattice, found: _BestNode) -> Recoded:
         kept, group = lattice.kept(lattice.count(found.node))
         published = []
         for column, levels, level in zip(data.columns, lattice.levels, found.node, strict=True):
@@ -490,13 +501,15 @@ class FullDomain:
             column.name: f"{level} of {height}"
             for column, level, height in zip(data.columns, found.node, lattice.heights, strict=True)
         }
-        notes = {
-            "levels": levels_of,
-            "loss": self.loss,
-            "loss_value": list(found.value) if len(found.value) > 1 else found.value[0],
-            "level_combinations": lattice.nodes,
-            "visited": found.visits,
-            "proven_optimal": found.proven,
+        notes: dict[str, object] = {
+            NoteName("levels", say("level of generalization per column")): levels_of,
+            NoteName("loss", say("loss that was minimized")): self.loss,
+            NoteName("loss_value", say("value of that loss")): list(found.value)
+            if len(found.value) > 1
+            else found.value[0],
+            NoteName("level_combinations", say("combinations of levels")): lattice.nodes,
+            NoteName("visited", say("combinations looked at")): found.visits,
+            NoteName("proven_optimal", say("proven to be the best combination")): found.proven,
         }
         partition = Partition.of(np.where(kept, group, -1))
         return Recoded(tuple(published), kept, partition, notes)
@@ -527,9 +540,17 @@ class FullDomain:
 
     def _nothing_allowed(self, lattice: Lattice, limit: int) -> GuaranteeNotMet:
         needed = lattice.count(lattice.heights).suppressed
-        promises = ", ".join(guarantee.name for guarantee in lattice.goal.guarantees)
-        what = f"No combination of levels keeps {promises} with at most {limit} of {lattice.rows} rows suppressed."
-        why = f"With every column at its broadest level {needed} rows are in groups that fail."
-        fix = "Allow more suppression, lower the parameter, or add rows with other values."
         kind = SuppressionLimitExceeded if limit else GuaranteeNotMet
-        return kind(what, why, fix)
+        return kind(
+            say(
+                "No combination of levels keeps {promises} with at most {limit} of {rows} rows suppressed.",
+                promises=", ".join(guarantee.name for guarantee in lattice.goal.guarantees),
+                limit=limit,
+                rows=lattice.rows,
+            ),
+            say(
+                "With every column at its broadest level {needed} rows are in groups that fail.",
+                needed=needed,
+            ),
+            "Allow more suppression, lower the parameter, or add rows with other values.",
+        )

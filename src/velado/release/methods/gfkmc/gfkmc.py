@@ -16,10 +16,11 @@ from velado.release.methods._cover_tables import in_blocks
 from velado.release.methods._method import BlockRows, repair
 from velado.release.methods.das import ColumnBins, bin_column, mean_cells
 from velado.release.methods.gfkmc._gfkmc_kernels import Int64Array, Trees, cluster_groups, place_groups
-from velado.release.recoded import Recoded, true_codes
+from velado.release.recoded import BINS, NoteName, Recoded, true_codes
 from velado.release.recoders import recoder_named
 from velado.release.recoders._recoder import View, ViewColumn
 from velado.settings import Setting, settings
+from velado.text import say
 
 # The generalized view: separatrix bins for numbers, one step up the tree for categories.
 
@@ -28,6 +29,11 @@ def one_step_up(tree: Taxonomy, missing: int = -1) -> npt.NDArray[np.int32]:
     """The node each leaf is generalized to: its parent, or itself where the parent is everything.
 
     Thesis section 4.2: Japan and India become Asia, while a tree of height one is left as it is.
+
+    >>> from velado.data.taxonomy import from_paths
+    >>> tree = from_paths([("Japan", "Asia"), ("India", "Asia"), ("Peru", "America")])
+    >>> [tree.labels[node] for node in one_step_up(tree)]
+    ['Asia', 'Asia', 'America']
     """
     leaf = np.arange(tree.leaves, dtype=np.int32)
     above = tree.parent[: tree.leaves]
@@ -38,7 +44,7 @@ def one_step_up(tree: Taxonomy, missing: int = -1) -> npt.NDArray[np.int32]:
 
 
 @dataclass(frozen=True, repr=False)
-class Generalized:
+class _Generalized:
     """The generalized table as arrays that kernels read, one row per distinct generalized record (a group).
 
     *view* is what substitutions publish, *group* the group of each row, *sizes* its rows. *places* holds
@@ -62,8 +68,13 @@ class Generalized:
     bins: dict[str, int]
 
 
-def generalize(data: EncodedTable, paper: bool, raw: bool = False) -> Generalized:
-    """The generalized view of *data*; *raw* leaves numbers as they are. O(n d) plus the elbows."""
+def generalize(data: EncodedTable, paper: bool, raw: bool = False) -> _Generalized:
+    """The generalized view of *data*; *raw* leaves numbers as they are. O(n d) plus the elbows.
+
+    >>> from velado.testing.examples import encoded
+    >>> generalize(encoded(age=[20, 21, 60, 61]), paper=False).group.tolist()
+    [0, 0, 1, 1]
+    """
     view: list[ViewColumn] = []
     places: list[FloatArray] = []
     ranges: list[float] = []
@@ -89,7 +100,7 @@ def generalize(data: EncodedTable, paper: bool, raw: bool = False) -> Generalize
     example[group] = np.arange(data.rows)
     table = np.stack([place[seen.codes[example]] for seen, place in zip(view, places, strict=True)], axis=1)
     trees = _padded([column.tree for column in data.columns])
-    return Generalized(
+    return _Generalized(
         tuple(view),
         group,
         np.bincount(group, minlength=count).astype(np.int64),
@@ -136,7 +147,7 @@ def _padded(
 # How unusual each generalized record is (definitions 5-8), and which groups are set aside (algorithm 4.3).
 
 
-def weights(seen: Generalized, small: IntArray, paper: bool) -> FloatArray:
+def weights(seen: _Generalized, small: IntArray, paper: bool) -> FloatArray:
     """W = |T| - (rank of the numeric score + rank of the categorical score) / 2, for every group.
 
     Definition 5: the summed distance from each column's mean (in units of the column's range, so that no
@@ -145,6 +156,11 @@ def weights(seen: Generalized, small: IntArray, paper: bool) -> FloatArray:
     largest weight. By default T is the whole table, ranks are dense and ties share one, so W is the same
     for all rows of a group. In `paper` T is the list of groups below k, one record each, numbered one by
     one: with it the authors' figures come out (see the tests), and only those groups have a weight.
+
+    >>> from velado.testing.examples import encoded
+    >>> seen = generalize(encoded(age=[20, 20, 20, 90]), paper=False)
+    >>> weights(seen, np.arange(seen.sizes.size), paper=False).tolist()
+    [2.5, 3.0]
     """
     counted = seen.sizes.astype(np.float64)
     if paper:
@@ -184,6 +200,9 @@ def outliers(weight: FloatArray, sizes: IntArray, rows: int, beta: float, paper:
     beta is a share of all *rows* (in `paper`, of the groups below k); at 0 nobody is set aside (lines 3 and 4).
     Where the groups hold no more records than beta counts the text names no record; those stranger than the
     median record are set aside then, the one place with `>`, so that something is left to cluster.
+
+    >>> outliers(np.array([9.0, 2.0, 1.0]), np.array([1, 4, 5]), rows=10, beta=0.1, paper=False).tolist()
+    [True, True, False]
     """
     if paper:
         count, ordered = int(beta * weight.size), np.sort(weight)[::-1]
@@ -204,6 +223,11 @@ class Clusters:
     """Moves of rows from groups into clusters, and the group that seeded each cluster.
 
     The last *placed* moves are those of the adjustment: what was left over, or set aside as an outlier.
+
+    >>> from velado.testing.examples import encoded
+    >>> seen = generalize(encoded(age=[20, 20, 20, 90]), paper=False)
+    >>> cluster(seen, 2, 0.0, False, np.random.default_rng(0)).initial
+    1
     """
 
     group: Int64Array
@@ -215,8 +239,14 @@ class Clusters:
     placed: int
 
 
-def cluster(seen: Generalized, k: int, beta: float, paper: bool, random: np.random.Generator) -> Clusters:
-    """Every group's rows are in clusters of at least k rows."""
+def cluster(seen: _Generalized, k: int, beta: float, paper: bool, random: np.random.Generator) -> Clusters:
+    """Every group's rows are in clusters of at least k rows.
+
+    >>> from velado.testing.examples import encoded
+    >>> seen = generalize(encoded(age=[20, 20, 20, 90]), paper=False)
+    >>> cluster(seen, 2, 0.0, False, np.random.default_rng(0)).into.tolist()
+    [0, 0]
+    """
     large = np.flatnonzero(seen.sizes >= k)  # algorithm 4.2
     small = np.flatnonzero(seen.sizes < k)
     moves = [(large, seen.sizes[large], np.arange(large.size))]
@@ -225,7 +255,7 @@ def cluster(seen: Generalized, k: int, beta: float, paper: bool, random: np.rand
     weight = weights(seen, small, paper)
     strange = outliers(weight[small], seen.sizes[small], int(seen.sizes.sum()), beta, paper)
     if not large.size and seen.sizes[small[~strange]].sum() < k:
-        strange[:] = False  # without any class yet, nobody may be set aside
+        strange[:] = False  # without any group yet, nobody may be set aside
     trees = (seen.n_parent, seen.n_first, seen.n_last, seen.n_leaves, seen.n_height)
     scale = seen.ranges if paper else np.ones(seen.numeric.size)
     usual = small[~strange]
@@ -253,7 +283,7 @@ def cluster(seen: Generalized, k: int, beta: float, paper: bool, random: np.rand
     if not every.size:  # fewer rows than k: one cluster of all, for repair() to judge
         return Clusters(small, seen.sizes[small], np.zeros(small.size, np.int64), small[:1], 0, 0, 0)
     if order.size:
-        # The code of the paper offers new clusters only; without any, the initial classes must do.
+        # The code of the paper offers new clusters only; without any, the initial groups must do.
         candidates = np.arange(every.size)
         if paper and seeds.size:
             candidates = candidates[large.size :]
@@ -277,7 +307,7 @@ def cluster(seen: Generalized, k: int, beta: float, paper: bool, random: np.rand
 
 
 def _covers(
-    seen: Generalized,
+    seen: _Generalized,
     moves: list[tuple[Int64Array, Int64Array, Int64Array]],
     clusters: int,
     weight: FloatArray,
@@ -312,8 +342,8 @@ def _covers(
     return low, high, size, squares
 
 
-def to_rows(
-    data: EncodedTable, seen: Generalized, found: Clusters
+def _to_rows(
+    data: EncodedTable, seen: _Generalized, found: Clusters
 ) -> tuple[Int64Array, BoolArray, Int64Array]:
     """The cluster of each row, whether the adjustment put it there, and a row that seeded each cluster.
 
@@ -332,11 +362,11 @@ def to_rows(
     return labels, placed, order[starts[found.seeds]]
 
 
-def drop_costly(data: EncodedTable, labels: Int64Array, placed: BoolArray, droppable: int) -> Int64Array:
-    """The labels with -1 for placed rows that cost their class more certainty than they hold themselves.
+def _drop_costly(data: EncodedTable, labels: Int64Array, placed: BoolArray, droppable: int) -> Int64Array:
+    """The labels with -1 for placed rows that cost their group more certainty than they hold themselves.
 
-    For each class the loss of its rows together is compared with the loss of the others alone plus a
-    whole loss for each placed row dropped; the classes that gain most per dropped row come first, while
+    For each group the loss of its rows together is compared with the loss of the others alone plus a
+    whole loss for each placed row dropped; the groups that gain most per dropped row come first, while
     *droppable* rows last. So the loss, suppressed rows counted as 1, never rises. O(n d).
     """
     count = int(labels.max()) + 1
@@ -360,24 +390,24 @@ _RECODERS = ("cover", "centroid", "most-common-record", "most-common-value")
 
 @settings
 class GFKMC:
-    """Every class has at least *k* rows that were alike, or nearly so, once generalized one step.
+    """Every group has at least *k* rows that were alike, or nearly so, once generalized one step.
 
     Generalization First k-Member Clustering (thesis section 2.5 and chapter 4). Numbers go into separatrix
     bins (DAS), categories one step up their taxonomy; groups of identical generalized records with k or
-    more rows are classes; the rest are weighted (definitions 5-8), the strangest *beta* set aside (algorithm
+    more rows are clusters already; the rest are weighted (definitions 5-8), the strangest *beta* set aside (algorithm
     4.3), the others clustered k at a time around seeds that lie far apart (4.4, 4.5), and all that is left
-    joins the class whose weighted information loss (definition 10) rises least (4.6).
+    joins the cluster whose weighted information loss (definition 10) rises least (4.6).
 
     Where the text and the authors' code differ, the default follows the text: ranks are dense with shared
     ties, beta counts records, every numeric term is divided by its column's range, the next seed is the
-    group whose nearest seed is farthest, and the initial classes too may take in what is left. Where fewer
+    group whose nearest seed is farthest, and the initial clusters too may take in what is left. Where fewer
     records remain than beta counts, half of them are still clustered. `paper` follows the code: ordinal
     ranks, beta of the groups, raw numeric spread, farthest seed, new clusters only. The published figures
     on the whole Adult table were made without bins (numbers = "raw").
 
     The default recoder publishes the tight cover of the members' true values, so nothing false is said; the
     thesis's three recoders are substitutions made from the generalized values. A suppression limit is spent
-    on leftovers that cost their class more certainty than they hold. Guarantees beyond k in rows
+    on leftovers that cost their group more certainty than they hold. Guarantees beyond k in rows
     are reached by merging. O(n log n + G C d) for G small groups, C clusters.
 
     >>> from velado.testing.examples import shown
@@ -386,9 +416,9 @@ class GFKMC:
     """
 
     name: ClassVar[str] = "gfkmc"
-    title: ClassVar[str] = "Generalization first k-member clustering"
+    title: ClassVar[str] = say("Generalization first k-member clustering")
     promise: ClassVar[Promise] = "guaranteed"
-    cost: ClassVar[str] = (
+    cost: ClassVar[str] = say(
         "O(n log n + G C d) for G generalized groups below k and C clusters; in blocks of b rows"
     )
     source: ClassVar[str] = "Coelho, GFKMC thesis, sections 2.5 and 4; Coelho et al. 2024 for the bins"
@@ -398,7 +428,7 @@ class GFKMC:
     )
     recoder: Annotated[
         str | None,
-        Setting("how a class is published; left out: cover (default), centroid (paper)", choices=_RECODERS),
+        Setting("how a group is published; left out: cover (default), centroid (paper)", choices=_RECODERS),
     ] = None
     beta: Annotated[
         float, Setting("share of records set aside as outliers while clustering", ge=0.0, le=1.0)
@@ -412,11 +442,14 @@ class GFKMC:
     def anonymize(
         self, data: EncodedTable, goal: Goal, random: np.random.Generator, progress: Progress
     ) -> Recoded:
-        """Classes that keep the goal, published by the recoder."""
+        """Groups that keep the goal, published by the recoder."""
         paper = self.profile == "paper"
         progress(0.0, "generalizing")
         seen = generalize(data, paper, self.numbers == "raw")
-        notes: dict[str, object] = {"bins": seen.bins, "generalized_groups": int(seen.sizes.size)}
+        notes: dict[str, object] = {
+            BINS: seen.bins,
+            NoteName("generalized_groups", say("groups after generalization")): int(seen.sizes.size),
+        }
         if data.rows <= self.block:
             partition = self._cluster(data, seen, goal, random, progress, notes)
         else:
@@ -439,24 +472,26 @@ class GFKMC:
     def _cluster(
         self,
         data: EncodedTable,
-        seen: Generalized,
+        seen: _Generalized,
         goal: Goal,
         random: np.random.Generator,
         progress: Progress,
         notes: dict[str, object],
     ) -> Partition:
-        """Classes of *data* by algorithms 4.2 to 4.6; facts about the run go into *notes*."""
+        """Groups of *data* by algorithms 4.2 to 4.6; facts about the run go into *notes*."""
         progress(0.2, "clustering")
         found = cluster(seen, max(goal.least_rows, 1), self.beta, self.profile == "paper", random)
-        labels, placed, centres = to_rows(data, seen, found)
+        labels, placed, centres = _to_rows(data, seen, found)
         droppable = 0 if self.profile == "paper" else goal.suppressible(data.rows)
         if droppable and found.placed:
-            fewer = drop_costly(data, labels, placed, droppable)
+            fewer = _drop_costly(data, labels, placed, droppable)
             # The dropped rows may hold the only second diagnosis: then the promise needs them back.
             rest = Partition(np.minimum(fewer, 0).astype(np.int32), 1)
             if bool(goal.holds_in_parts(data, rest)[0]):
                 labels = fewer
-        notes["initial_classes"] = found.initial
-        notes["new_clusters"] = int(found.seeds.size) - found.initial
-        notes["outlier_groups"] = found.outliers
+        notes[NoteName("initial_classes", say("groups large enough from the start"))] = found.initial
+        notes[NoteName("new_clusters", say("groups formed by clustering"))] = (
+            int(found.seeds.size) - found.initial
+        )
+        notes[NoteName("outlier_groups", say("groups treated as outliers"))] = found.outliers
         return Partition.of(labels, centres)

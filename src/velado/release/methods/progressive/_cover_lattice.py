@@ -82,7 +82,7 @@ def lattice(data: EncodedTable) -> CoverLattice:
 
 
 def bound_lattice(data: EncodedTable) -> CoverLattice:
-    """A lattice in which every class has a box that costs no more than its cover: for lower bounds only."""
+    """A lattice in which every group has a box that costs no more than its cover: for lower bounds only."""
     return _over(data, [_windows(c) if c.is_numeric else _levels(c) for c in data.columns])
 
 

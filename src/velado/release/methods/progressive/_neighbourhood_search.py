@@ -19,20 +19,21 @@ from velado.release.methods.progressive._progressive_kernel import (
     cover_cost,
 )
 
-# Large neighbourhood search: free a few classes that lie near each other, make classes of their rows anew.
+# Large neighbourhood search: free a few groups that lie near each other, make groups of their rows anew.
 #
-# Compiled. The state is a set of classes over rows; a step frees a handful, lists every box that holds enough
-# of their rows, makes classes of the boxes in several noisy orders of cost, and keeps the best if it is better.
+# Compiled. The state is a set of groups over rows; a step frees a handful, lists every box that holds enough
+# of their rows, makes groups of the boxes in several noisy orders of cost, and keeps the best if it is better.
 # A box may take only as many rows as it needs, the neediest first, and leave the rest to others; this is how
-# the spare rows of one class open a cheaper box for another. For goals that rows alone decide.
+# the spare rows of one group open a cheaper box for another. For goals that rows alone decide.
 
 _NEAR = 16
 _BOXES = 20_000
 _MEMBERS = 400_000
+"""Room for the boxes of one step, and for the tuples in them; what does not fit is not tried."""
 
 
-class Classes(NamedTuple):
-    """The state: each class's rows as a linked list from *head* over *following*, its cover and cost."""
+class Groups(NamedTuple):
+    """The state: each group's rows as a linked list from *head* over *following*, its cover and cost."""
 
     label: Ints
     head: Ints
@@ -44,7 +45,7 @@ class Classes(NamedTuple):
 
 
 class Pool(NamedTuple):
-    """The rows of the freed classes as weighted tuples with their own numbers; rows linked per tuple."""
+    """The rows of the freed groups as weighted tuples with their own numbers; rows linked per tuple."""
 
     name: Ints
     weight: Longs
@@ -55,10 +56,10 @@ class Pool(NamedTuple):
 
 
 class Trial(NamedTuple):
-    """New classes over a pool: shares (tuple, class, rows), and cover, rows and cost of each class."""
+    """New groups over a pool: shares (tuple, group, rows), and cover, rows and cost of each group."""
 
     tuples: Ints
-    classes: Ints
+    groups: Ints
     rows: Longs
     low: Ints
     high: Ints
@@ -67,11 +68,11 @@ class Trial(NamedTuple):
 
 
 @numba.njit(cache=True)
-def start(space: Space, tuple_of_row: Ints, label: Ints, least: int) -> tuple[Classes, int]:
-    """The state of a given grouping, with room for every grouping there can be, and the number of classes."""
+def start(space: Space, tuple_of_row: Ints, label: Ints, least: int) -> tuple[Groups, int]:
+    """The state of a given grouping, with room for every grouping there can be, and the number of groups."""
     columns = space.codes.shape[0]
     most = label.size // least + 1
-    state = Classes(
+    state = Groups(
         label.copy(),
         np.full(most, -1, dtype=np.int32),
         np.full(label.size, -1, dtype=np.int32),
@@ -91,7 +92,7 @@ def start(space: Space, tuple_of_row: Ints, label: Ints, least: int) -> tuple[Cl
 
 
 @numba.njit(cache=True)
-def _add(space: Space, state: Classes, g: int, row: int, tuple_: int) -> None:
+def _add(space: Space, state: Groups, g: int, row: int, tuple_: int) -> None:
     state.following[row] = state.head[g]
     state.head[g] = row
     state.label[row] = g
@@ -103,8 +104,8 @@ def _add(space: Space, state: Classes, g: int, row: int, tuple_: int) -> None:
 
 
 @numba.njit(cache=True)
-def pooled(space: Space, state: Classes, freed: Longs, tuple_of_row: Ints, number: Ints) -> Pool:
-    """The rows of the *freed* classes, counted per tuple. *number* is -1 everywhere before and after."""
+def pooled(space: Space, state: Groups, freed: Longs, tuple_of_row: Ints, number: Ints) -> Pool:
+    """The rows of the *freed* groups, counted per tuple. *number* is -1 everywhere before and after."""
     rows = 0
     for g in freed:
         rows += state.size[g]
@@ -140,7 +141,7 @@ def pooled(space: Space, state: Classes, freed: Longs, tuple_of_row: Ints, numbe
 
 @numba.njit(cache=True)
 def empty_trial(pool: Pool, least: int) -> Trial:
-    # A tuple is shared between at most (its rows) classes, so there are never more shares than rows.
+    # A tuple is shared between at most (its rows) groups, so there are never more shares than rows.
     rows = pool.row.size
     columns = pool.codes.shape[0]
     most = rows // least + 1
@@ -157,9 +158,9 @@ def empty_trial(pool: Pool, least: int) -> Trial:
 
 @numba.njit(cache=True)
 def commit(
-    space: Space, state: Classes, count: int, freed: Longs, pool: Pool, trial: Trial, new: int, shares: int
+    space: Space, state: Groups, count: int, freed: Longs, pool: Pool, trial: Trial, new: int, shares: int
 ) -> int:
-    """The freed classes give way to the trial's; returns the number of classes, numbered without holes."""
+    """The freed groups give way to the trial's; returns the number of groups, numbered without holes."""
     names = np.empty(max(new, freed.size), dtype=np.int64)
     names[: freed.size] = np.sort(freed)
     for j in range(freed.size, new):
@@ -176,11 +177,11 @@ def commit(
         for _ in range(trial.rows[s]):
             entry = pool.head[j]
             pool.head[j] = pool.following[entry]
-            _add(space, state, names[trial.classes[s]], pool.row[entry], pool.name[j])
+            _add(space, state, names[trial.groups[s]], pool.row[entry], pool.name[j])
     for j in range(new):
         g = names[j]
         state.price[g] = cover_cost(space, state.low, state.high, g)
-    for j in range(freed.size - 1, new - 1, -1):  # the last class moves into each hole
+    for j in range(freed.size - 1, new - 1, -1):  # the last group moves into each hole
         count -= 1
         g = names[j]
         if g == count:
@@ -199,9 +200,9 @@ def commit(
 
 @numba.njit(cache=True)
 def _nearest(
-    space: Space, state: Classes, count: int, seed: int, low: Ints, high: Ints, random: np.random.Generator
+    space: Space, state: Groups, count: int, seed: int, low: Ints, high: Ints, random: np.random.Generator
 ) -> Longs:
-    """*seed* and the classes whose joint cover with low..high is cheapest, distances blurred a little."""
+    """*seed* and the groups whose joint cover with low..high is cheapest, distances blurred a little."""
     pair, pair_at, size = space.pair, space.pair_at, space.size
     all_low, all_high = state.low, state.high
     columns = low.size
@@ -254,15 +255,15 @@ def _greedy(
     trial: Trial,
     random: np.random.Generator,
 ) -> tuple[int, int, float]:
-    """The boxes, in order, become classes; with chance *sparing* one takes only *least* rows.
+    """The boxes, in order, become groups; with chance *sparing* one takes only *least* rows.
 
-    What is left joins the class it widens least. Returns (classes, shares, rows x cost); 0 classes when no
+    What is left joins the group it widens least. Returns (groups, shares, rows x cost); 0 groups when no
     box could be taken.
     """
     left = pool.weight.copy()
     columns, tuples = pool.codes.shape
     remaining = pool.row.size
-    classes = 0
+    groups = 0
     shares = 0
     for b in order:
         if remaining < least:
@@ -274,9 +275,9 @@ def _greedy(
             continue
         if rows > least and random.random() < sparing:
             rows = least
-        trial.low[classes] = 2147483647
-        trial.high[classes] = -1
-        trial.size[classes] = rows
+        trial.low[groups] = 2147483647
+        trial.high[groups] = -1
+        trial.size[groups] = rows
         remaining -= rows
         for i in range(starts[b], starts[b + 1]):
             j = members[i]
@@ -286,15 +287,15 @@ def _greedy(
             left[j] -= part
             rows -= part
             trial.tuples[shares] = j
-            trial.classes[shares] = classes
+            trial.groups[shares] = groups
             trial.rows[shares] = part
             shares += 1
             for c in range(columns):
-                trial.low[classes, c] = min(trial.low[classes, c], pool.codes[c, j])
-                trial.high[classes, c] = max(trial.high[classes, c], pool.codes[c, j])
-        trial.price[classes] = cover_cost(space, trial.low, trial.high, classes)
-        classes += 1
-    if classes == 0:
+                trial.low[groups, c] = min(trial.low[groups, c], pool.codes[c, j])
+                trial.high[groups, c] = max(trial.high[groups, c], pool.codes[c, j])
+        trial.price[groups] = cover_cost(space, trial.low, trial.high, groups)
+        groups += 1
+    if groups == 0:
         return 0, 0, np.inf
     for j in range(tuples):
         if left[j] == 0:
@@ -305,7 +306,7 @@ def _greedy(
             high=trial.high,
             rows=trial.size,
             price=trial.price,
-            classes=classes,
+            groups=groups,
             codes=pool.codes,
             at=j,
             weight=left[j],
@@ -316,13 +317,13 @@ def _greedy(
             trial.high[target, c] = max(trial.high[target, c], pool.codes[c, j])
         trial.price[target] = cover_cost(space, trial.low, trial.high, target)
         trial.tuples[shares] = j
-        trial.classes[shares] = target
+        trial.groups[shares] = target
         trial.rows[shares] = left[j]
         shares += 1
     total = 0.0
-    for g in range(classes):
+    for g in range(groups):
         total += trial.price[g] * trial.size[g]
-    return classes, shares, total
+    return groups, shares, total
 
 
 @numba.njit(cache=True)
@@ -330,7 +331,7 @@ def search(
     space: Space,
     tuple_of_row: Ints,
     need: Floats,
-    state: Classes,
+    state: Groups,
     count: int,
     least: int,
     most_work: int,
@@ -338,10 +339,10 @@ def search(
     random: np.random.Generator,
     scratch: Scratch,
 ) -> tuple[int, int]:
-    """The state improved in place until *most_work* is done; returns the number of classes and the steps.
+    """The state improved in place until *most_work* is done; returns the number of groups and the steps.
 
     A step that makes things worse by x is kept with chance exp(-x / heat); at *heat* 0 none is. *need* is the cost of the cheapest box each tuple could be in: a needy tuple is served first. Work counts
-    classes compared, tuples looked at and members visited, so that the same input takes the same steps.
+    groups compared, tuples looked at and members visited, so that the same input takes the same steps.
     """
     columns, tuples = space.codes.shape
     number = np.full(tuples, -1, dtype=np.int32)
@@ -351,7 +352,7 @@ def search(
     everything = np.zeros(0, dtype=np.bool_)
     low = np.empty(columns, dtype=np.int32)
     high = np.empty(columns, dtype=np.int32)
-    # Large classes make large pools with more boxes than can be tried: fewer of them are freed at a time.
+    # Large groups make large pools with more boxes than can be tried: fewer of them are freed at a time.
     spread = 7 if least < 50 else 5
     work = 0
     steps = 0
@@ -427,7 +428,7 @@ def search(
 
 @numba.njit(cache=True)
 def _choose(near: Longs, spread: int, random: np.random.Generator) -> int:
-    """A few of the classes moved to the front, nearer ones likelier, the first always; returns how many."""
+    """A few of the groups moved to the front, nearer ones likelier, the first always; returns how many."""
     wanted = min(2 + random.integers(0, spread), near.size)
     kept = 1
     for j in range(1, near.size):

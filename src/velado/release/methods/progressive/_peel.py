@@ -1,4 +1,4 @@
-"""Peeling: boxes from cheapest to dearest become classes, and the rows in them leave.
+"""Peeling: boxes from cheapest to dearest become groups, and the rows in them leave.
 
 The boxes of one band of cost are listed together, then visited in the order of their own cost; what a band
 leaves goes on to the next, so few boxes are ever listed.
@@ -85,18 +85,18 @@ class BoxList:
 
 @dataclass(repr=False)
 class Peeled:
-    """The class of each tuple (-1: none) and how many classes there are."""
+    """The group of each tuple (-1: none) and how many groups there are."""
 
     label: Ints
-    classes: int
+    groups: int
 
 
 def peel(data: EncodedTable, lattice: CoverLattice, goal: Goal, progress: Progress, most_work: int) -> Peeled:
-    """Classes of whole tuples, made from the cheapest box to the dearest; a few tuples may stay without one.
+    """Groups of whole tuples, made from the cheapest box to the dearest; a few tuples may stay without one.
 
     *most_work* limits the tuples looked at. A band that takes more than an eighth of what is left, or more
     room than there is, is visited as far as it was listed and then listed again with the rows that remain.
-    Where that makes no class, or all the work is used up, peeling ends and the caller must place the rest.
+    Where that makes no group, or all the work is used up, peeling ends and the caller must place the rest.
     """
     weight = lattice.space.weight
     least = max(goal.least_rows, 1)
@@ -115,12 +115,12 @@ def peel(data: EncodedTable, lattice: CoverLattice, goal: Goal, progress: Progre
             break
         allowed = max((most_work - room.work) // 8, 32 * active.size, 1 << 22)
         whole = room.list(lattice, active, least, low, float(edges[at]), allowed)
-        before = state.classes
+        before = state.groups
         visit.band(room, state)
         progress(1 - active.size / max(lattice.tuples, 1), "making groups from the cheapest boxes")
         if whole:
             low, at = float(edges[at]), at + 1
-        elif state.classes == before or room.work > most_work:
+        elif state.groups == before or room.work > most_work:
             break
     return state
 
@@ -135,23 +135,23 @@ class _Visit:
     least: int
 
     def single_tuples(self, state: Peeled) -> None:
-        """Tuples that hold the goal by themselves are classes that cost nothing."""
+        """Tuples that hold the goal by themselves are groups that cost nothing."""
         tuples = Partition(self.lattice.tuple_of_row, self.lattice.tuples)
         good = np.flatnonzero(self.goal.holds_in_parts(self.data, tuples))
         state.label[good] = np.arange(good.size, dtype=np.int32)
-        state.classes = int(good.size)
+        state.groups = int(good.size)
 
     def band(self, room: BoxList, state: Peeled) -> None:
-        """The listed boxes, cheapest first, become classes where the goal holds for their remaining rows."""
+        """The listed boxes, cheapest first, become groups where the goal holds for their remaining rows."""
         order = np.argsort(room.costs[: room.count], kind="stable")
         if self.goal.rows_only:
-            state.classes = take(
+            state.groups = take(
                 room.members,
                 room.starts,
                 order,
                 self.lattice.space.weight,
                 state.label,
-                state.classes,
+                state.groups,
                 self.least,
             )
             return
@@ -167,7 +167,7 @@ class _Visit:
             first = np.zeros(starts.size, dtype=np.bool_)
             touched = np.zeros(starts.size, dtype=np.bool_)
             keep = good[box]
-            state.classes = _claim(members[keep], box[keep], state.label, state.classes, first, touched)
+            state.groups = _claim(members[keep], box[keep], state.label, state.groups, first, touched)
             # Only boxes that lost rows to one chosen now need another look: the others failed as they are.
             again = chosen[touched[chosen] & ~first[chosen]]
             order, starts, sizes = order[again], starts[again], sizes[again]
@@ -220,7 +220,7 @@ def _claim(
     members: IntArray,
     box: Longs,
     label: Ints,
-    classes: int,
+    groups: int,
     first: npt.NDArray[np.bool_],
     touched: npt.NDArray[np.bool_],
 ) -> int:
@@ -236,7 +236,7 @@ def _claim(
         if free:
             first[box[at]] = True
             for i in range(at, end):
-                label[members[i]] = classes
-            classes += 1
+                label[members[i]] = groups
+            groups += 1
         at = end
-    return classes
+    return groups

@@ -1,4 +1,4 @@
-"""The compiled engine of progressive generalization: find the boxes of a cost band, make classes of them."""
+"""The compiled engine of progressive generalization: find the boxes of a cost band, make groups of them."""
 
 from __future__ import annotations
 
@@ -201,11 +201,11 @@ def boxes_in_band(
 
 @numba.njit(cache=True)
 def take(
-    buffer: Ints, box_start: Longs, order: Longs, weight: Longs, label: Ints, classes: int, least: int
+    buffer: Ints, box_start: Longs, order: Longs, weight: Longs, label: Ints, groups: int, least: int
 ) -> int:
-    """Boxes in the given order become classes while they hold *least* rows not yet in one.
+    """Boxes in the given order become groups while they hold *least* rows not yet in one.
 
-    Writes the class of each tuple to *label* (-1: none yet) and returns the new number of classes.
+    Writes the group of each tuple to *label* (-1: none yet) and returns the new number of groups.
     """
     for box in order:
         rows = 0
@@ -215,12 +215,12 @@ def take(
         if rows >= least:
             for i in range(box_start[box], box_start[box + 1]):
                 if label[buffer[i]] < 0:
-                    label[buffer[i]] = classes
-            classes += 1
-    return classes
+                    label[buffer[i]] = groups
+            groups += 1
+    return groups
 
 
-# Covers in compiled code: what a class costs, what a tuple adds to it, and where leftovers cost least.
+# Covers in compiled code: what a group costs, what a tuple adds to it, and where leftovers cost least.
 
 
 @numba.njit(cache=True)
@@ -259,18 +259,18 @@ def cheapest(
     high: Ints,
     rows: Longs,
     price: Floats,
-    classes: int,
+    groups: int,
     codes: Ints,
     at: int,
     weight: int,
 ) -> tuple[int, float]:
-    """The class that *weight* rows of tuple *at* widen least, and by how much rows x cost rises."""
+    """The group that *weight* rows of tuple *at* widen least, and by how much rows x cost rises."""
     # Plain local arrays: reading a field of a named tuple inside the loop counts references each time.
     pair, pair_at, size = space.pair, space.pair_at, space.size
     columns = low.shape[1]
     least = np.inf
     target = 0
-    for g in range(classes):
+    for g in range(groups):
         bound = (least + price[g] * rows[g]) / (rows[g] + weight)
         joint = 0.0
         for c in range(columns):
@@ -291,12 +291,12 @@ def cheapest(
 
 
 @numba.njit(cache=True)
-def covers(space: Space, label: Ints, classes: int) -> tuple[Ints, Ints, Longs, Floats]:
-    """Lowest and highest codes, rows and cost of each class of tuples (label -1: in none)."""
+def covers(space: Space, label: Ints, groups: int) -> tuple[Ints, Ints, Longs, Floats]:
+    """Lowest and highest codes, rows and cost of each group of tuples (label -1: in none)."""
     columns, tuples = space.codes.shape
-    low = np.full((classes, columns), 2147483647, dtype=np.int32)
-    high = np.full((classes, columns), -1, dtype=np.int32)
-    rows = np.zeros(classes, dtype=np.int64)
+    low = np.full((groups, columns), 2147483647, dtype=np.int32)
+    high = np.full((groups, columns), -1, dtype=np.int32)
+    rows = np.zeros(groups, dtype=np.int64)
     for t in range(tuples):
         g = label[t]
         if g < 0:
@@ -305,21 +305,21 @@ def covers(space: Space, label: Ints, classes: int) -> tuple[Ints, Ints, Longs, 
         for c in range(columns):
             low[g, c] = min(low[g, c], space.codes[c, t])
             high[g, c] = max(high[g, c], space.codes[c, t])
-    price = np.empty(classes)
-    for g in range(classes):
+    price = np.empty(groups)
+    for g in range(groups):
         price[g] = cover_cost(space, low, high, g)
     return low, high, rows, price
 
 
 @numba.njit(cache=True)
-def join_leftovers(space: Space, label: Ints, classes: int, droppable: int, most_each: float) -> int:
-    """Every tuple without a class joins the one it widens least; returns how many rows were dropped instead.
+def join_leftovers(space: Space, label: Ints, groups: int, droppable: int, most_each: float) -> int:
+    """Every tuple without a group joins the one it widens least; returns how many rows were dropped instead.
 
-    The price of joining is the rise of rows x cost over the class and the tuple. Where it is above
+    The price of joining is the rise of rows x cost over the group and the tuple. Where it is above
     *most_each* per row, and no more than *droppable* rows are dropped in all, the tuple gets label -2.
-    O(leftovers x classes).
+    O(leftovers x groups).
     """
-    low, high, rows, price = covers(space, label, classes)
+    low, high, rows, price = covers(space, label, groups)
     dropped = 0
     for t in range(label.size):
         if label[t] != -1:
@@ -331,7 +331,7 @@ def join_leftovers(space: Space, label: Ints, classes: int, droppable: int, most
             high=high,
             rows=rows,
             price=price,
-            classes=classes,
+            groups=groups,
             codes=space.codes,
             at=t,
             weight=weight,

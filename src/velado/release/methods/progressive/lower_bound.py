@@ -1,7 +1,7 @@
 """How good any release can be at best: prices that no box can exceed.
 
 Give every row a price p so that in no box do the k largest prices add up to more than k times the box's
-cost. A class of s >= k rows published as a box of cost c pays s c, and its rows' prices add up to at most
+cost. A group of s >= k rows published as a box of cost c pays s c, and its rows' prices add up to at most
 s c: the k largest to k c or less, and then each of the others is at most c. So the sum of all prices is at
 most what *any* k-anonymous grouping pays, and their mean, divided by the number of columns, bounds NCP.
 The prices are found by raising all of them together (a dual ascent); when a box becomes full, those of its
@@ -82,7 +82,7 @@ def _sift(heap: Longs, key: Floats, size: int) -> None:
 
 
 @numba.njit(cache=True)
-def raise_prices(
+def _raise_prices(
     members: Ints, box_start: Longs, box_cost: Floats, weight: Longs, k: int, cap: float, price: Floats
 ) -> None:
     """All negative (rising) prices rise together up to *cap* and stay where a box fills.
@@ -126,13 +126,17 @@ def lower_bound(data: EncodedTable, k: int, most_work: int = 100_000_000) -> flo
     levels of `bound_lattice`, which no interval undercuts. The prices rise in stages; when a stage would
     look at more tuples than *most_work* allows or fill the room, those still rising stay where they are: the
     bound is then lower than it could be, never wrong. O(boxes log boxes) in the boxes that hold k rows.
+
+    >>> from velado.testing.examples import encoded
+    >>> lower_bound(encoded(age=[20, 20, 30, 40]), 2)
+    0.25
     """
     if data.rows < k or not data.columns:
         return 0.0
-    return mean_price(bound_lattice(data), k, most_work) / len(data.columns)
+    return _mean_price(bound_lattice(data), k, most_work) / len(data.columns)
 
 
-def mean_price(lattice: CoverLattice, k: int, most_work: int) -> float:
+def _mean_price(lattice: CoverLattice, k: int, most_work: int) -> float:
     """The mean price of a row when all prices rise together until a box stops them."""
     weight = lattice.space.weight
     price = np.full(lattice.tuples, -1.0)
@@ -149,7 +153,7 @@ def mean_price(lattice: CoverLattice, k: int, most_work: int) -> float:
         if not room.list(lattice, order, k, 0.0, cap, most_work - room.work, rising):
             break
         boxes = room.count
-        raise_prices(room.members, room.starts[: boxes + 1], room.costs[:boxes], weight, k, cap, price)
+        _raise_prices(room.members, room.starts[: boxes + 1], room.costs[:boxes], weight, k, cap, price)
         reached = cap
     price[price < 0] = reached
     return float((price * weight).sum() / weight.sum())

@@ -21,10 +21,11 @@ from velado.release.methods.progressive._progressive_kernel import (
     join_leftovers,
     scratch_for,
 )
-from velado.release.recoded import Recoded
+from velado.release.recoded import NoteName, Recoded
 from velado.settings import Setting, settings
+from velado.text import say
 
-# High effort: the grouping made better by freeing neighbouring classes, in steps that report progress.
+# High effort: the grouping made better by freeing neighbouring groups, in steps that report progress.
 
 _WORK = 2_600_000_000
 """About 40 s of one core."""
@@ -38,7 +39,13 @@ _HEAT = 0.005
 def improved(
     lattice: CoverLattice, labels: IntArray, least: int, random: np.random.Generator, progress: Progress
 ) -> IntArray:
-    """Labels of a grouping that costs no more than the given one, groups of *least* rows or more."""
+    """Labels of a grouping that costs no more than the given one, groups of *least* rows or more.
+
+    >>> from velado.testing.examples import encoded
+    >>> space = lattice(encoded(age=[20, 30, 21, 31]))
+    >>> improved(space, np.array([0, 0, 1, 1]), 2, np.random.default_rng(0), silent).tolist()
+    [0, 1, 0, 1]
+    """
     space = lattice.space
     state, count = start(space, lattice.tuple_of_row, labels.astype(np.int32), least)
     need = _need(lattice, labels, least, count)
@@ -65,7 +72,7 @@ def improved(
 
 
 def _need(lattice: CoverLattice, labels: IntArray, least: int, count: int) -> Floats:
-    """What each tuple costs at least: the cheapest box with *least* rows, or its own class where unknown."""
+    """What each tuple costs at least: the cheapest box with *least* rows, or its own group where unknown."""
     of_tuple = np.full(lattice.tuples, -1, dtype=np.int32)
     of_tuple[lattice.tuple_of_row] = labels
     _, _, _, price = covers(lattice.space, of_tuple, count)
@@ -95,12 +102,12 @@ class Progressive:
     A *box* is one generalized tuple: a node per column, from the levels of its taxonomy, or for numbers from
     DAS's bins and their unions. It costs the sum of its nodes' normalized certainty penalties. Boxes are
     visited from the cheapest to the dearest; one in which the goal holds for the rows that are still there
-    becomes a class, and its rows leave. The few rows left at the end join the class they widen least. Each
-    class is published as the tight cover of its members, which is never wider than its box.
+    becomes a group, and its rows leave. The few rows left at the end join the group they widen least. Each
+    group is published as the tight cover of its members, which is never wider than its box.
 
     Only boxes that hold enough rows, and that no narrower box holds as well, are ever listed: a search over
     the columns, dearest first, drops a box with everything inside it as soon as its rows or its cost decide.
-    Effort *high* then frees neighbouring classes again and again and keeps what is better. Efforts *fast* and
+    Effort *high* then frees neighbouring groups again and again and keeps what is better. Efforts *fast* and
     *default* differ only in how much work may be done before the listing of boxes ends.
 
     With very many columns the boxes are too many to list. Then the listing ends after a fixed amount of work,
@@ -110,12 +117,16 @@ class Progressive:
     Cost: near O(n log n) for the tuples, then in the number of boxes listed; no more than a fixed amount of
     work for a table. Protects rows (or people, under a per-person goal) against being singled out among the
     quasi-identifiers; against nothing that other guarantees are needed for.
+
+    >>> from velado.testing.examples import shown
+    >>> shown(Progressive(), [20, 21, 30, 31])
+    ['[20..21]', '[20..21]', '[30..31]', '[30..31]']
     """
 
     name: ClassVar[str] = "progressive"
-    title: ClassVar[str] = "Progressive generalization"
+    title: ClassVar[str] = say("Progressive generalization")
     promise: ClassVar[Promise] = "guaranteed"
-    cost: ClassVar[str] = "O(n log n) plus the boxes listed, limited work"
+    cost: ClassVar[str] = say("O(n log n) plus the boxes listed, limited work")
     source: ClassVar[str] = "velado; boxes as in full-domain generalization, chosen per record"
 
     effort: Annotated[
@@ -140,16 +151,16 @@ class Progressive:
             goal,
             self.recoder,
             within(progress, 0.95, 0.96),
-            rows_cut_by_mondrian=cut,
+            {NoteName("rows_cut_by_mondrian", say("rows left to Mondrian")): cut},
         )
         progress(1.0, "done")
         return made
 
 
 def _cut_the_rest(data: EncodedTable, space: CoverLattice, goal: Goal, peeled: Peeled) -> int:
-    """Rows that peeling had no time for become classes by Mondrian; returns how many rows that concerns.
+    """Rows that peeling had no time for become groups by Mondrian; returns how many rows that concerns.
 
-    A few rows, or rows in which the goal cannot hold, are left to join other classes.
+    A few rows, or rows in which the goal cannot hold, are left to join other groups.
     """
     rows = np.flatnonzero(peeled.label[space.tuple_of_row] < 0)
     if rows.size < max(2 * goal.least_rows, 2):
@@ -158,20 +169,20 @@ def _cut_the_rest(data: EncodedTable, space: CoverLattice, goal: Goal, peeled: P
         part = Mondrian().partition(data.subset(rows), goal, silent)
     except GuaranteeNotMet:
         return 0
-    # All rows of a tuple go where its first row went, so that a class is a set of whole tuples.
+    # All rows of a tuple go where its first row went, so that a group is a set of whole tuples.
     tuples, first = np.unique(space.tuple_of_row[rows], return_index=True)
     placed = part.labels[first]
     kept = placed >= 0
-    peeled.label[tuples[kept]] = peeled.classes + placed[kept]
-    peeled.classes += part.count
+    peeled.label[tuples[kept]] = peeled.groups + placed[kept]
+    peeled.groups += part.count
     return int(rows.size)
 
 
 def _joined(data: EncodedTable, space: CoverLattice, goal: Goal, peeled: Peeled) -> IntArray:
-    """The class of each row once the leftovers have joined one, or were dropped where the goal allows it."""
-    if peeled.classes == 0:
+    """The group of each row once the leftovers have joined one, or were dropped where the goal allows it."""
+    if peeled.groups == 0:
         return np.zeros(data.rows, dtype=np.int32)
     droppable = goal.suppressible(data.rows)
     # A dropped row costs 1 in every column.
-    join_leftovers(space.space, peeled.label, peeled.classes, droppable, float(len(data.columns)))
+    join_leftovers(space.space, peeled.label, peeled.groups, droppable, float(len(data.columns)))
     return np.asarray(peeled.label[space.tuple_of_row])

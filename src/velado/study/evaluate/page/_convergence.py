@@ -12,8 +12,8 @@ from velado.report import charts
 from velado.report.blocks import Block, Bullets, Drawing, Folded, Heading, Legend, Table, Text, text
 from velado.report.charts import DOTTED, INK, SOFT, Box, LegendEntry, Scale, swatch
 from velado.study.evaluate._amounts import (
-    NAMES,
     better_when_smaller,
+    called,
     commas,
     dropped,
     figure,
@@ -154,7 +154,7 @@ def federated_blocks(facts: StudyFacts, panels: Panels, looks: Looks | None) -> 
 
 def ends(facts: StudyFacts) -> Table:
     """Quality after the last round, setting by setting, with its interval over seeds."""
-    header = (say("training"), say("method"), *(NAMES[name] for name in ("accuracy", "auc", "log_loss")))
+    header = (say("training"), say("method"), *(called(name) for name in ("accuracy", "auc", "log_loss")))
     rows = tuple(
         (
             commas([row.model, split_name(str(row.split))]),
@@ -250,8 +250,8 @@ def over_clients(trainings: Iterable[Training]) -> tuple[Table, Table]:
         say("client"),
         say("rows"),
         say("test rows"),
-        NAMES["ncp"],
-        NAMES["record_linkage"],
+        called("ncp"),
+        called("record_linkage"),
         say("gaps"),
     )
     figures = (False, False, False, *[True] * 4, False)
@@ -263,7 +263,7 @@ def _over(values: Sequence[float | None]) -> str:
     if not known:
         return NOTHING
     parts = {"mean": number(fmean(known)), "least": number(min(known)), "most": number(max(known))}
-    return Sentence("{mean} % ({least}…{most})", parts)
+    return Sentence("{mean}% ({least}…{most})", parts)
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
@@ -282,7 +282,7 @@ def drawings(panels: Panels, looks: Looks) -> list[Drawing]:
             known = [(curve, curve.points(measure)) for curve in curves]
             finding = _finding(known, quality)
             name = say(
-                "{model}, {split}: {measure}", model=model, split=split_name(split), measure=NAMES[quality]
+                "{model}, {split}: {measure}", model=model, split=split_name(split), measure=called(quality)
             )
             svg = charts.svg(name, finding, WIDTH, HEIGHT, _parts(known, quality, looks))
             out.append(Drawing(svg, finding, data={"measure": measure}, hidden=measure != "accuracy"))
@@ -375,7 +375,7 @@ def _finding(known: Known, quality: str) -> str:
     """What the chart shows, in words: who stands best and worst at the end, and how many rounds have gaps."""
     ended = [(curve, points[-1][1]) for curve, points in known if points]
     if not ended:
-        return say("No value of {metric} is known for {model}.", metric=NAMES[quality], model=NOTHING)
+        return say("No value of {metric} is known for {model}.", metric=called(quality), model=NOTHING)
     ranked = [one for one in ended if not one[0].setting.is_original] or ended
     ranked.sort(key=lambda one: one[1], reverse=not better_when_smaller(quality))
     (best, best_value), (worst, worst_value) = ranked[0], ranked[-1]

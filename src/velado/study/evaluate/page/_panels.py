@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from velado.report import charts
 from velado.report.blocks import Drawing
 from velado.report.charts import DOTTED, Box, Scale
-from velado.study.evaluate._amounts import NAMES, better_when_smaller, figure, is_share, span, tick
+from velado.study.evaluate._amounts import better_when_smaller, called, figure, is_share, span, tick
 from velado.study.evaluate.analysis import MAJORITY, ReleaseSetting, StudyRow
 from velado.study.evaluate.page._looks import COMMONEST, ORIGINAL_DATA, Looks
 from velado.study.evaluate.page._study_tables import k_text
@@ -36,7 +36,7 @@ def drawings(
                 own = [(at, row) for at, row in here if row.model == model]
                 panel = _Panel(facts, own, common, model, metric, looks, tips=first)
                 finding = panel.finding()
-                title = say("{model}: {metric}", model=model, metric=NAMES[metric])
+                title = say("{model}: {metric}", model=model, metric=called(metric))
                 out.append(
                     Drawing(
                         charts.svg(title, finding, WIDTH, HEIGHT, panel.parts()),
@@ -55,7 +55,7 @@ def better(metric: str) -> str:
     'log loss, lower is better'
     """
     way = say("lower is better") if better_when_smaller(metric) else say("higher is better")
-    return join([NAMES[metric], way], ", ")
+    return join([called(metric), way], ", ")
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,7 @@ class _Panel:
 
     def finding(self) -> str:
         """What the panel shows, in words: best and worst at the recommended k, the original data, the commonest class."""
-        metric, name, rows = self.metric, NAMES[self.metric], self.known
+        metric, name, rows = self.metric, called(self.metric), self.known
         if not rows:
             return say("No value of {metric} is known for {model}.", metric=name, model=self.model)
         choice = rows[0].setting if self.facts.choice is None else self.facts.choice.setting

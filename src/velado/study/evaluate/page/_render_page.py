@@ -13,10 +13,11 @@ from typing import Any
 
 from markupsafe import Markup
 
+from velado.measures.measure_registry import losses, risks
 from velado.report.blocks import Block, Bullets, Figure, Legend, Page, Section, Text, VerdictCard, section
 from velado.report.charts import DOTTED, INK, LegendEntry, definitions, swatch, tell
 from velado.report.render import HTML_LANGUAGE, environment, render_markdown, source
-from velado.study.evaluate._amounts import NAMES, commas, number, percent, promises
+from velado.study.evaluate._amounts import called, commas, names, number, percent, promises
 from velado.study.evaluate.analysis import MAJORITY, StudyRow
 from velado.study.evaluate.page import _convergence as convergence
 from velado.study.evaluate.page import _panels as panels
@@ -35,7 +36,6 @@ from velado.study.evaluate.page._study_tables import (
     tradeoff_table,
 )
 from velado.study.evaluate.study_outcome import StudyFacts
-from velado.study.evaluate.study_settings import LOSSES, RISKS
 from velado.text import Language, join, language, say, speaking, told
 
 
@@ -76,7 +76,7 @@ def _page(facts: StudyFacts, *middle: Section) -> Page:
     )
     intervals = (
         say(
-            "Intervals are Student's, {confidence} %, over {seeds} seeds: they speak of this table's splits and of chance in "
+            "Intervals are Student's, {confidence}%, over {seeds} seeds: they speak of this table's splits and of chance in "
             "methods and models, not of other tables.",
             confidence=_confidence(facts),
             seeds=seeds,
@@ -128,8 +128,9 @@ def _page(facts: StudyFacts, *middle: Section) -> Page:
             section("not_tested", say("What was not tested"), Bullets(facts.not_tested)),
         ),
         footer=say(
-            "Made by velado on this computer; the page loads nothing and sends nothing. Table: SHA-256 {digest}.",
-            digest=table.sha256,
+            "Made by velado on this computer; the page loads nothing and sends nothing. Table: fingerprint under the "
+            "owner's key {digest}.",
+            digest=table.keyed_sha256,
         ),
     )
 
@@ -164,9 +165,7 @@ def to_html(facts: StudyFacts, language: Language = "en") -> str:
 
 def _unbroken(value: str) -> str:
     """The text told, with a number and its sign, k and its number, and the two ends of an interval on one line."""
-    return (
-        tell(value).replace(" %", "\u00a0%").replace("k = ", "k\u00a0=\u00a0").replace("…", "\u2060…\u2060")
-    )
+    return tell(value).replace("k = ", "k\u00a0=\u00a0").replace("…", "\u2060…\u2060")
 
 
 def _policy(style: str, script: str) -> str:
@@ -203,8 +202,8 @@ def _content(facts: StudyFacts) -> dict[str, object]:
         "filters": _filters(looks, models),
         "choices": {
             "tradeoff": [
-                ("loss", say("loss"), tradeoff.measured(settings, LOSSES, metrics.loss), metrics.loss),
-                ("risk", say("risk"), tradeoff.measured(settings, RISKS, metrics.risk), metrics.risk),
+                ("loss", say("loss"), tradeoff.measured(settings, losses(), metrics.loss), metrics.loss),
+                ("risk", say("risk"), tradeoff.measured(settings, risks(), metrics.risk), metrics.risk),
             ],
             "quality": [
                 ("metric", say("quality"), metrics.quality, facts.main),
@@ -212,7 +211,7 @@ def _content(facts: StudyFacts) -> dict[str, object]:
             ],
             "federated": [("measure", say("measure"), [*convergence.MEASURES], "accuracy")],
         },
-        "names": {**NAMES, **{key: NAMES[name] for key, name in convergence.MEASURES.items()}},
+        "names": {**names(), **{key: called(name) for key, name in convergence.MEASURES.items()}},
         "confidence": _confidence(facts),
         "columns": columns,
         "table_figures": [figure for _, figure, _ in columns.values()],
@@ -237,7 +236,7 @@ def _content(facts: StudyFacts) -> dict[str, object]:
                         "round": convergence.ROUND,
                         "mark_gap": GAP,
                     },
-                    "measures": {key: NAMES[name] for key, name in convergence.MEASURES.items()},
+                    "measures": {key: called(name) for key, name in convergence.MEASURES.items()},
                     "settings": [vars(one) for one in texts],
                     "curves": convergence.data_of(curves),
                 }
@@ -285,7 +284,7 @@ def _quality_blocks(
     )
     bars = (
         say(
-            "Bars are {confidence} % intervals over {seeds} seeds. Solid line: the same model on the original data, its "
+            "Bars are {confidence}% intervals over {seeds} seeds. Solid line: the same model on the original data, its "
             "interval shaded.",
             confidence=_confidence(facts),
             seeds=facts.seeds,

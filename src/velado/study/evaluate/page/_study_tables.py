@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
+from velado.measures.measure_registry import all_measures
 from velado.measures.models.quality import UNKNOWN
 from velado.report.blocks import Block, Bullets, Folded, State, Table, text
 from velado.study.evaluate._amounts import (
-    NAMES,
     amount,
     bare,
+    called,
     commas,
     dropped,
     figure,
@@ -21,11 +22,9 @@ from velado.study.evaluate._amounts import (
     span,
 )
 from velado.study.evaluate._matched import Leader, Rival, Within, within
-from velado.study.evaluate._work import RELEASE_NUMBERS
 from velado.study.evaluate.analysis import Best, Hole, ReleaseSetting, StudyRow
 from velado.study.evaluate.protocols import protocol_named
 from velado.study.evaluate.study_outcome import StudyFacts
-from velado.study.evaluate.study_settings import LOSSES, RISKS
 from velado.text import NOTHING, join, say
 
 Column = tuple[str, bool, Callable[..., str]]
@@ -63,7 +62,7 @@ def _setting_columns(*wanted: str) -> list[Column]:
 
 
 def _drop_head(main: str) -> str:
-    return say("points of {name} lost" if is_share(main) else "rise of {name}", name=NAMES[main])
+    return say("points of {name} lost" if is_share(main) else "rise of {name}", name=called(main))
 
 
 # ---- the decision
@@ -82,9 +81,9 @@ def tradeoff_table(facts: StudyFacts) -> Table:
     return table_of(
         [
             *_setting_columns("method", "k", "guarantees"),
-            (NAMES[metrics.loss], True, lambda row: span(metrics.loss, row["loss"])),
+            (called(metrics.loss), True, lambda row: span(metrics.loss, row["loss"])),
             (
-                say("risk: {name}", name=NAMES[metrics.risk]),
+                say("risk: {name}", name=called(metrics.risk)),
                 True,
                 lambda row: span(metrics.risk, row["risk"]),
             ),
@@ -135,7 +134,7 @@ def _limit_of(facts: StudyFacts, choice: StudyRow, name: str) -> list[Block]:
         "At most {limit} of {quality} lost: kept with the whole interval by {kept} of {all} models, on average only by "
         "{mean}, not by {missed}.",
         limit=limit,
-        quality=NAMES[name],
+        quality=called(name),
         kept=states[_KEPT["surely"]],
         all=len(own),
         mean=states[_KEPT["on average"]] + states[_KEPT["one"]],
@@ -144,11 +143,11 @@ def _limit_of(facts: StudyFacts, choice: StudyRow, name: str) -> list[Block]:
     columns: list[Column] = [
         *_setting_columns("model"),
         (
-            say("{quality}, original data", quality=NAMES[name]),
+            say("{quality}, original data", quality=called(name)),
             True,
             lambda row: span(name, before.get(row.model, UNKNOWN)),
         ),
-        (say("{quality}, this release", quality=NAMES[name]), True, lambda row: span(name, row[name])),
+        (say("{quality}, this release", quality=called(name)), True, lambda row: span(name, row[name])),
         (say("lost"), True, lambda row: dropped(name, row[f"drop_{name}"], facts.limit)),
         (say("limit of {limit}", limit=limit), False, held),
     ]
@@ -251,8 +250,8 @@ def same_risk_table(facts: StudyFacts, leaders: Iterable[Leader]) -> Table:
     return table_of(
         [
             *_setting_columns("k", "guarantees", "model", "method"),
-            (say("risk: {name}", name=NAMES[risk]), True, lambda one: figure(risk, one.risk)),
-            (say("{name} lost", name=NAMES[main]), True, lambda one: dropped(main, one.drop, facts.limit)),
+            (say("risk: {name}", name=called(risk)), True, lambda one: figure(risk, one.risk)),
+            (say("{name} lost", name=called(main)), True, lambda one: dropped(main, one.drop, facts.limit)),
             (say("limit of {limit}", limit=amount(main, facts.limit)), False, lambda one: _SHORT[one.within]),
             (less, False, named("less")),
             (say("no difference told"), False, named("even", "one")),
@@ -278,7 +277,7 @@ def protocol_blocks(facts: StudyFacts) -> list[Block]:
     main, share = facts.main, is_share(facts.main)
     columns: list[Column] = [
         (say("protocol"), False, lambda one: one.protocol),
-        (say("{name} lost", name=NAMES[main]), True, lambda one: amount(main, one.drop)),
+        (say("{name} lost", name=called(main)), True, lambda one: amount(main, one.drop)),
         (
             say("points between two methods" if share else "between two methods"),
             True,
@@ -358,11 +357,13 @@ def lines_of(facts: StudyFacts) -> list[StudyRow]:
     for row in facts.quality:
         released = releases.get((protocol_named(str(row.protocol)).scope, row.setting), {})
         # What a release took stands with the release; this line tells what training took.
-        numbers = {name: found for name, found in released.items() if name in RELEASE_NUMBERS} | dict(
-            row.numbers
-        )
+        known = {one.name: released[one.name] for one in all_measures() if one.name in released}
         lines[row.protocol, row.model, row.setting] = StudyRow(
-            setting=row.setting, numbers=numbers, seeds=row.seeds, protocol=row.protocol, model=row.model
+            setting=row.setting,
+            numbers=known | dict(row.numbers),
+            seeds=row.seeds,
+            protocol=row.protocol,
+            model=row.model,
         )
     for hole in facts.gaps:
         if hole.kind == "model":
@@ -380,7 +381,7 @@ def line_columns(facts: StudyFacts) -> dict[str, Column]:
     labels = (*(("protocol",) if several else ()), "model", "method", "k", "guarantees")
 
     def shown(name: str) -> Column:
-        return NAMES[name], True, lambda row: span(name, row[name])
+        return called(name), True, lambda row: span(name, row[name])
 
     def done(row: StudyRow) -> str:
         return (
@@ -395,7 +396,7 @@ def line_columns(facts: StudyFacts) -> dict[str, Column]:
     return {
         **dict(zip(labels, _setting_columns(*labels), strict=True)),
         **{name: shown(name) for name in (metrics.loss, metrics.risk, *metrics.quality)},
-        f"drop_{main}": (say("{name} lost", name=NAMES[main]), True, lost),
+        f"drop_{main}": (say("{name} lost", name=called(main)), True, lost),
         "seeds": (say("seeds done"), True, done),
         "seconds": (say("training, s"), True, lambda row: number(row["seconds"].mean, 2)),
     }
@@ -404,8 +405,12 @@ def line_columns(facts: StudyFacts) -> dict[str, Column]:
 def plain_lines(facts: StudyFacts, lines: Sequence[StudyRow]) -> dict[str, list[object]]:
     """The table as data to save: names of the columns, and one list per line, numbers unrounded by the language."""
     quality = facts.recipe.metrics.quality
-    others = [name for name in RELEASE_NUMBERS if name not in (*LOSSES, *RISKS)]
-    numbers = (*LOSSES, *RISKS, *others, *quality, *(f"drop_{name}" for name in quality), "majority")
+    numbers = (
+        *(one.name for one in all_measures()),
+        *quality,
+        *(f"drop_{name}" for name in quality),
+        "majority",
+    )
     labels = ["protocol", "model", "method", "k", "guarantees", "seeds"]
     return {
         "columns": [

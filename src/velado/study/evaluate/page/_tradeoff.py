@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from velado.measures.measure_registry import losses, risks
 from velado.report import charts
 from velado.report.blocks import Drawing
 from velado.report.charts import Box, Scale
-from velado.study.evaluate._amounts import NAMES, commas, dropped, figure, is_share, promises, span, tick
+from velado.study.evaluate._amounts import called, commas, dropped, figure, is_share, promises, span, tick
 from velado.study.evaluate._study_grid import ORIGINAL
 from velado.study.evaluate.analysis import ReleaseSetting, StudyRow
 from velado.study.evaluate.page._looks import Looks
 from velado.study.evaluate.protocols import protocol_named
 from velado.study.evaluate.study_outcome import StudyFacts
-from velado.study.evaluate.study_settings import LOSSES, RISKS
 from velado.text import join, say, told
 
 WIDTH, HEIGHT = 720, 430
@@ -50,18 +50,20 @@ def settings_of(facts: StudyFacts) -> list[StudyRow]:
 def texts_of(settings: Sequence[StudyRow], facts: StudyFacts, models: Sequence[str]) -> list[SettingTip]:
     """What is told of each setting."""
     main = facts.main
-    head = say("points of {name} lost" if is_share(main) else "rise of {name}", name=NAMES[main])
+    head = say("points of {name} lost" if is_share(main) else "rise of {name}", name=called(main))
     drops = {row.setting: row["drop"] for row in facts.tradeoff}
     quality = {(row.setting, row.model): row for row in facts.quality if row.protocol == facts.protocol}
 
     def model_text(setting: ReleaseSetting, model: str) -> str:
         found = quality.get((setting, model), StudyRow(setting=setting))
-        return join([join([model, ":"], ""), NAMES[main], span(main, found[main])])
+        return join([join([model, ":"], ""), called(main), span(main, found[main])])
 
     return [
         SettingTip(
             head=row.setting.name,
-            measures={name: join([NAMES[name], span(name, row[name])], ": ") for name in (*LOSSES, *RISKS)},
+            measures={
+                name: join([called(name), span(name, row[name])], ": ") for name in (*losses(), *risks())
+            },
             drop=join([head, dropped(main, (drops.get(row.setting) or row["drop"]), facts.limit)], ": "),
             models=tuple(model_text(row.setting, model) for model in models),
         )
@@ -82,8 +84,8 @@ def drawings(
     metrics = facts.recipe.metrics
     pairs = [
         (loss, risk)
-        for loss in measured(settings, LOSSES, metrics.loss)
-        for risk in measured(settings, RISKS, metrics.risk)
+        for loss in measured(settings, losses(), metrics.loss)
+        for risk in measured(settings, risks(), metrics.risk)
     ]
     return [
         _Chart(facts, settings, loss, risk, looks).drawing(texts if at == 0 else None)
@@ -101,7 +103,7 @@ class _Chart:
 
     def drawing(self, texts: Sequence[SettingTip] | None) -> Drawing:
         """The chart; with *texts* its points have tooltips."""
-        name = say("{loss} against {risk}", loss=NAMES[self.loss], risk=NAMES[self.risk])
+        name = say("{loss} against {risk}", loss=called(self.loss), risk=called(self.risk))
         said = told(name)
         finding = self.finding()
         missing = [row.setting.name for row in self.settings if None in self.figures(row)]
@@ -155,13 +157,13 @@ class _Chart:
                         charts.label(*label[:2], _label(own), anchor=label[2], fill="currentColor", size=11)
                     )
             above.append(self.looks.group(setting, marks))
-        title = say("risk: {name}{scale}", name=NAMES[self.risk], scale=_SCALES[kind])
+        title = say("risk: {name}{scale}", name=called(self.risk), scale=_SCALES[kind])
         axes = charts.axes(
             BOX,
             across=across.marks(46, lambda value: tick(self.risk, value)),
             up=up.marks(44, lambda value: tick(self.loss, value)),
             across_title=title,
-            up_title=say("loss: {name}", name=NAMES[self.loss]),
+            up_title=say("loss: {name}", name=called(self.loss)),
         )
         return [axes, *lines, *above]
 
@@ -201,17 +203,32 @@ class _Chart:
         if choice.k is not None and level:
             least = min(level, key=lambda row: row[loss].mean or 0.0)
             safest = min(level, key=lambda row: row[risk].mean or 0.0)
-            said.append(
-                say(
-                    "At k = {k}{promise}, {method} loses least ({loss}) and {safest} leaves the least risk ({risk}).",
-                    k=choice.k,
-                    promise=with_promise(choice),
-                    method=least.setting.method,
-                    loss=figure(loss, least[loss].mean),
-                    safest=safest.setting.method,
-                    risk=figure(risk, safest[risk].mean),
+            parts = {
+                "k": choice.k,
+                "promise": with_promise(choice),
+                "method": least.setting.method,
+                "loss": figure(loss, least[loss].mean),
+                "risk": figure(risk, safest[risk].mean),
+            }
+            if len({row.setting.method for row in level}) == 1:
+                said.append(
+                    say("At k = {k}{promise}, {method} has a loss of {loss} and a risk of {risk}.", **parts)
                 )
-            )
+            elif least is safest:
+                said.append(
+                    say(
+                        "At k = {k}{promise}, {method} loses least ({loss}) and leaves the least risk ({risk}).",
+                        **parts,
+                    )
+                )
+            else:
+                said.append(
+                    say(
+                        "At k = {k}{promise}, {method} loses least ({loss}) and {safest} leaves the least risk ({risk}).",
+                        safest=safest.setting.method,
+                        **parts,
+                    )
+                )
         before = next((row[risk].mean for row in self.settings if row.setting.is_original), None)
         if before is not None:
             said.append(say("The original data: a risk of {risk}.", risk=figure(risk, before)))

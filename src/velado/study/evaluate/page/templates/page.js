@@ -88,7 +88,7 @@
     const curve = data.curves[path.dataset.c];
     const measure = plot.dataset.measure;
     const points = curve.points[measure];
-    const write = (number) => (measure === "loss" ? fine.format(number) : format.format(100 * number) + " %");
+    const write = (number) => (measure === "loss" ? fine.format(number) : format.format(100 * number) + "%");
     return path.getAttribute("d").slice(1).split(/[ML]/).map((pair, at) => {
       const [x, y] = pair.split(" ").map(Number);
       const [round, number] = points[at];

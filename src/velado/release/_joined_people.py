@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,9 +17,10 @@ from velado.data.table import Table
 from velado.errors import GuaranteeNotMet, SuppressionLimitExceeded, TableError
 from velado.randomness import seeded
 from velado.release.goal import Goal, Progress, silent
+from velado.release.guarantees._guarantee import Guarantee
 from velado.release.methods._method import Method, repair
 from velado.release.side_doors import SideDoor, find_side_doors
-from velado.text import say
+from velado.text import say, say_n
 
 Codes = tuple[npt.NDArray[np.int32], int]
 
@@ -50,8 +50,8 @@ class Member:
         return replace(goal, guarantees=_readable(goal, self.sensitive))
 
 
-def _readable(goal: Goal, sensitive: Mapping[str, Any]) -> tuple[Any, ...]:
-    def reads(guarantee: Any) -> bool:
+def _readable(goal: Goal, sensitive: Collection[str]) -> tuple[Guarantee, ...]:
+    def reads(guarantee: Guarantee) -> bool:
         asked = getattr(guarantee, "column", None)
         return guarantee.reads == "crowd" or bool(sensitive if asked is None else asked in sensitive)
 
@@ -59,14 +59,21 @@ def _readable(goal: Goal, sensitive: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 @dataclass(frozen=True, repr=False)
-class PeopleView(EncodedTable):
-    """One row per person; sensitive values are counted over all rows of the people, table by table.
+class _Held:
+    """A sensitive column: whose each row is, its value (one of *size* codes), and how the whole table's values lie."""
 
-    *held* has, for each sensitive column, the person of each row, the value codes, how many there are, the
-    totals of the whole table, and the shape of the values.
-    """
+    person: npt.NDArray[np.int32]
+    codes: npt.NDArray[np.int32]
+    size: int
+    totals: npt.NDArray[np.int64]
+    shape: ValueShape | None
 
-    held: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+
+@dataclass(frozen=True, repr=False)
+class _PeopleView(EncodedTable):
+    """One row per person; sensitive values, *held* by column, are counted over all rows of the people."""
+
+    held: Mapping[str, _Held] = field(default_factory=dict)
 
     def counts(self, partition: Partition) -> GroupCounts:
         """People per group, and the sensitive values of all their rows."""
@@ -74,8 +81,10 @@ class PeopleView(EncodedTable):
             partition.sizes,
             None,
             {
-                name: ValueCounts.of(partition.labels[person], partition.count, *rest)
-                for name, (person, *rest) in self.held.items()
+                name: ValueCounts.of(
+                    partition.labels[one.person], partition.count, one.codes, one.size, one.totals, one.shape
+                )
+                for name, one in self.held.items()
             },
         )
 
@@ -89,10 +98,11 @@ def gather(tables: Mapping[str, Table]) -> tuple[tuple[Member, ...], int, int]:
     for name, column in zip(tables, texts, strict=True):
         if column.null_count():
             raise TableError(
-                say(
-                    "The person column of '{name}' is blank in {null_count} row(s).",
+                say_n(
+                    "The person column of '{name}' is blank in {n:,} row.",
+                    "The person column of '{name}' is blank in {n:,} rows.",
+                    column.null_count(),
                     name=name,
-                    null_count=column.null_count(),
                 ),
                 "Whose rows they are is not known, so their people could not be counted.",
                 "Fill the column, or take these rows out.",
@@ -132,7 +142,7 @@ def gather(tables: Mapping[str, Table]) -> tuple[tuple[Member, ...], int, int]:
     return tuple(members), int((~blank).sum()), int(blank.sum())
 
 
-def people_view(members: Sequence[Member], people: int, chosen: npt.NDArray[np.int64]) -> PeopleView:
+def _people_view(members: Sequence[Member], people: int, chosen: npt.NDArray[np.int64]) -> _PeopleView:
     """One row for each of the *chosen* people, all of whom are in all *members*.
 
     A column in which somebody has several values becomes two, the lowest and the highest of each person.
@@ -140,7 +150,7 @@ def people_view(members: Sequence[Member], people: int, chosen: npt.NDArray[np.i
     place = np.full(people, -1, dtype=np.int32)
     place[chosen] = np.arange(chosen.size, dtype=np.int32)
     columns: list[EncodedColumn] = []
-    held: dict[str, tuple[Any, ...]] = {}
+    held: dict[str, _Held] = {}
     for member in members:
         mine = place[member.person]
         rows = Partition(mine, int(chosen.size))
@@ -155,11 +165,11 @@ def people_view(members: Sequence[Member], people: int, chosen: npt.NDArray[np.i
         kept = mine >= 0
         for sensitive, (codes, size) in member.sensitive.items():
             shape = member.shapes.get(sensitive)
-            held[sensitive] = (mine[kept], codes[kept], size, member.totals[sensitive], shape)
-    return PeopleView(tuple(columns), int(chosen.size), held=held)
+            held[sensitive] = _Held(mine[kept], codes[kept], size, member.totals[sensitive], shape)
+    return _PeopleView(tuple(columns), int(chosen.size), held=held)
 
 
-def classes_of(
+def groups_of(
     members: Sequence[Member],
     people: int,
     gone: int,
@@ -167,7 +177,7 @@ def classes_of(
     goal: Goal,
     seed: int,
     progress: Progress,
-) -> tuple[npt.NDArray[np.int32], dict[str, Any]]:
+) -> tuple[npt.NDArray[np.int32], dict[str, object]]:
     """The group of each person (-1 suppressed) and facts about the run; groups never mix people of other tables.
 
     *gone* people have left already and count against the limit. People whose combination of tables cannot keep
@@ -179,11 +189,11 @@ def classes_of(
     patterns = Partition.by_codes(list(presence.T), [2] * len(members))
     order, starts = patterns.members()
     limit = goal.suppressible(people + gone)
-    possible: list[tuple[list[Member], npt.NDArray[np.int64], PeopleView]] = []
+    possible: list[tuple[list[Member], npt.NDArray[np.int64], _PeopleView]] = []
     rare = 0
     for chosen in np.split(order, starts[1:]):
         inside = [member for at, member in enumerate(members) if presence[chosen[0], at]]
-        view = people_view(inside, people, chosen)
+        view = _people_view(inside, people, chosen)
         whole = Partition(np.zeros(chosen.size, dtype=np.int32), 1)
         if _readable_goal(goal, view).holds_in(view.counts(whole))[0]:
             possible.append((inside, chosen, view))
@@ -193,28 +203,24 @@ def classes_of(
         _raise_rare(gone, rare, people + gone, goal, bool(possible))
     labels = np.full(people, -1, dtype=np.int32)
     count, spare = 0, limit - gone - rare
-    notes: dict[str, Any] = {"people_in_rare_combinations": rare, "combinations_of_tables": {}}
+    combinations: dict[str, object] = {}
     for inside, chosen, view in possible:
         named = " + ".join(member.name for member in inside)
         groups, found = _groups(view, method, goal, spare, seed, named, progress)
         spare -= int((~groups.kept).sum())
         labels[chosen] = np.where(groups.kept, groups.labels + count, -1)
         count += groups.count
-        notes["combinations_of_tables"][named] = {
-            "people": int(chosen.size),
-            "groups": groups.count,
-            "method": found,
-        }
-    return labels, notes
+        combinations[named] = {"people": int(chosen.size), "groups": groups.count, "method": found}
+    return labels, {"people_in_rare_combinations": rare, "combinations_of_tables": combinations}
 
 
-def _readable_goal(goal: Goal, view: PeopleView) -> Goal:
+def _readable_goal(goal: Goal, view: _PeopleView) -> Goal:
     return replace(goal, guarantees=_readable(goal, view.held))
 
 
 def _groups(
-    view: PeopleView, method: Method, goal: Goal, spare: int, seed: int, named: str, progress: Progress
-) -> tuple[Partition, dict[str, Any]]:
+    view: _PeopleView, method: Method, goal: Goal, spare: int, seed: int, named: str, progress: Progress
+) -> tuple[Partition, dict[str, object]]:
     """Groups of people that keep the goal: the method's for k, then merged where sensitive values ask for more."""
     if not view.columns:
         return Partition(np.zeros(view.rows, dtype=np.int32), 1), {}
@@ -239,12 +245,19 @@ def _groups(
 
 def _raise_rare(gone: int, rare: int, people: int, goal: Goal, any_left: bool) -> None:
     kind = SuppressionLimitExceeded if goal.suppression else GuaranteeNotMet
-    share = float(np.ceil(1000 * (gone + rare) / people) / 1000)
     raise kind(
-        f"{rare} of {people} people are in a combination of tables in which the promise cannot be kept, and "
-        f"{gone} have a blank that is suppressed.",
+        say(
+            "Of {people:,} people {rare:,} are in a combination of tables in which the promise cannot be kept, and "
+            "{gone:,} have a blank that is suppressed.",
+            people=people,
+            rare=rare,
+            gone=gone,
+        ),
         "Which tables a person is in is visible to whoever joins them, so each combination needs its own crowd.",
-        f"Allow --suppression {share:g} to leave them out, drop the table few people are in, or lower k."
+        say(
+            "Allow --suppression {share} to leave them out, drop the table few people are in, or lower k.",
+            share=f"{float(np.ceil(1000 * (gone + rare) / people) / 1000):g}",  # as it is typed
+        )
         if any_left
         else "Lower k (or l), or gather more people.",
     )

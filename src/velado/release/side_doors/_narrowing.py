@@ -19,8 +19,8 @@ import polars as pl
 from velado.data.encode import text_codes
 from velado.data.schema import Column
 from velado.data.table import Table
-from velado.release.copies import folded
-from velado.release.written import days_in, in_small_letters, nearly_all_read, numbers_in, plain
+from velado.release._copies import folded
+from velado.release._written import days_in, in_small_letters, nearly_all_read, numbers_in, plain
 
 Floats = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int64]
@@ -28,8 +28,8 @@ Rows = npt.NDArray[np.int64]
 ROWS = 20_000
 """As many evenly spaced rows (people, where the schema knows them) say how far a column narrows another."""
 PROBE = 2_000
-PROMISING = 0.6
-FEW_CODES = 100
+_PROMISING = 0.6
+_FEW_CODES = 100
 NARROWS = 0.85
 NEAR_COPY = 0.95
 LEAST_TO_LEARN = 20.0
@@ -77,7 +77,7 @@ def scale(table: Table, column: Column) -> Scale:
         missing = table.is_missing(column.name)
         return Scale(column.name, _floats(series.cast(pl.Float64).set(missing, None)), True)
     text = plain(table.text(column.name))
-    read = on_a_line(text, column.format if column.kind == "date" else None)
+    read = _on_a_line(text, column.format if column.kind == "date" else None)
     if read is not None:
         return Scale(column.name, read, True)
     if column.role != "quasi" or column.kind == "numeric":
@@ -88,7 +88,7 @@ def scale(table: Table, column: Column) -> Scale:
     return Scale(column.name, np.where(codes == 0, np.nan, codes), False)
 
 
-def on_a_line(text: pl.Series, date_format: str | None = None) -> Floats | None:
+def _on_a_line(text: pl.Series, date_format: str | None = None) -> Floats | None:
     """Plain texts as numbers, as days, or as months; None where they are neither."""
     if date_format is not None:
         days = text.str.to_date(in_small_letters(date_format), strict=False)
@@ -162,11 +162,11 @@ def narrowed(own: Scale, quasi: Scale) -> float:
     Most pairs have nothing to do with one another, and a few thousand rows show it: only what they leave open is
     looked at in all rows.
     """
-    dense = own.ordered or not own.values.size or np.nanmax(own.values, initial=0.0) <= FEW_CODES
+    dense = own.ordered or not own.values.size or np.nanmax(own.values, initial=0.0) <= _FEW_CODES
     if dense and own.values.size > 2 * PROBE:
         few = (np.arange(PROBE) * own.values.size) // PROBE
         share = _narrowed(own.take(few), quasi.take(few))
-        if share < PROMISING:
+        if share < _PROMISING:
             return share
     return _narrowed(own, quasi)
 

@@ -15,17 +15,17 @@ import polars as pl
 
 from velado.data.encode import text_codes
 from velado.data.normal import normal_texts
-from velado.release.written import days_in, numbers_in, plain
+from velado.release._written import days_in, numbers_in, plain
 
 Codes = tuple[npt.NDArray[np.int32], int]
 Counts = npt.NDArray[np.int64]
 
-SHARE = 0.99
+_SHARE = 0.99
 """A copy agrees in this share of the rows where both columns have a value (one row may always differ) ..."""
 GAIN = 0.9
 """... and in nine tenths of those that do not hold the commonest value, which agree without any copying."""
 LEAST_ROWS = 10
-LEAST_ROWS_OF_A_RECODING = 20
+_LEAST_ROWS_OF_A_RECODING = 20
 """Fewer rows than these are enough only where they are all there are."""
 
 
@@ -64,7 +64,7 @@ def same_values(own: Sequence[pl.Series], other: Sequence[pl.Series]) -> bool:
             if mine.dtype != theirs.dtype:
                 continue
             agreeing = int((mine == theirs).sum())
-            if rows - agreeing > max(1, (1 - SHARE) * rows):
+            if rows - agreeing > max(1, (1 - _SHARE) * rows):
                 continue
             commonest = int(theirs.filter(both).unique_counts().to_numpy().max())
             if _beyond_chance(rows, agreeing, commonest):
@@ -80,7 +80,7 @@ def one_to_one(column: Counts, quasi: Counts, counts: Counts) -> bool:
     if _paired(column, quasi, counts):
         return True
     both = (column > 0) & (quasi > 0)
-    if bool(both.all()) or int(counts[both].sum()) < LEAST_ROWS_OF_A_RECODING:
+    if bool(both.all()) or int(counts[both].sum()) < _LEAST_ROWS_OF_A_RECODING:
         return False
     return _paired(column[both], quasi[both], counts[both])
 
@@ -95,7 +95,7 @@ def _paired(column: Counts, quasi: Counts, counts: Counts) -> bool:
     mutual = (rank == best_of_column[column]) & (rank == best_of_quasi[quasi])
     rows, agreeing = int(counts.sum()), int(counts[mutual].sum())
     commonest = int(np.bincount(quasi, weights=counts).max())
-    return rows - agreeing <= max(1, (1 - SHARE) * rows) and _beyond_chance(rows, agreeing, commonest)
+    return rows - agreeing <= max(1, (1 - _SHARE) * rows) and _beyond_chance(rows, agreeing, commonest)
 
 
 def _beyond_chance(rows: int, agreeing: int, commonest: int) -> bool:

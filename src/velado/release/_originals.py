@@ -20,12 +20,12 @@ from velado.data.schema import Column
 from velado.data.table import Table
 from velado.data.taxonomy import from_tree
 from velado.errors import InputError
-from velado.release.copies import GAIN, LEAST_ROWS, folded
+from velado.release._copies import GAIN, LEAST_ROWS, folded
+from velado.release._written import days_in, numbers_in, plain
 from velado.release.side_doors.door import SideDoor
 from velado.release.side_doors.find import SAMPLE_ROWS, evenly_spaced
-from velado.release.written import days_in, numbers_in, plain
 
-PROBE_ROWS = 2_000
+_PROBE_ROWS = 2_000
 MOST_ALTERED = 0.05
 """A column of originals stays one if as many of its cells are altered, or cannot be read."""
 
@@ -40,7 +40,7 @@ def find_originals(table: Table) -> tuple[SideDoor, ...]:
     rows = table.rows
     table = _spaced(table, SAMPLE_ROWS)
     # Most pairs of columns have nothing to do with one another, and a few rows show it.
-    probe = _spaced(table, PROBE_ROWS)
+    probe = _spaced(table, _PROBE_ROWS)
     for column in table.schema.columns.values():
         if column.role != "other" or not column.published:
             continue

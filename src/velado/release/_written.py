@@ -8,7 +8,7 @@ import polars as pl
 
 from velado.data.normal import tidy_texts
 
-MOST_UNREAD = 0.01
+_MOST_UNREAD = 0.01
 """A column is read as something else if all but this share of its texts (one may always differ) can be."""
 _PROBE = 200
 _CLOCK = r"[Tt ]\d{1,2}:\d{2}.*$"
@@ -41,14 +41,14 @@ def plain(series: pl.Series) -> pl.Series:
     return tidy_texts(series).str.to_lowercase()
 
 
-def nearly_all_read(text: pl.Series, read: pl.Series, most: float = MOST_UNREAD) -> bool:
+def nearly_all_read(text: pl.Series, read: pl.Series, most: float = _MOST_UNREAD) -> bool:
     """Whether all but a few of the texts could be read as something else."""
     values = len(text) - text.null_count()
     unread = read.null_count() - text.null_count()
     return unread < values and unread <= max(1, most * values)
 
 
-def days_in(text: pl.Series, date_format: str | None = None, most: float = MOST_UNREAD) -> list[pl.Series]:
+def days_in(text: pl.Series, date_format: str | None = None, most: float = _MOST_UNREAD) -> list[pl.Series]:
     """Every reading of plain texts as days; `03/07/1950` has two.
 
     Months may be numbers or English, Portuguese or Spanish names, short or long, and whatever parts the numbers
@@ -96,7 +96,7 @@ def _parts(text: pl.Series) -> pl.Series:
     return out.str.replace_all(r"[^\p{L}\d]+", "/").str.strip_chars("/")
 
 
-def numbers_in(text: pl.Series, most: float = MOST_UNREAD, within: bool = True) -> list[pl.Series]:
+def numbers_in(text: pl.Series, most: float = _MOST_UNREAD, within: bool = True) -> list[pl.Series]:
     """Every reading of plain texts as numbers: the texts themselves, or the one number *within* each of them.
 
     `R$ 4.123,50`, `~4123.50` and `34 anos` hold one. A mark before three last digits may part thousands or not, and

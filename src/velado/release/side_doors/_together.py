@@ -19,8 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from velado.data.table import Table
-from velado.release.side_doors.door import DoorKind, SideDoor, paired
-from velado.release.side_doors.narrowing import (
+from velado.release.side_doors._narrowing import (
     LEAST_TO_LEARN,
     NARROWS,
     NEAR_COPY,
@@ -33,25 +32,26 @@ from velado.release.side_doors.narrowing import (
     narrowed,
     scattered,
 )
+from velado.release.side_doors.door import DoorKind, SideDoor, paired
 
 LEAST_ROWS = 30
 LEAST_FIT = 0.8
 """A weighted sum is a candidate if it explains this share of the probe's variance ..."""
 LEFT = 0.5
 """... and leaves at most half of what the better column alone leaves; the judgement on all rows asks that again."""
-LEAST_JOINT = 0.7
+_LEAST_JOINT = 0.7
 MOST_JUDGED = 64
 MOST_ORDERS = 20_000
-ROWS_PER_VALUE = 8
+_ROWS_PER_VALUE = 8
 """Sorting by x and then by y says nothing of y unless a value of x has about as many rows."""
-LEAST_ABOVE = 0.25
+_LEAST_ABOVE = 0.25
 """Products are looked for where this share of the rows is above zero."""
-LEAST_COLLISIONS = 20
-ROWS_PER_MET_VALUE = 4
-MOST_COLLISIONS = 4.0
+_LEAST_COLLISIONS = 20
+_ROWS_PER_MET_VALUE = 4
+_MOST_COLLISIONS = 4.0
 """Rows that meet in both values so many times more often than by chance are repeated rows, and agree with themselves."""
 LEAST_DEVIATIONS = 6.0
-FAR = 5.0
+_FAR = 5.0
 """Values this many quartile distances from the median (codes such as 99 or 9999) take no part in a sum."""
 
 Alone = Mapping[tuple[str, str], float]
@@ -59,7 +59,7 @@ Settled = Collection[tuple[str, str]]
 
 
 @dataclass(frozen=True)
-class Pair:
+class _Pair:
     """Two columns that may give a quasi-identifier away, and how far they seem to."""
 
     first: str
@@ -138,7 +138,7 @@ def _alone(alone: Alone, scales: Mapping[str, Scale], column: str, quasi: str) -
 
 def promising_sums(
     near: Mapping[str, Scale], free: list[str], quasi: list[str], least: float = LEAST_FIT, left: float = LEFT
-) -> list[Pair]:
+) -> list[_Pair]:
     """Pairs whose weighted sum, or product of powers, explains a quasi-identifier in the probe; best first.
 
     It explains at least the share *least* of its variance, and leaves at most *left* of what one column leaves.
@@ -169,7 +169,7 @@ def promising_sums(
             for i, j in zip(*np.nonzero(ok), strict=True):
                 key = (names[i], names[j], name)
                 best[key] = max(best.get(key, 0.0), float(explained[i, j]))
-    pairs = [Pair(*key, share) for key, share in best.items()]
+    pairs = [_Pair(*key, share) for key, share in best.items()]
     return sorted(pairs, key=lambda pair: -pair.promising)
 
 
@@ -193,12 +193,12 @@ def _tamed(values: Floats, logs: bool) -> Floats | None:
     if logs:
         # What is not above zero has no logarithm: the age of the newborn, the bill of who paid nothing.
         seen = seen[seen > 0]
-    if seen.size < max(LEAST_ROWS, LEAST_ABOVE * values.size if logs else 0.0):
+    if seen.size < max(LEAST_ROWS, _LEAST_ABOVE * values.size if logs else 0.0):
         return None
     out = np.log(np.where(values > 0, values, np.nan)) if logs else values
     low, middle, high = np.nanquantile(out, (0.25, 0.5, 0.75))
     if high > low:
-        out = np.where(np.abs(out - middle) > FAR * (high - low), np.nan, out)
+        out = np.where(np.abs(out - middle) > _FAR * (high - low), np.nan, out)
     out = out - np.nanmean(out)
     return out if float(np.nan_to_num(out).std()) > 0 else None
 
@@ -213,7 +213,7 @@ def _judge_sum(first: Scale, second: Scale, quasi: Scale) -> float:
             continue
         both = np.flatnonzero(~(np.isnan(x) | np.isnan(y) | np.isnan(q)))
         # A sum of the rows that are not blank or coded is one of the column only if these are most.
-        if both.size < max(LEAST_ROWS, (LEAST_ABOVE if logs else 0.5) * quasi.values.size):
+        if both.size < max(LEAST_ROWS, (_LEAST_ABOVE if logs else 0.5) * quasi.values.size):
             continue
         parts = np.stack((np.ones(both.size), x[both], y[both]), axis=1)
         weights = np.linalg.lstsq(parts, q[both], rcond=None)[0]
@@ -224,12 +224,12 @@ def _judge_sum(first: Scale, second: Scale, quasi: Scale) -> float:
 
 def _joint(
     near: Mapping[str, Scale], free: list[str], partners: list[str], quasi: list[str], alone: Alone
-) -> tuple[list[Pair], int]:
+) -> tuple[list[_Pair], int]:
     """Pairs whose joint value settles a quasi-identifier in the probe, best first, and how many were not tried."""
     codes = {name: _dense(scale.values) for name, scale in near.items()}
     sizes = {name: int(code.max()) + 1 for name, code in codes.items()}
     rows = next(iter(codes.values())).size
-    majors = [n for n in (*free, *partners) if 2 <= sizes[n] <= rows / ROWS_PER_VALUE]
+    majors = [n for n in (*free, *partners) if 2 <= sizes[n] <= rows / _ROWS_PER_VALUE]
     orders = [
         (x, y)
         for x in majors
@@ -256,10 +256,10 @@ def _joint(
                 continue
             share = _settled(target, order, (codes[x], codes[y]), same, met, near[y].ordered)
             lesser = max(_probe_alone(alone, x, name), _probe_alone(alone, y, name))
-            if share >= LEAST_JOINT and 1.0 - share <= LEFT * (1.0 - lesser):
+            if share >= _LEAST_JOINT and 1.0 - share <= LEFT * (1.0 - lesser):
                 pair = (min(x, y), max(x, y), name)
                 best[pair] = max(best.get(pair, 0.0), share)
-    pairs = [Pair(*key, share) for key, share in best.items()]
+    pairs = [_Pair(*key, share) for key, share in best.items()]
     return sorted(pairs, key=lambda pair: -pair.promising), unseen
 
 
@@ -285,10 +285,10 @@ def _same_cell(x: Rows, y: Rows, order: Rows) -> tuple[Beside | None, Beside | N
     if 2 * met >= alike.size:
         return alike, None
     # Values that hardly repeat meet where rows or people repeat.
-    if met < LEAST_COLLISIONS or max(int(x.max()), int(y.max())) >= x.size / ROWS_PER_MET_VALUE:
+    if met < _LEAST_COLLISIONS or max(int(x.max()), int(y.max())) >= x.size / _ROWS_PER_MET_VALUE:
         return None, None
     by_chance = x.size / 2 * float(np.prod([((np.bincount(part) / part.size) ** 2).sum() for part in (x, y)]))
-    return None, alike if met <= MOST_COLLISIONS * by_chance * x.size else None
+    return None, alike if met <= _MOST_COLLISIONS * by_chance * x.size else None
 
 
 def _settled(
@@ -336,7 +336,7 @@ def _judge_joint(first: Scale, second: Scale, quasi: Scale) -> float:
     shares = [0.0]
     for x, y in ((first, second), (second, first)):
         a, b = _dense(x.values[both]), _dense(y.values[both])
-        if int(a.max()) + 1 > both.size / ROWS_PER_VALUE:
+        if int(a.max()) + 1 > both.size / _ROWS_PER_VALUE:
             continue
         order = np.lexsort((mixed, b, a))
         same, met = _same_cell(a, b, order)

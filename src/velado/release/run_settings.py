@@ -1,0 +1,76 @@
+"""What one run is told beside its table: declared once, for Python, recipes, studies and flags alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any, Literal, TypeAlias
+
+from velado.data.table import ReadSettings, Undeclared
+from velado.release.guarantees._guarantee import Guarantee
+from velado.release.guarantees.k_anonymity import CROWD
+from velado.settings import Setting, Where, made, settings, specs
+
+Unit = Literal["row", "person"]
+Guarantees: TypeAlias = Sequence[Guarantee | type[Guarantee] | str] | Guarantee | type[Guarantee] | str
+"""Promises as Python may give them: made, or by class or name where the defaults are meant."""
+
+
+def _methods() -> Iterable[type[Any]]:
+    from velado.release.methods import METHODS  # which import the goal, and that reads its limit here
+
+    return METHODS
+
+
+def _guarantees() -> Iterable[type[Any]]:
+    from velado.release.guarantees import GUARANTEES
+
+    return GUARANTEES
+
+
+def _operations() -> Iterable[type[Any]]:
+    from velado.release.operations import OPERATIONS
+
+    return OPERATIONS
+
+
+METHOD = Setting("how groups are made", parts=_methods, kind="method")
+GUARANTEES_BEYOND = Setting("promises beyond k", parts=_guarantees, kind="guarantee")
+OPERATIONS_FIRST = Setting("column operations done first", parts=_operations, kind="operation")
+SeedSetting = Annotated[int, Setting("seed of every random choice", ge=0)]
+CrowdSetting = Annotated[int | None, CROWD, Setting("rows or people in each group")]
+SuppressionSetting = Annotated[float, Setting("share of rows that may be dropped", ge=0, le=1)]
+UnitSetting = Annotated[Unit | None, Setting("what k counts; without it people where they are known")]
+UndeclaredSetting = Annotated[Undeclared, specs(ReadSettings)["undeclared"].setting]
+OrderSetting = Annotated[bool, Setting("publish the rows in the order of the input")]
+
+
+@settings(kw_only=True)
+class RunSettings:
+    """The settings that `anonymize`, `verify`, `compare`, `publish` and their flags share.
+
+    >>> RunSettings(seed=3, guarantees="l-diversity").guarantees
+    (LDiversity(l=2, column=None),)
+    """
+
+    method: Annotated[Any, METHOD] = "progressive"
+    methods: Annotated[
+        tuple[Any, ...] | None, Setting("methods to compare", parts=_methods, kind="method", items=1)
+    ] = None
+    guarantees: Annotated[tuple[Any, ...], GUARANTEES_BEYOND] = ()
+    operations: Annotated[tuple[Any, ...], OPERATIONS_FIRST] = ()
+    seed: SeedSetting = 0
+    k: CrowdSetting = None
+    suppression: SuppressionSetting = 0.0
+    per: UnitSetting = None
+    undeclared: UndeclaredSetting = "refuse"
+    keep_order: OrderSetting = False
+
+
+def run_settings(**given: object) -> RunSettings:
+    """What was given to a function in Python, checked as a recipe's settings are.
+
+    >>> run_settings(keep_order="no")
+    Traceback (most recent call last):
+    velado.errors.ParameterError: keep_order= cannot be 'no'. It takes true or false. Correct it.
+    """
+    return made(RunSettings, given, Where("python"))
