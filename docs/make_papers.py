@@ -239,13 +239,13 @@ def made(one: Reproduction, data: Path, quick: bool) -> dict[str, dict[str, Any]
     except TableError as error:
         sys.stderr.write(f"{one.name}: left out. {error.what}\n")
         return {}
-    start = time.perf_counter()
+    start = time.process_time()
     if one.together is None:
         found = {one.name: one.carry_out(data, silent, quick)}
     else:
         found = dict(one.together(data, silent, quick))
-    seconds = time.perf_counter() - start
-    sys.stderr.write(f"{one.name}: {seconds:.0f} s for {len(found)}\n")
+    seconds = time.process_time() - start
+    sys.stderr.write(f"{one.name}: {seconds:.0f} CPU s for {len(found)}\n")
     return {name: entry(result, quick, seconds / len(found)) for name, result in found.items()}
 
 

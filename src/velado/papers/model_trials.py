@@ -20,7 +20,6 @@ from velado.data.table import Table
 from velado.measures.models._model import Model
 from velado.measures.models.encoder import Encoder, fit_encoder
 from velado.measures.models.quality import IntVector, Predictions, fit_and_predict
-from velado.papers.paper_registry import QUICK_STEP
 from velado.randomness import seeded
 from velado.release.anonymize import anonymize
 from velado.release.methods import Method
@@ -58,16 +57,14 @@ class ModelTrial:
     test: npt.NDArray[np.int64]
 
     @classmethod
-    def of(cls, data: Path, file: str, schema: Schema, target: str, quick: bool) -> ModelTrial:
+    def of(cls, data: Path, file: str, schema: Schema, target: str) -> ModelTrial:
         """The file below the data folder; a fifth of its rows, the same share of every class, are for the test."""
         # The sources' columns are taken as the sources took them: nothing of this is published.
         signed = schema.with_columns(
-            replace(column, identifier="accept", reason="as in the source")
+            replace(column, identifier="accept", side_door="accept", reason="as in the source")
             for column in schema.columns.values()
         )
         table = read_table(data / file, attach_taxonomies(signed, data), "drop")
-        if quick:
-            table = table.with_frame(table.frame.gather_every(QUICK_STEP))
         return cls(table, target, *stratified(table.frame.get_column(target), TEST_SHARE, seeded(0, "split")))
 
     def part(self, rows: npt.NDArray[np.int64]) -> Table:

@@ -31,8 +31,6 @@ PAPER = "ours: paper profile"
 HONEST = "ours: measured honestly"
 FIGURE = "figure only"
 AS_IN_PAPER = "none: as in the paper"
-QUICK_STEP = 10
-"""A quick run takes every tenth record."""
 
 ADULT = "adult/adult_clean.csv"
 EIGHT = ("sex", "age", "race", "marital_status", "education", "native_country", "workclass", "occupation")
@@ -62,8 +60,8 @@ def adult_hierarchy(column: str) -> str:
 ADULT_FILES = (ADULT, *(adult_hierarchy(name) for name in EIGHT))
 
 
-def encoded(data: Path, file: str, schema: Schema, quick: bool = False) -> EncodedTable:
-    r"""The quasi-identifiers of a file below the data folder, encoded; every tenth record where it is to be quick.
+def encoded(data: Path, file: str, schema: Schema) -> EncodedTable:
+    r"""The quasi-identifiers of a file below the data folder, encoded.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -71,8 +69,7 @@ def encoded(data: Path, file: str, schema: Schema, quick: bool = False) -> Encod
     ...     encoded(Path(folder), "t.csv", numeric_schema("age")).rows
     2
     """
-    table = read_table(data / file, attach_taxonomies(schema, data), "drop")
-    return encode(table.with_frame(table.frame.gather_every(QUICK_STEP)) if quick else table)
+    return encode(read_table(data / file, attach_taxonomies(schema, data), "drop"))
 
 
 def numeric_schema(*columns: str) -> Schema:
@@ -96,17 +93,6 @@ def adult_schema(age: str = "numeric") -> Schema:
     if age == "numeric":
         entries["age"] = {"role": "quasi", "kind": "numeric"}
     return Schema.from_dict({"columns": entries})
-
-
-def short(quick: bool) -> str:
-    """What a note says of a quick run.
-
-    >>> short(False)
-    ''
-    """
-    return (
-        f" A quick run on every {QUICK_STEP}th record: its cells are not those of the paper." if quick else ""
-    )
 
 
 Cell = str | int | float | None

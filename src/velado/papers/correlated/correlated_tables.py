@@ -36,7 +36,6 @@ from velado.release.goal import Progress
 
 LEAST_ROWS = 100
 MOST_COLUMNS = 3
-QUICK_STEP = 10  # a quick run takes every tenth record
 _ADULT_TEXT = (
     "workclass",
     "education",
@@ -69,19 +68,17 @@ class CorrelatedData:
     categories: tuple[str, ...] = ()
     identifier: str | None = None
 
-    def read(self, data: Path, quick: bool = False) -> tuple[Records, tuple[bool, ...]]:
-        """The records, and which of their columns are categories; every tenth record where it is to be quick."""
+    def read(self, data: Path) -> tuple[Records, tuple[bool, ...]]:
+        """The records without missing cells, as the source takes them, and which of their columns are categories."""
         plain = read_table(data / self.file)
-        schema = Schema({name: self._column(name) for name in plain.frame.columns})
-        table = read_table(plain, schema)
-        if quick:
-            table = table.with_frame(table.frame.gather_every(QUICK_STEP))
-        columns = [
-            name
-            for name in table.frame.columns
-            if name != self.identifier and (self.with_target or name != self.target)
+        columns = {name: self._column(name) for name in plain.frame.columns}
+        table = read_table(plain, Schema(columns, missing_values=("", "nan")))
+        whole = ~np.any([table.is_missing(name).to_numpy() for name in columns], axis=0)
+        table = table.with_frame(table.frame.filter(whole))
+        compared = [
+            name for name in columns if name != self.identifier and (self.with_target or name != self.target)
         ]
-        records = records_of(table, columns, self.target)
+        records = records_of(table, compared, self.target)
         return records, tuple(name in self.categories for name in records.columns)
 
     def _column(self, name: str) -> Column:
@@ -188,9 +185,9 @@ class QueryTrial:
     @classmethod
     def of(cls, data_set: CorrelatedData, data: Path, quick: bool) -> QueryTrial:
         """Read the file and draw the queries, the same for every figure."""
-        records, categories = data_set.read(data, quick)
-        number, least = (QUICK_QUERIES, 100 // QUICK_STEP) if quick else (QUERIES, 100)
-        queries = count_queries(records, categories, number, seeded(0, "queries", data_set.name), least)
+        records, categories = data_set.read(data)
+        number = QUICK_QUERIES if quick else QUERIES
+        queries = count_queries(records, categories, number, seeded(0, "queries", data_set.name), LEAST_ROWS)
         return cls(data_set, records, queries, quick)
 
     @property
@@ -302,18 +299,19 @@ def _true_and_noisy(trial: QueryTrial, progress: Progress, pair: tuple[int, int]
     for q in order[np.linspace(0, order.size - 1, 10).astype(int)]:
         true = trial.answers[q]
         noise = [draw(float(one[q]), rng) for one in scales]
-        coded, signed = ([float(true + change(one)) for one in noise] for change in (abs, float))
-        rows.append((int(true), FIGURE, *coded, *signed, NONE))
+        drawn, signed = ([float(true + change(one)) for one in noise] for change in (abs, float))
+        rows.append((int(true), FIGURE, *drawn, *signed, NONE))
     below = sum(float(row[4] or 0) < float(row[0] or 0) for row in rows)
     found = (
-        "Why they differ: the source adds the noise's absolute value, so that no answer is ever below the true one, which is "
-        f"biased and no Laplace mechanism; signed, as measured honestly, {below} of {names[0]}'s {len(rows)} are below. Epsilon "
+        "Why they differ: the mechanism adds signed noise (the source's algorithm 2); its drawings show the noise's absolute "
+        "value, so that every answer lies above the diagonal and the figure is easier to read, as its section 4.3.1 says. "
+        f"Beside the drawing stand the answers themselves: {below} of {names[0]}'s {len(rows)} are below the true one. Epsilon "
         f"is 1. {said}"
     )
     columns = (
         "true answer",
         PUBLISHED,
-        *(f"{how}, {name}" for how in (PAPER, HONEST) for name in names),
+        *(f"{how}, {name}" for how in (f"{PAPER}, as drawn", f"{PAPER}, as answered") for name in names),
         "promise",
     )
     return Reproduced(columns, tuple(rows), _note(trial, found), NONE)
@@ -357,7 +355,7 @@ def _components(trial: QueryTrial, progress: Progress, after_rfe: bool) -> Repro
     note = (
         f"Why they differ: in our fits BIC is least at {choice.components} components and {abs(more):.2%} higher at {near}, the size "
         f"next to the published {published} that was fitted; every fit ends where its start leads it, and the source does not "
-        f"state its starts.{edge} Sizes from 1 to 100 as there, from coarse to fine with warm starts{_short(trial.quick)}. Nothing "
+        f"state its starts.{edge} Sizes from 1 to 100 as there, from coarse to fine with warm starts. Nothing "
         "about people is measured here, so there is no honest column."
     )
     row = (trial.data_set.title, published, choice.components, NONE)
@@ -377,7 +375,7 @@ def _kept_columns(trial: QueryTrial, progress: Progress) -> Reproduced:
     names = ", ".join(trial.records.columns[at] for at in kept)
     note = (
         "Why they differ: they do not, because how many to keep is the source's choice and only which ones is learned; ours are "
-        f"{names}{_short(trial.quick)}. Nothing about people is measured here, so there is no honest column."
+        f"{names}. Nothing about people is measured here, so there is no honest column."
     )
     if trial.data_set.with_target:
         note += " The target cannot choose itself and counts as removed."
@@ -410,11 +408,7 @@ def _note(trial: QueryTrial, said: str) -> str:
         f"{trial.queries.shape[1]} random COUNT queries of one to three columns over {trial.records.rows:,} records "
         f"(median answer {np.median(trial.answers):,.0f})"
     )
-    return f"{said} {drawn}{_short(trial.quick)}."
-
-
-def _short(quick: bool) -> str:
-    return f"; a quick run on every {QUICK_STEP}th record" if quick else ""
+    return f"{said} {drawn}."
 
 
 _Work = Callable[..., Reproduced]

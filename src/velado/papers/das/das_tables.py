@@ -34,7 +34,6 @@ from velado.papers.paper_registry import (
     Reproduction,
     encoded,
     numeric_schema,
-    short,
     truncated,
 )
 from velado.randomness import seeded
@@ -275,9 +274,9 @@ def anonymized_table(data: Path, progress: Progress) -> Reproduced:
     return Reproduced(columns, tuple(rows), note, "measured: DAS makes no class size")
 
 
-def _links(data: Path, progress: Progress, source: DasData, quick: bool) -> Reproduced:
+def _links(data: Path, progress: Progress, source: DasData) -> Reproduced:
     """Tables III and V: how many records are linked to the right person."""
-    table = encoded(data, source.file, numeric_schema(*source.columns), quick)
+    table = encoded(data, source.file, numeric_schema(*source.columns))
     rows: list[tuple[Cell, ...]] = []
     for name, k, published, recoded in _releases(table, source, progress, rounded=True):
         honest = record_linkage(table, recoded)
@@ -292,12 +291,12 @@ def _links(data: Path, progress: Progress, source: DasData, quick: bool) -> Repr
         "table II truncates them."
     )
     columns = ("method", "k", f"{PUBLISHED} links", PAPER, f"{PAPER}, released to original", HONEST)
-    return Reproduced(columns, tuple(rows), note + short(quick), "measured: what an attack found")
+    return Reproduced(columns, tuple(rows), note, "measured: what an attack found")
 
 
-def _losses(data: Path, progress: Progress, source: DasData, quick: bool) -> Reproduced:
+def _losses(data: Path, progress: Progress, source: DasData) -> Reproduced:
     """Tables IV and VI: information loss by equation (1), with the paper's divisor and with the right one."""
-    table = encoded(data, source.file, numeric_schema(*source.columns), quick)
+    table = encoded(data, source.file, numeric_schema(*source.columns))
     rows: list[tuple[Cell, ...]] = []
     for name, k, published, recoded in _releases(table, source, progress, rounded=False):
         covers = [Covers(part.low[part.codes], part.high[part.codes]) for part in recoded.columns]
@@ -317,7 +316,7 @@ def _losses(data: Path, progress: Progress, source: DasData, quick: bool) -> Rep
         "by those three. Every method here publishes means, which need not be anybody's value: the share of false cells stands beside."
     )
     columns = ("method", "k", f"{PUBLISHED} loss", PAPER, HONEST, "false cells", "columns divided by")
-    return Reproduced(columns, tuple(rows), note + short(quick), AS_IN_PAPER)
+    return Reproduced(columns, tuple(rows), note, AS_IN_PAPER)
 
 
 def _releases(
@@ -359,10 +358,7 @@ def _published(recoded: Recoded, at: int) -> str:
 
 
 def _of(name: str, title: str, source: DasData, work: Callable[..., Reproduced]) -> Reproduction:
-    whole = partial(work, source=source, quick=False)
-    # WEF has 80 records: it is quick as it is.
-    quick = whole if source is WEF else partial(work, source=source, quick=True)
-    return Reproduction(f"das-table-{name}", SOURCE, title, (source.file,), whole, quick)
+    return Reproduction(f"das-table-{name}", SOURCE, title, (source.file,), partial(work, source=source))
 
 
 REPRODUCTIONS = (

@@ -44,7 +44,6 @@ from velado.papers.paper_registry import (
     Cell,
     Reproduced,
     Reproduction,
-    short,
 )
 from velado.randomness import seeded
 from velado.release.goal import Progress
@@ -349,7 +348,7 @@ def _curves(
 ) -> tuple[list[RoundCurve], float]:
     """Every curve of a model, and the accuracy of always saying the commoner class."""
     require_flower()
-    table = trial_of(data, quick).table
+    table = trial_of(data).table
     whole = encode(table)
     labels = (table.text(TARGET) == POSITIVE).to_numpy().astype(np.int64)
     parts = clients(whole)
@@ -435,7 +434,7 @@ def _table(figure: ThesisFigure, found: Sequence[RoundCurve], majority: float, q
     )
     word = _WORDS[figure.score]
     columns = ("k", "method", "round", f"{PUBLISHED}, {word}", f"{PAPER}, {word}", f"{HONEST}, {word}")
-    return Reproduced(columns, tuple(rows), note + short(quick), AS_IN_PAPER)
+    return Reproduced(columns, tuple(rows), note, AS_IN_PAPER)
 
 
 def _nearness(figure: ThesisFigure, found: Sequence[RoundCurve]) -> str:

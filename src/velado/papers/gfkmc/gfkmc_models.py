@@ -31,7 +31,6 @@ from velado.papers.paper_registry import (
     Reproduced,
     Reproduction,
     adult_schema,
-    short,
 )
 from velado.release.goal import Progress
 from velado.release.methods._method import Method
@@ -68,16 +67,16 @@ Scored = tuple[int, str, Quality, Quality]
 """k, method, and the scores in the paper profile and on true rows."""
 
 
-def trial_of(data: Path, quick: bool) -> ModelTrial:
+def trial_of(data: Path) -> ModelTrial:
     """One split of Adult with its eight quasi-identifiers and income.
 
-    >>> trial_of(Path("no such folder"), quick=True)  # doctest: +ELLIPSIS
+    >>> trial_of(Path("no such folder"))  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     velado.errors.TaxonomyError: ...
     """
     schema = adult_schema()
     columns = {**schema.columns, TARGET: Column(TARGET, "sensitive", "categorical")}
-    return ModelTrial.of(data, ADULT, type(schema)(columns), TARGET, quick)
+    return ModelTrial.of(data, ADULT, type(schema)(columns), TARGET)
 
 
 def _figures(data: Path, progress: Progress, quick: bool, wanted: Sequence[str]) -> dict[str, Reproduced]:
@@ -88,7 +87,7 @@ def _figures(data: Path, progress: Progress, quick: bool, wanted: Sequence[str])
     models = {figure: FIGURES[figure][0] for figure in wanted}
     for model in models.values():
         require(model)
-    trial = trial_of(data, quick)
+    trial = trial_of(data)
     base = {figure: _scored(trial.on_true_rows(None, model)) for figure, model in models.items()}
     found: dict[str, list[Scored]] = {figure: [] for figure in wanted}
     ks: Sequence[int] = QUICK_KS if quick else KS
@@ -99,7 +98,7 @@ def _figures(data: Path, progress: Progress, quick: bool, wanted: Sequence[str])
             for figure, model in models.items():
                 paper = _scored(trial.all_then_split(published, model))
                 found[figure].append((k, name, paper, _scored(trial.on_true_rows(taught, model))))
-    return {figure: _table(figure, base[figure], found[figure], quick) for figure in wanted}
+    return {figure: _table(figure, base[figure], found[figure]) for figure in wanted}
 
 
 def _why(found: Sequence[Scored], majority: float) -> str:
@@ -141,7 +140,7 @@ def _claim(figure: str, base: Quality, found: Sequence[Scored]) -> str:
     )
 
 
-def _table(figure: str, base: Quality, found: Sequence[Scored], quick: bool) -> Reproduced:
+def _table(figure: str, base: Quality, found: Sequence[Scored]) -> Reproduced:
     error = 100 * math.sqrt(base.accuracy * (1 - base.accuracy) / base.rows)
     note = (
         f"{_why(found, base.majority)} {_claim(figure, base, found)} One split with {base.rows:,} test rows: an accuracy has "
@@ -149,7 +148,7 @@ def _table(figure: str, base: Quality, found: Sequence[Scored], quick: bool) -> 
     )
     rows = [_row("-", "original data", base, base)]
     rows += [_row(str(k), name, paper, honest) for k, name, paper, honest in found]
-    return Reproduced(COLUMNS, tuple(rows), note + short(quick), AS_IN_PAPER)
+    return Reproduced(COLUMNS, tuple(rows), note, AS_IN_PAPER)
 
 
 def _scored(asked: Asked) -> Quality:

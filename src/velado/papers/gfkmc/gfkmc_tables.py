@@ -30,7 +30,6 @@ from velado.papers.paper_registry import (
     Reproduction,
     adult_schema,
     encoded,
-    short,
 )
 from velado.randomness import seeded
 from velado.release.goal import Goal, Progress, silent
@@ -41,6 +40,7 @@ from velado.release.recoded import Recoded
 SOURCE = "Coelho, GFKMC thesis (UFV), chapter 6"
 KS = (2, 3, 5, 7, 10, 15, 20, 30, 40, 50, 60, 80, 100)
 QUICK_KS = (3, 10, 100)
+QUICK_CLIENT_KS = (10,)
 CLIENT_KS = (3, 5, 10, 20)
 CLIENTS = 10
 AUTHORS_CODE = {3: 21.9, 5: 21.8, 10: 21.6, 20: 21.5, 50: 21.5, 100: 20.8}
@@ -60,7 +60,7 @@ PEERS: dict[str, Method] = {
 
 def _loss_by_k(data: Path, progress: Progress, quick: bool) -> Reproduced:
     """Figure 6.3: the information loss of one release of the whole table, by k."""
-    table = encoded(data, ADULT, adult_schema(), quick)
+    table = encoded(data, ADULT, adult_schema())
     ks = QUICK_KS if quick else KS
     rows: list[tuple[Cell, ...]] = []
     for at, k in enumerate(ks):
@@ -80,15 +80,16 @@ def _loss_by_k(data: Path, progress: Progress, quick: bool) -> Reproduced:
         "methods are velado's, charged for covers too."
     )
     columns = ("k", PUBLISHED, "authors' code", PAPER, HONEST, *PEERS)
-    return Reproduced(columns, tuple(rows), note + short(quick), AS_IN_PAPER)
+    return Reproduced(columns, tuple(rows), note, AS_IN_PAPER)
 
 
 def _loss_by_client(data: Path, progress: Progress, quick: bool) -> Reproduced:
     """Figure 6.4: the loss when ten clients with a tenth of the rows each anonymize alone; mean and deviation."""
-    parts = clients(encoded(data, ADULT, adult_schema(), quick))
+    ks = QUICK_CLIENT_KS if quick else CLIENT_KS
+    parts = clients(encoded(data, ADULT, adult_schema()))
     rows: list[tuple[Cell, ...]] = []
-    for at, k in enumerate(CLIENT_KS):
-        progress(at / len(CLIENT_KS), f"k = {k}")
+    for at, k in enumerate(ks):
+        progress(at / len(ks), f"k = {k}")
         made = [(part, published_by(PAPER_GFKMC, part, k)) for part in parts]
         paper = [overwritten_loss(part, recoded) for part, recoded in made]
         cover = [covered_loss(part, recoded) for part, recoded in made]
@@ -103,12 +104,12 @@ def _loss_by_client(data: Path, progress: Progress, quick: bool) -> Reproduced:
         "k costs far more than on the whole table, which the published curve hides."
     )
     columns = ("k", PUBLISHED, PAPER, "sd", HONEST, "sd (honest)", *PEERS)
-    return Reproduced(columns, tuple(rows), note + short(quick), AS_IN_PAPER)
+    return Reproduced(columns, tuple(rows), note, AS_IN_PAPER)
 
 
 def _linkage_by_k(data: Path, progress: Progress, quick: bool) -> Reproduced:
     """Figure 6.5: the share of records linked to the right person, by k."""
-    table = encoded(data, ADULT, adult_schema(), quick)
+    table = encoded(data, ADULT, adult_schema())
     ks = QUICK_KS if quick else (2, 3, 5, 10, 20, 40, 60, 80, 100)
     rows: list[tuple[Cell, ...]] = []
     for at, k in enumerate(ks):
@@ -124,15 +125,16 @@ def _linkage_by_k(data: Path, progress: Progress, quick: bool) -> Reproduced:
         "that about one record in k is."
     )
     columns = ("k", PUBLISHED, PAPER, HONEST, *PEERS)
-    return Reproduced(columns, tuple(rows), note + short(quick), "measured: what an attack found")
+    return Reproduced(columns, tuple(rows), note, "measured: what an attack found")
 
 
 def _linkage_by_client(data: Path, progress: Progress, quick: bool) -> Reproduced:
     """Figure 6.6: the share of each client's records that are linked; mean over ten clients."""
-    parts = clients(encoded(data, ADULT, adult_schema(), quick))
+    ks = QUICK_CLIENT_KS if quick else CLIENT_KS
+    parts = clients(encoded(data, ADULT, adult_schema()))
     rows: list[tuple[Cell, ...]] = []
-    for at, k in enumerate(CLIENT_KS):
-        progress(at / len(CLIENT_KS), f"k = {k}")
+    for at, k in enumerate(ks):
+        progress(at / len(ks), f"k = {k}")
         made = [(part, published_by(PAPER_GFKMC, part, k)) for part in parts]
         paper = [linked_as_coded(part, recoded) for part, recoded in made]
         honest = [linked(part, recoded) for part, recoded in made]
@@ -148,7 +150,7 @@ def _linkage_by_client(data: Path, progress: Progress, quick: bool) -> Reproduce
         "(Mondrian there: 19.8, 10.0, 5.0, 2.0). A client's records are compared with that client's own table only."
     )
     columns = ("k", PUBLISHED, "authors' files, one client", PAPER, "sd", HONEST, "sd (honest)", *PEERS)
-    return Reproduced(columns, tuple(rows), note + short(quick), "measured: what an attack found")
+    return Reproduced(columns, tuple(rows), note, "measured: what an attack found")
 
 
 def published_by(method: Method, data: EncodedTable, k: int) -> Recoded:

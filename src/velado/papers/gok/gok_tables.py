@@ -14,177 +14,28 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from velado.data.encode import EncodedTable, encode
-from velado.data.partition import Partition
 from velado.data.schema import Column, Schema
 from velado.measures.models._model import Model, require
 from velado.measures.models.encoder import fit_encoder
 from velado.measures.models.model_registry import KNN, MLP, DecisionTree, GaussianNB, RandomForest
-from velado.measures.models.quality import IntVector, fit_and_predict
+from velado.measures.models.quality import IntVector
+from velado.papers.gok.gok_code import Coded, Evaluation, asked_in_folds, features_of, gok, mondrian, top_down
 from velado.papers.model_trials import Asked, ModelTrial
 from velado.papers.paper_registry import (
     ADULT_FILES,
     AS_IN_PAPER,
-    HONEST,
-    PAPER,
     PUBLISHED,
     Cell,
     Reproduced,
     Reproduction,
     adult_schema,
     numeric_schema,
-    short,
 )
 from velado.randomness import seeded
 from velado.release.goal import Progress
 from velado.release.methods import GOK, Method, Mondrian, TopDownGreedy
-from velado.release.recoders import recoder_named
-
-# GOK-Privacy and its two baselines as their published code behaves, and the folds it was judged by.
-#
-# Retold from what that code was found to do, not from its lines. GOK: max(5, k) random centres whatever the number of
-# rows; the best of a random troop wins at once, because every gorilla jumps onto it in the first iteration; each record
-# goes to its nearest centre; **a cluster with fewer than k records is published raw**. Top-down never splits, so every
-# record is published as the whole domain. Mondrian cuts one column only. The output is ordered by cluster, and the two
-# folds of the cross-validation are not shuffled. None of it promises anything.
-
-_TROOP = 20
-_FEWEST_CENTRES = 5
-
-
-@dataclass(frozen=True, repr=False)
-class Coded:
-    """A release by the published code: each row's group, and which rows were published as they are.
-
-    >>> Coded(Partition.of(np.array([0, 0, 1])), np.array([False, False, True])).raw.sum()
-    np.int64(1)
-    """
-
-    partition: Partition
-    raw: npt.NDArray[np.bool_]
-
-
-def gok(data: EncodedTable, k: int, random: np.random.Generator) -> Coded:
-    """The nearest of max(5, k) random centres; the troop's best by mean width; clusters below k raw. O(n k d).
-
-    >>> from velado.testing.factory import small_table
-    >>> data = encode(small_table(age=("quasi", "numeric", "20 21 30 31")))
-    >>> gok(data, 3, seeded(0)).raw.size
-    4
-    """
-    places = np.stack([column.positions[column.codes] for column in data.columns], axis=1)
-    places = (places - places.min(axis=0)) / np.maximum(np.ptp(places, axis=0), 1e-12)
-    best, least = np.zeros(data.rows, dtype=np.int64), np.inf
-    for _ in range(_TROOP):
-        centres = random.random((max(_FEWEST_CENTRES, k), places.shape[1]))
-        labels = _nearest(places, centres)
-        width = _mean_width(data, Partition.of(labels))
-        if width < least:
-            best, least = labels, width
-    raw = np.bincount(best)[best] < k
-    # A raw row is a class of its own: what is published of it is itself.
-    alone = best.max() + 1 + np.arange(data.rows)
-    return Coded(Partition.of(np.where(raw, alone, best)), raw)
-
-
-def top_down(data: EncodedTable, k: int, random: np.random.Generator) -> Coded:
-    """All rows in one class.
-
-    >>> from velado.testing.factory import small_table
-    >>> data = encode(small_table(age=("quasi", "numeric", "20 21 30 31")))
-    >>> top_down(data, 2, seeded(0)).partition.count
-    1
-    """
-    return Coded(Partition.of(np.zeros(data.rows, dtype=np.int64)), np.zeros(data.rows, dtype=np.bool_))
-
-
-def mondrian(data: EncodedTable, k: int, random: np.random.Generator) -> Coded:
-    """The column with most values cut at its median again and again, equal values kept together.
-
-    >>> from velado.testing.factory import small_table
-    >>> data = encode(small_table(age=("quasi", "numeric", "20 21 30 31")))
-    >>> mondrian(data, 2, seeded(0)).partition.labels.tolist()
-    [1, 1, 0, 0]
-    """
-    column = max(data.columns, key=lambda one: one.size)
-    rows = np.bincount(column.codes, minlength=column.size)
-    of_code = np.zeros(column.size, dtype=np.int64)
-    waiting, group = [(0, column.size)], 0
-    while waiting:
-        low, high = waiting.pop()
-        below = np.cumsum(rows[low:high])
-        cut = low + 1 + int(np.searchsorted(below, below[-1] / 2))
-        if cut >= high or below[cut - 1 - low] < k or below[-1] - below[cut - 1 - low] < k:
-            of_code[low:high] = group
-            group += 1
-        else:
-            waiting += [(low, cut), (cut, high)]
-    return Coded(Partition.of(of_code[column.codes]), np.zeros(data.rows, dtype=np.bool_))
-
-
-def asked_in_folds(
-    data: EncodedTable,
-    coded: Coded,
-    labels: IntVector,
-    classes: int,
-    model: Model,
-    shuffle: np.random.Generator | None = None,
-) -> tuple[IntVector, IntVector]:
-    """(truth, answers) of two folds that are not shuffled, over rows in the order of their clusters.
-
-    With *shuffle* the rows are mixed first, which is all that is changed. Features are the published texts numbered in the order of the alphabet and scaled to [0, 1], all rows together,
-    as there: an interval becomes the place of its text among the others.
-
-    >>> from velado.testing.factory import small_table
-    >>> data = encode(small_table(age=("quasi", "numeric", "20 21 30 31")))
-    >>> from velado.measures.models.model_registry import Majority
-    >>> truth, answers = asked_in_folds(data, top_down(data, 2, seeded(0)), np.array([0, 1, 0, 1]), 2, Majority())
-    >>> truth.size, answers.size
-    (4, 4)
-    """
-    order = np.argsort(coded.partition.labels, kind="stable")
-    if shuffle is not None:
-        order = shuffle.permutation(order)
-    features = _texts_as_numbers(data, coded.partition)[order]
-    truth = labels[order]
-    second = np.zeros(truth.size, dtype=np.bool_)
-    for one in range(classes):
-        of_class = np.flatnonzero(truth == one)
-        second[of_class[(of_class.size + 1) // 2 :]] = True
-    answers = np.empty_like(truth)
-    for test in (~second, second):
-        if not np.ptp(features[~test], axis=0).any():
-            # Nothing differs, so nothing can be learned but which class is the commonest.
-            answers[test] = np.bincount(truth[~test]).argmax()
-            continue
-        found = fit_and_predict(model, features[~test], truth[~test], features[test], classes, seed=0)
-        answers[test] = found.labels
-    return truth, answers
-
-
-def _texts_as_numbers(data: EncodedTable, partition: Partition) -> npt.NDArray[np.float32]:
-    out = []
-    for part in recoder_named("cover").publish(data, partition):
-        _, place = np.unique([str(value) for value in part.values], return_inverse=True)
-        out.append(place[part.codes] / max(int(place.max()), 1))
-    return np.asarray(np.stack(out, axis=1), dtype=np.float32)
-
-
-def _nearest(places: npt.NDArray[np.float64], centres: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
-    from scipy.spatial import cKDTree
-
-    return np.asarray(cKDTree(centres).query(places)[1], dtype=np.int64)
-
-
-def _mean_width(data: EncodedTable, partition: Partition) -> float:
-    total = 0.0
-    for column in data.columns:
-        low, high = partition.least_and_greatest(column.codes)
-        total += float((column.loss(low, high) * partition.sizes).sum())
-    return total
-
 
 SOURCE = "Pimenta et al. 2025, Anonimização de dados para inteligência artificial usando o algoritmo da tropa dos gorilas"
 KS = (5, 10, 25, 50)
@@ -201,7 +52,7 @@ METHODS: dict[str, tuple[Code, Method]] = {
 
 @dataclass(frozen=True)
 class GokData:
-    """A table, its quasi-identifiers and its target; *large* ones are thinned in a quick run.
+    """A table, its quasi-identifiers and its target; models see the other columns too, but those that number rows.
 
     >>> [one.name for one in DATA_SETS]
     ['adult', 'cmc', 'mgm', 'cahousing', 'icu']
@@ -212,24 +63,30 @@ class GokData:
     needs: tuple[str, ...]
     quasi: Schema
     target: str
-    large: bool = False
+    numbers: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
 
-    def trial(self, data: Path, quick: bool) -> ModelTrial:
+    def trial(self, data: Path) -> ModelTrial:
         """The table and its split."""
+        others = [Column(name, "other", "numeric") for name in self.numbers]
+        others += [Column(name, "other", "categorical") for name in self.words]
         columns = {**self.quasi.columns, self.target: Column(self.target, "sensitive", "categorical")}
-        return ModelTrial.of(data, self.needs[0], Schema(columns), self.target, quick and self.large)
+        columns |= {column.name: column for column in others}
+        return ModelTrial.of(data, self.needs[0], Schema(columns), self.target)
 
 
+_NUMBERS = ("final_weight", "education_num", "capital_gain", "capital_loss", "hours_per_week")
 _TOPICS = ("ip.src", "ip.dst", "mqtt.topic")
 _COUNTS = ("tcp.srcport", "tcp.dstport", "frame.time_relative", "frame.len", "mqtt.topic_len")
 DATA_SETS = (
-    GokData("adult", "Adult", ADULT_FILES, adult_schema(), "income", large=True),
+    GokData("adult", "Adult", ADULT_FILES, adult_schema(), "income", _NUMBERS, ("relationship",)),
     GokData(
         "cmc",
         "contraceptive method choice",
         ("uci/cmc.csv",),
         numeric_schema("age", "Weducation", "children"),
         "method",
+        ("Heducation", "religion", "working", "occupation", "solindex", "exposure"),
     ),
     GokData(
         "mgm",
@@ -244,7 +101,7 @@ DATA_SETS = (
         ("uci/cahousing.csv",),
         numeric_schema("longitude", "latitude", "housing_median_age", "median_income", "median_house_value"),
         "ocean_proximity",
-        large=True,
+        ("mean_rooms", "mean_bedrooms", "population", "households"),
     ),
     GokData(
         "icu",
@@ -255,7 +112,6 @@ DATA_SETS = (
             | {name: Column(name, "quasi", "numeric") for name in _COUNTS}
         ),
         "label",
-        large=True,
     ),
 )
 
@@ -298,22 +154,28 @@ FIGURES: dict[int, tuple[Model, str, Score]] = {
     11: (_NETWORK, "F1", weighted_f1),
     12: (_NETWORK, "accuracy", accuracy),
 }
-RAW = "records published raw, paper profile"
-COLUMNS = ("k", "method", PUBLISHED, PAPER, f"{PAPER}, folds shuffled", HONEST, RAW)
+STEPS = {
+    "as coded": Evaluation(),
+    "rows shuffled": Evaluation(in_order=False),
+    "and columns equal": Evaluation(in_order=False, columns_as_coded=False),
+}
+"""The faults of the evaluation taken away one after another; the release stays as coded."""
+HONEST_SPLIT = "honest: velado's method, asked about true rows"
+RAW = "records published raw as coded"
+COLUMNS = ("k", "method", PUBLISHED, *STEPS, HONEST_SPLIT, RAW)
 
 
 @dataclass(frozen=True)
 class Cells:
-    """One method at one k: the score in the paper's folds, in shuffled ones, on true rows; records published raw.
+    """One method at one k: its score at each of STEPS, velado's own on true rows; records published raw.
 
-    >>> Cells(5, "Mondrian", paper=0.7, shuffled=0.6, honest=0.5, raw=0).honest
+    >>> Cells(5, "Mondrian", (0.5, 0.8, 0.8), honest=0.7, raw=0).steps[0]
     0.5
     """
 
     k: int
     method: str
-    paper: float
-    shuffled: float
+    steps: tuple[float, ...]
     honest: float
     raw: int
 
@@ -332,10 +194,9 @@ def figures(
     models = {FIGURES[figure][0].name: FIGURES[figure][0] for figure in wanted}
     for model in models.values():
         require(model)
-    trial = data_set.trial(data, quick)
+    trial = data_set.trial(data)
     table = encode(trial.table)
-    encoder = fit_encoder(trial.table, trial.target)
-    labels, classes = encoder.labels(trial.table.frame), len(encoder.classes)
+    labels = fit_encoder(trial.table, trial.target).labels(trial.table.frame)
     original = {name: trial.on_true_rows(None, model) for name, model in models.items()}
     found: dict[int, list[Cells]] = {figure: [] for figure in wanted}
     ks = QUICK_KS if quick else KS
@@ -343,35 +204,44 @@ def figures(
         for number, (name, (code, method)) in enumerate(METHODS.items()):
             progress((at + number / len(METHODS)) / len(ks), f"{name}, k = {k}")
             coded = code(table, k, seeded(0, name, str(k)))
+            features = features_of(trial.table, trial.target, table, coded)
             taught = trial.taught(method, k)
             for model in models.values():
-                paper = asked_in_folds(table, coded, labels, classes, model)
-                shuffled = asked_in_folds(table, coded, labels, classes, model, seeded(0, "folds"))
+                asked = [
+                    asked_in_folds(features, coded, labels, model, step, seeded(0, "folds"))
+                    for step in STEPS.values()
+                ]
                 honest = trial.on_true_rows(taught, model)
                 for figure in wanted:
                     if FIGURES[figure][0] == model:
                         score = FIGURES[figure][2]
-                        scores = (score(*paper), score(*shuffled), score(honest.truth, honest.answers.labels))
-                        found[figure].append(Cells(k, name, *scores, int(coded.raw.sum())))
+                        steps = tuple(score(*answers) for answers in asked)
+                        own = score(honest.truth, honest.answers.labels)
+                        found[figure].append(Cells(k, name, steps, own, int(coded.raw.sum())))
     return {
-        figure: _table(figure, found[figure], original[FIGURES[figure][0].name], trial, data_set, quick)
+        figure: _table(figure, found[figure], original[FIGURES[figure][0].name], trial, data_set)
         for figure in wanted
     }
 
 
-def _why(found: Sequence[Cells], records: int, column: str) -> str:
-    """Why the columns differ, in the numbers of this very table, at its largest k."""
+def why(found: Sequence[Cells], records: int, column: str) -> str:
+    """Why the columns differ, in the numbers of this very table, at its largest k.
+
+    >>> steps = (0.5, 0.8, 0.8)
+    >>> "shuffled 0.800" in why([Cells(5, name, steps, 0.7, 0) for name in METHODS], 100, "age")
+    True
+    """
     last = max(one.k for one in found)
     gok, top, mondrian = (
         next(one for one in found if one.k == last and one.method == name) for name in METHODS
     )
     return (
-        f"Why they differ: at k = {last} GOK-Privacy as coded publishes {gok.raw:,} of {records:,} records raw and scores "
-        f"{gok.paper:.3f} in folds that follow its clusters, {gok.shuffled:.3f} when the same folds are shuffled; velado's, "
-        f"which keeps k and is asked about true rows, scores {gok.honest:.3f}. Top-Down as coded makes one class of all "
-        f"records, so that only the commonest answer can be learned ({top.paper:.3f}; velado's {top.honest:.3f}), and "
-        f"Mondrian as coded cuts '{column}' alone ({mondrian.paper:.3f}, shuffled {mondrian.shuffled:.3f}; velado's "
-        f"{mondrian.honest:.3f})."
+        f"Why they differ: at k = {last} GOK-Privacy as coded publishes {gok.raw:,} of {records:,} records raw, in table "
+        f"order, and scores {gok.steps[0]:.3f}, shuffled {gok.steps[1]:.3f}; velado's, which keeps k and is asked about true "
+        f"rows, {gok.honest:.3f}. Mondrian as coded cuts '{column}' alone and its rows, alone of the three, are sorted by "
+        f"it: {mondrian.steps[0]:.3f}, shuffled {mondrian.steps[1]:.3f}, with all columns {mondrian.steps[2]:.3f}; "
+        f"velado's {mondrian.honest:.3f}. Top-Down as coded makes one group of all records, so that models learn from the "
+        f"columns it leaves as they are ({top.steps[0]:.3f}; velado's {top.honest:.3f})."
     )
 
 
@@ -391,25 +261,25 @@ def said_of(method: str, model: Model) -> str:
 
 
 def _table(
-    figure: int, found: Sequence[Cells], original: Asked, trial: ModelTrial, data_set: GokData, quick: bool
+    figure: int, found: Sequence[Cells], original: Asked, trial: ModelTrial, data_set: GokData
 ) -> Reproduced:
     model, _, score = FIGURES[figure]
     majority = np.full_like(original.truth, np.bincount(original.truth).argmax())
     alone = score(original.truth, original.answers.labels)
     rows: list[tuple[Cell, ...]] = [
-        ("-", "majority class", None, None, None, score(original.truth, majority), None),
-        ("-", "original data", None, None, None, alone, None),
+        ("-", "majority class", None, None, None, None, score(original.truth, majority), None),
+        ("-", "original data", None, None, None, None, alone, None),
     ]
     of_icu = "" if data_set.name == "icu" else " (ICU)"
     for one in found:
         published = f"{said_of(one.method, model)}{of_icu}"
-        rows.append((str(one.k), one.method, published, one.paper, one.shuffled, one.honest, one.raw))
+        rows.append((str(one.k), one.method, published, *one.steps, one.honest, one.raw))
     column = max(encode(trial.table).columns, key=lambda part: part.size).name
     note = (
-        f"{_why(found, trial.table.rows, column)} The published words are about the ICU data. {trial.table.rows:,} records, "
+        f"{why(found, trial.table.rows, column)} The published words are about the ICU data. {trial.table.rows:,} records, "
         f"one split with {trial.test.size:,} test rows."
     )
-    return Reproduced(COLUMNS, tuple(rows), note + short(quick and data_set.large), AS_IN_PAPER)
+    return Reproduced(COLUMNS, tuple(rows), note, AS_IN_PAPER)
 
 
 def _one(data: Path, progress: Progress, data_set: GokData, figure: int, quick: bool) -> Reproduced:
