@@ -86,6 +86,7 @@ def test_a_study_is_written_and_said(study: Path, tmp_path: Path) -> None:
     assert velado(study, "-o", out, "--quiet").stdout == ""
 
 
+@pytest.mark.slow
 def test_damaged_cells_are_counted_in_the_plan_and_when_they_are_computed_again(
     study: Path, tmp_path: Path
 ) -> None:

@@ -52,6 +52,7 @@ def velado(*words: object):
     return done
 
 
+@pytest.mark.slow
 def test_a_dry_run_shows_the_clients_and_the_terms_and_writes_nothing(recipe: Path, tmp_path: Path) -> None:
     done = velado(recipe, "-o", tmp_path / "out", "--dry-run")
     assert re.search(r"client 4\s+\d+\s+\d+", done.stdout)
@@ -98,6 +99,7 @@ def test_a_folder_that_cannot_be_written_is_refused_before_anything_is_trained(
     assert {path.name for path in tmp_path.iterdir()} == {"file", recipe.name}
 
 
+@pytest.mark.slow
 def test_a_run_that_stops_keeps_its_history_on_disk(recipe: Path, tmp_path: Path) -> None:
     recipe.write_text(recipe.read_text("utf-8") + "dropout = 1.0\nunmet = 2\n", "utf-8")
     with pytest.raises(FederationStopped, match="2 rounds in a row"):

@@ -7,11 +7,13 @@ import stat
 from pathlib import Path
 
 import polars as pl
+import pytest
 
 from velado.apps.cli import run
 from velado.data.samples import hospital_csv, hospital_schema
 
 
+@pytest.mark.slow
 def test_special_uniques_population_and_row_risk_are_made_on_request(tmp_path: Path, capsys) -> None:
     original, schema = str(hospital_csv()), str(hospital_schema())
     out = tmp_path / "release"
@@ -60,6 +62,7 @@ def test_compare_lists_every_method_with_the_least_loss_first(tmp_path: Path, ca
     assert failed["loss"] is None and "l-diversity" in failed["failed"]
 
 
+@pytest.mark.slow
 def test_the_loss_of_das_as_the_equation_says_and_as_it_was_published(
     data_folder, tmp_path: Path, capsys
 ) -> None:

@@ -115,6 +115,7 @@ def test_show_tells_the_digest_the_parties_and_what_each_learns(job: Path, capsy
     assert "Compare-o com as outras partes" in shown and "Esconde: as linhas" in shown
 
 
+@pytest.mark.slow
 def test_a_role_refuses_a_wrong_start_before_anything_is_sent(job: Path, capsys) -> None:
     given = ["--job", "job.toml", "-o", "out", "--passphrase-file", "pass"]
     assert run(["party", "provider", "--identity", "a", *given]) == 3

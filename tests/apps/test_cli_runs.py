@@ -86,6 +86,7 @@ def test_verify_counts_what_stands_in_the_file_itself(
     assert json.loads(capsys.readouterr().out)["verdicts"][0]["achieved"] == 1
 
 
+@pytest.mark.slow
 def test_verify_refuses_identifiers_and_columns_kept_back(
     tmp_path: Path, release: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -146,6 +147,7 @@ def test_verify_says_first_what_is_left_behind_a_side_door(
     assert words in printed.splitlines()[0] and "40; 2" in printed.splitlines()[0]
 
 
+@pytest.mark.slow
 def test_measure_prints_labelled_numbers(release: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = ["measure", str(hospital_csv()), str(release), "--schema", str(hospital_schema()), "-k", "5"]
     assert run([*command, "--json"]) == 0
@@ -169,6 +171,7 @@ def test_apply_repeats_the_release_byte_for_byte(release: Path, tmp_path: Path) 
     assert (again / "release/table.csv").read_bytes() == (release / "release/table.csv").read_bytes()
 
 
+@pytest.mark.slow
 def test_the_demo_is_exactly_ten_lines_and_ends_with_both_paths(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -182,6 +185,7 @@ def test_the_demo_is_exactly_ten_lines_and_ends_with_both_paths(
     assert f'<html lang="{language}' in (out / "private/report.html").read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_inspect_writes_a_schema_that_anonymize_takes(
     part: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -200,6 +204,7 @@ def test_inspect_writes_a_schema_that_anonymize_takes(
     assert run([*command, "-o", str(tmp_path / "out")]) == 0
 
 
+@pytest.mark.slow
 def test_inspect_speaks_portuguese_and_says_what_the_sets_leave_out(
     part: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -258,6 +263,7 @@ def test_the_summary_names_no_unset_parameter_and_how_near_the_best_it_is(
     assert f"(no máximo {most}% acima do melhor possível)" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_without_a_schema_the_roles_are_printed_and_saved_beside_the_release(
     part: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -287,6 +293,7 @@ def test_without_a_schema_the_roles_are_printed_and_saved_beside_the_release(
     )
 
 
+@pytest.mark.slow
 def test_the_json_of_a_release_is_its_manifest_and_where_it_stands(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -307,6 +314,7 @@ def test_the_json_of_a_release_is_its_manifest_and_where_it_stands(
     assert "Viçosa" not in json.dumps(found, ensure_ascii=False)
 
 
+@pytest.mark.slow
 def test_a_parquet_release_is_verified_too(part: Path, tmp_path: Path) -> None:
     out, sample = tmp_path / "out", [str(part), "--schema", str(hospital_schema())]
     assert run(["anonymize", *sample, "-m", "mondrian", "--format", "parquet", "-q", "-o", str(out)]) == 0
@@ -314,6 +322,7 @@ def test_a_parquet_release_is_verified_too(part: Path, tmp_path: Path) -> None:
     assert run(["verify", table, "--schema", str(hospital_schema()), "-q"]) == 0
 
 
+@pytest.mark.slow
 def test_k_of_a_method_that_promises_nothing_is_still_a_promise(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -327,6 +336,7 @@ def test_k_of_a_method_that_promises_nothing_is_still_a_promise(
 ODD_NAMES = ["age in years", "blood-type", "raça/cor", "select", "年齢", "a.b.c", "it's", "x[red]y"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("odd", one_in(2, ["a, b", 'the "quoted"']))
 def test_odd_column_names_work_from_end_to_end(
     odd: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -43,6 +43,7 @@ def test_inspect_reads_the_sheet_that_is_named(book, tmp_path, capsys) -> None:
         ] == columns
 
 
+@pytest.mark.slow
 def test_a_release_of_a_sheet_is_that_of_its_rows_in_a_file_of_their_own(book, tmp_path, capsys) -> None:
     plain = tmp_path / "pacientes.csv"
     plain.write_text("\n".join(",".join(map(str, row)) for row in PEOPLE) + "\n", "utf-8")

@@ -50,6 +50,7 @@ def person(r: random.Random, i: int) -> dict[str, Any]:
 OPEN = {"age": 90, "sex": 2, "kt_v": 200, "weight": 120, "ward": 4, "stay": 30, "glucose": 300, "q1": 5}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("each", [1, 2, 12, 60])
 def test_no_identifying_column_is_proposed_for_publishing(each: int) -> None:
     r = random.Random(each)

@@ -278,6 +278,7 @@ def test_the_name_is_never_missing_or_half_while_it_is_replaced(helper: Helper, 
     assert len(seen) > 10 and whole > 100 and leftovers(folder) == []
 
 
+@pytest.mark.slow
 def test_what_a_live_process_is_writing_is_not_swept(helper: Helper, tmp_path: Path) -> None:
     folder = tmp_path / "out"
     write_folder(folder, release("old"))

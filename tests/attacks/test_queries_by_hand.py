@@ -373,6 +373,7 @@ def written(query: Query) -> str:
     return text + (f" GROUP BY {', '.join(map(name, query.keys))}" if query.keys else "")
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(QUERIES)
 def test_any_query_by_hand_is_refused_or_is_what_its_text_asks(session: Session, query: Query) -> None:

@@ -544,6 +544,7 @@ def spelt(how: str, x: Any) -> Verification:
     return verify(frame, Schema.from_dict({"columns": schema}), (KAnonymity(CROWD),))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", one_in(3, SPELT))
 def test_verify_reads_the_intervals_of_others(how: str) -> None:
     altered = np.where(np.arange(ROWS) % 50 == 0, RNG.permutation(AGE), AGE)

@@ -227,6 +227,7 @@ HARMLESS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", one_in(3, HARMLESS))
 def test_no_harmless_column_of_a_known_table_is_lost(data_folder: Path, file: str) -> None:
     table = read_table(data_folder / file)

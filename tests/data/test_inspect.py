@@ -233,6 +233,7 @@ def test_the_hospital_sample_is_read_as_its_schema_has_it() -> None:
     assert found.exposure is not None and found.exposure.people == 1700
 
 
+@pytest.mark.slow
 def test_adult_is_read_as_the_literature_has_it(data_folder: Path) -> None:
     found = inspect(read_table(data_folder / "adult" / "adult_clean.csv"))
     quasi = {c.name for c in found.schema.quasi}

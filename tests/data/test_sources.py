@@ -187,6 +187,7 @@ def test_the_clients_cells_are_written_as_whole_numbers(data_folder) -> None:
         clients(sent([lines[0], lines[1].replace(",24,", ",24.5,"), *lines[2:]]))
 
 
+@pytest.mark.slow
 def test_houses_are_numbered_and_their_shores_are_three_classes(data_folder) -> None:
     header, *lines = (data_folder / "uci" / "cahousing.csv").read_text().splitlines()
     at = {name: place for place, name in enumerate(header.split(";"))}

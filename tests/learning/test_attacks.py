@@ -56,6 +56,7 @@ def sound_run(make_job, make_tables, make_roles):
     return job, tables, roles, deliver(roles)
 
 
+@pytest.mark.slow
 def test_the_provider_of_the_paper_reads_every_correlation_off_one_run(paper_runs, job_key) -> None:
     job, tables, matrix, runs = paper_runs
     _, transcript = runs[0]
@@ -95,6 +96,7 @@ def test_without_the_floor_the_row_masks_are_common_divisors() -> None:
         assert found // u < 10**4
 
 
+@pytest.mark.slow
 def test_the_same_attack_finds_no_correlation_in_what_the_sound_provider_sees(sound_run, job_key) -> None:
     job, tables, _, transcript = sound_run
     matrix = total([moments_of(columns, job) for columns in tables.values()]).matrix
@@ -186,6 +188,7 @@ def test_masks_are_drawn_evenly_from_all_invertible_matrices_and_all_vectors(n) 
         assert abs(statistic - (size - 1)) < 5 * math.sqrt(2 * (size - 1))
 
 
+@pytest.mark.slow
 def test_two_very_different_tables_look_alike_to_the_sound_provider_in_their_low_bits(job_key) -> None:
     n = int(job_key.public.n)
     tables = (

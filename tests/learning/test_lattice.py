@@ -59,6 +59,7 @@ def same(found, truth) -> bool:
     return found is not None and ([list(r) for r in found.matrix], list(found.vector)) == truth
 
 
+@pytest.mark.slow
 def test_the_evaluator_of_one_masked_run_computes_all_pooled_sums(make_job, make_tables, make_roles) -> None:
     job = make_job("masked", 3, bits=16)
     tables = make_tables(job, rows=21)

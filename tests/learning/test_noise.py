@@ -74,6 +74,7 @@ def test_the_bounds_are_reached_by_a_row_at_the_corner() -> None:
     assert reaches(job) == (256, 2560, 4096, 2560)
 
 
+@pytest.mark.slow
 def test_each_sum_gets_its_own_share_of_epsilon() -> None:
     job = a_job(minimum_rows=1, epsilon=Fraction(8))
     moments = moments_of({"a": [0.0] * 50_000, "b": [0.0] * 50_000, "y": [0.0] * 50_000}, job)

@@ -174,6 +174,7 @@ def test_standard_errors_are_the_textbook_s_in_the_columns_own_units(intercept) 
     np.testing.assert_allclose([float(v) for v in found], variance, rtol=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("protocol", "intercept"),
     pairs_in(2, ["secure-sum", "delegated", "masked"], [True, False], lambda *two: "-".join(map(str, two))),

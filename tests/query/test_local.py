@@ -18,6 +18,7 @@ FOUR = RandomizedResponse(("a", "b", "c", "d"), Fraction("1.5"))
 AGE = LocalLaplace(Fraction(0), Fraction(120), Fraction(1), Fraction(2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", one_in(2, [FOUR, YES_NO]), ids=["four", "binary"])
 def test_shares_are_unbiased_and_their_errors_calibrated(mechanism) -> None:
     truth = [c for place, c in enumerate(mechanism.categories) for _ in range(20 * (place + 1))]

@@ -79,9 +79,10 @@ def normal_texts(
 
 def _replaced(texts: pl.Series, pattern: str, change: pl.Expr) -> pl.Series:
     """The texts that match *pattern* changed, as one expression over them alone: most columns have few or none."""
-    found = texts.str.contains(pattern).fill_null(False)
+    found = texts.str.contains(pattern)
     if not found.any():
         return texts
+    found = found.fill_null(False)
     changed = texts.filter(found).alias("t").to_frame().select(change).to_series()
     return texts.clone().scatter(found.arg_true(), changed)  # scatter works in place
 

@@ -123,6 +123,9 @@ class Table:
 
     def is_missing(self, name: str) -> pl.Series:
         """True where a column has no value: null, or one of the texts the schema calls missing."""
+        return self.once(("missing", name), lambda: self._missing(name))
+
+    def _missing(self, name: str) -> pl.Series:
         series = self.frame.get_column(name)
         missing = series.is_null()
         if series.dtype == pl.String:

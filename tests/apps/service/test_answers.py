@@ -239,6 +239,7 @@ def test_errors_and_refusals_do_not_depend_on_the_rows(tmp_path: Path) -> None:
     assert [status for status, _ in told[0]] == [200] * 3 + [422] * 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "sql",
     [

@@ -182,6 +182,7 @@ def test_a_tokens_file_open_to_others_or_broken_lets_nobody_in(tmp_path: Path) -
         add_token(file, "")
 
 
+@pytest.mark.slow
 def test_a_revoked_token_stays_revoked_and_an_unknown_one_is_an_error(tmp_path: Path) -> None:
     file = tmp_path / "tokens.json"
     _, kept = add_token(file, "ana")

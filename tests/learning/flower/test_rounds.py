@@ -41,6 +41,7 @@ def test_a_run_learns_and_records_every_round_and_client(people, model: str, spl
     assert fit.rounds[0].test_rows == sum(one.test_rows for one in fit.clients)
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_run_and_another_seed_another(people) -> None:
     def scores(seed: int) -> list[float]:
         fit = simulate(
@@ -84,6 +85,7 @@ def test_too_many_failed_rounds_in_a_row_stop_the_run_and_keep_its_history(peopl
     assert FederatedFit.from_dict(fit.to_dict()).rounds == fit.rounds
 
 
+@pytest.mark.slow
 def test_a_client_with_too_few_rows_sits_out_and_the_others_go_on(people) -> None:
     ready = make_ready(
         people.table, people.schema, Locally(Mondrian(), seed=1, k=20), Federation(clients=10, split="dirichlet", alpha=0.6, rounds=2, participation=0.5), target="outcome"

@@ -76,6 +76,7 @@ def is_essential(job, message) -> bool:
     return not {step.state for step in due} & {step.state for step in others}
 
 
+@pytest.mark.slow
 def test_every_lost_message_leaves_no_result_or_the_right_one(honest, make_roles) -> None:
     job, tables, transcript = honest
     assert any(is_essential(job, message) for message in transcript.messages)
@@ -111,6 +112,7 @@ def test_messages_repeated_and_reordered_change_nothing(honest, make_roles) -> N
         assert coefficients(fresh) == coefficients(transcript.roles[name])
 
 
+@pytest.mark.slow
 def test_an_altered_byte_gives_a_named_error_or_the_right_result(honest, make_roles) -> None:
     """What a signature protects besides is left out: a result told to a client, and the paper's unsafe messages."""
     job, tables, transcript = honest

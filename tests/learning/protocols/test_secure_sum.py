@@ -176,6 +176,7 @@ def test_a_late_word_of_a_client_that_was_left_behind_changes_nothing() -> None:
     assert list(evaluator.outcome.fit.coefficients) == expected(job, tables, ["c0", "c2", "c3", "c4"])
 
 
+@pytest.mark.slow
 def test_one_masked_vector_alone_is_uniform_even_of_zeros() -> None:
     job = a_job(3)
     tables = {name: {"a": np.zeros(12), "b": np.zeros(12), "y": np.zeros(12)} for name in ("c0", "c1", "c2")}

@@ -144,6 +144,7 @@ def test_a_group_larger_than_the_most_is_hidden_too() -> None:
     assert audit(COUNT, 35, group=3 * MOST) <= 1
 
 
+@pytest.mark.slow
 def test_the_audit_is_sharp_enough_to_see_most_of_an_honest_loss() -> None:
     assert 0.4 < audit(COUNT, 35) <= 1
 
@@ -163,6 +164,7 @@ def test_the_audit_sees_a_quantile_chosen_with_too_little_noise(monkeypatch: pyt
     assert audit(MEDIAN, 1) > 1
 
 
+@pytest.mark.slow
 def test_the_audit_sees_that_the_most_rows_were_ignored() -> None:
     assert audit(COUNT, 40, group=2 * MOST, engine=Untruncated) > 1
 
@@ -178,6 +180,7 @@ def test_a_doubled_loss_shows_in_single_numbers_too(monkeypatch: pytest.MonkeyPa
     assert audit(ONE_WARD, 35, asks=1500) > 1
 
 
+@pytest.mark.slow
 def test_the_family_of_ten_needs_its_group() -> None:
     """Ten who fall ill together: noise for one record tells them apart, noise for the declared house does not."""
     ill = "SELECT ward, COUNT(*) AS n FROM people WHERE age >= 100 GROUP BY ward"

@@ -76,6 +76,7 @@ def test_two_percent_off_is_seen_with_more_draws(kind, measure) -> None:
     assert p_value(sample, measure, due * 0.98) < FALSE_ALARM
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "measure"), CASES)
 def test_draws_of_different_cells_have_nothing_to_do_with_each_other(kind, measure) -> None:
     sample = draws(kind, measure, 100_000).astype(np.float64)
@@ -85,6 +86,7 @@ def test_draws_of_different_cells_have_nothing_to_do_with_each_other(kind, measu
         assert abs(correlation) < 0.0195
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", one_in(2, ["epsilon", "rho"]))
 def test_a_quantile_is_chosen_with_the_chances_its_scores_give(measure) -> None:
     query = Query("people", (Aggregate("quantile", "dose", Fraction(1, 2)),), keys=("cell",))

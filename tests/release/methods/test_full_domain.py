@@ -115,6 +115,7 @@ def test_the_optimum_is_that_of_arx(adult, case):
     assert found.value == pytest.approx(case.expected, rel=1e-9, abs=2e-10)
 
 
+@pytest.mark.slow
 def test_adult_and_a_million_rows_are_fast_enough(adult):
     goal = Goal((KAnonymity(5),), 0.05)
     million = adult.nine.subset(np.random.default_rng(0).integers(0, adult.nine.rows, 10**6))

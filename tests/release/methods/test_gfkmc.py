@@ -199,6 +199,7 @@ def test_every_class_has_k_rows_and_its_cover_is_true(rows, k, profile, beta):
         assert published.false_cells(column, recoded.kept) == 0
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(people.filter(usable), st.integers(2, 4), st.randoms(use_true_random=False))
 def test_row_order_changes_neither_the_promise_nor_the_published_rows(rows, k, order):

@@ -222,6 +222,7 @@ def test_adult_loses_no_more_than_is_known_to_suffice(data_folder):
     assert 0.058 <= lower_bound(data, 10, 100_000_000) <= reached
 
 
+@pytest.mark.slow
 def test_adult_in_another_row_order_loses_the_same(data_folder):
     data = adult(data_folder)
     order = np.random.default_rng(1).permutation(data.rows)

@@ -118,6 +118,7 @@ def study(example, tmp_path: Path):
     return run
 
 
+@pytest.mark.slow
 def test_runs_are_stored_cell_by_cell_and_never_computed_twice(study, tmp_path: Path) -> None:
     found = study()
     out = tmp_path / "out"
@@ -200,6 +201,7 @@ def test_too_few_clients_for_a_round_are_a_gap_with_its_reason(study, tmp_path: 
     assert re.search(r"\| mondrian \| 60 \| – \| logistic, iid \| 1 \| 0 of 4 clients", page)
 
 
+@pytest.mark.slow
 def test_a_run_that_had_to_be_given_up_keeps_its_history(study) -> None:
     lines = "dropout = 0.7\nunmet = 2\nseeds = [0]\n"
     found = study(SECTION.replace("rounds = 3", "rounds = 30") + lines, *SMALL)
@@ -209,6 +211,7 @@ def test_a_run_that_had_to_be_given_up_keeps_its_history(study) -> None:
     assert found.gaps.height == 2 and found.across_clients == ()
 
 
+@pytest.mark.slow
 def test_answers_that_did_not_come_are_counted(study) -> None:
     found = study(SECTION + "dropout = 0.2\nunmet = 30\nparticipation = 0.5\nseeds = [0]\n", *SMALL)
     missed = sum(one.asked - one.replied for training in found.federated for one in training.fit.rounds)

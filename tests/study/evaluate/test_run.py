@@ -107,6 +107,7 @@ def test_no_digest_of_the_table_is_shown_that_others_could_test_guesses_with(
     assert ids.isdisjoint(cell.id for _, cell in cells_of(plan(load(example.study))))
 
 
+@pytest.mark.slow
 def test_a_finished_study_is_not_computed_again_and_a_larger_one_only_where_it_grew(
     example, computed, tmp_path: Path
 ) -> None:
@@ -120,6 +121,7 @@ def test_a_finished_study_is_not_computed_again_and_a_larger_one_only_where_it_g
     assert len(after) - len(before) == 2 * 2 * 3 == larger.planned - first.planned
 
 
+@pytest.mark.slow
 def test_another_target_with_blanks_gives_the_numbers_of_a_folder_of_its_own(example, tmp_path: Path) -> None:
     path = example.folder / "people.csv"
     table = pl.read_csv(path)
@@ -250,6 +252,7 @@ def test_two_studies_in_one_folder_at_a_time_are_refused(example, tmp_path: Path
         evaluate(example.study, tmp_path / "out", jobs=1)
 
 
+@pytest.mark.slow
 def test_what_cannot_be_made_is_a_visible_gap_with_its_reason(example, tmp_path: Path) -> None:
     study = evaluate(example.change(("k = [3, 6]", "k = [3, 200]")), tmp_path / "out", jobs=1)
     assert study.gaps.height == 2 * 2 * 3
@@ -265,6 +268,7 @@ def test_what_cannot_be_made_is_a_visible_gap_with_its_reason(example, tmp_path:
     assert 200 not in {row.setting.k for row in found.quality}
 
 
+@pytest.mark.slow
 def test_a_class_with_one_member_is_trained_on_and_does_not_stop_the_study(example, tmp_path: Path) -> None:
     path = example.folder / "people.csv"
     lines = path.read_text("utf-8").splitlines()
@@ -277,6 +281,7 @@ def test_a_class_with_one_member_is_trained_on_and_does_not_stop_the_study(examp
     assert "1 class has too few people" in (tmp_path / "out" / "study.md").read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_several_classes_are_averaged_and_the_page_says_how(example, tmp_path: Path) -> None:
     table = pl.read_csv(example.folder / "people.csv").with_columns(
         ill=pl.concat_str("ill", pl.col("dose") > 4)
@@ -298,6 +303,7 @@ def test_an_interval_holds_no_number_that_cannot_be(computed) -> None:
     assert "Intervals are Student's, 95%, over 2 seeds" in (computed.out / "study.md").read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_an_unexpected_error_is_a_gap_without_its_message_and_is_tried_again(
     example, tmp_path: Path, monkeypatch
 ) -> None:

@@ -63,6 +63,7 @@ def test_unshuffled_folds_of_sorted_output_separate_the_classes(ground) -> None:
     assert shared <= 3  # a class lies in one fold, but where a fold ends inside it
 
 
+@pytest.mark.slow
 def test_every_protocol_is_run_and_the_whole_table_is_anonymized_once_for_both_papers(
     example, tmp_path
 ) -> None:
