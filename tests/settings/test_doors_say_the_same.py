@@ -263,7 +263,7 @@ def test_what_fields_must_satisfy_together_is_asked_last() -> None:
         ('title = ""\nurl = "secret"', ParameterError, "'url' in the job cannot be what was given."),
         ('title = ""\nbounds = [3, 1]', ParameterError, "'bounds' in the job cannot be [3, 1]. It takes two rising"),
         ('title = ""\nbounds = [3]', ParameterError, "'bounds' in the job cannot be a list. It takes two rising"),
-        ("title = ", SchemaError, "The TOML of the job is not valid: "),
+        ("title = ", SchemaError, "The TOML of the job is not valid: a value is missing"),
         ("title = " + "9" * 5000, SchemaError, "A number or a nesting in the job is too long."),
         ("title = " + "[" * 5000, SchemaError, " the job is "),
     ],

@@ -37,7 +37,7 @@ class Release:
     *frame* is what may leave, its rows in an order drawn under the owner's key. Everything else that holds rows
     belongs to the owner: *aligned*, the same rows in the order of the input, *rows*, and what is in *prepared*.
 
-    >>> from velado.testing.small_release import small_release
+    >>> from velado.testing.examples import small_release
     >>> small_release().release.frame.height, small_release().release.suppressed
     (8, 0)
     """
@@ -197,7 +197,7 @@ def release(prepared: Prepared, recoded: Recoded, goal: Goal, method: Method, se
 
     Groups that fail are suppressed as long as the limit allows; what then still fails raises.
 
-    >>> from velado.testing.small_release import small_release
+    >>> from velado.testing.examples import small_release
     >>> made = small_release().release
     >>> release(made.prepared, made.recoded, made.goal, made.method, seed=0).verdicts == made.verdicts
     True
@@ -313,7 +313,7 @@ def published_frame(used: Table, recoded: Recoded) -> pl.DataFrame:
 
     A quasi-identifier whose every published text is its original one keeps its original cells and type.
 
-    >>> from velado.testing.small_release import small_release
+    >>> from velado.testing.examples import small_release
     >>> made = small_release().release
     >>> published_frame(made.prepared.used, made.recoded).equals(made.aligned)
     True

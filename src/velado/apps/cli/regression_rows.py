@@ -81,7 +81,7 @@ def number_columns(table: Table, names: Sequence[str] | None) -> dict[str, pl.Se
 
     Cells of a CSV stay text, so that 0.1 is the decimal it says; those of a table with decimal commas get a point.
 
-    >>> from velado.testing.factory import small_table
+    >>> from velado.testing.examples import small_table
     >>> number_columns(small_table(age=("other", "text", "31 0.1")), None)["age"].to_list()
     ['31', '0.1']
     """

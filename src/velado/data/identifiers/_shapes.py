@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from velado.data.identifiers._names import (
+from velado.data.identifiers._lexicon import (
     PARTICLES,
     TITLES,
     TURNED,

@@ -73,7 +73,7 @@ def disclosure(
     uniques of up to *largest_key* columns. *fraction* is the share of the population that the original
     table holds; with it population uniqueness is estimated, and of the release by the share that was published.
 
-    >>> from velado.testing.factory import four_people
+    >>> from velado.testing.examples import four_people
     >>> table = four_people()
     >>> from velado.measures.recoded_columns import read_published
     >>> disclosure(read_published(table, table.frame), table.frame)

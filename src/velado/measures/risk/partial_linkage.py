@@ -61,7 +61,7 @@ class KnownSubset:
 class PartialKnowledge:
     """Every subset up to *largest* columns, worst first (see `partial_knowledge` for the order).
 
-    >>> from velado.testing.factory import four_published
+    >>> from velado.testing.examples import four_published
     >>> partial_knowledge(four_published()).worst(1)[0].columns
     ('age',)
     """
@@ -106,7 +106,7 @@ def partial_knowledge(published: PublishedTable, largest: int | None = None) -> 
     ranges of different classes overlap, a person fits several and the risk is lower than shown, which
     `linkage_with` takes into account. sum_{s<=m} C(d, s) groupings of the distinct rows of either table.
 
-    >>> from velado.testing.factory import four_published
+    >>> from velado.testing.examples import four_published
     >>> partial_knowledge(four_published()).subsets[0].after.unique_rows
     2
     """
@@ -133,7 +133,7 @@ def linkage_with(
     The attack of `record_linkage`, by its *rules*, on those columns alone; ties, of which there are more the less is
     known, are by default worth 1 / ties. An interval stands at its middle, a number at itself.
 
-    >>> from velado.testing.factory import four_published
+    >>> from velado.testing.examples import four_published
     >>> linkage_with(four_published(), ["age"]).share
     0.75
     """

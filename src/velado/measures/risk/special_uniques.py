@@ -30,7 +30,7 @@ class SpecialUniques:
     belong in the private report only. *contributions* are percentages: in how much of the total score a column
     takes part, so they sum to more than 100.
 
-    >>> from velado.testing.factory import four_encoded
+    >>> from velado.testing.examples import four_encoded
     >>> special_uniques_of(four_encoded()).columns
     ('age',)
     """
@@ -78,7 +78,7 @@ def special_uniques_of(
 ) -> SpecialUniques:
     """Special uniques of the original table, on its encoded values.
 
-    >>> from velado.testing.factory import four_encoded
+    >>> from velado.testing.examples import four_encoded
     >>> special_uniques_of(four_encoded()).unique_rows
     2
     """

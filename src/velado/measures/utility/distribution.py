@@ -61,7 +61,7 @@ def calendar_bins(tree: Taxonomy, leaves: npt.NDArray[np.int64]) -> HistogramBin
     Values are days if all have one common form, or if a level of their taxonomy consists of months, years or
     decades. Periods without any day are kept, so that the picture has an even scale.
 
-    >>> from velado.testing.factory import small_table
+    >>> from velado.testing.examples import small_table
     >>> from velado.data.encode import encode
     >>> days = encode(small_table(day=("quasi", "categorical", "2024-01-02 2024-03-05"))).columns[0]
     >>> calendar_bins(days.tree, np.array([0, 1])).labels
@@ -91,7 +91,7 @@ def level_bins(tree: Taxonomy, leaves: npt.NDArray[np.int64], most: int) -> Hist
 
     The root alone is no level: it would show one bar.
 
-    >>> from velado.testing.factory import small_table
+    >>> from velado.testing.examples import small_table
     >>> from velado.data.encode import encode
     >>> days = encode(small_table(day=("quasi", "categorical", "2024-01-02 2024-03-05"))).columns[0]
     >>> level_bins(days.tree, np.array([0, 1]), most=5) is None
@@ -178,7 +178,7 @@ class Distribution:
     what a bin of a category joins: days of a month, year or decade, or the values below one level of its
     taxonomy; None when every bin is one value. The distances are those of the values themselves.
 
-    >>> from velado.testing.factory import four_published
+    >>> from velado.testing.examples import four_published
     >>> distributions(four_published())[0].name
     'age'
     """
@@ -225,7 +225,7 @@ class Distribution:
 def distributions(published: PublishedTable) -> tuple[Distribution, ...]:
     """One distribution per quasi-identifier; the pairing of rows is not needed. O(rows x columns).
 
-    >>> from velado.testing.factory import four_published
+    >>> from velado.testing.examples import four_published
     >>> distributions(four_published())[0].distances()
     {'total_variation': 0.0, 'earth_mover': 0.0, 'earth_mover_ground': 'share of the domain'}
     """
@@ -238,7 +238,7 @@ def distribution(column: EncodedColumn, read: PublishedColumn) -> Distribution:
 
     A number that is no original value counts at the nearest one. Suppressed rows are absent from *after*.
 
-    >>> from velado.testing.factory import four_published
+    >>> from velado.testing.examples import four_published
     >>> published = four_published()
     >>> distribution(published.data.columns[0], published.columns[0]).name
     'age'
