@@ -303,7 +303,7 @@ class EncodedColumn:
         if self.tree is not None:
             return self.weight * self.tree.loss(self.tree.common_ancestor(low, high))
         assert self.points is not None
-        lower, upper = self.stated_ends(low, high)
+        lower, upper = self._stated_ends(low, high)
         width = (upper - lower) / (self.span if self.span > 0 else 1.0)
         if self.missing >= 0:
             width = np.where(high == self.missing, np.where(low == self.missing, 0.0, 1.0), width)
@@ -321,7 +321,7 @@ class EncodedColumn:
                     out[at] = None
             return out
         # Only the numbers that are shown are written out: a column may have a million distinct ones.
-        lower, upper = self.stated_ends(low, high)
+        lower, upper = self._stated_ends(low, high)
         shown, at = np.unique(np.concatenate((lower, upper)), return_inverse=True)
         # A step may have decimals where the numbers have none.
         whole = self.whole and self.rounding is None
@@ -335,7 +335,7 @@ class EncodedColumn:
                 result[place] = None if low[place] == self.missing else ROOT_LABEL
         return result
 
-    def stated_ends(self, low: IntArray, high: IntArray) -> tuple[FloatArray, FloatArray]:
+    def _stated_ends(self, low: IntArray, high: IntArray) -> tuple[FloatArray, FloatArray]:
         """The two numbers that the cover of codes *low*..*high* of a numeric column is published with."""
         assert self.points is not None
         lower, upper = self.points[np.asarray(low)], self.points[np.asarray(high)]
@@ -349,7 +349,7 @@ class EncodedColumn:
         least, most = np.asarray(low, dtype=np.int32), np.asarray(high, dtype=np.int32)
         if self.rounding is None or self.points is None:
             return least, most
-        lower, upper = self.stated_ends(least, most)
+        lower, upper = self._stated_ends(least, most)
         first = np.searchsorted(self.numbers, lower, "left").astype(np.int32)
         last = (np.searchsorted(self.numbers, upper, "right") - 1).astype(np.int32)
         if self.missing >= 0:

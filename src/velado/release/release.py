@@ -12,7 +12,7 @@ import numpy.typing as npt
 import polars as pl
 
 from velado.data.encode import EncodedTable
-from velado.data.keys import owner_key
+from velado.data.keys import content_of, owner_key
 from velado.data.partition import BoolArray
 from velado.data.table import Table
 from velado.errors import GuaranteeNotMet, SuppressionLimitExceeded
@@ -25,7 +25,6 @@ from velado.release.population import match_published
 from velado.release.prepare import Prepared
 from velado.release.recoded import Recoded, of_kept_rows, refuse_means_of_suppressed, refuse_unrounded
 from velado.release.side_doors import SideDoor, refuse_doors
-from velado.release.side_doors.row_order import drawn_order
 from velado.settings import describe
 from velado.text import say, say_n
 
@@ -90,9 +89,12 @@ class Release:
 
     @cached_property
     def _order(self) -> npt.NDArray[np.int64]:
+        rows = self.aligned.height
         if self.prepared.keep_order:
-            return np.arange(self.aligned.height)
-        return drawn_order(self.aligned, owner_key(self.prepared.key))
+            return np.arange(rows)
+        # Every order is equally likely for who does not have the key. The content is part of what is drawn from, so that
+        # two releases share no order.
+        return owner_key(self.prepared.key).draws("row order", content_of(self.aligned)).permutation(rows)
 
     @cached_property
     def frame(self) -> pl.DataFrame:

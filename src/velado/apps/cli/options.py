@@ -483,3 +483,30 @@ def _method_named(name: str) -> type[Any]:
     from velado.release.methods import method_named
 
     return method_named(name)
+
+
+SHOW_VALUES = "velado.show_values"
+"""Under this the file of --show-values is kept, for whoever reports the error."""
+
+
+def show_values_option() -> click.Option:
+    """The flag --show-values, of commands that read a table with taxonomies.
+
+    >>> show_values_option().opts
+    ['--show-values']
+    """
+    return click.Option(
+        ["--show-values"],
+        type=click.Path(dir_okay=False, path_type=Path),
+        metavar="FILE",
+        expose_value=False,
+        callback=_keep_place,
+        help="Write values that a taxonomy does not cover to this private file.",
+    )
+
+
+def _keep_place(ctx: click.Context, parameter: click.Parameter, value: Path | None) -> None:
+    kept = ctx.find_root().obj
+    if value is not None and isinstance(kept, dict):
+        refuse_file(value, say("The values would replace what is there."))
+        kept[SHOW_VALUES] = value

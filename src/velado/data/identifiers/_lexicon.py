@@ -81,7 +81,7 @@ def login_share(texts: pl.Series) -> float:
     return int(rest.is_in(list(SURNAMES)).fill_null(False).sum()) / texts.len() if texts.len() else 0.0
 
 
-def plain_texts(texts: pl.Series) -> pl.Series:
+def _plain_texts(texts: pl.Series) -> pl.Series:
     """Texts in lower case without accents, titles, final digits and doubled blanks; `SILVA, Maria` as `maria silva`."""
     plain = texts.str.replace(_BEFORE, "").str.replace(r"^(\p{L}{3,})[/|](\p{L}{2,})$", "$2 $1")
     plain = plain.str.replace(r"(?i)[\s_(#|–-]+\d{1,8}\)?(?:\s*(?:anos|years?|a[ñn]os))?$", "")
@@ -113,7 +113,7 @@ def name_shares(texts: pl.Series) -> NameShares:
     """
     if not texts.len():
         return NameShares()
-    plain = plain_texts(texts)
+    plain = _plain_texts(texts)
     wordy = plain.str.contains(r"^[a-z'’-]+(?: [a-z'’-]+){0,6}$")
     several = wordy & plain.str.contains(" ", literal=True)
     starts = plain.str.extract(r"^([a-z'’]+)")

@@ -43,7 +43,7 @@ WHY_TOGETHER = say(
 )
 
 
-def following_columns(table: Table, person: str, names: Iterable[str]) -> tuple[Identifying, ...]:
+def _following_columns(table: Table, person: str, names: Iterable[str]) -> tuple[Identifying, ...]:
     """Those columns of *names* that link the rows of a person although they are not *person* itself.
 
     Each alone, or several together: height and blood type name nobody, and hardly two people share both. Of several the
@@ -53,7 +53,7 @@ def following_columns(table: Table, person: str, names: Iterable[str]) -> tuple[
     >>> from velado.testing.examples import small_table
     >>> who = ("identifier", "text", " ".join(f"p{n // 2}" for n in range(40)))
     >>> table = small_table(who=who, ward=("other", "categorical", " ".join(f"w{n // 2}" for n in range(40))))
-    >>> [found.column for found in following_columns(table, "who", ["ward"])]
+    >>> [found.column for found in _following_columns(table, "who", ["ward"])]
     ['ward']
     """
     people, size = value_codes(table, table.schema.columns[person])
@@ -68,9 +68,9 @@ def following_columns(table: Table, person: str, names: Iterable[str]) -> tuple[
         if name == person:
             continue
         codes, values = value_codes(table, table.schema.columns[name])
-        if (constant_share(people[some], codes[some], values) or 0.0) < CONSTANT:
+        if (_constant_share(people[some], codes[some], values) or 0.0) < CONSTANT:
             continue
-        if (constant_share(people[known], codes[known], values) or 0.0) < CONSTANT:
+        if (_constant_share(people[known], codes[known], values) or 0.0) < CONSTANT:
             continue
         if _alone(people[known], codes[known], values, everybody) >= ALONE:
             out.append(Identifying("record", WHY, sure=False, column=name))
@@ -106,11 +106,11 @@ def _pairs(people: Int32Array, codes: Int32Array, values: int) -> tuple[Int64Arr
     return pairs // values, pairs % values, counts
 
 
-def constant_share(people: Int32Array, codes: Int32Array, values: int) -> float | None:
+def _constant_share(people: Int32Array, codes: Int32Array, values: int) -> float | None:
     """The share of people with several filled rows who have one value in all of them; None when nobody has several.
 
     >>> people, wards = np.array([1, 1, 2, 2], np.int32), np.array([1, 1, 1, 2], np.int32)
-    >>> constant_share(people, wards, values=3)
+    >>> _constant_share(people, wards, values=3)
     0.5
     """
     who, _, counts = _pairs(people, codes, values)
@@ -325,7 +325,7 @@ def linked_columns(
     if person is not None:
         filled, values = counts(table, person)
         if values < filled:
-            return following_columns(table, person, wanted)
+            return _following_columns(table, person, wanted)
     found = {
         name: Identifying("record", _LINKING, sure=False, column=name)
         for name in _linking_columns(table, quasi)
@@ -333,7 +333,7 @@ def linked_columns(
     }
     for who in people_may_be(table, quasi)[:_LIKE]:
         rest = [name for name in wanted if name not in found]
-        found |= {one.column: one for one in following_columns(table, who, rest)}
+        found |= {one.column: one for one in _following_columns(table, who, rest)}
     return tuple(found.values())
 
 
@@ -391,7 +391,7 @@ def _agreeing(
         people, _ = value_codes(table, columns[found.column])
         some = (people > 0) & (people <= PROBE)
         shares = {
-            name: constant_share(people[some], own[some], size)
+            name: _constant_share(people[some], own[some], size)
             for name, (own, size) in codes.items()
             if name != found.column
         }

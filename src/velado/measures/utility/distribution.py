@@ -55,7 +55,7 @@ class HistogramBins:
     of_leaf: npt.NDArray[np.int64]
 
 
-def calendar_bins(tree: Taxonomy, leaves: npt.NDArray[np.int64]) -> HistogramBins | None:
+def _calendar_bins(tree: Taxonomy, leaves: npt.NDArray[np.int64]) -> HistogramBins | None:
     """Months, years or decades when the values are days, by how long they span; None when they are none.
 
     Values are days if all have one common form, or if a level of their taxonomy consists of months, years or
@@ -64,7 +64,7 @@ def calendar_bins(tree: Taxonomy, leaves: npt.NDArray[np.int64]) -> HistogramBin
     >>> from velado.testing.examples import small_table
     >>> from velado.data.encode import encode
     >>> days = encode(small_table(day=("quasi", "categorical", "2024-01-02 2024-03-05"))).columns[0]
-    >>> calendar_bins(days.tree, np.array([0, 1])).labels
+    >>> _calendar_bins(days.tree, np.array([0, 1])).labels
     ['2024-01', '2024-02', '2024-03']
     """
     if not leaves.size:
@@ -86,7 +86,7 @@ def calendar_bins(tree: Taxonomy, leaves: npt.NDArray[np.int64]) -> HistogramBin
     return _periods("year", leaves, year) if span <= LONG_SPAN else _periods("decade", leaves, year // 10)
 
 
-def level_bins(tree: Taxonomy, leaves: npt.NDArray[np.int64], most: int) -> HistogramBins | None:
+def _level_bins(tree: Taxonomy, leaves: npt.NDArray[np.int64], most: int) -> HistogramBins | None:
     """The narrowest level of the taxonomy at which *leaves* have at most *most* labels; None without one.
 
     The root alone is no level: it would show one bar.
@@ -94,7 +94,7 @@ def level_bins(tree: Taxonomy, leaves: npt.NDArray[np.int64], most: int) -> Hist
     >>> from velado.testing.examples import small_table
     >>> from velado.data.encode import encode
     >>> days = encode(small_table(day=("quasi", "categorical", "2024-01-02 2024-03-05"))).columns[0]
-    >>> level_bins(days.tree, np.array([0, 1]), most=5) is None
+    >>> _level_bins(days.tree, np.array([0, 1]), most=5) is None
     True
     """
     for level in range(1, tree.height + 1):
@@ -331,9 +331,9 @@ def _categorical(
     variation = float(np.abs(before - after).sum() / 2)
     seen = np.flatnonzero((before > 0) | (after > 0))
     seen = seen[seen != column.missing]
-    bins = calendar_bins(column.tree, seen)
+    bins = _calendar_bins(column.tree, seen)
     if bins is None and seen.size > MOST_CATEGORIES:
-        bins = level_bins(column.tree, seen, MOST_CATEGORIES)
+        bins = _level_bins(column.tree, seen, MOST_CATEGORIES)
     other = None
     if bins is None:
         # One bin per value, the most frequent first; what does not fit is gathered.

@@ -115,7 +115,7 @@ def _floats(series: pl.Series) -> Floats:
     return np.where(np.isfinite(out), out, np.nan)
 
 
-def scattered(rows: int) -> npt.NDArray[np.uint64]:
+def _scattered(rows: int) -> npt.NDArray[np.uint64]:
     """A fixed order of the rows that follows no other: it parts equal values, so that a sorted file says nothing."""
     return (np.arange(rows, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)) ^ np.uint64(0x5DEECE66D1234567)
 
@@ -177,7 +177,7 @@ def _narrowed(own: Scale, quasi: Scale) -> float:
     if both.size < LEAST_TO_LEARN:
         return 0.0
     values = own.values[both]
-    order = np.lexsort((scattered(both.size), values))
+    order = np.lexsort((_scattered(both.size), values))
     target = Target(quasi.take(both))
     if own.coded or not own.ordered or not quasi.ordered:
         # The order of codes has no meaning: only neighbours of one value tell, if such are most.
@@ -418,7 +418,7 @@ def _joint(
     targets |= {
         name: Target(Scale(name, _dense(s.values).astype(float), s.ordered)) for name, s in blanks.items()
     }
-    mixed = np.argsort(scattered(rows))
+    mixed = np.argsort(_scattered(rows))
     best: dict[tuple[str, str, str], float] = {}
     for x, y in orders[:MOST_ORDERS]:
         key = codes[x][mixed] * sizes[y] + codes[y][mixed]
@@ -492,7 +492,7 @@ def _settled(
 
 
 def _meeting_alone(target: Target, values: Rows) -> float:
-    order = np.lexsort((scattered(values.size), values))
+    order = np.lexsort((_scattered(values.size), values))
     return target.settled(order, np.diff(values[order]) == 0)
 
 
@@ -507,7 +507,7 @@ def _judge_joint(first: Scale, second: Scale, quasi: Scale) -> float:
     if both.size < max(LEAST_TOGETHER, LEAST_TO_LEARN, quasi.values.size / 2):
         return 0.0
     target = Target(quasi.take(both))
-    mixed = scattered(both.size)
+    mixed = _scattered(both.size)
     shares = [0.0]
     for x, y in ((first, second), (second, first)):
         a, b = _dense(x.values[both]), _dense(y.values[both])
