@@ -20,6 +20,7 @@ from velado.settings import (
     form,
     from_flags,
     from_form,
+    nearest,
     parse_toml,
     part_of,
     read_toml,
@@ -330,3 +331,19 @@ def test_flags_forms_and_reference_are_read_off_the_fields() -> None:
 def test_a_place_of_its_own_is_named() -> None:
     with pytest.raises(ParameterError, match=r"^'l' in --guarantee diverse cannot be 1"):
         from_flags(Diverse, {"l": "1"}, Where("flag", "--guarantee diverse"))
+
+
+@pytest.mark.parametrize(
+    ("word", "known", "meant"),
+    [
+        ("min", ["missing", "kind", "role"], None),
+        ("nada", ["das", "mdav", "mondrian"], None),
+        ("mondrain", ["das", "mdav", "mondrian"], "mondrian"),
+        ("kmember", ["k-member", "gok"], "k-member"),
+        ("prog", ["progressive", "gok"], "progressive"),
+        ("suppresion", ["suppression", "seed"], "suppression"),
+        ("sede", ["seed", "per"], "seed"),
+    ],
+)
+def test_only_a_near_word_is_proposed(word: str, known: list[str], meant: str | None) -> None:
+    assert nearest(word, known) == (None if meant is None else f"Did you mean '{meant}'?")

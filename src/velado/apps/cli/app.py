@@ -217,7 +217,8 @@ class OneOf(_ParamType):
 class OfSetting(_ParamType):
     """The type of a flag that a settings class declares; the class is imported only when the flag is given.
 
-    *place* is its module, class and field, *takes* the word for it in usage lines.
+    *place* is its module, class and field, or its module and, after a colon, the name of the type that declares it;
+    *takes* is the word for it in usage lines.
 
     >>> seed = OfSetting("velado.release.run_settings.RunSettings.seed", "INTEGER")
     >>> seed.get_metavar(), seed.convert("7", None, None)
@@ -239,6 +240,9 @@ class OfSetting(_ParamType):
 
         from velado.settings import specs
 
+        module, alone, name = self.place.partition(":")
+        if alone:
+            return getattr(import_module(module), name)
         module, kind, field = self.place.rsplit(".", 2)
         return specs(getattr(import_module(module), kind))[field].hint
 
