@@ -48,15 +48,13 @@ Confidence = Annotated[
     Setting(
         "confidence of the intervals",
         gt=0,
-        le=1 - 1e-12,
+        lt=1,
+        test=lambda level: level <= 1 - 1e-12,
         takes=say("a number above 0, and at least one in 10^12 below 1"),
         why=say("It is the chance with which an interval holds the exact value."),
-        example="0.95",
     ),
 ]
-"""The smallest chance with which an interval may miss the exact value."""
-
-
+"""What every door takes as a confidence; nearer to 1 the tails of the noise are not told apart."""
 _TEXT_ENDINGS = frozenset({"csv", "tsv", "txt"})
 """What files of text are called; text is what no registered format recognises."""
 

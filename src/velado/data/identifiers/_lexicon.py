@@ -49,7 +49,7 @@ _BEFORE = (
 )
 # Names of other scripts by their frequent beginnings and endings.
 _HAN = "王李张刘陈杨黄赵吴周徐孙马朱胡郭何高林罗郑梁谢宋唐许韩冯邓曹彭曾肖田董袁潘蒋蔡余杜叶程魏苏吕丁沈任姚卢傅钟崔谭陸張劉陳楊黃趙吳孫馬羅鄭許韓馮鄧"
-_SCRIPTS = "|".join(
+SCRIPTS = "|".join(
     (
         r"^\p{Cyrillic}{2,}(?:ов|ев|ёв|ин|ын|ский|цкий|енко|чук|юк|ко|ич|ян|дзе|швили)(?:а|ая)?(?: [\p{Cyrillic}. ]+)?$",
         r"^\p{Cyrillic}+ \p{Cyrillic}+(?:ов|ев|ёв|ин|ский|енко|ович|евич|овна|евна)(?:а|ая)?$",
@@ -63,11 +63,6 @@ _SCRIPTS = "|".join(
     )
 )
 _SCRIPT_HEADERS = r"(?i)фамилия|имя|отчество|фио|姓名|名前|氏名|名字|姓|الاسم|اسم|اللقب|επίθετο|επώνυμο|όνομα|ονοματεπώνυμο|नाम|이름|성명|שם"
-
-
-def script_share(texts: pl.Series) -> float:
-    """The share of texts that read like names of a script other than Latin."""
-    return int(texts.str.contains(_SCRIPTS).sum()) / texts.len() if texts.len() else 0.0
 
 
 def header_of_a_script_says_name(header: str) -> bool:

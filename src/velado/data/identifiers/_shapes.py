@@ -13,11 +13,11 @@ import polars as pl
 
 from velado.data.identifiers._lexicon import (
     PARTICLES,
+    SCRIPTS,
     TITLES,
     TURNED,
     login_share,
     name_shares,
-    script_share,
 )
 from velado.data.identifiers.headers import IdentifierKind, Identifying, header_says
 from velado.data.partition import Int64Array
@@ -354,7 +354,7 @@ def _person_names(values: Values) -> Identifying | None:
     if share(values.distinct, r"\p{L}{2}") < 0.5:
         return _trace_of_names(values)
     count = values.distinct.len()
-    if count >= 3 and script_share(values.distinct) >= 0.5 and not values.things:
+    if count >= 3 and share(values.distinct, SCRIPTS) >= 0.5 and not values.things:
         return Identifying("name", say("values read like names of another script"), False)
     if count < 4 and not bool(values.distinct.str.contains(r"[\s,._]|\p{Ll}\p{Lu}").any()):
         return None  # fewer than four words, each alone: too little to call them names
