@@ -47,7 +47,7 @@ def serve(
     """All rounds are run over *grid*. *tested* are pooled held-out rows to score on; without them clients score.
 
     >>> from velado.learning.flower._client import TrainingClient
-    >>> from velado.learning.flower.simulation import LoopGrid
+    >>> from velado.learning.flower._loop_grid import LoopGrid
     >>> from velado.learning.flower.client_app import make_client_app, number_of
     >>> from velado.learning.flower.simulation import small_ready
     >>> ready = small_ready()
