@@ -46,9 +46,11 @@ print(json.dumps(sorted(entered)))
 ANONYMIZE = """
 from velado.apps.cli import run
 sys.setprofile(seen)
-run(["anonymize", str(sample / "hospital.csv"), "-s", str(sample / "hospital.schema.toml"), "-m", "mondrian",
-     "-o", str(out / "release"), "--quiet"])
+failed = run(["anonymize", str(sample / "hospital.csv"), "-s", str(sample / "hospital.schema.toml"), "-m", "mondrian",
+              "-o", str(out / "release"), "--quiet"])
 sys.setprofile(None)
+if failed:  # a run that ends early enters little
+    sys.exit(failed)
 """
 CELL = """
 import shutil

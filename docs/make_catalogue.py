@@ -26,7 +26,7 @@ from babel.messages.catalog import Catalog
 from babel.messages.pofile import read_po, write_po
 from jinja2.ext import babel_extract
 
-from velado.text.catalogue import PLACES, read
+from velado.text.languages import PLACES, read
 
 PACKAGE = Path(__file__).resolve().parents[1] / "src" / "velado"
 PLACE = PACKAGE / PLACES["pt"].relative_to(PLACES["pt"].parents[2])

@@ -219,7 +219,7 @@ def test_inspect_speaks_portuguese_and_says_what_the_sets_leave_out(
 
 def test_every_kind_of_identifier_has_portuguese_words() -> None:
     from velado.data.identifiers import IdentifierKind
-    from velado.report.inspection_lines import word
+    from velado.report.terminal import word
 
     assert [kind for kind in get_args(IdentifierKind) if told(word(kind), "pt") == kind] == []
 

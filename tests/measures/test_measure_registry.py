@@ -15,8 +15,7 @@ from velado.study.evaluate._amounts import called, figure
 from velado.study.evaluate._work import CellResult, columns
 from velado.study.evaluate.analysis import Interval, possible
 from velado.study.evaluate.study_settings import StudyMetrics
-from velado.testing.factory import four_people
-from velado.testing.small_release import small_release
+from velado.testing.examples import four_people, small_release
 
 
 def _pairs(published, scores) -> float:

@@ -12,7 +12,7 @@ from velado.errors import QueryRefused
 from velado.query import noise
 from velado.query import plan as quantiles
 from velado.query.needs import Grid
-from velado.query.sensitivity import score_sensitivity
+from velado.query.noise import score_sensitivity
 from velado.query.unit import Unit
 
 SMALL = Grid("x", Fraction(1), -5, 14)

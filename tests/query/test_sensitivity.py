@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from velado.errors import QueryRefused
 from velado.query.needs import Grid, GridCells, GridSum, Rows
-from velado.query.sensitivity import score_sensitivity, sensitivity
+from velado.query.noise import score_sensitivity, sensitivity
 from velado.query.unit import Unit
 
 AGE = Grid("age", Fraction(1), -30, 90)

@@ -25,7 +25,7 @@ from velado.settings.refusal import choices_of
 from velado.testing import contracts
 from velado.testing.strategies import tables
 from velado.text import Sentence
-from velado.text.catalogue import catalogue
+from velado.text.languages import catalogue
 
 from ..covering import one_in, pairs_in
 

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from velado.apps.cli import run
 from velado.data.encode import encode
+from velado.data.encoded import Rounding, with_rounding
 from velado.data.published_column import read_texts
-from velado.data.rounding import Rounding, with_rounding
 from velado.data.schema import Column, Schema
 from velado.data.table import Table
 from velado.errors import ParameterError, SchemaError, VeladoError

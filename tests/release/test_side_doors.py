@@ -18,11 +18,13 @@ from velado.data.table import Table
 from velado.errors import SideDoorOpen
 from velado.release.side_doors import (
     SideDoor,
-    _together,
     find,
     find_side_doors,
     promise_with_side_doors,
     refuse_copies,
+)
+from velado.release.side_doors import (
+    _narrowing as _together,
 )
 
 ADULT_QUASI = [

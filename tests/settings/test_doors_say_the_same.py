@@ -20,6 +20,7 @@ from velado.settings import (
     form,
     from_flags,
     from_form,
+    nearest,
     parse_toml,
     part_of,
     read_toml,
@@ -263,7 +264,7 @@ def test_what_fields_must_satisfy_together_is_asked_last() -> None:
         ('title = ""\nurl = "secret"', ParameterError, "'url' in the job cannot be what was given."),
         ('title = ""\nbounds = [3, 1]', ParameterError, "'bounds' in the job cannot be [3, 1]. It takes two rising"),
         ('title = ""\nbounds = [3]', ParameterError, "'bounds' in the job cannot be a list. It takes two rising"),
-        ("title = ", SchemaError, "The TOML of the job is not valid: "),
+        ("title = ", SchemaError, "The TOML of the job is not valid: a value is missing"),
         ("title = " + "9" * 5000, SchemaError, "A number or a nesting in the job is too long."),
         ("title = " + "[" * 5000, SchemaError, " the job is "),
     ],
@@ -330,3 +331,19 @@ def test_flags_forms_and_reference_are_read_off_the_fields() -> None:
 def test_a_place_of_its_own_is_named() -> None:
     with pytest.raises(ParameterError, match=r"^'l' in --guarantee diverse cannot be 1"):
         from_flags(Diverse, {"l": "1"}, Where("flag", "--guarantee diverse"))
+
+
+@pytest.mark.parametrize(
+    ("word", "known", "meant"),
+    [
+        ("min", ["missing", "kind", "role"], None),
+        ("nada", ["das", "mdav", "mondrian"], None),
+        ("mondrain", ["das", "mdav", "mondrian"], "mondrian"),
+        ("kmember", ["k-member", "gok"], "k-member"),
+        ("prog", ["progressive", "gok"], "progressive"),
+        ("suppresion", ["suppression", "seed"], "suppression"),
+        ("sede", ["seed", "per"], "seed"),
+    ],
+)
+def test_only_a_near_word_is_proposed(word: str, known: list[str], meant: str | None) -> None:
+    assert nearest(word, known) == (None if meant is None else f"Did you mean '{meant}'?")

@@ -17,7 +17,7 @@ from velado.learning.regression.job import Job
 from velado.settings.declare import is_settings, members_of, peeled, specs
 from velado.study.evaluate.study_settings import StudyRecipe
 from velado.study.recipe import Recipe
-from velado.text.catalogue import PLACES, catalogue, read
+from velado.text.languages import PLACES, catalogue, read
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "velado"
@@ -226,7 +226,7 @@ def test_nothing_is_read_and_no_babel_imported_before_portuguese_is_spoken() -> 
     script = """
 import sys
 from velado.text import say, told
-from velado.text.catalogue import catalogue
+from velado.text.languages import catalogue
 told(say("a"), "en")
 assert catalogue.cache_info().currsize == 0
 told(say("a"), "pt")

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from velado.errors import TableError, VeladoError
 from velado.text import Sentence, join, listed, say, say_n, speaking, told, told_error, told_sentences
 from velado.text import sentence as module
-from velado.text.catalogue import Catalogue
+from velado.text.languages import Catalogue
 
 WORDS = Catalogue(
     {

@@ -1,7 +1,11 @@
-"""Table -> encoded arrays: parse, order and code every quasi-identifier; code people and sensitive values."""
+"""Table -> encoded arrays: parse, order and code every quasi-identifier; code people and sensitive values.
+
+What was published is coded the same way, by what its reader sees, and regrouped.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,10 +14,10 @@ import polars as pl
 from velado.data import taxonomy as builders
 from velado.data.encoded import EncodedColumn as EncodedColumn
 from velado.data.encoded import EncodedTable as EncodedTable
+from velado.data.encoded import Rounding, count_matches
 from velado.data.normal import Spellings, normal_of, spellings, value_codes
 from velado.data.numbers import parse_and_clamp, parse_numbers
-from velado.data.partition import BoolArray, FloatArray, Int32Array, ValueShape
-from velado.data.rounding import Rounding
+from velado.data.partition import BoolArray, FloatArray, Int32Array, Int64Array, Partition, ValueShape
 from velado.data.schema import Column
 from velado.data.table import Table, table_given
 from velado.data.taxonomy import ROOT_LABEL, Taxonomy, from_paths
@@ -27,7 +31,7 @@ def encode(table: Table, population: Table | None = None) -> EncodedTable:
     With a *population* (everyone the table was drawn from, the table's own people included) both are coded
     alike, and domains and automatic taxonomies cover both.
 
-    >>> from velado.testing.factory import small_table
+    >>> from velado.testing.examples import small_table
     >>> encode(small_table(age=("quasi", "numeric", "31 35 31"))).columns[0].codes
     array([0, 1, 0], dtype=int32)
     """
@@ -49,7 +53,7 @@ def sensitive_values(table: Table) -> tuple[dict[str, tuple[Int32Array, int]], d
 
     A column has a shape where its kind or taxonomy says one.
 
-    >>> from velado.testing.factory import small_table
+    >>> from velado.testing.examples import small_table
     >>> sensitive_values(small_table(disease=("sensitive", "categorical", "flu Flu cold")))[0]["disease"]
     (array([1, 1, 2], dtype=int32), 3)
     """
@@ -136,7 +140,7 @@ def text_codes(series: pl.Series) -> tuple[Int32Array, int]:
 def encode_column(table: Table, column: Column) -> EncodedColumn:
     """One quasi-identifier as ordered codes, with its domain or taxonomy.
 
-    >>> from velado.testing.factory import small_table
+    >>> from velado.testing.examples import small_table
     >>> table = small_table(sex=("quasi", "categorical", "F M F"))
     >>> encode_column(table, table.schema.quasi[0]).value_texts
     ['F', 'M']
@@ -259,7 +263,7 @@ def refuse_unlisted(table: Table) -> None:
 
     A blank is no value, and columns that stay behind unread are not looked at.
 
-    >>> from velado.testing.factory import small_table
+    >>> from velado.testing.examples import small_table
     >>> refuse_unlisted(small_table(sex=("quasi", "categorical", "F M")))
     """
     for column in table.schema.columns.values():
@@ -287,7 +291,7 @@ def spelling_notes(table: Table) -> tuple[str, ...]:
 
     People, sensitive values and categories are counted by their normal form. Counts, never a cell.
 
-    >>> from velado.testing.factory import small_table
+    >>> from velado.testing.examples import small_table
     >>> spelling_notes(small_table(sex=("quasi", "categorical", "F f M")))[0][:27]
     "'sex': 1 value differs from"
     """
@@ -378,3 +382,67 @@ def _taxonomy(table: Table, column: Column, values: list[str]) -> Taxonomy:
         "The schema names a file but was made without reading it.",
         "Read the schema with velado.read_schema so that its files are read too.",
     )
+
+
+# Regrouping a published table by what its reader sees: the visible values, and both readings of blanks.
+
+
+def visible_codes(frame: pl.DataFrame, names: Sequence[str]) -> tuple[list[Int32Array], list[int]]:
+    """Per column, equal visible texts as equal codes; code 0 is a blank.
+
+    >>> visible_codes(pl.DataFrame({"sex": ["F", None, "M"]}), ["sex"])
+    ([array([1, 0, 2], dtype=int32)], [3])
+    """
+    coded = [text_codes(frame.get_column(name).cast(pl.String)) for name in names]
+    return [codes for codes, _ in coded], [size for _, size in coded]
+
+
+def visible_groups(frame: pl.DataFrame, names: Sequence[str]) -> Partition:
+    """Rows whose columns *names* show the same texts form a group; a blank is a value of its own.
+
+    >>> visible_groups(pl.DataFrame({"sex": ["F", "M", "F"]}), ["sex"]).sizes
+    array([2, 1])
+    """
+    if not names:
+        return Partition(np.zeros(frame.height, dtype=np.int32), 1 if frame.height else 0)
+    codes, sizes = visible_codes(frame, names)
+    return Partition.by_codes(codes, sizes)
+
+
+def wildcard_sizes(frame: pl.DataFrame, names: Sequence[str]) -> Int64Array:
+    """For each row, how many rows could be the same person when blanks and `*` match anything.
+
+    Two rows agree when every column is equal or blank (or `*`) in at least one of them. Exact: distinct
+    visible tuples are split by their pattern of blanks, and each pair of patterns is matched on the columns
+    both show. O(P G) for P patterns and G distinct tuples, never n x n.
+
+    >>> wildcard_sizes(pl.DataFrame({"sex": ["F", "M", "*"]}), ["sex"])
+    array([2, 2, 3])
+    """
+    if frame.height == 0:
+        return np.zeros(0, dtype=np.int64)
+    columns = [
+        pl.when(pl.col(name).cast(pl.String) == ROOT_LABEL)
+        .then(None)
+        .otherwise(pl.col(name).cast(pl.String))
+        .alias(name)
+        for name in names
+    ]
+    codes, sizes = visible_codes(frame.select(columns), names)
+    groups = Partition.by_codes(codes, sizes)
+    order, starts = groups.members()
+    example = order[starts]
+    tuples = np.stack([column[example] for column in codes], axis=1)
+    patterns, pattern_of = np.unique(tuples == 0, axis=0, return_inverse=True)
+    if len(patterns) == 1 and not patterns.any():
+        return groups.sizes[groups.labels]
+    pattern_of = pattern_of.reshape(-1)
+    by_pattern = np.argsort(pattern_of, kind="stable")
+    begins = np.concatenate(([0], np.cumsum(np.bincount(pattern_of, minlength=len(patterns))))).astype(
+        np.int64
+    )
+    out = np.empty(groups.count, dtype=np.int64)
+    out[by_pattern] = count_matches(
+        np.ascontiguousarray(tuples[by_pattern]), groups.sizes[by_pattern], patterns, begins
+    )
+    return out[groups.labels]

@@ -3,13 +3,15 @@
 Numbers are coded by rank among their distinct values, categories by the depth-first number of their leaf.
 Either way the *cover* of a group is the pair (smallest code, largest code), and two array look-ups turn a
 cover into its published label and its loss. A missing value is the last code: alone it is published as a
-blank, together with anything else only `*` covers it.
+blank, together with anything else only `*` covers it. Where a schema declares a step, the ends of an interval are moved
+outwards to its multiples.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from functools import cached_property
 
 import numpy as np
@@ -26,8 +28,111 @@ from velado.data.partition import (
     Partition,
     ValueShape,
 )
-from velado.data.rounding import Rounding
+from velado.data.schema import Schema
 from velado.data.taxonomy import ROOT_LABEL, Taxonomy
+from velado.errors import ParameterError, SchemaError
+from velado.text import say
+
+# Rounding: interval ends moved outwards to multiples of a declared step, so that no end is somebody's true value by rule.
+# The ends of a tight cover are the least and the greatest value of a group: two members' own numbers. Rounded ends
+# depend on which cells of a public grid the group touches, and on nothing finer.
+
+_EXACT = 2.0**52
+"""Whole numbers up to here, and one step beyond, are exact in double precision."""
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """Multiples of *step*, cut off at the public *bounds* where they are declared.
+
+    A multiple is computed as a whole number over a power of ten, which double precision rounds once: it is the
+    very number a reader gets from the published text (0.3, never 0.30000000000000004).
+
+    >>> Rounding(5).outwards(np.array([21.0, 25.0]), np.array([23.0, 25.0]))
+    (array([20., 25.]), array([25., 30.]))
+    """
+
+    step: float
+    bounds: tuple[float, float] | None = None
+
+    @cached_property
+    def _ratio(self) -> tuple[int, int]:
+        """The step as whole number / power of ten."""
+        _, digits, exponent = Decimal(repr(self.step)).as_tuple()
+        assert isinstance(exponent, int)
+        whole = int("".join(map(str, digits)))
+        return whole * 10 ** max(exponent, 0), 10 ** max(-exponent, 0)
+
+    def check(self, points: FloatArray, column: str) -> None:
+        """Every number of the column can be placed on the grid exactly, or a SchemaError names the column."""
+        whole, power = self._ratio
+        largest = float(np.abs(points).max(initial=0.0))
+        if (largest + self.step) * power >= _EXACT or whole >= _EXACT:
+            raise SchemaError(
+                say(
+                    "'round' in [columns.{column}] is too fine for numbers as large as the column's.",
+                    column=column,
+                ),
+                "Its multiples could not be told apart in double precision.",
+                "Declare a coarser step.",
+            )
+
+    def outwards(self, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The narrowest lower..upper on the grid that covers *low*..*high* and is no single number, elementwise.
+
+        A lone number that is a multiple itself gets the neighbouring cell above, or below where a bound makes
+        that one narrower: publishing it bare would say that all members have it. An end beyond a public bound is
+        moved onto the bound. A wider low..high never gets a narrower result.
+        """
+        first, last = self._floor(low), -self._floor(-np.asarray(high))
+        lower, upper = self._clipped(first), self._clipped(last)
+        alone = first == last
+        if bool(alone.any()):
+            above, below = self._clipped(last + 1), self._clipped(first - 1)
+            # Widths of whole cells are compared as what they are, not by subtraction, which leaves dust.
+            rise = np.where(above == self._multiple(last + 1), self.step, above - upper)
+            fall = np.where(below == self._multiple(first - 1), self.step, lower - below)
+            goes_up = (rise > 0) & ((rise <= fall) | (fall <= 0))
+            upper = np.where(alone & goes_up, above, upper)
+            lower = np.where(alone & ~goes_up, below, lower)
+        return lower, upper
+
+    def _floor(self, numbers: FloatArray) -> Int64Array:
+        """How many steps the greatest multiple lies from 0 that is no more than each number."""
+        numbers = np.asarray(numbers, dtype=np.float64)
+        steps = np.floor(numbers / self.step).astype(np.int64)
+        # The division may err by one on either side of a multiple.
+        steps -= self._multiple(steps) > numbers
+        steps += self._multiple(steps + 1) <= numbers
+        return np.asarray(steps, dtype=np.int64)
+
+    def _multiple(self, steps: Int64Array) -> FloatArray:
+        whole, power = self._ratio
+        return np.asarray((steps * whole) / power, dtype=np.float64)
+
+    def _clipped(self, steps: Int64Array) -> FloatArray:
+        numbers = self._multiple(steps)
+        return numbers if self.bounds is None else np.clip(numbers, *self.bounds)
+
+
+def with_rounding(schema: Schema, steps: Mapping[str, float]) -> Schema:
+    """The same schema with ``round`` set on the columns of *steps*; each must be a plain numeric quasi-identifier.
+
+    >>> from velado.data.schema import Column
+    >>> with_rounding(Schema({"age": Column("age", "quasi", "numeric")}), {"age": 5}).columns["age"].round
+    5.0
+    """
+    columns = dict(schema.columns)
+    for name, step in steps.items():
+        if name not in columns:
+            raise ParameterError(
+                say("There is no column '{name}' whose intervals could be rounded.", name=name),
+                "The schema does not name it.",
+                "Name a numeric quasi-identifier, for example --round-intervals age=5.",
+            )
+        columns[name] = replace(columns[name], round=step)
+    return schema.with_columns(columns.values())
+
 
 # Counting compatible tuples: a hash join for every pair of blank patterns; people of a population in covers.
 
@@ -198,7 +303,7 @@ class EncodedColumn:
         if self.tree is not None:
             return self.weight * self.tree.loss(self.tree.common_ancestor(low, high))
         assert self.points is not None
-        lower, upper = self.stated_ends(low, high)
+        lower, upper = self._stated_ends(low, high)
         width = (upper - lower) / (self.span if self.span > 0 else 1.0)
         if self.missing >= 0:
             width = np.where(high == self.missing, np.where(low == self.missing, 0.0, 1.0), width)
@@ -216,7 +321,7 @@ class EncodedColumn:
                     out[at] = None
             return out
         # Only the numbers that are shown are written out: a column may have a million distinct ones.
-        lower, upper = self.stated_ends(low, high)
+        lower, upper = self._stated_ends(low, high)
         shown, at = np.unique(np.concatenate((lower, upper)), return_inverse=True)
         # A step may have decimals where the numbers have none.
         whole = self.whole and self.rounding is None
@@ -230,7 +335,7 @@ class EncodedColumn:
                 result[place] = None if low[place] == self.missing else ROOT_LABEL
         return result
 
-    def stated_ends(self, low: IntArray, high: IntArray) -> tuple[FloatArray, FloatArray]:
+    def _stated_ends(self, low: IntArray, high: IntArray) -> tuple[FloatArray, FloatArray]:
         """The two numbers that the cover of codes *low*..*high* of a numeric column is published with."""
         assert self.points is not None
         lower, upper = self.points[np.asarray(low)], self.points[np.asarray(high)]
@@ -244,7 +349,7 @@ class EncodedColumn:
         least, most = np.asarray(low, dtype=np.int32), np.asarray(high, dtype=np.int32)
         if self.rounding is None or self.points is None:
             return least, most
-        lower, upper = self.stated_ends(least, most)
+        lower, upper = self._stated_ends(least, most)
         first = np.searchsorted(self.numbers, lower, "left").astype(np.int32)
         last = (np.searchsorted(self.numbers, upper, "right") - 1).astype(np.int32)
         if self.missing >= 0:
@@ -281,7 +386,7 @@ class EncodedTable:
     population's quasi-identifiers, people x columns, where one was given.
 
     >>> from velado.data.encode import encode
-    >>> from velado.testing.factory import small_table
+    >>> from velado.testing.examples import small_table
     >>> encode(small_table(age=("quasi", "numeric", "31 35 31"))).matrix.tolist()
     [[0], [1], [0]]
     """

@@ -28,8 +28,14 @@ from velado.data.identifiers import (
 from velado.data.identifiers.judgement import SHAPE_SAMPLE, nearly_unique
 from velado.data.identifiers.people import rank
 from velado.data.io import read_table
-from velado.data.kinds import LOOKS_LIKE_DATES, Inferred, infer_kind, missing_tokens
-from velado.data.missing_codes import MissingCode, find_missing_codes
+from velado.data.kinds import (
+    LOOKS_LIKE_DATES,
+    Inferred,
+    MissingCode,
+    find_missing_codes,
+    infer_kind,
+    missing_tokens,
+)
 from velado.data.normal import normal_of, spellings, value_codes
 from velado.data.partition import GroupCounts, Int32Array, Int64Array, Partition
 from velado.data.schema import Column, Kind, Role, Schema
@@ -49,7 +55,7 @@ class ColumnFinding:
     are right. *distinction* is different values / rows, *separation* the share of pairs of rows told
     apart; a blank counts as a value in both. *why* gives the reasons as phrases.
 
-    >>> from velado.testing.factory import small_table
+    >>> from velado.testing.examples import small_table
     >>> inspect(small_table(idade=("other", "text", "31 35 31 40"))).columns[0].role
     'quasi'
     """
@@ -79,7 +85,7 @@ class Inspection:
     are values that probably mean "no value"; numbers among them are only suggested. *people* counts the different people
     by the normal form of their column (`P1` and `P1 ` are one).
 
-    >>> from velado.testing.factory import small_table
+    >>> from velado.testing.examples import small_table
     >>> inspect(small_table(idade=("other", "text", "31 35 31 40"))).exposure.unique_rows
     2
     """
@@ -116,7 +122,7 @@ def inspect(table: Any) -> Inspection:
     *table* is a Table, a data frame or the path of a file. Shapes are judged on 5,000 values of each column, sets on
     100,000 evenly spaced rows; numbers, dates, counts and uniqueness on all rows. O(n log n) for each column.
 
-    >>> from velado.testing.factory import small_table
+    >>> from velado.testing.examples import small_table
     >>> found = inspect(small_table(cpf=("other", "text", "a b c"), sexo=("other", "text", "F M F")))
     >>> [(column.name, column.role, column.kind) for column in found.columns]
     [('cpf', 'identifier', 'text'), ('sexo', 'quasi', 'categorical')]
@@ -345,7 +351,7 @@ def schema_toml(inspection: Inspection) -> str:
     Parsed again it is the same schema. There is no cell in it, not even bounds: those of the data would be
     the smallest and largest cell. Comments are in the language spoken.
 
-    >>> from velado.testing.factory import small_table
+    >>> from velado.testing.examples import small_table
     >>> print(schema_toml(inspect(small_table(sexo=("other", "text", "F M F"))))[-55:].strip())
     s).
     [columns.sexo]
@@ -467,7 +473,7 @@ class PresentExposure:
     there is one (else every row is a person): a person is unique in a group that holds nobody else.
     *smallest* is the size of the smallest group, in rows.
 
-    >>> from velado.testing.factory import small_table
+    >>> from velado.testing.examples import small_table
     >>> exposure(small_table(age=("quasi", "numeric", "31 31 35")), ["age"], None).smallest
     1
     """
@@ -483,7 +489,7 @@ class PresentExposure:
 def exposure(table: Table, columns: Sequence[str], person: str | None) -> PresentExposure:
     """Who is unique on *columns* of *table*, spellings of a value being one; so is a blank. O(n log n).
 
-    >>> from velado.testing.factory import small_table
+    >>> from velado.testing.examples import small_table
     >>> exposure(small_table(age=("quasi", "numeric", "31 31 35")), ["age"], None).unique_rows
     1
     """

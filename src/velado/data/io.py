@@ -36,8 +36,8 @@ from velado.data.schema import Column, Schema, TaxonomySpec, check_separator
 from velado.data.staging import reason_of
 from velado.data.table import ReadSettings, Table, Undeclared
 from velado.errors import ParameterError, SchemaError, TableError, TaxonomyError
-from velado.settings import Where, made, no_file, parse_toml
-from velado.text import say, say_n, toml_trouble
+from velado.settings import Where, made, no_file, parse_toml, toml_trouble
+from velado.text import say, say_n
 
 
 def read_table(

@@ -141,7 +141,7 @@ class Spellings:
 def normal_of(table: Table, column: Column, texts: Sequence[str] | pl.Series) -> pl.Series:
     """The normal form of *texts* of one column, as its declaration and the type of its cells say.
 
-    >>> from velado.testing.factory import small_table
+    >>> from velado.testing.examples import small_table
     >>> table = small_table(who=("identifier", "text", "P1 p1"))
     >>> normal_of(table, table.schema.person, ["P1 ", "p1"]).to_list()
     ['P1', 'P1']
@@ -177,7 +177,7 @@ def spellings(table: Table, column: Column, *, blanks: bool = True) -> Spellings
 
     With *blanks* a text of which nothing is left, or that is another spelling of a missing value, is no value.
 
-    >>> from velado.testing.factory import small_table
+    >>> from velado.testing.examples import small_table
     >>> table = small_table(sex=("quasi", "categorical", "F f M F"))
     >>> spellings(table, table.schema.quasi[0]).values.to_list()
     ['F', 'M']
@@ -218,7 +218,7 @@ def _spellings(table: Table, column: Column, blanks: bool) -> Spellings:
 def value_codes(table: Table, column: Column) -> tuple[Int32Array, int]:
     """People or sensitive values as codes 1.. per row, 0 is missing, and how many codes there are.
 
-    >>> from velado.testing.factory import small_table
+    >>> from velado.testing.examples import small_table
     >>> table = small_table(who=("identifier", "text", "P1 p1 P2 _"))
     >>> value_codes(table, table.schema.person)
     (array([1, 1, 2, 0], dtype=int32), 3)
@@ -232,7 +232,7 @@ def person_texts(tables: Sequence[Table]) -> list[pl.Series]:
 
     The case of letters counts only where every table says that it does.
 
-    >>> from velado.testing.factory import small_table
+    >>> from velado.testing.examples import small_table
     >>> [texts.to_list() for texts in person_texts([small_table(who=("identifier", "text", "p1 P2"))])]
     [['P1', 'P2']]
     """

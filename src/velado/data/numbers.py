@@ -22,7 +22,7 @@ def parse_numbers(table: Table, column: Column, blank: BoolArray) -> tuple[Float
     Refuses text among the numbers, decimal commas that were not declared, NaN, infinity, numbers too
     large to be told apart, and values outside the declared bounds unless the column says clamp = true.
 
-    >>> from velado.testing.factory import small_table
+    >>> from velado.testing.examples import small_table
     >>> table = small_table(age=("quasi", "numeric", "31 35.5"))
     >>> parse_numbers(table, table.schema.quasi[0], np.zeros(2, dtype=bool))
     (array([31. , 35.5]), False)
@@ -36,7 +36,7 @@ def parse_and_clamp(
 ) -> tuple[FloatArray, bool, BoolArray | None]:
     """As `parse_numbers`, and which rows were moved onto a bound (None when there are none).
 
-    >>> from velado.testing.factory import small_table
+    >>> from velado.testing.examples import small_table
     >>> age = Column("age", "quasi", "numeric", bounds=(0, 120), clamp=True)
     >>> parse_and_clamp(small_table(age=("quasi", "numeric", "31 135")), age, np.zeros(2, dtype=bool))[0]
     array([ 31., 120.])

@@ -114,6 +114,11 @@ class Partition:
         """True where a row is in a group."""
         return np.asarray(self.labels >= 0)
 
+    @property
+    def codes(self) -> Int32Array:
+        """The group of each row as a code; suppressed rows, which are never published, point at group 0."""
+        return np.maximum(self.labels, 0).astype(np.int32)
+
     @cached_property
     def sizes(self) -> Int64Array:
         """How many rows each group has."""
@@ -142,7 +147,7 @@ class Partition:
 
     def suppress(self, groups: BoolArray) -> Partition:
         """The same partition with the groups marked True suppressed."""
-        labels = np.where(self.kept & groups[np.maximum(self.labels, 0)], -1, self.labels)
+        labels = np.where(self.kept & groups[self.codes], -1, self.labels)
         centres = None if self.centres is None else self.centres
         return Partition.of(labels, centres)
 

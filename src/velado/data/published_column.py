@@ -173,7 +173,7 @@ def read_texts(
     Texts that state nothing known are refused, or, if not *strict*, state everything.
 
     >>> from velado.data.encode import encode
-    >>> from velado.testing.factory import small_table
+    >>> from velado.testing.examples import small_table
     >>> ages = encode(small_table(age=("quasi", "numeric", "20 25 40"))).columns[0]
     >>> read_texts(ages, pl.Series(["[20..30]", "*"]), ("",)).high
     array([2, 2, 1], dtype=int32)
@@ -234,7 +234,7 @@ def label_nodes(column: EncodedColumn, texts: list[str]) -> list[int]:
     """The node each text is the label of: as it is written, else by its normal form where that is of one label; or -1.
 
     >>> from velado.data.encode import encode
-    >>> from velado.testing.factory import small_table
+    >>> from velado.testing.examples import small_table
     >>> label_nodes(encode(small_table(sex=("quasi", "categorical", "F M"))).columns[0], ["M", "m", "x", "*"])
     [1, 1, -1, 2]
     """

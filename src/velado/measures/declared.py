@@ -22,7 +22,7 @@ class Measure:
     result, which has lines and keys of its own, so that `measure` does not tell it once more.
 
     >>> kept = Measure(name="kept", title="rows kept", of=lambda published, scores: published.rows, decimals=0)
-    >>> from velado.testing.factory import four_published
+    >>> from velado.testing.examples import four_published
     >>> kept.of(four_published(), None), kept.is_share
     (4, False)
     """

@@ -9,11 +9,10 @@ from typing import Annotated
 import numpy as np
 import polars as pl
 
-from velado.data.encode import EncodedTable, encode
+from velado.data.encode import EncodedTable, encode, visible_codes
 from velado.data.partition import BoolArray, IntArray, Partition
 from velado.data.schema import Schema
 from velado.data.table import Table
-from velado.data.visible import visible_codes
 from velado.errors import InputError, ParameterError
 from velado.measures import measure_registry
 from velado.measures.declared import Measure
@@ -62,7 +61,7 @@ LINKAGE_ROWS = 200_000
 class Exposure:
     """How exposed people are in one table: chances of re-identification, who is unique, how large classes are.
 
-    >>> from velado.testing.factory import four_people
+    >>> from velado.testing.examples import four_people
     >>> table = four_people()
     >>> measure_files(table, table.frame).after.uniqueness.unique_rows
     2
@@ -90,7 +89,7 @@ class Scores:
     *distributions* carry values of the original table as labels; `to_dict` gives their distances only, so that
     it holds no cell value. *numbers* has one for every registered measure.
 
-    >>> from velado.testing.factory import four_people
+    >>> from velado.testing.examples import four_people
     >>> table = four_people()
     >>> measure_files(table, table.frame)
     Scores(rows=4 of 4, ncp=0.0000)
@@ -186,7 +185,7 @@ def measure(
     a place in the taxonomy) with the table after, and then false cells are not counted.
 
     >>> import velado
-    >>> from velado.testing.factory import small_table
+    >>> from velado.testing.examples import small_table
     >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"))
     >>> measure(velado.anonymize(table, table.schema, method="mondrian", k=2)).after.class_sizes.smallest
     2
@@ -271,7 +270,7 @@ def measure_files(
     which, metrics that pair rows are left out with the reason, the others still run. The loss
     is charged for what each text states and, where that is false or nothing, for what it stands for.
 
-    >>> from velado.testing.factory import four_people
+    >>> from velado.testing.examples import four_people
     >>> table = four_people()
     >>> measure_files(table, table.frame).ncp.overall
     0.0

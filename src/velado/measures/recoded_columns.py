@@ -14,12 +14,11 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from velado.data.encode import EncodedColumn, EncodedTable, encode
+from velado.data.encode import EncodedColumn, EncodedTable, encode, visible_groups
 from velado.data.partition import BoolArray, FloatArray, IntArray, Partition
 from velado.data.published_column import NO_CODE, PublishedColumn, read_texts
 from velado.data.schema import Schema
 from velado.data.table import Table
-from velado.data.visible import visible_groups
 from velado.errors import TableError
 from velado.measures.utility.ncp import Covers
 from velado.text import say
@@ -35,7 +34,7 @@ class PublishedTable:
     missing and nobody said which. *agreeing* is the share of paired rows whose other columns are unchanged. *schema*
     says how the original's cells are read.
 
-    >>> from velado.testing.factory import four_people
+    >>> from velado.testing.examples import four_people
     >>> table = four_people()
     >>> read_published(table, table.frame).rows
     4
@@ -169,7 +168,7 @@ def read_published(
     either the rows are paired when both tables have as many, and not otherwise; *drawn* says that the order was drawn
     and they are not. *data* is the encoded original where the caller has it. O(rows) and one parse per distinct text.
 
-    >>> from velado.testing.factory import four_people
+    >>> from velado.testing.examples import four_people
     >>> table = four_people()
     >>> read_published(table, table.frame).columns[0].name
     'age'

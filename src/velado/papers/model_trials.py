@@ -45,7 +45,7 @@ class Asked:
 class ModelTrial:
     """A table and one split of it, the same for every method and k.
 
-    >>> from velado.testing.factory import small_table
+    >>> from velado.testing.examples import small_table
     >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
     >>> ModelTrial(table, "ill", train=np.array([0, 1, 2]), test=np.array([3])).part(np.array([0, 3])).rows
     2

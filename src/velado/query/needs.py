@@ -198,7 +198,7 @@ class Engine(Protocol):
     """Where the rows are. Truncation to the unit's most rows happens inside, before anything else.
 
     >>> from velado.query.engines import engine_for_table
-    >>> from velado.testing.factory import small_table
+    >>> from velado.testing.examples import small_table
     >>> engine: Engine = engine_for_table(small_table(home=("other", "text", "a a b")), Unit("home", rows=1))
     >>> engine.tally(None, (), (Rows(),)), engine.close()
     ((array([2]),), None)

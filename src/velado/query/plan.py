@@ -24,8 +24,7 @@ from velado.query.domains import key_of
 from velado.query.engines._compile import Layout
 from velado.query.engines._tally import check as check_engines
 from velado.query.needs import Counts, Grid, GridCells, GridSum, Keys, Need, Needs, Rows, Tallies, cells_of
-from velado.query.noise import Mechanism
-from velado.query.sensitivity import score_sensitivity, sensitivity
+from velado.query.noise import Mechanism, score_sensitivity, sensitivity
 from velado.query.unit import Unit
 from velado.query.values import Aggregate, Query
 from velado.settings import Where

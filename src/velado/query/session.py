@@ -19,7 +19,7 @@ from fractions import Fraction
 from functools import lru_cache
 from math import prod
 from pathlib import PurePath
-from typing import Any, get_args
+from typing import Annotated, Any, get_args
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -38,15 +38,23 @@ from velado.query.sql import checked, parse
 from velado.query.store import ChainedLedger, UnitOfAccount, memory_ledger
 from velado.query.unit import Promise, Unit
 from velado.query.values import Query
-from velado.settings import Where
+from velado.settings import Setting, Where, checked_argument
 from velado.text import say
 
 # What a session is given, checked before it is made: names, units, budgets and levels of confidence.
 
-LEAST_OUTSIDE = Fraction(1, 10**12)
-"""The smallest chance with which an interval may miss the exact value."""
-
-
+Confidence = Annotated[
+    float,
+    Setting(
+        "confidence of the intervals",
+        gt=0,
+        lt=1,
+        test=lambda level: level <= 1 - 1e-12,
+        takes=say("a number above 0, and at least one in 10^12 below 1"),
+        why=say("It is the chance with which an interval holds the exact value."),
+    ),
+]
+"""What every door takes as a confidence; nearer to 1 the tails of the noise are not told apart."""
 _TEXT_ENDINGS = frozenset({"csv", "tsv", "txt"})
 """What files of text are called; text is what no registered format recognises."""
 
@@ -153,14 +161,9 @@ def confidence_level(confidence: float | Fraction) -> Fraction:
     >>> confidence_level(0.95)
     Fraction(19, 20)
     """
-    level = exact(confidence)
-    if not 0 < level <= 1 - LEAST_OUTSIDE:
-        raise ParameterError(
-            "The confidence must lie strictly between 0 and 1, and at least one in 10^12 below 1.",
-            "It is the chance with which an interval holds the exact value.",
-            "Choose for example 0.95.",
-        )
-    return level
+    chance = float(confidence) if isinstance(confidence, Fraction) else confidence
+    checked_argument("confidence", chance, Confidence)
+    return exact(confidence)
 
 
 # By what the ledger knows a question, and how the drawn numbers of its answer are kept there.

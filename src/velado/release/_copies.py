@@ -7,6 +7,7 @@ altered cell or a blank one must not hide it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -14,8 +15,138 @@ import numpy.typing as npt
 import polars as pl
 
 from velado.data.encode import text_codes
-from velado.data.normal import normal_texts
-from velado.release._written import days_in, numbers_in, plain
+from velado.data.normal import normal_texts, tidy_texts
+
+# What a column says however its cells are written: days with the month in letters, amounts with a currency, ages with a unit.
+
+_MOST_UNREAD = 0.01
+"""A column is read as something else if all but this share of its texts (one may always differ) can be."""
+_PROBE = 200
+_CLOCK = r"[Tt ]\d{1,2}:\d{2}.*$"
+_MONTHS = (
+    r"jan(?:uary|eiro)?|ene(?:ro)?",
+    r"feb(?:ruary|rero)?|fev(?:ereiro)?",
+    r"mar(?:ch|ço|co|zo)?",
+    r"apr(?:il)?|abr(?:il)?",
+    r"may|mai(?:o)?|mayo",
+    r"jun(?:e|ho|io)?",
+    r"jul(?:y|ho|io)?",
+    r"aug(?:ust)?|ago(?:sto)?",
+    r"sep(?:t|tember|tiembre)?|set(?:embro|iembre)?",
+    r"oct(?:ober|ubre)?|out(?:ubro)?",
+    r"nov(?:ember|embro|iembre)?",
+    r"dec(?:ember)?|dez(?:embro)?|dic(?:iembre)?",
+)
+_MONTH = rf"(?:^|[^\p{{L}}])(?:{'|'.join(_MONTHS)})(?:[^\p{{L}}]|$)"
+_PARTED = r"^\d{1,4}/\d{1,2}/\d{1,4}$"
+_TOGETHER = r"^(?:\d{5,6}|\d{7,8})$"
+_PARTED_FORMS = ("%Y/%m/%d", "%d/%m/%Y", "%m/%d/%Y", "%d/%m/%y", "%m/%d/%y", "%y/%m/%d")
+_EIGHT_FORMS = ("%Y%m%d", "%d%m%Y", "%m%d%Y")
+_SIX_FORMS = ("%d%m%y", "%m%d%y", "%y%m%d")
+_NUMBER = r"\d{1,3}(?: \d{3})+(?:[.,]\d+)?|\d+(?:[.,]\d+)*"
+_SIGNED = rf"(?:^|[^\p{{L}}\d])(-(?:{_NUMBER}))"
+
+
+def plain(series: pl.Series) -> pl.Series:
+    """Texts without unseen characters and needless blanks, in small letters: what numbers and days are read from."""
+    return tidy_texts(series).str.to_lowercase()
+
+
+def nearly_all_read(text: pl.Series, read: pl.Series, most: float = _MOST_UNREAD) -> bool:
+    """Whether all but a few of the texts could be read as something else."""
+    values = len(text) - text.null_count()
+    unread = read.null_count() - text.null_count()
+    return unread < values and unread <= max(1, most * values)
+
+
+def days_in(text: pl.Series, date_format: str | None = None, most: float = _MOST_UNREAD) -> list[pl.Series]:
+    """Every reading of plain texts as days; `03/07/1950` has two.
+
+    Months may be numbers or English, Portuguese or Spanish names, short or long, and whatever parts the numbers
+    does not count. Five to eight digits are a date without marks, whose first zero may be lost.
+    """
+    found = []
+    if date_format is not None:
+        found.append(text.str.to_date(in_small_letters(date_format), strict=False))
+    probe = _parts(text.drop_nulls().head(_PROBE))
+    shaped = [probe.str.contains(shape) for shape in (_PARTED, _TOGETHER)]
+    if len(probe) and max(2 * int(like.sum()) for like in shaped) > len(probe):
+        parted = int(shaped[0].sum()) >= int(shaped[1].sum())
+        wide = not parted and 2 * int((probe.str.len_chars() > 6).sum()) > len(probe)
+        forms: tuple[str, ...] = _PARTED_FORMS if parted else _EIGHT_FORMS if wide else _SIX_FORMS
+        probe = probe if parted else probe.str.zfill(8 if wide else 6)
+        # A format that fails on the first rows is not tried on all of them.
+        forms = tuple(f for f in forms if 2 * _days(probe, f).null_count() < len(probe))
+        if forms:
+            parts = _parts(text)
+            parts = parts if parted else parts.str.zfill(8 if wide else 6)
+            found += [_days(parts, form) for form in forms]
+    return [days for days in found if nearly_all_read(text, days, most)]
+
+
+def in_small_letters(date_format: str) -> str:
+    """A format for texts in small letters: what stands between its parts is lowered, the parts are not."""
+    return re.sub(r"%.|[^%]", lambda found: found[0] if found[0][0] == "%" else found[0].lower(), date_format)
+
+
+def _days(parts: pl.Series, form: str) -> pl.Series:
+    days = parts.str.to_date(form, strict=False)
+    # `%Y` also takes two digits for a year of the first century.
+    return days.set((days.dt.year() < 1000).fill_null(False), None) if "%Y" in form else days
+
+
+def _parts(text: pl.Series) -> pl.Series:
+    """Texts with months as numbers and one mark between the parts."""
+    out = text.str.replace(_CLOCK, "")
+    if bool(out.head(_PROBE).str.contains(_MONTH).any()):
+        for number, names in enumerate(_MONTHS, 1):
+            out = out.str.replace(rf"(^|[^\p{{L}}])(?:{names})([^\p{{L}}]|$)", f"${{1}}/{number:02d}/${{2}}")
+        out = out.str.replace_all(r"\b(?:de|del|of)\b", "/").str.replace_all(
+            r"(\d)(?:st|nd|rd|th|º|o)\b", "$1"
+        )
+    return out.str.replace_all(r"[^\p{L}\d]+", "/").str.strip_chars("/")
+
+
+def numbers_in(text: pl.Series, most: float = _MOST_UNREAD, within: bool = True) -> list[pl.Series]:
+    """Every reading of plain texts as numbers: the texts themselves, or the one number *within* each of them.
+
+    `R$ 4.123,50`, `~4123.50` and `34 anos` hold one. A mark before three last digits may part thousands or not, and
+    gives two readings.
+    """
+    whole = text.str.replace(",", ".", literal=True).cast(pl.Float64, strict=False)
+    if nearly_all_read(text, whole, most):
+        out = [whole]
+        thousands = r"^[+-]?\d{1,3}(?:[.,]\d{3})+$"
+        if bool(text.head(_PROBE).str.contains(thousands).any()):
+            out.append(text.str.replace_all("[.,]", "").cast(pl.Float64, strict=False))
+        return out
+    probe = text.drop_nulls().head(_PROBE)
+    if not within or not len(probe) or int((probe.str.count_matches(_NUMBER) == 1).sum()) < 0.9 * len(probe):
+        return []
+    one = text.str.count_matches(_NUMBER) == 1
+    token = text.str.extract(_SIGNED).fill_null(text.str.extract(f"({_NUMBER})"))
+    token = token.set(~one.fill_null(False), None).str.replace_all(" ", "", literal=True)
+    last = token.str.extract(r"([.,])\d+$")
+    both = token.str.contains(".", literal=True) & token.str.contains(",", literal=True)
+    many = ~both & (token.str.count_matches("[.,]") > 1)
+    comma = bool((both & (last == ",")).any())
+    # Where some texts show both marks, they say for all which one parts thousands.
+    point = bool((both & (last == ".")).any())
+    without = token.str.replace_all("[.,]", "")
+    pointed = (
+        token.str.replace(r"[.,](\d+)$", "|$1")
+        .str.replace_all("[.,]", "")
+        .str.replace("|", ".", literal=True)
+    )
+    parts_thousands = many | ((last == ".") & comma & ~both) | ((last == ",") & point & ~both)
+    chosen = pl.select(pl.when(parts_thousands).then(without).otherwise(pointed)).to_series()
+    numbers = chosen.cast(pl.Float64, strict=False)
+    if not nearly_all_read(text, numbers, most):
+        return []
+    if comma or point or not bool(token.str.contains(r"^-?\d{1,3}[.,]\d{3}$").any()):
+        return [numbers]
+    return [numbers, without.cast(pl.Float64, strict=False)]
+
 
 Codes = tuple[npt.NDArray[np.int32], int]
 Counts = npt.NDArray[np.int64]

@@ -10,9 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from velado.data.encode import EncodedTable
+from velado.data.encode import EncodedTable, visible_groups, wildcard_sizes
 from velado.data.partition import BoolArray, GroupCounts, IntArray, Partition, ValueShape
-from velado.data.visible import visible_groups, wildcard_sizes
 from velado.release.guarantees._guarantee import Guarantee, Verdict
 from velado.release.guarantees.k_anonymity import KAnonymity
 from velado.release.run_settings import run_settings

@@ -25,11 +25,11 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from velado.data.encode import visible_groups
 from velado.data.keys import Key
 from velado.data.normal import person_texts
 from velado.data.partition import GroupCounts, Partition
 from velado.data.table import Table, table_given
-from velado.data.visible import visible_groups
 from velado.errors import GuaranteeNotMet, ParameterError, SchemaError
 from velado.release._joined_people import Member, gather, groups_of, side_doors
 from velado.release.gate import Signed, refuse_identifiers

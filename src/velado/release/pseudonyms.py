@@ -13,7 +13,7 @@ from __future__ import annotations
 import hmac
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 import polars as pl
@@ -23,10 +23,10 @@ from velado.data.normal import normal_of
 from velado.data.schema import Schema
 from velado.data.table import Table, table_given
 from velado.errors import ParameterError, SchemaError, TableError
+from velado.settings import checked_argument
 from velado.text import say
 
 Normalize = Literal["normal", "trim", "digits", "cpf", "exact"]
-NORMALIZE: tuple[str, ...] = get_args(Normalize)
 
 _LENGTH = 16
 DEFAULT_NAMESPACE = "default"
@@ -138,12 +138,7 @@ def _ways(columns: Sequence[str], normalize: Normalize | Mapping[str, Normalize]
             "Name each column once, for example --columns cpf,prontuario.",
         )
     for way in ways.values():
-        if way not in NORMALIZE:
-            raise ParameterError(
-                say("'{way}' is no known way to normalize identifiers.", way=way),
-                say("It is one of {normalize}.", normalize=", ".join(NORMALIZE)),
-                "Choose one of them.",
-            )
+        checked_argument("normalize", way, Normalize)
     return ways
 
 

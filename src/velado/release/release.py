@@ -12,7 +12,7 @@ import numpy.typing as npt
 import polars as pl
 
 from velado.data.encode import EncodedTable
-from velado.data.keys import owner_key
+from velado.data.keys import content_of, owner_key
 from velado.data.partition import BoolArray
 from velado.data.table import Table
 from velado.errors import GuaranteeNotMet, SuppressionLimitExceeded
@@ -25,7 +25,6 @@ from velado.release.population import match_published
 from velado.release.prepare import Prepared
 from velado.release.recoded import Recoded, of_kept_rows, refuse_means_of_suppressed, refuse_unrounded
 from velado.release.side_doors import SideDoor, refuse_doors
-from velado.release.side_doors.row_order import drawn_order
 from velado.settings import describe
 from velado.text import say, say_n
 
@@ -37,7 +36,7 @@ class Release:
     *frame* is what may leave, its rows in an order drawn under the owner's key. Everything else that holds rows
     belongs to the owner: *aligned*, the same rows in the order of the input, *rows*, and what is in *prepared*.
 
-    >>> from velado.testing.small_release import small_release
+    >>> from velado.testing.examples import small_release
     >>> small_release().release.frame.height, small_release().release.suppressed
     (8, 0)
     """
@@ -90,9 +89,12 @@ class Release:
 
     @cached_property
     def _order(self) -> npt.NDArray[np.int64]:
+        rows = self.aligned.height
         if self.prepared.keep_order:
-            return np.arange(self.aligned.height)
-        return drawn_order(self.aligned, owner_key(self.prepared.key))
+            return np.arange(rows)
+        # Every order is equally likely for who does not have the key. The content is part of what is drawn from, so that
+        # two releases share no order.
+        return owner_key(self.prepared.key).draws("row order", content_of(self.aligned)).permutation(rows)
 
     @cached_property
     def frame(self) -> pl.DataFrame:
@@ -197,7 +199,7 @@ def release(prepared: Prepared, recoded: Recoded, goal: Goal, method: Method, se
 
     Groups that fail are suppressed as long as the limit allows; what then still fails raises.
 
-    >>> from velado.testing.small_release import small_release
+    >>> from velado.testing.examples import small_release
     >>> made = small_release().release
     >>> release(made.prepared, made.recoded, made.goal, made.method, seed=0).verdicts == made.verdicts
     True
@@ -313,7 +315,7 @@ def published_frame(used: Table, recoded: Recoded) -> pl.DataFrame:
 
     A quasi-identifier whose every published text is its original one keeps its original cells and type.
 
-    >>> from velado.testing.small_release import small_release
+    >>> from velado.testing.examples import small_release
     >>> made = small_release().release
     >>> published_frame(made.prepared.used, made.recoded).equals(made.aligned)
     True

@@ -74,3 +74,20 @@ def run_settings(**given: object) -> RunSettings:
     velado.errors.ParameterError: keep_order= cannot be 'no'. It takes true or false. Correct it.
     """
     return made(RunSettings, given, Where("python"))
+
+
+@settings(section="data", kw_only=True)
+class DataSection:
+    """[data]: the schema, the column that models learn, the columns they may use, and what is not declared.
+
+    >>> DataSection(schema="schema.toml", target="ill").undeclared
+    'refuse'
+    """
+
+    schema: Annotated[str, Setting("the schema's file, looked for beside the recipe", items=1)]
+    target: Annotated[str, Setting("the column models learn; published, and no quasi-identifier", items=1)]
+    features: Annotated[
+        tuple[str, ...] | None,
+        Setting("the columns models may use; without it every published one but free text", items=1),
+    ] = None
+    undeclared: UndeclaredSetting = "refuse"

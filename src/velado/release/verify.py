@@ -19,14 +19,13 @@ from velado.data.published_column import read_texts
 from velado.data.schema import Schema
 from velado.data.table import Table, Undeclared
 from velado.errors import GuaranteeNotMet, ParameterError, SchemaError, SideDoorOpen, TableError
-from velado.release._originals import find_originals
 from velado.release.gate import Signed, broken_when_linked, identifier_open, open_identifiers, rows_linked
 from velado.release.goal import Checked, Matching, check_published
 from velado.release.guarantees._guarantee import Guarantee, Verdict
 from velado.release.population import population_table, read_plain
 from velado.release.run_settings import Guarantees, run_settings
 from velado.release.side_doors import SideDoor, find_side_doors, smallest_with_doors
-from velado.release.side_doors.compatible import find_compatible, unread
+from velado.release.side_doors.compatible import find_compatible, find_originals, unread
 from velado.release.side_doors.door import quoted, telling_columns, unique_columns
 from velado.release.side_doors.row_order import find_row_order
 from velado.text import say, say_n

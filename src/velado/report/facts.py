@@ -191,7 +191,7 @@ def row_losses(release: Release) -> RowLosses:
 class ReleaseFacts:
     """A release, what was measured on it, what other settings would have given, and the files it came from and made.
 
-    >>> from velado.testing.small_release import small_release
+    >>> from velado.testing.examples import small_release
     >>> facts = small_release().facts
     >>> facts.smallest, facts.true_ends, round(facts.risk(facts.scores.after).prosecutor.highest, 2)
     (2, ['age'], 0.5)

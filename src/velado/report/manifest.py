@@ -30,7 +30,7 @@ SHOWN_OF_DOORS = ("column", "reveals", "kind", "accepted")
 def manifest(facts: ReleaseFacts, key: Key, population: Table | None = None) -> dict[str, object]:
     """Everything an auditor needs to know of a release, without values, times or durations.
 
-    >>> from velado.testing.small_release import small_release
+    >>> from velado.testing.examples import small_release
     >>> manifest(small_release().facts, Key(bytes(range(40))))["output"]["rows"]
     8
     """
@@ -87,7 +87,7 @@ def coarse(figures: object) -> object:
 def input_digest(table: Table, key: Key) -> str:
     """The table's fingerprint under the owner's key: that of its file's bytes, or of its cells where it had none.
 
-    >>> from velado.testing.small_release import small_release
+    >>> from velado.testing.examples import small_release
     >>> len(input_digest(small_release().release.original, Key(bytes(range(40)))))
     64
     """
@@ -119,7 +119,7 @@ def package_version(name: str) -> str:
 def public_schema(schema: Schema, key: Key) -> dict[str, object]:
     """The schema with each taxonomy replaced by its builder, options and keyed digest: its labels are values.
 
-    >>> from velado.testing.small_release import small_release
+    >>> from velado.testing.examples import small_release
     >>> public_schema(small_release().release.table.schema, Key(bytes(range(40))))["columns"]["illness"]
     {'role': 'sensitive', 'kind': 'categorical'}
     """

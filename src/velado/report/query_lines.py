@@ -165,7 +165,7 @@ def answer_lines(answer: Answer, delta: Fraction | None, width: int) -> Iterator
     """The numbers and how they are to be read, then promise and cost; *width* is the room a table has.
 
     >>> from velado.query.session import Session
-    >>> from velado.testing.factory import small_table
+    >>> from velado.testing.examples import small_table
     >>> stays = small_table(home=("other", "text", "a a b"))
     >>> with Session(stays, budget=1, name="stays") as session:
     ...     answer = session.answer("SELECT COUNT(*) FROM stays")
@@ -390,7 +390,7 @@ def uncovered(answer: Answer, schema: Schema) -> str | None:
     """The warning that the promise is about another unit than the one by which the schema groups rows.
 
     >>> from velado.query.session import Session
-    >>> from velado.testing.factory import small_table
+    >>> from velado.testing.examples import small_table
     >>> stays = small_table(home=("other", "text", "a a b"))
     >>> with Session(stays, budget=1, name="stays") as session:
     ...     answer = session.answer("SELECT COUNT(*) FROM stays")

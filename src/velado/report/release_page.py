@@ -42,7 +42,7 @@ from velado.text import NOTHING, count, few_digits, join, listed, number, plain,
 def release_page(facts: ReleaseFacts) -> Page:
     """The report for the steward: what a decision needs first comes first, opening with the verdict.
 
-    >>> from velado.testing.small_release import small_release
+    >>> from velado.testing.examples import small_release
     >>> page = release_page(small_release().facts)
     >>> page.verdict.label, len(page.sections)
     ('The promise holds · guaranteed', 13)
@@ -100,7 +100,7 @@ def public_page(facts: ReleaseFacts) -> Page:
     It is made of what the published table shows anyway: sizes of its groups, its loss, its columns. What was
     measured on the original (risks before, distributions, row numbers) stays in the report.
 
-    >>> from velado.testing.small_release import small_release
+    >>> from velado.testing.examples import small_release
     >>> [part.name for part in public_page(small_release().facts).sections]
     ['promise', 'columns', 'limits']
     """

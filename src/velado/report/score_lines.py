@@ -50,7 +50,7 @@ def score_lines(scores: Scores) -> Iterator[str | Table]:
     """Every measure on a line, before and after; then what was not measured and why, and the notes.
 
     >>> from velado.measures.measured import measure_files
-    >>> from velado.testing.factory import small_table
+    >>> from velado.testing.examples import small_table
     >>> table = small_table(age=("quasi", "numeric", "31 35 31"), ill=("sensitive", "categorical", "a b a"))
     >>> lines = next(score_lines(measure_files(table, table.frame)))
     >>> lines.rows[0], lines.rows[1]
@@ -104,7 +104,7 @@ def further_lines(scores: Scores, part: tuple[Measure, ...]) -> Iterator[list[st
     """A line for each measure of *part* that is one number, known, and told nowhere else.
 
     >>> from velado.measures.measured import measure_files
-    >>> from velado.testing.factory import four_people
+    >>> from velado.testing.examples import four_people
     >>> table = four_people()
     >>> list(further_lines(measure_files(table, table.frame), measure_registry.UTILITY))
     []

@@ -30,7 +30,7 @@ from velado.settings.refusal import (
     takes,
     unknown_key,
 )
-from velado.settings.toml import describe, entry_of, parse_toml, read_toml, table_of, to_toml
+from velado.settings.toml import describe, entry_of, parse_toml, read_toml, table_of, to_toml, toml_trouble
 
 __all__ = [
     "LARGEST",
@@ -67,5 +67,6 @@ __all__ = [
     "table_of",
     "takes",
     "to_toml",
+    "toml_trouble",
     "unknown_key",
 ]

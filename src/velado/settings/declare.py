@@ -29,6 +29,9 @@ T = TypeVar("T")
 Hint: TypeAlias = Any
 """What stands after the colon of a field: a type, a union, a Literal, an Annotated."""
 
+origin_of: Callable[[Hint], Any] = get_origin
+"""What a type is made from: tuple for tuple[int, ...], Literal, Union, Annotated; None for a plain one."""
+
 Choices = tuple[str, ...] | Callable[[], Iterable[str]]
 PartKind = Literal["method", "guarantee", "operation", "recoder", "model", "protocol", "approach", "part"]
 
@@ -212,15 +215,6 @@ def members_of(base: Hint) -> tuple[tuple[Hint, ...], bool]:
         return (base,), False
     every = get_args(base)
     return tuple(one for one in every if one is not type(None)), type(None) in every
-
-
-def origin_of(hint: Hint) -> Any:
-    """What a type is made from: tuple for tuple[int, ...], Literal, Union, Annotated; None for a plain one.
-
-    >>> origin_of(tuple[int, ...])
-    <class 'tuple'>
-    """
-    return get_origin(hint)
 
 
 def is_settings(kind: Any) -> TypeGuard[type[Any]]:

@@ -152,7 +152,7 @@ def nearest(word: object, known: Iterable[str]) -> str | None:
     by_case = {one.lower(): one for one in reversed(words)}
     # The beginning of one word alone is that word, whatever else looks like it: "acc" is no "auc".
     begun = [one for one in words if said and one.lower().startswith(said.lower())]
-    near = begun if len(begun) == 1 else get_close_matches(said.lower(), by_case, n=1, cutoff=0.5)
+    near = begun if len(begun) == 1 else get_close_matches(said.lower(), by_case, n=1, cutoff=0.65)
     if not near:
         return None
     return say("Did you mean '{word}'?", word=by_case.get(near[0].lower(), near[0]))

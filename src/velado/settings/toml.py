@@ -1,5 +1,6 @@
 """Settings as TOML, in and out; a registered part stands there as its name and its settings."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from fractions import Fraction
@@ -11,7 +12,39 @@ from velado.errors import ParameterError, SchemaError
 from velado.settings.declare import specs
 from velado.settings.reading import owner_of, read
 from velado.settings.refusal import Where, no_file
-from velado.text import say
+from velado.text import Sentence, say
+
+# The parser's own words are English, and not for stewards: what it says first, and what that means to whoever wrote the file; the first that fits is told.
+_MEANT = (
+    ("Invalid value", say("a value is missing, or is a text without quotes")),
+    ("Expected '='", say("a key has no '=' after it")),
+    ("Unclosed array", say("a list is not closed with ']'")),
+    ("Unclosed inline table", say("a table is not closed with '}'")),
+    ("Unterminated string", say("a text has no closing quote")),
+    ("Illegal character", say("a text has no closing quote, or a character that must be escaped")),
+    ("Unescaped", say("a backslash in a text; write it twice, or put the text in single quotes")),
+    ("Cannot declare", say("a table stands there twice")),
+    ("Cannot overwrite", say("a key stands there twice")),
+    ("Duplicate inline table key", say("a key stands there twice")),
+    ("Expected newline", say("something follows a value on its line")),
+)
+_PLACE = re.compile(r"\(at line (\d+), column (\d+)\)")
+
+
+def toml_trouble(message: str) -> Sentence:
+    """The message of a TOML parser as a sentence of ours, with the line and the column where it gives them.
+
+    >>> toml_trouble("Invalid value (at line 3, column 5)")
+    'a value is missing, or is a text without quotes (line 3, column 5)'
+    >>> toml_trouble("Something new (at end of document)")
+    'it cannot be read (at the end)'
+    """
+    what = next((ours for said, ours in _MEANT if message.startswith(said)), say("it cannot be read"))
+    found = _PLACE.search(message)
+    if found is None:
+        return say("{what} (at the end)", what=what)
+    return say("{what} (line {line}, column {column})", what=what, line=int(found[1]), column=int(found[2]))
+
 
 T = TypeVar("T")
 
@@ -35,7 +68,7 @@ def parse_toml(source: Path | str, document: str = say("the file")) -> Mapping[s
 
     >>> parse_toml("k = ", "the recipe")
     Traceback (most recent call last):
-    velado.errors.SchemaError: The TOML of the recipe is not valid: Invalid value (at end of document). Nothing was read. Correct that place.
+    velado.errors.SchemaError: The TOML of the recipe is not valid: a value is missing, or is a text without quotes (at the end). Nothing was read. Correct that place.
     """
     import tomllib
 
@@ -58,7 +91,11 @@ def parse_toml(source: Path | str, document: str = say("the file")) -> Mapping[s
         )
     except tomllib.TOMLDecodeError as error:
         problem = (
-            say("The TOML of {document} is not valid: {reason}.", document=called, reason=str(error)),
+            say(
+                "The TOML of {document} is not valid: {reason}.",
+                document=called,
+                reason=toml_trouble(str(error)),
+            ),
             "Correct that place.",
         )
     except (ValueError, RecursionError):  # a number of thousands of digits, a thousand brackets

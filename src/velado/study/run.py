@@ -74,7 +74,7 @@ class Published:
 
     *public* is the part of the folder that may be handed over, *private* the part that stays.
 
-    >>> from velado.testing.small_release import small_release
+    >>> from velado.testing.examples import small_release
     >>> small_release().public.name, small_release().page.title
     ('release', 'Release report')
     """
@@ -356,7 +356,7 @@ def best_possible(release: Release) -> Mapping[str, object]:
     each group. Further guarantees, k per person, substitutions and suppressed rows (each counted as wholly lost) can
     only cost more, so it holds for any release of the table.
 
-    >>> from velado.testing.small_release import small_release
+    >>> from velado.testing.examples import small_release
     >>> round(best_possible(small_release().release)["lower_bound"], 3), round(small_release().release.loss, 3)
     (0.032, 0.032)
     """
@@ -379,7 +379,7 @@ def what_ifs(release: Release, progress: Progress = silent) -> WhatIfs:
 
     Costs up to four runs of the method alone: the table is neither read nor judged nor encoded again.
 
-    >>> from velado.testing.small_release import small_release
+    >>> from velado.testing.examples import small_release
     >>> [(run.k, run.suppression, run.groups) for run in what_ifs(small_release().release).runs]
     [(4, 0.0, 2), (2, 0.01, 4), (2, 0.05, 4)]
     """

@@ -43,7 +43,7 @@ def check_declaration(method: type[Method]) -> None:
 def check_promise(release: Release) -> None:
     """The published frame itself keeps every guarantee, counted here in plain Python and not by release().
 
-    >>> from velado.testing.small_release import small_release
+    >>> from velado.testing.examples import small_release
     >>> check_promise(small_release().release)
     """
     quasi = [column.name for column in release.recoded.columns]
@@ -93,7 +93,7 @@ def check_population(release: Release, population: pl.DataFrame) -> None:
 
     >>> import velado
     >>> from velado.release.guarantees import KMap
-    >>> from velado.testing.factory import small_table
+    >>> from velado.testing.examples import small_table
     >>> table = small_table(age=("quasi", "numeric", "20 21 30 31"))
     >>> check_population(
     ...     velado.anonymize(table, table.schema, "mondrian", [KMap(2)], population=table.frame), table.frame
@@ -120,7 +120,7 @@ def check_population(release: Release, population: pl.DataFrame) -> None:
 def check_cover(release: Release) -> None:
     """Where a column says that its values state a cover, they cover the true value of every published row.
 
-    >>> from velado.testing.small_release import small_release
+    >>> from velado.testing.examples import small_release
     >>> check_cover(small_release().release)
     """
     for column, published in zip(release.data.columns, release.recoded.columns, strict=True):
@@ -137,7 +137,7 @@ def check_cover(release: Release) -> None:
 def check_shape(table: Table, release: Release) -> None:
     """Identifiers are gone; other columns, their order, types and cells are exactly as they were.
 
-    >>> from velado.testing.small_release import small_release
+    >>> from velado.testing.examples import small_release
     >>> check_shape(small_release().release.original, small_release().release)
     """
     published = [c.name for c in table.schema.columns.values() if c.published]
@@ -154,7 +154,7 @@ def check_shape(table: Table, release: Release) -> None:
 def check_notes(release: Release) -> None:
     """Every note a method makes about its run has words, which reports show in the reader's language.
 
-    >>> from velado.testing.small_release import small_release
+    >>> from velado.testing.examples import small_release
     >>> check_notes(small_release().release)
     """
     for name in release.notes:
@@ -167,7 +167,7 @@ def check_repeatable(method: Method, release: Release) -> None:
     """The same seed and key give the same frame.
 
     >>> from velado.release.methods import Mondrian
-    >>> from velado.testing.small_release import small_release
+    >>> from velado.testing.examples import small_release
     >>> check_repeatable(Mondrian(), small_release().release)
     """
     again = carry_out(release.prepared, method, release.goal, seed=release.seed)
@@ -178,7 +178,7 @@ def check_row_order(table: Table, method: Method, release: Release, order: list[
     """Rows in another order change no promise.
 
     >>> from velado.release.methods import Mondrian
-    >>> from velado.testing.small_release import small_release
+    >>> from velado.testing.examples import small_release
     >>> release = small_release().release
     >>> check_row_order(release.original, Mondrian(), release, [7, 6, 5, 4, 3, 2, 1, 0])
     """

@@ -1,20 +1,82 @@
-"""What a method or an operation makes of a few cells, so that examples in docstrings are two lines long."""
+"""Small tables, what a method or an operation makes of them, and one release: examples in docstrings are two lines long."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import polars as pl
 
 from velado.data.encode import EncodedColumn, EncodedTable, encode
+from velado.data.keys import Key
 from velado.data.schema import Column, Kind, Role, Schema
 from velado.data.table import Table
+from velado.measures.recoded_columns import PublishedTable, read_published
 from velado.randomness import seeded
 from velado.release.goal import Goal, silent
 from velado.release.guarantees import KAnonymity
 from velado.release.methods._method import Method
 from velado.release.operations._operation import Operation
 from velado.release.recoded import Cell
+from velado.study.run import Published, publish
+
+
+def small_table(**columns: tuple[Role, Kind, str]) -> Table:
+    """A table whose cells are parted by blanks; a lone `_` is a blank cell. An identifier says who is a person.
+
+    >>> small_table(age=("quasi", "numeric", "31 _ 33"), who=("identifier", "text", "a a b"))
+    Table(3 rows; 1 identifier, 1 quasi)
+    """
+    meaning = {
+        name: Column(name, role, kind, person=role == "identifier")
+        for name, (role, kind, _) in columns.items()
+    }
+    cells = {name: [None if c == "_" else c for c in text.split()] for name, (_, _, text) in columns.items()}
+    return Table.of(pl.DataFrame(cells, schema=dict.fromkeys(cells, pl.String)), Schema(meaning))
+
+
+def four_people() -> Table:
+    """Four people with an age, which others may know, and an illness.
+
+    >>> four_people().frame["age"].to_list()
+    ['31', '35', '31', '40']
+    """
+    return small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
+
+
+def four_encoded() -> EncodedTable:
+    """The quasi-identifiers of `four_people` as codes.
+
+    >>> four_encoded().columns[0].codes.tolist()
+    [0, 1, 0, 2]
+    """
+    return encode(four_people())
+
+
+def four_published() -> PublishedTable:
+    """`four_people` published as they are and read back: nothing is lost, and nothing hidden.
+
+    >>> four_published().rows
+    4
+    """
+    return read_published(four_people(), four_people().frame)
+
+
+@cache
+def small_release() -> Published:
+    """Ages and illnesses of eight people by Mondrian with k = 2; the folder it was written to is gone again.
+
+    >>> small_release().release
+    Release(8 rows by mondrian; k-anonymity: needs 2 rows, the weakest group has 2; holds.)
+    """
+    frame = pl.DataFrame({"age": [20, 21, 30, 31, 40, 41, 50, 51], "illness": [*"abcabcab"]})
+    columns = {"age": {"role": "quasi", "kind": "numeric"}, "illness": {"role": "sensitive"}}
+    schema = Schema.from_dict({"columns": columns})
+    with TemporaryDirectory() as folder:
+        out = Path(folder) / "out"
+        return publish(frame, schema, "mondrian", k=2, out=out, key=Key(bytes(range(40))))
 
 
 def shown(method: Method, numbers: Sequence[float], k: int = 2) -> list[Cell]:

@@ -11,7 +11,6 @@ needs no wrapper. What is not in the catalogue is told in English.
 
 from velado.text.languages import LANGUAGES, Language, choose, language, speaking
 from velado.text.sentence import Sentence, join, listed, say, say_n, told, told_error, told_sentences
-from velado.text.toml_trouble import toml_trouble
 from velado.text.writing import (
     NOTHING,
     count,
@@ -54,6 +53,5 @@ __all__ = [
     "told",
     "told_error",
     "told_sentences",
-    "toml_trouble",
     "written",
 ]

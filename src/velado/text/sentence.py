@@ -9,8 +9,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from velado.errors import VeladoError
-from velado.text.catalogue import catalogue
-from velado.text.languages import Language, language
+from velado.text.languages import Language, catalogue, language
 from velado.text.writing import written
 
 _NO_PARTS: Mapping[str, object] = MappingProxyType({})

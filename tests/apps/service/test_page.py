@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from velado.apps.service.page_words import page_words
+from velado.apps.service.web_app import page_words
 
 from .browser import Browser, chromium
 from .running import Running

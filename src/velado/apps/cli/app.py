@@ -121,10 +121,10 @@ def _through_our_catalogue() -> None:
 _through_our_catalogue()
 
 
-def run_options() -> list[click.Parameter]:
+def _run_options() -> list[click.Parameter]:
     """The flags that every command has.
 
-    >>> [option.opts[0] for option in run_options()]
+    >>> [option.opts[0] for option in _run_options()]
     ['--json', '--lang', '--debug', '--quiet']
     """
 
@@ -136,16 +136,16 @@ def run_options() -> list[click.Parameter]:
 
     return [
         flag("--json", callback=manner("as_json"), help="Print the result as JSON."),
-        language_option(),
+        _language_option(),
         flag("--debug", help="Show the traceback of an error."),
         flag("--quiet", "-q", callback=manner("quiet"), help="Print nothing but errors and JSON."),
     ]
 
 
-def language_option() -> click.Option:
+def _language_option() -> click.Option:
     """The flag for the language, which commands and groups of commands have.
 
-    >>> language_option().metavar
+    >>> _language_option().metavar
     'en|pt'
     """
     return click.Option(
@@ -217,7 +217,8 @@ class OneOf(_ParamType):
 class OfSetting(_ParamType):
     """The type of a flag that a settings class declares; the class is imported only when the flag is given.
 
-    *place* is its module, class and field, *takes* the word for it in usage lines.
+    *place* is its module, class and field, or its module and, after a colon, the name of the type that declares it;
+    *takes* is the word for it in usage lines.
 
     >>> seed = OfSetting("velado.release.run_settings.RunSettings.seed", "INTEGER")
     >>> seed.get_metavar(), seed.convert("7", None, None)
@@ -239,6 +240,9 @@ class OfSetting(_ParamType):
 
         from velado.settings import specs
 
+        module, alone, name = self.place.partition(":")
+        if alone:
+            return getattr(import_module(module), name)
         module, kind, field = self.place.rsplit(".", 2)
         return specs(getattr(import_module(module), kind))[field].hint
 
@@ -282,7 +286,7 @@ class Command(TyperCommand):
     """
 
     def __init__(self, *args: Any, params: list[click.Parameter] | None = None, **more: Any) -> None:
-        super().__init__(*args, params=[*(params or ()), *run_options()], **more)
+        super().__init__(*args, params=[*(params or ()), *_run_options()], **more)
         for one in self.params:
             if isinstance(one.type, click.types.IntParamType | click.types.FloatParamType):
                 one.type = PlainNumber(one.type)
@@ -323,7 +327,7 @@ class Group(TyperGroup):
     """
 
     def __init__(self, *args: Any, params: list[click.Parameter] | None = None, **more: Any) -> None:
-        super().__init__(*args, params=[*(params or ()), language_option()], **more)
+        super().__init__(*args, params=[*(params or ()), _language_option()], **more)
         self.suggest_commands = False  # typer's suggestion is English; `error_display` makes ours
 
 

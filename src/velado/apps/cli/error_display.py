@@ -18,7 +18,7 @@ from pathlib import Path
 
 import click
 
-from velado.apps.cli.options import refuse_file
+from velado.apps.cli.options import SHOW_VALUES
 from velado.apps.cli.show import note, printable
 from velado.errors import OutputError, TaxonomyError, VeladoError
 from velado.text import Sentence, say, say_n, told, told_error, told_sentences
@@ -39,32 +39,6 @@ EXIT_CODES = {
     143: say("ended by a signal of the system"),
 }
 INTERRUPTED, STOPPED = 130, 143
-SHOW_VALUES = ("anonymize", "apply", "compare", "joined", "measure")
-"""The commands that read a table with taxonomies, and have --show-values."""
-_PLACE = "velado.show_values"
-
-
-def show_values_option() -> click.Option:
-    """The flag --show-values. Its value is kept for whoever reports the error.
-
-    >>> show_values_option().opts
-    ['--show-values']
-    """
-    return click.Option(
-        ["--show-values"],
-        type=click.Path(dir_okay=False, path_type=Path),
-        metavar="FILE",
-        expose_value=False,
-        callback=_keep,
-        help="Write values that a taxonomy does not cover to this private file.",
-    )
-
-
-def _keep(ctx: click.Context, parameter: click.Parameter, value: Path | None) -> None:
-    kept = ctx.find_root().obj
-    if value is not None and isinstance(kept, dict):
-        refuse_file(value, say("The values would replace what is there."))
-        kept[_PLACE] = value
 
 
 def write_hidden(error: BaseException, kept: dict[str, Path]) -> None:
@@ -72,7 +46,7 @@ def write_hidden(error: BaseException, kept: dict[str, Path]) -> None:
 
     >>> write_hidden(ValueError(), {})
     """
-    path = kept.get(_PLACE)
+    path = kept.get(SHOW_VALUES)
     if path is None or not isinstance(error, TaxonomyError) or not error.hidden:
         return
     from velado.data.staging import write_file

@@ -36,6 +36,7 @@ from velado.apps.cli.commands import (  # noqa: F401  (each joins the applicatio
     _serve,
     _verify,
 )
+from velado.apps.cli.options import show_values_option
 from velado.errors import ParameterError
 from velado.text import Language, say, speaking, told
 
@@ -63,6 +64,8 @@ ORDER = [
     "data",
 ]
 """The commands in the order in which help lists them."""
+WITH_TAXONOMIES = ("anonymize", "apply", "compare", "joined", "measure")
+"""The commands that read a table with taxonomies, and have --show-values."""
 
 
 def _version(wanted: bool) -> None:
@@ -92,8 +95,8 @@ def command() -> click.Group:
     group.commands = {name: group.commands[name] for name in ORDER}
     codes = "\n".join(f"  {code:<4} {told(text)}" for code, text in error_display.EXIT_CODES.items())
     group.epilog = f"\b\n{told(say('Exit codes:'))}\n{codes}"
-    for name in error_display.SHOW_VALUES:
-        option = error_display.show_values_option()
+    for name in WITH_TAXONOMIES:
+        option = show_values_option()
         option.help = told(option.help or "")
         option.metavar = told(option.metavar or "")
         group.commands[name].params.append(option)

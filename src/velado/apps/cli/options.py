@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ import typer
 from velado.apps.cli.app import Command, OfSetting, OneOf, argument, one_of, option
 from velado.errors import MissingExtra, OutputError, ParameterError
 from velado.release import DEFAULT_METHOD
-from velado.settings import Flag, Where, flags, from_flags, given_twice, named, nearest
+from velado.settings import Flag, Where, checked_flag, flags, from_flags, given_twice, named, nearest
 from velado.text import say
 
 if TYPE_CHECKING:
@@ -237,20 +236,18 @@ def rounding_steps(value: str | None) -> dict[str, float]:
     >>> rounding_steps("age=5,weight=0.5")
     {'age': 5.0, 'weight': 0.5}
     """
+    from velado.data.schema import Step
+
     steps: dict[str, float] = {}
     for part in value.split(",") if value is not None else ():
         name, _, number = (word.strip() for word in part.rpartition("="))
-        try:
-            step = float(number)
-        except ValueError:
-            step = math.nan
-        if not name or not step > 0 or name in steps:
+        if not name or name in steps:
             raise ParameterError(
                 "--round-intervals does not read as column=step, each column once.",
-                "It names the columns whose interval ends become multiples of a step above 0.",
+                "It names the columns whose interval ends become multiples of a step.",
                 "Write for example --round-intervals age=5,weight=0.5.",
             )
-        steps[name] = step
+        steps[name] = checked_flag("--round-intervals", number, Step)
     return steps
 
 
@@ -483,3 +480,30 @@ def _method_named(name: str) -> type[Any]:
     from velado.release.methods import method_named
 
     return method_named(name)
+
+
+SHOW_VALUES = "velado.show_values"
+"""Under this the file of --show-values is kept, for whoever reports the error."""
+
+
+def show_values_option() -> click.Option:
+    """The flag --show-values, of commands that read a table with taxonomies.
+
+    >>> show_values_option().opts
+    ['--show-values']
+    """
+    return click.Option(
+        ["--show-values"],
+        type=click.Path(dir_okay=False, path_type=Path),
+        metavar="FILE",
+        expose_value=False,
+        callback=_keep_place,
+        help="Write values that a taxonomy does not cover to this private file.",
+    )
+
+
+def _keep_place(ctx: click.Context, parameter: click.Parameter, value: Path | None) -> None:
+    kept = ctx.find_root().obj
+    if value is not None and isinstance(kept, dict):
+        refuse_file(value, say("The values would replace what is there."))
+        kept[SHOW_VALUES] = value

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -81,7 +80,7 @@ def number_columns(table: Table, names: Sequence[str] | None) -> dict[str, pl.Se
 
     Cells of a CSV stay text, so that 0.1 is the decimal it says; those of a table with decimal commas get a point.
 
-    >>> from velado.testing.factory import small_table
+    >>> from velado.testing.examples import small_table
     >>> number_columns(small_table(age=("other", "text", "31 0.1")), None)["age"].to_list()
     ['31', '0.1']
     """
@@ -235,22 +234,6 @@ def shared_out(columns: Mapping[str, pl.Series], clients: int) -> dict[str, dict
 
 def _cells(column: pl.Series) -> npt.NDArray[Any]:
     return column.cast(pl.UInt8).to_numpy() if column.dtype == pl.Boolean else column.to_numpy()
-
-
-def exact_number(text: str, flag: str) -> Fraction:
-    """A number of the command line as it is written, a decimal or a fraction.
-
-    >>> exact_number("0.1", "--lambda"), exact_number("1/3", "--lambda")
-    (Fraction(1, 10), Fraction(1, 3))
-    """
-    try:
-        return Fraction(text) if "/" in text else Fraction(Decimal(text))
-    except (ValueError, ArithmeticError, OverflowError):
-        raise ParameterError(
-            say("{flag} does not take '{text}'.", flag=flag, text=text),
-            "It is a finite number.",
-            say("Write for example {flag} 0.5.", flag=flag),
-        ) from None
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -21,7 +21,7 @@ from velado.apps.service.tokens import Token
 from velado.errors import LedgerError, ParameterError
 from velado.query.answer import Answer
 from velado.query.budget import CapAmount, LedgerState, Spend
-from velado.query.session import confidence_level
+from velado.query.session import Confidence, confidence_level
 from velado.query.store import people_state
 from velado.settings import Setting, Where, form, from_form, read, settings
 from velado.text import Sentence, say, told
@@ -53,7 +53,7 @@ class Question(OneDataset):
 
     sql: Annotated[str, Setting("one SELECT in the accepted subset of SQL")]
     spend: Annotated[Spend | None, Setting("the most it may cost; none: what the owner declared")] = None
-    confidence: Annotated[float, Setting("confidence of the intervals", gt=0, lt=1)] = 0.95
+    confidence: Confidence = 0.95
 
 
 @settings

@@ -21,13 +21,17 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from velado.data.staging import locked, put_file
 from velado.errors import InputError, ParameterError
 from velado.randomness import secure
+from velado.settings import Setting, checked_argument
+from velado.text import say
 
 Role = Literal["owner", "analyst"]
+TokenDays = Annotated[float, Setting(gt=0, le=36_500, why=say("A token that has ended opens nothing."))]
+"""Days until a token ends."""
 PREFIX = "velado-"
 _BYTES = 32
 
@@ -96,12 +100,8 @@ def add_token(
             "The ledger keeps each analyst's spending under it.",
             "Choose a short name, for example ana.",
         )
-    if days is not None and not 0 < days <= 36_500:
-        raise ParameterError(
-            "The days until a token ends must be above 0 and at most 36,500.",
-            "A token that has ended opens nothing.",
-            "Choose for example 90, or leave it out.",
-        )
+    if days is not None:
+        checked_argument("days", days, TokenDays)
     text = PREFIX + base64.urlsafe_b64encode(secure().randbytes(_BYTES)).decode().rstrip("=")
     now = datetime.now(UTC)
     expires = None if days is None else (now + timedelta(days=days)).isoformat()

@@ -24,13 +24,16 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
+from typing import Annotated
 
 from velado.apps.service.connection_guard import HEADER_BYTES, guarded_protocol
 from velado.apps.service.service_settings import ServiceSettings, read_settings
 from velado.errors import EngineError, MissingExtra, ParameterError, VeladoError
+from velado.settings import Setting, settings
+from velado.text import say
 
 HEADER_SECONDS = 10.0
 _SHARED = "PROMETHEUS_MULTIPROC_DIR"
@@ -38,7 +41,7 @@ _SHARED = "PROMETHEUS_MULTIPROC_DIR"
 _WORKER = "import sys; from velado.apps.service.web_server import _work; _work(sys.argv[1])"
 
 
-@dataclass(frozen=True)
+@settings
 class Listening:
     """Where and how to listen.
 
@@ -47,11 +50,16 @@ class Listening:
     """
 
     host: str = "127.0.0.1"
-    port: int = 8443
+    port: Annotated[int, Setting("the port; 0 takes any free one", ge=0, le=65_535)] = 8443
     certificate: Path | None = None
     key: Path | None = None
     plain_http: bool = False
-    workers: int = 1
+    workers: Annotated[
+        int,
+        Setting(
+            "processes that answer", ge=1, le=64, why=say("Each is a process that holds every data set.")
+        ),
+    ] = 1
 
     @property
     def secured(self) -> bool:
@@ -90,12 +98,6 @@ def run(file: Path, where: Listening, ready: Callable[[str], None]) -> None:
             "They are optional, so that velado itself stays small.",
             "Install them with: pip install 'velado[web,query]'.",
         ) from None
-    if not 1 <= where.workers <= 64:
-        raise ParameterError(
-            "The number of workers must lie from 1 to 64.",
-            "Each is a process that holds every data set.",
-            "Choose the number of processor cores.",
-        )
     secured = where.secured
     settings = replace(read_settings(file), secure_transport=secured)
     taken = _socket(where.host, where.port)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import zipfile
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -36,10 +37,8 @@ class FileBytes:
         return not any(byte < 32 and byte not in (9, 10, 13) for byte in self.data[:512])
 
     @cached_property
-    def members(self) -> frozenset[str] | None:
-        """The names in a zip archive; None where the bytes are none, empty where its directory is damaged."""
-        if not self.data.startswith((b"PK\x03\x04", b"PK\x05\x06")):
-            return None
+    def members(self) -> frozenset[str]:
+        """The names in a zip archive; empty where its directory is damaged."""
         try:
             return frozenset(zipfile.ZipFile(io.BytesIO(self.data)).namelist())
         except Exception:  # a damaged directory raises half a dozen types
@@ -49,7 +48,7 @@ class FileBytes:
     def media_type(self) -> bytes:
         """Where an OpenDocument archive says what it is: in its first bytes, or in a member of that name."""
         head = self.data[:200]
-        if self.members and "mimetype" in self.members:
+        if "mimetype" in self.members:
             archive = zipfile.ZipFile(io.BytesIO(self.data))
             if archive.getinfo("mimetype").file_size < 200:
                 try:
@@ -59,14 +58,9 @@ class FileBytes:
         return head
 
 
+ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 OLE = bytes.fromhex("d0cf11e0a1b11ae1")
 """What a compound document begins with: the Office files before 2007, and those with a password."""
-
-
-def holds(member: str) -> Callable[[FileBytes], bool]:
-    """Whether a file is a zip archive with this member."""
-    return lambda file: file.members is not None and member in file.members
-
 
 Read = Callable[["FileFormat", bytes, str, Wanted], pl.DataFrame]
 Unpack = Callable[["FileFormat", bytes, str], bytes]
@@ -76,14 +70,16 @@ Unpack = Callable[["FileFormat", bytes, str], bytes]
 class FileFormat:
     """One format: its short *name*, what to *call* it in a sentence, how it is recognised and read, or the way *out*.
 
-    It begins with one of *begins*, or *looks* says that it is one. *wordy*: the first bytes are letters that a header
-    may begin with too (`ORCID,...`), so that they count only where no plain text follows. *read* makes a frame of the bytes
+    It begins with one of *begins*, or as *pattern* says; where several formats begin so, *looks* tells it from the others.
+    *wordy*: the first bytes are letters that a header may begin with too (`ORCID,...`), so that they count only where no
+    plain text follows. *read* makes a frame of the bytes
     and the file's name; *unpack* the bytes of the one file inside; *endings* are those of its files' names.
     """
 
     name: str
     call: str
     begins: tuple[bytes, ...] = ()
+    pattern: re.Pattern[bytes] | None = None
     looks: Callable[[FileBytes], bool] | None = None
     wordy: bool = False
     endings: tuple[str, ...] = ()
@@ -94,9 +90,10 @@ class FileFormat:
 
     def recognises(self, file: FileBytes) -> bool:
         """Whether the bytes are of this format."""
-        if self.begins and file.data.startswith(self.begins):
-            return not (self.wordy and file.is_plain)
-        return self.looks is not None and self.looks(file)
+        begun = file.data.startswith(self.begins) or (self.pattern and self.pattern.match(file.data[:4096]))
+        if not begun or (self.wordy and file.is_plain):
+            return False
+        return self.looks is None or self.looks(file)
 
 
 def unreadable(format: FileFormat, name: str) -> TableError:

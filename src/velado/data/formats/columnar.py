@@ -68,10 +68,16 @@ def refuse_far_dates(frame: pl.DataFrame, name: str) -> None:
 
 
 def _is_stream(file: FileBytes) -> bool:
-    return file.data[:4] == b"\xff" * 4 and 0 < int.from_bytes(file.data[4:8], "little") < 1 << 28
+    return 0 < int.from_bytes(file.data[4:8], "little") < 1 << 28
 
 
-STREAM = FileFormat(name="arrow stream", call=say("an Arrow stream"), looks=_is_stream, read=read_columns)
+STREAM = FileFormat(
+    name="arrow stream",
+    call=say("an Arrow stream"),
+    begins=(b"\xff" * 4,),
+    looks=_is_stream,
+    read=read_columns,
+)
 FORMATS = (
     FileFormat(
         name="parquet",

@@ -7,6 +7,7 @@ Those libraries end the whole process on some damaged files, or print cells whil
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from functools import partial
@@ -17,7 +18,7 @@ from typing import TypedDict
 import polars as pl
 
 from velado.data.csv_reading import check_header, is_value
-from velado.data.formats._format import OLE, FileBytes, FileFormat, Wanted, damaged, holds
+from velado.data.formats._format import OLE, ZIP, FileBytes, FileFormat, Wanted, damaged
 from velado.data.formats.columnar import STREAM, read_columns
 from velado.data.formats.packed import check_members
 from velado.errors import MissingExtra, TableError
@@ -99,26 +100,20 @@ def _problem(answer: _Answer, format: FileFormat, name: str) -> TableError:
 
 def _is_xlsx(file: FileBytes) -> bool:
     # The directory of a zip stands at its end: where it was cut off, the first member still tells.
-    cut = file.members is not None and not file.members
     marks = (b"[Content_Types].xml", b"docProps/", b"xl/")
-    return holds("xl/workbook.xml")(file) or (cut and any(mark in file.data[:4096] for mark in marks))
+    cut = not file.members and any(mark in file.data[:4096] for mark in marks)
+    return cut or "xl/workbook.xml" in file.members
 
 
 def _is_ods(file: FileBytes) -> bool:
-    return file.members is not None and b"opendocument.spreadsheet" in file.media_type
+    return b"opendocument.spreadsheet" in file.media_type
 
 
 def _is_xls(file: FileBytes) -> bool:
     # Names in the directory of a compound document are UTF-16.
     names = [word.encode("utf-16-le") for word in ("EncryptedPackage", "Workbook", "Book\0")]
-    locked, *books = (name in file.data for name in names) if file.data.startswith(OLE) else (True,)
+    locked, *books = (name in file.data for name in names)
     return not locked and any(books)
-
-
-def _is_old_stata(file: FileBytes) -> bool:
-    # Stata up to 12: a release number, the byte order, a 1 and a 0.
-    head = file.data[:4]
-    return len(file.data) > 4 and 102 <= head[0] <= 115 and head[1] in (1, 2) and head[2:] == b"\x01\x00"
 
 
 _sheet = partial(
@@ -130,28 +125,41 @@ _statistics = partial(
     FileFormat,
     read=partial(_read_apart, library="pyreadstat", why=say("Files of SPSS, Stata and SAS are read by it.")),
 )
+# Up to 12: a release number from 102 to 115, the byte order, a 1 and a 0.
+_OLD_STATA = re.compile(rb"[\x66-\x73][\x01\x02]\x01\x00.", re.DOTALL)
 _SAS = b"\0" * 12 + bytes.fromhex("c2ea8160b31411cfbd92080009c7318c181f1011")
 FORMATS = (
-    _sheet(name="xlsx", call=say("an Excel workbook (xlsx)"), looks=_is_xlsx, endings=("xlsx", "xlsm")),
+    _sheet(
+        name="xlsx",
+        call=say("an Excel workbook (xlsx)"),
+        begins=ZIP,
+        looks=_is_xlsx,
+        endings=("xlsx", "xlsm"),
+    ),
     _sheet(
         name="xlsb",
         call=say("a binary Excel workbook (xlsb)"),
-        looks=holds("xl/workbook.bin"),
+        begins=ZIP,
+        looks=lambda file: "xl/workbook.bin" in file.members,
         endings=("xlsb",),
     ),
-    _sheet(name="xls", call=say("an old Excel workbook (xls)"), looks=_is_xls, endings=("xls",)),
-    _sheet(name="ods", call=say("an OpenDocument spreadsheet (ods)"), looks=_is_ods, endings=("ods",)),
+    _sheet(
+        name="xls", call=say("an old Excel workbook (xls)"), begins=(OLE,), looks=_is_xls, endings=("xls",)
+    ),
+    _sheet(
+        name="ods", call=say("an OpenDocument spreadsheet (ods)"), begins=ZIP, looks=_is_ods, endings=("ods",)
+    ),
     _statistics(
         name="sav", call=say("an SPSS file"), begins=(b"$FL2", b"$FL3"), wordy=True, endings=("sav", "zsav")
     ),
     _statistics(
         name="por",
         call=say("a portable SPSS file"),
-        looks=lambda file: b"SPSS PORT FILE" in file.data[:240],
+        pattern=re.compile(rb".{0,226}SPSS PORT FILE", re.DOTALL),
         endings=("por",),
     ),
     _statistics(
-        name="dta", call=say("a Stata file"), begins=(b"<stata_dta>",), looks=_is_old_stata, endings=("dta",)
+        name="dta", call=say("a Stata file"), begins=(b"<stata_dta>",), pattern=_OLD_STATA, endings=("dta",)
     ),
     _statistics(name="sas7bdat", call=say("a SAS data set"), begins=(_SAS,), endings=("sas7bdat",)),
     _statistics(

@@ -6,7 +6,7 @@ import io
 import zipfile
 import zlib
 
-from velado.data.formats._format import FileFormat, damaged
+from velado.data.formats._format import ZIP, FileFormat, damaged
 from velado.errors import TableError
 from velado.text import say
 
@@ -117,7 +117,7 @@ FORMATS = (
     FileFormat(
         name="zip",
         call=say("a zip archive"),
-        begins=(b"PK\x03\x04", b"PK\x05\x06"),
+        begins=ZIP,
         endings=("zip",),
         unpack=_unpack_zip,
     ),

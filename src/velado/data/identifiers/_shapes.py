@@ -11,13 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from velado.data.identifiers._names import (
+from velado.data.identifiers._lexicon import (
     PARTICLES,
+    SCRIPTS,
     TITLES,
     TURNED,
     login_share,
     name_shares,
-    script_share,
 )
 from velado.data.identifiers.headers import IdentifierKind, Identifying, header_says
 from velado.data.partition import Int64Array
@@ -74,7 +74,7 @@ def valid_luhn_share(digits: pl.Series) -> float:
     return good / digits.len() if digits.len() else 0.0
 
 
-def valid_iban_share(texts: pl.Series) -> float:
+def _valid_iban_share(texts: pl.Series) -> float:
     """The share of texts that are IBANs: letters read as 10 to 35, first four moved to the end, 1 modulo 97."""
     plain = texts.str.replace_all(r"\s", "").str.to_uppercase()
     fits = plain.filter(plain.str.contains(r"^[A-Z]{2}\d{2}[A-Z0-9]{11,30}$")).unique()
@@ -86,7 +86,7 @@ def valid_iban_share(texts: pl.Series) -> float:
     return float(share) * good / fits.len()
 
 
-def valid_dni_share(texts: pl.Series) -> float:
+def _valid_dni_share(texts: pl.Series) -> float:
     """The share of texts that are Spanish DNIs or NIEs: the letter is the number modulo 23 in the official order."""
     parts = texts.str.to_uppercase().str.extract_groups(r"^([XYZ]?)-?(\d{7,8})-?([A-Z])$")
     first, number, letter = (parts.struct.field(str(i)) for i in (1, 2, 3))
@@ -298,12 +298,12 @@ def _written(values: Values) -> Identifying | None:
 def _digits(values: Values) -> Identifying | None:
     digits = values.distinct.str.replace_all(r"[.\-\s/]", "")
     size = digits.str.len_chars()
-    lettered = valid_dni_share(values.distinct.str.replace_all(r"[.\s]", ""))
+    lettered = _valid_dni_share(values.distinct.str.replace_all(r"[.\s]", ""))
     if lettered >= LEAST_SHARE:
         return Identifying(
             "document", say("values have the check letter of a DNI or NIE"), True, True, lettered
         )
-    if valid_iban_share(values.distinct) >= LEAST_SHARE:
+    if _valid_iban_share(values.distinct) >= LEAST_SHARE:
         return Identifying("account", say("values have the check digits of an IBAN"), True, True)
     if share(digits, r"^\d{7,19}$") < LEAST_SHARE or values.distinct.len() < 3:
         return None
@@ -354,7 +354,7 @@ def _person_names(values: Values) -> Identifying | None:
     if share(values.distinct, r"\p{L}{2}") < 0.5:
         return _trace_of_names(values)
     count = values.distinct.len()
-    if count >= 3 and script_share(values.distinct) >= 0.5 and not values.things:
+    if count >= 3 and share(values.distinct, SCRIPTS) >= 0.5 and not values.things:
         return Identifying("name", say("values read like names of another script"), False)
     if count < 4 and not bool(values.distinct.str.contains(r"[\s,._]|\p{Ll}\p{Lu}").any()):
         return None  # fewer than four words, each alone: too little to call them names

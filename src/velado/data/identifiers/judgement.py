@@ -18,8 +18,14 @@ from decimal import Decimal
 import numpy as np
 import polars as pl
 
-from velado.data.identifiers._lexicon import TAGS, TOPICS, words
-from velado.data.identifiers._names import header_of_a_script_says_name, like_names, name_shares
+from velado.data.identifiers._lexicon import (
+    TAGS,
+    TOPICS,
+    header_of_a_script_says_name,
+    like_names,
+    name_shares,
+    words,
+)
 from velado.data.identifiers._shapes import Values, find_shape, free_text, share, valid_cpf_share
 from velado.data.identifiers.headers import (
     HEADER_BADGE,
@@ -243,7 +249,7 @@ def identifying_columns(table: Table, names: Iterable[str] | None = None) -> tup
     so a published column of stars identifies nobody whatever its header. O(n) for each column, with 5,000
     cells read closely.
 
-    >>> from velado.testing.factory import small_table
+    >>> from velado.testing.examples import small_table
     >>> mails = small_table(mail=("other", "text", "ana@x.br bia@y.br eva@z.br"))
     >>> [found.kind for found in identifying_columns(mails)]
     ['email']
@@ -301,7 +307,7 @@ def nearly_unique(table: Table, name: str) -> Identifying | None:
 
     Numbers and days are left out, and pairs such as 120x80, which is a pressure. Fewer than 20 rows tell nothing.
 
-    >>> from velado.testing.factory import small_table
+    >>> from velado.testing.examples import small_table
     >>> nearly_unique(small_table(v=("other", "text", " ".join(f"k{n}" for n in range(20)))), "v").sure
     False
     """
@@ -321,7 +327,7 @@ def nearly_unique(table: Table, name: str) -> Identifying | None:
 def counts(table: Table, name: str) -> tuple[int, int]:
     """How many cells of a column say something, and how many different values they are.
 
-    >>> from velado.testing.factory import small_table
+    >>> from velado.testing.examples import small_table
     >>> counts(small_table(who=("identifier", "text", "P1 p1 P2 _")), "who")
     (3, 2)
     """

@@ -1,17 +1,18 @@
 """Which column says who a person is: a number or name that repeats over rows and agrees with what people keep for life.
 
 Sex, day of birth and name do not change from row to row. A column whose equal values do not share them follows
-something else: a doctor, a contact, a ward.
+something else: a doctor, a contact, a ward. The other way round, a column that has one value for each person, and hardly
+the same for two, follows people over their rows: it names nobody and is a pseudonym all the same.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+import numpy as np
 import polars as pl
 
 from velado.data.identifiers._lexicon import TAGS, words
-from velado.data.identifiers.following import PROBE, constant_share, following_columns
 from velado.data.identifiers.headers import (
     IdentifierKind,
     Identifying,
@@ -21,8 +22,111 @@ from velado.data.identifiers.headers import (
 )
 from velado.data.identifiers.judgement import counts, identifying_columns
 from velado.data.normal import value_codes
+from velado.data.partition import Int32Array, Int64Array
 from velado.data.table import Table
 from velado.text import say
+
+# Columns that follow people. Whoever reads one links the rows of a person, and a crowd of
+# k people for each row alone is then no crowd for all of them together.
+
+CONSTANT = 0.5
+"""A column follows people if this share of those with several rows has one value in all of them ..."""
+ALONE = 0.2
+"""... and if this share of all people has a value, or a combination of values, that nobody else has."""
+LEAST_PEOPLE = 5
+LEAST_TOGETHER = 20
+"""People from which on combinations are judged: among fewer, everybody differs from everybody in something."""
+PROBE = 2_000
+WHY = say("in doubt: all rows of a person share its value and hardly anybody else has it, so it links them")
+WHY_TOGETHER = say(
+    "in doubt: with other columns that stay the same for a person it tells people apart and links their rows"
+)
+
+
+def _following_columns(table: Table, person: str, names: Iterable[str]) -> tuple[Identifying, ...]:
+    """Those columns of *names* that link the rows of a person although they are not *person* itself.
+
+    Each alone, or several together: height and blood type name nobody, and hardly two people share both. Of several the
+    one with most values is named first, until what is left tells few people apart. () where no person has several
+    rows: there is nothing to link. O(n log n) for a column that passes a first look at 2,000 people; others cost O(n).
+
+    >>> from velado.testing.examples import small_table
+    >>> who = ("identifier", "text", " ".join(f"p{n // 2}" for n in range(40)))
+    >>> table = small_table(who=who, ward=("other", "categorical", " ".join(f"w{n // 2}" for n in range(40))))
+    >>> [found.column for found in _following_columns(table, "who", ["ward"])]
+    ['ward']
+    """
+    people, size = value_codes(table, table.schema.columns[person])
+    known = people > 0
+    rows = np.bincount(people[known], minlength=size)
+    everybody = int((rows > 0).sum())
+    if not bool((rows > 1).any()) or everybody < LEAST_PEOPLE:
+        return ()
+    some = known & (people <= PROBE)
+    out, constant = [], {}
+    for name in names:
+        if name == person:
+            continue
+        codes, values = value_codes(table, table.schema.columns[name])
+        if (_constant_share(people[some], codes[some], values) or 0.0) < CONSTANT:
+            continue
+        if (_constant_share(people[known], codes[known], values) or 0.0) < CONSTANT:
+            continue
+        if _alone(people[known], codes[known], values, everybody) >= ALONE:
+            out.append(Identifying("record", WHY, sure=False, column=name))
+            continue
+        of_person = np.zeros(size, dtype=np.int64)
+        of_person[people[known]] = codes[known]  # the last row's, where a person's rows differ
+        constant[name] = of_person[rows > 0]
+    if everybody >= LEAST_TOGETHER:
+        out += _together(table, constant)
+    return tuple(out)
+
+
+def _together(table: Table, constant: dict[str, Int64Array]) -> list[Identifying]:
+    """Columns to hold back until the others, read together, leave most people in company."""
+    # What is no sensitive value can be made coarser or left out at less cost: it goes first.
+    order = sorted(
+        constant,
+        key=lambda name: (table.schema.columns[name].role == "sensitive", -np.unique(constant[name]).size),
+    )
+    out = []
+    while len(order) > 1:
+        joint = np.stack([constant[name] for name in order], axis=1)
+        _, counts = np.unique(joint, axis=0, return_counts=True)
+        if int((counts == 1).sum()) < ALONE * joint.shape[0]:
+            break
+        out.append(Identifying("record", WHY_TOGETHER, sure=False, column=order.pop(0)))
+    return out
+
+
+def _pairs(people: Int32Array, codes: Int32Array, values: int) -> tuple[Int64Array, Int64Array, Int64Array]:
+    filled = codes > 0
+    pairs, counts = np.unique(people[filled].astype(np.int64) * values + codes[filled], return_counts=True)
+    return pairs // values, pairs % values, counts
+
+
+def _constant_share(people: Int32Array, codes: Int32Array, values: int) -> float | None:
+    """The share of people with several filled rows who have one value in all of them; None when nobody has several.
+
+    >>> people, wards = np.array([1, 1, 2, 2], np.int32), np.array([1, 1, 1, 2], np.int32)
+    >>> _constant_share(people, wards, values=3)
+    0.5
+    """
+    who, _, counts = _pairs(people, codes, values)
+    if not who.size:
+        return None
+    rows = np.bincount(who, weights=counts)
+    several = rows > 1
+    return float((np.bincount(who)[several] == 1).mean()) if bool(several.any()) else None
+
+
+def _alone(people: Int32Array, codes: Int32Array, values: int, everybody: int) -> float:
+    """The share of people who have a value that nobody else has."""
+    who, value, _ = _pairs(people, codes, values)
+    holders = np.bincount(value, minlength=values)
+    return int(np.unique(who[holders[value] == 1]).size) / everybody
+
 
 PERSON_ORDER: tuple[IdentifierKind, ...] = (
     "cpf", "cns", "ssn", "rg", "document", "record", "member", "uuid", "account", "card", "email", "name",
@@ -55,7 +159,7 @@ def person_columns(table: Table) -> tuple[str, ...]:
     rows each); so must a number of which it is doubtful whether it is a person's (at least 20 of them). A column that does
     not agree with sex, birth and names is left out, unless its own header names a person and no other agrees.
 
-    >>> from velado.testing.factory import small_table
+    >>> from velado.testing.examples import small_table
     >>> person_columns(small_table(patient_id=("identifier", "text", "7 7 8 8 9 9")))
     ('patient_id',)
     """
@@ -80,7 +184,7 @@ def repeated_identifiers(table: Table) -> tuple[str, ...]:
     sure number of a person stands in one row each: then rows are people. Free text, photographs, addresses, places
     and web pages are left out, because many people share them.
 
-    >>> from velado.testing.factory import small_table
+    >>> from velado.testing.examples import small_table
     >>> repeated_identifiers(small_table(telefone=("other", "text", "a b " * 10)))
     ('telefone',)
     """
@@ -109,7 +213,7 @@ def _linking_columns(table: Table, quasi: Sequence[str]) -> tuple[str, ...]:
     agree in all of it, where rows drawn at random seldom do; ages may lie five years apart. Most values first. O(n log n)
     for each column with at least 20 values that are no decimals.
 
-    >>> from velado.testing.factory import small_table
+    >>> from velado.testing.examples import small_table
     >>> rows = {"q7": " ".join(f"{n % 30}" for n in range(90)), "age": " ".join(f"{n % 30}" for n in range(90))}
     >>> rows["sex"] = " ".join("FM"[n % 30 % 2] for n in range(90))
     >>> _linking_columns(small_table(**{k: ("other", "text", v) for k, v in rows.items()}), ["age", "sex"])
@@ -181,7 +285,7 @@ def _agrees(series: pl.Series, same: pl.DataFrame) -> float:
 def people_may_be(table: Table, quasi: Sequence[str]) -> tuple[str, ...]:
     """Every column that may tell who a person is and whose values repeat, best first.
 
-    >>> from velado.testing.factory import small_table
+    >>> from velado.testing.examples import small_table
     >>> people_may_be(small_table(patient_id=("identifier", "text", "7 7 8 8 9 9")), [])
     ('patient_id',)
     """
@@ -192,7 +296,7 @@ def people_may_be(table: Table, quasi: Sequence[str]) -> tuple[str, ...]:
 def rows_are_others(table: Table, person: str, quasi: Sequence[str]) -> tuple[str, ...]:
     """Columns that fix who somebody is over rows in which *person* hardly ever repeats: it numbers rows or visits.
 
-    >>> from velado.testing.factory import small_table
+    >>> from velado.testing.examples import small_table
     >>> rows = {"q7": " ".join(f"{n % 30}" for n in range(90)), "age": " ".join(f"{n % 30}" for n in range(90))}
     >>> rows |= {"sex": " ".join("FM"[n % 30 % 2] for n in range(90)), "id": " ".join(map(str, range(90)))}
     >>> rows_are_others(small_table(**{k: ("other", "text", v) for k, v in rows.items()}), "id", ["age", "sex"])
@@ -211,7 +315,7 @@ def linked_columns(
 
     Where nobody is declared, or the one declared has a row each, the columns that may tell are asked in their place.
 
-    >>> from velado.testing.factory import small_table
+    >>> from velado.testing.examples import small_table
     >>> who = ("identifier", "text", " ".join(f"p{n // 2}" for n in range(40)))
     >>> table = small_table(patient_id=who, ward=("other", "categorical", " ".join(f"w{n // 2}" for n in range(40))))
     >>> [found.column for found in linked_columns(table, None, (), ["ward"])]
@@ -221,7 +325,7 @@ def linked_columns(
     if person is not None:
         filled, values = counts(table, person)
         if values < filled:
-            return following_columns(table, person, wanted)
+            return _following_columns(table, person, wanted)
     found = {
         name: Identifying("record", _LINKING, sure=False, column=name)
         for name in _linking_columns(table, quasi)
@@ -229,7 +333,7 @@ def linked_columns(
     }
     for who in people_may_be(table, quasi)[:_LIKE]:
         rest = [name for name in wanted if name not in found]
-        found |= {one.column: one for one in following_columns(table, who, rest)}
+        found |= {one.column: one for one in _following_columns(table, who, rest)}
     return tuple(found.values())
 
 
@@ -287,7 +391,7 @@ def _agreeing(
         people, _ = value_codes(table, columns[found.column])
         some = (people > 0) & (people <= PROBE)
         shares = {
-            name: constant_share(people[some], own[some], size)
+            name: _constant_share(people[some], own[some], size)
             for name, (own, size) in codes.items()
             if name != found.column
         }

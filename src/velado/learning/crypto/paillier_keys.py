@@ -291,7 +291,7 @@ def seal(private: PrivateKey, passphrase: str, random: Source | None = None, log
     head = MAGIC + bytes([VERSION, log2_n, _R, _P]) + salt + nonce + private.public.fingerprint
     size = (private.public.bits + 7) // 8
     secret = size.to_bytes(4, "big") + b"".join(int(f).to_bytes(size, "big") for f in (private.p, private.q))
-    return head + AESGCM(_derive(passphrase, salt, log2_n)).encrypt(nonce, secret, head)
+    return head + cipher_of(passphrase, salt, log2_n).encrypt(nonce, secret, head)
 
 
 def open_sealed(data: bytes, passphrase: str, minimum_bits: int = SHORTEST_BITS) -> PrivateKey:
@@ -320,7 +320,7 @@ def open_sealed(data: bytes, passphrase: str, minimum_bits: int = SHORTEST_BITS)
     nonce = head[len(MAGIC) + 4 + _SALT :][:_NONCE]
     fingerprint = head[-_PRINT:]
     try:
-        secret = AESGCM(_derive(passphrase, salt, log2_n)).decrypt(nonce, sealed, head)
+        secret = cipher_of(passphrase, salt, log2_n).decrypt(nonce, sealed, head)
     except InvalidTag:
         raise _refused(
             say("The passphrase does not open the key file, or the file was changed."),
@@ -337,10 +337,16 @@ def open_sealed(data: bytes, passphrase: str, minimum_bits: int = SHORTEST_BITS)
     return private.validate(minimum_bits)
 
 
-def _derive(passphrase: str, salt: bytes, log2_n: int) -> bytes:
+def cipher_of(passphrase: str, salt: bytes, log2_n: int) -> AESGCM:
+    """What seals under a passphrase: AES-256-GCM with the key that scrypt makes of it.
+
+    >>> one, other = (cipher_of(text, bytes(16), 15) for text in ("caf\u00e9", "cafe\u0301"))
+    >>> other.decrypt(bytes(12), one.encrypt(bytes(12), b"secret", None), None)
+    b'secret'
+    """
     # One text has several encodings of its accents; the same keys pressed elsewhere must open the file.
     text = unicodedata.normalize("NFC", passphrase).encode("utf-8", "surrogatepass")
-    return Scrypt(salt=salt, length=32, n=1 << log2_n, r=_R, p=_P).derive(text)
+    return AESGCM(Scrypt(salt=salt, length=32, n=1 << log2_n, r=_R, p=_P).derive(text))
 
 
 def _refused(what: str, fix: str) -> KeyRefused:

@@ -21,7 +21,7 @@ from velado.learning.flower._local_rows import Locally
 from velado.learning.flower._terms import FederationTerms, make_terms
 from velado.learning.flower.federation import Federation
 from velado.measures.models.encoder import EncoderSettings
-from velado.release.recipe_sections import DataSection
+from velado.release.run_settings import DataSection
 from velado.settings import Setting, Where, describe, nearest, parse_toml, read, settings, table_of
 from velado.text import say
 

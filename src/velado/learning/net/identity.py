@@ -13,18 +13,16 @@ import ipaddress
 import os
 import stat
 import tomllib
-import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Annotated
 
 from cryptography import x509
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from velado.data.staging import reason_of, write_file
@@ -34,6 +32,7 @@ from velado.learning.protocols.protocol import RegressionProtocol
 from velado.learning.protocols.protocol_registry import PROTOCOLS
 from velado.learning.regression.job import Job, Party
 from velado.randomness import Tape
+from velado.settings import Setting, checked_argument
 from velado.text import say
 
 # Files that only their owner can read, whole or not there; and the job file.
@@ -152,6 +151,8 @@ MAGIC = b"VELADOID"
 VERSION = 1
 LOG2_N = keyfile.LOG2_N
 DAYS = 365
+CertificateDays = Annotated[int, Setting(ge=1, le=3650)]
+"""How long a certificate is valid."""
 _SALT, _NONCE = 16, 12
 _HEAD = len(MAGIC) + 2 + _SALT + _NONCE
 
@@ -230,12 +231,7 @@ def make_identity(
         raise KeyRefused(
             "The passphrase is empty.", "Whoever copies the folder could speak as this party.", "Give one."
         )
-    if not 1 <= days <= 3650:
-        raise ParameterError(
-            say("A certificate of {days} days is not made.", days=days),
-            "It is valid 1 to 3650 days.",
-            "Use 365.",
-        )
+    checked_argument("days", days, CertificateDays)
     if (
         not party.name.isprintable()
         or not 1 <= len(party.name) <= 200
@@ -323,7 +319,7 @@ def open_identity(folder: Path, passphrase: str) -> Identity:
         )
     salt, nonce = sealed[_HEAD - _NONCE - _SALT : _HEAD - _NONCE], sealed[_HEAD - _NONCE : _HEAD]
     try:
-        key = AESGCM(_derive(passphrase, salt, log2_n))
+        key = keyfile.cipher_of(passphrase, salt, log2_n)
         secret = key.decrypt(nonce, sealed[_HEAD:], _bound(sealed[:_HEAD], public.name, der))
     except InvalidTag:
         raise KeyRefused(
@@ -338,16 +334,12 @@ def open_identity(folder: Path, passphrase: str) -> Identity:
 def _seal(secret: bytes, passphrase: str, name: str, der: bytes, log2_n: int) -> bytes:
     salt, nonce = Tape.fresh_seed()[:_SALT], Tape.fresh_seed()[:_NONCE]
     head = MAGIC + bytes([VERSION, log2_n]) + salt + nonce
-    return head + AESGCM(_derive(passphrase, salt, log2_n)).encrypt(nonce, secret, _bound(head, name, der))
+    cipher = keyfile.cipher_of(passphrase, salt, log2_n)
+    return head + cipher.encrypt(nonce, secret, _bound(head, name, der))
 
 
 def _bound(head: bytes, name: str, der: bytes) -> bytes:
     return head + len(name.encode()).to_bytes(2, "big") + name.encode() + der
-
-
-def _derive(passphrase: str, salt: bytes, log2_n: int) -> bytes:
-    text = unicodedata.normalize("NFC", passphrase).encode("utf-8", "surrogatepass")
-    return Scrypt(salt=salt, length=32, n=1 << log2_n, r=8, p=1).derive(text)
 
 
 def _raw_private(key: Ed25519PrivateKey) -> bytes:

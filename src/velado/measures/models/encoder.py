@@ -84,7 +84,7 @@ class Encoder:
     *columns* were fitted on the rows given to `fit_encoder` together with the schema's taxonomies and bounds;
     *classes* are the texts of the target in order, and belong to the owner like every value of the table.
 
-    >>> from velado.testing.factory import four_people
+    >>> from velado.testing.examples import four_people
     >>> fit_encoder(four_people(), "ill")
     Encoder(1 columns, 1 features, 2 classes)
     """
@@ -233,7 +233,7 @@ def fit_encoder(
     values of *table* (the training part) decide. *features* default to every published column but free text and
     the target; *classes* to the texts the target has here.
 
-    >>> from velado.testing.factory import four_people
+    >>> from velado.testing.examples import four_people
     >>> fit_encoder(four_people(), "ill").names
     ('age:middle',)
     """
@@ -261,7 +261,7 @@ def _fitted(table: Table, column: Column) -> EncodedColumn:
 def feature_names(table: Table, target: str, wanted: Sequence[str] | None = None) -> tuple[str, ...]:
     """The columns a model may use: published, no free text, not the target; those of *wanted*, where given.
 
-    >>> from velado.testing.factory import four_people
+    >>> from velado.testing.examples import four_people
     >>> feature_names(four_people(), "ill")
     ('age',)
     """
@@ -294,7 +294,7 @@ def feature_names(table: Table, target: str, wanted: Sequence[str] | None = None
 def check_target(table: Table, target: str) -> None:
     """The target is there, is published as it is, and has at least two classes; or an error says what is wrong.
 
-    >>> from velado.testing.factory import four_people
+    >>> from velado.testing.examples import four_people
     >>> check_target(four_people(), "ill")
     """
     columns = table.schema.columns

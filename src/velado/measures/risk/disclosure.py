@@ -14,9 +14,9 @@ from velado.data.schema import Column, Schema
 from velado.data.table import Table
 from velado.measures.recoded_columns import PublishedTable
 from velado.measures.risk.attribute_disclosure import AttributeDisclosure, attribute_disclosure
-from velado.measures.risk.partial_linkage import LARGEST_SUBSET, PartialKnowledge, partial_knowledge
+from velado.measures.risk.partial_linkage import KEY_SETS, LARGEST_SUBSET, PartialKnowledge, partial_knowledge
 from velado.measures.risk.population_uniqueness import PopulationUniqueness, population_uniqueness
-from velado.measures.risk.special_uniques import KEY_SETS, SpecialUniques, special_uniques, special_uniques_of
+from velado.measures.risk.special_uniques import SpecialUniques, special_uniques, special_uniques_of
 from velado.text import say, say_n
 
 PARTIAL_WORK = 200_000_000
@@ -73,7 +73,7 @@ def disclosure(
     uniques of up to *largest_key* columns. *fraction* is the share of the population that the original
     table holds; with it population uniqueness is estimated, and of the release by the share that was published.
 
-    >>> from velado.testing.factory import four_people
+    >>> from velado.testing.examples import four_people
     >>> table = four_people()
     >>> from velado.measures.recoded_columns import read_published
     >>> disclosure(read_published(table, table.frame), table.frame)

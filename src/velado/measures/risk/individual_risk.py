@@ -26,7 +26,7 @@ class IndividualRisk:
     *class_rows* is how many rows of the table a row may be (f), *class_people* how many people of the
     population that stands for (F, the summed sampling weights; equal to f without weights).
 
-    >>> from velado.testing.factory import four_encoded
+    >>> from velado.testing.examples import four_encoded
     >>> individual_risk(four_encoded()).class_rows
     array([2, 1, 2, 1])
     """
@@ -71,7 +71,7 @@ def individual_risk(
     *weights* say how many people of the population each sampled row stands for. *blanks* "wildcard" lets a
     missing value match any other, in both directions, as sdcMicro does; "value" makes it a value of its own.
 
-    >>> from velado.testing.factory import four_encoded
+    >>> from velado.testing.examples import four_encoded
     >>> individual_risk(four_encoded()).risk
     array([0.5, 1. , 0.5, 1. ])
     """

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations
+from math import comb
 from typing import Unpack
 
 import numpy as np
@@ -13,9 +14,10 @@ from velado.data.partition import IntArray, group_by_codes
 from velado.errors import ParameterError
 from velado.measures.recoded_columns import PublishedTable
 from velado.measures.risk.record_linkage import LinkageResult, LinkageRules, ReleasedColumn, record_linkage
-from velado.measures.risk.special_uniques import key_sets
 from velado.text import say
 
+KEY_SETS = 20_000
+"""Above this many sets of columns a search is refused: every one of them regroups the table."""
 LARGEST_SUBSET = 3
 
 
@@ -61,7 +63,7 @@ class KnownSubset:
 class PartialKnowledge:
     """Every subset up to *largest* columns, worst first (see `partial_knowledge` for the order).
 
-    >>> from velado.testing.factory import four_published
+    >>> from velado.testing.examples import four_published
     >>> partial_knowledge(four_published()).worst(1)[0].columns
     ('age',)
     """
@@ -98,6 +100,38 @@ class PartialKnowledge:
         }
 
 
+def key_sets(columns: int, largest: int) -> int:
+    """How many sets of 1 to *largest* of so many *columns* there are, unless that is impossible or too many to try.
+
+    >>> key_sets(columns=5, largest=2)
+    15
+    """
+    if not 1 <= largest <= columns:
+        raise ParameterError(
+            say(
+                "Sets of up to {largest} columns were asked for; there are {columns} quasi-identifiers.",
+                largest=largest,
+                columns=columns,
+            ),
+            "An attacker knows at least one of them and at most all.",
+            say("Choose a number from 1 to {columns}.", columns=max(columns, 1)),
+        )
+    number = sum(comb(columns, size) for size in range(1, largest + 1))
+    if number > KEY_SETS:
+        raise ParameterError(
+            say(
+                "{columns} columns have {number} key sets of up to {largest}; the limit is {limit}.",
+                columns=columns,
+                number=number,
+                largest=largest,
+                limit=KEY_SETS,
+            ),
+            "Every set regroups the whole table.",
+            "Choose fewer columns or smaller sets.",
+        )
+    return number
+
+
 def partial_knowledge(published: PublishedTable, largest: int | None = None) -> PartialKnowledge:
     """Uniqueness and class sizes, before and after, for every set of up to *largest* quasi-identifiers (default 3).
 
@@ -106,7 +140,7 @@ def partial_knowledge(published: PublishedTable, largest: int | None = None) -> 
     ranges of different classes overlap, a person fits several and the risk is lower than shown, which
     `linkage_with` takes into account. sum_{s<=m} C(d, s) groupings of the distinct rows of either table.
 
-    >>> from velado.testing.factory import four_published
+    >>> from velado.testing.examples import four_published
     >>> partial_knowledge(four_published()).subsets[0].after.unique_rows
     2
     """
@@ -133,7 +167,7 @@ def linkage_with(
     The attack of `record_linkage`, by its *rules*, on those columns alone; ties, of which there are more the less is
     known, are by default worth 1 / ties. An interval stands at its middle, a number at itself.
 
-    >>> from velado.testing.factory import four_published
+    >>> from velado.testing.examples import four_published
     >>> linkage_with(four_published(), ["age"]).share
     0.75
     """

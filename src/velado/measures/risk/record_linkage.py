@@ -203,7 +203,7 @@ class LinkageResult:
 
     *correct* is a whole number unless *ties* is "expected", when it is the mean over all ways to break them.
 
-    >>> from velado.testing.factory import four_encoded
+    >>> from velado.testing.examples import four_encoded
     >>> data = four_encoded()
     >>> codes = data.columns[0].codes
     >>> record_linkage(data, [ReleasedColumn(codes, codes)]).rows
@@ -264,7 +264,7 @@ def record_linkage(
     Assumes an attacker who knows every quasi-identifier of everyone; it is a measurement, not a bound. Works
     on distinct records; memory O(n d), time O(distinct x distinct x d) at worst and far less in practice.
 
-    >>> from velado.testing.factory import four_encoded
+    >>> from velado.testing.examples import four_encoded
     >>> data = four_encoded()
     >>> codes = data.columns[0].codes
     >>> record_linkage(data, [ReleasedColumn(codes, codes)]).share
@@ -309,7 +309,7 @@ def released_columns(data: EncodedTable, recoded: Recoded) -> tuple[ReleasedColu
     """What the kept rows of *recoded* are published as, column by column.
 
     >>> import velado
-    >>> from velado.testing.factory import small_table
+    >>> from velado.testing.examples import small_table
     >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"))
     >>> release = velado.anonymize(table, table.schema, method="mondrian", k=2)
     >>> released_columns(release.data, release.recoded)[0].low

@@ -14,9 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from velado.data.encode import EncodedTable
+from velado.data.encode import EncodedTable, visible_groups
 from velado.data.partition import FloatArray, IntArray, Partition, ValueCounts
-from velado.data.visible import visible_groups
 from velado.errors import ParameterError
 from velado.measures.declared import Measure
 from velado.text import say
@@ -114,7 +113,7 @@ def class_sizes(sizes: IntArray) -> ClassSizes:
 class UniqueShares:
     """Rows, and people where a person column is declared, that no other shares a combination with.
 
-    >>> from velado.testing.factory import four_encoded
+    >>> from velado.testing.examples import four_encoded
     >>> uniqueness_of(four_encoded()).unique_rows_by_column
     {'age': 2}
     """
@@ -144,7 +143,7 @@ class UniqueShares:
 def uniqueness_of(data: EncodedTable) -> UniqueShares:
     """Who is unique in the original table, on its encoded values.
 
-    >>> from velado.testing.factory import four_encoded
+    >>> from velado.testing.examples import four_encoded
     >>> uniqueness_of(four_encoded()).unique_rows
     2
     """

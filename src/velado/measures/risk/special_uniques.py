@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from math import comb, prod
+from math import prod
 
 import numpy as np
 import numpy.typing as npt
 
 from velado.data.encode import EncodedTable
 from velado.data.partition import BoolArray, FloatArray, IntArray, group_by_codes
-from velado.errors import ParameterError
+from velado.measures.risk.partial_linkage import key_sets
 from velado.measures.risk.population_uniqueness import check_fraction
-from velado.text import say
 
 LARGEST_KEY = 4
-KEY_SETS = 20_000
-"""Above this many sets of columns a search is refused: every one of them regroups the table."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -30,7 +27,7 @@ class SpecialUniques:
     belong in the private report only. *contributions* are percentages: in how much of the total score a column
     takes part, so they sum to more than 100.
 
-    >>> from velado.testing.factory import four_encoded
+    >>> from velado.testing.examples import four_encoded
     >>> special_uniques_of(four_encoded()).columns
     ('age',)
     """
@@ -78,7 +75,7 @@ def special_uniques_of(
 ) -> SpecialUniques:
     """Special uniques of the original table, on its encoded values.
 
-    >>> from velado.testing.factory import four_encoded
+    >>> from velado.testing.examples import four_encoded
     >>> special_uniques_of(four_encoded()).unique_rows
     2
     """
@@ -187,35 +184,3 @@ def _intrusion(score: FloatArray, columns: int, fraction: float, unique: int, pa
     power = score[special] ** (1.0 + (8.0 - columns) / 20.0)
     out[special] = 1.0 / (1.0 + odds / (power * (1.0 / power).sum()))
     return out
-
-
-def key_sets(columns: int, largest: int) -> int:
-    """How many sets of 1 to *largest* of so many *columns* there are, unless that is impossible or too many to try.
-
-    >>> key_sets(columns=5, largest=2)
-    15
-    """
-    if not 1 <= largest <= columns:
-        raise ParameterError(
-            say(
-                "Sets of up to {largest} columns were asked for; there are {columns} quasi-identifiers.",
-                largest=largest,
-                columns=columns,
-            ),
-            "An attacker knows at least one of them and at most all.",
-            say("Choose a number from 1 to {columns}.", columns=max(columns, 1)),
-        )
-    number = sum(comb(columns, size) for size in range(1, largest + 1))
-    if number > KEY_SETS:
-        raise ParameterError(
-            say(
-                "{columns} columns have {number} key sets of up to {largest}; the limit is {limit}.",
-                columns=columns,
-                number=number,
-                largest=largest,
-                limit=KEY_SETS,
-            ),
-            "Every set regroups the whole table.",
-            "Choose fewer columns or smaller sets.",
-        )
-    return number

@@ -55,16 +55,16 @@ class HistogramBins:
     of_leaf: npt.NDArray[np.int64]
 
 
-def calendar_bins(tree: Taxonomy, leaves: npt.NDArray[np.int64]) -> HistogramBins | None:
+def _calendar_bins(tree: Taxonomy, leaves: npt.NDArray[np.int64]) -> HistogramBins | None:
     """Months, years or decades when the values are days, by how long they span; None when they are none.
 
     Values are days if all have one common form, or if a level of their taxonomy consists of months, years or
     decades. Periods without any day are kept, so that the picture has an even scale.
 
-    >>> from velado.testing.factory import small_table
+    >>> from velado.testing.examples import small_table
     >>> from velado.data.encode import encode
     >>> days = encode(small_table(day=("quasi", "categorical", "2024-01-02 2024-03-05"))).columns[0]
-    >>> calendar_bins(days.tree, np.array([0, 1])).labels
+    >>> _calendar_bins(days.tree, np.array([0, 1])).labels
     ['2024-01', '2024-02', '2024-03']
     """
     if not leaves.size:
@@ -86,15 +86,15 @@ def calendar_bins(tree: Taxonomy, leaves: npt.NDArray[np.int64]) -> HistogramBin
     return _periods("year", leaves, year) if span <= LONG_SPAN else _periods("decade", leaves, year // 10)
 
 
-def level_bins(tree: Taxonomy, leaves: npt.NDArray[np.int64], most: int) -> HistogramBins | None:
+def _level_bins(tree: Taxonomy, leaves: npt.NDArray[np.int64], most: int) -> HistogramBins | None:
     """The narrowest level of the taxonomy at which *leaves* have at most *most* labels; None without one.
 
     The root alone is no level: it would show one bar.
 
-    >>> from velado.testing.factory import small_table
+    >>> from velado.testing.examples import small_table
     >>> from velado.data.encode import encode
     >>> days = encode(small_table(day=("quasi", "categorical", "2024-01-02 2024-03-05"))).columns[0]
-    >>> level_bins(days.tree, np.array([0, 1]), most=5) is None
+    >>> _level_bins(days.tree, np.array([0, 1]), most=5) is None
     True
     """
     for level in range(1, tree.height + 1):
@@ -178,7 +178,7 @@ class Distribution:
     what a bin of a category joins: days of a month, year or decade, or the values below one level of its
     taxonomy; None when every bin is one value. The distances are those of the values themselves.
 
-    >>> from velado.testing.factory import four_published
+    >>> from velado.testing.examples import four_published
     >>> distributions(four_published())[0].name
     'age'
     """
@@ -225,7 +225,7 @@ class Distribution:
 def distributions(published: PublishedTable) -> tuple[Distribution, ...]:
     """One distribution per quasi-identifier; the pairing of rows is not needed. O(rows x columns).
 
-    >>> from velado.testing.factory import four_published
+    >>> from velado.testing.examples import four_published
     >>> distributions(four_published())[0].distances()
     {'total_variation': 0.0, 'earth_mover': 0.0, 'earth_mover_ground': 'share of the domain'}
     """
@@ -238,7 +238,7 @@ def distribution(column: EncodedColumn, read: PublishedColumn) -> Distribution:
 
     A number that is no original value counts at the nearest one. Suppressed rows are absent from *after*.
 
-    >>> from velado.testing.factory import four_published
+    >>> from velado.testing.examples import four_published
     >>> published = four_published()
     >>> distribution(published.data.columns[0], published.columns[0]).name
     'age'
@@ -331,9 +331,9 @@ def _categorical(
     variation = float(np.abs(before - after).sum() / 2)
     seen = np.flatnonzero((before > 0) | (after > 0))
     seen = seen[seen != column.missing]
-    bins = calendar_bins(column.tree, seen)
+    bins = _calendar_bins(column.tree, seen)
     if bins is None and seen.size > MOST_CATEGORIES:
-        bins = level_bins(column.tree, seen, MOST_CATEGORIES)
+        bins = _level_bins(column.tree, seen, MOST_CATEGORIES)
     other = None
     if bins is None:
         # One bin per value, the most frequent first; what does not fit is gathered.

@@ -17,7 +17,7 @@ from velado.text import say
 class FalseCells:
     """The share of published quasi-identifier cells that do not cover the true value.
 
-    >>> from velado.testing.factory import four_published
+    >>> from velado.testing.examples import four_published
     >>> false_cells(four_published()).share
     0.0
     """
@@ -44,7 +44,7 @@ def false_cells(published: PublishedTable) -> FalseCells:
     value must be the value, and a number that was moved onto a bound is outside whatever is said. A mean, a centroid or a most common value is false wherever it differs. Needs
     to know which original row each published row is; O(rows x columns).
 
-    >>> from velado.testing.factory import four_published
+    >>> from velado.testing.examples import four_published
     >>> false_cells(four_published()).by_column
     {'age': 0.0}
     """

@@ -96,7 +96,7 @@ def normalized_certainty_penalty(
     - ``das-eq1``: DAS paper eq. (1) = thesis eq. 6.1: numeric columns only, width / observed range. The paper's
       Adult figure divides by all 15 columns of the table: that is ``divisor_columns=15``.
 
-    >>> from velado.testing.factory import four_encoded
+    >>> from velado.testing.examples import four_encoded
     >>> data = four_encoded()
     >>> everything = Covers(np.zeros(4, dtype=np.int64), np.full(4, 2))
     >>> normalized_certainty_penalty(data, [everything], np.ones(4, dtype=bool), rows=4).overall

@@ -97,7 +97,7 @@ class Point:
 def client_of(data: EncodedTable, recoded: Recoded | None, labels: Integers, number: int) -> CodedClient:
     """CodedClient *number* with the rows of *data* as *recoded* publishes them; None: as they are.
 
-    >>> from velado.testing.factory import four_encoded
+    >>> from velado.testing.examples import four_encoded
     >>> client_of(four_encoded(), None, np.array([0, 1, 0, 1]), 0).asked_labels.size
     2
     """

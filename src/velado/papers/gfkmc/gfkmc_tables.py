@@ -157,7 +157,7 @@ def published_by(method: Method, data: EncodedTable, k: int) -> Recoded:
     """The table as *method* publishes it, every class of k rows.
 
     >>> from velado.data.encode import encode
-    >>> from velado.testing.factory import small_table
+    >>> from velado.testing.examples import small_table
     >>> data = encode(small_table(age=("quasi", "numeric", "20 21 30 31")))
     >>> published_by(Mondrian(), data, 2).columns[0].values
     ('[20..21]', '[30..31]')
@@ -171,7 +171,7 @@ def overwritten_loss(data: EncodedTable, recoded: Recoded) -> float:
     A number stands for itself and costs nothing; a category costs leaves below it / leaves, 0 if it is a leaf.
 
     >>> from velado.data.encode import encode
-    >>> from velado.testing.factory import small_table
+    >>> from velado.testing.examples import small_table
     >>> data = encode(small_table(age=("quasi", "numeric", "20 21 30 31")))
     >>> overwritten_loss(data, published_by(Mondrian(), data, 2))  # numbers are not charged at all
     0.0
@@ -190,7 +190,7 @@ def covered_loss(data: EncodedTable, recoded: Recoded) -> float:
     """Equations 6.2 to 6.4 in percent, charged for what each class covers.
 
     >>> from velado.data.encode import encode
-    >>> from velado.testing.factory import small_table
+    >>> from velado.testing.examples import small_table
     >>> data = encode(small_table(age=("quasi", "numeric", "20 21 30 31")))
     >>> round(covered_loss(data, published_by(Mondrian(), data, 2)), 3)
     9.091
@@ -203,7 +203,7 @@ def linked(data: EncodedTable, recoded: Recoded) -> float:
     """Percent of the records linked, released to original, ties by expectation.
 
     >>> from velado.data.encode import encode
-    >>> from velado.testing.factory import small_table
+    >>> from velado.testing.examples import small_table
     >>> data = encode(small_table(age=("quasi", "numeric", "20 21 30 31")))
     >>> linked(data, published_by(Mondrian(), data, 2))
     50.0
@@ -217,7 +217,7 @@ def linked_as_coded(data: EncodedTable, recoded: Recoded) -> float:
     Unlike in the DAS paper, this direction is the one that gives the authors' result files (see AUTHORS_LINKS).
 
     >>> from velado.data.encode import encode
-    >>> from velado.testing.factory import small_table
+    >>> from velado.testing.examples import small_table
     >>> data = encode(small_table(age=("quasi", "numeric", "20 21 30 31")))
     >>> linked_as_coded(data, published_by(Mondrian(), data, 2))
     50.0
@@ -229,7 +229,7 @@ def clients(data: EncodedTable, count: int = CLIENTS) -> list[EncodedTable]:
     """The rows dealt out at random to *count* clients of equal size, give or take a row.
 
     >>> from velado.data.encode import encode
-    >>> from velado.testing.factory import small_table
+    >>> from velado.testing.examples import small_table
     >>> data = encode(small_table(age=("quasi", "numeric", "20 21 30 31")))
     >>> [part.rows for part in clients(data, 2)]
     [2, 2]

@@ -59,7 +59,7 @@ def gok(data: EncodedTable, k: int, random: np.random.Generator) -> Coded:
     """The nearest of max(5, k) centres, the best of all sets that were visited; clusters below k raw. O(S T n k d).
 
     >>> from velado.data.encode import encode
-    >>> from velado.testing.factory import small_table
+    >>> from velado.testing.examples import small_table
     >>> from velado.randomness import seeded
     >>> table = small_table(x=("quasi", "numeric", "1 2 3 4 5 6 7 8 900"))
     >>> int(gok(encode(table), 2, seeded(0)).raw.sum())
@@ -90,7 +90,7 @@ def top_down(data: EncodedTable, k: int, random: np.random.Generator) -> Coded:
     """All rows in one group, two quasi-identifiers untouched.
 
     >>> from velado.data.encode import encode
-    >>> from velado.testing.factory import small_table
+    >>> from velado.testing.examples import small_table
     >>> table = small_table(x=("quasi", "numeric", "1 2"), y=("quasi", "numeric", "3 4"), z=("quasi", "numeric", "5 6"))
     >>> top_down(encode(table), 2, np.random.default_rng(0)).raw_columns
     ('y', 'z')
@@ -104,7 +104,7 @@ def mondrian(data: EncodedTable, k: int, random: np.random.Generator) -> Coded:
     """The column with most values cut at its median again and again, equal values kept together; sorted by it.
 
     >>> from velado.data.encode import encode
-    >>> from velado.testing.factory import small_table
+    >>> from velado.testing.examples import small_table
     >>> table = small_table(x=("quasi", "numeric", "4 3 2 1"))
     >>> mondrian(encode(table), 2, np.random.default_rng(0)).order.tolist()
     [2, 3, 0, 1]
@@ -184,7 +184,7 @@ def features_of(table: Table, target: str, data: EncodedTable, coded: Coded) -> 
     All rows together, as there: an interval becomes the place of its text among the others.
 
     >>> from velado.data.encode import encode
-    >>> from velado.testing.factory import small_table
+    >>> from velado.testing.examples import small_table
     >>> table = small_table(x=("quasi", "numeric", "1 2 8 9"), z=("other", "numeric", "0 1 2 4"))
     >>> coded = Coded(Partition.of(np.array([0, 0, 1, 1])), raw=np.zeros(4, dtype=bool))
     >>> features_of(table, "y", encode(table), coded).tolist()

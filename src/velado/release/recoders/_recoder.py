@@ -51,8 +51,3 @@ class Recoder(Protocol):
     ) -> tuple[PublishedColumn, ...]:
         """One published column per quasi-identifier; rows of one group are published alike."""
         ...
-
-
-def group_codes(partition: Partition) -> npt.NDArray[np.int32]:
-    """The group of each row, suppressed rows pointing at group 0 (they are never published)."""
-    return np.maximum(partition.labels, 0).astype(np.int32)

@@ -10,7 +10,7 @@ import numpy as np
 from velado.data.encode import EncodedTable
 from velado.data.partition import Partition, group_by_codes
 from velado.release.recoded import PublishedColumn
-from velado.release.recoders._recoder import View, group_codes
+from velado.release.recoders._recoder import View
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Cover:
         self, data: EncodedTable, partition: Partition, view: View | None = None
     ) -> tuple[PublishedColumn, ...]:
         """One published value per distinct cover of each column."""
-        of_row = group_codes(partition)
+        of_row = partition.codes
         out = []
         for column in data.columns:
             low, high = partition.least_and_greatest(column.codes)

@@ -16,14 +16,14 @@ from velado.data.encode import EncodedTable
 from velado.data.numbers import number_text
 from velado.data.partition import Partition, ValueCounts, group_by_codes
 from velado.release.recoded import Cell, PublishedColumn, true_codes
-from velado.release.recoders._recoder import View, ViewColumn, group_codes, plain_view
+from velado.release.recoders._recoder import View, ViewColumn, plain_view
 
 
 def _publish(
     data: EncodedTable, partition: Partition, view: View, chosen: list[npt.NDArray[np.integer[Any]]]
 ) -> tuple[PublishedColumn, ...]:
     """Each group published as its *chosen* view codes, charged for its cover and for what the text itself covers."""
-    of_row = group_codes(partition)
+    of_row = partition.codes
     out = []
     for column, seen, codes in zip(data.columns, view, chosen, strict=True):
         low, high = partition.least_and_greatest(column.codes)
@@ -156,7 +156,7 @@ class Mean:
     ) -> tuple[PublishedColumn, ...]:
         """Every member gets the group's average; a group with a blank number is published as a blank."""
         order, starts = partition.members()
-        of_row = group_codes(partition)
+        of_row = partition.codes
         out: list[PublishedColumn] = []
         for column, seen in zip(data.columns, view or plain_view(data), strict=True):
             low, high = partition.least_and_greatest(column.codes)

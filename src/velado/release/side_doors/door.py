@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from velado.data.visible import visible_groups
+from velado.data.encode import visible_groups
 from velado.errors import SideDoorOpen
 from velado.text import join, say, say_n
 

@@ -21,11 +21,11 @@ from velado.release.side_doors._narrowing import (
     NEAR_COPY,
     Scale,
     as_guess,
+    find_together,
     judged,
     narrowed,
     scale,
 )
-from velado.release.side_doors._together import find_together
 from velado.release.side_doors.door import ORDER, DoorKind, SideDoor
 
 # Copies in part: a column that holds a quasi-identifier's own value in some rows, and anything in the others.

@@ -1,18 +1,15 @@
-"""The order of published rows: drawn under the owner's key, so that it says nothing of where rows stood before.
+"""The order of rows as a side door: whether it tells a quasi-identifier.
 
-A file sorted by age gives ages away however broad the published intervals are, and two releases of one file that keep
+A release draws the order of its rows, for a file sorted by age gives ages away however broad the published intervals are, and two releases of one file that keep
 its order are joined by position.
 """
 
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
-import polars as pl
 
 from velado.data.encode import text_codes
 from velado.data.encoded import EncodedColumn, EncodedTable
-from velado.data.keys import Key, content_of
 from velado.data.table import Table
 from velado.release._copies import folded
 from velado.release.side_doors.compatible import stated
@@ -20,17 +17,6 @@ from velado.release.side_doors.door import SideDoor
 
 _UNLIKELY = 6.0
 """Standard deviations from chance beyond which an order is called sorted: one table in 10^8 is by accident."""
-
-
-def drawn_order(frame: pl.DataFrame, key: Key) -> npt.NDArray[np.int64]:
-    """Where each published row stood in *frame*: every order is equally likely for who does not have the key.
-
-    The content is part of what is drawn from, so that two releases share no order. O(n log n).
-
-    >>> sorted(drawn_order(pl.DataFrame({"age": [1, 2, 3]}), Key(bytes(range(40)))).tolist())
-    [0, 1, 2]
-    """
-    return key.draws("row order", content_of(frame)).permutation(frame.height)
 
 
 def sorted_by(data: EncodedTable) -> str | None:

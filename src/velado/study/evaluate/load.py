@@ -106,7 +106,7 @@ def prepare(recipe: StudyRecipe, source: Any, schema: Schema) -> Material:
     """The recipe brought together with *source*: target, features and models checked before anything is run.
 
     >>> recipe = {"data": {"table": "t.csv", "schema": "s.toml", "target": "ill"}, "anonymization": {"methods": ["mdav"]}, "models": {"use": ["knn"]}}
-    >>> from velado.testing.factory import small_table
+    >>> from velado.testing.examples import small_table
     >>> table = small_table(age=("quasi", "numeric", "31 35 31 40"), ill=("sensitive", "categorical", "a b a b"))
     >>> prepare(StudyRecipe.from_dict(recipe), table.frame, table.schema)
     Material(4 rows, 2 classes, 1 features)

@@ -27,8 +27,7 @@ from velado.release.guarantees._guarantee import Guarantee
 from velado.release.guarantees.k_anonymity import CROWD
 from velado.release.methods import METHODS
 from velado.release.methods._method import Method
-from velado.release.recipe_sections import DataSection
-from velado.release.run_settings import SuppressionSetting, UnitSetting
+from velado.release.run_settings import DataSection, SuppressionSetting, UnitSetting
 from velado.settings import Setting, Where, read, settings, specs, table_of, unknown_key
 from velado.study.evaluate.protocols import DEFAULT_PROTOCOL, PROTOCOLS
 from velado.text import say

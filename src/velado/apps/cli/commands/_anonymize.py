@@ -79,8 +79,8 @@ def anonymize(
     if schema is None and not accept_inferred:
         propose(file, reading)
     with show.waiting() as progress:
+        from velado.data.encoded import with_rounding
         from velado.data.io import read_schema
-        from velado.data.rounding import with_rounding
         from velado.release.methods import method_named
         from velado.study.run import publish
 
@@ -118,7 +118,7 @@ def anonymize(
             progress=progress,
         )
     if inspection is not None and not show.manner().silent:
-        from velado.report.inspection_lines import roles
+        from velado.report.terminal import roles
 
         place = published.private / "schema.toml"
         inferred_roles = say(
@@ -144,7 +144,7 @@ def propose(file: Path, reading: flags.ReadingFlags) -> NoReturn:
         _, inspection, text = inferred(file, reading)
         write_file(path, text)
     if not show.manner().silent:
-        from velado.report.inspection_lines import exposure, roles
+        from velado.report.terminal import exposure, roles
 
         show.present([*roles(inspection), *exposure(inspection)])
     raise SchemaError(

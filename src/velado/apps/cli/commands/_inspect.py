@@ -34,7 +34,7 @@ def inspect(
         _, inspection, text = inferred(file, reading)
         if write is not None:
             write_file(write, text, force)
-    from velado.report.inspection_lines import exposure, roles
+    from velado.report.terminal import exposure, roles
 
     view = [*roles(inspection), *exposure(inspection)]
     if write is None:

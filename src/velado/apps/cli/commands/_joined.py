@@ -100,8 +100,7 @@ def joined(
         from velado.report.joined_page import joined_page
         from velado.report.manifest import input_digest, manifest_json
         from velado.report.render import render_html
-        from velado.study.joined_recipe import joined_toml, read_joined
-        from velado.study.recipe import Recipe, RecipeInput, without_folders
+        from velado.study.recipe import Recipe, RecipeInput, joined_toml, read_joined, without_folders
 
         if recipe is not None:
             recipes = read_joined(recipe)

@@ -14,7 +14,7 @@ import typer
 
 from velado.apps.cli import options as flags
 from velado.apps.cli import show as out
-from velado.apps.cli.app import OneOf, command, group, option
+from velado.apps.cli.app import OfSetting, OneOf, command, group, option
 from velado.apps.cli.commands._regress import coefficients
 from velado.apps.cli.error_display import STOPPED
 from velado.errors import ParameterError, ProtocolError
@@ -66,7 +66,14 @@ def keygen(
     address: Annotated[
         str, option("--address HOST:PORT", help="Where the others reach it.")
     ] = "localhost:8443",
-    days: Annotated[int, option("--days", help="How long the certificate is valid.")] = 365,
+    days: Annotated[
+        int,
+        option(
+            "--days",
+            click_type=OfSetting("velado.learning.net.identity:CertificateDays", "INTEGER"),
+            help="How long the certificate is valid.",
+        ),
+    ] = 365,
     paillier: Annotated[
         int,
         option("--paillier BITS", help="Also make a provider's encryption key; else each job has its own."),
@@ -130,6 +137,7 @@ def show(job: JobFile) -> None:
     """Show what a job file says, its digest, and what each role would learn."""
     flags.needs_crypto()
     from velado.learning.net.identity import read_job
+    from velado.learning.net.outputs import ROLES
     from velado.learning.protocols.who_learns_what import learned, promise
     from velado.papers.regression.paper_masked import WITH_PAPER
 
@@ -155,12 +163,15 @@ def show(job: JobFile) -> None:
             out.table(
                 say("Parties"),
                 [say("name"), say("role"), say("address"), say("certificate (SHA-256)")],
-                [[one.name, one.role, one.address, one.certificate] for one in found.parties],
+                [
+                    [one.name, ROLES.get(one.role, one.role), one.address, one.certificate]
+                    for one in found.parties
+                ],
             ),
             out.table(
                 say("What each role sees and can infer"),
                 [say("role"), say("sees"), say("can infer")],
-                [[role, seen.saw, seen.infers] for role, seen in facts.parties.items()],
+                [[ROLES.get(role, role), seen.saw, seen.infers] for role, seen in facts.parties.items()],
             ),
             *promise(found).lines(),
             *facts.coalitions,
@@ -213,7 +224,12 @@ def _run(role: RoleName, part: PartyFlags, table: Path | None = None) -> None:
             out.note(text)
 
     def hear(event: str, facts: Mapping[str, object]) -> None:
-        known = {"name": identity.name, "role": role, "digest": job.digest()[:16], **facts}
+        known = {
+            "name": identity.name,
+            "role": outputs.ROLES.get(role, role),
+            "digest": job.digest()[:16],
+            **facts,
+        }
         ours.copy().run(note, event_sentence(event, known))
 
     def finished(ending: Ending) -> None:

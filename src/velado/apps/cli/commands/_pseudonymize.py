@@ -177,9 +177,12 @@ def _make_key(path: Path | None) -> str:
 
 
 def _ways(text: str) -> Any:
-    """The way for all columns, or one for each; what is no way is refused by the library."""
+    """The way for all columns, or one for each."""
+    from velado.release.pseudonyms import Normalize
+    from velado.settings import checked_flag
+
     if "=" not in text:
-        return text
+        return checked_flag("--normalize", text, Normalize)
     pairs = [part.partition("=") for part in text.split(",") if part.strip()]
     if any(not equals for _, equals, _ in pairs):
         raise ParameterError(
@@ -187,7 +190,7 @@ def _ways(text: str) -> Any:
             "It must be clear which column is meant.",
             "Write one way for all, or COLUMN=WAY for each, comma-separated.",
         )
-    return {name.strip(): way.strip() for name, _, way in pairs}
+    return {name.strip(): checked_flag("--normalize", way.strip(), Normalize) for name, _, way in pairs}
 
 
 def _refuse_paths(file: Path, output: Path, mapping: Path | None, key: Path | None, force: bool) -> None:

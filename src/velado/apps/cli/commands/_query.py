@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from velado.apps.cli import options as flags
 from velado.apps.cli import show
-from velado.apps.cli.app import OneOf, argument, command, option
+from velado.apps.cli.app import OfSetting, OneOf, argument, command, option
 from velado.errors import ParameterError, QueryRefused
 from velado.text import say
 
@@ -189,7 +189,14 @@ def query(
             help="MIN and MAX: the private 1% and 99% quantiles, or the declared bounds (no row is looked at).",
         ),
     ] = "quantile",
-    confidence: Annotated[float, option("--confidence", help="Confidence of the intervals.")] = 0.95,
+    confidence: Annotated[
+        float,
+        option(
+            "--confidence",
+            click_type=OfSetting("velado.query.session:Confidence", "NUMBER"),
+            help="Confidence of the intervals.",
+        ),
+    ] = 0.95,
     source: SourceFlags,
     paper: PaperFlags,
     output: Annotated[

@@ -6,12 +6,13 @@ import json
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from velado.apps.cli import options as flags
 from velado.apps.cli import show
-from velado.apps.cli.app import command, one_of, option
+from velado.apps.cli.app import OfSetting, command, one_of, option
 from velado.errors import ParameterError
 from velado.text import Sentence, language, say, told, written
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from velado.learning.regression.job import Job
     from velado.report.blocks import Table
 
+_JOB = "velado.learning.regression.job.Job"
 UNSAFE = say("this protocol is not private. It repeats a published method; never use it with people's data.")
 _SIMULATED = say("All parties ran in one process, which saw all rows: the promise is that of real parties.")
 
@@ -51,7 +53,12 @@ def regress(
         str,
         option("--protocol masked|delegated|secure-sum|paper-masked", help="How the parties work together."),
     ] = "masked",
-    ridge: Annotated[str, option("--lambda L", help="Ridge penalty; 0: least squares.")] = "0",
+    ridge: Annotated[
+        Fraction,
+        option(
+            "--lambda L", click_type=OfSetting(f"{_JOB}.ridge", "L"), help="Ridge penalty; 0: least squares."
+        ),
+    ] = Fraction(0),
     bits: Annotated[int, option("--bits", help="Fractional bits of the fixed point.")] = 20,
     key_bits: Annotated[int, option("--key-bits", help="Size of the Paillier key.")] = 3072,
     intercept: Annotated[bool, option("--intercept/--no-intercept", help="Fit a constant too.")] = True,
@@ -60,7 +67,12 @@ def regress(
         bool, option("--standard-errors", help="Ask for them, where the protocol allows.")
     ] = False,
     epsilon: Annotated[
-        str | None, option("--epsilon E", help="Noise on the pooled sums: delegated, secure-sum.")
+        Fraction | None,
+        option(
+            "--epsilon E",
+            click_type=OfSetting(f"{_JOB}.epsilon", "E"),
+            help="Noise on the pooled sums: delegated, secure-sum.",
+        ),
     ] = None,
     reading: flags.ReadingFlags,
 ) -> None:
@@ -119,8 +131,8 @@ def regress(
         tuple(bounded for column, bounded in limits.items() if column != target),
         limits[target],
         tuple(parties),
-        ridge=rows.exact_number(ridge, "--lambda"),
-        epsilon=None if epsilon is None else rows.exact_number(epsilon, "--epsilon"),
+        ridge=ridge,
+        epsilon=epsilon,
         bits=bits,
         key_bits=key_bits,
         intercept=intercept,

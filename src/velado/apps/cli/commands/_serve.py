@@ -11,10 +11,10 @@ import click
 import typer
 
 from velado.apps.cli import show
-from velado.apps.cli.app import Group, OneOf, argument, command, group, one_of, option
-from velado.errors import ParameterError
+from velado.apps.cli.app import Group, OfSetting, OneOf, argument, command, group, one_of, option
 from velado.text import say
 
+_LISTENING = "velado.apps.service.web_server.Listening"
 ServiceFile = Annotated[Path, argument("SERVICE", help="The service file (TOML).")]
 
 
@@ -46,22 +46,30 @@ def run(
     host: Annotated[
         str, option("--host ADDRESS", help="Address to listen on; others than loopback need TLS.")
     ] = "127.0.0.1",
-    port: Annotated[int, option("--port N", help="Port; 0 takes any free one.")] = 8443,
+    port: Annotated[
+        int,
+        option(
+            "--port N", click_type=OfSetting(f"{_LISTENING}.port", "N"), help="Port; 0 takes any free one."
+        ),
+    ] = 8443,
     tls_cert: Annotated[Path | None, option("--tls-cert FILE", help="Certificate chain (PEM).")] = None,
     tls_key: Annotated[Path | None, option("--tls-key FILE", help="Private key (PEM).")] = None,
     plain_http: Annotated[
         bool, option("--plain-http", help="Allow plain HTTP beyond loopback: a proxy in front does the TLS.")
     ] = False,
     workers: Annotated[
-        int, option("--workers N", help="Processes that answer; each holds every data set.")
+        int,
+        option(
+            "--workers N",
+            click_type=OfSetting(f"{_LISTENING}.workers", "N"),
+            help="Processes that answer; each holds every data set.",
+        ),
     ] = 1,
 ) -> None:
     """Answer questions over HTTP.
 
     The data sets, budgets and limits stand in SERVICE (TOML). Stops on Ctrl+C or SIGTERM when running questions have ended.
     """
-    if not 0 <= port <= 65_535:
-        raise ParameterError("--port must lie from 0 to 65535.", "There are no other ports.", "Choose one.")
     from velado.apps.service import web_server
 
     ours = copy_context()
@@ -82,7 +90,14 @@ def add(
         Literal["analyst", "owner"],
         option("--role", click_type=OneOf("analyst", "owner"), help="What the token opens."),
     ] = "analyst",
-    days: Annotated[float | None, option("--days N", help="Days until it ends; default: never.")] = None,
+    days: Annotated[
+        float | None,
+        option(
+            "--days N",
+            click_type=OfSetting("velado.apps.service.tokens:TokenDays", "N"),
+            help="Days until it ends; default: never.",
+        ),
+    ] = None,
     dataset: Annotated[
         list[str] | None, option("--dataset NAME", help="Only this data set; repeatable.")
     ] = None,

@@ -44,7 +44,7 @@ def verify(
         undeclared=undeclared,
         encoding=encoding,
     )
-    from velado.report.verification_lines import conclusion, unseen, verification_lines
+    from velado.report.terminal import conclusion, unseen, verification_lines
 
     notes = list(unseen(found, meaning))
     failure = {} if found.broken is None else failure_of(found.broken).to_dict()
