@@ -42,6 +42,8 @@ SuppressionSetting = Annotated[float, Setting("share of rows that may be dropped
 UnitSetting = Annotated[Unit | None, Setting("what k counts; without it people where they are known")]
 UndeclaredSetting = Annotated[Undeclared, specs(ReadSettings)["undeclared"].setting]
 OrderSetting = Annotated[bool, Setting("publish the rows in the order of the input")]
+Bound = Literal["off", "fast", "tight"]
+BoundSetting = Annotated[Bound, Setting("how long the least loss that is possible is looked for")]
 
 
 @settings(kw_only=True)
@@ -64,6 +66,7 @@ class RunSettings:
     per: UnitSetting = None
     undeclared: UndeclaredSetting = "refuse"
     keep_order: OrderSetting = False
+    bound: BoundSetting = "fast"
 
 
 def run_settings(**given: object) -> RunSettings:

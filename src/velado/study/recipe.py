@@ -24,6 +24,7 @@ from velado.release.run_settings import (
     GUARANTEES_BEYOND,
     METHOD,
     OPERATIONS_FIRST,
+    BoundSetting,
     CrowdSetting,
     OrderSetting,
     SeedSetting,
@@ -84,6 +85,7 @@ class Recipe:
     undeclared: UndeclaredSetting = "refuse"
     reports: Annotated[tuple[Report, ...], Setting("formats of the report")] = ("html",)
     keep_order: OrderSetting = False
+    bound: BoundSetting = "fast"
     input: RecipeInput = RecipeInput()
     operations: Annotated[tuple[Operation, ...], OPERATIONS_FIRST] = ()
 
@@ -96,7 +98,10 @@ class Recipe:
             "taxonomies": _taxonomy_entries(self.schema),
             "schema": self.schema.to_dict(),
         }
-        left_out = {*parts} if self.keep_order else {*parts, "keep_order"}
+        usual = {
+            name for name, value in (("keep_order", False), ("bound", "fast")) if getattr(self, name) == value
+        }
+        left_out = {*parts} | usual
         plain = {name: value for name, value in table_of(self).items() if name not in left_out}
         return {"version": VERSION, **plain, **{name: part for name, part in parts.items() if part}}
 

@@ -43,7 +43,7 @@ from velado.release.population import read_plain
 from velado.release.prepare import prepare
 from velado.release.recoded import NoteName
 from velado.release.release import Release
-from velado.release.run_settings import Guarantees
+from velado.release.run_settings import Bound, Guarantees
 from velado.report.blocks import Page
 from velado.report.facts import OutputFacts, ReleaseFacts, SourceFacts, WhatIf, WhatIfs
 from velado.report.manifest import input_digest, manifest, manifest_json
@@ -130,6 +130,7 @@ def publish(
     beside: Mapping[str, bytes] | None = None,
     key: Key | str | Path | None = None,
     keep_order: bool = False,
+    bound: Bound = "fast",
     progress: Progress = silent,
 ) -> Published:
     """The release of *source* stands in folder *out*, or an error is raised.
@@ -139,7 +140,7 @@ def publish(
 
     *schema* is a Schema or the path of a schema file; *schema_folder* says where taxonomy files lie that a
     Schema names but does not hold. *population* is a table of everyone the source was drawn from. *beside* are further
-    private files, such as an inferred schema. The same input, settings, *seed* and *key* give the same folder byte for
+    private files, such as an inferred schema. *bound* says how long the least possible loss is looked for. The same input, settings, *seed* and *key* give the same folder byte for
     byte.
 
     >>> import tempfile
@@ -167,6 +168,7 @@ def publish(
         "undeclared": undeclared,
         "reports": reports,
         "keep_order": keep_order,
+        "bound": bound,
         "operations": operations,
     }
     recipe = made(Recipe, given, Where("python"))
@@ -275,7 +277,7 @@ def _run(
         progress=within(progress, 0.0, 0.45),
     )
     progress(0.45, "bounding what is possible")
-    release = replace(release, notes={**release.notes, **best_possible(release)})
+    release = replace(release, notes={**release.notes, **best_possible(release, recipe.bound)})
     progress(0.5, "measuring")
     scores = measure(release)
     others = what_ifs(release, within(progress, 0.7, 0.9))
@@ -349,7 +351,7 @@ _BOUND = NoteName("lower_bound", say("proven lower bound of the loss"), share=Tr
 _ABOVE = NoteName("above_best_possible_at_most", say("above the best possible, at most"), share=True)
 
 
-def best_possible(release: Release) -> Mapping[str, object]:
+def best_possible(release: Release, effort: Bound = "fast") -> Mapping[str, object]:
     """The least loss any release with the same k could have, and how far above it this one is at most, as notes.
 
     The bound (see `velado.release.methods.progressive.lower_bound`) holds for every grouping with at least k rows in
@@ -361,14 +363,14 @@ def best_possible(release: Release) -> Mapping[str, object]:
     (0.032, 0.032)
     """
     k = release.goal.k
-    if k is None:
+    if k is None or effort == "off":
         return {}
     if release.data.rows > LARGEST_BOUNDED:
         reason = say("not computed for more than {rows:,} rows", rows=LARGEST_BOUNDED)
         return {_BOUND: None, NoteName("lower_bound_reason", say("no lower bound of the loss")): reason}
     # Rows that left before the method saw them lost everything; the bound speaks of the others.
     share = release.data.rows / release.table.rows
-    bound = share * lower_bound(release.data, k, WORK) + (1 - share)
+    bound = share * lower_bound(release.data, k, WORK, effort) + (1 - share)
     reached = release.loss
     above = reached / bound - 1 if bound > 0 else (0.0 if reached <= 0 else None)
     return {_BOUND: bound, _ABOVE: above}

@@ -11,7 +11,7 @@ import typer
 
 from velado.apps.cli import options as flags
 from velado.apps.cli import show
-from velado.apps.cli.app import OneOf, command, option
+from velado.apps.cli.app import OfSetting, OneOf, command, option
 from velado.apps.cli.commands._inspect import inferred
 from velado.apps.cli.options import META, CommandWithMethodFlags, by_person
 from velado.errors import SchemaError
@@ -50,6 +50,14 @@ def anonymize(
         bool,
         option("--keep-order", help="Publish rows in the order of the input, which may give values away."),
     ] = False,
+    bound: Annotated[
+        Literal["off", "fast", "tight"],
+        option(
+            "--bound",
+            click_type=OfSetting(f"{flags.RUN}.bound", "off|fast|tight"),
+            help="How long to look for the least loss that is possible; tight takes seconds, on small tables.",
+        ),
+    ] = "fast",
     per: flags.Per = None,
     undeclared: flags.Undeclared = "refuse",
     reading: flags.ReadingFlags,
@@ -115,6 +123,7 @@ def anonymize(
             beside=beside,
             key=folder.key,
             keep_order=keep_order,
+            bound=bound,
             progress=progress,
         )
     if inspection is not None and not show.manner().silent:

@@ -19,7 +19,13 @@ import numpy as np
 from numba import njit
 
 from velado.data.encode import EncodedTable
-from velado.release.methods.progressive.pair_prices import FloatArray, IntArray, PairSpace, nearest, pair_space
+from velado.release.methods.progressive.pair_prices import (
+    FloatArray,
+    IntArray,
+    PairSpace,
+    nearest,
+    pair_space,
+)
 
 _LISTED = 24
 _QUICK = 500
@@ -186,13 +192,14 @@ def _excess(
 
 
 @njit(cache=True)
-def _climb(space: PairSpace, price: FloatArray, near: IntArray, k: int, rounds: int, length: float) -> FloatArray:
+def _climb(
+    space: PairSpace, price: FloatArray, near: IntArray, k: int, rounds: int, length: float
+) -> FloatArray:
     """Prices after *rounds* subgradient steps against the worst sets among the rows *near* each; the best of them."""
     room = _room(space, k, near.shape[1])
     worst = np.empty(k, np.int64)
     taken = np.empty(price.size)
     best, best_total = price.copy(), -np.inf
-    scale = max(price.mean(), 1e-12)
     for turn in range(rounds):
         taken[:] = 0.0
         total = 0.0
@@ -205,7 +212,7 @@ def _climb(space: PairSpace, price: FloatArray, near: IntArray, k: int, rounds: 
         if total > best_total:
             best_total = total
             best[:] = price
-        step = length * scale * (1.0 - turn / rounds)
+        step = length * (1.0 - turn / rounds)
         for a in range(price.size):
             price[a] = max(price[a] + step * max(1.0 - taken[a] / k, -2.0), 0.0)
     return best
@@ -242,15 +249,16 @@ def checked_prices(data: EncodedTable, k: int, held: FloatArray, steps: int) -> 
 
     >>> from velado.testing.examples import encoded
     >>> data = encoded(age=[20, 21, 22, 29, 30, 31])
-    >>> checked_prices(data, 3, np.zeros(6), 100_000).sum().round(3)
+    >>> float(checked_prices(data, 3, np.zeros(6), 100_000).sum().round(3))
     1.091
     """
     if data.rows <= k or not data.columns:
         return held
     space = pair_space(data, k, exact=True)
-    near, _ = nearest(space, min(_LISTED, data.rows - 1))
+    near, far = nearest(space, min(_LISTED, data.rows - 1))
     rounds = max(_LEAST_ROUNDS, min(_MOST_ROUNDS, _SEARCHES // data.rows))
-    guess = _climb(space, np.maximum(held, 0.0), near, k, rounds, 4.0 / (rounds + 10))
+    usual = float(held.mean()) if held.mean() > 0 else float(far[:, min(k, far.shape[1]) - 1].mean()) / 2
+    guess = _climb(space, np.maximum(held, 0.0), near, k, rounds, 4.0 * usual / (rounds + 10))
     whole = sum(column.weight for column in data.columns)
     price = held.copy()
     for share in _SHARES:

@@ -306,8 +306,8 @@ def nearest(space: PairSpace, wanted: int) -> tuple[IntArray, FloatArray]:
     [1, 0, 1, 2]
     """
     order, blocks = _blocks(space.line, space.leaf)
-    low = np.array([space.line[order[s:e]].min(axis=0) for s, e in zip(blocks[:-1], blocks[1:], strict=True)])
-    high = np.array([space.line[order[s:e]].max(axis=0) for s, e in zip(blocks[:-1], blocks[1:], strict=True)])
+    low = np.minimum.reduceat(space.line[order], blocks[:-1], axis=0)
+    high = np.maximum.reduceat(space.line[order], blocks[:-1], axis=0)
     return _nearest(space, wanted, order, blocks, low, high)
 
 
