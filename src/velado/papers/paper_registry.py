@@ -18,23 +18,37 @@ from velado.errors import ParameterError, TableError
 from velado.papers.public_data import data_set_of
 from velado.release.goal import Progress
 from velado.settings import nearest
-from velado.text import listed, say, say_n
+from velado.text import Sentence, listed, say, say_n, told, written
 
 # What the tables of every paper share: the names of their columns, how the sources print numbers, quick tables.
+#
+# All of it that a person reads is a sentence of the catalogue (`say`), put together by `join`: a column `join([PAPER, say("links")],
+# ", ")`, never an f-string, so that `velado --lang pt reproduce NAME` is Portuguese all through.
 #
 # Each table has what was *published*, what comes out *as computed* there (the paper profile: the authors' own choices,
 # mistakes included), and what comes out *measured honestly* (see docs/explanation/measurement.md); its note says in one
 # sentence why they differ.
 
-PUBLISHED = "published"
-PAPER = "ours: paper profile"
-HONEST = "ours: measured honestly"
-FIGURE = "figure only"
-AS_IN_PAPER = "none: as in the paper"
+PUBLISHED = say("published")
+PAPER = say("ours: paper profile")
+HONEST = say("ours: measured honestly")
+FIGURE = say("figure only")
+AS_IN_PAPER = say("none: as in the paper")
+METHOD = say("method")
+PROMISE = say("promise")
 
 ADULT = "adult/adult_clean.csv"
 EIGHT = ("sex", "age", "race", "marital_status", "education", "native_country", "workclass", "occupation")
 """The quasi-identifiers of Adult in the GFKMC thesis and in GOK-Privacy."""
+
+
+def step(method: str, k: int) -> Sentence:
+    """What a run is doing: a method at one k.
+
+    >>> step("Mondrian", 5)
+    'Mondrian, k = 5'
+    """
+    return say("{method}, k = {k}", method=method, k=k)
 
 
 def truncated(value: float, digits: int = 3) -> float:
@@ -111,6 +125,8 @@ MODULES: tuple[str, ...] = (
 class Reproduced:
     """A table of results: what was *published*, *ours* beside it; a *note* on how, and what it promises people.
 
+    Columns, cells, note and promise are sentences where they are words: they are told when they are shown.
+
     >>> Reproduced(("k", "loss"), ((3, 0.1),), "A note.", "none").to_dict()["rows"]
     [{'k': 3, 'loss': 0.1}]
     """
@@ -139,6 +155,7 @@ class Reproduction:
     """One table or figure of *source*. *needs* are files below the data folder; *quick* a shorter run, where there is one.
 
     *together* makes this one and all that share its work, by name, for whoever wants several (given True: quickly).
+    *not_run* says why one is listed and cannot be run.
 
     >>> reproduction_named("das-table-1").title
     'Table I (thesis 4.1): raw data'
@@ -151,9 +168,16 @@ class Reproduction:
     run: Run
     quick: Run | None = None
     together: Together | None = None
+    not_run: str | None = None
 
     def carry_out(self, data: Path, progress: Progress, quick: bool = False) -> Reproduced:
         """The result, from the files below *data*; says which file is missing and where to put it."""
+        if self.not_run is not None:
+            raise ParameterError(
+                say("'{name}' cannot be run.", name=self.name),
+                self.not_run,
+                "See `velado reproduce --list` for those that can.",
+            )
         self.check_data(data)
         return (self.quick if quick and self.quick is not None else self.run)(data, progress)
 
@@ -224,7 +248,7 @@ def reproduction_named(name: str) -> Reproduction:
 
 
 def shown(cell: Cell) -> str:
-    """A cell as a person reads it: numbers to four digits, nothing as a dash.
+    """A cell as a person reads it in the language spoken: numbers to four digits, nothing as a dash.
 
     >>> shown(0.123456), shown(1234567), shown(None)
     ('0.1235', '1,234,567', '-')
@@ -232,30 +256,41 @@ def shown(cell: Cell) -> str:
     if cell is None:
         return "-"
     if isinstance(cell, float):
-        return f"{cell:,.0f}" if abs(cell) >= 1000 else f"{cell:.4g}"
-    return f"{cell:,}" if isinstance(cell, int) else cell
+        return written(cell, ",.0f" if abs(cell) >= 1000 else ".4g")
+    return written(cell, ",") if isinstance(cell, int) else _told(cell)
+
+
+def _told(text: str) -> str:
+    # A plain text is a name, such as a column's or a method's, and no key of the catalogue.
+    return told(text) if isinstance(text, Sentence) else text
 
 
 def to_markdown(reproduction: Reproduction, reproduced: Reproduced) -> str:
-    """The result as a Markdown section.
+    """The result as a Markdown section, in the language spoken.
 
     >>> table = Reproduced(("k", "loss"), ((3, 0.1),), "A note.", "none")
     >>> print(to_markdown(reproduction_named("das-table-1"), table).splitlines()[6])
     | 3 | 0.1 |
     """
     lines = [
-        f"## {reproduction.title}",
+        f"## {_told(reproduction.title)}",
         "",
-        f"Source: {reproduction.source}. Promise: {reproduced.promise}.",
+        told(
+            say(
+                "Promise: {promise}. Source: {source}.",
+                promise=reproduced.promise,
+                source=reproduction.source,
+            )
+        ),
         "",
-        "| " + " | ".join(reproduced.columns) + " |",
+        "| " + " | ".join(_told(name) for name in reproduced.columns) + " |",
         "|" + "---|" * len(reproduced.columns),
         *(
             "| " + " | ".join(shown(cell).replace("|", "\\|") for cell in row) + " |"
             for row in reproduced.rows
         ),
         "",
-        reproduced.note,
+        _told(reproduced.note),
         "",
     ]
     return "\n".join(lines)
