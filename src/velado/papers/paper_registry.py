@@ -5,9 +5,12 @@ A module has a tuple `REPRODUCTIONS`. To add one: write it there, and list its m
 
 from __future__ import annotations
 
+import csv
+import hashlib
+import io
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 
@@ -15,6 +18,8 @@ from velado.data.encode import EncodedTable, encode
 from velado.data.io import attach_taxonomies, read_table
 from velado.data.schema import Schema
 from velado.errors import ParameterError, TableError
+from velado.papers.paper_figure import Cell as Cell
+from velado.papers.paper_figure import Drawn, figure_svg
 from velado.papers.public_data import data_set_of
 from velado.release.goal import Progress
 from velado.settings import nearest
@@ -109,10 +114,10 @@ def adult_schema(age: str = "numeric") -> Schema:
     return Schema.from_dict({"columns": entries})
 
 
-Cell = str | int | float | None
 MODULES: tuple[str, ...] = (
     "velado.papers.correlated.correlated_tables",
     "velado.papers.das.das_tables",
+    "velado.papers.das.elbow_curve",
     "velado.papers.gfkmc.gfkmc_tables",
     "velado.papers.gfkmc.gfkmc_models",
     "velado.papers.gfkmc.gfkmc_federated",
@@ -155,7 +160,8 @@ class Reproduction:
     """One table or figure of *source*. *needs* are files below the data folder; *quick* a shorter run, where there is one.
 
     *together* makes this one and all that share its work, by name, for whoever wants several (given True: quickly).
-    *not_run* says why one is listed and cannot be run.
+    *not_run* says why one is listed and cannot be run; *drawn*, how its table is drawn, None: not at all.
+    *settings* are what decides the result beside its files, as values with a lasting `repr`: see `made_of`.
 
     >>> reproduction_named("das-table-1").title
     'Table I (thesis 4.1): raw data'
@@ -169,6 +175,8 @@ class Reproduction:
     quick: Run | None = None
     together: Together | None = None
     not_run: str | None = None
+    drawn: Drawn | None = field(default_factory=Drawn)
+    settings: tuple[object, ...] = ()
 
     def carry_out(self, data: Path, progress: Progress, quick: bool = False) -> Reproduced:
         """The result, from the files below *data*; says which file is missing and where to put it."""
@@ -180,6 +188,14 @@ class Reproduction:
             )
         self.check_data(data)
         return (self.quick if quick and self.quick is not None else self.run)(data, progress)
+
+    def made_of(self, data: Path) -> str:
+        """A digest of the files below *data* and of the settings: a result of the same digest need not be made again."""
+        digest = hashlib.sha256(repr(self.settings).encode())
+        for place in self.needs:
+            digest.update(f"\n{place}\n".encode())
+            digest.update(hashlib.sha256((data / place).read_bytes()).digest())
+        return digest.hexdigest()[:16]
 
     def check_data(self, data: Path) -> None:
         """Every file it needs is below *data*, or an error names those that are not and how to get the first."""
@@ -294,6 +310,32 @@ def to_markdown(reproduction: Reproduction, reproduced: Reproduced) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def to_csv(reproduced: Reproduced) -> str:
+    """The result as a CSV file: columns in the language spoken, numbers as they are.
+
+    >>> to_csv(Reproduced(("k", "loss"), ((3, 0.1), (5, None)), "A note.", "none")).splitlines()
+    ['k,loss', '3,0.1', '5,']
+    """
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(_told(name) for name in reproduced.columns)
+    for row in reproduced.rows:
+        writer.writerow(_told(cell) if isinstance(cell, str) else cell for cell in row)
+    return text.getvalue()
+
+
+def to_svg(reproduction: Reproduction, reproduced: Reproduced) -> str | None:
+    """The result as a figure, published and ours over one another; None where it is not drawn.
+
+    >>> table = Reproduced(("k", "published", "ours"), ((3, 0.1, 0.2), (5, 0.2, 0.2)), "A note.", "none")
+    >>> to_svg(reproduction_named("gok-figure-4-mgm"), table)[:38]
+    '<svg xmlns="http://www.w3.org/2000/svg'
+    """
+    if reproduction.drawn is None:
+        return None
+    return figure_svg(reproduction.title, reproduced.columns, reproduced.rows, reproduction.drawn)
 
 
 def to_dict(reproduction: Reproduction, reproduced: Reproduced) -> dict[str, object]:

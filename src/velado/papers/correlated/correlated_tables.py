@@ -24,6 +24,7 @@ from velado.papers.correlated.correlated_answer import draw
 from velado.papers.correlated.correlated_records import Floats, Integers, Records, records_of
 from velado.papers.correlated.mixture_em import AtTheEdge, choose_components
 from velado.papers.correlated.rank_correlation import Mask, chosen_columns, sensitivity
+from velado.papers.paper_figure import Drawn
 from velado.papers.paper_registry import AS_IN_PAPER as NONE
 from velado.papers.paper_registry import (
     FIGURE,
@@ -523,6 +524,14 @@ def _all(data: Path, progress: Progress, quick: bool, data_set: CorrelatedData) 
     return made
 
 
+def _drawn(name: str) -> Drawn | None:
+    if name == "table-11":
+        return None
+    if name == "summary":
+        return Drawn(lines=(2, 3))
+    return Drawn(scaled=name in ("figure-13", "figure-15", "figure-18"))
+
+
 _TOO_WIDE = say(
     "Not run: full covariances of 561 columns have 157,641 numbers for each Gaussian, 79 of them together twice as many as "
     "the whole table has cells."
@@ -539,6 +548,8 @@ def _reproductions(data_set: CorrelatedData) -> list[Reproduction]:
             partial(_one, data_set=data_set, work=work, quick=False),
             partial(_one, data_set=data_set, work=work, quick=True),
             partial(_all, data_set=data_set),
+            drawn=_drawn(name),
+            settings=(QUERIES, LEAST_ROWS, GROUP, EPSILONS, EPS[data_set.name], PRESETS[data_set.name]),
             not_run=_TOO_WIDE if (name, data_set.name) == ("table-10", "hapt") else None,
         )
         for name, (title, work) in _works(data_set).items()

@@ -23,6 +23,7 @@ from velado.data.io import read_table
 from velado.data.partition import FloatArray, Partition
 from velado.measures.risk.record_linkage import record_linkage
 from velado.measures.utility.ncp import Covers, normalized_certainty_penalty
+from velado.papers.paper_figure import Drawn
 from velado.papers.paper_registry import (
     ADULT,
     AS_IN_PAPER,
@@ -379,11 +380,18 @@ def _published(recoded: Recoded, at: int) -> str:
 
 
 def _of(name: str, title: str, source: DasData, work: Callable[..., Reproduced]) -> Reproduction:
-    return Reproduction(f"das-table-{name}", SOURCE, title, (source.file,), partial(work, source=source))
+    run = partial(work, source=source)
+    lines = (2, 3, 4, 5) if work is _links else (2, 3, 4)
+    drawn = Drawn(across=1, panels=(0,), lines=lines)
+    return Reproduction(
+        f"das-table-{name}", SOURCE, title, (source.file,), run, drawn=drawn, settings=(source,)
+    )
 
 
 REPRODUCTIONS = (
-    Reproduction("das-table-1", SOURCE, say("Table I (thesis 4.1): raw data"), (), raw_table, raw_table),
+    Reproduction(
+        "das-table-1", SOURCE, say("Table I (thesis 4.1): raw data"), (), raw_table, raw_table, drawn=None
+    ),
     Reproduction(
         "das-table-2",
         SOURCE,
@@ -391,6 +399,7 @@ REPRODUCTIONS = (
         (),
         anonymized_table,
         anonymized_table,
+        drawn=None,
     ),
     _of("3", say("Table III (thesis 6.1): links, WEF"), WEF, _links),
     _of("4", say("Table IV (thesis 6.2): information loss, WEF"), WEF, _losses),

@@ -21,8 +21,19 @@ from velado.measures.models._model import Model, require
 from velado.measures.models.encoder import fit_encoder
 from velado.measures.models.model_registry import KNN, MLP, DecisionTree, GaussianNB, RandomForest
 from velado.measures.models.quality import IntVector
-from velado.papers.gok.gok_code import Coded, Evaluation, asked_in_folds, features_of, gok, mondrian, top_down
+from velado.papers.gok.gok_code import (
+    ITERATIONS,
+    SETS,
+    Coded,
+    Evaluation,
+    asked_in_folds,
+    features_of,
+    gok,
+    mondrian,
+    top_down,
+)
 from velado.papers.model_trials import Asked, ModelTrial
+from velado.papers.paper_figure import Drawn
 from velado.papers.paper_registry import (
     ADULT_FILES,
     AS_IN_PAPER,
@@ -329,6 +340,8 @@ def _reproductions(data_set: GokData) -> list[Reproduction]:
             partial(_one, data_set=data_set, figure=figure, quick=False),
             partial(_one, data_set=data_set, figure=figure, quick=True),
             partial(_all, data_set=data_set),
+            drawn=Drawn(across=0, panels=(1,), lines=(2, 3, 4, 5, 6)),
+            settings=(KS, SETS, ITERATIONS, repr(model), *STEPS.values()),
         )
         for figure, (model, measure, _) in FIGURES.items()
     ]

@@ -36,6 +36,7 @@ from velado.learning.regression.design_matrix import moments_of
 from velado.learning.regression.fit import Moments, solve, solve_encoded
 from velado.learning.regression.job import Job, Party
 from velado.learning.regression.simulate import deliver
+from velado.papers.paper_figure import Drawn
 from velado.papers.paper_registry import HONEST, METHOD, PAPER, PUBLISHED, Cell, Reproduced, Reproduction
 from velado.papers.regression.paper_arithmetic import SPREAD, paper_moments, paper_solution
 from velado.papers.regression.paper_masked import PAPER_MASKED
@@ -479,6 +480,10 @@ def _reproduction(number: int, title: Sentence, made: Callable[..., Reproduced],
         tuple(one.file for one in DATA_SETS),
         partial(run, quick=False),
         partial(run, quick=True),
+        drawn=Drawn(across=2, panels=(0, 1))
+        if number == 10
+        else Drawn(across=3, panels=(0,), lines=(4, 5, 6, 7)),
+        settings=(BITS, CLIENTS, TRIES, KEY_BITS, NARROW, SPREAD),
     )
 
 
