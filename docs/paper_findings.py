@@ -271,7 +271,7 @@ FINDINGS = (
     ),
     Finding(
         "Truncation weighs heavily on the error",
-        "regression source, 5.1, p. 41, table 8",
+        "regression source, 5.1, p. 41-42, table 8",
         ("regression-table-8",),
         _truncation,
         "Floors there, rounding to nearest in delegated regression.",
