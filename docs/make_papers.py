@@ -11,6 +11,7 @@ table comes out otherwise.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 import sys
@@ -56,11 +57,20 @@ def names_of(section: Section) -> list[str]:
     return [name for pattern in section.patterns for name in known if fnmatch(name, pattern)]
 
 
-def entry(found: Reproduced, made_of: str, seconds: float) -> dict[str, Any]:
+def made_of(one: Reproduction, data: Path) -> str:
+    """A digest of its files below *data* and of its settings: a result of the same digest need not be made again."""
+    digest = hashlib.sha256(repr(one.settings).encode())
+    for place in one.needs:
+        digest.update(f"\n{place}\n".encode())
+        digest.update(hashlib.sha256((data / place).read_bytes()).digest())
+    return digest.hexdigest()[:16]
+
+
+def entry(found: Reproduced, digest: str, seconds: float) -> dict[str, Any]:
     """A result as the record keeps it."""
     rows = [[_rounded(cell) for cell in row] for row in found.rows]
     kept = {"columns": list(found.columns), "rows": rows, "note": found.note, "promise": found.promise}
-    return {"made_of": made_of, "seconds": round(seconds, 1), **kept}
+    return {"made_of": digest, "seconds": round(seconds, 1), **kept}
 
 
 def _rounded(cell: Any) -> Any:
@@ -176,7 +186,7 @@ def main() -> None:
     record: dict[str, Any] = json.loads(chosen.record.read_text("utf-8")) if chosen.record.exists() else {}
     for one in reproductions():
         if one.name in record and any(fnmatch(one.name, pattern) for pattern in chosen.sign):
-            record[one.name] = {**record[one.name], "made_of": one.made_of(data)}
+            record[one.name] = {**record[one.name], "made_of": made_of(one, data)}
     made_now: set[str] = set()
     for one in reproductions():
         if one.name not in made_now and _wanted(one, record, chosen, data):
@@ -210,7 +220,7 @@ def _wanted(one: Reproduction, record: Mapping[str, Any], chosen: argparse.Names
         return False
     if one.name not in record or any(fnmatch(one.name, pattern) for pattern in chosen.again):
         return True
-    return _at_hand(one, data) and record[one.name].get("made_of") != one.made_of(data)
+    return _at_hand(one, data) and record[one.name].get("made_of") != made_of(one, data)
 
 
 def _at_hand(one: Reproduction, data: Path) -> bool:
@@ -233,7 +243,7 @@ def made(one: Reproduction, data: Path) -> dict[str, dict[str, Any]]:
     sys.stderr.write(f"{one.name}: {seconds:.0f} CPU s for {len(found)}\n")
     by_name = {known.name: known for known in reproductions()}
     return {
-        name: entry(result, by_name[name].made_of(data), seconds / len(found))
+        name: entry(result, made_of(by_name[name], data), seconds / len(found))
         for name, result in found.items()
     }
 
