@@ -231,6 +231,8 @@ def test_forest_fires_at_hand_has_fewer_rows_and_it_is_said(record, text) -> Non
 
 
 def test_the_loss_of_gfkmc_is_within_a_point_and_a_half_of_the_authors_code(record) -> None:
-    known = {row[0]: row for row in record["gfkmc-figure-6.3"]["rows"] if row[2] is not None}
-    assert list(known) == [3, 5, 10, 20, 50, 100]
-    assert all(abs(row[3] - row[2]) <= 1.5 for row in known.values())
+    kept = record["gfkmc-figure-6.3"]
+    code, ours = (kept["columns"].index(name) for name in ("authors' code", "ours: paper profile"))
+    known = {row[0]: (row[code], row[ours]) for row in kept["rows"] if row[code] is not None}
+    assert {3, 5, 10, 20, 50, 100} <= set(known)
+    assert all(abs(one - other) <= 1.5 for one, other in known.values())
