@@ -145,6 +145,10 @@ def test_the_paper_profile_is_flat_and_the_cover_is_not(quick_figure) -> None:
     assert all(value is None for name in OTHERS for value in paper[name])
     every = [value for name in VARIANTS for value in paper[name]]
     assert f"lose {min(every):.1f} to {max(every):.1f} at every k" in found.note
+    # CB loses less than velado's GFKMC at each of these k, and the note says so.
+    assert all(cb < ours for cb, ours in zip(cover["CB"], cover[COVER], strict=True))
+    assert "velado's own GFKMC, which generalizes first as well, loses more" in found.note
+    assert found.note.endswith("at k = 3, 10 and 100.")
 
 
 def test_the_sentence_on_links_names_the_k_where_a_variant_is_linked_less() -> None:
