@@ -330,7 +330,7 @@ def to_svg(reproduction: Reproduction, reproduced: Reproduced) -> str | None:
     """The result as a figure, published and ours over one another; None where it is not drawn.
 
     >>> table = Reproduced(("k", "published", "ours"), ((3, 0.1, 0.2), (5, 0.2, 0.2)), "A note.", "none")
-    >>> to_svg(reproduction_named("gok-figure-4-mgm"), table)[:38]
+    >>> to_svg(Reproduction("loss", "a paper", "Loss", (), lambda data, progress: table), table)[:38]
     '<svg xmlns="http://www.w3.org/2000/svg'
     """
     if reproduction.drawn is None:
