@@ -11,6 +11,7 @@ table comes out otherwise.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 import sys
@@ -33,6 +34,8 @@ RECORD = PAGE.with_suffix(".json")
 FIGURES = PAGE.parent / "figures"
 DIGITS = 6
 """Significant digits that are kept in the record; the page shows four."""
+ABSENT = ("hapt", "icu")
+"""The data sets that are not at hand."""
 MOST_ROWS = 20
 """A longer table is shown as its figure alone."""
 INTRODUCTION = """# What the papers measured
@@ -56,11 +59,20 @@ def names_of(section: Section) -> list[str]:
     return [name for pattern in section.patterns for name in known if fnmatch(name, pattern)]
 
 
-def entry(found: Reproduced, made_of: str, seconds: float) -> dict[str, Any]:
+def made_of(one: Reproduction, data: Path) -> str:
+    """A digest of its files below *data* and of its settings: a result of the same digest need not be made again."""
+    digest = hashlib.sha256(repr(one.settings).encode())
+    for place in one.needs:
+        digest.update(f"\n{place}\n".encode())
+        digest.update(hashlib.sha256((data / place).read_bytes()).digest())
+    return digest.hexdigest()[:16]
+
+
+def entry(found: Reproduced, digest: str, seconds: float) -> dict[str, Any]:
     """A result as the record keeps it."""
     rows = [[_rounded(cell) for cell in row] for row in found.rows]
     kept = {"columns": list(found.columns), "rows": rows, "note": found.note, "promise": found.promise}
-    return {"made_of": made_of, "seconds": round(seconds, 1), **kept}
+    return {"made_of": digest, "seconds": round(seconds, 1), **kept}
 
 
 def _rounded(cell: Any) -> Any:
@@ -75,7 +87,7 @@ def _found(kept: Mapping[str, Any]) -> Reproduced:
 def figures(record: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     """The text of every figure, by its file's name."""
     known = {one.name: one for one in reproductions()}
-    made = {name: to_svg(known[name], _found(kept)) for name, kept in record.items()}
+    made = {name: to_svg(known[name], _found(kept)) for name, kept in whole(record).items()}
     return {f"{name}.svg": text for name, text in made.items() if text is not None}
 
 
@@ -105,17 +117,23 @@ def _seconds(kept: Mapping[str, Any]) -> str:
     return f"{spent:.1f} CPU s" if spent < 10 else f"{spent:.0f} CPU s"
 
 
+def whole(record: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    """The results of full runs: no other has a place on the page."""
+    return {name: kept for name, kept in record.items() if not kept.get("quick")}
+
+
 def page(record: Mapping[str, Mapping[str, Any]]) -> str:
     """The whole page, from the record; every reproduction is on it, with its result or with why it has none."""
+    record = whole(record)
     known = {one.name: one for one in reproductions()}
     parts = [INTRODUCTION, _at_a_glance(record), _times(record)]
     for section in SECTIONS:
         names = [name for name in names_of(section) if name in record]
-        whole = [name for name in names if any(fnmatch(name, pattern) for pattern in section.whole)]
-        brief = [name for name in names if name not in whole]
+        first = [name for name in names if any(fnmatch(name, pattern) for pattern in section.whole)]
+        brief = [name for name in names if name not in first]
         parts.append(f"<details>\n<summary><b>{section.title}</b></summary>\n")
         parts.append(f"Source: {known[names_of(section)[0]].source}.\n\n{section.text}\n")
-        parts += [shown_whole(known[name], record[name]) for name in whole]
+        parts += [shown_whole(known[name], record[name]) for name in first]
         if brief:
             head = "| what | figure | why they differ |\n|---|---|---|"
             lines = "\n".join(in_a_line(known[name], record[name]) for name in brief)
@@ -155,8 +173,8 @@ def reason(one: Reproduction) -> str:
     if one.not_run is not None:
         return str(one.not_run)
     home = next((found for place in one.needs if (found := data_set_of(place)) is not None), None)
-    if home is None:
-        return "not run: data not at hand."
+    if home is None or home.name not in ABSENT:
+        return "not run: no full run of it has been kept yet; `make papers` makes it."
     how = str(home.by_hand) or f"`velado data get {home.name}` fetches it."
     return f"not run: data not at hand. {how} Page: <{home.page}>."
 
@@ -176,7 +194,7 @@ def main() -> None:
     record: dict[str, Any] = json.loads(chosen.record.read_text("utf-8")) if chosen.record.exists() else {}
     for one in reproductions():
         if one.name in record and any(fnmatch(one.name, pattern) for pattern in chosen.sign):
-            record[one.name] = {**record[one.name], "made_of": one.made_of(data)}
+            record[one.name] = {**record[one.name], "made_of": made_of(one, data)}
     made_now: set[str] = set()
     for one in reproductions():
         if one.name not in made_now and _wanted(one, record, chosen, data):
@@ -208,9 +226,9 @@ def _wanted(one: Reproduction, record: Mapping[str, Any], chosen: argparse.Names
         chosen.only and not any(fnmatch(one.name, pattern) for pattern in chosen.only)
     ):
         return False
-    if one.name not in record or any(fnmatch(one.name, pattern) for pattern in chosen.again):
+    if one.name not in whole(record) or any(fnmatch(one.name, pattern) for pattern in chosen.again):
         return True
-    return _at_hand(one, data) and record[one.name].get("made_of") != one.made_of(data)
+    return _at_hand(one, data) and record[one.name].get("made_of") != made_of(one, data)
 
 
 def _at_hand(one: Reproduction, data: Path) -> bool:
@@ -233,7 +251,7 @@ def made(one: Reproduction, data: Path) -> dict[str, dict[str, Any]]:
     sys.stderr.write(f"{one.name}: {seconds:.0f} CPU s for {len(found)}\n")
     by_name = {known.name: known for known in reproductions()}
     return {
-        name: entry(result, by_name[name].made_of(data), seconds / len(found))
+        name: entry(result, made_of(by_name[name], data), seconds / len(found))
         for name, result in found.items()
     }
 

@@ -81,3 +81,9 @@ def test_a_figure_speaks_the_language_spoken_and_is_the_same_every_time() -> Non
         assert told == figure_svg(say("accuracy"), columns, rows, Drawn())
     assert "publicado" in words(parsed(told)) and any("," in word for word in words(parsed(told)))
     assert "published" in words(parsed(figure_svg(say("accuracy"), columns, rows, Drawn())))
+
+
+def test_words_with_a_number_are_a_published_line_and_deviations_are_none() -> None:
+    rows = ((3, "about 25 %", 21.0, 0.2), (5, "about 25 %", 22.0, 0.3))
+    svg = parsed(figure_svg("Loss", ("k", "published", "ours", "sd (honest)"), rows, Drawn()))
+    assert len(series(svg)) == 2 and "sd (honest)" not in words(svg)

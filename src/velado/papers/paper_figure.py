@@ -23,7 +23,7 @@ _STRETCH = 200.0
 _MOST_MARKS = 30
 """A line of more points is drawn without marks."""
 _WIDE, _HIGH, _LEGEND_LINE = 660, 132, 18
-_DECIMAL = re.compile(r"\d+\.\d+")
+_NUMBERS = re.compile(r"\d+(?:\.\d+)?")
 _NOWHERE = ("-", None)
 """What stands in the column across where a row holds for every value: the original data, the commonest class."""
 
@@ -84,7 +84,9 @@ class _Plot:
         lines = drawn.lines or tuple(
             at
             for at, name in enumerate(columns)
-            if at not in taken and any(_span(row[at], name) is not None for row in rows)
+            if at not in taken
+            and not _is_spread(name)
+            and any(_span(row[at], name) is not None for row in rows)
         )
         panels = drawn.panels or (() if across is None else _panel_column(columns, rows, across, lines))
         return cls(
@@ -179,7 +181,7 @@ class _Plot:
             charts.axes(
                 box,
                 across=ticks,
-                up=up.marks(30, heights.text),
+                up=heights.marks(up),
                 across_title=self.columns[across],
                 up_title="",
             ),
@@ -235,8 +237,10 @@ class _Heights:
     def scale(self, box: charts.Box) -> charts.Scale:
         return charts.Scale.over([self.of(self.least), self.of(self.most)], box.bottom, box.top)
 
-    def text(self, value: float) -> str:
-        return f"1e{value:g}" if self.powers else few_digits(value)
+    def marks(self, scale: charts.Scale) -> list[tuple[float, str]]:
+        if not self.powers:
+            return scale.marks(30, few_digits)
+        return [(scale.at(tick), f"1e{tick:.0f}") for tick in scale.ticks(30) if float(tick).is_integer()]
 
 
 def _series(
@@ -278,6 +282,11 @@ def _is_published(name: str) -> bool:
     return str(name).startswith("published")
 
 
+def _is_spread(name: str) -> bool:
+    """Whether a column is the deviation of another, which would be a line of its own kind."""
+    return str(name).split(" ")[0] == "sd"
+
+
 def _is_name(cell: Cell) -> bool:
     return isinstance(cell, str) and _number(cell) is None and cell not in _NOWHERE
 
@@ -294,7 +303,7 @@ def _span(cell: Cell, name: str) -> tuple[float, float] | None:
     if isinstance(cell, int | float):
         return (float(cell), float(cell)) if math.isfinite(cell) else None
     if isinstance(cell, str) and _is_published(name):
-        found = [float(one) for one in _DECIMAL.findall(str(cell))]
+        found = [float(one) for one in _NUMBERS.findall(str(cell))]
         return (found[0], found[-1]) if found else None
     return None
 

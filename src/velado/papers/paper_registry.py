@@ -6,7 +6,6 @@ A module has a tuple `REPRODUCTIONS`. To add one: write it there, and list its m
 from __future__ import annotations
 
 import csv
-import hashlib
 import io
 import math
 from collections.abc import Callable, Mapping
@@ -161,7 +160,7 @@ class Reproduction:
 
     *together* makes this one and all that share its work, by name, for whoever wants several (given True: quickly).
     *not_run* says why one is listed and cannot be run; *drawn*, how its table is drawn, None: not at all.
-    *settings* are what decides the result beside its files, as values with a lasting `repr`: see `made_of`.
+    *settings* are what decides the result beside its files, as values with a lasting `repr`.
 
     >>> reproduction_named("das-table-1").title
     'Table I (thesis 4.1): raw data'
@@ -188,14 +187,6 @@ class Reproduction:
             )
         self.check_data(data)
         return (self.quick if quick and self.quick is not None else self.run)(data, progress)
-
-    def made_of(self, data: Path) -> str:
-        """A digest of the files below *data* and of the settings: a result of the same digest need not be made again."""
-        digest = hashlib.sha256(repr(self.settings).encode())
-        for place in self.needs:
-            digest.update(f"\n{place}\n".encode())
-            digest.update(hashlib.sha256((data / place).read_bytes()).digest())
-        return digest.hexdigest()[:16]
 
     def check_data(self, data: Path) -> None:
         """Every file it needs is below *data*, or an error names those that are not and how to get the first."""
