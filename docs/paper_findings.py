@@ -74,8 +74,8 @@ def _raw(record: Record) -> str:
 
 
 def _honest_wins(record: Record) -> str:
-    """How often each method is ahead when models are asked about true rows, over all accuracy figures and k."""
-    wins: dict[str, int] = {}
+    """How often each method is ahead when models are asked about true rows, over all figures and k; a tie is nobody's."""
+    wins = {"no method alone": 0}
     cells = 0
     for name in (one for one in record if one.startswith("gok-figure-")):
         by_k: dict[str, list[tuple[float, str]]] = {}
@@ -84,7 +84,10 @@ def _honest_wins(record: Record) -> str:
                 by_k.setdefault(k, []).append((honest, method))
         for found in by_k.values():
             cells += 1
-            wins[max(found)[1]] = wins.get(max(found)[1], 0) + 1
+            best = max(score for score, _ in found)
+            first = [method for score, method in found if score == best]
+            winner = first[0] if len(first) == 1 else "no method alone"
+            wins[winner] = wins.get(winner, 0) + 1
     told = ", ".join(
         f"{method} in {count}" for method, count in sorted(wins.items(), key=lambda one: -one[1])
     )
