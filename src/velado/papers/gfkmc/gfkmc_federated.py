@@ -254,7 +254,7 @@ LAST = 9
 """XGBoost's scores in the paper profile are means over so many rounds, as the published ones are."""
 FEDERATED: dict[str, Method] = {"GFKMC": PAPER_GFKMC, **PEERS}
 COVER_DRAWN = say("GFKMC, cover (velado), values drawn")
-"""The same releases as of COVER; models are taught with one value drawn from each range, in velado's federation alone."""
+"""The releases of COVER at the largest k; models are taught with one value drawn from each range, in velado's federation alone."""
 Published = dict[str, tuple[float, ...]]
 """By method, for k = 3, 5, 10, 20; the original data has one number."""
 
@@ -375,7 +375,7 @@ def _curves(
     settings: list[tuple[str, int | None, Method | None]] = [(ORIGINAL, None, None)]
     for asked in QUICK_CLIENT_KS if quick else CLIENT_KS:
         settings += [(name, asked, method) for name, method in FEDERATED.items()]
-        settings.append((COVER_DRAWN, asked, FEDERATED[COVER]))
+    settings.append((COVER_DRAWN, settings[-1][1], FEDERATED[COVER]))
     found, majority = [], 0.0
     for at, (name, k, method) in enumerate(settings):
         progress(at / len(settings), name if k is None else step(name, k))
