@@ -263,7 +263,7 @@ FINDINGS = (
             "correlated-table-12-ccc",
         ),
         _components,
-        "Fits end where their start leads them; the source does not state its starts.",
+        "Fits end where their start leads them; the source states neither its starts nor how it codes categories.",
     ),
     Finding(
         "Method 1's error is 1e-9 to 2e-5 at q = 10 and 3e-30 to 5e-27 at q = 50",

@@ -397,9 +397,9 @@ def _components(trial: QueryTrial, progress: Progress, after_rfe: bool) -> Repro
     more = abs(choice.scores[near] / choice.scores[choice.components] - 1)
     note = say(
         "Why they differ: in our fits of all {rows:,} records BIC is least at {least} components and {more:.2%} higher at {near}, the "
-        "size next to the published {published} that was fitted; every fit ends where its start leads it, and the source does not "
-        "state its starts.{edge} Sizes from 1 to 100 as there (section 4.3.2), from coarse to fine with warm starts. Nothing about "
-        "people is measured here, so there is no honest column.",
+        "size next to the published {published} that was fitted; every fit ends where its start leads it, and the source states "
+        "neither its starts nor how it codes categories.{edge} Sizes from 1 to 100 as there (section 4.3.2, p. 78-79), from coarse to fine "
+        "with warm starts. Nothing about people is measured here, so there is no honest column.",
         rows=trial.records.rows,
         least=choice.components,
         more=more,

@@ -49,7 +49,7 @@ from velado.papers.paper_registry import (
 from velado.randomness import seeded
 from velado.release.goal import Progress
 from velado.release.methods import GOK, Method, Mondrian, TopDownGreedy
-from velado.text import Sentence, say
+from velado.text import Sentence, join, say
 
 SOURCE = "Pimenta et al. 2025, Anonimização de dados para inteligência artificial usando o algoritmo da tropa dos gorilas"
 KS = (5, 10, 25, 50)
@@ -177,7 +177,7 @@ STEPS = {
 """The faults of the evaluation taken away one after another; the release stays as coded."""
 HONEST_SPLIT = say("honest: velado's method, asked about true rows")
 RAW = say("records published raw as coded")
-COLUMNS = ("k", METHOD, PUBLISHED, *STEPS, HONEST_SPLIT, RAW)
+COLUMNS = ("k", METHOD, join([PUBLISHED, say("of the ICU data")], ", "), *STEPS, HONEST_SPLIT, RAW)
 
 
 @dataclass(frozen=True)
