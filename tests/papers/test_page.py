@@ -105,7 +105,8 @@ def test_no_result_is_of_fewer_rows_than_its_table_has(record) -> None:
     assert [name for name, kept in record.items() if re.search(r"every \w+th record", kept["note"])] == []
     for name, kept in record.items():
         if name.startswith("correlated-") and "-table-11-" not in name:
-            rows = "30,162" if name.endswith("adult") else "30,000"
+            # Two of the 30,000 clients have no age in the copy at hand, and the page says so.
+            rows = "30,162" if name.endswith("adult") else "29,998"
             assert f"{rows} records" in kept["note"], name
         if name.startswith("gok-"):
             rows = {"adult": "30,162", "cmc": "1,473", "mgm": "830", "cahousing": "20,640"}[
@@ -136,7 +137,7 @@ def test_every_claim_says_where_it_stands_and_is_on_one_line(papers, record, tex
 
 
 def test_the_page_says_how_long_each_result_took(record, text) -> None:
-    assert text.count(" CPU s") == len(record)
+    assert len(re.findall(r"\d CPU s(?: \||\. Promise)", text)) == len(record)
     assert f"All {len(record)} results took" in text
 
 
