@@ -240,7 +240,7 @@ FINDINGS = (
         "thesis 6.2.5, p. 66-67, figure 6.5",
         ("gfkmc-figure-6.5",),
         _linked,
-        "It holds at the smallest k alone, and comes with the loss above.",
+        "It holds at the smallest k alone. Mondrian, CB and TDG are velado's here, not those of k-AnonML.",
     ),
     Finding(
         'K-NN loses less than two points at small k, and stays more stable with GFKMC, "exceto o valor mais comum"',
