@@ -353,7 +353,7 @@ REPRODUCTIONS = (
         "6.3",
         say("Figure 6.3: information loss by k"),
         _loss_by_k,
-        Drawn(0, (1,), (3, 4, 5)),
+        Drawn(0, (1,), (2, 3, 4, 5)),
         KS,
         *METHODS.values(),
     ),
