@@ -103,7 +103,7 @@ def _times_between(record: Record) -> str:
     ]
     first = record["regression-table-10"]["rows"]
     slower = [a[4] / b[4] for a, b in zip(first[::2], first[1::2], strict=True)]
-    return f"Ours too: Method 1 takes {min(slower):.0f} to {max(slower):.0f} times as long. Published times are ({'; '.join(told)})."
+    return f"So it does here, {min(slower):.0f} to {max(slower):.0f} times as long. Published times are {', '.join(told)}."
 
 
 def _components(record: Record) -> str:
