@@ -23,7 +23,7 @@ CHECKED := src tests $(wildcard benchmarks)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-slow test-all lint pages house bench bench-peers clean
+.PHONY: help demo test test-slow test-all lint pages papers house bench bench-peers clean
 
 help: ## List the jobs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -51,6 +51,9 @@ pages: $(VENV)/.dev ## Write every page that is made from the code, and check th
 	$(BIN)/python docs/make_reference.py
 	$(BIN)/python -m velado.apps.cli.reference docs/reference/cli.md
 	$(BIN)/python docs/make_catalogue.py --check
+
+papers: $(VENV)/.dev ## Get the sources' tables again from VELADO_DATA, as far as they are not kept yet, and write their page
+	$(BIN)/python docs/make_papers.py
 
 house: $(VENV)/.dev ## Count what the package is made of, beside its bars
 	$(BIN)/python -m benchmarks house

@@ -1,136 +1,56 @@
-"""Writes docs/explanation/what-the-papers-measured.md from the reproductions, so that its tables are what the code gives.
+"""Writes docs/explanation/what-the-papers-measured.md and its figures from the reproductions: what stands there is what the code gives.
 
-`python docs/make_papers.py --data DIR` runs every reproduction that the record beside the page does not hold yet, keeps
-each result in the record as soon as it is there, and writes the page from the record alone: nothing on it is put in by
-hand, and another run costs nothing. `--again PATTERN` makes those anew, `--full` those that were made shortly, `--only
-PATTERN` no others; `--quick` makes what is missing shortly.
-`tests/study/papers/test_page.py` fails when page, record and registry do not agree, or a fast table comes out otherwise.
+`python docs/make_papers.py --data DIR` (`make papers`) runs every reproduction that the record beside the page does not hold yet,
+or holds of other files or settings, over all rows; keeps each result in the record as soon as it is there, so that an interrupted
+run goes on; and writes page and figures from the record alone: no number on the page is put in by hand, and another run costs
+nothing. `--again PATTERN` makes those anew, `--only PATTERN` no others, `--sign PATTERN` declares results of the record to be of the
+files and settings of today. `tests/papers/test_page.py` fails when page, figures, record and registry do not agree, or a fast
+table comes out otherwise.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
+from paper_findings import FINDINGS, SECTIONS, Section
+
 from velado.errors import TableError
-from velado.papers.paper_registry import Reproduced, Reproduction, reproductions, to_markdown
+from velado.papers.paper_registry import Reproduced, Reproduction, reproductions, to_markdown, to_svg
 from velado.papers.public_data import data_set_of
 from velado.release.goal import silent
+from velado.text import duration
 
 PAGE = Path(__file__).parent / "explanation" / "what-the-papers-measured.md"
 RECORD = PAGE.with_suffix(".json")
+FIGURES = PAGE.parent / "figures"
 DIGITS = 6
 """Significant digits that are kept in the record; the page shows four."""
+ABSENT = ("hapt", "icu")
+"""The data sets that are not at hand."""
+MOST_ROWS = 20
+"""A longer table is shown as its figure alone."""
 INTRODUCTION = """# What the papers measured
 
-velado is built on five sources. This page gets their tables and figures again. Each table shows what was published, what
-comes out in the *paper profile* (the authors' own choices, mistakes included, so that the published number can be
-understood), and what comes out when the same thing is [measured honestly](measurement.md). Under each table stands why
-they differ. Most figures were published without numbers: there the column has what the text says, or "figure only".
+velado is built on five sources. This page gets their tables and figures again, over all rows. Each result has what was published,
+what comes out in the *paper profile* (the authors' own choices, mistakes included, so that the published number can be
+understood), and what comes out when the same thing is [measured honestly](measurement.md). Most figures were published without
+numbers: there the column has what the text says, or "figure only". Sections and pages are those of the sources; the DAS paper and the
+GOK-Privacy paper carry no page numbers in the text at hand, so for them the section stands alone. What is said of the authors'
+*code* was found by running what they publish beside their text.
 
-The page is made by `docs/make_papers.py`, every table by the command above it:
-
-```sh
-velado data get adult
-velado data get adult-hierarchies
-velado reproduce das-table-5
-velado reproduce --list
-```
-
-`velado data get` fetches public data into the folder named by `VELADO_DATA` or `--data`.
+`make papers` makes this page from data, one result with `velado reproduce das-table-5`, table and figure with `-o out/`;
+`velado data get adult` fetches public data into the folder named by `VELADO_DATA` or `--data`. The numbers of every figure are in
+[the record](what-the-papers-measured.json).
 """
-
-
-@dataclass(frozen=True)
-class Section:
-    """A heading, what is to be said, and which reproductions' tables follow, as patterns of their names."""
-
-    title: str
-    text: str
-    patterns: tuple[str, ...]
-
-
-SECTIONS = (
-    Section(
-        "DAS: dynamic anonymization by separatrices",
-        """Every published cell of tables II to VI comes out again, which says how they were computed. Three findings:
-
-- The loss was divided by all columns of the file that was read. On Adult DAS was divided by fifteen, the other methods
-  by three, so that DAS looks five times better than by the paper's own equation (1): 0.033 is 0.166, more than
-  Mondrian or MDAV at any k of the table.
-- Links were counted from original to released records, the other way than the text says. Neither direction is wrong,
-  but they are different attacks: on Adult 111 and 170 links.
-- MDAV and Mondrian ran on unscaled columns, and every method published means: on WEF more than eight cells in ten are
-  false, on Adult from about a fifth to all of them.
-
-DAS makes no class size. On both tables its smallest class is one person.""",
-        ("das-table-*",),
-    ),
-    Section(
-        "GFKMC: loss and linkage",
-        """The flat curve that the thesis rests on (a loss of about a quarter, whatever k is) comes from measuring after
-every class was overwritten with its centroid. Charged for what a class covers, GFKMC in the paper profile loses three
-quarters at k = 100 on the whole table and 70 % at k = 20 on ten clients. velado's default, which publishes the tight
-cover, loses half of that.""",
-        ("gfkmc-figure-6.3", "gfkmc-figure-6.4", "gfkmc-figure-6.5", "gfkmc-figure-6.6"),
-    ),
-    Section(
-        "GFKMC: models",
-        """The thesis anonymizes the whole table before it is split, so that a model is asked about rows as blurred as those
-it was taught with. Asked about true people instead, it cuts both ways: taught with the tight classes of CB or TDG a model
-does nearly as well as with the original data at small k; taught with GFKMC's centroids it finds few of the high incomes.
-The paper's way of asking hides that.""",
-        ("gfkmc-figure-6.7", "gfkmc-figure-6.8", "gfkmc-figure-6.9", "gfkmc-figure-6.10"),
-    ),
-    Section(
-        "GFKMC: federated models",
-        """The thesis draws these figures without numbers; the ones published here are from the result files its authors keep
-beside their code, which also says what the text does not:
-
-- Every client numbers its own published words in the order of the alphabet. Clients publish different words, so that the
-  same number means different things to them, and the averaged model mixes these meanings.
-- A client's release is split after it was made, and the model is asked about that client's own published rows.
-- The logistic regression is given unscaled numbers and one step a round. Its accuracy ends **below the majority class**
-  (0.751) with every method, and with the original data too: a constant answer would be right more often, and which
-  method is ahead among these says nothing of the releases.
-- For XGBoost a tenth of the clients is asked per round, which the strategy raises to two, not eight of ten; and each
-  point of the curves is the mean of two clients drawn at random, so that they jump from round to round.
-
-velado's federation fixes one encoder before training, asks all clients, and scores on pooled true rows that were held out
-before anything was anonymized.""",
-        ("gfkmc-figure-6.11", "gfkmc-figure-6.12", "gfkmc-figure-6.13", "gfkmc-figure-6.14"),
-    ),
-    Section(
-        "GOK-Privacy",
-        """The paper reports 90 to 95 % for GOK-Privacy against 55 to 75 % for Mondrian, on traffic of an intensive care unit
-that is not at hand; here are the public tables. The published code leaves clusters below k raw, so that the promise of
-k-anonymity does not hold, and its baselines hardly work; folds that are not shuffled, over rows ordered by cluster, then
-decide who wins. One column shows the same releases in folds that are shuffled, and nothing else changed. With methods that
-keep k, and models that are asked about true rows, no method wins throughout.""",
-        ("gok-figure-*",),
-    ),
-    Section(
-        "Correlated privacy",
-        """The source estimates how records move together from the records themselves and scales the noise by it. A lower
-error means that fewer rows are taken to move together: less protection, not better engineering. The honest column is what
-a guarantee costs: groups of ten rows that are declared to move together. See [correlated privacy](correlated-privacy.md).""",
-        ("correlated-*",),
-    ),
-    Section(
-        "Encrypted regression",
-        """Method 1 is not private, its masks cancel; it is run to compare figures. The honest column is velado's delegated
-regression, which gives the exact solution. See [encrypted regression](encrypted-regression.md).""",
-        ("regression-table-*",),
-    ),
-)
 
 
 def names_of(section: Section) -> list[str]:
@@ -139,81 +59,146 @@ def names_of(section: Section) -> list[str]:
     return [name for pattern in section.patterns for name in known if fnmatch(name, pattern)]
 
 
-def entry(found: Reproduced, quick: bool, seconds: float) -> dict[str, Any]:
+def made_of(one: Reproduction, data: Path) -> str:
+    """A digest of its files below *data* and of its settings: a result of the same digest need not be made again."""
+    digest = hashlib.sha256(repr(one.settings).encode())
+    for place in one.needs:
+        digest.update(f"\n{place}\n".encode())
+        digest.update(hashlib.sha256((data / place).read_bytes()).digest())
+    return digest.hexdigest()[:16]
+
+
+def entry(found: Reproduced, digest: str, seconds: float) -> dict[str, Any]:
     """A result as the record keeps it."""
     rows = [[_rounded(cell) for cell in row] for row in found.rows]
     kept = {"columns": list(found.columns), "rows": rows, "note": found.note, "promise": found.promise}
-    return {"quick": quick, "seconds": round(seconds, 1), **kept}
+    return {"made_of": digest, "seconds": round(seconds, 1), **kept}
 
 
 def _rounded(cell: Any) -> Any:
     return float(f"{cell:.{DIGITS}g}") if isinstance(cell, float) else cell
 
 
-def table(reproduction: Reproduction, kept: Mapping[str, Any]) -> str:
-    """A kept result as Markdown, one heading lower than by itself."""
+def _found(kept: Mapping[str, Any]) -> Reproduced:
     rows = tuple(tuple(row) for row in kept["rows"])
-    found = Reproduced(tuple(kept["columns"]), rows, kept["note"], kept["promise"])
-    lines = to_markdown(reproduction, found).splitlines()
-    # The source stands once for each section; here only the promise is repeated.
-    command = f"velado reproduce {reproduction.name}{' --quick' if kept['quick'] else ''}"
-    lines[2] = f"`{command}`. Promise: {found.promise}."
-    return "\n".join([f"#{lines[0]}", *lines[1:]]).rstrip() + "\n"
+    return Reproduced(tuple(kept["columns"]), rows, kept["note"], kept["promise"])
+
+
+def figures(record: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """The text of every figure, by its file's name."""
+    known = {one.name: one for one in reproductions()}
+    made = {name: to_svg(known[name], _found(kept)) for name, kept in whole(record).items()}
+    return {f"{name}.svg": text for name, text in made.items() if text is not None}
+
+
+def shown_whole(one: Reproduction, kept: Mapping[str, Any]) -> str:
+    """A result with its table, where that is short, its figure and its note."""
+    lines = to_markdown(one, _found(kept)).splitlines()
+    start = next(at for at, line in enumerate(lines) if line.startswith("|"))
+    table = [line for line in lines[start:] if line.startswith("|")]
+    promise = f"Promise: {kept['promise']}."
+    parts = [f"### {one.title}", "", f"`velado reproduce {one.name}`, {_seconds(kept)}. {promise}", ""]
+    if one.drawn is not None:
+        parts += [f"![{one.title}](figures/{one.name}.svg)", ""]
+    if len(kept["rows"]) <= MOST_ROWS:
+        parts += [*table, ""]
+    return "\n".join([*parts, kept["note"], ""])
+
+
+def in_a_line(one: Reproduction, kept: Mapping[str, Any]) -> str:
+    """A result as one line of a table: what it is, its figure, its note."""
+    picture = f'<img src="figures/{one.name}.svg" width="330" alt="">' if one.drawn is not None else ""
+    told = f"**{one.title}**<br>`velado reproduce {one.name}`<br>{_seconds(kept)}"
+    return f"| {told} | {picture} | {kept['note'].replace('|', chr(92) + '|')} |"
+
+
+def _seconds(kept: Mapping[str, Any]) -> str:
+    spent = float(kept["seconds"])
+    return f"{spent:.1f} CPU s" if spent < 10 else f"{spent:.0f} CPU s"
+
+
+def whole(record: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    """The results of full runs: no other has a place on the page."""
+    return {name: kept for name, kept in record.items() if not kept.get("quick")}
 
 
 def page(record: Mapping[str, Mapping[str, Any]]) -> str:
-    """The whole page, from the record; every reproduction is on it, with its table or with why it has none."""
+    """The whole page, from the record; every reproduction is on it, with its result or with why it has none."""
+    record = whole(record)
     known = {one.name: one for one in reproductions()}
-    parts = [INTRODUCTION + _quick(record)]
+    parts = [INTRODUCTION, _at_a_glance(record), _times(record)]
     for section in SECTIONS:
-        names = names_of(section)
-        parts.append(f"## {section.title}\n\nSource: {known[names[0]].source}.\n\n{section.text}\n")
-        parts += [table(known[name], record[name]) for name in names if name in record]
+        names = [name for name in names_of(section) if name in record]
+        first = [name for name in names if any(fnmatch(name, pattern) for pattern in section.whole)]
+        brief = [name for name in names if name not in first]
+        parts.append(f"<details>\n<summary><b>{section.title}</b></summary>\n")
+        parts.append(f"Source: {known[names_of(section)[0]].source}.\n\n{section.text}\n")
+        parts += [shown_whole(known[name], record[name]) for name in first]
+        if brief:
+            head = "| what | figure | why they differ |\n|---|---|---|"
+            lines = "\n".join(in_a_line(known[name], record[name]) for name in brief)
+            parts.append(f"{head}\n{lines}\n")
+        parts.append("</details>\n")
     missing = [one for one in known.values() if one.name not in record]
     if missing:
-        parts.append("## Not made here\n\nTheir data was not at hand when this page was made.\n")
-        parts.append("\n".join(f"- `velado reproduce {one.name}`: {_reason(one)}" for one in missing) + "\n")
+        lines = "\n".join(f"- `velado reproduce {one.name}` ({one.title}): {reason(one)}" for one in missing)
+        parts.append(f"<details>\n<summary><b>Not run</b></summary>\n\n{lines}\n\n</details>\n")
     return "\n".join(parts)
 
 
-def _quick(record: Mapping[str, Mapping[str, Any]]) -> str:
-    shortly = sum(bool(kept["quick"]) for kept in record.values())
-    if not shortly:
-        return "\nEvery table below is of a full run.\n"
+def _at_a_glance(record: Mapping[str, Mapping[str, Any]]) -> str:
+    lines = [
+        f"| {one.claim} | {one.where} | {one.outcome(record)} | {one.why} |"
+        for one in FINDINGS
+        if all(name in record for name in one.needs)
+    ]
+    head = "| the source says | where | what comes out | why |\n|---|---|---|---|"
+    return f"## At a glance\n\n{head}\n" + "\n".join(lines) + "\n"
+
+
+def _times(record: Mapping[str, Mapping[str, Any]]) -> str:
+    told = []
+    for section in SECTIONS:
+        spent = [float(record[name]["seconds"]) for name in names_of(section) if name in record]
+        told.append(f"{section.title.split(':')[0]} {len(spent)} in {duration(sum(spent))}")
+    total = sum(float(kept["seconds"]) for kept in record.values())
     return (
-        f"\n{shortly} of the {len(record)} tables are of quick runs (every tenth record, fewer k, rounds or queries), because a full "
-        "run of all takes hours on two\ncores; the command above such a table ends in `--quick`, and its note says so. `docs/make_papers.py "
-        "--full` makes them in full.\n"
+        f"All {len(record)} results took {duration(total)} of CPU time on one core: {', '.join(told)}. What was made together shares its "
+        "time evenly; every result says its own.\n"
     )
 
 
-def _reason(one: Reproduction) -> str:
-    for place in one.needs:
-        home = data_set_of(place)
-        if home is not None and home.by_hand:
-            return f"{one.title}. {home.by_hand} Page: <{home.page}>."
-        if home is not None:
-            return f"{one.title}. `velado data get {home.name}` fetches its data."
-    return f"{one.title}."
+def reason(one: Reproduction) -> str:
+    """Why a reproduction has no result."""
+    if one.not_run is not None:
+        return str(one.not_run)
+    home = next((found for place in one.needs if (found := data_set_of(place)) is not None), None)
+    if home is None or home.name not in ABSENT:
+        return "not run: no full run of it has been kept yet; `make papers` makes it."
+    how = str(home.by_hand) or f"`velado data get {home.name}` fetches it."
+    return f"not run: data not at hand. {how} Page: <{home.page}>."
 
 
 def main() -> None:
-    """Runs what is missing or asked for, and writes record and page."""
+    """Runs what is missing or asked for, and writes record, page and figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=os.environ.get("VELADO_DATA"))
-    parser.add_argument("--only", action="append", default=[], metavar="PATTERN")
-    parser.add_argument("--again", action="append", default=[], metavar="PATTERN")
-    parser.add_argument("--quick", action="store_true", help="make what is missing shortly")
-    parser.add_argument("--full", action="store_true", help="make anew what the record has of a quick run")
+    parser.add_argument("--only", action="append", default=[], metavar="PATTERN", help="make no others")
+    parser.add_argument("--again", action="append", default=[], metavar="PATTERN", help="make these anew")
+    parser.add_argument("--sign", action="append", default=[], metavar="PATTERN", help="these are of today")
     parser.add_argument("--record", type=Path, default=RECORD, help="where results are kept")
     chosen = parser.parse_args()
     if chosen.data is None:
         parser.error("name the data folder by --data or VELADO_DATA")
+    data = Path(chosen.data)
     record: dict[str, Any] = json.loads(chosen.record.read_text("utf-8")) if chosen.record.exists() else {}
+    for one in reproductions():
+        if one.name in record and any(fnmatch(one.name, pattern) for pattern in chosen.sign):
+            record[one.name] = {**record[one.name], "made_of": made_of(one, data)}
     made_now: set[str] = set()
     for one in reproductions():
-        if one.name not in made_now and _wanted(one.name, record, chosen):
-            found = made(one, Path(chosen.data), chosen.quick)
+        if one.name not in made_now and _wanted(one, record, chosen, data):
+            found = made(one, data)
             made_now |= found.keys()
             record |= found
             _write(chosen.record, record)
@@ -221,18 +206,36 @@ def main() -> None:
     record = {name: record[name] for name in sorted(record) if name in known}
     _write(chosen.record, record)
     if chosen.record == RECORD:
-        PAGE.write_text(page(record), "utf-8")
+        write_page(record)
 
 
-def _wanted(name: str, record: Mapping[str, Any], chosen: argparse.Namespace) -> bool:
-    if chosen.only and not any(fnmatch(name, pattern) for pattern in chosen.only):
+def write_page(record: Mapping[str, Mapping[str, Any]]) -> None:
+    """Page and figures are those of the record, and no other figures are left."""
+    PAGE.write_text(page(record), "utf-8")
+    FIGURES.mkdir(exist_ok=True)
+    wanted = figures(record)
+    for place in FIGURES.glob("*.svg"):
+        if place.name not in wanted:
+            place.unlink()
+    for name, text in wanted.items():
+        (FIGURES / name).write_text(text, "utf-8")
+
+
+def _wanted(one: Reproduction, record: Mapping[str, Any], chosen: argparse.Namespace, data: Path) -> bool:
+    if one.not_run is not None or (
+        chosen.only and not any(fnmatch(one.name, pattern) for pattern in chosen.only)
+    ):
         return False
-    if name not in record or any(fnmatch(name, pattern) for pattern in chosen.again):
+    if one.name not in whole(record) or any(fnmatch(one.name, pattern) for pattern in chosen.again):
         return True
-    return bool(chosen.full and record[name]["quick"])
+    return _at_hand(one, data) and record[one.name].get("made_of") != made_of(one, data)
 
 
-def made(one: Reproduction, data: Path, quick: bool) -> dict[str, dict[str, Any]]:
+def _at_hand(one: Reproduction, data: Path) -> bool:
+    return all((data / place).is_file() for place in one.needs)
+
+
+def made(one: Reproduction, data: Path) -> dict[str, dict[str, Any]]:
     """The reproduction, and those that come with it, as the record keeps them; nothing where its data is missing."""
     try:
         one.check_data(data)
@@ -241,12 +244,16 @@ def made(one: Reproduction, data: Path, quick: bool) -> dict[str, dict[str, Any]
         return {}
     start = time.process_time()
     if one.together is None:
-        found = {one.name: one.carry_out(data, silent, quick)}
+        found = {one.name: one.carry_out(data, silent)}
     else:
-        found = dict(one.together(data, silent, quick))
+        found = dict(one.together(data, silent, False))
     seconds = time.process_time() - start
     sys.stderr.write(f"{one.name}: {seconds:.0f} CPU s for {len(found)}\n")
-    return {name: entry(result, quick, seconds / len(found)) for name, result in found.items()}
+    by_name = {known.name: known for known in reproductions()}
+    return {
+        name: entry(result, made_of(by_name[name], data), seconds / len(found))
+        for name, result in found.items()
+    }
 
 
 def _write(place: Path, record: Mapping[str, Any]) -> None:

@@ -86,6 +86,37 @@ def test_the_result_can_be_written_and_is_not_overwritten(velado, data, tmp_path
             velado(QUICK, "--quick", "--data", data, "-o", tmp_path / name)
 
 
+def test_a_folder_gets_the_table_and_the_figure_in_the_language_asked_for(velado, data, tmp_path) -> None:
+    out = tmp_path / "out"
+    assert velado(QUICK, "--quick", "--data", data, "-o", out, "--lang", "pt") == ""
+    assert sorted(place.name for place in out.iterdir()) == [
+        f"{QUICK}{end}" for end in (".csv", ".md", ".svg")
+    ]
+    table, figure = ((out / f"{QUICK}{end}").read_text("utf-8") for end in (".csv", ".svg"))
+    assert table.startswith("épsilon da fonte,publicado,") and len(table.splitlines()) == 6
+    assert figure.startswith("<svg xmlns=") and "nosso: perfil do artigo, baseline" in figure
+    with pytest.raises(OutputError):
+        velado(QUICK, "--quick", "--data", data, "-o", out)
+
+
+def test_one_file_is_written_by_its_ending_and_words_are_not_drawn(velado, data, tmp_path) -> None:
+    velado(QUICK, "--quick", "--data", data, "-o", tmp_path / "one.svg")
+    assert (tmp_path / "one.svg").read_text("utf-8").startswith("<svg xmlns=")
+    with pytest.raises(ParameterError, match="not drawn"):
+        velado("das-table-1", "-o", tmp_path / "two.svg")
+    velado("das-table-1", "-o", tmp_path / "three")
+    assert sorted(place.suffix for place in (tmp_path / "three").iterdir()) == [".csv", ".md"]
+
+
+def test_a_run_is_portuguese_all_through(velado, data) -> None:
+    told = velado(QUICK, "--quick", "--data", data, "--lang", "pt")
+    assert (
+        "Figura 12: o erro conforme o épsilon (Adult)" in told and "Promessa: nenhuma: como no artigo" in told
+    )
+    for word in ("published", "ours", "Why", "promise", "figure only", "queries"):
+        assert word not in told
+
+
 def test_an_unknown_name_gets_the_nearest(velado, data) -> None:
     with pytest.raises(ParameterError, match="Did you mean 'correlated-table-11-adult'"):
         velado("correlated-table-11-adul", "--data", data)

@@ -9,7 +9,16 @@ import pytest
 
 from velado.errors import MissingExtra
 from velado.papers.gfkmc import gfkmc_federated as code
-from velado.papers.gfkmc.gfkmc_federated import FIGURES, METHODS, ROUNDS, CodedClient, Point, RoundCurve, why
+from velado.papers.gfkmc.gfkmc_federated import (
+    COVER_DRAWN,
+    FEDERATED,
+    FIGURES,
+    ROUNDS,
+    CodedClient,
+    Point,
+    RoundCurve,
+    why,
+)
 from velado.papers.paper_registry import reproduction_named
 from velado.release.goal import silent
 
@@ -66,8 +75,10 @@ def test_the_authors_files_are_given_for_every_method_and_k() -> None:
 def test_why_names_the_numbers_of_the_last_round() -> None:
     low, high = Point(0.7, 0.6, 0.6), Point(0.8, 0.9, 0.4)
     found = [RoundCurve("original data", None, (low,), (high,))]
-    found += [RoundCurve(name, 10, (low,), (high,)) for name in METHODS]
+    found += [RoundCurve(name, 10, (low,), (high,)) for name in FEDERATED]
+    found.append(RoundCurve(COVER_DRAWN, 10, (), (Point(0.81, 0.9, 0.4),)))
     said = why(FIGURES["6.11"], found, 0.75, 1)
+    assert "and 0.810 when one value drawn from each range" in said
     assert said.startswith("Why they differ:") and "0.700" in said and "0.800" in said and "0.750" in said
 
 
@@ -79,7 +90,7 @@ def test_the_paper_profile_gives_the_authors_numbers(data_folder, k) -> None:
     from velado.papers.gfkmc.gfkmc_models import POSITIVE, TARGET, trial_of
     from velado.papers.gfkmc.gfkmc_tables import CLIENT_KS, PAPER_GFKMC, clients, dealt, published_by
 
-    table = trial_of(data_folder, False).table
+    table = trial_of(data_folder).table
     whole = encode(table)
     labels = (table.text(TARGET) == POSITIVE).to_numpy().astype(np.int64)
     made = [
@@ -102,17 +113,19 @@ def test_a_quick_figure_has_every_method_at_every_round(data_folder, figure) -> 
     pytest.importorskip("flwr", reason="Flower is the extra velado[federated]")
     found = reproduction_named(f"gfkmc-figure-{figure}").carry_out(data_folder, silent, quick=True)
     rows = [dict(zip(found.columns, row, strict=True)) for row in found.rows]
-    assert {row["method"] for row in rows} == {"original data", *METHODS}
+    assert {row["method"] for row in rows} == {"original data", *FEDERATED, COVER_DRAWN}
     assert {row["round"] for row in rows} == {1, 5, 10, 100}
     ran = [row for row in rows if row["round"] < 100]
     scores = [row[found.columns[5]] for row in ran if row["method"] == "original data"]
-    assert len(ran) == 18 and scores[-1] > 0.78
+    assert len(ran) == 21 and scores[-1] > 0.78
     published = {row["method"]: row[found.columns[3]] for row in rows if row["round"] == 100}
     assert (
         set(published) == {"original data", "GFKMC", "Mondrian", "CB", "TDG"}
         and None not in published.values()
     )
-    assert "Why they differ:" in found.note and "every 10th record" in found.note
+    # What the authors' code would do with drawn values is nobody's question.
+    assert {row[found.columns[4]] for row in ran if row["method"] == COVER_DRAWN} == {None}
+    assert "Why they differ:" in found.note and "section 6.2.5" in found.note
 
 
 def test_without_flower_the_extra_is_named(tmp_path, monkeypatch) -> None:

@@ -136,7 +136,7 @@ def test_a_figure_on_mgm_shows_every_way_to_ask(data_folder) -> None:
     majority, original = (row[gok.HONEST_SPLIT] for row in rows[:2])
     for row in rows[2:]:
         assert majority < row[gok.HONEST_SPLIT] <= original + 0.08
-        assert "(ICU)" in row["published"]
+        assert "(ICU)" in row["published, of the ICU data"]
     assert sum(row[gok.RAW] for row in rows[2:] if row["k"] == "50") > 0
     # The sentence is made of the table's own numbers.
     last = next(row for row in rows if (row["k"], row["method"]) == ("50", "GOK-Privacy"))

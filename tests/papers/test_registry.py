@@ -1,5 +1,6 @@
 """Reproductions by name: found, run on the right files, and shown in three forms."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,8 @@ from velado.errors import ParameterError, TableError
 from velado.papers import paper_registry as registry
 from velado.papers.paper_registry import Reproduced, Reproduction, reproduction_named, reproductions
 from velado.release.goal import silent
+from velado.text import Sentence, say, speaking
+from velado.text.catalogue import catalogue
 
 RESULT = Reproduced(
     ("k", "published", "ours"), ((2, "figure only", 0.123456), (3, None, 12345.6)), "A note.", "none"
@@ -66,3 +69,74 @@ def test_a_result_reads_as_markdown_and_as_json() -> None:
     found = registry.to_dict(made_up(), RESULT)
     assert found["rows"][1] == {"k": 3, "published": None, "ours": 12345.6}
     assert (found["name"], found["promise"]) == ("one", "none")
+
+
+def untold(text: object) -> list[str]:
+    """The templates of a sentence and its parts that the Portuguese catalogue lacks; a plain text of words is one."""
+    if not isinstance(text, Sentence):
+        return []
+    known = catalogue("pt")
+    holds = known.single if text.many is None else known.plural
+    only_places = not any(letter.isalpha() for letter in re.sub(r"\{[^}]*\}", "", text.template))
+    own = [] if text.template in holds or only_places else [text.template]
+    return own + [one for part in text.parts.values() for one in untold(part)]
+
+
+_NAMES = re.compile(
+    r"[\d\W]*|k|q|eps|ID|F1|sd|DAS|MDAV|Mondrian|GOK-Privacy|Top-Down|TDG|CB|GFKMC|Adult|HAPT|WEF|Auto MPG|Forest Fires|"
+    r"Wine Quality|Bike Sharing"
+)
+
+
+def unsaid(result: Reproduced) -> list[str]:
+    """What a person reads of a result that is neither a sentence nor a name."""
+    texts = [*result.columns, result.note, result.promise, *(cell for row in result.rows for cell in row)]
+    plain = [text for text in texts if isinstance(text, str) and not isinstance(text, Sentence)]
+    return [text for text in plain if not _NAMES.fullmatch(text)]
+
+
+@pytest.mark.parametrize(
+    "name", ["das-table-1", "das-table-2", "das-table-3", "das-table-4", "regression-table-9",
+             "correlated-figure-13-adult", "correlated-table-11-adult"]
+)  # fmt: skip
+def test_a_result_is_portuguese_all_through(name, data_folder) -> None:
+    chosen = reproduction_named(name)
+    told: list[str] = []
+    result = chosen.carry_out(data_folder, lambda share, doing="": told.append(doing), quick=True)
+    assert unsaid(result) == []
+    texts = [
+        chosen.title,
+        result.note,
+        result.promise,
+        *result.columns,
+        *(c for row in result.rows for c in row),
+    ]
+    assert [one for text in [*texts, *told] for one in untold(text)] == []
+    with speaking("pt"):
+        text = registry.to_markdown(chosen, result)
+    assert "Por que diferem:" in text and "Why they differ" not in text
+    assert "publicado" in text and "published" not in text
+
+
+def test_every_title_and_reason_is_portuguese() -> None:
+    for one in reproductions():
+        if not one.name.startswith("gfkmc-"):
+            assert isinstance(one.title, Sentence) and untold(one.title) == []
+        assert one.not_run is None or untold(one.not_run) == []
+
+
+def test_what_cannot_be_run_is_listed_and_says_why(tmp_path) -> None:
+    chosen = reproduction_named("correlated-table-10-hapt")
+    with pytest.raises(ParameterError, match="Not run: full covariances of 561 columns"):
+        chosen.carry_out(tmp_path, silent)
+
+
+def test_numbers_are_written_as_the_language_writes_them() -> None:
+    with speaking("pt"):
+        assert [registry.shown(cell) for cell in (0.1234567, 12345.6, 12345)] == [
+            "0,1235",
+            "12.346",
+            "12.345",
+        ]
+        assert registry.shown(say("published")) == "publicado"
+        assert registry.to_csv(Reproduced((say("published"),), ((0.5,),), "", "")) == "publicado\n0.5\n"

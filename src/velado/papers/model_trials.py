@@ -18,7 +18,7 @@ from velado.data.io import attach_taxonomies, read_table
 from velado.data.schema import Schema
 from velado.data.table import Table
 from velado.measures.models._model import Model
-from velado.measures.models.encoder import Encoder, fit_encoder
+from velado.measures.models.encoder import Encoder, EncoderSettings, Taught, fit_encoder
 from velado.measures.models.quality import IntVector, Predictions, fit_and_predict
 from velado.randomness import seeded
 from velado.release.anonymize import anonymize
@@ -84,13 +84,15 @@ class ModelTrial:
         """Taught with one part of the *published* rows and asked about the other."""
         return _ask(self._encoder(), published[self.train], published[self.test], model)
 
-    def on_true_rows(self, taught: pl.DataFrame | None, model: Model) -> Asked:
+    def on_true_rows(
+        self, taught: pl.DataFrame | None, model: Model, taught_with: Taught = "ranges"
+    ) -> Asked:
         """Taught with a release of the training part, or with its true rows; asked about the true test part."""
         train = self.part(self.train).frame if taught is None else taught
-        return _ask(self._encoder(), train, self.table.frame[self.test], model)
+        return _ask(self._encoder(taught_with), train, self.table.frame[self.test], model)
 
-    def _encoder(self) -> Encoder:
-        return fit_encoder(self.part(self.train), self.target)
+    def _encoder(self, taught_with: Taught = "ranges") -> Encoder:
+        return fit_encoder(self.part(self.train), self.target, EncoderSettings(taught_with=taught_with))
 
 
 def stratified(
@@ -112,7 +114,7 @@ def stratified(
 def _ask(encoder: Encoder, taught: pl.DataFrame, asked: pl.DataFrame, model: Model) -> Asked:
     answers = fit_and_predict(
         model,
-        encoder.features(taught),
+        encoder.lessons(taught, seeded(0, "lessons")),
         encoder.labels(taught),
         encoder.features(asked, "whole"),
         len(encoder.classes),

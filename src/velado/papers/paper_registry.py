@@ -5,9 +5,11 @@ A module has a tuple `REPRODUCTIONS`. To add one: write it there, and list its m
 
 from __future__ import annotations
 
+import csv
+import io
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 
@@ -15,26 +17,42 @@ from velado.data.encode import EncodedTable, encode
 from velado.data.io import attach_taxonomies, read_table
 from velado.data.schema import Schema
 from velado.errors import ParameterError, TableError
+from velado.papers.paper_figure import Cell as Cell
+from velado.papers.paper_figure import Drawn, figure_svg
 from velado.papers.public_data import data_set_of
 from velado.release.goal import Progress
 from velado.settings import nearest
-from velado.text import listed, say, say_n
+from velado.text import Sentence, listed, say, say_n, told, written
 
 # What the tables of every paper share: the names of their columns, how the sources print numbers, quick tables.
+#
+# All of it that a person reads is a sentence of the catalogue (`say`), put together by `join`: a column `join([PAPER, say("links")],
+# ", ")`, never an f-string, so that `velado --lang pt reproduce NAME` is Portuguese all through.
 #
 # Each table has what was *published*, what comes out *as computed* there (the paper profile: the authors' own choices,
 # mistakes included), and what comes out *measured honestly* (see docs/explanation/measurement.md); its note says in one
 # sentence why they differ.
 
-PUBLISHED = "published"
-PAPER = "ours: paper profile"
-HONEST = "ours: measured honestly"
-FIGURE = "figure only"
-AS_IN_PAPER = "none: as in the paper"
+PUBLISHED = say("published")
+PAPER = say("ours: paper profile")
+HONEST = say("ours: measured honestly")
+FIGURE = say("figure only")
+AS_IN_PAPER = say("none: as in the paper")
+METHOD = say("method")
+PROMISE = say("promise")
 
 ADULT = "adult/adult_clean.csv"
 EIGHT = ("sex", "age", "race", "marital_status", "education", "native_country", "workclass", "occupation")
 """The quasi-identifiers of Adult in the GFKMC thesis and in GOK-Privacy."""
+
+
+def step(method: str, k: int) -> Sentence:
+    """What a run is doing: a method at one k.
+
+    >>> step("Mondrian", 5)
+    'Mondrian, k = 5'
+    """
+    return say("{method}, k = {k}", method=method, k=k)
 
 
 def truncated(value: float, digits: int = 3) -> float:
@@ -95,10 +113,10 @@ def adult_schema(age: str = "numeric") -> Schema:
     return Schema.from_dict({"columns": entries})
 
 
-Cell = str | int | float | None
 MODULES: tuple[str, ...] = (
     "velado.papers.correlated.correlated_tables",
     "velado.papers.das.das_tables",
+    "velado.papers.das.elbow_curve",
     "velado.papers.gfkmc.gfkmc_tables",
     "velado.papers.gfkmc.gfkmc_models",
     "velado.papers.gfkmc.gfkmc_federated",
@@ -110,6 +128,8 @@ MODULES: tuple[str, ...] = (
 @dataclass(frozen=True)
 class Reproduced:
     """A table of results: what was *published*, *ours* beside it; a *note* on how, and what it promises people.
+
+    Columns, cells, note and promise are sentences where they are words: they are told when they are shown.
 
     >>> Reproduced(("k", "loss"), ((3, 0.1),), "A note.", "none").to_dict()["rows"]
     [{'k': 3, 'loss': 0.1}]
@@ -139,6 +159,8 @@ class Reproduction:
     """One table or figure of *source*. *needs* are files below the data folder; *quick* a shorter run, where there is one.
 
     *together* makes this one and all that share its work, by name, for whoever wants several (given True: quickly).
+    *not_run* says why one is listed and cannot be run; *drawn*, how its table is drawn, None: not at all.
+    *settings* are what decides the result beside its files, as values with a lasting `repr`.
 
     >>> reproduction_named("das-table-1").title
     'Table I (thesis 4.1): raw data'
@@ -151,9 +173,18 @@ class Reproduction:
     run: Run
     quick: Run | None = None
     together: Together | None = None
+    not_run: str | None = None
+    drawn: Drawn | None = field(default_factory=Drawn)
+    settings: tuple[object, ...] = ()
 
     def carry_out(self, data: Path, progress: Progress, quick: bool = False) -> Reproduced:
         """The result, from the files below *data*; says which file is missing and where to put it."""
+        if self.not_run is not None:
+            raise ParameterError(
+                say("'{name}' cannot be run.", name=self.name),
+                self.not_run,
+                "See `velado reproduce --list` for those that can.",
+            )
         self.check_data(data)
         return (self.quick if quick and self.quick is not None else self.run)(data, progress)
 
@@ -224,7 +255,7 @@ def reproduction_named(name: str) -> Reproduction:
 
 
 def shown(cell: Cell) -> str:
-    """A cell as a person reads it: numbers to four digits, nothing as a dash.
+    """A cell as a person reads it in the language spoken: numbers to four digits, nothing as a dash.
 
     >>> shown(0.123456), shown(1234567), shown(None)
     ('0.1235', '1,234,567', '-')
@@ -232,33 +263,70 @@ def shown(cell: Cell) -> str:
     if cell is None:
         return "-"
     if isinstance(cell, float):
-        return f"{cell:,.0f}" if abs(cell) >= 1000 else f"{cell:.4g}"
-    return f"{cell:,}" if isinstance(cell, int) else cell
+        return written(cell, ",.0f" if abs(cell) >= 1000 else ".4g")
+    return written(cell, ",") if isinstance(cell, int) else _told(cell)
+
+
+def _told(text: str) -> str:
+    # A plain text is a name, such as a column's or a method's, and no key of the catalogue.
+    return told(text) if isinstance(text, Sentence) else text
 
 
 def to_markdown(reproduction: Reproduction, reproduced: Reproduced) -> str:
-    """The result as a Markdown section.
+    """The result as a Markdown section, in the language spoken.
 
     >>> table = Reproduced(("k", "loss"), ((3, 0.1),), "A note.", "none")
     >>> print(to_markdown(reproduction_named("das-table-1"), table).splitlines()[6])
     | 3 | 0.1 |
     """
     lines = [
-        f"## {reproduction.title}",
+        f"## {_told(reproduction.title)}",
         "",
-        f"Source: {reproduction.source}. Promise: {reproduced.promise}.",
+        told(
+            say(
+                "Promise: {promise}. Source: {source}.",
+                promise=reproduced.promise,
+                source=reproduction.source,
+            )
+        ),
         "",
-        "| " + " | ".join(reproduced.columns) + " |",
+        "| " + " | ".join(_told(name) for name in reproduced.columns) + " |",
         "|" + "---|" * len(reproduced.columns),
         *(
             "| " + " | ".join(shown(cell).replace("|", "\\|") for cell in row) + " |"
             for row in reproduced.rows
         ),
         "",
-        reproduced.note,
+        _told(reproduced.note),
         "",
     ]
     return "\n".join(lines)
+
+
+def to_csv(reproduced: Reproduced) -> str:
+    """The result as a CSV file: columns in the language spoken, numbers as they are.
+
+    >>> to_csv(Reproduced(("k", "loss"), ((3, 0.1), (5, None)), "A note.", "none")).splitlines()
+    ['k,loss', '3,0.1', '5,']
+    """
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(_told(name) for name in reproduced.columns)
+    for row in reproduced.rows:
+        writer.writerow(_told(cell) if isinstance(cell, str) else cell for cell in row)
+    return text.getvalue()
+
+
+def to_svg(reproduction: Reproduction, reproduced: Reproduced) -> str | None:
+    """The result as a figure, published and ours over one another; None where it is not drawn.
+
+    >>> table = Reproduced(("k", "published", "ours"), ((3, 0.1, 0.2), (5, 0.2, 0.2)), "A note.", "none")
+    >>> to_svg(Reproduction("loss", "a paper", "Loss", (), lambda data, progress: table), table)[:38]
+    '<svg xmlns="http://www.w3.org/2000/svg'
+    """
+    if reproduction.drawn is None:
+        return None
+    return figure_svg(reproduction.title, reproduced.columns, reproduced.rows, reproduction.drawn)
 
 
 def to_dict(reproduction: Reproduction, reproduced: Reproduced) -> dict[str, object]:

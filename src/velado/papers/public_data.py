@@ -333,7 +333,7 @@ _HIERARCHIES = {
 DATA_SETS: tuple[PublicDataSet, ...] = (
     PublicDataSet(
         "adult",
-        "Adult: 30,162 people of the 1994 census, without blanks",
+        say("Adult: 30,162 people of the 1994 census, without blanks"),
         "https://archive.ics.uci.edu/dataset/2/adult",
         (
             RemoteFile(
@@ -346,7 +346,7 @@ DATA_SETS: tuple[PublicDataSet, ...] = (
     ),
     PublicDataSet(
         "adult-hierarchies",
-        "Level files of Adult, as ARX ships them",
+        say("Level files of Adult, as ARX ships them"),
         "https://github.com/arx-deidentifier/arx",
         tuple(
             RemoteFile(
@@ -357,7 +357,7 @@ DATA_SETS: tuple[PublicDataSet, ...] = (
     ),
     PublicDataSet(
         "cmc",
-        "Contraceptive method choice: 1,473 women",
+        say("Contraceptive method choice: 1,473 women"),
         "https://archive.ics.uci.edu/dataset/30/contraceptive+method+choice",
         (
             RemoteFile(
@@ -370,7 +370,7 @@ DATA_SETS: tuple[PublicDataSet, ...] = (
     ),
     PublicDataSet(
         "mgm",
-        "Mammographic masses: 830 findings without blanks",
+        say("Mammographic masses: 830 findings without blanks"),
         "https://archive.ics.uci.edu/dataset/161/mammographic+mass",
         (
             RemoteFile(
@@ -383,7 +383,7 @@ DATA_SETS: tuple[PublicDataSet, ...] = (
     ),
     PublicDataSet(
         "wef",
-        "Wearable, exercise, frailty: 80 patients",
+        say("Wearable, exercise, frailty: 80 patients"),
         "https://physionet.org/content/wearable-exercise-frailty/1.0.0/",
         (
             RemoteFile(
@@ -396,7 +396,7 @@ DATA_SETS: tuple[PublicDataSet, ...] = (
     ),
     PublicDataSet(
         "wine",
-        "White wines: 4,898",
+        say("White wines: 4,898"),
         "https://archive.ics.uci.edu/dataset/186/wine+quality",
         (
             RemoteFile(
@@ -409,7 +409,7 @@ DATA_SETS: tuple[PublicDataSet, ...] = (
     ),
     PublicDataSet(
         "hapt",
-        "Human activities and postural transitions: 10,929 records of 561 features",
+        say("Human activities and postural transitions: 10,929 records of 561 features"),
         "https://archive.ics.uci.edu/dataset/341",
         (
             RemoteFile(
@@ -419,37 +419,44 @@ DATA_SETS: tuple[PublicDataSet, ...] = (
     ),
     PublicDataSet(
         "cahousing",
-        "California housing: 20,640 block groups",
+        say("California housing: 20,640 block groups"),
         "https://www.openml.org/d/43939",
         (RemoteFile(_HOUSING_ADDRESS, "uci/cahousing.csv", None, houses),),
     ),
     PublicDataSet(
         "ccc",
-        "Credit-card clients: 30,000",
+        say("Credit-card clients: 30,000"),
         "https://archive.ics.uci.edu/dataset/350/default+of+credit+card+clients",
         (RemoteFile(_CLIENTS_ADDRESS, "uci/credit_card_clients.csv", None, clients),),
     ),
     PublicDataSet(
         "auto-mpg",
-        "Auto MPG: 392 cars whose power is known",
+        say("Auto MPG: 392 cars whose power is known"),
         "https://archive.ics.uci.edu/dataset/9/auto+mpg",
         (RemoteFile(f"{_UCI}/auto-mpg/auto-mpg.data", "regression/auto-mpg.csv", None, cars),),
     ),
     PublicDataSet(
         "bike",
-        "Bike Sharing: 17,379 hours",
+        say("Bike Sharing: 17,379 hours"),
         "https://archive.ics.uci.edu/dataset/275/bike+sharing+dataset",
         (RemoteFile(f"{_UCI}/00275/Bike-Sharing-Dataset.zip", "regression/bike_hour.csv", None, bicycles),),
     ),
     PublicDataSet(
         "forest-fires",
-        "Forest Fires: 517",
+        say("Forest Fires: 517"),
         "https://archive.ics.uci.edu/dataset/162/forest+fires",
-        (RemoteFile(f"{_UCI}/forest-fires/forestfires.csv", "regression/forestfires.csv", None, fires),),
+        (
+            RemoteFile(
+                f"{_UCI}/forest-fires/forestfires.csv",
+                "regression/forestfires.csv",
+                "0d6586a1fa52f55bef48578aef14eb97273f1e9330e1a53423df497a77065253",
+                fires,
+            ),
+        ),
     ),
     PublicDataSet(
         "icu",
-        "Traffic of an intensive care unit (Hussain et al. 2021)",
+        say("Traffic of an intensive care unit (Hussain et al. 2021)"),
         "https://doi.org/10.3390/s21093025",
         by_hand=say(
             "Its authors hand out three files after registration, Attack.csv, environmentMonitoring.csv and "

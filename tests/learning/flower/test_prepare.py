@@ -6,6 +6,7 @@ import polars as pl
 from velado.learning.flower import Federation
 from velado.learning.flower._local_rows import Locally, prepare, trains
 from velado.learning.flower._terms import make_terms
+from velado.measures.models.encoder import EncoderSettings
 from velado.release.guarantees import LDiversity
 from velado.release.methods import Mondrian
 
@@ -26,6 +27,24 @@ def test_training_rows_are_released_in_crowds_of_k_and_held_out_rows_are_true(pe
     assert prepared.record.rows + prepared.record.test_rows == 600
     assert prepared.record.ncp > 0 and 0 < prepared.record.linkage < 1
     assert "holds" in prepared.record.promised
+
+
+def test_a_client_can_be_taught_with_values_drawn_from_its_release(people) -> None:
+    how = EncoderSettings(taught_with="drawn")
+    terms = make_terms(people.schema, "outcome", Federation(), {}, encoding=how)
+    first, again, other = (
+        prepare(people.table, terms, Locally(Mondrian(), k=8), number) for number in (1, 1, 2)
+    )
+    assert np.array_equal(first.features, again.features)
+    assert not np.array_equal(first.features[:50], other.features[:50])
+    quasi = [at for at, name in enumerate(terms.encoder.names) if not name.startswith("marker")]
+    _, counts = np.unique(first.features[:, quasi], axis=0, return_counts=True)
+    assert (
+        counts.min() == 1
+    )  # what one client learns from stays with it; the release it was drawn from is in crowds
+    plain = prepare(people.table, terms_of(people), Locally(Mondrian(), k=8), 1)
+    assert np.array_equal(first.test_features, plain.test_features)
+    assert terms.digest != terms_of(people).digest
 
 
 def test_original_rows_lose_nothing_and_are_all_linked(people) -> None:

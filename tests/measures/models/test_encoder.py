@@ -126,6 +126,44 @@ def test_blanks_are_a_value_of_their_own_where_the_training_part_has_them() -> N
     assert blank[1] == 1 and known == [30, 0]
 
 
+def test_a_drawn_lesson_is_one_value_out_of_each_range_and_every_value_is_as_likely() -> None:
+    count = 4000
+    release = pl.concat([rows(age=["[20..30]"], city=["AB"], sex=["*"])] * count)
+    encoder = fit_encoder(people(), "ill", EncoderSettings(taught_with="drawn"))
+    lessons = encoder.lessons(release, np.random.default_rng(0))
+    named = dict(zip(encoder.names, lessons.T, strict=True))
+    age = named["age:middle"]
+    assert age.min() >= 20 and age.max() <= 30 and abs(age.mean() - 25) < 0.2 and abs(age.std() - 2.89) < 0.15
+    city = np.stack([named[f"city#{leaf}"] for leaf in range(4)], axis=1)
+    assert set(np.unique(city)) == {0.0, 1.0} and np.array_equal(city.sum(axis=1), np.ones(count))
+    assert abs(city[:, 0].mean() - 0.5) < 0.04 and city[:, 2:].sum() == 0
+    assert [round(float(named[f"sex#{leaf}"].mean()), 1) for leaf in range(3)] == [0.3, 0.3, 0.3]
+    # Columns are drawn by themselves: what was drawn for the age says nothing about the city.
+    assert abs(np.corrcoef(age, city[:, 0])[0, 1]) < 0.06
+    assert (named["score:middle"] == 0.5).all()
+
+
+@pytest.mark.parametrize("style", ["shares", "multi-hot", "ordinal"])
+@pytest.mark.parametrize("interval", ["midpoint", "bounds"])
+@pytest.mark.parametrize("blanks", [False, True])
+def test_drawn_true_rows_are_those_rows(style: str, interval: str, blanks: bool) -> None:
+    table = people(blanks=blanks)
+    encoder = fit_encoder(table, "ill", EncoderSettings(interval, style, taught_with="drawn"))
+    lessons = encoder.lessons(table.frame, np.random.default_rng(0))
+    assert np.array_equal(lessons, encoder.features(table.frame))
+
+
+def test_lessons_are_the_ranges_as_they_stand_unless_asked_for() -> None:
+    encoder = fit_encoder(people(), "ill")
+    release = rows(age=["[20..30]"], city=["AB"])
+    lessons = encoder.lessons(release, np.random.default_rng(0))
+    assert np.array_equal(lessons, encoder.features(release))
+    with pytest.raises(TableError, match="age"):
+        fit_encoder(people(), "ill", EncoderSettings(taught_with="drawn")).lessons(
+            release.drop("age"), np.random.default_rng(0)
+        )
+
+
 def test_names_and_repr_hold_no_cell_value() -> None:
     encoder = fit_encoder(people(), "ill")
     assert all("AB" not in name for name in encoder.names)

@@ -20,8 +20,9 @@ ALL = ("[models]", "[analyses]\nprotocols = ['split-first', 'paper-gfkmc', 'pape
 
 @pytest.fixture
 def ground(example):
-    def of(scope: str, k: int = 40):
-        material = load(example.change(ALL, ("k = [3, 6]", f"k = [{k}]")))
+    def of(scope: str, k: int = 40, taught_with: str = "ranges"):
+        drawn = ("[models]\nuse", f"[models]\ntaught_with = '{taught_with}'\nuse")
+        material = load(example.change(ALL, ("k = [3, 6]", f"k = [{k}]"), drawn))
         job = next(j for j in plan(material) if j.scope == scope and j.method is not None)
         return material, work._ground(job, material)
 
@@ -32,7 +33,7 @@ def test_by_default_models_learn_from_the_release_and_are_asked_about_true_rows(
     material, made = ground("train")
     split = material.split(0)
     ((taught, labels, asked, truth),) = work._encoded(
-        protocol_named("split-first"), material, made, work._encoder(material, made)
+        protocol_named("split-first"), material, made, work._encoder(material, made), 0
     )
     train, test = material.table.frame[split.train], material.table.frame[split.test]
     own = fit_encoder(material.table.with_frame(train), "ill", material.recipe.models, material.features)
@@ -44,10 +45,32 @@ def test_by_default_models_learn_from_the_release_and_are_asked_about_true_rows(
     assert set(made.frame.get_column("dose")) <= set(train.get_column("dose"))
 
 
+def test_models_can_be_taught_with_values_drawn_from_the_release(ground) -> None:
+    material, made = ground("train", taught_with="drawn")
+    encoder = work._encoder(material, made)
+    lessons = [
+        work._encoded(protocol_named("split-first"), material, made, encoder, seed)[0] for seed in (0, 0, 1)
+    ]
+    taught, again, other = (one[0] for one in lessons)
+    assert (taught == again).all() and (taught != other).any()
+    # Every city that is taught is now one city, as every city that is asked about is; the dose is published as it is.
+    cities = [at for at, name in enumerate(encoder.names) if name.startswith("city")]
+    assert (np.sort(taught[:, cities], axis=1)[:, -1] == 1).all() and (
+        taught[:, cities].sum(axis=1) == 1
+    ).all()
+    assert (taught[:, -1] == encoder.features(made.frame)[:, -1]).all()
+    # What the sources did is done as they did it.
+    material, made = ground("whole", taught_with="drawn")
+    ((taught, *_),) = work._encoded(
+        protocol_named("paper-gfkmc"), material, made, work._encoder(material, made), 0
+    )
+    assert (taught == encoder.features(made.frame)[material.split(0).train]).all()
+
+
 def test_the_thesis_tests_on_rows_of_the_release(ground) -> None:
     material, made = ground("whole")
     ((taught, _, asked, _),) = work._encoded(
-        protocol_named("paper-gfkmc"), material, made, work._encoder(material, made)
+        protocol_named("paper-gfkmc"), material, made, work._encoder(material, made), 0
     )
     whole = fit_encoder(material.table, "ill", material.recipe.models, material.features).features(made.frame)
     assert (asked == whole[material.split(0).test]).all() and taught.shape[0] + asked.shape[0] == 240
@@ -55,7 +78,7 @@ def test_the_thesis_tests_on_rows_of_the_release(ground) -> None:
 
 def test_unshuffled_folds_of_sorted_output_separate_the_classes(ground) -> None:
     material, made = ground("whole", 10)
-    folds = work._encoded(protocol_named("paper-gok"), material, made, work._encoder(material, made))
+    folds = work._encoded(protocol_named("paper-gok"), material, made, work._encoder(material, made), 0)
     assert [fold[2].shape[0] for fold in folds] == [60] * 4
     # All features but the dose, which is published as it is.
     classes = [set(map(bytes, np.ascontiguousarray(fold[2][:, :-1]))) for fold in folds]

@@ -217,7 +217,7 @@ def prepare(table: Table, terms: FederationTerms, locally: Locally, client: int)
         gap = say("{client} sits out: {what} {why}", client=name, what=error.what, why=error.why)
         return _without(terms, replace(record, gap=gap))
     return LocalRows(
-        terms.encoder.features(frame),
+        terms.encoder.lessons(frame, seeded(locally.seed, "federated", "lessons", str(client))),
         terms.encoder.labels(frame),
         terms.encoder.features(tested, "whole"),
         terms.encoder.labels(tested),

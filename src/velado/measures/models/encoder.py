@@ -8,7 +8,7 @@ person's true value (a centroid, a mean, a most common value) is read like any o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 import numpy as np
@@ -28,6 +28,7 @@ FloatMatrix = npt.NDArray[np.float32]
 Intervals = Literal["midpoint", "bounds"]
 Nodes = Literal["shares", "multi-hot", "ordinal"]
 Unknown = Literal["refuse", "whole"]
+Taught = Literal["ranges", "drawn"]
 
 
 @settings(section="models")
@@ -38,6 +39,11 @@ class EncoderSettings:
     number per leaf of its tree, 1 below the label ("multi-hot") or 1 divided by the leaves below it ("shares": the
     expected one-hot vector of somebody of whom only the label is known), or the middle of its run of leaves
     ("ordinal"; its first and last leaf with "bounds"). A tree with more than *widest* leaves is always ordinal.
+
+    *taught_with*: a model is taught with the "ranges" of a release as they are, or each range is first "drawn": one value
+    from it at random stands in its place. True rows hold values, not ranges. Taught with wide ranges alone a model has
+    seen nothing like them, and may be right less often than by always saying the commoner class; drawn rows look like true
+    ones. Nothing but the release is used.
 
     >>> EncoderSettings(taxonomy="ordinal").widest
     256
@@ -51,6 +57,10 @@ class EncoderSettings:
         Setting("a label as a share of each value below it, as each of them, or as its place in the tree"),
     ] = "shares"
     widest: Annotated[int, Setting("a taxonomy with more values than this is always ordinal", ge=2)] = 256
+    taught_with: Annotated[
+        Taught,
+        Setting("models learn from the ranges of a release, or from one value drawn out of each"),
+    ] = "ranges"
 
 
 @dataclass(frozen=True, repr=False)
@@ -111,14 +121,19 @@ class Encoder:
         A label that the encoder has never seen is an error, or with "whole" it says nothing about the row: true
         rows may hold a category that no training row has, a release may not.
         """
-        absent = [column.name for column in self.columns if column.name not in frame.columns]
-        if absent:
-            raise TableError(
-                say("The rows lack columns the model was trained on: {names}.", names=", ".join(absent[:5])),
-                "A feature that is missing cannot be guessed.",
-                "Publish the column, or leave it out of the features of the study.",
-            )
+        self._check(frame)
         parts = [self._block(column, frame.get_column(column.name), unknown) for column in self.columns]
+        return np.ascontiguousarray(np.concatenate(parts, axis=1), dtype=np.float32)
+
+    def lessons(self, frame: pl.DataFrame, random: np.random.Generator) -> FloatMatrix:
+        """The rows of a release as a model is taught with them: their features, or those of values drawn from each range.
+
+        Every value of a range is as likely as another, and each cell is drawn by itself. O(rows x features).
+        """
+        if self.settings.taught_with == "ranges":
+            return self.features(frame)
+        self._check(frame)
+        parts = [self._drawn(column, frame.get_column(column.name), random) for column in self.columns]
         return np.ascontiguousarray(np.concatenate(parts, axis=1), dtype=np.float32)
 
     def labels(self, frame: pl.DataFrame) -> npt.NDArray[np.int64]:
@@ -147,6 +162,15 @@ class Encoder:
         spans = [span for column in self.columns for span in self._spans(column)]
         low, high = np.array(spans, dtype=np.float64).T
         return Ranges(low, np.where(high > low, high - low, 1.0), len(self.columns))
+
+    def _check(self, frame: pl.DataFrame) -> None:
+        absent = [column.name for column in self.columns if column.name not in frame.columns]
+        if absent:
+            raise TableError(
+                say("The rows lack columns the model was trained on: {names}.", names=", ".join(absent[:5])),
+                "A feature that is missing cannot be guessed.",
+                "Publish the column, or leave it out of the features of the study.",
+            )
 
     def _spans(self, column: EncodedColumn) -> list[tuple[float, float]]:
         names = self._names(column)
@@ -186,11 +210,26 @@ class Encoder:
             strange = [text for text, node in nodes if node < 0 and text not in self.missing_values]
             series = texts.set(texts.is_in(strange).fill_null(False), ROOT_LABEL)
         read = read_texts(column, series, self.missing_values)
+        return np.asarray(self._table(column, read)[read.codes], dtype=np.float64)
+
+    def _drawn(
+        self, column: EncodedColumn, series: pl.Series, random: np.random.Generator
+    ) -> npt.NDArray[np.float64]:
+        """As if every row had published one value out of what it states."""
+        read = read_texts(column, series, self.missing_values)
+        at = random.random(read.codes.size)
+        low, high = read.low[read.codes], read.high[read.codes]
+        leaf = (low + np.floor(at * (high - low + 1))).astype(np.int32)
+        lower, upper = read.lower[read.codes], read.upper[read.codes]
+        value = lower + at * (upper - lower)
+        return self._table(column, replace(read, low=leaf, high=leaf, lower=value, upper=value))
+
+    def _table(self, column: EncodedColumn, read: PublishedColumn) -> npt.NDArray[np.float64]:
+        """The features of each thing that was read."""
         style = self._style(column)
-        table = (
+        return (
             _leaves(column, read, style) if style in ("shares", "multi-hot") else self._places(column, read)
         )
-        return np.asarray(table[read.codes], dtype=np.float64)
 
     def _places(self, column: EncodedColumn, read: PublishedColumn) -> npt.NDArray[np.float64]:
         """Middle, or low and high, of what each text states; a blank stands in the middle of the domain."""

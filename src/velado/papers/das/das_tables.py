@@ -23,10 +23,12 @@ from velado.data.io import read_table
 from velado.data.partition import FloatArray, Partition
 from velado.measures.risk.record_linkage import record_linkage
 from velado.measures.utility.ncp import Covers, normalized_certainty_penalty
+from velado.papers.paper_figure import Drawn
 from velado.papers.paper_registry import (
     ADULT,
     AS_IN_PAPER,
     HONEST,
+    METHOD,
     PAPER,
     PUBLISHED,
     Cell,
@@ -34,6 +36,7 @@ from velado.papers.paper_registry import (
     Reproduction,
     encoded,
     numeric_schema,
+    step,
     truncated,
 )
 from velado.randomness import seeded
@@ -43,6 +46,7 @@ from velado.release.methods.fixed_interval import FixedInterval
 from velado.release.methods.mdav import mdav_labels
 from velado.release.recoded import Recoded
 from velado.release.recoders import recoder_named
+from velado.text import join, say
 
 # The links of the DAS paper, in floating point as they were counted there.
 
@@ -174,8 +178,11 @@ TABLE_2: dict[str, tuple[float, ...]] = {
     "Height (cm)": (157, 157, 157, 171, 171, 171, 184, 184, 184),
     "Weight (kg)": (51.35, 68.43, 51.35, 68.43, 51.35, 68.43, 80.90, 80.90, 80.90),
 }
+_BODY = say("age, height, weight")
+_ALIKE = say("records alike")
+FIXED = say("fixed interval")
 _METHODS: dict[str, Callable[[EncodedTable, int], Recoded]] = {
-    "fixed interval": lambda data, k: _run(FixedInterval(bins=k, profile="paper"), data),
+    FIXED: lambda data, k: _run(FixedInterval(bins=k, profile="paper"), data),
     "MDAV": mdav,
     "Mondrian": mondrian,
 }
@@ -206,31 +213,31 @@ WEF = DasData(
     title="WEF",
     file="wef/wef.csv",
     columns=("Age", "Height(cm)", "Weight(kg)"),
-    links={"fixed interval": (17, 38, 48), "MDAV": (21, 15, 12), "Mondrian": (13, 13, 8)},
+    links={FIXED: (17, 38, 48), "MDAV": (21, 15, 12), "Mondrian": (13, 13, 8)},
     losses={
-        "fixed interval": (0.184, 0.107, 0.086),
+        FIXED: (0.184, 0.107, 0.086),
         "MDAV": (0.094, 0.158, 0.185),
         "Mondrian": (0.160, 0.160, 0.240),
     },
     ks=(3, 5, 6),
     das=(51, 0.101),
     divisor=5,
-    peers={"fixed interval": 5, "MDAV": 5, "Mondrian": 5},
+    peers={FIXED: 5, "MDAV": 5, "Mondrian": 5},
 )
 ADULT_SET = DasData(
     title="Adult",
     file=ADULT,
     columns=("age", "education_num", "hours_per_week"),
-    links={"fixed interval": (26, 85, 447), "MDAV": (3367, 2219, 1471), "Mondrian": (2200, 1186, 683)},
+    links={FIXED: (26, 85, 447), "MDAV": (3367, 2219, 1471), "Mondrian": (2200, 1186, 683)},
     losses={
-        "fixed interval": (0.318, 0.195, 0.092),
+        FIXED: (0.318, 0.195, 0.092),
         "MDAV": (0.008, 0.016, 0.028),
         "Mondrian": (0.021, 0.037, 0.056),
     },
     ks=(3, 5, 9),
     das=(111, 0.033),
     divisor=15,
-    peers={"fixed interval": 3, "MDAV": 3, "Mondrian": 3},
+    peers={FIXED: 3, "MDAV": 3, "Mondrian": 3},
 )
 
 
@@ -248,9 +255,9 @@ def raw_table(data: Path, progress: Progress) -> Reproduced:
     for at in range(small.rows):
         values = _tuple(TABLE_1, at)
         rows.append((at, values, values, int(alone[at])))
-    note = "Why they differ: nothing is measured in this table; every record is alone with its values."
-    columns = ("ID", f"{PUBLISHED}: age, height, weight", PAPER, f"{HONEST}: records alike")
-    return Reproduced(columns, tuple(rows), note, "none: raw data")
+    note = say("Why they differ: nothing is measured in this table; every record is alone with its values.")
+    columns = ("ID", join([PUBLISHED, _BODY], ": "), PAPER, join([HONEST, _ALIKE], ": "))
+    return Reproduced(columns, tuple(rows), note, say("none: raw data"))
 
 
 def anonymized_table(data: Path, progress: Progress) -> Reproduced:
@@ -265,13 +272,13 @@ def anonymized_table(data: Path, progress: Progress) -> Reproduced:
     rows: list[tuple[Cell, ...]] = []
     for at in range(small.rows):
         rows.append((at, _tuple(TABLE_2, at), _published(paper, at), _published(kept, at), int(alike[at])))
-    note = (
+    note = say(
         "Why they differ: means were written into whole-number columns there, which cuts off their digits (171.67 "
-        "becomes 171); by default they are kept, and two of the nine records are still alone with theirs, so no "
-        "class size is promised."
+        "becomes 171); by default they are kept. Two of the nine records (IDs 1 and 4) are alone with theirs, so no class "
+        "size is promised, as the source says itself of these two (section III)."
     )
-    columns = ("ID", f"{PUBLISHED}: age, height, weight", PAPER, HONEST, "records alike")
-    return Reproduced(columns, tuple(rows), note, "measured: DAS makes no class size")
+    columns = ("ID", join([PUBLISHED, _BODY], ": "), PAPER, HONEST, _ALIKE)
+    return Reproduced(columns, tuple(rows), note, say("measured: DAS makes no class size"))
 
 
 def _links(data: Path, progress: Progress, source: DasData) -> Reproduced:
@@ -283,15 +290,16 @@ def _links(data: Path, progress: Progress, source: DasData) -> Reproduced:
         wanted = source.das[0] if name == "DAS" else source.links[name][published]
         counted = (links_as_counted(table, recoded), links_as_counted(table, recoded, from_released=True))
         rows.append((name, k, wanted, *counted, round(honest.correct, 1)))
-    note = (
-        "Why they differ: the code looks each original record up among the released ones (the text says the other way), "
+    note = say(
+        "Why they differ: the code looks each original record up among the released ones (the text, section IV-B, says the other way), "
         "without scaling, and lets the lowest row number win every tie; measured honestly, released records are looked "
         "up among the original ones, columns are scaled to their range, and a tie of m is worth 1/m. Rounding errors "
         "break some ties, so the paper profile counts in floating point; the means of DAS are rounded here, where "
         "table II truncates them."
     )
-    columns = ("method", "k", f"{PUBLISHED} links", PAPER, f"{PAPER}, released to original", HONEST)
-    return Reproduced(columns, tuple(rows), note, "measured: what an attack found")
+    released = join([PAPER, say("released to original")], ", ")
+    columns = (METHOD, "k", join([PUBLISHED, say("links")], ", "), PAPER, released, HONEST)
+    return Reproduced(columns, tuple(rows), note, say("measured: what an attack found"))
 
 
 def _losses(data: Path, progress: Progress, source: DasData) -> Reproduced:
@@ -310,12 +318,26 @@ def _losses(data: Path, progress: Progress, source: DasData) -> Reproduced:
         wanted = source.das[1] if name == "DAS" else source.losses[name][published]
         false = wrong / (table.rows * len(table.columns))
         rows.append((name, k, wanted, truncated(paper.overall), honest.overall, false, divisor))
-    every = "all five columns of the file" if source is WEF else "all 15 columns of the file, for DAS only,"
-    note = (
-        f"Why they differ: the code divides the loss by {every} although three were anonymized; equation (1) divides "
-        "by those three. Every method here publishes means, which need not be anybody's value: the share of false cells stands beside."
+    every = (
+        say("all five columns of the file")
+        if source is WEF
+        else say("all 15 columns of the file, for DAS only,")
     )
-    columns = ("method", "k", f"{PUBLISHED} loss", PAPER, HONEST, "false cells", "columns divided by")
+    note = say(
+        "Why they differ: the code divides the loss by {every} although three were anonymized; equation (1), section IV-B, divides "
+        "by those three. The published losses are cut, not rounded, to three digits: cut in the same way, ours are equal in every cell. "
+        "Every method here publishes means, which need not be anybody's value: the share of false cells stands beside.",
+        every=every,
+    )
+    columns = (
+        METHOD,
+        "k",
+        join([PUBLISHED, say("loss")], ", "),
+        join([PAPER, say("cut to three digits")], ", "),
+        HONEST,
+        say("false cells"),
+        say("columns divided by"),
+    )
     return Reproduced(columns, tuple(rows), note, AS_IN_PAPER)
 
 
@@ -326,7 +348,7 @@ def _releases(
     made: list[tuple[str, str, int, Recoded]] = []
     for name, method in _METHODS.items():
         for at, k in enumerate(source.ks):
-            progress(len(made) / 10, f"{name}, k = {k}")
+            progress(len(made) / 10, step(name, k))
             made.append((name, str(k), at, method(table, k)))
     recoded = _run(DAS(rounding="round") if rounded else DAS(profile="paper"), table)
     bins = recoded.notes["bins"]
@@ -358,21 +380,29 @@ def _published(recoded: Recoded, at: int) -> str:
 
 
 def _of(name: str, title: str, source: DasData, work: Callable[..., Reproduced]) -> Reproduction:
-    return Reproduction(f"das-table-{name}", SOURCE, title, (source.file,), partial(work, source=source))
+    run = partial(work, source=source)
+    lines = (2, 3, 4, 5) if work is _links else (2, 3, 4)
+    drawn = Drawn(across=1, panels=(0,), lines=lines)
+    return Reproduction(
+        f"das-table-{name}", SOURCE, title, (source.file,), run, drawn=drawn, settings=(source,)
+    )
 
 
 REPRODUCTIONS = (
-    Reproduction("das-table-1", SOURCE, "Table I (thesis 4.1): raw data", (), raw_table, raw_table),
+    Reproduction(
+        "das-table-1", SOURCE, say("Table I (thesis 4.1): raw data"), (), raw_table, raw_table, drawn=None
+    ),
     Reproduction(
         "das-table-2",
         SOURCE,
-        "Table II (thesis 4.2): anonymized data",
+        say("Table II (thesis 4.2): anonymized data"),
         (),
         anonymized_table,
         anonymized_table,
+        drawn=None,
     ),
-    _of("3", "Table III (thesis 6.1): links, WEF", WEF, _links),
-    _of("4", "Table IV (thesis 6.2): information loss, WEF", WEF, _losses),
-    _of("5", "Table V (thesis 6.3): links, Adult", ADULT_SET, _links),
-    _of("6", "Table VI (thesis 6.4): information loss, Adult", ADULT_SET, _losses),
+    _of("3", say("Table III (thesis 6.1): links, WEF"), WEF, _links),
+    _of("4", say("Table IV (thesis 6.2): information loss, WEF"), WEF, _losses),
+    _of("5", say("Table V (thesis 6.3): links, Adult"), ADULT_SET, _links),
+    _of("6", say("Table VI (thesis 6.4): information loss, Adult"), ADULT_SET, _losses),
 )

@@ -2,7 +2,7 @@
 
 The figures have no numbers; *published* has those of the result files that the authors keep beside their code (the
 repository fl-anon the thesis names): round 100 of the logistic regression, and for XGBoost, whose curves jump from round
-to round, the mean of rounds 92 to 100. The paper profile is `gfkmc_federated_code`; measured honestly, the federation is
+to round, the mean of rounds 92 to 100. The paper profile trains as their code does; measured honestly, the federation is
 velado's own: one encoder fixed before training, every client asked, true rows held out before anything is anonymized.
 """
 
@@ -23,32 +23,39 @@ from velado.data.encode import EncodedColumn, EncodedTable, encode
 from velado.learning.flower import Federation, simulate
 from velado.learning.flower.deployment import require_flower
 from velado.measures.models._model import require
+from velado.measures.models.encoder import EncoderSettings
 from velado.measures.models.model_registry import LogisticRegression, XGBoost
-from velado.papers.gfkmc.gfkmc_models import POSITIVE, TARGET, trial_of
+from velado.papers.gfkmc.gfkmc_models import ORIGINAL, POSITIVE, TARGET, trial_of
 from velado.papers.gfkmc.gfkmc_tables import (
     CLIENT_KS,
     CLIENTS,
+    COVER,
     PAPER_GFKMC,
     PEERS,
+    QUICK_CLIENT_KS,
     SOURCE,
     clients,
     dealt,
     published_by,
 )
+from velado.papers.paper_figure import Drawn
 from velado.papers.paper_registry import (
     ADULT_FILES,
     AS_IN_PAPER,
     HONEST,
+    METHOD,
     PAPER,
     PUBLISHED,
     Cell,
     Reproduced,
     Reproduction,
+    step,
 )
 from velado.randomness import seeded
 from velado.release.goal import Progress
 from velado.release.methods import Method
 from velado.release.recoded import PublishedColumn, Recoded
+from velado.text import Sentence, join, say
 
 FederatedName = Literal["logistic", "xgboost"]
 
@@ -245,7 +252,9 @@ def _mean(points: Sequence[Point], clients: Sequence[CodedClient]) -> Point:
 ROUNDS, QUICK_ROUNDS = (1, 20, 50, 100), (1, 5, 10)
 LAST = 9
 """XGBoost's scores in the paper profile are means over so many rounds, as the published ones are."""
-METHODS: dict[str, Method] = {"GFKMC": PAPER_GFKMC, **PEERS}
+FEDERATED: dict[str, Method] = {"GFKMC": PAPER_GFKMC, **PEERS}
+COVER_DRAWN = say("GFKMC, cover (velado), values drawn")
+"""The releases of COVER at the largest k; models are taught with one value drawn from each range, in velado's federation alone."""
 Published = dict[str, tuple[float, ...]]
 """By method, for k = 3, 5, 10, 20; the original data has one number."""
 
@@ -261,7 +270,8 @@ class ThesisFigure:
     model: FederatedName
     score: str
     published: Published
-    said: str
+    said: Sentence
+    title: Sentence
 
 
 FIGURES: dict[str, ThesisFigure] = {
@@ -269,53 +279,60 @@ FIGURES: dict[str, ThesisFigure] = {
         "logistic",
         "accuracy",
         {
-            "original data": (0.7253,),
+            ORIGINAL: (0.7253,),
             "GFKMC": (0.7423, 0.7399, 0.7376, 0.7387),
             "Mondrian": (0.7299, 0.7319, 0.7456, 0.7085),
             "CB": (0.7329, 0.7357, 0.7404, 0.7397),
             "TDG": (0.7352, 0.7349, 0.7374, 0.7430),
         },
-        "the model converges from round 20; GFKMC is slightly better than the others, with hardly any loss as k grows",
+        say(
+            "the model converges from round 20; GFKMC is slightly better than the others, with hardly any loss as k grows"
+        ),
+        say("Figure 6.11: logistic regression, federated, accuracy by round"),
     ),
     "6.12": ThesisFigure(
         "logistic",
         "loss",
         {
-            "original data": (0.5128,),
+            ORIGINAL: (0.5128,),
             "GFKMC": (0.4707, 0.4886, 0.5014, 0.5083),
             "Mondrian": (0.4899, 0.4888, 0.5045, 0.5174),
             "CB": (0.5150, 0.5226, 0.5243, 0.5312),
             "TDG": (0.5196, 0.5229, 0.5304, 0.5402),
         },
-        "the loss falls fast and stays low at every k",
+        say("the loss falls fast and stays low at every k"),
+        say("Figure 6.12: logistic regression, federated, loss by round"),
     ),
     "6.13": ThesisFigure(
         "xgboost",
         "accuracy",
         {
-            "original data": (0.8037,),
+            ORIGINAL: (0.8037,),
             "GFKMC": (0.7855, 0.7636, 0.7546, 0.7479),
             "Mondrian": (0.7833, 0.7728, 0.7397, 0.7749),
             "CB": (0.7648, 0.7628, 0.7595, 0.7576),
             "TDG": (0.7770, 0.7683, 0.7433, 0.7499),
         },
-        "a slight loss against the original data that grows with k; GFKMC is steady, Mondrian oscillates from k = 10",
+        say(
+            "a slight loss against the original data that grows with k; GFKMC is steady, Mondrian oscillates from k = 10"
+        ),
+        say("Figure 6.13: XGBoost, federated, accuracy by round"),
     ),
     "6.14": ThesisFigure(
         "xgboost",
         "auc",
         {
-            "original data": (0.8480,),
+            ORIGINAL: (0.8480,),
             "GFKMC": (0.8155, 0.7888, 0.7669, 0.7461),
             "Mondrian": (0.8164, 0.8092, 0.7582, 0.7957),
             "CB": (0.7964, 0.7931, 0.7771, 0.7484),
             "TDG": (0.8063, 0.7951, 0.7679, 0.7518),
         },
-        "classes are told apart well at k = 3 and 5, worse from k = 10, most of all with Mondrian",
+        say("classes are told apart well at k = 3 and 5, worse from k = 10, most of all with Mondrian"),
+        say("Figure 6.14: XGBoost, federated, AUC by round"),
     ),
 }
-_WORDS = {"accuracy": "accuracy", "auc": "AUC", "loss": "loss"}
-_MODELS = {"logistic": "Logistic regression", "xgboost": "XGBoost"}
+_WORDS = {"accuracy": say("accuracy"), "auc": "AUC", "loss": say("loss")}
 _CODE: dict[str, Callable[[Sequence[CodedClient], int], list[Point]]] = {
     "logistic": logistic,
     "xgboost": boosted,
@@ -336,11 +353,11 @@ class RoundCurve:
     paper: tuple[Point, ...]
     honest: tuple[Point, ...]
 
-    def at(self, score: str, number: int, averaged: bool) -> tuple[float, float]:
-        """The paper profile's and the honest score after a round."""
+    def at(self, score: str, number: int, averaged: bool) -> tuple[float | None, float]:
+        """The paper profile's score after a round, where it was run, and the honest one."""
         first = max(0, number - LAST) if averaged else number - 1
-        paper = float(np.mean([getattr(one, score) for one in self.paper[first:number]]))
-        return paper, float(getattr(self.honest[number - 1], score))
+        points = [getattr(one, score) for one in self.paper[first:number]]
+        return float(np.mean(points)) if points else None, float(getattr(self.honest[number - 1], score))
 
 
 def _curves(
@@ -355,22 +372,35 @@ def _curves(
     truths = [labels[rows] for rows in dealt(whole.rows)]
     rounds = (QUICK_ROUNDS if quick else ROUNDS)[-1]
     federation = Federation(model=model, clients=CLIENTS, rounds=rounds, test_share=ASKED)
-    settings: list[tuple[str, int | None, Method | None]] = [("original data", None, None)]
-    settings += [(name, k, method) for k in (10,) if quick for name, method in METHODS.items()]
-    settings += [(name, k, method) for k in CLIENT_KS if not quick for name, method in METHODS.items()]
+    settings: list[tuple[str, int | None, Method | None]] = [(ORIGINAL, None, None)]
+    for asked in QUICK_CLIENT_KS if quick else CLIENT_KS:
+        settings += [(name, asked, method) for name, method in FEDERATED.items()]
+    settings.append((COVER_DRAWN, settings[-1][1], FEDERATED[COVER]))
     found, majority = [], 0.0
     for at, (name, k, method) in enumerate(settings):
-        progress(at / len(settings), name if k is None else f"{name}, k = {k}")
+        progress(at / len(settings), name if k is None else step(name, k))
+        drawn = name == COVER_DRAWN
         coded = [
             client_of(
                 part, None if method is None or k is None else published_by(method, part, k), truth, number
             )
             for number, (part, truth) in enumerate(zip(parts, truths, strict=True))
+            if not drawn
         ]
-        fit = simulate(table, table.schema, method, federation, k=k, target=TARGET, seed=0, engine="loop")
+        fit = simulate(
+            table,
+            table.schema,
+            method,
+            federation,
+            k=k,
+            target=TARGET,
+            seed=0,
+            engine="loop",
+            encoding=EncoderSettings(taught_with="drawn" if drawn else "ranges"),
+        )
         majority = fit.majority or 0.0
         honest = tuple(Point(one.accuracy or 0.0, one.auc or 0.0, one.loss or 0.0) for one in fit.rounds)
-        found.append(RoundCurve(name, k, tuple(_CODE[model](coded, rounds)), honest))
+        found.append(RoundCurve(name, k, () if drawn else tuple(_CODE[model](coded, rounds)), honest))
     return found, majority
 
 
@@ -384,31 +414,40 @@ def _figures(data: Path, progress: Progress, quick: bool, model: FederatedName) 
     }
 
 
-def why(figure: ThesisFigure, found: Sequence[RoundCurve], majority: float, last: int) -> str:
+def why(figure: ThesisFigure, found: Sequence[RoundCurve], majority: float, last: int) -> Sentence:
     """Why the columns differ, in the numbers of this very table, at the last round.
 
     >>> point = (Point(0.7, 0.6, 0.6),)
-    >>> found = [RoundCurve("original data", None, point, point), RoundCurve("GFKMC", 3, point, point)]
-    >>> why(FIGURES["6.13"], [*found, RoundCurve("GFKMC default", 3, point, point)], 0.75, 1)[:47]
+    >>> found = [RoundCurve(name, 3, point, point) for name in ("GFKMC", COVER, COVER_DRAWN)]
+    >>> why(FIGURES["6.13"], [RoundCurve(ORIGINAL, None, point, point), *found], 0.75, 1)[:47]
     'Why they differ: on the original rows, where no'
     """
     averaged = figure.model == "xgboost"
     by = {(one.method, one.k): one.at(figure.score, last, averaged) for one in found}
-    coded, honest = by["original data", None]
-    word, k = _WORDS[figure.score], max(one.k or 0 for one in found)
+    k = max(one.k or 0 for one in found)
+    coded, honest = by[ORIGINAL, None]
     ours, true = by["GFKMC", k]
-    covers = by["GFKMC default", k][1]
-    said = (
-        f"Why they differ: on the original rows, where nothing is anonymized, the authors' way gives {word} {coded:.3f} and "
-        f"velado's {honest:.3f}, so that this much is due to the training itself (words numbered by each client on its own, "
+    training = (
+        say("unscaled numbers, one pass a round")
+        if figure.model == "logistic"
+        else say("trees of two clients a round")
     )
-    if figure.model == "logistic":
-        said += f"unscaled numbers, one pass a round; always saying the commoner class is right in {majority:.3f})"
-    else:
-        said += f"trees of two clients a round; always saying the commoner class is right in {majority:.3f})"
-    return (
-        f"{said}; with GFKMC at k = {k} it is {ours:.3f} on rows as blurred as those learned from, {true:.3f} on true rows "
-        f"when centroids are learned from, and {covers:.3f} when covers are (GFKMC default)."
+    return say(
+        "Why they differ: on the original rows, where nothing is anonymized, the authors' way gives {score} {coded:.3f} and velado's "
+        "{honest:.3f}, so that this much is due to the training itself (words numbered by each client on its own, {training}; always saying "
+        "the commoner class is right in {majority:.3f}); with GFKMC at k = {k} it is {ours:.3f} on rows as blurred as those learned from, "
+        "{true:.3f} on true rows when centroids are learned from, {covers:.3f} when covers are, and {drawn:.3f} when one value drawn from "
+        "each range of the covers is.",
+        score=_WORDS[figure.score],
+        coded=coded,
+        honest=honest,
+        training=training,
+        majority=majority,
+        k=k,
+        ours=ours,
+        true=true,
+        covers=by[COVER, k][1],
+        drawn=by[COVER_DRAWN, k][1],
     )
 
 
@@ -422,32 +461,41 @@ def _table(figure: ThesisFigure, found: Sequence[RoundCurve], majority: float, q
             known = figure.published.get(one.method) if number == ROUNDS[-1] else None
             place = 0 if one.k is None else CLIENT_KS.index(one.k)
             published = None if known is None else known[place]
-            ran = number <= len(one.paper)
+            ran = number <= len(one.honest)
             ours = one.at(figure.score, number, averaged) if ran else (None, None)
             if ran or published is not None:
                 rows.append(("-" if one.k is None else str(one.k), one.method, number, published, *ours))
-    near = "" if quick else f" {_nearness(figure, found)}"
-    mean = f" XGBoost's scores in the paper profile are means of the last {LAST} rounds." if averaged else ""
-    note = (
-        f"{why(figure, found, majority, rounds[-1])} The text: {figure.said}. Published: the authors' result files, last rounds "
-        f"only.{near}{mean} {CLIENTS} clients, rows dealt out at random; one seed."
+    said = say(
+        "The text: {said} (section 6.2.5, pp. 70-71). Published: the authors' result files, last rounds only.",
+        said=figure.said,
     )
-    word = _WORDS[figure.score]
-    columns = ("k", "method", "round", f"{PUBLISHED}, {word}", f"{PAPER}, {word}", f"{HONEST}, {word}")
-    return Reproduced(columns, tuple(rows), note, AS_IN_PAPER)
+    mean = say("XGBoost's scores in the paper profile are means of the last {rounds} rounds.", rounds=LAST)
+    dealt_out = say("{clients} clients, rows dealt out at random; one seed.", clients=CLIENTS)
+    note = join(
+        [
+            why(figure, found, majority, rounds[-1]),
+            said,
+            *([] if quick else [_nearness(figure, found)]),
+            *([mean] if averaged else []),
+            dealt_out,
+        ]
+    )
+    scores = (join([name, _WORDS[figure.score]], ", ") for name in (PUBLISHED, PAPER, HONEST))
+    return Reproduced(("k", METHOD, say("round"), *scores), tuple(rows), note, AS_IN_PAPER)
 
 
-def _nearness(figure: ThesisFigure, found: Sequence[RoundCurve]) -> str:
+def _nearness(figure: ThesisFigure, found: Sequence[RoundCurve]) -> Sentence:
     """How near the paper profile comes to the authors' files, where the method is theirs."""
     gaps = []
     for one in found:
-        if one.method in ("original data", "GFKMC"):
+        if one.method in (ORIGINAL, "GFKMC"):
             place = 0 if one.k is None else CLIENT_KS.index(one.k)
             paper, _ = one.at(figure.score, ROUNDS[-1], figure.model == "xgboost")
-            gaps.append(abs(paper - figure.published[one.method][place]))
-    return (
-        f"The paper profile is within {max(gaps):.3f} of the files for GFKMC and the original data (other rows went to other "
-        "clients); Mondrian, CB and TDG are velado's here, not those of k-AnonML."
+            gaps.append(abs((paper or 0.0) - figure.published[one.method][place]))
+    return say(
+        "The paper profile is within {gap:.3f} of the files for GFKMC and the original data (other rows went to other clients); Mondrian, CB "
+        "and TDG are velado's here, not those of k-AnonML.",
+        gap=max(gaps),
     )
 
 
@@ -463,11 +511,13 @@ REPRODUCTIONS = tuple(
     Reproduction(
         f"gfkmc-figure-{name}",
         SOURCE,
-        f"Figure {name}: {_MODELS[figure.model]}, federated, {_WORDS[figure.score]} by round",
+        figure.title,
         ADULT_FILES,
         partial(_one, figure=name, quick=False),
         partial(_one, figure=name, quick=True),
         partial(_both, model=figure.model),
+        drawn=Drawn(across=2, panels=(0, 1), lines=(3, 4, 5)),
+        settings=(ROUNDS, CLIENTS, CLIENT_KS, figure.model, *FEDERATED.values()),
     )
     for name, figure in FIGURES.items()
 )

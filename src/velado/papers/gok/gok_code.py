@@ -26,7 +26,7 @@ from numba import njit
 from velado.data.encode import EncodedTable
 from velado.data.partition import Partition
 from velado.data.table import Table
-from velado.measures.models.model_registry import Model
+from velado.measures.models._model import Model
 from velado.measures.models.quality import IntVector, fit_and_predict
 from velado.release.recoders import recoder_named
 

@@ -21,21 +21,35 @@ from velado.measures.models._model import Model, require
 from velado.measures.models.encoder import fit_encoder
 from velado.measures.models.model_registry import KNN, MLP, DecisionTree, GaussianNB, RandomForest
 from velado.measures.models.quality import IntVector
-from velado.papers.gok.gok_code import Coded, Evaluation, asked_in_folds, features_of, gok, mondrian, top_down
+from velado.papers.gok.gok_code import (
+    ITERATIONS,
+    SETS,
+    Coded,
+    Evaluation,
+    asked_in_folds,
+    features_of,
+    gok,
+    mondrian,
+    top_down,
+)
 from velado.papers.model_trials import Asked, ModelTrial
+from velado.papers.paper_figure import Drawn
 from velado.papers.paper_registry import (
     ADULT_FILES,
     AS_IN_PAPER,
+    METHOD,
     PUBLISHED,
     Cell,
     Reproduced,
     Reproduction,
     adult_schema,
     numeric_schema,
+    step,
 )
 from velado.randomness import seeded
 from velado.release.goal import Progress
 from velado.release.methods import GOK, Method, Mondrian, TopDownGreedy
+from velado.text import Sentence, join, say
 
 SOURCE = "Pimenta et al. 2025, Anonimização de dados para inteligência artificial usando o algoritmo da tropa dos gorilas"
 KS = (5, 10, 25, 50)
@@ -82,7 +96,7 @@ DATA_SETS = (
     GokData("adult", "Adult", ADULT_FILES, adult_schema(), "income", _NUMBERS, ("relationship",)),
     GokData(
         "cmc",
-        "contraceptive method choice",
+        say("contraceptive method choice"),
         ("uci/cmc.csv",),
         numeric_schema("age", "Weducation", "children"),
         "method",
@@ -90,14 +104,14 @@ DATA_SETS = (
     ),
     GokData(
         "mgm",
-        "mammographic masses",
+        say("mammographic masses"),
         ("uci/mgm.csv",),
         numeric_schema("bi_rads_assessment", "age", "shape", "margin", "density"),
         "severity",
     ),
     GokData(
         "cahousing",
-        "California housing",
+        say("California housing"),
         ("uci/cahousing.csv",),
         numeric_schema("longitude", "latitude", "housing_median_age", "median_income", "median_house_value"),
         "ocean_proximity",
@@ -105,7 +119,7 @@ DATA_SETS = (
     ),
     GokData(
         "icu",
-        "traffic of an intensive care unit",
+        say("traffic of an intensive care unit"),
         ("icu/icu.csv",),
         Schema(
             {name: Column(name, "quasi", "categorical") for name in _TOPICS}
@@ -142,27 +156,28 @@ def weighted_f1(truth: IntVector, answers: IntVector) -> float:
 Score = Callable[[IntVector, IntVector], float]
 _TREE, _BAYES, _FOREST = DecisionTree(leaf=1), GaussianNB(smoothing=0.01), RandomForest(leaf=1)
 _NEAREST, _NETWORK = KNN(neighbours=5), MLP(hidden=100)
+_ACCURACY = say("accuracy")
 FIGURES: dict[int, tuple[Model, str, Score]] = {
     3: (_TREE, "F1", weighted_f1),
-    4: (_TREE, "accuracy", accuracy),
+    4: (_TREE, _ACCURACY, accuracy),
     5: (_BAYES, "F1", weighted_f1),
-    6: (_BAYES, "accuracy", accuracy),
+    6: (_BAYES, _ACCURACY, accuracy),
     7: (_FOREST, "F1", weighted_f1),
-    8: (_FOREST, "accuracy", accuracy),
-    9: (_NEAREST, "accuracy", accuracy),
+    8: (_FOREST, _ACCURACY, accuracy),
+    9: (_NEAREST, _ACCURACY, accuracy),
     10: (_NEAREST, "F1", weighted_f1),
     11: (_NETWORK, "F1", weighted_f1),
-    12: (_NETWORK, "accuracy", accuracy),
+    12: (_NETWORK, _ACCURACY, accuracy),
 }
 STEPS = {
-    "as coded": Evaluation(),
-    "rows shuffled": Evaluation(in_order=False),
-    "and columns equal": Evaluation(in_order=False, columns_as_coded=False),
+    say("as coded"): Evaluation(),
+    say("rows shuffled"): Evaluation(in_order=False),
+    say("and columns equal"): Evaluation(in_order=False, columns_as_coded=False),
 }
 """The faults of the evaluation taken away one after another; the release stays as coded."""
-HONEST_SPLIT = "honest: velado's method, asked about true rows"
-RAW = "records published raw as coded"
-COLUMNS = ("k", "method", PUBLISHED, *STEPS, HONEST_SPLIT, RAW)
+HONEST_SPLIT = say("honest: velado's method, asked about true rows")
+RAW = say("records published raw as coded")
+COLUMNS = ("k", METHOD, join([PUBLISHED, say("of the ICU data")], ", "), *STEPS, HONEST_SPLIT, RAW)
 
 
 @dataclass(frozen=True)
@@ -202,7 +217,7 @@ def figures(
     ks = QUICK_KS if quick else KS
     for at, k in enumerate(ks):
         for number, (name, (code, method)) in enumerate(METHODS.items()):
-            progress((at + number / len(METHODS)) / len(ks), f"{name}, k = {k}")
+            progress((at + number / len(METHODS)) / len(ks), step(name, k))
             coded = code(table, k, seeded(0, name, str(k)))
             features = features_of(trial.table, trial.target, table, coded)
             taught = trial.taught(method, k)
@@ -224,7 +239,7 @@ def figures(
     }
 
 
-def why(found: Sequence[Cells], records: int, column: str) -> str:
+def why(found: Sequence[Cells], records: int, column: str) -> Sentence:
     """Why the columns differ, in the numbers of this very table, at its largest k.
 
     >>> steps = (0.5, 0.8, 0.8)
@@ -235,29 +250,43 @@ def why(found: Sequence[Cells], records: int, column: str) -> str:
     gok, top, mondrian = (
         next(one for one in found if one.k == last and one.method == name) for name in METHODS
     )
-    return (
-        f"Why they differ: at k = {last} GOK-Privacy as coded publishes {gok.raw:,} of {records:,} records raw, in table "
-        f"order, and scores {gok.steps[0]:.3f}, shuffled {gok.steps[1]:.3f}; velado's, which keeps k and is asked about true "
-        f"rows, {gok.honest:.3f}. Mondrian as coded cuts '{column}' alone and its rows, alone of the three, are sorted by "
-        f"it: {mondrian.steps[0]:.3f}, shuffled {mondrian.steps[1]:.3f}, with all columns {mondrian.steps[2]:.3f}; "
-        f"velado's {mondrian.honest:.3f}. Top-Down as coded makes one group of all records, so that models learn from the "
-        f"columns it leaves as they are ({top.steps[0]:.3f}; velado's {top.honest:.3f})."
+    return say(
+        "Why they differ: at k = {k} GOK-Privacy as coded publishes {raw:,} of {records:,} records raw, in table order, and scores "
+        "{gok:.3f}, shuffled {gok_shuffled:.3f}; velado's, which keeps k and is asked about true rows, {gok_honest:.3f}. Mondrian as "
+        "coded cuts '{column}' alone and its rows, alone of the three, are sorted by it: {mondrian:.3f}, shuffled "
+        "{mondrian_shuffled:.3f}, with all columns {mondrian_equal:.3f}; velado's {mondrian_honest:.3f}. Top-Down as coded makes one "
+        "group of all records, so that models learn from the columns it leaves as they are ({top:.3f}; velado's {top_honest:.3f}).",
+        k=last,
+        raw=gok.raw,
+        records=records,
+        gok=gok.steps[0],
+        gok_shuffled=gok.steps[1],
+        gok_honest=gok.honest,
+        column=column,
+        mondrian=mondrian.steps[0],
+        mondrian_shuffled=mondrian.steps[1],
+        mondrian_equal=mondrian.steps[2],
+        mondrian_honest=mondrian.honest,
+        top=top.steps[0],
+        top_honest=top.honest,
     )
 
 
-def said_of(method: str, model: Model) -> str:
-    """What the text says of a method's scores with a model.
+def said_of(method: str, model: Model) -> Sentence:
+    """What the text (section 4.2) says of a method's scores with a model, of the traffic of the intensive care unit.
 
     >>> said_of("Mondrian", KNN())
     '0.55 to 0.75'
     """
-    if method == "GOK-Privacy":
-        return "0.90 to 0.95"
-    if method == "Mondrian":
-        return "0.55 to 0.75"
+    if method in _RANGES:
+        low, high = _RANGES[method]
+        return say("{low:.2f} to {high:.2f}", low=low, high=high)
     if model.name == "decision-tree":
-        return "about 0.65"
-    return "between the two" if model.name == "random-forest" else "close to GOK-Privacy"
+        return say("about {score:.2f}", score=0.65)
+    return say("between the two") if model.name == "random-forest" else say("close to GOK-Privacy")
+
+
+_RANGES = {"GOK-Privacy": (0.90, 0.95), "Mondrian": (0.55, 0.75)}
 
 
 def _table(
@@ -267,17 +296,21 @@ def _table(
     majority = np.full_like(original.truth, np.bincount(original.truth).argmax())
     alone = score(original.truth, original.answers.labels)
     rows: list[tuple[Cell, ...]] = [
-        ("-", "majority class", None, None, None, None, score(original.truth, majority), None),
-        ("-", "original data", None, None, None, None, alone, None),
+        ("-", say("majority class"), None, None, None, None, score(original.truth, majority), None),
+        ("-", say("original data"), None, None, None, None, alone, None),
     ]
-    of_icu = "" if data_set.name == "icu" else " (ICU)"
     for one in found:
-        published = f"{said_of(one.method, model)}{of_icu}"
+        published = said_of(one.method, model)
+        if data_set.name != "icu":
+            published = say("{said} (ICU)", said=published)
         rows.append((str(one.k), one.method, published, *one.steps, one.honest, one.raw))
     column = max(encode(trial.table).columns, key=lambda part: part.size).name
-    note = (
-        f"{why(found, trial.table.rows, column)} The published words are about the ICU data. {trial.table.rows:,} records, "
-        f"one split with {trial.test.size:,} test rows."
+    note = say(
+        "{why} The published words (section 4.2) are about the ICU data, which is not at hand. {records:,} records, one split with "
+        "{tests:,} test rows.",
+        why=why(found, trial.table.rows, column),
+        records=trial.table.rows,
+        tests=trial.test.size,
     )
     return Reproduced(COLUMNS, tuple(rows), note, AS_IN_PAPER)
 
@@ -296,11 +329,19 @@ def _reproductions(data_set: GokData) -> list[Reproduction]:
         Reproduction(
             f"gok-figure-{figure}-{data_set.name}",
             SOURCE,
-            f"Figure {figure}: {model.title}, {measure} by k ({data_set.title})",
+            say(
+                "Figure {figure}: {model}, {measure} by k ({data})",
+                figure=figure,
+                model=model.title,
+                measure=measure,
+                data=data_set.title,
+            ),
             data_set.needs,
             partial(_one, data_set=data_set, figure=figure, quick=False),
             partial(_one, data_set=data_set, figure=figure, quick=True),
             partial(_all, data_set=data_set),
+            drawn=Drawn(across=0, panels=(1,), lines=(2, 3, 4, 5, 6)),
+            settings=(KS, SETS, ITERATIONS, repr(model), *STEPS.values()),
         )
         for figure, (model, measure, _) in FIGURES.items()
     ]

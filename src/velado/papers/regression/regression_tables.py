@@ -36,11 +36,13 @@ from velado.learning.regression.design_matrix import moments_of
 from velado.learning.regression.fit import Moments, solve, solve_encoded
 from velado.learning.regression.job import Job, Party
 from velado.learning.regression.simulate import deliver
-from velado.papers.paper_registry import HONEST, PAPER, PUBLISHED, Cell, Reproduced, Reproduction
+from velado.papers.paper_figure import Drawn
+from velado.papers.paper_registry import HONEST, METHOD, PAPER, PUBLISHED, Cell, Reproduced, Reproduction
 from velado.papers.regression.paper_arithmetic import SPREAD, paper_moments, paper_solution
 from velado.papers.regression.paper_masked import PAPER_MASKED
 from velado.randomness import Tape
 from velado.release.goal import Progress
+from velado.text import Sentence, join, say
 
 # The four data sets of the encrypted-regression source, and the figures it published for them.
 #
@@ -192,18 +194,24 @@ BIKE = _RegressionTable(
 DATA_SETS = (AUTO, FIRES, WINE, BIKE)
 
 
-NONE = "none for Method 1, whose masks cancel; in delegated regression the provider sees the pooled sums and nobody sees a client's"
-DELEGATED = f"{HONEST} (delegated)"
-NARROWED = f"{PAPER}, masks to 8 e"
-STATED = f"{PAPER}, masks to 2^10 e"
+NONE = say(
+    "none for Method 1, whose masks cancel; in delegated regression the provider sees the pooled sums and nobody sees a client's"
+)
+DELEGATED = join([HONEST, say("delegated")], ", ")
+NARROWED = join([PAPER, say("masks to 8 e")], ", ")
+STATED = join([PAPER, say("masks to 2^10 e")], ", ")
 KEY_BITS = 2048
 NARROW = 3  # masks up to 8 e: fitted to the published figures, see above
 EVERY_BIT = 128  # the doubles of these tables are whole multiples of 2^-128
 TRIES = 5
 _SEED = bytes(32)
-_STANDS = "published no longer falls with q as ours does: probably rounding in its reference or arithmetic"
-_NOISE = "published is below the rounding unit of doubles, 2^-52"
-_MISPRINT = "published does not fit its own slope in q; 9.55e-04 would: perhaps a misprint"
+_STANDS = say(
+    "published no longer falls with q as ours does: probably rounding in its reference or arithmetic"
+)
+_NOISE = say("published is below the rounding unit of doubles, 2^-52")
+_MISPRINT = say("published does not fit its own slope in q; 9.55e-04 would: perhaps a misprint")
+_HEAD = (say("table"), say("rows"), say("features"), "q")
+_NOTE = say("note")
 
 Beta = Sequence[Fraction]
 
@@ -303,24 +311,26 @@ def _errors(data: Path, progress: Progress, table: int, quick: bool) -> Reproduc
     if table == 7:
         typical = float(np.median([float(row[4] or 0) / float(row[6] or 1) for row in rows]))
         names = (PUBLISHED, NARROWED, STATED, DELEGATED)
-        said = (
-            f"Why they differ: by the masks' range; published errors are typically {typical:.0e} times ours at the stated 2^10 e. "
-            "Each figure of Method 1 is the median of five draws of its masks; published ones are presumably single draws. The source states "
-            "masks up to 2^10 e, which give errors some four orders smaller than it published. Masks up to 8 e are a fit we made after "
-            "seeing this, the best of seven ranges tried; 4 and 16 e fit nearly as well, and the cause is not known. Slope: 2^-2q in both. "
-            "Ours, delegated, is a run of delegated regression against exact least squares on the encoded rows, both rounded to doubles."
+        said = say(
+            "Why they differ: by the masks' range; published errors are typically {typical:.0e} times ours at the stated 2^10 e (section "
+            "4.1.3.3, p. 38). Each figure of Method 1 is the median of five draws of its masks; published ones are presumably single "
+            "draws. Masks up to 8 e are a fit we made after seeing this, the best of seven ranges tried; 4 and 16 e fit nearly as well, "
+            "and the cause is not known. Slope: 2^-2q in both. Ours, delegated, is a run of delegated regression against exact least "
+            "squares on the encoded rows, both rounded to doubles.",
+            typical=typical,
         )
     else:
         better = sum(float(row[6] or 0) < float(row[5] or 0) for row in rows)
-        names = (PUBLISHED, PAPER, DELEGATED, "a NumPy reference is off by")
-        said = (
-            "Why they differ: the source takes floors where delegated regression rounds to nearest, whose error is the smaller "
-            f"one in {better} of {len(rows)} lines; both are held against exact least squares on the doubles. NumPy's column is inv(X'X) X'y against the same exact reference; "
-            "published errors stop falling near its size on Auto MPG and Forest Fires, and far above it on Wine and Bike, for a reason we cannot see."
+        names = (PUBLISHED, PAPER, DELEGATED, say("a NumPy reference is off by"))
+        said = say(
+            "Why they differ: the source takes floors (section 4.1.1, p. 35) where delegated regression rounds to nearest, whose error "
+            "is the smaller one in {better} of {all} lines; both are held against exact least squares on the doubles. NumPy's column is "
+            "inv(X'X) X'y against the same exact reference; published errors stop falling near its size on Auto MPG and Forest Fires, and "
+            "far above it on Wine and Bike, for a reason we cannot see.",
+            better=better,
+            all=len(rows),
         )
-    return Reproduced(
-        ("table", "rows", "features", "q", *names, "note"), tuple(rows), _noted(said, used, rows), NONE
-    )
+    return Reproduced((*_HEAD, *names, _NOTE), tuple(rows), _noted(said, used, rows), NONE)
 
 
 def _difference(data: Path, progress: Progress, quick: bool) -> Reproduced:
@@ -344,13 +354,13 @@ def _difference(data: Path, progress: Progress, quick: bool) -> Reproduced:
             note = _NOISE if abs(published) < 2.0**-52 else ""
             head = (data_set.title, len(columns[data_set.target]), len(columns) - 1, bits)
             rows.append((*head, published, narrow, wide, None, note))
-    said = (
+    said = say(
         "Why they differ: by the masks' range and draw, and where published is below 2^-52 by the rounding of its doubles. "
         "Sizes of the difference, medians of five draws; its sign depends on the draw. Masks up to 8 e are a fit: see Table 7. Delegated regression is "
         "not measured here: it gives the exact solution of the same encoded rows, so there is nothing to subtract."
     )
-    names = (PUBLISHED, NARROWED, STATED, DELEGATED, "note")
-    return Reproduced(("table", "rows", "features", "q", *names), tuple(rows), _noted(said, used, rows), NONE)
+    names = (PUBLISHED, NARROWED, STATED, DELEGATED, _NOTE)
+    return Reproduced((*_HEAD, *names), tuple(rows), _noted(said, used, rows), NONE)
 
 
 def _times(data: Path, progress: Progress, quick: bool) -> Reproduced:
@@ -364,10 +374,13 @@ def _times(data: Path, progress: Progress, quick: bool) -> Reproduced:
     for at, (data_set, places) in enumerate(used):
         columns = data_set.read(data)
         for place in places:
-            progress((at + place / len(BITS)) / len(used), f"{data_set.title}, q = {BITS[place]}")
+            progress(
+                (at + place / len(BITS)) / len(used),
+                say("{data}, q = {bits}", data=data_set.title, bits=BITS[place]),
+            )
             for protocol, method, minutes in (
-                (PAPER_MASKED, "Method 1", data_set.minutes_1),
-                (DELEGATED_PROTOCOL, "Method 2", data_set.minutes_2),
+                (PAPER_MASKED, say("Method 1"), data_set.minutes_1),
+                (DELEGATED_PROTOCOL, say("Method 2"), data_set.minutes_2),
             ):
                 ours: list[Cell] = []
                 for bits in (protocol.least_key_bits, 3072):
@@ -380,13 +393,23 @@ def _times(data: Path, progress: Progress, quick: bool) -> Reproduced:
                 small, large = ours
                 rows.append((data_set.title, method, BITS[place], minutes[place] * 60, small, large))
     ratios = [float(row[3] or 0) / float(row[4] or 1) for row in rows]
-    said = (
-        f"Why they differ: published times are {min(ratios):,.0f} to {max(ratios):,.0f} times ours with the shorter key; what they "
-        "were measured with is not stated. The source does not state its key size either. Ours are 1024 (Method 1) or 2048 bits (Method 2, the least we accept) and 3072 bits. "
-        "Ours are CPU seconds of one thread. Counted: everything from the last client's sums to the coefficients; not counted, as in the source's stage: encryption by "
-        "clients; for Method 1 also not the obfuscators, which are made while clients convert their rows."
+    said = say(
+        "Why they differ: published times are {least:,.0f} to {most:,.0f} times ours with the shorter key. The source measured minutes "
+        "of Python, NumPy, Pandas and SymPy in notebooks (section 3, p. 33) on an Intel i5-1135G7 with 8 GB (section 5, p. 41); it states "
+        "no key size. Ours are CPU seconds of one thread with keys of 1024 (Method 1) or 2048 bits (Method 2, the least we accept) and of 3072 "
+        "bits. Counted: everything from the last client's sums to the coefficients; not counted, as in the source's stage: encryption "
+        "by clients; for Method 1 also not the obfuscators, which are made while clients convert their rows.",
+        least=min(ratios),
+        most=max(ratios),
     )
-    names = ("table", "method", "q", f"{PUBLISHED}, s", f"{PAPER}, short key, s", f"{HONEST}, 3072 bits, s")
+    names = (
+        say("table"),
+        METHOD,
+        "q",
+        join([PUBLISHED, say("s")], ", "),
+        join([PAPER, say("short key"), say("s")], ", "),
+        join([HONEST, say("3072 bits"), say("s")], ", "),
+    )
     return Reproduced(names, tuple(rows), said, NONE)
 
 
@@ -423,14 +446,21 @@ def _used(quick: bool) -> list[tuple[_RegressionTable, tuple[int, ...]]]:
     return [(data_set, tuple(range(len(BITS)))) for data_set in DATA_SETS]
 
 
-def _noted(said: str, used: Sequence[tuple[_RegressionTable, Any]], rows: Sequence[tuple[Cell, ...]]) -> str:
+def _noted(
+    said: Sentence, used: Sequence[tuple[_RegressionTable, Any]], rows: Sequence[tuple[Cell, ...]]
+) -> Sentence:
     counts = {row[0]: row[1] for row in rows}
     fewer = [
-        f"{one.title} has {counts[one.title]} rows without missing cells here, {one.rows} in the source"
+        say(
+            "{table} has {rows} rows without missing cells here, {published} in the source (section 3, p. 32).",
+            table=one.title,
+            rows=int(counts[one.title] or 0),
+            published=one.rows,
+        )
         for one, _ in used
         if counts[one.title] != one.rows
     ]
-    return f"{said} {'; '.join(fewer)}." if fewer else said
+    return join([said, *fewer])
 
 
 # Tables 7 to 10 of the encrypted-regression source, by name; what they need is imported when one is run.
@@ -441,21 +471,25 @@ SOURCE = (
 )
 
 
-def _reproduction(number: int, title: str, made: Callable[..., Reproduced], **more: int) -> Reproduction:
+def _reproduction(number: int, title: Sentence, made: Callable[..., Reproduced], **more: int) -> Reproduction:
     run = partial(made, **more)
     return Reproduction(
         f"regression-table-{number}",
         SOURCE,
-        f"Table {number}: {title}",
+        say("Table {number}: {title}", number=number, title=title),
         tuple(one.file for one in DATA_SETS),
         partial(run, quick=False),
         partial(run, quick=True),
+        drawn=Drawn(across=2, panels=(0, 1))
+        if number == 10
+        else Drawn(across=3, panels=(0,), lines=(4, 5, 6, 7)),
+        settings=(BITS, CLIENTS, TRIES, KEY_BITS, NARROW, SPREAD),
     )
 
 
 REPRODUCTIONS = (
-    _reproduction(7, "the error of Method 1 against beta with conversion", _errors, table=7),
-    _reproduction(8, "the error of Method 1 against beta without conversion", _errors, table=8),
-    _reproduction(9, "the errors of Methods 1 and 2 compared", _difference),
-    _reproduction(10, "the time of the regression stage", _times),
+    _reproduction(7, say("the error of Method 1 against beta with conversion"), _errors, table=7),
+    _reproduction(8, say("the error of Method 1 against beta without conversion"), _errors, table=8),
+    _reproduction(9, say("the errors of Methods 1 and 2 compared"), _difference),
+    _reproduction(10, say("the time of the regression stage"), _times),
 )

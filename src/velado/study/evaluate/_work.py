@@ -26,6 +26,7 @@ from velado.measures.measured import MeasureSettings, Scores, measure, measure_f
 from velado.measures.models._model import Model
 from velado.measures.models.encoder import Encoder, FloatMatrix, fit_encoder
 from velado.measures.models.quality import IntVector, Quality, fit_and_predict, quality
+from velado.randomness import seeded
 from velado.release.anonymize import anonymize
 from velado.release.release import Release
 from velado.study.evaluate._study_grid import Cell, GridJob, in_turn
@@ -145,7 +146,7 @@ def carry_out(job: GridJob, material: Material) -> Iterator[CellResult]:
                 encoder = encoder or _encoder(material, ground)
                 protocol = protocol_named(str(cell.protocol))
                 if protocol.name not in lessons:
-                    lessons[protocol.name] = _encoded(protocol, material, ground, encoder)
+                    lessons[protocol.name] = _encoded(protocol, material, ground, encoder, job.seed)
                 yield _model_numbers(empty, cell.model, lessons[protocol.name], material, encoder)
             except Exception as error:
                 yield _gap(job, cell, error)
@@ -238,13 +239,15 @@ def _encoder(material: Material, ground: _Ground) -> Encoder:
 
 
 def _encoded(
-    protocol: EvaluationProtocol, material: Material, ground: _Ground, encoder: Encoder
+    protocol: EvaluationProtocol, material: Material, ground: _Ground, encoder: Encoder, seed: int
 ) -> list[Lesson]:
     """What is taught and asked, one entry per fold."""
-    features, labels = encoder.features(ground.frame), encoder.labels(ground.frame)
+    labels = encoder.labels(ground.frame)
     if protocol.true_test:
         test = material.table.frame[ground.split.test]
-        return [(features, labels, encoder.features(test, "whole"), encoder.labels(test))]
+        lessons = encoder.lessons(ground.frame, seeded(seed, "study", "lessons"))
+        return [(lessons, labels, encoder.features(test, "whole"), encoder.labels(test))]
+    features = encoder.features(ground.frame)
     if protocol.sorted_folds:
         folds = unshuffled_folds(_output_order(ground), material.recipe.analyses.folds)
     else:

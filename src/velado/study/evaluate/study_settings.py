@@ -130,7 +130,7 @@ class StudyModels(EncoderSettings):
     """The models that are trained, and how cells become numbers for them.
 
     >>> StudyModels(use=["knn"]).encoding
-    {'interval': 'midpoint', 'taxonomy': 'shares', 'widest': 256}
+    {'interval': 'midpoint', 'taxonomy': 'shares', 'widest': 256, 'taught_with': 'ranges'}
     """
 
     use: Annotated[

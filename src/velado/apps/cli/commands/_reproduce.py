@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from velado.apps.cli import options as flags
 from velado.apps.cli import show
 from velado.apps.cli.app import argument, command, option
 from velado.errors import ParameterError
 from velado.text import say
+
+if TYPE_CHECKING:
+    from velado.papers.paper_registry import Reproduced, Reproduction
 
 
 @command("reproduce")
@@ -23,17 +26,22 @@ def reproduce(
     listed: Annotated[bool, option("--list", help="List every experiment.")] = False,
     data: flags.DataFolder = None,
     quick: Annotated[
-        bool, option("--quick", help="Fewer queries over fewer records, where it takes long.")
+        bool,
+        option("--quick", help="Fewer queries, rounds or values of k over all records, where it takes long."),
     ] = False,
     output: Annotated[
-        Path | None, option("--output -o FILE", help="Write Markdown (or JSON, for .json) here instead.")
+        Path | None,
+        option(
+            "--output -o PATH",
+            help="Write table and figure into this folder (.csv, .md, .svg); or one file, by its ending: .md, .csv, .svg, .json.",
+        ),
     ] = None,
 ) -> None:
     """Reproduce an experiment of a paper.
 
     What was published, what comes out here, and what it promises, side by side.
     """
-    from velado.papers.paper_registry import reproduction_named, shown, to_dict, to_markdown
+    from velado.papers.paper_registry import reproduction_named, shown, to_dict
 
     if listed:
         _list()
@@ -46,7 +54,11 @@ def reproduce(
         )
     chosen = reproduction_named(name)
     folder = _folder(data) if chosen.needs or data is not None else Path()
-    flags.refuse_file(output, say("It may hold another result."))
+    in_folder = output is not None and (output.suffix not in _ENDINGS or output.is_dir())
+    if not in_folder:
+        flags.refuse_file(output, say("It may hold another result."))
+    elif output is not None:
+        _refuse_taken(output, chosen.name)
     with show.waiting() as progress:
         found = chosen.carry_out(folder, progress, quick)
     result = to_dict(chosen, found)
@@ -57,10 +69,46 @@ def reproduce(
         return
     from velado.data.staging import write_file
 
-    as_json = output.suffix == ".json"
-    text = json.dumps(result, ensure_ascii=False, indent=2) if as_json else to_markdown(chosen, found)
-    write_file(output, text.encode())
+    made = {ending: text for ending in _ENDINGS if (text := _written(chosen, found, ending)) is not None}
+    if in_folder:
+        output.mkdir(parents=True, exist_ok=True)
+        for ending in _IN_FOLDER:
+            if ending in made:
+                write_file(output / f"{chosen.name}{ending}", made[ending].encode())
+    elif output.suffix in made:
+        write_file(output, made[output.suffix].encode())
+    else:
+        raise ParameterError(
+            say("'{name}' is a table that is not drawn.", name=chosen.name),
+            "It holds words, or numbers without an order to draw them in.",
+            "Write it as .md, .csv or .json.",
+        )
     show.result(result)
+
+
+_ENDINGS = (".md", ".csv", ".svg", ".json")
+_IN_FOLDER = (".csv", ".md", ".svg")
+
+
+def _written(chosen: Reproduction, found: Reproduced, ending: str) -> str | None:
+    """The result as a file of this ending, in the language spoken; None where it cannot be one."""
+    from velado.papers.paper_registry import to_csv, to_dict, to_markdown, to_svg
+
+    match ending:
+        case ".md":
+            return to_markdown(chosen, found)
+        case ".csv":
+            return to_csv(found)
+        case ".svg":
+            return to_svg(chosen, found)
+        case _:
+            return json.dumps(to_dict(chosen, found), ensure_ascii=False, indent=2)
+
+
+def _refuse_taken(folder: Path, name: str) -> None:
+    """No file of this name is in the folder yet."""
+    for ending in _IN_FOLDER:
+        flags.refuse_file(folder / f"{name}{ending}", say("It may hold another result."))
 
 
 def _list() -> None:
