@@ -1,5 +1,7 @@
 """Each column operation changes its own column only, as it says, and leaves a table that still encodes."""
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,15 +12,22 @@ from velado.data.encode import encode
 from velado.data.keys import Key
 from velado.data.schema import Column, Schema, TaxonomySpec
 from velado.data.table import Table
+from velado.data.visible import visible_groups, wildcard_sizes
 from velado.errors import ParameterError, SchemaError
 from velado.randomness import seeded
 from velado.release.operations import (
     OPERATIONS,
+    PRAM,
+    BottomCode,
     Generalize,
+    LocalSuppression,
     Mask,
     Permute,
     Perturb,
+    RankSwap,
+    RoundNumbers,
     Suppress,
+    TopCode,
     apply_operations,
 )
 from velado.settings import part_of
@@ -66,6 +75,13 @@ ALL = [
     Mask("zip", keep=5),
     Mask("zip", keep=3, side="right"),
     Mask("age", keep=1),
+    RoundNumbers("age", to=5),
+    RoundNumbers("cost", to=0.5),
+    TopCode("age", at=50),
+    BottomCode("cost", at=3.5),
+    PRAM("city", stay=0.3),
+    RankSwap("cost", percent=20),
+    RankSwap("born", percent=50),
 ]
 
 
@@ -102,9 +118,19 @@ def test_a_blank_stays_as_it_came(table: Table, operation: Any) -> None:
 
 @pytest.mark.parametrize("operation", [o for o in OPERATIONS], ids=lambda o: o.name)
 def test_the_person_column_is_never_touched(table: Table, operation: Any) -> None:
-    settings = {"level": 1} if operation is Generalize else {}
+    settings = {"generalize": {"level": 1}, "top-code": {"at": 3}, "bottom-code": {"at": 3}}.get(
+        operation.name, {}
+    )
+    if (
+        operation.column is None if "column" in vars(operation) else False
+    ):  # it works on quasi-identifiers alone
+        person = replace(table.schema.columns["cpf"], role="quasi")
+        table = table.with_schema(table.schema.with_columns([person, *[*table.schema.columns.values()][1:]]))
+        made = operation()
+    else:
+        made = operation("cpf", **settings)
     with pytest.raises(ParameterError, match="person column"):
-        operation("cpf", **settings).apply(table, seeded(0))
+        made.apply(table, seeded(0))
 
 
 def test_numbers_are_generalized_to_intervals_that_hold_them(table: Table) -> None:
@@ -225,6 +251,14 @@ def test_a_masked_code_is_generalized_by_what_is_left_of_its_prefix(table: Table
         lambda: Mask("x", keep=0),
         lambda: Mask("x", side="middle"),
         lambda: Mask("x", fill=""),
+        lambda: RoundNumbers("x", to=0),
+        lambda: PRAM("x", stay=1.0),
+        lambda: PRAM("x", stay=-0.1),
+        lambda: RankSwap("x", percent=0),
+        lambda: RankSwap("x", percent=101),
+        lambda: TopCode("x"),
+        lambda: LocalSuppression(k=1),
+        lambda: LocalSuppression(blanks="star"),
     ],
 )
 def test_settings_outside_their_limits_are_refused(make: Any) -> None:
@@ -264,3 +298,158 @@ def test_a_recipe_entry_with_a_mistake_is_refused_with_a_hint(
 def test_an_operation_on_a_column_that_is_not_there_is_refused(table: Table) -> None:
     with pytest.raises(SchemaError, match="names a column"):
         apply_operations(table, [Permute("zipp")], KEY)
+
+
+def numbers(cells_of: list[str], bounds: tuple[float, float] | None = None) -> Table:
+    return Table.of(pl.DataFrame({"x": cells_of}), Schema({"x": Column("x", "quasi", "numeric", bounds)}))
+
+
+@pytest.mark.parametrize(
+    ("to", "given", "wanted"),
+    [
+        (5, ["20", "22", "22.5", "23", "-2.5"], ["20", "20", "25", "25", "0"]),
+        (0.1, ["0.14", "0.15", "0.26"], ["0.1", "0.2", "0.3"]),
+        (1000, ["499", "500", "1499"], ["0", "1000", "1000"]),
+    ],
+)
+def test_numbers_are_rounded_to_the_nearest_multiple(to: float, given: list[str], wanted: list[str]) -> None:
+    assert cells(RoundNumbers("x", to=to).apply(numbers(given), seeded(0)), "x") == wanted
+
+
+def test_rounding_and_coding_stay_within_the_bounds() -> None:
+    table = numbers(["1", "118"], (1, 118))
+    assert cells(RoundNumbers("x", to=50).apply(table, seeded(0)), "x") == ["1", "100"]
+    with pytest.raises(ParameterError, match="outside the bounds"):
+        TopCode("x", at=119).apply(table, seeded(0))
+
+
+def test_extremes_are_published_as_the_threshold() -> None:
+    table = numbers(["3", "18", "40", "90", "97"])
+    assert cells(TopCode("x", at=90).apply(table, seeded(0)), "x") == ["3", "18", "40", "90", "90"]
+    assert cells(BottomCode("x", at=18).apply(table, seeded(0)), "x") == ["18", "18", "40", "90", "97"]
+    assert cells(BottomCode("x", at=18.5).apply(table, seeded(0)), "x")[:3] == ["18.5", "18.5", "40.0"]
+    with pytest.raises(ParameterError, match="one single number"):
+        TopCode("x", at=2).apply(table, seeded(0))
+
+
+def test_pram_moves_values_with_the_chances_it_states() -> None:
+    n, stay = 60_000, 0.7
+    values = np.array(["a"] * 6 + ["b"] * 3 + ["c"])
+    before = np.tile(values, n // 10)
+    table = Table.of(pl.DataFrame({"x": before}), Schema({"x": Column("x", "quasi")}))
+    operation = PRAM("x", stay=stay)
+    after = np.array(cells(operation.apply(table, KEY.draws("test", b"")), "x"))
+    stated = operation.transitions([6, 3, 1])
+    assert np.allclose(stated.sum(axis=1), 1)
+    assert np.allclose(np.array([0.6, 0.3, 0.1]) @ stated, [0.6, 0.3, 0.1])  # invariant
+    assert stated[2, 2] == pytest.approx(0.7 + 0.3 * 0.1)
+    for row, true in enumerate("abc"):
+        found = np.array([np.mean(after[before == true] == shown) for shown in "abc"])
+        error = np.sqrt(stated[row] * (1 - stated[row]) / np.sum(before == true))
+        assert (np.abs(found - stated[row]) < 4.5 * error).all()
+    # The frequencies are kept: three standard deviations of what chance alone moves.
+    assert np.mean(after == "a") == pytest.approx(0.6, abs=3 * np.sqrt(0.24 * 2 / n))
+
+
+def test_pram_leaves_blanks_and_draws_none(table: Table) -> None:
+    done = PRAM("city", stay=0.0).apply(table, seeded(3))
+    assert [cell is None for cell in cells(done, "city")] == [cell is None for cell in cells(table, "city")]
+
+
+def test_a_swapped_number_moves_by_no_more_ranks_than_allowed() -> None:
+    n, percent = 2000, 4.0
+    values = seeded(1).permutation(n)
+    table = numbers([str(value) for value in values])
+    done = np.array(cells(RankSwap("x", percent=percent).apply(table, seeded(2)), "x"), dtype=int)
+    assert sorted(done) == sorted(values)
+    moved = np.abs(done - values)
+    assert moved.max() <= n * percent / 100
+    assert np.mean(moved > 0) > 0.97 and moved.mean() > 0.4 * n * percent / 100
+    assert np.corrcoef(done, values)[0, 1] > 0.99
+
+
+def test_swapping_needs_an_order_and_a_rank_to_go_to(table: Table) -> None:
+    with pytest.raises(ParameterError, match="no order"):
+        RankSwap("city").apply(table, seeded(0))
+    with pytest.raises(ParameterError, match="not even one rank"):
+        RankSwap("age", percent=1).apply(table, seeded(0))
+
+
+def people(*rows: str) -> Table:
+    frame = pl.DataFrame([list(row) for row in rows], schema=["a", "b", "c"][: len(rows[0])], orient="row")
+    frame = frame.with_columns(pl.all().replace("-", None))
+    return Table.of(frame, Schema({name: Column(name, "quasi") for name in frame.columns}))
+
+
+def shown(table: Table) -> list[str]:
+    return ["".join(cell or "-" for cell in row) for row in table.frame.rows()]
+
+
+def test_local_suppression_blanks_the_fewest_cells_of_small_tables() -> None:
+    done = LocalSuppression(2).apply(people("ax", "ax", "ay", "az", "bx"), seeded(0))
+    # y and z share a; b is alone with x, and the two others with x join it. Five blanks: there is no way with four.
+    assert shown(done) == ["-x", "-x", "a-", "a-", "-x"]
+    # Where a blank may be any value, one blank makes y and z alike, and the row of b may be that of a.
+    wild = LocalSuppression(2, blanks="wildcard").apply(people("ax", "ax", "ay", "az", "bx"), seeded(0))
+    assert shown(wild) == ["ax", "ax", "ay", "a-", "-x"]
+    untouched = people("ax", "ax", "by", "by")
+    assert LocalSuppression(2).apply(untouched, seeded(0)).frame.equals(untouched.frame)
+
+
+def test_a_blank_that_was_there_is_a_value_or_any_value() -> None:
+    assert shown(LocalSuppression(2).apply(people("a-", "ax", "ax"), seeded(0))) == ["a-", "a-", "a-"]
+    kept = LocalSuppression(2, blanks="wildcard").apply(people("a-", "ax", "ax"), seeded(0))
+    assert shown(kept) == ["a-", "ax", "ax"]
+
+
+@pytest.mark.parametrize("k", [2, 3, 5])
+@pytest.mark.parametrize("blanks", ["value", "wildcard"])
+@pytest.mark.parametrize("seed", range(6))
+def test_local_suppression_reaches_its_k(k: int, blanks: Any, seed: int) -> None:
+    draw = seeded(seed)
+    frame = pl.DataFrame({name: draw.integers(0, 6, 70).astype(str) for name in "abcd"})
+    table = Table.of(frame, Schema({name: Column(name, "quasi") for name in frame.columns}, missing="refuse"))
+    done = LocalSuppression(k, blanks=blanks).apply(table, seeded(0)).frame
+    sizes = (
+        wildcard_sizes(done, list("abcd"))
+        if blanks == "wildcard"
+        else (groups := visible_groups(done, list("abcd"))).sizes[groups.labels]
+    )
+    assert sizes.min() >= k
+    changed = done.null_count().sum_horizontal().item()
+    assert 0 < changed < 4 * 70
+    for name in "abcd":
+        same = (done[name] == frame[name]).fill_null(True)
+        assert same.all()
+
+
+def test_a_column_that_matters_more_is_blanked_less() -> None:
+    draw = seeded(4)
+    frame = pl.DataFrame({name: draw.integers(0, 12, 80).astype(str) for name in "ab"})
+
+    def blanks(weight: float) -> int:
+        schema = Schema({"a": Column("a", "quasi", weight=weight), "b": Column("b", "quasi")})
+        done = LocalSuppression(3, blanks="wildcard").apply(Table.of(frame, schema), seeded(0)).frame
+        return int(done["a"].null_count())
+
+    assert blanks(5.0) < blanks(0.2)
+
+
+def test_fewer_rows_than_a_crowd_are_refused() -> None:
+    with pytest.raises(ParameterError, match="crowd of 4 cannot be made from 2 rows"):
+        LocalSuppression(4).apply(people("ax", "by"), seeded(0))
+
+
+@pytest.mark.parametrize(("blanks", "most"), [("wildcard", 97), ("value", 140)])
+def test_fewer_cells_are_blanked_than_by_sdcmicro(data_folder: Path, blanks: Any, most: int) -> None:
+    """sdcMicro 5.8.1, its own test of localSuppression: 97 cells of testdata2 for k = 2, a blank being any value."""
+    names = ["urbrur", "roof", "walls", "water", "electcon", "relat", "sex"]
+    frame = pl.read_csv(
+        data_folder / "sdc" / "sdc_testdata2.csv", null_values=["NA"], infer_schema=False
+    ).select(names)
+    done = LocalSuppression(2, blanks=blanks).apply(
+        Table.of(frame, Schema({name: Column(name, "quasi") for name in names})), seeded(0)
+    )
+    assert wildcard_sizes(done.frame, names).min() >= 2
+    before, after = (one.null_count().sum_horizontal().item() for one in (frame, done.frame))
+    assert 0 < after - before <= most

@@ -39,6 +39,17 @@ def true_codes(
     return low.astype(np.int32), high.astype(np.int32)
 
 
+def as_it_is(column: EncodedColumn) -> PublishedColumn:
+    """The column published with its own values.
+
+    >>> from velado.testing.examples import column
+    >>> as_it_is(column(["b", "a"])).values
+    ('a', 'b')
+    """
+    every = np.arange(column.size, dtype=np.int32)
+    return PublishedColumn(column.name, column.codes, tuple(column.value_texts), every, every)
+
+
 class NoteName(str):
     """The name of a note about a run: in JSON the code alone, in a report its *words*; a *share* is a percent there.
 

@@ -6,6 +6,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from velado.release.guarantees._guarantee import Verdict
+from velado.release.release import Release
 from velado.report.facts import ReleaseFacts
 from velado.report.phrases import phrase
 from velado.text import join, number, percent, say, say_n
@@ -105,7 +106,7 @@ def warning_lines(facts: ReleaseFacts) -> list[str]:
     []
     """
     release = facts.release
-    out = [*release.warnings, *(door.sentence() for door in release.side_doors if not door.accepted)]
+    out = own_warnings(release)
     if release.goal.reads_sensitive:
         out.append(
             say(
@@ -113,15 +114,34 @@ def warning_lines(facts: ReleaseFacts) -> list[str]:
                 "promise says (minimality)."
             )
         )
-    if facts.output.formulas:
-        out.append(
-            say_n(
-                "{n:,} cell begins like a spreadsheet formula and was kept; --formulas escape puts an apostrophe before it.",
-                "{n:,} cells begin like a spreadsheet formula and were kept; --formulas escape puts an apostrophe before them.",
-                facts.output.formulas,
-            )
+    return [*out, *formula_warnings(facts.output.formulas)]
+
+
+def own_warnings(release: Release) -> list[str]:
+    """What a release itself warns of, and its side doors that nobody signed for.
+
+    >>> from velado.testing.small_release import small_release
+    >>> own_warnings(small_release().release)
+    []
+    """
+    return [*release.warnings, *(door.sentence() for door in release.side_doors if not door.accepted)]
+
+
+def formula_warnings(cells: int) -> list[str]:
+    """The warning for *cells* of a written table that a spreadsheet would run; none where there are none.
+
+    >>> formula_warnings(0)
+    []
+    """
+    if not cells:
+        return []
+    return [
+        say_n(
+            "{n:,} cell begins like a spreadsheet formula and was kept; --formulas escape puts an apostrophe before it.",
+            "{n:,} cells begin like a spreadsheet formula and were kept; --formulas escape puts an apostrophe before them.",
+            cells,
         )
-    return out
+    ]
 
 
 def verdict_line(found: Verdict) -> str:

@@ -39,7 +39,7 @@ EXIT_CODES = {
     143: say("ended by a signal of the system"),
 }
 INTERRUPTED, STOPPED = 130, 143
-SHOW_VALUES = ("anonymize", "apply", "compare", "joined", "measure")
+SHOW_VALUES = ("anonymize", "apply", "compare", "joined", "measure", "transform")
 """The commands that read a table with taxonomies, and have --show-values."""
 _PLACE = "velado.show_values"
 

@@ -34,6 +34,7 @@ from velado.apps.cli.commands import (  # noqa: F401  (each joins the applicatio
     _regress,
     _reproduce,
     _serve,
+    _transform,
     _verify,
 )
 from velado.errors import ParameterError
@@ -46,6 +47,7 @@ ORDER = [
     "measure",
     "apply",
     "pseudonymize",
+    "transform",
     "joined",
     "compare",
     "methods",

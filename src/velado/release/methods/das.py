@@ -15,7 +15,7 @@ from velado.data.encode import EncodedColumn, EncodedTable
 from velado.data.numbers import number_text
 from velado.data.partition import FloatArray, IntArray, Partition
 from velado.release.goal import Goal, Progress, Promise
-from velado.release.recoded import BINS, Cell, PublishedColumn, Recoded, true_codes
+from velado.release.recoded import BINS, Cell, PublishedColumn, Recoded, as_it_is, true_codes
 from velado.settings import Setting, settings
 from velado.text import say
 
@@ -326,12 +326,7 @@ def numbers_recoded(
     out = []
     for at, column in enumerate(data.columns):
         progress(at / len(data.columns), f"bins of '{column.name}'")
-        every = np.arange(column.size, dtype=np.int32)
-        out.append(
-            recode(column)
-            if column.is_numeric
-            else PublishedColumn(column.name, column.codes, tuple(column.value_texts), every, every)
-        )
+        out.append(recode(column) if column.is_numeric else as_it_is(column))
     return tuple(out)
 
 
