@@ -67,7 +67,10 @@ def matches(expected: str, printed: str) -> bool:
 
 RUN_AS_WRITTEN = [
     *sorted((ROOT / "docs" / "tutorial").glob("*.md")),
-    *(ROOT / "docs" / "how-to" / f"{name}.md" for name in ("settle-identifiers-and-people", "transform-columns")),
+    *(
+        ROOT / "docs" / "how-to" / f"{name}.md"
+        for name in ("settle-identifiers-and-people", "transform-columns")
+    ),
 ]
 
 

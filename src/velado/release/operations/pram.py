@@ -26,8 +26,8 @@ class PRAM:
     `transitions` gives R. Blanks stay blank, cells keep their type, the column its meaning. O(n).
 
     >>> from velado.testing.examples import changed
-    >>> changed(PRAM("x", stay=0.5), ["flu", "flu", "gout", "cold"])
-    ['flu', 'flu', 'gout', 'cold']
+    >>> changed(PRAM("x", stay=0.5), ["cold", "flu", "gout", "flu", "flu"])
+    ['cold', 'flu', 'flu', 'flu', 'gout']
     """
 
     name: ClassVar[str] = "pram"
