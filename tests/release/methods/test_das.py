@@ -198,7 +198,7 @@ def test_costs_of_bins_are_those_of_all_pairs():
 def test_categories_go_up_their_taxonomy_where_that_is_asked_for():
     table = people()
     release = anonymize(table.frame, table.schema, DAS(bins=2, categories="taxonomy"))
-    assert release.aligned["town"].to_list() == ["MG", "MG", "SP", "SP", "BA"]
+    assert release.aligned["town"].to_list() == ["MG", "MG", "SP", "SP", "e"]  # all that BA has
     assert dict(release.notes)["levels"] == {"town": "1 of 3"}
     (warning,) = release.warnings
     assert "'sex'" in warning and "town" not in warning  # F and M have no level below everything

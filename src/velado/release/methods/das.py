@@ -367,9 +367,10 @@ def _at_level(column: EncodedColumn, level: int) -> PublishedColumn:
     assert column.tree is not None
     tree = column.tree
     nodes, codes = np.unique(tree.levels[:, level], return_inverse=True)
-    labels = tuple(None if node == column.missing else tree.labels[node] for node in nodes.tolist())
+    low, high = tree.first[nodes], tree.last[nodes]
     shown = codes.astype(np.int32)[column.codes]
-    return PublishedColumn(column.name, shown, labels, tree.first[nodes], tree.last[nodes])
+    # A bin of one value of the taxonomy is published as that value, which says the same.
+    return PublishedColumn(column.name, shown, tuple(column.label(low, high)), low, high)
 
 
 def stayed_raw(data: EncodedTable, columns: Sequence[PublishedColumn]) -> list[str]:
