@@ -140,6 +140,26 @@ class PaperFlags:
         float, option("--scale-parameter", help="With --paper: the epsilon of the source.")
     ] = 1.0
     eps: Annotated[float | None, option("--eps", help="With --paper dbscan: how near.")] = None
+    min_points: Annotated[
+        int | None,
+        option(
+            "--min-points",
+            help="With --paper dbscan: neighbours of a core point, itself included (minPoints).",
+        ),
+    ] = None
+    threshold: Annotated[
+        float | None,
+        option(
+            "--threshold",
+            help="With --paper baseline or dbscan: correlations at or below it count as 0 (delta_0 of the source).",
+        ),
+    ] = None
+    coefficient: Annotated[
+        str | None,
+        option(
+            "--coefficient NAME", help="With --paper baseline, dbscan or gmm: spearman (default) or pearson."
+        ),
+    ] = None
     components: Annotated[
         int | None,
         option("--components", help="With --paper gmm or gmm-rfe: Gaussians; default: BIC chooses."),
@@ -390,7 +410,7 @@ def _answer_as_in_the_paper(
     with show.waiting():
         from velado.data.io import read_schema, read_table
         from velado.papers.correlated.approaches import APPROACHES
-        from velado.papers.correlated.correlated_answer import paper_answer
+        from velado.papers.correlated.correlated_answer import bounded_by_its_rows, paper_answer
         from velado.query.session import table_name
         from velado.query.sql import parse
         from velado.query.store import has_ledger
@@ -398,13 +418,17 @@ def _answer_as_in_the_paper(
         from velado.settings import Where, part_of
 
         declared = read_schema(schema)
-        own = {name: getattr(asked, name) for name in ("eps", "components", "keep")}
+        table = read_table(file, declared)
+        own = {
+            name: getattr(asked, name)
+            for name in ("eps", "min_points", "threshold", "coefficient", "components", "keep")
+        }
         given = {name: value for name, value in own.items() if value is not None}
         chosen = part_of(APPROACHES, {"name": asked.paper, **given}, Where("flag"), "approach")
         try:
             result = paper_answer(
-                read_table(file, declared),
-                parse(sql, declared, table_name(file.name)),
+                table,
+                parse(sql, bounded_by_its_rows(table), table_name(file.name)),
                 chosen,
                 asked.scale_parameter,
                 seeded(asked.seed, "paper"),
