@@ -172,7 +172,8 @@ def particle_swarm(
     >>> round(float(found.best[0]), 2)
     0.5
     """
-    places, speed = start.copy(), np.zeros_like(start)
+    places: FloatArray = start.copy()
+    speed: FloatArray = np.zeros_like(start)
 
     def moved(own: FloatArray, scores: FloatArray) -> FloatArray:
         nonlocal places, speed
@@ -180,7 +181,7 @@ def particle_swarm(
         leader = own[int(np.argmin(scores))]
         speed = _CHI * (speed + _PULL * pulls[0] * (own - places) + _PULL * pulls[1] * (leader - places))
         beyond = places + speed
-        places = np.clip(beyond, 0.0, 1.0)
+        places = np.asarray(np.clip(beyond, 0.0, 1.0))
         speed = np.where(places == beyond, speed, 0.0)
         return places
 
