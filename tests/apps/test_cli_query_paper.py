@@ -100,3 +100,17 @@ def test_the_source_asks_for_no_bounds(place: Path, capsys) -> None:
     # A question that promises something still asks for them.
     assert ask("--epsilon", "1", sql="SELECT SUM(pay) AS n FROM people") != 0
     assert "bounds" in capsys.readouterr().err
+
+
+def test_blanks_are_filled_on_request_and_only_as_in_the_source(place: Path, capsys) -> None:
+    rows = (place / "people.csv").read_text("utf-8").splitlines()
+    rows[1] = rows[1].rsplit(",", 1)[0] + ","
+    (place / "people.csv").write_text("\n".join(rows) + "\n", "utf-8")
+    assert ask("--paper", "baseline") == 3
+    assert "--impute COLUMN" in capsys.readouterr().err
+    assert ask("--paper", "baseline", "--impute", "pay:mean") == 0
+    assert "1 blank of 'pay' (0.3%) was filled" in capsys.readouterr().err
+    assert ask("--paper", "baseline", "--impute", "pya") == 3
+    assert "'pay'" in capsys.readouterr().err
+    assert ask("--epsilon", "1", "--impute", "pay") == 2
+    assert "--impute goes with --paper alone" in capsys.readouterr().err

@@ -20,6 +20,7 @@ from velado.release.operations import (
     PRAM,
     BottomCode,
     Generalize,
+    Impute,
     LocalSuppression,
     Mask,
     Permute,
@@ -29,6 +30,7 @@ from velado.release.operations import (
     Suppress,
     TopCode,
     apply_operations,
+    imputation_effect,
 )
 from velado.settings import part_of
 
@@ -82,6 +84,9 @@ ALL = [
     PRAM("city", stay=0.3),
     RankSwap("cost", percent=20),
     RankSwap("born", percent=50),
+    Impute("age"),
+    Impute("age", by="neighbours", neighbours=3),
+    Impute("city"),
 ]
 
 
@@ -109,7 +114,9 @@ def test_the_same_table_and_key_give_the_same_cells(table: Table, operation: Any
     assert first.equals(again)
 
 
-@pytest.mark.parametrize("operation", [o for o in ALL if not isinstance(o, Permute | Suppress)], ids=repr)
+@pytest.mark.parametrize(
+    "operation", [o for o in ALL if not isinstance(o, Permute | Suppress | Impute)], ids=repr
+)
 def test_a_blank_stays_as_it_came(table: Table, operation: Any) -> None:
     done = apply_operations(table, [operation], KEY)
     for row, name in ((0, "age"), (1, "city"), (2, "zip")):
@@ -258,6 +265,8 @@ def test_a_masked_code_is_generalized_by_what_is_left_of_its_prefix(table: Table
         lambda: RankSwap("x", percent=101),
         lambda: TopCode("x"),
         lambda: LocalSuppression(k=1),
+        lambda: Impute("x", by="guess"),
+        lambda: Impute("x", neighbours=0),
         lambda: LocalSuppression(blanks="star"),
     ],
 )
@@ -453,3 +462,48 @@ def test_fewer_cells_are_blanked_than_by_sdcmicro(data_folder: Path, blanks: Any
     assert wildcard_sizes(done.frame, names).min() >= 2
     before, after = (one.null_count().sum_horizontal().item() for one in (frame, done.frame))
     assert 0 < after - before <= most
+
+
+def test_blanks_are_filled_with_what_the_way_says() -> None:
+    table = numbers(["10", "", "20", "90", ""])
+    for way, wanted in ((None, "20"), ("median", "20"), ("mean", "40"), ("most-frequent", "10")):
+        done = cells(Impute("x", by=way).apply(table, seeded(0)), "x")
+        assert done == ["10", wanted, "20", "90", wanted]
+    frame = pl.DataFrame({"x": ["1.5", "", "2.5"], "q": ["a", "b", "b"], "w": [None, "b", "b"]})
+    words = Table.of(
+        frame, Schema({"x": Column("x", "quasi", "numeric"), "q": Column("q"), "w": Column("w")})
+    )
+    assert cells(Impute("x", by="mean").apply(words, seeded(0)), "x") == ["1.5", "2.0", "2.5"]
+    assert cells(Impute("w").apply(words, seeded(0)), "w") == ["b", "b", "b"]
+    with pytest.raises(ParameterError, match="not numeric and has no mean"):
+        Impute("w", by="mean").apply(words, seeded(0))
+    with pytest.raises(ParameterError, match="blank throughout"):
+        Impute("w").apply(words.with_frame(frame.with_columns(pl.lit(None, pl.String).alias("w"))), seeded(0))
+
+
+def test_neighbours_are_found_by_the_other_numbers_and_not_by_identifiers() -> None:
+    frame = pl.DataFrame(
+        {
+            "height": ["150", "152", "", "190", "192"],
+            "weight": ["50", "52", "51", "90", "95"],
+            "id": ["5", "4", "100", "99", "101"],
+        }
+    )
+    kinds = {"height": ("quasi", "numeric"), "weight": ("other", "numeric"), "id": ("identifier", "numeric")}
+    table = Table.of(frame, Schema({name: Column(name, *kind) for name, kind in kinds.items()}))
+    done = cells(Impute("height", by="neighbours", neighbours=2).apply(table, seeded(0)), "height")
+    assert done == ["150", "152", "151", "190", "192"]
+    alone = Table.of(frame.select("height"), Schema({"height": Column("height", "quasi", "numeric")}))
+    with pytest.raises(ParameterError, match="No numeric column"):
+        Impute("height", by="neighbours").apply(alone, seeded(0))
+
+
+def test_the_effect_of_filling_is_measured() -> None:
+    found = imputation_effect(Impute("x", by="mean"), numbers(["10", "", "30", ""]))
+    assert (found.filled, found.share, found.means) == (2, 0.5, (20.0, 20.0))
+    assert found.deviations == (10.0, pytest.approx(50**0.5))
+    assert "50.0%" in str(found.sentence()) and "7.071" in str(found.sentence())
+    words = imputation_effect(
+        Impute("x"), Table.of(pl.DataFrame({"x": ["a", None]}), Schema({"x": Column("x")}))
+    )
+    assert (words.filled, words.means) == (1, None)

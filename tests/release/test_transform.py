@@ -11,7 +11,15 @@ import velado
 from velado.data.keys import Key
 from velado.data.schema import Column, Schema
 from velado.errors import GuaranteeNotMet, IdentifierOpen, ParameterError, PersonUndecided, SchemaError
-from velado.release.operations import PRAM, Generalize, LocalSuppression, Permute, RoundNumbers, Suppress
+from velado.release.operations import (
+    PRAM,
+    Generalize,
+    Impute,
+    LocalSuppression,
+    Permute,
+    RoundNumbers,
+    Suppress,
+)
 
 KEY, OTHER = Key(bytes(range(32))), Key(bytes(range(1, 33)))
 ROWS = 60
@@ -113,3 +121,15 @@ def test_no_operation_or_no_quasi_identifier_left_is_refused() -> None:
         velado.transform(people(), schema(), [], key=KEY)
     with pytest.raises(ParameterError, match="no quasi-identifier"):
         velado.transform(people(), schema(), [Suppress("age"), Suppress("sex")], key=KEY)
+
+
+def test_filled_blanks_are_told_to_the_owner_and_take_the_guarantee_away() -> None:
+    frame = people().with_columns(
+        pl.when(pl.int_range(ROWS) % 5 > 0).then(pl.col("age")).otherwise(None).alias("age")
+    )
+    made = velado.transform(frame, schema(), [Impute("age"), RoundNumbers("age", to=20)], key=KEY)
+    assert made.aligned["age"].null_count() == 0
+    (told,) = [text for text in made.warnings if "blanks of 'age'" in text]
+    assert "12 blanks" in told and "20.0%" in told and told not in made.public_warnings
+    release = velado.anonymize(frame, schema(), "mondrian", k=3, operations=[Impute("age")], key=KEY)
+    assert release.promise == "measured" and all(verdict.holds for verdict in release.verdicts)

@@ -18,6 +18,7 @@ from velado.data.table import Table
 from velado.errors import ParameterError, SchemaError, TableError
 from velado.release.gate import Signed, decide_person, refuse_identifiers
 from velado.release.operations._operation import Operation, apply_operations, columns_of
+from velado.release.operations.impute import Impute, imputation_effect
 from velado.release.population import population_table
 from velado.release.run_settings import run_settings
 from velado.release.side_doors import SideDoor, find_side_doors, refuse_copies
@@ -109,11 +110,17 @@ def prepare(
         signed=signed,
         operations=tuple(operations),
         warnings=warnings,
-        own_warnings=(*_found_encoding(table), *spelling_notes(table)),
+        own_warnings=(*_found_encoding(table), *spelling_notes(table), *_imputed(original, operations)),
         key=key,
         keep_order=keep_order,
         per=per,
     )
+
+
+def _imputed(original: Table, operations: Sequence[Operation]) -> tuple[str, ...]:
+    """What each filling of blanks did to its column as it was read."""
+    found = [imputation_effect(one, original) for one in operations if isinstance(one, Impute)]
+    return tuple(one.sentence() for one in found if one.filled)
 
 
 def _found_encoding(table: Table) -> tuple[str, ...]:

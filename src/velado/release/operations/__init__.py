@@ -5,9 +5,10 @@ Operations change what is published but promise nothing by themselves: the promi
 published values. A recipe lists them as ``[[operations]]`` tables; `velado transform` does nothing else.
 """
 
-from velado.release.operations._operation import Operation, apply_operations, columns_of
+from velado.release.operations._operation import Operation, apply_operations, columns_of, refuse_unknown
 from velado.release.operations.extreme_codes import BottomCode, TopCode
 from velado.release.operations.generalize import Generalize
+from velado.release.operations.impute import ImputationEffect, Impute, imputation_effect
 from velado.release.operations.local_suppression import LocalSuppression
 from velado.release.operations.mask import Mask
 from velado.release.operations.permute import Permute
@@ -20,6 +21,7 @@ from velado.release.operations.suppress import Suppress
 OPERATIONS: tuple[type[Operation], ...] = (
     BottomCode,
     Generalize,
+    Impute,
     LocalSuppression,
     Mask,
     Permute,
@@ -36,6 +38,8 @@ __all__ = [
     "PRAM",
     "BottomCode",
     "Generalize",
+    "ImputationEffect",
+    "Impute",
     "LocalSuppression",
     "Mask",
     "Operation",
@@ -47,4 +51,6 @@ __all__ = [
     "TopCode",
     "apply_operations",
     "columns_of",
+    "imputation_effect",
+    "refuse_unknown",
 ]

@@ -56,7 +56,7 @@ def with_numbers(table: Table, found: NumbersOf, numbers: FloatVector, decimals:
     numbers = np.round(numbers, decimals)
     if found.column.bounds is not None:
         numbers = np.clip(numbers, *found.column.bounds)
-    cells = _texts(numbers, decimals, table.schema.decimal)
+    cells = number_cells(numbers, decimals, table.schema.decimal)
     cells = keep_missing(table, found.column.name, cells)
     return with_cells(table, replace(found.column, taxonomy=None), cells)
 
@@ -67,7 +67,8 @@ def _decimals(texts: pl.Series, decimal: str) -> int:
     return min(int(str(longest)), MOST_DECIMALS) if longest is not None else MOST_DECIMALS
 
 
-def _texts(numbers: FloatVector, decimals: int, decimal: str) -> pl.Series:
+def number_cells(numbers: FloatVector, decimals: int, decimal: str) -> pl.Series:
+    """Numbers of so many decimals as the texts of a column with that decimal mark."""
     if decimals == 0 and bool(np.all(numbers == np.floor(numbers))):
         return pl.Series(numbers.astype(np.int64)).cast(pl.String)
     # Adding zero turns -0.0 into 0.0, which is how people write it.

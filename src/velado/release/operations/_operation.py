@@ -59,20 +59,24 @@ def apply_operations(table: Table, operations: Sequence[Operation], key: Key) ->
     """
     content = content_of(table.frame)
     for number, operation in enumerate(operations):
-        if operation.column is not None and operation.column not in table.schema.columns:
-            raise SchemaError(
-                say(
-                    "Operation {number} ({operation}) names a column '{column}' that the table does not "
-                    "have.",
-                    number=number + 1,
-                    operation=operation.name,
-                    column=operation.column,
-                ),
-                "It would do nothing.",
-                nearest(operation.column, [*table.schema.columns]) or say("Correct the column's name."),
-            )
+        refuse_unknown(table, operation, number + 1)
         table = operation.apply(table, key.draws(f"operation {number} {operation.name}", content))
     return table
+
+
+def refuse_unknown(table: Table, operation: Operation, number: int = 1) -> None:
+    """Nothing, if the table has the operation's column; it is the *number*-th of several."""
+    if operation.column is not None and operation.column not in table.schema.columns:
+        raise SchemaError(
+            say(
+                "Operation {number} ({operation}) names a column '{column}' that the table does not have.",
+                number=number,
+                operation=operation.name,
+                column=operation.column,
+            ),
+            "It would do nothing.",
+            nearest(operation.column, [*table.schema.columns]) or say("Correct the column's name."),
+        )
 
 
 def changeable(table: Table, operation: str, name: str) -> Column:

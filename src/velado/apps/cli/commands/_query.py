@@ -172,6 +172,13 @@ class PaperFlags:
             help="With --paper: the column records are not compared by, and gmm-rfe's target.",
         ),
     ] = None
+    impute: Annotated[
+        list[str] | None,
+        option(
+            "--impute COLUMN[:WAY]",
+            help="With --paper: fill the column's blanks first, by median, mean, most-frequent or neighbours.",
+        ),
+    ] = None
     show_unprotected: Annotated[
         bool, option("--show-unprotected", help="With --paper: show answers that get no noise.")
     ] = False
@@ -226,6 +233,12 @@ def query(
         sql, file = str(file), Path(source.relation or "")
     _refuse_settings(sql, schema, source, output)
     assert sql is not None and schema is not None
+    if paper.paper is None and paper.impute:
+        raise ParameterError(
+            "--impute goes with --paper alone.",
+            "Values made from other rows would carry those rows into answers that are to protect them.",
+            "Leave it out: blanks are not counted in a private answer.",
+        )
     if paper.paper is not None:
         promised = (price.epsilon, price.rho, price.budget, output)
         if any(one is not None for one in promised) or price.price or source.remote:
@@ -415,10 +428,17 @@ def _answer_as_in_the_paper(
         from velado.query.sql import parse
         from velado.query.store import has_ledger
         from velado.randomness import seeded
+        from velado.release.operations import imputation_effect, refuse_unknown
         from velado.settings import Where, part_of
 
         declared = read_schema(schema)
         table = read_table(file, declared)
+        filled = []
+        for text in asked.impute or ():
+            operation = flags.operation_from("impute", text, declared)
+            refuse_unknown(table, operation)
+            filled.append(imputation_effect(operation, table))
+            table = operation.apply(table, None)
         own = {
             name: getattr(asked, name)
             for name in ("eps", "min_points", "threshold", "coefficient", "components", "keep")
@@ -443,6 +463,7 @@ def _answer_as_in_the_paper(
     show.result(
         result.to_dict,
         [
+            *(show.warning(effect.sentence()) for effect in filled if effect.filled),
             show.table(
                 say("As in the source: {approach}", approach=asked.paper),
                 [say("aggregate"), say("answer"), say("scale")],

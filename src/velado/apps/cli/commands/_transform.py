@@ -69,6 +69,13 @@ class OperationFlags:
     bottom_code: Annotated[
         Typed, option("--bottom-code COLUMN:NUMBER", help="Publish smaller numbers as that number.")
     ] = None
+    impute: Annotated[
+        Typed,
+        option(
+            "--impute COLUMN[:WAY]",
+            help="Fill blanks: median, mean, most-frequent, neighbours; default: median, of words the most frequent.",
+        ),
+    ] = None
     suppress_locally: Annotated[
         Typed,
         option("--suppress-locally K", help="Blank single cells until K rows share the quasi-identifiers."),
