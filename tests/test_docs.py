@@ -69,7 +69,12 @@ RUN_AS_WRITTEN = [
     *sorted((ROOT / "docs" / "tutorial").glob("*.md")),
     *(
         ROOT / "docs" / "how-to" / f"{name}.md"
-        for name in ("settle-identifiers-and-people", "transform-columns", "samples-and-households")
+        for name in (
+            "settle-identifiers-and-people",
+            "signals",
+            "transform-columns",
+            "samples-and-households",
+        )
     ),
 ]
 
