@@ -30,7 +30,7 @@ from velado.release.methods import (
     TopDownGreedy,
 )
 from velado.release.methods._cover_tables import CoverTables, fill_costs, in_blocks
-from velado.release.methods._optimizers import OPTIMIZERS
+from velado.release.methods._optimizers import OPTIMIZERS, Search
 from velado.release.methods.gok import assign, memberships
 from velado.release.methods.mdav import mdav_labels, standardized
 
@@ -178,7 +178,7 @@ def test_a_cluster_below_k_borrows_the_records_of_highest_membership():
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_every_optimizer_finds_the_bottom_of_a_bowl_and_never_gets_worse(name):
-    search, tried = OPTIMIZERS[name], []
+    tried = []
 
     def bowl(place):
         assert ((place >= 0) & (place <= 1)).all()
@@ -187,15 +187,20 @@ def test_every_optimizer_finds_the_bottom_of_a_bowl_and_never_gets_worse(name):
 
     start = seeded(3, "troop").random((12, 4))
     kept = start.copy()
-    found = search(start, bowl, seeded(4, "search"), 200, 200)
+
+    def found_in(fitness, patience):
+        search = Search(
+            start=start, fitness=fitness, random=seeded(4, "search"), iterations=200, patience=patience
+        )
+        return OPTIMIZERS[name](search)
+
+    found = found_in(bowl, 200)
+    assert found.evaluations == len(tried)
     assert found.fitness < 1e-3 and found.fitness == bowl(found.best)
-    assert found.evaluations == len(tried) - 1
     assert np.array_equal(start, kept)
     assert all(after <= before for before, after in zip(found.history, found.history[1:], strict=False))
-    again = search(start, bowl, seeded(4, "search"), 200, 200)
-    assert np.array_equal(found.best, again.best)
-    stopped = search(start, lambda x: 1.0, seeded(4, "search"), 200, 3)
-    assert len(stopped.history) == 4
+    assert np.array_equal(found.best, found_in(bowl, 200).best)
+    assert len(found_in(lambda place: 1.0, 3).history) == 4
 
 
 def test_a_larger_search_is_worth_its_time_and_a_large_table_gets_a_smaller_one(data_folder):

@@ -96,6 +96,20 @@ Population = Annotated[
         help="Table of everyone the people were drawn from, for k-map and delta-presence.",
     ),
 ]
+OwnerKey = Annotated[
+    Path | None,
+    option(
+        "--key FILE",
+        help=(
+            "The owner's key, under which row order and random operations are drawn; "
+            "default: yours, made at first use."
+        ),
+    ),
+]
+KeepOrder = Annotated[
+    bool,
+    option("--keep-order", help="Publish rows in the order of the input, which may give values away."),
+]
 SealFile = Annotated[
     Path | None,
     option(
@@ -152,16 +166,7 @@ class FolderFlags:
         Path,
         option("--output -o DIR", help="Folder for the release and its private part; it must not exist."),
     ] = Path("out")
-    key: Annotated[
-        Path | None,
-        option(
-            "--key FILE",
-            help=(
-                "The owner's key, under which row order and random operations are drawn; "
-                "default: yours, made at first use."
-            ),
-        ),
-    ] = None
+    key: OwnerKey = None
     force: Annotated[bool, option("--force", help="Replace an existing release.")] = False
 
     def refuse(self, *reads: Path | None) -> None:

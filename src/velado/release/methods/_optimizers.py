@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
 
 from velado.release.methods._cover_tables import FloatArray
 
-Fitness = Callable[[FloatArray], float]
-Told = Callable[[int, float], None]
+Move = Callable[[FloatArray, FloatArray, int], FloatArray]
+"""From the best place of each candidate, its fitness and the number of the iteration to the places tried next."""
 
 
 @dataclass(frozen=True)
@@ -24,27 +24,48 @@ class Found:
     evaluations: int
 
 
-def unheard(iteration: int, best: float) -> None:
+def _unheard(iteration: int, best: float) -> None:
     """Nobody is told how far the search is."""
 
 
-class Optimizer(Protocol):
-    """Moves the candidates *start* (N x D) within 0..1 towards a lower *fitness*; the best ever seen is found.
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Search:
+    """Candidates *start* (N x D) within 0..1 on their way to a lower *fitness*.
 
-    It stops after *iterations*, or after *patience* of them without gain.
+    It ends after *iterations*, or after *patience* of them without gain; *told* hears of each.
     """
 
-    def __call__(
-        self,
-        start: FloatArray,
-        fitness: Fitness,
-        random: np.random.Generator,
-        iterations: int,
-        patience: int,
-        *,
-        told: Told = unheard,
-    ) -> Found: ...
+    start: FloatArray
+    fitness: Callable[[FloatArray], float]
+    random: np.random.Generator
+    iterations: int
+    patience: int
+    told: Callable[[int, float], None] = _unheard
 
+    def improved(self, *moves: Move) -> Found:
+        """The best place ever seen; each candidate stays at its best one until a move finds a better (greedy selection)."""
+        own = self.start.copy()
+        scores = np.array([self.fitness(place) for place in own])
+        history = [float(scores.min())]
+        idle = 0
+        for iteration in range(self.iterations):
+            for move in moves:
+                for at, place in enumerate(np.clip(move(own, scores, iteration), 0.0, 1.0)):
+                    score = self.fitness(place)
+                    if score < scores[at]:
+                        own[at], scores[at] = place, score
+            best = float(scores.min())
+            idle = idle + 1 if best >= history[-1] else 0
+            history.append(best)
+            self.told(iteration + 1, best)
+            if idle >= self.patience:
+                break
+        winner = int(np.argmin(scores))
+        tried = len(own) * (1 + len(moves) * (len(history) - 1))
+        return Found(own[winner].copy(), float(scores[winner]), tuple(history), tried)
+
+
+Optimizer = Callable[[Search], Found]
 
 # The gorilla troops optimizer (Abdollahzadeh, Gharehchopogh, Mirjalili 2021), as published, on any fitness.
 #
@@ -59,67 +80,39 @@ class Optimizer(Protocol):
 # E is a normal vector or, half the time, one normal number; S is the silverback, the best so far.
 #
 # A move is kept only if it is better (greedy selection), so the best never gets worse.
+_P, _BETA, _W = 0.03, 3.0, 0.8
 
 
-def gorilla_troops(
-    start: FloatArray,
-    fitness: Callable[[FloatArray], float],
-    random: np.random.Generator,
-    iterations: int,
-    patience: int,
-    p: float = 0.03,
-    beta: float = 3.0,
-    w: float = 0.8,
-    low: float = 0.0,
-    high: float = 1.0,
-    told: Told = unheard,
-) -> Found:
-    """The least fitness found from the troop *start* (N x D), stopping after *patience* iterations without gain.
+def gorilla_troops(search: Search) -> Found:
+    """The least fitness found by a troop.
 
     >>> troop, random = np.array([[0.9], [0.4], [0.1]]), np.random.default_rng(0)
-    >>> found = gorilla_troops(troop, lambda x: float((x[0] - 0.5) ** 2), random, iterations=20, patience=20)
-    >>> round(float(found.best[0]), 1)
+    >>> bowl = Search(start=troop, fitness=lambda x: float((x[0] - 0.5) ** 2), random=random, iterations=20, patience=20)
+    >>> round(float(gorilla_troops(bowl).best[0]), 1)
     0.5
     """
-    troop = start.copy()
-    count = troop.shape[0]
-    scores = np.array([fitness(gorilla) for gorilla in troop])
-    history = [float(scores.min())]
-    idle = 0
-    for iteration in range(iterations):
-        c = (np.cos(2 * random.random()) + 1) * (1 - (iteration + 1) / iterations)
+    random = search.random
+    c = big_l = 0.0
+
+    def explore(troop: FloatArray, scores: FloatArray, iteration: int) -> FloatArray:
+        nonlocal c, big_l
+        c = (np.cos(2 * random.random()) + 1) * (1 - (iteration + 1) / search.iterations)
         big_l = c * random.uniform(-1, 1)
-        for exploring in (True, False):
-            silverback = troop[int(np.argmin(scores))].copy()
-            if exploring:
-                moved = _explore(troop, c, big_l, random, p, low, high)
-            else:
-                moved = _exploit(troop, silverback, c, big_l, random, beta, w)
-            for at in range(count):
-                candidate = np.clip(moved[at], low, high)
-                score = fitness(candidate)
-                if score < scores[at]:
-                    troop[at], scores[at] = candidate, score
-        best = float(scores.min())
-        idle = idle + 1 if best >= history[-1] else 0
-        history.append(best)
-        told(iteration + 1, best)
-        if idle >= patience:
-            break
-    winner = int(np.argmin(scores))
-    evaluations = count * (2 * len(history) - 1)
-    return Found(troop[winner].copy(), float(scores[winner]), tuple(history), evaluations)
+        return _explore(troop, c, big_l, random)
+
+    def exploit(troop: FloatArray, scores: FloatArray, iteration: int) -> FloatArray:
+        return _exploit(troop, troop[int(np.argmin(scores))].copy(), c, big_l, random)
+
+    return search.improved(explore, exploit)
 
 
-def _explore(
-    troop: FloatArray, c: float, big_l: float, random: np.random.Generator, p: float, low: float, high: float
-) -> FloatArray:
+def _explore(troop: FloatArray, c: float, big_l: float, random: np.random.Generator) -> FloatArray:
     count, width = troop.shape
     out = np.empty_like(troop)
     for at in range(count):
         me = troop[at]
-        if random.random() < p:
-            out[at] = low + random.random(width) * (high - low)
+        if random.random() < _P:
+            out[at] = random.random(width)
         elif random.random() >= 0.5:
             other = troop[random.integers(count)]
             out[at] = (random.random() - c) * other + big_l * random.uniform(-c, c, width) * me
@@ -135,11 +128,9 @@ def _exploit(
     c: float,
     big_l: float,
     random: np.random.Generator,
-    beta: float,
-    w: float,
 ) -> FloatArray:
     count, width = troop.shape
-    if c >= w:
+    if c >= _W:
         g = 2.0**big_l
         m = (np.abs(troop.mean(axis=0)) ** g) ** (1 / g)
         return np.asarray(troop + big_l * m * (troop - silverback))
@@ -147,7 +138,7 @@ def _exploit(
     for at in range(count):
         q = 2 * random.random() - 1
         e = random.standard_normal(width) if random.random() >= 0.5 else random.standard_normal()
-        out[at] = silverback - (silverback - troop[at]) * q * beta * e
+        out[at] = silverback - (silverback - troop[at]) * q * _BETA * e
     return out
 
 
@@ -156,28 +147,20 @@ def _exploit(
 _CHI, _PULL = 0.7298, 2.05
 
 
-def particle_swarm(
-    start: FloatArray,
-    fitness: Fitness,
-    random: np.random.Generator,
-    iterations: int,
-    patience: int,
-    *,
-    told: Told = unheard,
-) -> Found:
+def particle_swarm(search: Search) -> Found:
     """The least fitness found by a swarm whose particles start at rest; one that would leave 0..1 stops at its border.
 
     >>> swarm, random = np.array([[0.9], [0.4], [0.1]]), np.random.default_rng(0)
-    >>> found = particle_swarm(swarm, lambda x: float((x[0] - 0.5) ** 2), random, iterations=30, patience=30)
-    >>> round(float(found.best[0]), 2)
+    >>> bowl = Search(start=swarm, fitness=lambda x: float((x[0] - 0.5) ** 2), random=random, iterations=30, patience=30)
+    >>> round(float(particle_swarm(bowl).best[0]), 2)
     0.5
     """
-    places: FloatArray = start.copy()
-    speed: FloatArray = np.zeros_like(start)
+    places: FloatArray = search.start.copy()
+    speed: FloatArray = np.zeros_like(places)
 
-    def moved(own: FloatArray, scores: FloatArray) -> FloatArray:
+    def fly(own: FloatArray, scores: FloatArray, iteration: int) -> FloatArray:
         nonlocal places, speed
-        pulls = random.random((2, *start.shape))
+        pulls = search.random.random((2, *places.shape))
         leader = own[int(np.argmin(scores))]
         speed = _CHI * (speed + _PULL * pulls[0] * (own - places) + _PULL * pulls[1] * (leader - places))
         beyond = places + speed
@@ -185,7 +168,7 @@ def particle_swarm(
         speed = np.where(places == beyond, speed, 0.0)
         return places
 
-    return _improved(start, fitness, moved, iterations, patience, told)
+    return search.improved(fly)
 
 
 # Differential evolution (Storn and Price 1997), DE/rand/1/bin with F = 0.5 and CR = 0.9: a candidate's rival is a + F (b - c) of
@@ -193,61 +176,26 @@ def particle_swarm(
 _FACTOR, _CROSSING = 0.5, 0.9
 
 
-def differential_evolution(
-    start: FloatArray,
-    fitness: Fitness,
-    random: np.random.Generator,
-    iterations: int,
-    patience: int,
-    *,
-    told: Told = unheard,
-) -> Found:
+def differential_evolution(search: Search) -> Found:
     """The least fitness found by evolution; a coordinate that would leave 0..1 stops at its border.
 
     >>> few, random = np.array([[0.9], [0.45], [0.1], [0.2]]), np.random.default_rng(0)
-    >>> found = differential_evolution(few, lambda x: float((x[0] - 0.5) ** 2), random, iterations=40, patience=40)
-    >>> round(float(found.best[0]), 1)
+    >>> bowl = Search(start=few, fitness=lambda x: float((x[0] - 0.5) ** 2), random=random, iterations=40, patience=40)
+    >>> round(float(differential_evolution(bowl).best[0]), 1)
     0.5
     """
-    count, width = start.shape
+    count, width = search.start.shape
+    random = search.random
 
-    def moved(own: FloatArray, scores: FloatArray) -> FloatArray:
+    def breed(own: FloatArray, scores: FloatArray, iteration: int) -> FloatArray:
         # The three others of each candidate: the first three of an order of all the rest.
         others = np.argsort(random.random((count, count)) + 2.0 * np.eye(count), axis=1)[:, :3]
         a, b, c = (own[others[:, min(at, count - 2)]] for at in range(3))
         crossed = random.random((count, width)) < _CROSSING
         crossed[np.arange(count), random.integers(width, size=count)] = True
-        return np.asarray(np.clip(np.where(crossed, a + _FACTOR * (b - c), own), 0.0, 1.0))
+        return np.where(crossed, a + _FACTOR * (b - c), own)
 
-    return _improved(start, fitness, moved, iterations, patience, told)
-
-
-def _improved(
-    start: FloatArray,
-    fitness: Fitness,
-    moved: Callable[[FloatArray, FloatArray], FloatArray],
-    iterations: int,
-    patience: int,
-    told: Told,
-) -> Found:
-    """The best of candidates that are *moved*, each remembering the best place it was at."""
-    own = start.copy()
-    scores = np.array([fitness(place) for place in own])
-    history = [float(scores.min())]
-    idle = 0
-    for iteration in range(iterations):
-        for at, place in enumerate(moved(own, scores)):
-            score = fitness(place)
-            if score < scores[at]:
-                own[at], scores[at] = place, score
-        best = float(scores.min())
-        idle = idle + 1 if best >= history[-1] else 0
-        history.append(best)
-        told(iteration + 1, best)
-        if idle >= patience:
-            break
-    winner = int(np.argmin(scores))
-    return Found(own[winner].copy(), float(scores[winner]), tuple(history), len(own) * len(history))
+    return search.improved(breed)
 
 
 OptimizerName = Literal["gto", "pso", "de"]

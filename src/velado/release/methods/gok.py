@@ -13,7 +13,7 @@ from velado.data.partition import Partition
 from velado.release.goal import Goal, Progress, Promise, silent
 from velado.release.methods._cover_tables import CoverTables, FloatArray, Int64Array
 from velado.release.methods._method import RecoderName, repair
-from velado.release.methods._optimizers import OPTIMIZERS, OptimizerName
+from velado.release.methods._optimizers import OPTIMIZERS, OptimizerName, Search
 from velado.release.methods.mondrian import Mondrian
 from velado.release.recoded import GROUPS, NoteName, Recoded
 from velado.release.recoders import recoder_named
@@ -193,14 +193,15 @@ class GOK:
                 seen[0] = (loss, partition)
             return loss
 
-        found = OPTIMIZERS[self.optimizer](
-            troop,
-            fitness,
-            random,
-            iterations,
-            self.patience,
+        search = Search(
+            start=troop,
+            fitness=fitness,
+            random=random,
+            iterations=iterations,
+            patience=self.patience,
             told=lambda turn, _: progress(turn / iterations, self.title),
         )
+        found = OPTIMIZERS[self.optimizer](search)
         partition = seen[0][1]
         notes: dict[str, object] = {
             GROUPS: partition.count,

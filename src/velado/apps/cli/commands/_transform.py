@@ -122,20 +122,8 @@ def transform(
     output: Annotated[
         Path, option("--output -o FILE", help="The transformed table (CSV, or Parquet by its ending).")
     ],
-    key: Annotated[
-        Path | None,
-        option(
-            "--key FILE",
-            help=(
-                "The owner's key, under which row order and random operations are drawn; "
-                "default: yours, made at first use."
-            ),
-        ),
-    ] = None,
-    keep_order: Annotated[
-        bool,
-        option("--keep-order", help="Publish rows in the order of the input, which may give values away."),
-    ] = False,
+    key: flags.OwnerKey = None,
+    keep_order: flags.KeepOrder = False,
     per: flags.Per = None,
     undeclared: flags.Undeclared = "refuse",
     reading: flags.ReadingFlags,
