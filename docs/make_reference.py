@@ -93,7 +93,7 @@ def methods_page() -> str:
         "",
         "## Column operations",
         "",
-        "Listed in a recipe as `[[operations]]` with `name` and `column`.",
+        "Listed in a recipe as `[[operations]]` with `name` and `column`, or flags of `velado transform`.",
         "",
     ]
     for operation in OPERATIONS:

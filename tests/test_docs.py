@@ -67,7 +67,15 @@ def matches(expected: str, printed: str) -> bool:
 
 RUN_AS_WRITTEN = [
     *sorted((ROOT / "docs" / "tutorial").glob("*.md")),
-    ROOT / "docs" / "how-to" / "settle-identifiers-and-people.md",
+    *(
+        ROOT / "docs" / "how-to" / f"{name}.md"
+        for name in (
+            "settle-identifiers-and-people",
+            "signals",
+            "transform-columns",
+            "samples-and-households",
+        )
+    ),
 ]
 
 

@@ -49,6 +49,7 @@ _HOME = {
     "read_schema": "velado.data.io",
     "read_table": "velado.data.io",
     "to_frame": "velado.data.io",
+    "transform": "velado.release.transform",
     "verify": "velado.release.verify",
 }
 

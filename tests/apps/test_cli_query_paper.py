@@ -56,6 +56,11 @@ def test_a_table_with_a_ledger_is_not_answered_as_in_the_source(place: Path, cap
         ("--paper", "baseline", "--budget", "1"),
         ("--paper", "baseline", "--eps", "0.4"),
         ("--paper", "nobody"),
+        ("--paper", "baseline", "--min-points", "3"),
+        ("--paper", "gmm", "--threshold", "0.2"),
+        ("--paper", "gmm-rfe", "--coefficient", "pearson"),
+        ("--paper", "baseline", "--coefficient", "kendall"),
+        ("--paper", "baseline", "--threshold", "1"),
         ("--paper", "baseline", "--scale-parameter", "0"),
     ],
 )
@@ -71,3 +76,41 @@ def test_an_extreme_without_noise_is_shown_only_when_asked_for(place: Path, caps
     assert "without any noise" in told and "Pass --show-unprotected to see" in told
     assert ask("--paper", "gmm", "--components", "2", "--show-unprotected", "--json", sql=sql) == 0
     assert json.loads(capsys.readouterr().out)["guarantee"]["without_noise"] == ["m"]
+
+
+def scale_of(capsys, *flags: str, sql: str = "SELECT SUM(age) AS n FROM people") -> float:
+    assert ask("--paper", *flags, "--json", sql=sql) == 0
+    return float(json.loads(capsys.readouterr().out)["scales"]["n"])
+
+
+def test_the_sources_settings_have_flags_that_change_the_scale(place: Path, capsys) -> None:
+    whole = scale_of(capsys, "baseline")
+    assert scale_of(capsys, "baseline", "--threshold", "0.9") < whole
+    assert scale_of(capsys, "baseline", "--coefficient", "pearson") != whole
+    near = scale_of(capsys, "dbscan", "--eps", "0.05", "--min-points", "2")
+    assert scale_of(capsys, "dbscan", "--eps", "0.05", "--min-points", "200") < near <= whole
+
+
+def test_the_source_asks_for_no_bounds(place: Path, capsys) -> None:
+    bounded = scale_of(capsys, "baseline", sql="SELECT AVG(pay) AS n FROM people WHERE age < 40")
+    plain = SCHEMA.replace("bounds = [0, 100]", "").replace("bounds = [0, 1000]", "")
+    assert "bounds" not in plain
+    (place / "schema.toml").write_text(plain, "utf-8")
+    assert scale_of(capsys, "baseline", sql="SELECT AVG(pay) AS n FROM people WHERE age < 40") == bounded
+    # A question that promises something still asks for them.
+    assert ask("--epsilon", "1", sql="SELECT SUM(pay) AS n FROM people") != 0
+    assert "bounds" in capsys.readouterr().err
+
+
+def test_blanks_are_filled_on_request_and_only_as_in_the_source(place: Path, capsys) -> None:
+    rows = (place / "people.csv").read_text("utf-8").splitlines()
+    rows[1] = rows[1].rsplit(",", 1)[0] + ","
+    (place / "people.csv").write_text("\n".join(rows) + "\n", "utf-8")
+    assert ask("--paper", "baseline") == 3
+    assert "--impute COLUMN" in capsys.readouterr().err
+    assert ask("--paper", "baseline", "--impute", "pay:mean") == 0
+    assert "1 blank of 'pay' (0.3%) was filled" in capsys.readouterr().err
+    assert ask("--paper", "baseline", "--impute", "pya") == 3
+    assert "'pay'" in capsys.readouterr().err
+    assert ask("--epsilon", "1", "--impute", "pay") == 2
+    assert "--impute goes with --paper alone" in capsys.readouterr().err

@@ -1,12 +1,14 @@
 """Each column operation changes its own column only, as it says, and leaves a table that still encodes."""
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 
-from velado.data.encode import encode
+from velado.data.encode import encode, visible_groups, wildcard_sizes
 from velado.data.keys import Key
 from velado.data.schema import Column, Schema, TaxonomySpec
 from velado.data.table import Table
@@ -14,12 +16,20 @@ from velado.errors import ParameterError, SchemaError
 from velado.randomness import seeded
 from velado.release.operations import (
     OPERATIONS,
+    PRAM,
+    BottomCode,
     Generalize,
+    Impute,
+    LocalSuppression,
     Mask,
     Permute,
     Perturb,
+    RankSwap,
+    RoundNumbers,
     Suppress,
+    TopCode,
     apply_operations,
+    imputation_effect,
 )
 from velado.settings import part_of
 
@@ -66,6 +76,16 @@ ALL = [
     Mask("zip", keep=5),
     Mask("zip", keep=3, side="right"),
     Mask("age", keep=1),
+    RoundNumbers("age", to=5),
+    RoundNumbers("cost", to=0.5),
+    TopCode("age", at=50),
+    BottomCode("cost", at=3.5),
+    PRAM("city", stay=0.3),
+    RankSwap("cost", percent=20),
+    RankSwap("born", percent=50),
+    Impute("age"),
+    Impute("age", by="neighbours", neighbours=3),
+    Impute("city"),
 ]
 
 
@@ -93,7 +113,9 @@ def test_the_same_table_and_key_give_the_same_cells(table: Table, operation: Any
     assert first.equals(again)
 
 
-@pytest.mark.parametrize("operation", [o for o in ALL if not isinstance(o, Permute | Suppress)], ids=repr)
+@pytest.mark.parametrize(
+    "operation", [o for o in ALL if not isinstance(o, Permute | Suppress | Impute)], ids=repr
+)
 def test_a_blank_stays_as_it_came(table: Table, operation: Any) -> None:
     done = apply_operations(table, [operation], KEY)
     for row, name in ((0, "age"), (1, "city"), (2, "zip")):
@@ -102,9 +124,19 @@ def test_a_blank_stays_as_it_came(table: Table, operation: Any) -> None:
 
 @pytest.mark.parametrize("operation", [o for o in OPERATIONS], ids=lambda o: o.name)
 def test_the_person_column_is_never_touched(table: Table, operation: Any) -> None:
-    settings = {"level": 1} if operation is Generalize else {}
+    settings = {"generalize": {"level": 1}, "top-code": {"at": 3}, "bottom-code": {"at": 3}}.get(
+        operation.name, {}
+    )
+    if (
+        operation.column is None if "column" in vars(operation) else False
+    ):  # it works on quasi-identifiers alone
+        person = replace(table.schema.columns["cpf"], role="quasi")
+        table = table.with_schema(table.schema.with_columns([person, *[*table.schema.columns.values()][1:]]))
+        made = operation()
+    else:
+        made = operation("cpf", **settings)
     with pytest.raises(ParameterError, match="person column"):
-        operation("cpf", **settings).apply(table, seeded(0))
+        made.apply(table, seeded(0))
 
 
 def test_numbers_are_generalized_to_intervals_that_hold_them(table: Table) -> None:
@@ -225,6 +257,16 @@ def test_a_masked_code_is_generalized_by_what_is_left_of_its_prefix(table: Table
         lambda: Mask("x", keep=0),
         lambda: Mask("x", side="middle"),
         lambda: Mask("x", fill=""),
+        lambda: RoundNumbers("x", to=0),
+        lambda: PRAM("x", stay=1.0),
+        lambda: PRAM("x", stay=-0.1),
+        lambda: RankSwap("x", percent=0),
+        lambda: RankSwap("x", percent=101),
+        lambda: TopCode("x"),
+        lambda: LocalSuppression(k=1),
+        lambda: Impute("x", by="guess"),
+        lambda: Impute("x", neighbours=0),
+        lambda: LocalSuppression(blanks="star"),
     ],
 )
 def test_settings_outside_their_limits_are_refused(make: Any) -> None:
@@ -264,3 +306,203 @@ def test_a_recipe_entry_with_a_mistake_is_refused_with_a_hint(
 def test_an_operation_on_a_column_that_is_not_there_is_refused(table: Table) -> None:
     with pytest.raises(SchemaError, match="names a column"):
         apply_operations(table, [Permute("zipp")], KEY)
+
+
+def numbers(cells_of: list[str], bounds: tuple[float, float] | None = None) -> Table:
+    return Table.of(pl.DataFrame({"x": cells_of}), Schema({"x": Column("x", "quasi", "numeric", bounds)}))
+
+
+@pytest.mark.parametrize(
+    ("to", "given", "wanted"),
+    [
+        (5, ["20", "22", "22.5", "23", "-2.5"], ["20", "20", "25", "25", "0"]),
+        (0.1, ["0.14", "0.15", "0.26"], ["0.1", "0.2", "0.3"]),
+        (1000, ["499", "500", "1499"], ["0", "1000", "1000"]),
+    ],
+)
+def test_numbers_are_rounded_to_the_nearest_multiple(to: float, given: list[str], wanted: list[str]) -> None:
+    assert cells(RoundNumbers("x", to=to).apply(numbers(given), seeded(0)), "x") == wanted
+
+
+def test_rounding_and_coding_stay_within_the_bounds() -> None:
+    table = numbers(["1", "118"], (1, 118))
+    assert cells(RoundNumbers("x", to=50).apply(table, seeded(0)), "x") == ["1", "100"]
+    with pytest.raises(ParameterError, match="outside the bounds"):
+        TopCode("x", at=119).apply(table, seeded(0))
+
+
+def test_extremes_are_published_as_the_threshold() -> None:
+    table = numbers(["3", "18", "40", "90", "97"])
+    assert cells(TopCode("x", at=90).apply(table, seeded(0)), "x") == ["3", "18", "40", "90", "90"]
+    assert cells(BottomCode("x", at=18).apply(table, seeded(0)), "x") == ["18", "18", "40", "90", "97"]
+    assert cells(BottomCode("x", at=18.5).apply(table, seeded(0)), "x")[:3] == ["18.5", "18.5", "40.0"]
+    with pytest.raises(ParameterError, match="one single number"):
+        TopCode("x", at=2).apply(table, seeded(0))
+
+
+def test_pram_moves_values_with_the_chances_it_states() -> None:
+    n, stay = 60_000, 0.7
+    values = np.array(["a"] * 6 + ["b"] * 3 + ["c"])
+    before = np.tile(values, n // 10)
+    table = Table.of(pl.DataFrame({"x": before}), Schema({"x": Column("x", "quasi")}))
+    operation = PRAM("x", stay=stay)
+    after = np.array(cells(operation.apply(table, KEY.draws("test", b"")), "x"))
+    stated = operation.transitions([6, 3, 1])
+    assert np.allclose(stated.sum(axis=1), 1)
+    assert np.allclose(np.array([0.6, 0.3, 0.1]) @ stated, [0.6, 0.3, 0.1])  # invariant
+    assert stated[2, 2] == pytest.approx(0.7 + 0.3 * 0.1)
+    for row, true in enumerate("abc"):
+        found = np.array([np.mean(after[before == true] == shown) for shown in "abc"])
+        error = np.sqrt(stated[row] * (1 - stated[row]) / np.sum(before == true))
+        assert (np.abs(found - stated[row]) < 4.5 * error).all()
+    # The frequencies are kept: three standard deviations of what chance alone moves.
+    assert np.mean(after == "a") == pytest.approx(0.6, abs=3 * np.sqrt(0.24 * 2 / n))
+
+
+def test_pram_leaves_blanks_and_draws_none(table: Table) -> None:
+    done = PRAM("city", stay=0.0).apply(table, seeded(3))
+    assert [cell is None for cell in cells(done, "city")] == [cell is None for cell in cells(table, "city")]
+
+
+def test_a_swapped_number_moves_by_no_more_ranks_than_allowed() -> None:
+    n, percent = 2000, 4.0
+    values = seeded(1).permutation(n)
+    table = numbers([str(value) for value in values])
+    done = np.array(cells(RankSwap("x", percent=percent).apply(table, seeded(2)), "x"), dtype=int)
+    assert sorted(done) == sorted(values)
+    moved = np.abs(done - values)
+    assert moved.max() <= n * percent / 100
+    assert np.mean(moved > 0) > 0.97 and moved.mean() > 0.4 * n * percent / 100
+    assert np.corrcoef(done, values)[0, 1] > 0.99
+
+
+def test_swapping_needs_an_order_and_a_rank_to_go_to(table: Table) -> None:
+    with pytest.raises(ParameterError, match="no order"):
+        RankSwap("city").apply(table, seeded(0))
+    with pytest.raises(ParameterError, match="not even one rank"):
+        RankSwap("age", percent=1).apply(table, seeded(0))
+
+
+def people(*rows: str) -> Table:
+    frame = pl.DataFrame([list(row) for row in rows], schema=["a", "b", "c"][: len(rows[0])], orient="row")
+    frame = frame.with_columns(pl.all().replace("-", None))
+    return Table.of(frame, Schema({name: Column(name, "quasi") for name in frame.columns}))
+
+
+def shown(table: Table) -> list[str]:
+    return ["".join(cell or "-" for cell in row) for row in table.frame.rows()]
+
+
+def test_local_suppression_blanks_the_fewest_cells_of_small_tables() -> None:
+    done = LocalSuppression(2).apply(people("ax", "ax", "ay", "az", "bx"), seeded(0))
+    # y and z share a; b is alone with x, and the two others with x join it. Five blanks: there is no way with four.
+    assert shown(done) == ["-x", "-x", "a-", "a-", "-x"]
+    # Where a blank may be any value, one blank makes y and z alike, and the row of b may be that of a.
+    wild = LocalSuppression(2, blanks="wildcard").apply(people("ax", "ax", "ay", "az", "bx"), seeded(0))
+    assert shown(wild) == ["ax", "ax", "ay", "a-", "-x"]
+    untouched = people("ax", "ax", "by", "by")
+    assert LocalSuppression(2).apply(untouched, seeded(0)).frame.equals(untouched.frame)
+
+
+def test_a_blank_that_was_there_is_a_value_or_any_value() -> None:
+    assert shown(LocalSuppression(2).apply(people("a-", "ax", "ax"), seeded(0))) == ["a-", "a-", "a-"]
+    kept = LocalSuppression(2, blanks="wildcard").apply(people("a-", "ax", "ax"), seeded(0))
+    assert shown(kept) == ["a-", "ax", "ax"]
+
+
+@pytest.mark.parametrize("k", [2, 3, 5])
+@pytest.mark.parametrize("blanks", ["value", "wildcard"])
+@pytest.mark.parametrize("seed", range(6))
+def test_local_suppression_reaches_its_k(k: int, blanks: Any, seed: int) -> None:
+    draw = seeded(seed)
+    frame = pl.DataFrame({name: draw.integers(0, 6, 70).astype(str) for name in "abcd"})
+    table = Table.of(frame, Schema({name: Column(name, "quasi") for name in frame.columns}, missing="refuse"))
+    done = LocalSuppression(k, blanks=blanks).apply(table, seeded(0)).frame
+    sizes = (
+        wildcard_sizes(done, list("abcd"))
+        if blanks == "wildcard"
+        else (groups := visible_groups(done, list("abcd"))).sizes[groups.labels]
+    )
+    assert sizes.min() >= k
+    changed = done.null_count().sum_horizontal().item()
+    assert 0 < changed < 4 * 70
+    for name in "abcd":
+        same = (done[name] == frame[name]).fill_null(True)
+        assert same.all()
+
+
+def test_a_column_that_matters_more_is_blanked_less() -> None:
+    draw = seeded(4)
+    frame = pl.DataFrame({name: draw.integers(0, 12, 80).astype(str) for name in "ab"})
+
+    def blanks(weight: float) -> int:
+        schema = Schema({"a": Column("a", "quasi", weight=weight), "b": Column("b", "quasi")})
+        done = LocalSuppression(3, blanks="wildcard").apply(Table.of(frame, schema), seeded(0)).frame
+        return int(done["a"].null_count())
+
+    assert blanks(5.0) < blanks(0.2)
+
+
+def test_fewer_rows_than_a_crowd_are_refused() -> None:
+    with pytest.raises(ParameterError, match="crowd of 4 cannot be made from 2 rows"):
+        LocalSuppression(4).apply(people("ax", "by"), seeded(0))
+
+
+@pytest.mark.parametrize(("blanks", "most"), [("wildcard", 97), ("value", 140)])
+def test_fewer_cells_are_blanked_than_by_sdcmicro(data_folder: Path, blanks: Any, most: int) -> None:
+    """sdcMicro 5.8.1, its own test of localSuppression: 97 cells of testdata2 for k = 2, a blank being any value."""
+    names = ["urbrur", "roof", "walls", "water", "electcon", "relat", "sex"]
+    frame = pl.read_csv(
+        data_folder / "sdc" / "sdc_testdata2.csv", null_values=["NA"], infer_schema=False
+    ).select(names)
+    done = LocalSuppression(2, blanks=blanks).apply(
+        Table.of(frame, Schema({name: Column(name, "quasi") for name in names})), seeded(0)
+    )
+    assert wildcard_sizes(done.frame, names).min() >= 2
+    before, after = (one.null_count().sum_horizontal().item() for one in (frame, done.frame))
+    assert 0 < after - before <= most
+
+
+def test_blanks_are_filled_with_what_the_way_says() -> None:
+    table = numbers(["10", "", "20", "90", ""])
+    for way, wanted in ((None, "20"), ("median", "20"), ("mean", "40"), ("most-frequent", "10")):
+        done = cells(Impute("x", by=way).apply(table, seeded(0)), "x")
+        assert done == ["10", wanted, "20", "90", wanted]
+    frame = pl.DataFrame({"x": ["1.5", "", "2.5"], "q": ["a", "b", "b"], "w": [None, "b", "b"]})
+    words = Table.of(
+        frame, Schema({"x": Column("x", "quasi", "numeric"), "q": Column("q"), "w": Column("w")})
+    )
+    assert cells(Impute("x", by="mean").apply(words, seeded(0)), "x") == ["1.5", "2.0", "2.5"]
+    assert cells(Impute("w").apply(words, seeded(0)), "w") == ["b", "b", "b"]
+    with pytest.raises(ParameterError, match="not numeric and has no mean"):
+        Impute("w", by="mean").apply(words, seeded(0))
+    with pytest.raises(ParameterError, match="blank throughout"):
+        Impute("w").apply(words.with_frame(frame.with_columns(pl.lit(None, pl.String).alias("w"))), seeded(0))
+
+
+def test_neighbours_are_found_by_the_other_numbers_and_not_by_identifiers() -> None:
+    frame = pl.DataFrame(
+        {
+            "height": ["150", "152", "", "190", "192"],
+            "weight": ["50", "52", "51", "90", "95"],
+            "id": ["5", "4", "100", "99", "101"],
+        }
+    )
+    kinds = {"height": ("quasi", "numeric"), "weight": ("other", "numeric"), "id": ("identifier", "numeric")}
+    table = Table.of(frame, Schema({name: Column(name, *kind) for name, kind in kinds.items()}))
+    done = cells(Impute("height", by="neighbours", neighbours=2).apply(table, seeded(0)), "height")
+    assert done == ["150", "152", "151", "190", "192"]
+    alone = Table.of(frame.select("height"), Schema({"height": Column("height", "quasi", "numeric")}))
+    with pytest.raises(ParameterError, match="No numeric column"):
+        Impute("height", by="neighbours").apply(alone, seeded(0))
+
+
+def test_the_effect_of_filling_is_measured() -> None:
+    found = imputation_effect(Impute("x", by="mean"), numbers(["10", "", "30", ""]))
+    assert (found.filled, found.share, found.means) == (2, 0.5, (20.0, 20.0))
+    assert found.deviations == (10.0, pytest.approx(50**0.5))
+    assert "50.0%" in str(found.sentence()) and "7.071" in str(found.sentence())
+    words = imputation_effect(
+        Impute("x"), Table.of(pl.DataFrame({"x": ["a", None]}), Schema({"x": Column("x")}))
+    )
+    assert (words.filled, words.means) == (1, None)

@@ -218,6 +218,7 @@ class Column:
         ),
     ] = 1.0
     group: Annotated[bool, Setting("rows that share its value move together")] = False
+    sampling_weight: Annotated[bool, Setting("how many people of the population each row stands for")] = False
     max_rows: Annotated[
         int | None,
         Setting("the most rows one person or group may count with in an answer", ge=1, le=1_000_000),
@@ -249,6 +250,12 @@ class Column:
                 say('{where} has identifier = "accept" without a reason.', where=where),
                 "Publishing a column that looks like an identifier is a decision that somebody must answer for.",
                 'Add for example reason = "numbers of rooms, not of people".',
+            )
+        if self.sampling_weight and self.kind != "numeric":
+            raise SchemaError(
+                say("{where} is marked as the sampling weight, but its kind is not numeric.", where=where),
+                "A weight says how many people a row stands for.",
+                'Set kind = "numeric", or remove sampling_weight.',
             )
         plain = self.role == "quasi" and self.kind == "numeric" and self.taxonomy is None
         if self.round is not None and not plain:
@@ -366,6 +373,11 @@ class Schema:
         """The column whose equal values move together, if one is declared."""
         return next((c for c in self.columns.values() if c.group), None)
 
+    @property
+    def sampling_weight(self) -> Column | None:
+        """The column that says how many people of the population each row stands for, if one is declared."""
+        return next((c for c in self.columns.values() if c.sampling_weight), None)
+
     def missing_policy(self, column: Column) -> MissingPolicy:
         """The policy in force for one column."""
         return column.missing or self.missing
@@ -410,6 +422,7 @@ def _schema(document: Mapping[str, object]) -> Schema:
     columns = {name: _column(name, entry) for name, entry in entries.items()}
     _at_most_one(columns, "person", say("Which rows are one person must have one answer."))
     _at_most_one(columns, "group", say("Which rows move together must have one answer."))
+    _at_most_one(columns, "sampling_weight", say("How many people a row stands for must have one answer."))
     whole = _own_keys(document.get("table", {}), ("columns", "dataset"), Schema, Where("file", "[table]"))
     _check_encoding(whole.get("encoding", "utf-8"))
     in_dataset = Where("file", "[dataset]")

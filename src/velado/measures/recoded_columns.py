@@ -20,6 +20,7 @@ from velado.data.published_column import NO_CODE, PublishedColumn, read_texts
 from velado.data.schema import Schema
 from velado.data.table import Table
 from velado.errors import TableError
+from velado.measures.sample_design import SampleDesign, sample_design
 from velado.measures.utility.ncp import Covers
 from velado.text import say
 
@@ -32,7 +33,7 @@ class PublishedTable:
 
     *true_rows* are the numbers of the original rows that the published rows came from, None when rows are
     missing and nobody said which. *agreeing* is the share of paired rows whose other columns are unchanged. *schema*
-    says how the original's cells are read.
+    says how the original's cells are read, *sample* how its rows were drawn, if that is declared.
 
     >>> from velado.testing.examples import four_people
     >>> table = four_people()
@@ -46,6 +47,7 @@ class PublishedTable:
     true_rows: npt.NDArray[np.int64] | None
     agreeing: float | None = None
     schema: Schema | None = None
+    sample: SampleDesign | None = None
 
     def __repr__(self) -> str:
         return f"PublishedTable({self.rows} of {self.data.rows} rows, paired={self.true_rows is not None})"
@@ -191,7 +193,15 @@ def read_published(
     missing = table.schema.missing_values
     columns = tuple(read_texts(column, frame.get_column(column.name), missing) for column in data.columns)
     agreeing = None if true_rows is None else _agreeing(table, frame, names, true_rows)
-    return PublishedTable(data, columns, visible_groups(frame, names), true_rows, agreeing, table.schema)
+    return PublishedTable(
+        data=data,
+        columns=columns,
+        classes=visible_groups(frame, names),
+        true_rows=true_rows,
+        agreeing=agreeing,
+        schema=table.schema,
+        sample=sample_design(table),
+    )
 
 
 def _pairing(rows: int, published: int, kept: BoolArray | None) -> npt.NDArray[np.int64] | None:

@@ -78,7 +78,7 @@ def anonymize(
         keep_order=keep_order,
     )
     prepared = prepare(
-        _table_from(source, schema, asked.undeclared),
+        table_from(source, schema, asked.undeclared),
         operations=asked.operations,
         per=asked.per,
         population=population,
@@ -163,8 +163,13 @@ def carry_out(
         return published(0.0)
 
 
-def _table_from(source: Any, schema: Schema | str | Path | None, undeclared: Undeclared = "refuse") -> Table:
-    """The table of *source* with the meaning of *schema*, of a schema file, or, without one, as `inspect` proposes."""
+def table_from(source: Any, schema: Schema | str | Path | None, undeclared: Undeclared = "refuse") -> Table:
+    """The table of *source* with the meaning of *schema*, of a schema file, or, without one, as `inspect` proposes.
+
+    >>> import polars as pl
+    >>> [column.name for column in table_from(pl.DataFrame({"age": [20, 30]}), None).schema.columns.values()]
+    ['age']
+    """
     schema = None if schema is None else schema_from(schema)
     if schema is None and isinstance(source, Table):
         return source

@@ -17,7 +17,8 @@ from velado.data.schema import Schema
 from velado.data.table import Table
 from velado.errors import ParameterError, SchemaError, TableError
 from velado.release.gate import Signed, decide_person, refuse_identifiers
-from velado.release.operations._operation import Operation, apply_operations
+from velado.release.operations._operation import Operation, apply_operations, columns_of
+from velado.release.operations.impute import Impute, imputation_effect
 from velado.release.population import population_table
 from velado.release.run_settings import run_settings
 from velado.release.side_doors import SideDoor, find_side_doors, refuse_copies
@@ -56,7 +57,8 @@ class Prepared:
     def altered(self) -> tuple[str, ...]:
         """The published quasi-identifiers whose values a random operation made untrue."""
         quasi = {column.name for column in self.table.schema.quasi}
-        return tuple(one.column for one in self.operations if one.falsifies and one.column in quasi)
+        drawn = [one for one in self.operations if one.falsifies]
+        return tuple(name for one in drawn for name in columns_of(one, self.table.schema) if name in quasi)
 
 
 def prepare(
@@ -88,7 +90,8 @@ def prepare(
         key = owner_key(key)
         table = apply_operations(table, tuple(operations), key)
     signed = refuse_identifiers(table)
-    doors = _doors(original, table, [operation.column for operation in operations])
+    changed = [name for operation in operations for name in columns_of(operation, original.schema)]
+    doors = _doors(original, table, changed)
     refuse_copies(doors)
     used, present = _rows_used(table)
     population = table.schema.dataset.population_file if population is None else population
@@ -107,11 +110,17 @@ def prepare(
         signed=signed,
         operations=tuple(operations),
         warnings=warnings,
-        own_warnings=(*_found_encoding(table), *spelling_notes(table)),
+        own_warnings=(*_found_encoding(table), *spelling_notes(table), *_imputed(original, operations)),
         key=key,
         keep_order=keep_order,
         per=per,
     )
+
+
+def _imputed(original: Table, operations: Sequence[Operation]) -> tuple[str, ...]:
+    """What each filling of blanks did to its column as it was read."""
+    found = [imputation_effect(one, original) for one in operations if isinstance(one, Impute)]
+    return tuple(one.sentence() for one in found if one.filled)
 
 
 def _found_encoding(table: Table) -> tuple[str, ...]:

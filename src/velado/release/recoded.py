@@ -39,6 +39,17 @@ def true_codes(
     return low.astype(np.int32), high.astype(np.int32)
 
 
+def as_it_is(column: EncodedColumn) -> PublishedColumn:
+    """The column published with its own values.
+
+    >>> from velado.testing.examples import column
+    >>> as_it_is(column(["b", "a"])).values
+    ('a', 'b')
+    """
+    every = np.arange(column.size, dtype=np.int32)
+    return PublishedColumn(column.name, column.codes, tuple(column.value_texts), every, every)
+
+
 class NoteName(str):
     """The name of a note about a run: in JSON the code alone, in a report its *words*; a *share* is a percent there.
 
@@ -72,7 +83,8 @@ class Recoded:
 
     *kept* is False where the method chose to suppress a row. *partition* is the method's own grouping, for
     the report only: release() never trusts it. *notes* are facts about the run (bins chosen, rounds, bounds)
-    that the report shows, each under a NoteName; they hold no cell values.
+    that the report shows, each under a NoteName; they hold no cell values. *warnings* are what a reader of the release
+    should know of it.
 
     >>> Recoded((), np.array([True, False]))
     Recoded(rows=2, suppressed=1, columns=0)
@@ -82,6 +94,7 @@ class Recoded:
     kept: BoolArray
     partition: Partition | None = None
     notes: Mapping[str, object] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"Recoded(rows={self.kept.size}, suppressed={int((~self.kept).sum())}, columns={len(self.columns)})"
@@ -127,7 +140,7 @@ def of_kept_rows(columns: Sequence[EncodedColumn], recoded: Recoded) -> Recoded:
     published = [
         _around(column, shown, recoded.kept) for column, shown in zip(columns, recoded.columns, strict=True)
     ]
-    return Recoded(tuple(published), recoded.kept, recoded.partition, recoded.notes)
+    return replace(recoded, columns=tuple(published))
 
 
 def _around(column: EncodedColumn, shown: PublishedColumn, kept: BoolArray) -> PublishedColumn:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
 
 import numpy as np
@@ -83,9 +83,14 @@ class Release:
         return self.prepared.operations
 
     @property
+    def public_warnings(self) -> tuple[str, ...]:
+        """What everybody who has the table may know of it."""
+        return (*self.prepared.warnings, *self.recoded.warnings)
+
+    @property
     def warnings(self) -> tuple[str, ...]:
         """What the owner should know before the table leaves."""
-        return (*self.prepared.warnings, *self.prepared.own_warnings)
+        return (*self.public_warnings, *self.prepared.own_warnings)
 
     @cached_property
     def _order(self) -> npt.NDArray[np.int64]:
@@ -219,7 +224,7 @@ def release(prepared: Prepared, recoded: Recoded, goal: Goal, method: Method, se
         if needed > limit or not kept.any():
             _raise_broken(checked, needed, goal.suppression, table.rows, bool(kept.any()))
         refuse_means_of_suppressed(recoded, kept)
-        recoded = Recoded(recoded.columns, kept, recoded.partition, recoded.notes)
+        recoded = replace(recoded, kept=kept)
         recoded = of_kept_rows(prepared.data.columns, recoded) if whole else recoded
         frame, checked = _check(prepared, recoded, goal)
         if not checked.holds:

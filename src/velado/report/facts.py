@@ -19,7 +19,7 @@ from velado.data.taxonomy import ROOT_LABEL
 from velado.measures.measured import Exposure, Scores
 from velado.measures.risk.reidentification import Reidentification
 from velado.measures.utility.ncp import CertaintyPenalty
-from velado.release.operations import Perturb
+from velado.release.operations import Perturb, RoundNumbers
 from velado.release.release import Release
 from velado.release.side_doors import promise_with_side_doors, smallest_with_doors
 from velado.release.side_doors.door import telling_columns
@@ -269,8 +269,9 @@ class ReleaseFacts:
     @cached_property
     def true_ends(self) -> list[str]:
         """Number columns whose published ends are values read off the rows."""
-        noisy = {operation.column for operation in self.release.operations if isinstance(operation, Perturb)}
-        # Perturbed numbers are nobody's.
+        # Perturbed and rounded numbers are nobody's.
+        blurred = [one for one in self.release.operations if isinstance(one, Perturb | RoundNumbers)]
+        noisy = {operation.column for operation in blurred}
         return [name for name, step in self._ends.items() if step is None and name not in noisy]
 
     @property

@@ -53,7 +53,7 @@ def manifest(facts: ReleaseFacts, key: Key, population: Table | None = None) -> 
         "promise": {name: told["promise"][name] for name in ("type", "verdicts", "readings_of_blanks")},
         "side_doors": [{name: getattr(door, name) for name in SHOWN_OF_DOORS} for door in release.side_doors],
         "signed_columns": told["promise"]["signed_columns"],
-        "warnings": release.prepared.warnings,
+        "warnings": release.public_warnings,
         "cells_like_formulas": output.formulas,
         "how": {name: value for name, value in told["how"].items() if name != "notes"},
         "metrics": {

@@ -9,6 +9,7 @@ from __future__ import annotations
 from statistics import fmean
 
 from velado.data.schema import AboutDataset
+from velado.release.operations import columns_of
 from velado.report._measured_sections import (
     distributions_section,
     groups_section,
@@ -434,7 +435,8 @@ def _columns(facts: ReleaseFacts) -> Section:
         ),
     ]
     if release.operations:
-        done = "; ".join(f"{operation.name}: {operation.column}" for operation in release.operations)
+        schema = release.original.schema
+        done = "; ".join(f"{one.name}: {', '.join(columns_of(one, schema))}" for one in release.operations)
         blocks.append(say("Before grouping, columns were changed: {operations}.", operations=done))
     if release.signed:
         blocks += [

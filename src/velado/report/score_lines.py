@@ -8,6 +8,7 @@ from velado.measures import measure_registry
 from velado.measures.declared import Measure
 from velado.measures.measured import Scores
 from velado.measures.risk.disclosure import Disclosure
+from velado.measures.risk.household_risk import SampleRisk
 from velado.measures.risk.population_uniqueness import PopulationUniqueness
 from velado.measures.risk.reidentification import Reidentification
 from velado.report.blocks import Table
@@ -43,6 +44,7 @@ _NAMES = {
     "record linkage": say("record linkage"),
     "partial knowledge": say("partial knowledge"),
     "attribute disclosure": say("attribute disclosure"),
+    "risk of the sample": say("risk of the sample"),
 }
 
 
@@ -153,6 +155,24 @@ def _disclosure(found: Disclosure | None) -> Iterator[list[str]]:
         yield [say("rows with a special unique (SUDA)"), *(number(one.special_rows) for one in found.special)]
     if found.population is not None:
         yield [say("unique in the population (estimate)"), *map(_estimate, found.population)]
+    if found.sample is not None:
+        yield from _sample(*found.sample)
+
+
+def _sample(before: SampleRisk, after: SampleRisk) -> Iterator[list[str]]:
+    sides = (before, after)
+    if before.weighted:
+        yield [
+            say("rows expected to be found, by sampling weights"),
+            *(number(one.expected, 1) for one in sides),
+        ]
+        yield [say("highest risk of a row, by sampling weights"), *(percent(one.highest) for one in sides)]
+    if before.households is not None:
+        name = say(
+            "households of which somebody is found, of {households}", households=number(before.households)
+        )
+        yield [name, *(number(one.expected_households, 1) for one in sides)]
+        yield [say("highest risk of a household"), *(percent(one.highest_household) for one in sides)]
 
 
 def _estimate(found: PopulationUniqueness) -> str:

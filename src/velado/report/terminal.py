@@ -13,6 +13,7 @@ from velado.data.inspect import ColumnFinding, Inspection
 from velado.data.kinds import MissingCode
 from velado.data.schema import Schema
 from velado.release.guarantees._guarantee import Verdict
+from velado.release.release import Release
 from velado.release.verify import Verification
 from velado.report.blocks import Table
 from velado.report.facts import ReleaseFacts
@@ -114,7 +115,7 @@ def warning_lines(facts: ReleaseFacts) -> list[str]:
     []
     """
     release = facts.release
-    out = [*release.warnings, *(door.sentence() for door in release.side_doors if not door.accepted)]
+    out = own_warnings(release)
     if release.goal.reads_sensitive:
         out.append(
             say(
@@ -122,15 +123,34 @@ def warning_lines(facts: ReleaseFacts) -> list[str]:
                 "promise says (minimality)."
             )
         )
-    if facts.output.formulas:
-        out.append(
-            say_n(
-                "{n:,} cell begins like a spreadsheet formula and was kept; --formulas escape puts an apostrophe before it.",
-                "{n:,} cells begin like a spreadsheet formula and were kept; --formulas escape puts an apostrophe before them.",
-                facts.output.formulas,
-            )
+    return [*out, *formula_warnings(facts.output.formulas)]
+
+
+def own_warnings(release: Release) -> list[str]:
+    """What a release itself warns of, and its side doors that nobody signed for.
+
+    >>> from velado.testing.examples import small_release
+    >>> own_warnings(small_release().release)
+    []
+    """
+    return [*release.warnings, *(door.sentence() for door in release.side_doors if not door.accepted)]
+
+
+def formula_warnings(cells: int) -> list[str]:
+    """The warning for *cells* of a written table that a spreadsheet would run; none where there are none.
+
+    >>> formula_warnings(0)
+    []
+    """
+    if not cells:
+        return []
+    return [
+        say_n(
+            "{n:,} cell begins like a spreadsheet formula and was kept; --formulas escape puts an apostrophe before it.",
+            "{n:,} cells begin like a spreadsheet formula and were kept; --formulas escape puts an apostrophe before them.",
+            cells,
         )
-    return out
+    ]
 
 
 def verdict_line(found: Verdict) -> str:

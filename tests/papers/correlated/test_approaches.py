@@ -201,3 +201,22 @@ def test_on_2000_rows_of_adult_every_approach_equals_its_matrix(at, data_folder)
         fast = sensitivity(correlation, effect.of_row, effect.inside)[0]
         assert fast > 0
         assert fast == pytest.approx(explicit.sensitivity(delta, effect.of_row, inside), rel=1e-9)
+
+
+@pytest.mark.parametrize("threshold", [0.0, 0.6])
+def test_pearson_is_the_coefficient_of_the_records_values(threshold) -> None:
+    values = np.vstack([three_clouds(40, 2), np.full((1, 3), 0.3), three_clouds(3, 2)[:1]])
+    rho = np.zeros((42, 42))
+    varied = [at for at in range(42) if values[at].std() > 0]
+    rho[np.ix_(varied, varied)] = np.abs(np.corrcoef(values[varied]))
+    rho[rho <= threshold] = 0.0
+    np.fill_diagonal(rho, 1.0)
+    weights = np.abs(seeded(3).normal(size=(42, 2)))
+    every = np.ones((42, 2), dtype=bool)
+    records = Records(values, ("a", "b", "c"))
+    found = Baseline(threshold, "pearson").fit(records, seeded(0)).of_records(weights, every)
+    assert np.allclose(found, rho @ weights)
+    whole = Dbscan(eps=9.0, threshold=threshold, coefficient="pearson").fit(records, seeded(0))
+    assert np.allclose(whole.of_records(weights, every), rho @ weights)
+    ranked = Baseline(threshold).fit(records, seeded(0)).of_records(weights, every)
+    assert not np.allclose(ranked, found)

@@ -30,7 +30,8 @@ from velado.release.methods import (
     TopDownGreedy,
 )
 from velado.release.methods._cover_tables import CoverTables, fill_costs, in_blocks
-from velado.release.methods.gok import assign, memberships, search
+from velado.release.methods._optimizers import OPTIMIZERS, Search
+from velado.release.methods.gok import assign, memberships
 from velado.release.methods.mdav import mdav_labels, standardized
 
 VECTORS = Path(__file__).parents[2] / "vectors"
@@ -175,13 +176,55 @@ def test_a_cluster_below_k_borrows_the_records_of_highest_membership():
     assert assign(centre, member, weight, 2, 3).tolist() == [0, 0, 0, 0, 0]
 
 
-def test_the_gorilla_troop_finds_the_bottom_of_a_bowl_and_never_gets_worse():
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_every_optimizer_finds_the_bottom_of_a_bowl_and_never_gets_worse(name):
+    tried = []
+
+    def bowl(place):
+        assert ((place >= 0) & (place <= 1)).all()
+        tried.append(place)
+        return float(((place - 0.3) ** 2).sum())
+
     start = seeded(3, "troop").random((12, 4))
-    found = search(start, lambda x: float(((x - 0.3) ** 2).sum()), seeded(4, "search"), 200, 200)
-    assert found.fitness < 1e-3
+    kept = start.copy()
+
+    def found_in(fitness, patience):
+        search = Search(
+            start=start, fitness=fitness, random=seeded(4, "search"), iterations=200, patience=patience
+        )
+        return OPTIMIZERS[name](search)
+
+    found = found_in(bowl, 200)
+    assert found.evaluations == len(tried)
+    assert found.fitness < 1e-3 and found.fitness == bowl(found.best)
+    assert np.array_equal(start, kept)
     assert all(after <= before for before, after in zip(found.history, found.history[1:], strict=False))
-    stopped = search(start, lambda x: 1.0, seeded(4, "search"), 200, 3)
-    assert len(stopped.history) == 4
+    assert np.array_equal(found.best, found_in(bowl, 200).best)
+    assert len(found_in(lambda place: 1.0, 3).history) == 4
+
+
+def test_a_larger_search_is_worth_its_time_and_a_large_table_gets_a_smaller_one(data_folder):
+    """The mammography table, k = 5: 6 candidates in 8 rounds lose 0.0612, the default 20 in 40 lose 0.0541."""
+    quasi = ["bi_rads_assessment", "age", "shape", "margin", "density"]
+    frame = pl.read_csv(data_folder / "uci" / "mgm.csv", separator=";", infer_schema=False).select(quasi)
+    table = Table.of(
+        frame, Schema.from_dict({"columns": {n: {"role": "quasi", "kind": "numeric"} for n in quasi}})
+    )
+    data = encode(table)
+
+    def loss(method):
+        recoded = method.anonymize(data, Goal((KAnonymity(5),)), seeded(0, "gok"), silent)
+        shown = zip(recoded.columns, data.columns, strict=True)
+        return np.mean([part.losses(column).mean() for part, column in shown]), dict(recoded.notes)
+
+    (small, _), (default, told) = loss(GOK(troop=6, iterations=8, patience=3)), loss(GOK())
+    assert default < 0.9 * small
+    for optimizer in ("pso", "de"):
+        assert (
+            loss(GOK(optimizer=optimizer))[0] <= small + 1e-9
+        )  # never worse than Mondrian, which they start from
+    few, noted = loss(GOK(work=1))
+    assert noted["evaluations"] <= 6 * 17 < told["evaluations"] and few >= default
 
 
 @pytest.mark.parametrize("k", [5, 10, 50])

@@ -12,13 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from velado.data.encode import encode
-from velado.data.schema import Schema
+from velado.data.schema import Column, Schema, TaxonomySpec
 from velado.data.table import Table
+from velado.data.taxonomy import from_paths
 from velado.errors import ParameterError
 from velado.randomness import seeded
 from velado.release.anonymize import anonymize
 from velado.release.goal import Goal, silent
-from velado.release.methods.das import DAS
+from velado.release.methods.das import DAS, _bin_costs, knee_level
+from velado.release.methods.fixed_interval import FixedInterval
 from velado.settings import specs
 
 VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "das.json").read_text())
@@ -145,3 +147,66 @@ def test_a_part_of_a_table_has_bins_of_its_own_rows_only():
 def test_settings_outside_their_limits_are_refused(wrong):
     with pytest.raises(ParameterError):
         DAS(**wrong)
+
+
+TOWNS = (("a", "MG", "SE"), ("b", "MG", "SE"), ("c", "SP", "SE"), ("d", "SP", "SE"), ("e", "BA", "NE"))
+
+
+def people(taxonomy: TaxonomySpec | None = None) -> Table:
+    frame = pl.DataFrame({"age": [20, 21, 30, 31, 60], "town": list("abcde"), "sex": list("FMFMF")})
+    columns = [
+        Column("age", "quasi", "numeric"),
+        Column("town", "quasi", taxonomy=taxonomy or TaxonomySpec("levels", paths=TOWNS)),
+        Column("sex", "quasi"),
+    ]
+    return Table.of(frame, Schema({column.name: column for column in columns}))
+
+
+@pytest.mark.parametrize("method", [DAS(bins=2), FixedInterval(bins=2)], ids=lambda one: one.name)
+def test_categories_that_stay_raw_are_named_in_a_warning(method):
+    table = people()
+    release = anonymize(table.frame, table.schema, method)
+    assert [text for text in release.warnings if "'town', 'sex'" in text and "Left as they came" in text]
+    assert release.aligned["town"].to_list() == list("abcde")
+    numbers = numeric({"age": [20, 21, 30, 60]})
+    assert anonymize(numbers.frame, numbers.schema, method).warnings == ()
+
+
+def test_the_level_of_a_taxonomy_is_that_of_the_knee():
+    """By hand: bins 5, 3, 2, 1 cost 0, 0.16, 0.72, 1.376; above the line by 0, 0.384, 0.227, 0."""
+    tree = from_paths(TOWNS)
+    costs = [_bin_costs(tree, np.arange(5))[np.unique(tree.levels[:, level])].sum() for level in range(4)]
+    assert costs == pytest.approx([0, 0.16, 0.72, 1.376])
+    assert knee_level(tree, np.arange(5)) == 1
+    # Of three towns in as many states, two of them in one region, only the region joins any.
+    assert knee_level(tree, np.array([0, 2, 4])) == 2
+
+
+def test_costs_of_bins_are_those_of_all_pairs():
+    tree = from_paths([(f"v{at}", f"w{at // 2}", f"x{at // 6}", f"y{at // 12}") for at in range(29)])
+    present = np.flatnonzero(seeded(3).random(29) < 0.7)
+    for level in range(1, tree.height + 1):
+        nodes = tree.levels[present, level]
+        for node in np.unique(nodes):
+            members = present[nodes == node]
+            one, two = np.meshgrid(members, members)
+            meet = tree.common_ancestor(np.minimum(one, two).ravel(), np.maximum(one, two).ravel())
+            far = np.where(one.ravel() == two.ravel(), 0.0, tree.leaf_count[meet] / tree.leaves)
+            assert _bin_costs(tree, present)[node] == pytest.approx((far**2).sum() / (2 * members.size))
+
+
+def test_categories_go_up_their_taxonomy_where_that_is_asked_for():
+    table = people()
+    release = anonymize(table.frame, table.schema, DAS(bins=2, categories="taxonomy"))
+    assert release.aligned["town"].to_list() == ["MG", "MG", "SP", "SP", "e"]  # all that BA has
+    assert dict(release.notes)["levels"] == {"town": "1 of 3"}
+    (warning,) = release.warnings
+    assert "'sex'" in warning and "town" not in warning  # F and M have no level below everything
+    assert release.promise == "measured"
+
+
+def test_a_blank_category_stays_blank():
+    table = people()
+    frame = table.frame.with_columns(pl.Series("town", ["a", None, "c", "d", "e"]))
+    release = anonymize(frame, table.schema, DAS(bins=2, categories="taxonomy"))
+    assert release.aligned["town"][1] is None and release.aligned["town"][0] != "a"

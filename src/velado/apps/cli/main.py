@@ -34,6 +34,7 @@ from velado.apps.cli.commands import (  # noqa: F401  (each joins the applicatio
     _regress,
     _reproduce,
     _serve,
+    _transform,
     _verify,
 )
 from velado.apps.cli.options import show_values_option
@@ -47,6 +48,7 @@ ORDER = [
     "measure",
     "apply",
     "pseudonymize",
+    "transform",
     "joined",
     "compare",
     "methods",
@@ -64,7 +66,7 @@ ORDER = [
     "data",
 ]
 """The commands in the order in which help lists them."""
-WITH_TAXONOMIES = ("anonymize", "apply", "compare", "joined", "measure")
+WITH_TAXONOMIES = ("anonymize", "apply", "compare", "joined", "measure", "transform")
 """The commands that read a table with taxonomies, and have --show-values."""
 
 

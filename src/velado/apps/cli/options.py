@@ -14,7 +14,7 @@ import typer
 from velado.apps.cli.app import Command, OfSetting, OneOf, argument, one_of, option
 from velado.errors import MissingExtra, OutputError, ParameterError
 from velado.release import DEFAULT_METHOD
-from velado.settings import Flag, Where, checked_flag, flags, from_flags, given_twice, named, nearest
+from velado.settings import Flag, Where, checked_flag, flags, from_flags, given_twice, named, nearest, specs
 from velado.text import say
 
 if TYPE_CHECKING:
@@ -95,6 +95,20 @@ Population = Annotated[
         help="Table of everyone the people were drawn from, for k-map and delta-presence.",
     ),
 ]
+OwnerKey = Annotated[
+    Path | None,
+    option(
+        "--key FILE",
+        help=(
+            "The owner's key, under which row order and random operations are drawn; "
+            "default: yours, made at first use."
+        ),
+    ),
+]
+KeepOrder = Annotated[
+    bool,
+    option("--keep-order", help="Publish rows in the order of the input, which may give values away."),
+]
 SealFile = Annotated[
     Path | None,
     option(
@@ -151,16 +165,7 @@ class FolderFlags:
         Path,
         option("--output -o DIR", help="Folder for the release and its private part; it must not exist."),
     ] = Path("out")
-    key: Annotated[
-        Path | None,
-        option(
-            "--key FILE",
-            help=(
-                "The owner's key, under which row order and random operations are drawn; "
-                "default: yours, made at first use."
-            ),
-        ),
-    ] = None
+    key: OwnerKey = None
     force: Annotated[bool, option("--force", help="Replace an existing release.")] = False
 
     def refuse(self, *reads: Path | None) -> None:
@@ -335,20 +340,72 @@ def guarantee_from(text: str, people: bool = False) -> Any:
 
     name, _, rest = text.partition(":")
     kind = named(GUARANTEES, name.strip(), "guarantee")
+    given = _pairs_in(
+        rest, "--guarantee", f'--guarantee "{kind.name}: key=value"', f"--guarantee {kind.name}"
+    )
+    made = from_flags(kind, given, Where("flag", f"--guarantee {kind.name}"))
+    return made.counted_by("person") if people and "unit" not in given else made
+
+
+def _pairs_in(text: str, flag: str, example: str, here: str) -> dict[str, str]:
+    """The settings of `key=value, key=value`, each once; *here* is the place that a repeated one is named at."""
     given: dict[str, str] = {}
-    for part in filter(None, (piece.strip() for piece in rest.split(","))):
+    for part in names_in(text):
         key, equals, value = part.partition("=")
         if not equals:
             raise ParameterError(
-                say("'{part}' in --guarantee is no setting.", part=part),
+                say("'{part}' in {flag} is no setting.", part=part, flag=flag),
                 "Settings are written key=value.",
-                say('Write for example --guarantee "{name}: key=value".', name=kind.name),
+                say("Write for example {example}.", example=example),
             )
         if key.strip() in given:
-            raise given_twice(Where("flag", f"--guarantee {kind.name}").of(key.strip()))
+            raise given_twice(Where("flag", here).of(key.strip()))
         given[key.strip()] = value.strip()
-    made = from_flags(kind, given, Where("flag", f"--guarantee {kind.name}"))
-    return made.counted_by("person") if people and "unit" not in given else made
+    return given
+
+
+# Column operations on the command line: `--generalize age:10`, `--perturb "age: scale=2, noise=uniform"`.
+
+
+def operation_from(name: str, text: str, schema: Schema) -> Any:
+    """What was typed after the flag of an operation: its column, and after a colon one value or key=value.
+
+    A column whose name holds a colon is found all the same; *schema* tells what a value alone stands for.
+
+    >>> from velado.data.schema import Column, Schema
+    >>> schema = Schema({"age": Column("age", "quasi", "numeric"), "town": Column("town", "quasi")})
+    >>> operation_from("generalize", "age:10", schema), operation_from("generalize", "town:1", schema)
+    (Generalize(column='age', level=None, width=10.0), Generalize(column='town', level=1, width=None))
+    >>> operation_from("perturb", "age: scale=2, noise=uniform", schema)
+    Perturb(column='age', scale=2.0, noise='uniform')
+    """
+    from velado.release.operations import OPERATIONS
+
+    kind = named(OPERATIONS, name, "operation")
+    flag, wanted = f"--{kind.name}", "column" in specs(kind)
+    column, rest = "", text.strip()
+    if wanted:
+        column, rest = _column_and_rest(rest, schema)
+    known = schema.columns.get(column)
+    main = kind.main[0 if known is not None and known.kind == "numeric" and known.taxonomy is None else 1]
+    if rest and "=" not in rest and main:
+        given = {main: rest}
+    else:
+        example = f"{flag} {(column or 'COLUMN') + ':' if wanted else ''}{main or 'key'}=..."
+        given = _pairs_in(rest, flag, example, flag)
+    return from_flags(kind, {**({"column": column} if wanted else {}), **given}, Where("flag", flag))
+
+
+def _column_and_rest(text: str, schema: Schema) -> tuple[str, str]:
+    if text in schema.columns:
+        return text, ""
+    # The longest name that fits: "a:b:10" is 10 for the column "a:b" where there is one.
+    places = [at for at, letter in enumerate(text) if letter == ":"]
+    for at in reversed(places):
+        if text[:at].strip() in schema.columns:
+            return text[:at].strip(), text[at + 1 :].strip()
+    name, _, rest = text.partition(":")
+    return name.strip(), rest.strip()
 
 
 # A method's flags, read off its settings: `--cut relaxed` sets the field `cut` of Mondrian. Flags that the command

@@ -5,5 +5,6 @@ alone, `class_sizes` shows how large the crowds are, and `record_linkage` runs a
 `partial_linkage` does both for an attacker who knows only some columns. `attribute_disclosure` guesses sensitive
 values from a class. `special_uniques` finds the few columns that already single a row out (SUDA2),
 `population_uniqueness` estimates who is alone in the population too, and `individual_risk` gives every row its own
-chance, for the private report only. `disclosure` gathers them for the scores.
+chance, by sampling weights where they are declared, for the private report only; `household_risk` is the chance that
+somebody of a household is found. `disclosure` gathers them for the scores.
 """

@@ -14,10 +14,11 @@ from velado.data.schema import Column, Schema
 from velado.data.table import Table
 from velado.measures.recoded_columns import PublishedTable
 from velado.measures.risk.attribute_disclosure import AttributeDisclosure, attribute_disclosure
+from velado.measures.risk.household_risk import SampleRisk, sample_risks
 from velado.measures.risk.partial_linkage import KEY_SETS, LARGEST_SUBSET, PartialKnowledge, partial_knowledge
 from velado.measures.risk.population_uniqueness import PopulationUniqueness, population_uniqueness
 from velado.measures.risk.special_uniques import SpecialUniques, special_uniques, special_uniques_of
-from velado.text import say, say_n
+from velado.text import join, say, say_n
 
 PARTIAL_WORK = 200_000_000
 """Partial knowledge is measured unasked while rows times subsets stay below this: a few seconds."""
@@ -25,9 +26,10 @@ PARTIAL_WORK = 200_000_000
 
 @dataclass(frozen=True, repr=False)
 class Disclosure:
-    """Guesses of sensitive values, partial knowledge, special uniques and population uniqueness.
+    """Guesses of sensitive values, partial knowledge, special uniques, population uniqueness, risk of the sample.
 
-    The last two are None unless asked for. Pairs are (original table, published table).
+    Special uniques and population uniqueness are None unless asked for, *sample* unless the schema declares sampling
+    weights or households. Pairs are (original table, published table).
 
     >>> Disclosure()
     Disclosure(attributes=[])
@@ -38,13 +40,14 @@ class Disclosure:
     special: tuple[SpecialUniques, SpecialUniques] | None = None
     population: tuple[PopulationUniqueness, PopulationUniqueness] | None = None
     skipped: Mapping[str, str] = field(default_factory=dict)
+    sample: tuple[SampleRisk, SampleRisk] | None = None
 
     def __repr__(self) -> str:
         return f"Disclosure(attributes={[part.column for part in self.attributes]})"
 
     def to_dict(self) -> dict[str, object]:
         """As plain values: no cell value, and nothing about a single row."""
-        special, population = self.special, self.population
+        special, population, sample = self.special, self.population, self.sample
         return {
             "attribute_disclosure": {part.column: part.to_dict() for part in self.attributes},
             "partial_knowledge": None if self.partial is None else self.partial.to_dict(),
@@ -54,6 +57,9 @@ class Disclosure:
             "population_uniqueness": None
             if population is None
             else {"before": population[0].to_dict(), "after": population[1].to_dict()},
+            "sample": None
+            if sample is None
+            else {"before": sample[0].to_dict(), "after": sample[1].to_dict()},
         }
 
 
@@ -118,7 +124,10 @@ def disclosure(
         whole = population_uniqueness(classes.sizes, fraction)
         part_of = fraction * published.rows / data.rows if published.rows else fraction
         estimates = (whole, population_uniqueness(published.classes.sizes, part_of))
-    return Disclosure(attributes, known, found, estimates, skipped)
+    sample = sample_risks(published)
+    if published.sample is not None and sample is None:
+        skipped["risk of the sample"] = join(published.unpaired)
+    return Disclosure(attributes, known, found, estimates, skipped, sample)
 
 
 def _attributes(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -83,11 +84,31 @@ def individual_risk(
         )
     if weights is not None:
         weights = _checked(weights, data.rows)
-    codes = [column.codes for column in data.columns]
-    sizes = [column.size for column in data.columns]
-    missing = [column.missing if blanks == "wildcard" else -1 for column in data.columns]
-    one = np.ones(data.rows)
-    rows, people = matching_weights(codes, sizes, missing, [one, one if weights is None else weights])
+    return risk_of_codes(
+        [column.codes for column in data.columns],
+        [column.size for column in data.columns],
+        [column.missing if blanks == "wildcard" else -1 for column in data.columns],
+        weights,
+        formula=formula,
+    )
+
+
+def risk_of_codes(
+    codes: Sequence[npt.NDArray[np.int32]],
+    sizes: Sequence[int],
+    missing: Sequence[int],
+    weights: FloatArray | None = None,
+    *,
+    formula: Formula = "approximate",
+) -> IndividualRisk:
+    """The same from codes per column, as a published table shows them; *missing* is the code that matches all, -1 for none.
+
+    >>> risk_of_codes([np.array([0, 1, 1], dtype=np.int32)], [2], [-1]).risk
+    array([1. , 0.5, 0.5])
+    """
+    one = np.ones(codes[0].size)
+    kinds = [one, one if weights is None else weights]
+    rows, people = matching_weights(list(codes), list(sizes), list(missing), kinds)
     found = np.rint(rows).astype(np.int64)
     if weights is None:
         return IndividualRisk(1.0 / found, found, people, formula, False)

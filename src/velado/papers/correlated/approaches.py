@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numba import njit
@@ -16,6 +16,7 @@ from velado.papers.correlated.rank_correlation import (
     Mask,
     Ranks,
     Spearman,
+    centred_within,
     chosen_columns,
     ranks_within,
     scikit_learn,
@@ -322,15 +323,22 @@ def _one_query(chance, apart, influence, inside):  # type: ignore[no-untyped-def
 
 
 Threshold = Annotated[float, Setting("rho at or below it counts as 0", ge=0, lt=1, example="0")]
+Coefficient = Annotated[
+    Literal["spearman", "pearson"], Setting("which coefficient rho is, over ranks or over values")
+]
 Components = Annotated[
     int | None,
     Setting("Gaussians; none: BIC chooses", ge=1, why="Every record stems from one of them.", example="60"),
 ]
 
 
+def _within(values: Floats, coefficient: str) -> Ranks:
+    return ranks_within(values) if coefficient == "spearman" else centred_within(values)
+
+
 @settings
 class Baseline:
-    """Every pair of records, by Spearman's rho (Zhu et al. 2015, as the source runs it).
+    """Every pair of records, by Spearman's rho (Zhu et al. 2015, as the source runs it), or by Pearson's as they had it.
 
     >>> records = Records(np.array([[0.0, 0.5, 1.0], [1.0, 0.5, 0.0]]), ("a", "b", "c"))
     >>> Baseline().fit(records, np.random.default_rng(0)).of_records(np.ones((2, 1)), np.ones((2, 1), bool)).ravel()
@@ -339,10 +347,11 @@ class Baseline:
 
     name: ClassVar[str] = "baseline"
     threshold: Threshold = 0.0
+    coefficient: Coefficient = "spearman"
 
     def fit(self, records: Records, rng: np.random.Generator) -> Correlation:
-        """Ranks within every record."""
-        return Spearman(ranks_within(records.values), self.threshold)
+        """Ranks, or centred values, within every record."""
+        return Spearman(_within(records.values, self.coefficient), self.threshold)
 
 
 @settings
@@ -357,11 +366,12 @@ class Dbscan:
     eps: Annotated[float, Setting("how near neighbours are", gt=0, example="0.4")] = 0.4
     min_points: Annotated[int, Setting("neighbours that make a core point, itself included", ge=1)] = 2
     threshold: Threshold = 0.0
+    coefficient: Coefficient = "spearman"
 
     def fit(self, records: Records, rng: np.random.Generator) -> Correlation:
-        """Clusters, and ranks within every record."""
+        """Clusters, and ranks or centred values within every record."""
         labels = clusters(records.values, self.eps, self.min_points)
-        return Clustered.of(ranks_within(records.values), labels, self.threshold)
+        return Clustered.of(_within(records.values, self.coefficient), labels, self.threshold)
 
 
 @settings
@@ -369,16 +379,18 @@ class Gmm:
     """Approach 2: the chance of a common Gaussian times Spearman's rho (algorithm 4). No components: BIC chooses.
 
     >>> Gmm(components=60)
-    Gmm(components=60)
+    Gmm(components=60, coefficient='spearman')
     """
 
     name: ClassVar[str] = "gmm"
     components: Components = None
+    coefficient: Coefficient = "spearman"
 
     def fit(self, records: Records, rng: np.random.Generator) -> Correlation:
         """A mixture, and ranks within every record."""
         size = self.components or choose_components(records.values).components
-        return RankedMemberships(memberships(records.values, size, rng), ranks_within(records.values))
+        within = _within(records.values, self.coefficient)
+        return RankedMemberships(memberships(records.values, size, rng), within)
 
 
 @settings

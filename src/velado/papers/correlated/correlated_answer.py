@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import date
 from fractions import Fraction
 
@@ -17,6 +17,7 @@ import numpy as np
 import polars as pl
 
 from velado.data.numbers import parse_numbers
+from velado.data.schema import Schema
 from velado.data.table import Table
 from velado.errors import ParameterError, QueryRefused
 from velado.papers.correlated.approaches import Approach
@@ -203,6 +204,28 @@ class PaperAnswer:
     def to_dict(self) -> dict[str, object]:
         """The answer with its promise beside it."""
         return {"values": self.values, "scales": self.scales, "guarantee": self.guarantee, "how": self.how}
+
+
+def bounded_by_its_rows(table: Table) -> Schema:
+    """The table's schema with bounds read off the rows wherever a numeric column declares none.
+
+    The source clamps nothing and needs no bounds; the reader of questions does. Such bounds tell of the rows, as all
+    of the source's answers do: they serve here and nowhere else.
+
+    >>> from velado.data.schema import Column
+    >>> table = Table.of(pl.DataFrame({"a": [3, 1]}), Schema({"a": Column("a", kind="numeric")}), "t")
+    >>> bounded_by_its_rows(table).columns["a"].bounds
+    (1.0, 3.0)
+    """
+    found = []
+    for column in table.schema.columns.values():
+        if column.kind == "numeric" and column.bounds is None and column.role != "identifier":
+            numbers = numbers_or_nan(table, column.name)
+            if not np.isnan(numbers).all():
+                low, high = float(np.nanmin(numbers)), float(np.nanmax(numbers))
+                column = replace(column, bounds=(low, high if high > low else low + 1.0))
+        found.append(column)
+    return table.schema.with_columns(found)
 
 
 def paper_answer(

@@ -99,7 +99,7 @@ def column_numbers(table: Table, name: str) -> Floats:
                 name=name,
             ),
             "The source removes records with missing cells before it compares them.",
-            "Drop those rows first.",
+            "Drop those rows first, or fill the blanks with --impute COLUMN.",
         )
     column = table.schema.columns[name]
     if column.kind == "numeric":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
@@ -14,10 +14,11 @@ import numpy.typing as npt
 from velado.data.encode import EncodedColumn, EncodedTable
 from velado.data.numbers import number_text
 from velado.data.partition import FloatArray, IntArray, Partition
+from velado.data.taxonomy import Taxonomy
 from velado.release.goal import Goal, Progress, Promise
-from velado.release.recoded import BINS, Cell, PublishedColumn, Recoded, true_codes
+from velado.release.recoded import BINS, Cell, NoteName, PublishedColumn, Recoded, as_it_is, true_codes
 from velado.settings import Setting, settings
-from velado.text import say
+from velado.text import Sentence, say, say_n
 
 # Separatrices: how many bins a column of numbers wants, where they are cut, and how they nest.
 #
@@ -313,6 +314,97 @@ def mean_cells(
     return tuple(cells)
 
 
+# Categories: the levels of a taxonomy are bins that nest, and the same knee says which of them to publish.
+
+_LEVELS = NoteName("levels", say("level of generalization per column"))
+
+
+def knee_level(tree: Taxonomy, present: IntArray) -> int | None:
+    """The level of the taxonomy at the knee of the cost of its bins; None where no level is a choice.
+
+    *present* are the values that occur, counted once each, as `elbow` counts numbers. The cost of a bin of n values is
+    that of k-means, 1/(2n) times the sum of their squared distances over ordered pairs, with the distance of
+    taxonomies: the share of all leaves under the lowest common ancestor (Byun et al. 2007). The curve goes from the
+    root, one bin, to the values themselves, which cost nothing; the level chosen is the one farthest above the straight line
+    between the two, both axes scaled to 0..1 (Kneedle's distance; a curve of so few points has no smoother knee).
+    Levels that leave one bin, or every value its own, are no choice. O(nodes).
+
+    >>> from velado.data.taxonomy import from_paths
+    >>> towns = [("a", "MG", "SE"), ("b", "MG", "SE"), ("c", "SP", "SE"), ("d", "SP", "SE"), ("e", "BA", "NE")]
+    >>> knee_level(from_paths(towns), np.arange(5))
+    1
+    """
+    bins = [np.unique(tree.levels[present, level]) for level in range(tree.height + 1)]
+    cost_of = _bin_costs(tree, present)
+    costs = np.array([cost_of[nodes].sum() for nodes in bins])
+    counts = np.array([nodes.size for nodes in bins])
+    choice = np.flatnonzero((counts > 1) & (counts < present.size))
+    if not choice.size:
+        return None
+    height = (costs[-1] - costs) / costs[-1] - (counts - 1) / (present.size - 1)
+    return int(choice[np.argmax(height[choice])])
+
+
+def _bin_costs(tree: Taxonomy, present: IntArray) -> FloatArray:
+    """For each node, the cost of one bin of the present values under it."""
+    count = np.zeros(len(tree.labels))
+    count[present] = 1.0
+    squares = np.zeros(len(tree.labels))  # over the ordered pairs under a node, their squared distances
+    below = np.zeros(len(tree.labels))  # of these, how many pairs lie within one child
+    for node in range(len(tree.labels)):  # children come before their parents
+        # The pairs that meet in this node are all pairs under it but those that have met below.
+        if node >= tree.leaves:
+            squares[node] += (count[node] ** 2 - below[node]) * (tree.leaf_count[node] / tree.leaves) ** 2
+        if node != tree.root:
+            above = tree.parent[node]
+            count[above] += count[node]
+            squares[above] += squares[node]
+            below[above] += count[node] ** 2
+    return np.asarray(squares / (2.0 * np.maximum(count, 1.0)), dtype=np.float64)
+
+
+def _at_level(column: EncodedColumn, level: int) -> PublishedColumn:
+    assert column.tree is not None
+    tree = column.tree
+    nodes, codes = np.unique(tree.levels[:, level], return_inverse=True)
+    low, high = tree.first[nodes], tree.last[nodes]
+    shown = codes.astype(np.int32)[column.codes]
+    # A bin of one value of the taxonomy is published as that value, which says the same.
+    return PublishedColumn(column.name, shown, tuple(column.label(low, high)), low, high)
+
+
+def stayed_raw(data: EncodedTable, columns: Sequence[PublishedColumn]) -> list[str]:
+    """The quasi-identifiers without numbers that are published with every value of their own.
+
+    >>> from velado.testing.examples import encoded
+    >>> towns = encoded(town=["b", "a"])
+    >>> stayed_raw(towns, [as_it_is(towns.columns[0])])
+    ['town']
+    """
+    pairs = zip(data.columns, columns, strict=True)
+    return [
+        column.name
+        for column, shown in pairs
+        if not column.is_numeric and np.array_equal(shown.low, shown.high) and column.size > 1
+    ]
+
+
+def raw_warning(names: Sequence[str]) -> Sentence:
+    """The warning for quasi-identifiers that a method for numbers has left as they were.
+
+    >>> str(raw_warning(["town"])).partition(".")[0]
+    "Left as it came, since this method recodes numbers: 'town'"
+    """
+    return say_n(
+        "Left as it came, since this method recodes numbers: {columns}. Whoever knows its value finds rows by it as before; "
+        "generalize it with a column operation, or use a method that recodes categories too.",
+        "Left as they came, since this method recodes numbers: {columns}. Whoever knows their values finds rows by them as "
+        "before; generalize them with column operations, or use a method that recodes categories too.",
+        len(names),
+        columns=", ".join(f"'{name}'" for name in names),
+    )
+
+
 def numbers_recoded(
     data: EncodedTable, progress: Progress, recode: Callable[[EncodedColumn], PublishedColumn]
 ) -> tuple[PublishedColumn, ...]:
@@ -326,12 +418,7 @@ def numbers_recoded(
     out = []
     for at, column in enumerate(data.columns):
         progress(at / len(data.columns), f"bins of '{column.name}'")
-        every = np.arange(column.size, dtype=np.int32)
-        out.append(
-            recode(column)
-            if column.is_numeric
-            else PublishedColumn(column.name, column.codes, tuple(column.value_texts), every, every)
-        )
+        out.append(recode(column) if column.is_numeric else as_it_is(column))
     return tuple(out)
 
 
@@ -349,7 +436,7 @@ def as_means(column: EncodedColumn, bins: ColumnBins, cells: tuple[Cell, ...]) -
 
 @settings
 class DAS:
-    """Every number is published as the mean of its percentile bin; columns with a taxonomy stay as they are.
+    """Every number is published as the mean of its percentile bin; categories stay, or go up their taxonomy.
 
     Coelho et al. 2024, algorithm 1: the elbow of the distinct values gives the number of bins, the bins are
     cut at the percentiles 100 i / k, each value is replaced by its bin's mean. A substitution, and no group
@@ -359,7 +446,11 @@ class DAS:
     here such bins do not exist. `paper` truncates the means of whole-number columns towards 0, whatever
     *rounding* says, as writing them into an integer column did there (171.67 becomes 171 in Table II), and
     keeps all digits elsewhere; by default a kept mean has six digits of its column's range. It changes nothing
-    else: bins are the exact ones in both profiles. A missing number stays a blank of its own. O(n + k U log U) per column of U distinct values.
+    else: bins are the exact ones in both profiles.
+
+    The paper is of numbers alone: categories leave as they came, and a warning names them. With *categories*
+    "taxonomy" each is published at the level of its taxonomy that `knee_level` chooses, our extension of the same
+    idea; a column without a level between its values and the root stays, and is named. A missing number stays a blank of its own. O(n + k U log U) per column of U distinct values.
 
     >>> from velado.testing.examples import shown
     >>> shown(DAS(bins=2), [20, 21, 22, 30, 31, 60])
@@ -376,6 +467,10 @@ class DAS:
 
     bins: Annotated[int | None, Setting("bins per column; left out: the elbow of each", ge=2)] = None
     rounding: Annotated[Rounding, Setting("what becomes of the means of whole-number columns")] = "keep"
+    categories: Annotated[
+        Literal["keep", "taxonomy"],
+        Setting("taxonomy: categories are published at the level where their curve of costs has its knee"),
+    ] = "keep"
     profile: Annotated[
         Literal["default", "paper"],
         Setting(
@@ -397,6 +492,22 @@ class DAS:
                 column, bins, mean_cells(column, bins, "truncate" if paper else self.rounding, exact=paper)
             )
 
-        published = numbers_recoded(data, progress, recode)
+        levels: dict[str, str] = {}
+
+        def choose(column: EncodedColumn, shown: PublishedColumn) -> PublishedColumn:
+            if self.categories == "keep" or column.tree is None:
+                return shown
+            present = np.setdiff1d(column.codes, [column.missing])
+            level = knee_level(column.tree, present) if present.size > 1 else None
+            if level is None:
+                return shown
+            levels[column.name] = f"{level} of {column.tree.height}"
+            return _at_level(column, level)
+
+        recoded = numbers_recoded(data, progress, recode)
+        published = tuple(choose(column, shown) for column, shown in zip(data.columns, recoded, strict=True))
+        raw = stayed_raw(data, published)
+        warnings = (raw_warning(raw),) if raw else ()
         partition = Partition.by_codes([p.codes for p in published], [len(p.values) for p in published])
-        return Recoded(published, np.ones(data.rows, dtype=bool), partition, {BINS: chosen})
+        notes: dict[str, object] = {BINS: chosen, **({_LEVELS: levels} if levels else {})}
+        return Recoded(published, np.ones(data.rows, dtype=bool), partition, notes, warnings)

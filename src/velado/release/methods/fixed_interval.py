@@ -10,7 +10,15 @@ import numpy.typing as npt
 from velado.data.encode import EncodedColumn, EncodedTable
 from velado.data.partition import FloatArray
 from velado.release.goal import Goal, Progress, Promise
-from velado.release.methods.das import ColumnBins, as_means, bins_by, mean_cells, numbers_recoded
+from velado.release.methods.das import (
+    ColumnBins,
+    as_means,
+    bins_by,
+    mean_cells,
+    numbers_recoded,
+    raw_warning,
+    stayed_raw,
+)
 from velado.release.recoded import NoteName, PublishedColumn, Recoded
 from velado.settings import Setting, settings
 from velado.text import say
@@ -66,7 +74,9 @@ class FixedInterval:
     ) -> Recoded:
         """The table with every numeric quasi-identifier in intervals. Uses no randomness."""
         columns = numbers_recoded(data, progress, self._recode)
-        return Recoded(columns, np.ones(data.rows, dtype=bool), None, {_INTERVALS: self.bins})
+        raw = stayed_raw(data, columns)
+        warnings = (raw_warning(raw),) if raw else ()
+        return Recoded(columns, np.ones(data.rows, dtype=bool), None, {_INTERVALS: self.bins}, warnings)
 
     def _recode(self, column: EncodedColumn) -> PublishedColumn:
         paper = self.profile == "paper"

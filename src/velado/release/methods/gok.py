@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
@@ -14,124 +13,12 @@ from velado.data.partition import Partition
 from velado.release.goal import Goal, Progress, Promise, silent
 from velado.release.methods._cover_tables import CoverTables, FloatArray, Int64Array
 from velado.release.methods._method import RecoderName, repair
+from velado.release.methods._optimizers import OPTIMIZERS, OptimizerName, Search
 from velado.release.methods.mondrian import Mondrian
 from velado.release.recoded import GROUPS, NoteName, Recoded
 from velado.release.recoders import recoder_named
 from velado.settings import Setting, settings
 from velado.text import say
-
-# The gorilla troops optimizer (Abdollahzadeh, Gharehchopogh, Mirjalili 2021), as published, on any fitness.
-#
-# One step for gorilla X_i of a troop of N, in iteration t of T, uniform r1..r5 in [0, 1]::
-#
-# C = (cos(2 r4) + 1)(1 - t/T),   L = C l,   l in [-1, 1]
-# exploration   with probability p      lb + r1 (ub - lb)
-# else, half and half     (r2 - C) X_r + L Z X_i,   Z in [-C, C]
-# X_i - L (L (X_i - G_r) + r3 (X_i - G_r))
-# exploitation  if C >= W               X_i + L M (X_i - S),   M = (|mean of the troop|^g)^(1/g),  g = 2^L
-# else                    S - (S - X_i) Q A,   Q = 2 r5 - 1,  A = beta E
-# E is a normal vector or, half the time, one normal number; S is the silverback, the best so far.
-#
-# A move is kept only if it is better (greedy selection), so the best never gets worse.
-
-
-@dataclass(frozen=True)
-class _Troop:
-    """What the search found: the best position, its fitness, and the fitness after each iteration."""
-
-    best: FloatArray
-    fitness: float
-    history: tuple[float, ...]
-
-
-def search(
-    start: FloatArray,
-    fitness: Callable[[FloatArray], float],
-    random: np.random.Generator,
-    iterations: int,
-    patience: int,
-    p: float = 0.03,
-    beta: float = 3.0,
-    w: float = 0.8,
-    low: float = 0.0,
-    high: float = 1.0,
-    told: Callable[[int, float], None] = lambda iteration, best: None,
-) -> _Troop:
-    """The least fitness found from the troop *start* (N x D), stopping after *patience* iterations without gain.
-
-    >>> troop, random = np.array([[0.9], [0.4], [0.1]]), np.random.default_rng(0)
-    >>> found = search(troop, lambda x: float((x[0] - 0.5) ** 2), random, iterations=20, patience=20)
-    >>> round(float(found.best[0]), 1)
-    0.5
-    """
-    troop = start.copy()
-    count = troop.shape[0]
-    scores = np.array([fitness(gorilla) for gorilla in troop])
-    history = [float(scores.min())]
-    idle = 0
-    for iteration in range(iterations):
-        c = (np.cos(2 * random.random()) + 1) * (1 - (iteration + 1) / iterations)
-        big_l = c * random.uniform(-1, 1)
-        for exploring in (True, False):
-            silverback = troop[int(np.argmin(scores))].copy()
-            if exploring:
-                moved = _explore(troop, c, big_l, random, p, low, high)
-            else:
-                moved = _exploit(troop, silverback, c, big_l, random, beta, w)
-            for at in range(count):
-                candidate = np.clip(moved[at], low, high)
-                score = fitness(candidate)
-                if score < scores[at]:
-                    troop[at], scores[at] = candidate, score
-        best = float(scores.min())
-        idle = idle + 1 if best >= history[-1] else 0
-        history.append(best)
-        told(iteration + 1, best)
-        if idle >= patience:
-            break
-    winner = int(np.argmin(scores))
-    return _Troop(troop[winner].copy(), float(scores[winner]), tuple(history))
-
-
-def _explore(
-    troop: FloatArray, c: float, big_l: float, random: np.random.Generator, p: float, low: float, high: float
-) -> FloatArray:
-    count, width = troop.shape
-    out = np.empty_like(troop)
-    for at in range(count):
-        me = troop[at]
-        if random.random() < p:
-            out[at] = low + random.random(width) * (high - low)
-        elif random.random() >= 0.5:
-            other = troop[random.integers(count)]
-            out[at] = (random.random() - c) * other + big_l * random.uniform(-c, c, width) * me
-        else:
-            other = troop[random.integers(count)]
-            out[at] = me - big_l * (big_l * (me - other) + random.random() * (me - other))
-    return out
-
-
-def _exploit(
-    troop: FloatArray,
-    silverback: FloatArray,
-    c: float,
-    big_l: float,
-    random: np.random.Generator,
-    beta: float,
-    w: float,
-) -> FloatArray:
-    count, width = troop.shape
-    if c >= w:
-        g = 2.0**big_l
-        m = (np.abs(troop.mean(axis=0)) ** g) ** (1 / g)
-        return np.asarray(troop + big_l * m * (troop - silverback))
-    out = np.empty_like(troop)
-    for at in range(count):
-        q = 2 * random.random() - 1
-        e = random.standard_normal(width) if random.random() >= 0.5 else random.standard_normal()
-        out[at] = silverback - (silverback - troop[at]) * q * beta * e
-    return out
-
 
 # Fuzzy assignment under a minimum of k: memberships decide who goes where, and who is lent to whom.
 
@@ -242,6 +129,7 @@ def assign(centre: Int64Array, member: FloatArray, weight: Int64Array, centres: 
     return label
 
 
+_SMALLEST_TROOP, _FEWEST_ITERATIONS = 6, 8  # what the largest table is searched with
 _NEAR = 6  # nearest centres whose memberships are computed; farther ones are negligible
 
 
@@ -252,7 +140,8 @@ class GOK:
     GOK-Privacy (Pimenta, Araújo, Rodrigues, Silveira and Gomes 2025): a gorilla is a set of c = floor(n / k) centres in the unit cube of the
     quasi-identifiers; fitness is the truthful NCP of the clusters it makes (their published covers); records go
     to the centre of highest fuzzy membership (equation 4), clusters below k borrow from those that can spare, and
-    the search stops when NCP no longer improves. The optimizer is the real one (`search`). Part of the
+    the search stops when NCP no longer improves. The optimizer is the real one (`gto`); particle swarm
+    and differential evolution (`pso`, `de`) are there to compare it with, on the same start and fitness. Part of the
     troop starts from Mondrian's groups (three kinds of cut) and part from drawn records, and the best partition ever
     seen is kept, so the result is never worse than Mondrian's.
 
@@ -266,9 +155,17 @@ class GOK:
     promise: ClassVar[Promise] = "guaranteed"
     cost: ClassVar[str] = say("O(iterations x troop x n log(n / k) d)")
     source: ClassVar[str] = "GOK-Privacy; optimizer of Abdollahzadeh, Gharehchopogh, Mirjalili 2021"
-    troop: Annotated[int, Setting("gorillas (candidate sets of centres)", ge=3, le=200)] = 6
-    iterations: Annotated[int, Setting("iterations at most", ge=1, le=10_000)] = 8
-    patience: Annotated[int, Setting("stop after so many iterations without gain", ge=1)] = 3
+    optimizer: Annotated[
+        OptimizerName,
+        Setting("how centres are moved: gorilla troops, particle swarm or differential evolution"),
+    ] = "gto"
+    troop: Annotated[int, Setting("gorillas (candidate sets of centres)", ge=3, le=200)] = 20
+    iterations: Annotated[int, Setting("iterations at most", ge=1, le=10_000)] = 40
+    patience: Annotated[int, Setting("stop after so many iterations without gain", ge=1)] = 20
+    work: Annotated[
+        int,
+        Setting("rows times candidates tried, about: larger tables get a smaller troop, fewer times", ge=1),
+    ] = 2_500_000
     fuzziness: Annotated[float, Setting("the fuzzifier m of equation 4", ge=1.05)] = 2.0
     centres: Annotated[int, Setting("most cluster centres a gorilla holds", ge=1)] = 8192
     recoder: RecoderName = "cover"
@@ -283,8 +180,9 @@ class GOK:
         best = min(starts, key=problem.loss)
         start_loss = problem.loss(best)
         count = max(min(data.rows // k, self.centres), 1)
-        troop = np.stack([problem.centres(part, count, random).ravel() for part in starts[: self.troop]])
-        drawn = [problem.drawn(count, random).ravel() for _ in range(self.troop - len(troop))]
+        size, iterations = self._search_size(data.rows)
+        troop = np.stack([problem.centres(part, count, random).ravel() for part in starts[:size]])
+        drawn = [problem.drawn(count, random).ravel() for _ in range(size - len(troop))]
         troop = np.vstack([troop, *drawn]) if drawn else troop
         seen = [(start_loss, best)]
 
@@ -295,23 +193,30 @@ class GOK:
                 seen[0] = (loss, partition)
             return loss
 
-        found = search(
-            troop,
-            fitness,
-            random,
-            self.iterations,
-            self.patience,
-            told=lambda turn, _: progress(turn / self.iterations, self.title),
+        search = Search(
+            start=troop,
+            fitness=fitness,
+            random=random,
+            iterations=iterations,
+            patience=self.patience,
+            told=lambda turn, _: progress(turn / iterations, self.title),
         )
+        found = OPTIMIZERS[self.optimizer](search)
         partition = seen[0][1]
         notes: dict[str, object] = {
             GROUPS: partition.count,
             NoteName("iterations", say("iterations")): len(found.history) - 1,
             NoteName("loss_of_the_best_start", say("loss of the best start")): start_loss,
             NoteName("loss_found_by_the_troop", say("loss found by the search")): found.fitness,
-            NoteName("evaluations", say("solutions evaluated")): self.troop * (2 * len(found.history) - 1),
+            NoteName("evaluations", say("solutions evaluated")): found.evaluations,
         }
         return Recoded(recoder_named(self.recoder).publish(data, partition), partition.kept, partition, notes)
+
+    def _search_size(self, rows: int) -> tuple[int, int]:
+        """Candidates and iterations: as set, unless the table is so large that *work* allows fewer."""
+        tried = self.work // rows
+        troop = min(self.troop, max(tried // (2 * _FEWEST_ITERATIONS), _SMALLEST_TROOP))
+        return troop, min(self.iterations, max(tried // (2 * troop), _FEWEST_ITERATIONS))
 
     @staticmethod
     def _starts(

@@ -9,11 +9,11 @@ from typing import Annotated, ClassVar, Protocol
 import polars as pl
 
 from velado.data.keys import Key, content_of
-from velado.data.schema import Column
+from velado.data.schema import Column, Schema
 from velado.data.table import Table
 from velado.errors import ParameterError, SchemaError
 from velado.randomness import Draws
-from velado.settings import Setting
+from velado.settings import Setting, nearest
 from velado.text import say
 
 # What a column operation is: one elementary technique on one column, before a method runs.
@@ -25,20 +25,30 @@ ColumnName = Annotated[str, Setting("the column it works on", items=1, example='
 class Operation(Protocol):
     """A settings class with a `column` and one verb. A recipe lists it as ``[[operations]] name = ...``.
 
-    *falsifies* says whether the cells it leaves may be untrue of their people (noise, permutation).
+    *falsifies* says whether chance makes the cells it leaves untrue of their people (noise, permutation), so that who
+    knows the true value cannot tell the published one. *main* names the setting that a value alone stands for, of a
+    numeric column and of any other: `--generalize age:10` is width = 10.
     """
 
     name: ClassVar[str]
     falsifies: ClassVar[bool]
+    main: ClassVar[tuple[str, str]]
 
     @property
-    def column(self) -> str:
-        """The column it works on."""
+    def column(self) -> str | None:
+        """The column it works on; None where it works on all quasi-identifiers together."""
         ...
 
     def apply(self, table: Table, random: Draws) -> Table:
         """The table with the operation done on its column; other columns are untouched."""
         ...
+
+
+def columns_of(operation: Operation, schema: Schema) -> tuple[str, ...]:
+    """The columns that *operation* may change: its own, or every quasi-identifier."""
+    if operation.column is not None:
+        return (operation.column,)
+    return tuple(column.name for column in schema.quasi)
 
 
 def apply_operations(table: Table, operations: Sequence[Operation], key: Key) -> Table:
@@ -49,20 +59,24 @@ def apply_operations(table: Table, operations: Sequence[Operation], key: Key) ->
     """
     content = content_of(table.frame)
     for number, operation in enumerate(operations):
-        if operation.column not in table.schema.columns:
-            raise SchemaError(
-                say(
-                    "Operation {number} ({operation}) names a column '{column}' that the table does not "
-                    "have.",
-                    number=number + 1,
-                    operation=operation.name,
-                    column=operation.column,
-                ),
-                "It would do nothing.",
-                "Correct the column name in the recipe.",
-            )
+        refuse_unknown(table, operation, number + 1)
         table = operation.apply(table, key.draws(f"operation {number} {operation.name}", content))
     return table
+
+
+def refuse_unknown(table: Table, operation: Operation, number: int = 1) -> None:
+    """Nothing, if the table has the operation's column; it is the *number*-th of several."""
+    if operation.column is not None and operation.column not in table.schema.columns:
+        raise SchemaError(
+            say(
+                "Operation {number} ({operation}) names a column '{column}' that the table does not have.",
+                number=number,
+                operation=operation.name,
+                column=operation.column,
+            ),
+            "It would do nothing.",
+            nearest(operation.column, [*table.schema.columns]) or say("Correct the column's name."),
+        )
 
 
 def changeable(table: Table, operation: str, name: str) -> Column:

@@ -35,6 +35,7 @@ class Generalize:
 
     name: ClassVar[str] = "generalize"
     falsifies: ClassVar[bool] = False
+    main: ClassVar[tuple[str, str]] = ("width", "level")
     column: ColumnName
     level: Annotated[int | None, Setting("steps up the taxonomy", ge=1)] = None
     width: Annotated[float | None, Setting("width of the intervals", gt=0)] = None

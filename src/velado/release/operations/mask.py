@@ -30,6 +30,7 @@ class Mask:
 
     name: ClassVar[str] = "mask"
     falsifies: ClassVar[bool] = False
+    main: ClassVar[tuple[str, str]] = ("keep", "keep")
     column: ColumnName
     keep: Annotated[
         int, Setting("characters that stay readable", ge=1, why=say("To keep nothing use suppress."))

@@ -26,6 +26,7 @@ class Permute:
 
     name: ClassVar[str] = "permute"
     falsifies: ClassVar[bool] = True
+    main: ClassVar[tuple[str, str]] = ("", "")
     column: ColumnName
 
     def apply(self, table: Table, random: Draws) -> Table:

@@ -33,6 +33,7 @@ class Suppress:
 
     name: ClassVar[str] = "suppress"
     falsifies: ClassVar[bool] = False
+    main: ClassVar[tuple[str, str]] = ("rare", "rare")
     column: ColumnName
     rare: Annotated[int, Setting("blank only values with fewer rows than this", ge=0)] = 0
 

@@ -46,10 +46,7 @@ def anonymize(
     accept_inferred: Annotated[
         bool, option("--accept-inferred", help="Without --schema: publish with the inferred roles, unseen.")
     ] = False,
-    keep_order: Annotated[
-        bool,
-        option("--keep-order", help="Publish rows in the order of the input, which may give values away."),
-    ] = False,
+    keep_order: flags.KeepOrder = False,
     bound: Annotated[
         Literal["off", "fast", "tight"],
         option(

@@ -110,19 +110,21 @@ def _row_risks(published: PublishedTable) -> bytes:
 
     from velado.data.staging import csv_bytes
     from velado.errors import ParameterError
+    from velado.measures.risk.household_risk import household_risk
     from velado.measures.risk.individual_risk import individual_risk
 
     data = published.data
     if published.true_rows is None:
         raise ParameterError(*published.unpaired)
+    design = published.sample
+    before = individual_risk(data, None if design is None else design.weights).risk
     after = np.full(data.rows, np.nan)
     after[published.true_rows] = 1 / published.classes.sizes[published.classes.labels]
-    return csv_bytes(
-        pl.DataFrame(
-            {
-                "row": np.arange(1, data.rows + 1),
-                "risk_before": individual_risk(data).risk,
-                "risk_after": pl.Series(after).fill_nan(None),
-            }
-        )
-    )
+    columns: dict[str, object] = {
+        "row": np.arange(1, data.rows + 1),
+        "risk_before": before,
+        "risk_after": pl.Series(after).fill_nan(None),
+    }
+    if design is not None and design.households is not None:
+        columns["household_risk_before"] = household_risk(before, design.households)
+    return csv_bytes(pl.DataFrame(columns))

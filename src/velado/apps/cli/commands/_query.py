@@ -140,6 +140,26 @@ class PaperFlags:
         float, option("--scale-parameter", help="With --paper: the epsilon of the source.")
     ] = 1.0
     eps: Annotated[float | None, option("--eps", help="With --paper dbscan: how near.")] = None
+    min_points: Annotated[
+        int | None,
+        option(
+            "--min-points",
+            help="With --paper dbscan: neighbours of a core point, itself included (minPoints).",
+        ),
+    ] = None
+    threshold: Annotated[
+        float | None,
+        option(
+            "--threshold",
+            help="With --paper baseline or dbscan: correlations at or below it count as 0 (delta_0 of the source).",
+        ),
+    ] = None
+    coefficient: Annotated[
+        str | None,
+        option(
+            "--coefficient NAME", help="With --paper baseline, dbscan or gmm: spearman (default) or pearson."
+        ),
+    ] = None
     components: Annotated[
         int | None,
         option("--components", help="With --paper gmm or gmm-rfe: Gaussians; default: BIC chooses."),
@@ -150,6 +170,13 @@ class PaperFlags:
         option(
             "--target COLUMN",
             help="With --paper: the column records are not compared by, and gmm-rfe's target.",
+        ),
+    ] = None
+    impute: Annotated[
+        list[str] | None,
+        option(
+            "--impute COLUMN[:WAY]",
+            help="With --paper: fill the column's blanks first, by median, mean, most-frequent or neighbours.",
         ),
     ] = None
     show_unprotected: Annotated[
@@ -213,6 +240,12 @@ def query(
         sql, file = str(file), Path(source.relation or "")
     _refuse_settings(sql, schema, source, output)
     assert sql is not None and schema is not None
+    if paper.paper is None and paper.impute:
+        raise ParameterError(
+            "--impute goes with --paper alone.",
+            "Values made from other rows would carry those rows into answers that are to protect them.",
+            "Leave it out: blanks are not counted in a private answer.",
+        )
     if paper.paper is not None:
         promised = (price.epsilon, price.rho, price.budget, output)
         if any(one is not None for one in promised) or price.price or source.remote:
@@ -397,21 +430,32 @@ def _answer_as_in_the_paper(
     with show.waiting():
         from velado.data.io import read_schema, read_table
         from velado.papers.correlated.approaches import APPROACHES
-        from velado.papers.correlated.correlated_answer import paper_answer
+        from velado.papers.correlated.correlated_answer import bounded_by_its_rows, paper_answer
         from velado.query.session import table_name
         from velado.query.sql import parse
         from velado.query.store import has_ledger
         from velado.randomness import seeded
+        from velado.release.operations import imputation_effect, refuse_unknown
         from velado.settings import Where, part_of
 
         declared = read_schema(schema)
-        own = {name: getattr(asked, name) for name in ("eps", "components", "keep")}
+        table = read_table(file, declared)
+        filled = []
+        for text in asked.impute or ():
+            operation = flags.operation_from("impute", text, declared)
+            refuse_unknown(table, operation)
+            filled.append(imputation_effect(operation, table))
+            table = operation.apply(table, None)
+        own = {
+            name: getattr(asked, name)
+            for name in ("eps", "min_points", "threshold", "coefficient", "components", "keep")
+        }
         given = {name: value for name, value in own.items() if value is not None}
         chosen = part_of(APPROACHES, {"name": asked.paper, **given}, Where("flag"), "approach")
         try:
             result = paper_answer(
-                read_table(file, declared),
-                parse(sql, declared, table_name(file.name)),
+                table,
+                parse(sql, bounded_by_its_rows(table), table_name(file.name)),
                 chosen,
                 asked.scale_parameter,
                 seeded(asked.seed, "paper"),
@@ -426,6 +470,7 @@ def _answer_as_in_the_paper(
     show.result(
         result.to_dict,
         [
+            *(show.warning(effect.sentence()) for effect in filled if effect.filled),
             show.table(
                 say("As in the source: {approach}", approach=asked.paper),
                 [say("aggregate"), say("answer"), say("scale")],
