@@ -204,7 +204,7 @@ def _climb(
         taken[:] = 0.0
         total = 0.0
         for a in range(price.size):
-            excess, _ = _excess(space, room, price, a, near[a], 0.0, _QUICK, worst)
+            excess, _ = _excess(space, room, price, a, among=near[a], least=0.0, steps=_QUICK, chosen=worst)
             total += price[a] - excess / k
             if worst[0] >= 0:
                 for j in range(k):
@@ -233,7 +233,7 @@ def _raise(space: PairSpace, price: FloatArray, target: FloatArray, k: int, step
         if wish <= 0:
             continue
         most = min(_EACH, steps)
-        excess, taken = _excess(space, room, price, a, among, -wish, most, worst)
+        excess, taken = _excess(space, room, price, a, among=among, least=-wish, steps=most, chosen=worst)
         if taken <= most:
             price[a] -= excess
         steps -= taken
