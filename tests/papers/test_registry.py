@@ -4,13 +4,13 @@ import re
 from pathlib import Path
 
 import pytest
-from velado.text.languages import catalogue
 
 from velado.errors import ParameterError, TableError
 from velado.papers import paper_registry as registry
 from velado.papers.paper_registry import Reproduced, Reproduction, reproduction_named, reproductions
 from velado.release.goal import silent
 from velado.text import Sentence, say, speaking
+from velado.text.languages import catalogue
 
 RESULT = Reproduced(
     ("k", "published", "ours"), ((2, "figure only", 0.123456), (3, None, 12345.6)), "A note.", "none"
