@@ -10,7 +10,7 @@ from velado.release.methods._row_covers import Measure, RowCovers, cover_cost, j
 
 
 @njit(cache=True)
-def _keep_nearest(heap: Int64Array, key: FloatArray, held: int, room: int, item: int) -> int:
+def keep_nearest(heap: Int64Array, key: FloatArray, held: int, room: int, item: int) -> int:
     """*item* in the heap of the *room* items of least key (the largest on top) if it is one; returns how many there are."""
     if held < room:
         at = held
@@ -84,7 +84,7 @@ def grow_clusters(
                 farthest = distance[i]
                 far = i
             if distance[i] < limit:
-                held = _keep_nearest(near, distance, held, room, i)
+                held = keep_nearest(near, distance, held, room, i)
                 if held == room:
                     limit = distance[near[0]]
         following = name[far]
