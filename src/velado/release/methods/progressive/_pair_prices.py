@@ -173,7 +173,9 @@ def pair_bound(data: EncodedTable, k: int, most_work: int) -> float:
     if not used:
         return 0.0
     covers = RowCovers.of(replace(data, columns=used))
-    if covers.records < 2 or covers.records**2 * covers.columns > most_work:
+    # A look into a table costs about three times what a difference costs.
+    numbers = covers.measure.lines + 3 * (covers.columns - covers.measure.lines)
+    if covers.records < 2 or covers.records**2 * numbers > most_work:
         return 0.0
     held = min(max(3 * k, 24), covers.records - 1)
     near, far = _exact_neighbours(covers.measure, covers.points, covers.across, held)

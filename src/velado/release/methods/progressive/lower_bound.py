@@ -23,7 +23,7 @@ _STAGES = (1 / 24, 1 / 12, 1 / 6, 1 / 4, 1 / 3, 0.45, 0.6, 0.8, 1.0)
 """How far prices rise in each stage, as shares of the cost of the box that covers everything."""
 _MEMBERS = 1 << 25
 _BOXES = 1 << 20
-_PAIRS = 30
+_PAIRS = 60
 """Numbers that are compared in the time one tuple takes."""
 
 
@@ -129,7 +129,7 @@ def lower_bound(data: EncodedTable, k: int, most_work: int = 100_000_000) -> flo
     numeric column is charged by the levels of `bound_lattice`, which no interval undercuts. They rise in stages; when a
     stage would look at more tuples than *most_work* allows or fill the room, those still rising stay where they are: the
     bound is then lower than it could be, never wrong. O(boxes log boxes) in the boxes that hold k rows. Prices of pairs
-    (`pair_bound`): better on numbers; O(n^2 d), left out where n^2 d is above 30 times *most_work*.
+    (`pair_bound`): better on numbers; O(n^2 d), left out where n^2 d is above 60 times *most_work*.
 
     >>> from velado.testing.examples import encoded
     >>> lower_bound(encoded(age=[20, 20, 30, 40]), 2)
