@@ -1,1 +1,32 @@
-raise SystemExit("NOTE FROM THE INTEGRATOR (not a test failure): the bound (pair prices, checked prices, --bound off|fast|tight, tests, docs, Portuguese) is DONE on branch bnd and merged in rev. Drop your bound work: `git merge bnd`, in conflicts take bnd's lower_bound.py, tests/release/methods/test_lower_bound.py, study/run.py bound parts; delete your _pair_prices.py. Note bnd also merged module moves (velado.testing.factory -> velado.testing.examples etc.). Then go on with: losses benchmark bars as printed, k-member one-scan, --improve. Delete this conftest.py (untracked).")
+"""Adult as the known answers use it."""
+
+from __future__ import annotations
+
+import pytest
+
+from velado.data.encode import encode
+from velado.data.io import attach_taxonomies, read_table
+from velado.data.schema import Schema
+
+EIGHT = ("sex", "age", "race", "marital_status", "education", "native_country", "workclass", "occupation")
+
+
+@pytest.fixture(scope="session")
+def adult_tree(request):
+    """Adult with eight quasi-identifiers, all with ARX's hierarchies (age a tree of 100 leaves), encoded."""
+    import os
+    from pathlib import Path
+
+    folder = os.environ.get("VELADO_DATA")
+    if not folder or not Path(folder).is_dir():
+        pytest.skip("needs the public Adult table: set VELADO_DATA to the folder that holds it")
+    columns = {
+        name: {
+            "role": "quasi",
+            "kind": "categorical",
+            "taxonomy": f"adult/hierarchies/adult_hierarchy_{name.replace('_', '-')}.csv",
+        }
+        for name in EIGHT
+    }
+    schema = attach_taxonomies(Schema.from_dict({"columns": columns}), Path(folder))
+    return encode(read_table(Path(folder) / "adult" / "adult_clean.csv", schema, "drop"))

@@ -41,7 +41,7 @@ def grow_clusters(
 ) -> tuple[Int64Array, Int64Array, Int64Array, int]:
     """Clusters of *k* rows each from records with *left* rows; fewer than k rows stay in *left*.
 
-    One `score` from the seed over all records left gives the 4 k + 16 nearest, from which the cluster grows by
+    One `score` from the seed over all records left gives the 16 k + 64 nearest, from which the cluster grows by
     whatever widens it least, and the farthest, the next seed. Returns the moves (record, rows, cluster) and the number
     of clusters. O(n^2 d / k) for n distinct records, a k-th of asking all of them again for every member.
     """
@@ -64,7 +64,7 @@ def grow_clusters(
             living += 1
     distance = np.empty(count)
     costs = np.empty(measure.widest)
-    room = 4 * k + 16
+    room = 16 * k + 64
     near = np.empty(room, dtype=np.int64)
     low = np.empty((1, columns))
     high = np.empty((1, columns))

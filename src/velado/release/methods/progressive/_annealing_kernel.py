@@ -257,10 +257,19 @@ def _rebuild_some(
     pool = _empty_pool(room, world.points.shape[1], least)
     met = np.empty(_SEEN, dtype=np.int64)
     distance = np.empty(_SEEN)
+    # Heaps of equal rows cost nothing and may be most of the table: the others are drawn from.
+    costly = np.empty(rows.size, dtype=np.int32)
+    count = 0
+    for row in rows:
+        if state.label[row] >= 0 and state.price[state.label[row]] > 0.0:
+            costly[count] = row
+            count += 1
+    if count == 0:
+        return
     for _ in range(plan.rebuilds):
         dear = -1
         for _ in range(2):
-            g = state.label[rows[int(next_random(random) * rows.size)]]
+            g = state.label[costly[int(next_random(random) * count)]]
             if g >= 0 and (dear < 0 or state.price[g] > state.price[dear]):
                 dear = g
         if dear < 0 or state.price[dear] <= 0.0 or state.size[dear] > room:
