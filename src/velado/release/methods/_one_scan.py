@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from velado.data.partition import FloatArray, Int32Array, Int64Array
-from velado.release.methods._row_covers import Measure, RowCovers, cover_cost, joint_cost, score
+from velado.release.methods._row_covers import CoverMeasure, RowCovers, cover_cost, joint_cost, score
 
 
 @njit(cache=True)
@@ -36,8 +36,25 @@ def keep_nearest(heap: Int64Array, key: FloatArray, held: int, room: int, item: 
 
 
 @njit(cache=True)
+def note_move(
+    moved_record: Int64Array,
+    moved_rows: Int64Array,
+    moved_into: Int64Array,
+    moves: int,
+    record: int,
+    rows: int,
+    cluster: int,
+) -> int:
+    """That *rows* rows of *record* went into *cluster* is the next entry of the list; returns how many there are."""
+    moved_record[moves] = record
+    moved_rows[moves] = rows
+    moved_into[moves] = cluster
+    return moves + 1
+
+
+@njit(cache=True)
 def grow_clusters(
-    measure: Measure, points: FloatArray, left: Int64Array, k: int, seed: int
+    measure: CoverMeasure, points: FloatArray, left: Int64Array, k: int, seed: int
 ) -> tuple[Int64Array, Int64Array, Int64Array, int]:
     """Clusters of *k* rows each from records with *left* rows; fewer than k rows stay in *left*.
 
@@ -96,10 +113,7 @@ def grow_clusters(
             rows = min(need, left[record])
             left[record] -= rows
             need -= rows
-            moved_record[moves] = record
-            moved_rows[moves] = rows
-            moved_into[moves] = clusters
-            moves += 1
+            moves = note_move(moved_record, moved_rows, moved_into, moves, record, rows, clusters)
             for c in range(columns):
                 low[0, c] = min(low[0, c], points[record, c])
                 high[0, c] = max(high[0, c], points[record, c])
@@ -134,7 +148,7 @@ def grow_clusters(
 
 @njit(cache=True)
 def place_leftovers(
-    measure: Measure,
+    measure: CoverMeasure,
     points: FloatArray,
     left: Int64Array,
     low: FloatArray,
@@ -168,6 +182,19 @@ def place_leftovers(
         price[chosen] = cover_cost(measure, low, high, chosen)
         rows[chosen] += left[record]
     return target
+
+
+def farthest(covers: RowCovers, record: int) -> int:
+    """The record whose joint cover with *record* costs most.
+
+    >>> from velado.testing.examples import encoded
+    >>> farthest(RowCovers.of(encoded(age=[20, 21, 30])), 0)
+    2
+    """
+    out = np.empty(covers.records)
+    point = covers.points[record]
+    score(covers.measure, covers.across, covers.records, point, point, np.empty(covers.measure.widest), out)
+    return int(np.argmax(out))
 
 
 def one_scan(

@@ -21,7 +21,7 @@ _TABLED = 512
 """Categories of no more values than this get a table of what each pair of values costs to join."""
 
 
-class Measure(NamedTuple):
+class CoverMeasure(NamedTuple):
     """What covers cost: the first *lines* columns are measured on a line, the others by table or by climbing a tree.
 
     *most[c]* is what column c costs at most. Where *table_at[c]* is -1 the tree's *parent*, *first*, *last* and *loss* are
@@ -58,7 +58,7 @@ class RowCovers:
     across: FloatArray
     weight: Int64Array
     record_of: Int32Array
-    measure: Measure
+    measure: CoverMeasure
 
     @classmethod
     def of(cls, data: EncodedTable) -> RowCovers:
@@ -91,7 +91,7 @@ def _on_a_line(column: EncodedColumn) -> bool:
     return column.is_numeric and (column.rounding is None or column.size > _TABLED)
 
 
-def _measure(columns: list[EncodedColumn]) -> Measure:
+def _measure(columns: list[EncodedColumn]) -> CoverMeasure:
     lines = sum(_on_a_line(column) for column in columns)
     table_at = np.full(len(columns), -1, dtype=np.int64)
     node_at = np.full(len(columns), -1, dtype=np.int64)
@@ -115,7 +115,7 @@ def _measure(columns: list[EncodedColumn]) -> Measure:
             lasts.append(tree.last)
             losses.append(column.weight * tree.loss(np.arange(len(tree.labels))))
             nodes += len(tree.labels)
-    return Measure(
+    return CoverMeasure(
         lines=lines,
         most=np.array([column.weight for column in columns]),
         size=np.array([column.size for column in columns], dtype=np.int64),
@@ -131,7 +131,7 @@ def _measure(columns: list[EncodedColumn]) -> Measure:
 
 
 @njit(cache=True)
-def column_cost(measure: Measure, column: int, low: float, high: float) -> float:
+def column_cost(measure: CoverMeasure, column: int, low: float, high: float) -> float:
     """What the cover low..high of one column costs."""
     if low == high and column < measure.lines:
         return 0.0
@@ -150,7 +150,7 @@ def column_cost(measure: Measure, column: int, low: float, high: float) -> float
 
 
 @njit(cache=True)
-def cover_cost(measure: Measure, low: FloatArray, high: FloatArray, g: int) -> float:
+def cover_cost(measure: CoverMeasure, low: FloatArray, high: FloatArray, g: int) -> float:
     """What the cover low[g]..high[g] of all columns costs."""
     total = 0.0
     for c in range(low.shape[1]):
@@ -160,7 +160,13 @@ def cover_cost(measure: Measure, low: FloatArray, high: FloatArray, g: int) -> f
 
 @njit(cache=True)
 def joint_cost(
-    measure: Measure, low: FloatArray, high: FloatArray, g: int, points: FloatArray, at: int, limit: float
+    measure: CoverMeasure,
+    low: FloatArray,
+    high: FloatArray,
+    g: int,
+    points: FloatArray,
+    at: int,
+    limit: float,
 ) -> float:
     """What the cover low[g]..high[g] costs once points[at] is in it; infinity as soon as that is *limit* or more.
 
@@ -188,7 +194,7 @@ def joint_cost(
 
 
 @njit(cache=True)
-def _widened(measure: Measure, column: int, low: float, high: float, costs: FloatArray) -> None:
+def _widened(measure: CoverMeasure, column: int, low: float, high: float, costs: FloatArray) -> None:
     """``costs[code]`` becomes what the cover low..high of a column not on a line costs once it takes in *code*."""
     size = measure.size[column]
     at = measure.table_at[column]
@@ -211,7 +217,7 @@ def _widened(measure: Measure, column: int, low: float, high: float, costs: Floa
 
 @njit(cache=True)
 def score(
-    measure: Measure,
+    measure: CoverMeasure,
     across: FloatArray,
     count: int,
     low: FloatArray,

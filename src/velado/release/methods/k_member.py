@@ -21,7 +21,7 @@ from velado.release.methods._cover_tables import (
     in_blocks,
 )
 from velado.release.methods._method import BlockRows, RecoderName, published
-from velado.release.methods._one_scan import labels_of_moves, one_scan
+from velado.release.methods._one_scan import farthest, labels_of_moves, note_move, one_scan
 from velado.release.methods._row_covers import RowCovers
 from velado.release.recoded import Recoded
 from velado.settings import settings
@@ -84,10 +84,7 @@ def _grow_clusters(
             rows = min(need, left[record])
             left[record] -= rows
             need -= rows
-            moved_record[moves] = record
-            moved_rows[moves] = rows
-            moved_into[moves] = clusters
-            moves += 1
+            moves = note_move(moved_record, moved_rows, moved_into, moves, record, rows, clusters)
         total -= k
         clusters += 1
         write = 0
@@ -143,7 +140,8 @@ def _place_leftovers(
 def _around_seeds(data: EncodedTable, k: int, random: np.random.Generator) -> Partition:
     """k-member: groups of k rows each around seeds far from each other; the last rows join the group they widen least."""
     covers = RowCovers.of(data)
-    record, rows, into, count = one_scan(covers, covers.weight, k, int(random.integers(covers.records)))
+    seed = farthest(covers, int(random.integers(covers.records)))
+    record, rows, into, count = one_scan(covers, covers.weight, k, seed)
     if not count:  # fewer rows than a group: one group, which does not hold
         return Partition(np.zeros(data.rows, dtype=np.int32), 1)
     return Partition.of(labels_of_moves(covers.record_of, record, rows, into))
@@ -182,7 +180,7 @@ class KMember:
     Byun, Kamra, Bertino, Li, "Efficient k-Anonymization Using Clustering Techniques" (2007). The next seed is
     the record farthest from the last; the information loss of a cluster is its size times the loss of its
     cover; what is left at the end joins the cluster whose loss grows least. Works on distinct records, so
-    repeated ones cost nothing. The first seed is drawn.
+    repeated ones cost nothing. The first seed is the record farthest from one that is drawn.
 
     >>> from velado.testing.examples import shown
     >>> shown(KMember(), [20, 21, 22, 30, 31, 60])

@@ -212,7 +212,7 @@ def anneal_small_blocks(
         anneal_block(world, state, mine, b, plan, seed + b, Stock(room, none))
 
 
-class Pool(NamedTuple):
+class FreedRows(NamedTuple):
     """Room for one rebuild: rows and points of the freed groups, and the trial groups made of them."""
 
     row: Int32Array
@@ -230,9 +230,9 @@ class Pool(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def _empty_pool(most: int, columns: int, least: int) -> Pool:
+def _empty_pool(most: int, columns: int, least: int) -> FreedRows:
     groups = most // max(least, 1) + 8
-    return Pool(
+    return FreedRows(
         np.empty(most, dtype=np.int32),
         np.empty((most, columns)),
         np.empty(most, dtype=np.int32),
@@ -350,7 +350,7 @@ def _nearest_groups(
 def _freed(
     world: World,
     state: State,
-    pool: Pool,
+    pool: FreedRows,
     dear: int,
     met: Int64Array,
     held: int,
@@ -399,7 +399,7 @@ def _freed(
 def _regrow(
     world: World,
     state: State,
-    pool: Pool,
+    pool: FreedRows,
     members: int,
     donors: int,
     plan: Plan,
@@ -529,7 +529,7 @@ def _regrow(
 def _commit(
     world: World,
     state: State,
-    pool: Pool,
+    pool: FreedRows,
     members: int,
     freed: int,
     donors: int,

@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 
 from velado.data.partition import FloatArray, Int32Array, Int64Array
-from velado.release.methods._row_covers import Measure, cover_cost
+from velado.release.methods._row_covers import CoverMeasure, cover_cost
 
 
 class World(NamedTuple):
@@ -22,7 +22,7 @@ class World(NamedTuple):
     all rows in an order in which near ones come together.
     """
 
-    measure: Measure
+    measure: CoverMeasure
     points: FloatArray
     near: Int32Array
     record: Int32Array
@@ -113,17 +113,17 @@ def fill_state(world: World, label: Int32Array, count: int, room: int) -> State:
     columns = world.points.shape[1]
     rows = label.size
     state = State(
-        label.copy(),
-        np.full(room, -1, dtype=np.int32),
-        np.full(rows, -1, dtype=np.int32),
-        np.full(rows, -1, dtype=np.int32),
-        np.zeros(room, dtype=np.int64),
-        np.zeros((room, columns)),
-        np.zeros((room, columns)),
-        np.zeros((room, columns)),
-        np.zeros((room, columns)),
-        np.zeros(room),
-        np.full(room, -1, dtype=np.int32),
+        label=label.copy(),
+        head=np.full(room, -1, dtype=np.int32),
+        after=np.full(rows, -1, dtype=np.int32),
+        before=np.full(rows, -1, dtype=np.int32),
+        size=np.zeros(room, dtype=np.int64),
+        low=np.zeros((room, columns)),
+        low2=np.zeros((room, columns)),
+        high2=np.zeros((room, columns)),
+        high=np.zeros((room, columns)),
+        price=np.zeros(room),
+        block=np.full(room, -1, dtype=np.int32),
     )
     for row in range(rows - 1, -1, -1):
         if label[row] >= 0:

@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from velado.data.partition import FloatArray, Int32Array, Int64Array
-from velado.release.methods._row_covers import Measure, RowCovers, column_cost, score
+from velado.release.methods._row_covers import CoverMeasure, RowCovers, column_cost, score
 
 NEIGHBOURS = 12
 _BRUTE = 1500
@@ -120,7 +120,7 @@ def _offer(near: Int32Array, far: FloatArray, r: int, other: int, distance: floa
 
 
 @njit(cache=True)
-def _pair_cost(measure: Measure, one: FloatArray, other: FloatArray, limit: float) -> float:
+def _pair_cost(measure: CoverMeasure, one: FloatArray, other: FloatArray, limit: float) -> float:
     total = 0.0
     for c in range(one.size):
         if one[c] < other[c]:
@@ -134,7 +134,7 @@ def _pair_cost(measure: Measure, one: FloatArray, other: FloatArray, limit: floa
 
 @njit(cache=True)
 def _within_blocks(
-    measure: Measure,
+    measure: CoverMeasure,
     points: FloatArray,
     order: Int64Array,
     begins: Int64Array,
@@ -162,7 +162,7 @@ def _within_blocks(
 
 
 @njit(cache=True)
-def _through_neighbours(measure: Measure, points: FloatArray, near: Int32Array, far: FloatArray) -> None:
+def _through_neighbours(measure: CoverMeasure, points: FloatArray, near: Int32Array, far: FloatArray) -> None:
     """Neighbours of neighbours are tried as neighbours, both ways."""
     count, held = near.shape
     stamp = np.full(count, -1, dtype=np.int32)

@@ -25,7 +25,7 @@ from velado.data.encode import EncodedColumn, EncodedTable
 from velado.data.partition import FloatArray, Int32Array, Int64Array
 from velado.data.taxonomy import Taxonomy
 from velado.release.methods._one_scan import keep_nearest
-from velado.release.methods._row_covers import Measure, RowCovers, score
+from velado.release.methods._row_covers import CoverMeasure, RowCovers, score
 
 _STEPS = 300
 
@@ -62,7 +62,7 @@ def _most_pairs(tree: Taxonomy, k: int) -> float:
 
 @njit(cache=True)
 def _exact_neighbours(
-    measure: Measure, points: FloatArray, across: FloatArray, held: int
+    measure: CoverMeasure, points: FloatArray, across: FloatArray, held: int
 ) -> tuple[Int32Array, FloatArray]:
     """The *held* nearest other records of each record, nearest first, and how far they are."""
     count = points.shape[0]

@@ -13,7 +13,7 @@ from velado.errors import GuaranteeNotMet
 from velado.release.goal import Goal, Progress, silent, within
 from velado.release.methods._method import repair
 from velado.release.methods._one_scan import labels_of_moves, one_scan
-from velado.release.methods._row_covers import Measure, RowCovers, cover_cost
+from velado.release.methods._row_covers import CoverMeasure, RowCovers, cover_cost
 from velado.release.methods.mondrian import Mondrian
 from velado.release.methods.progressive._cover_lattice import lattice
 from velado.release.methods.progressive._neighbour_graph import kd_blocks, scaled
@@ -33,7 +33,7 @@ class Start:
 
 @njit(cache=True)
 def _grouping_cost(
-    measure: Measure, points: FloatArray, record_of: Int32Array, label: Int32Array, count: int
+    measure: CoverMeasure, points: FloatArray, record_of: Int32Array, label: Int32Array, count: int
 ) -> tuple[FloatArray, Int64Array]:
     """Price and rows of each group."""
     columns = points.shape[1]
