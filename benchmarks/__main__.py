@@ -8,6 +8,7 @@ import sys
 ALL = (
     "methods_on_adult",
     "methods_beside_peers",
+    "losses",
     "linkage",
     "identifiers",
     "million_rows",

@@ -144,9 +144,8 @@ def render(found: dict[str, dict[int, float]], sizes: tuple[int, ...], memory: d
         lines.append(f"| {name} | " + " | ".join(cells) + f" | n^{power:.2f} |")
     lines += [
         "",
-        "Mondrian, full-domain, DAS and top-down greedy stay near n log n. Progressive does no more than a fixed amount of work: on",
-        "numeric columns without taxonomies it reaches that limit, and the larger the table the sooner the rows that are left are cut by",
-        "Mondrian; with taxonomies (Adult, nine columns) it needs half a second for 30,000 rows. GFKMC, k-member, nearest neighbours and",
+        "Mondrian, full-domain, DAS and top-down greedy stay near n log n. Progressive does a number of search rounds that is counted from",
+        "the size of the table, so that small tables take seconds too; `--effort fast` takes a fraction. GFKMC, k-member, nearest neighbours and",
         "MDAV are quadratic: above their `--block` rows they work block by block (neighbouring rows together), with the promise intact,",
         "and then grow linearly in the number of blocks. GOK is a search whose cost is its number of evaluations.",
         "",

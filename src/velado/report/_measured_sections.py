@@ -5,6 +5,7 @@ from __future__ import annotations
 from velado.measures import measure_registry
 from velado.measures.declared import Measure
 from velado.measures.utility.distribution import Distribution
+from velado.release.methods.progressive.progressive import Progressive
 from velado.report.blocks import Block, Bullets, Code, Section, Table, section, table, text
 from velado.report.charts import Bar, BarChart
 from velado.report.facts import ReleaseFacts, WhatIf
@@ -373,6 +374,8 @@ def _what_ifs(facts: ReleaseFacts) -> list[Block | str]:
         say("smallest group"),
     )
     done = [row(run) for run in (now, *runs) if not run.failed]
+    method = facts.release.method
+    shortened = isinstance(method, Progressive) and method.effort != "fast"
     failed = [
         say(
             "k = {k:,} with suppression up to {suppression} is not possible: {why}",
@@ -388,6 +391,7 @@ def _what_ifs(facts: ReleaseFacts) -> list[Block | str]:
         say(
             "The same method was run again with only that setting changed. Nothing of these runs is published."
         ),
+        *([say("Its search was cut short there: a release of its own may lose less.")] if shortened else []),
         *([Bullets(failed)] if failed else []),
     ]
 

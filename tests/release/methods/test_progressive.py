@@ -194,8 +194,8 @@ def test_rows_that_could_not_be_listed_in_time_are_still_grouped():
     data = EncodedTable(tuple(columns), 3000)
     recoded = Progressive(work=1).anonymize(data, Goal((KAnonymity(5),)), np.random.default_rng(0), silent)
     assert recoded.partition is not None and recoded.partition.sizes.min() >= 5
-    assert recoded.partition.count > 20
-    assert recoded.notes["rows_cut_by_mondrian"] > 300
+    # They are clustered: a third of the groups there could be would be Mondrian's cuts.
+    assert recoded.partition.count > 500
 
 
 def test_too_few_rows_are_refused_and_not_published():

@@ -216,6 +216,7 @@ _DOING = (
     say("cutting the table"),
     say("done"),
     say("generalizing"),
+    say("making groups around seeds"),
     say("making groups from the cheapest boxes"),
     say("measuring"),
     say("merging groups that are too small"),

@@ -1,0 +1,218 @@
+"""Where a search begins: peeled boxes, one-scan k-member, relaxed Mondrian; the cheapest of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+
+from velado.data.encode import EncodedTable
+from velado.data.partition import FloatArray, Int32Array, Int64Array, IntArray, Partition
+from velado.errors import GuaranteeNotMet
+from velado.release.goal import Goal, Progress, silent, within
+from velado.release.methods._method import repair
+from velado.release.methods._one_scan import labels_of_moves, one_scan
+from velado.release.methods._row_covers import CoverMeasure, RowCovers, cover_cost
+from velado.release.methods.mondrian import Mondrian
+from velado.release.methods.progressive._cover_lattice import lattice
+from velado.release.methods.progressive._neighbour_graph import kd_blocks, scaled
+from velado.release.methods.progressive._peel import peel
+from velado.release.methods.progressive._progressive_kernel import join_leftovers
+from velado.text import Sentence, say
+
+
+@dataclass(frozen=True, repr=False)
+class Start:
+    """A grouping, the rows x price of it, and where it is from."""
+
+    name: Sentence
+    labels: Int32Array
+    cost: float
+
+
+@njit(cache=True)
+def _grouping_cost(
+    measure: CoverMeasure, points: FloatArray, record_of: Int32Array, label: Int32Array, count: int
+) -> tuple[FloatArray, Int64Array]:
+    """Price and rows of each group."""
+    columns = points.shape[1]
+    low = np.full((count, columns), np.inf)
+    high = np.full((count, columns), -np.inf)
+    rows = np.zeros(count, dtype=np.int64)
+    for row in range(label.size):
+        g = label[row]
+        if g < 0:
+            continue
+        rows[g] += 1
+        for c in range(columns):
+            x = points[record_of[row], c]
+            low[g, c] = min(low[g, c], x)
+            high[g, c] = max(high[g, c], x)
+    price = np.zeros(count)
+    for g in range(count):
+        if rows[g]:
+            price[g] = cover_cost(measure, low, high, g)
+    return price, rows
+
+
+def grouping_cost(covers: RowCovers, labels: IntArray) -> float:
+    """Rows x price of a grouping, a row in no group at the price of everything.
+
+    >>> from velado.testing.examples import encoded
+    >>> grouping_cost(RowCovers.of(encoded(age=[20, 21, 30])), np.array([0, 0, -1]))
+    1.2
+    """
+    label = np.ascontiguousarray(labels, dtype=np.int32)
+    count = int(label.max(initial=-1)) + 1
+    price, rows = _grouping_cost(covers.measure, covers.points, covers.record_of, label, count)
+    return float((price * rows).sum() + (label < 0).sum() * covers.measure.most.sum())
+
+
+def clustered(covers: RowCovers, rows: IntArray, k: int, block: int, seed: int) -> Int64Array:
+    """One-scan k-member over some rows of the table, in blocks of so many records where there are more.
+
+    >>> from velado.testing.examples import encoded
+    >>> clustered(RowCovers.of(encoded(age=[20, 31, 21, 30])), np.arange(4), 2, 100, 0).tolist()
+    [0, 1, 0, 1]
+    """
+    record_of = covers.record_of[rows]
+    weight = np.bincount(record_of, minlength=covers.records).astype(np.int64)
+    present = np.flatnonzero(weight)
+    parts = [present]
+    if present.size > block:
+        random = np.array([2 * seed + 1], dtype=np.int64)
+        order, begins = kd_blocks(scaled(covers)[:, present], np.ones(present.size, np.int64), block, random)
+        # Every block must have a group's rows; what has too few stays with what comes next, the last with the one before.
+        through = np.cumsum(weight[present][order])
+        cuts = [0]
+        for cut in begins[1:-1].tolist():
+            before = through[cuts[-1] - 1] if cuts[-1] else 0
+            if through[cut - 1] - before >= k and through[-1] - through[cut - 1] >= k:
+                cuts.append(cut)
+        parts = np.split(present[order], cuts[1:])
+    moves: list[tuple[Int64Array, Int64Array, Int64Array]] = []
+    offset = 0
+    for part in parts:
+        record, taken, into, count = one_scan(_part_of(covers, part), weight[part], k, seed % part.size)
+        if not count:  # fewer rows than a group: they are one
+            record, taken, into, count = np.arange(part.size), weight[part], np.zeros(part.size, np.int64), 1
+        moves.append((part[record], taken, into + offset))
+        offset += count
+    record, taken, into = (np.concatenate([move[i] for move in moves]) for i in range(3))
+    return labels_of_moves(record_of, record, taken, into)
+
+
+def _part_of(covers: RowCovers, part: IntArray) -> RowCovers:
+    if part.size == covers.records:
+        return covers
+    nothing = np.zeros(0, dtype=np.int32)
+    return RowCovers(covers.points[part], covers.across[:, :0], covers.weight[part], nothing, covers.measure)
+
+
+def finer(covers: RowCovers, labels: Int32Array, k: int, seed: int) -> Int32Array:
+    """The same grouping with every group of 2 k rows or more that costs anything cut by one-scan k-member.
+
+    >>> from velado.testing.examples import encoded
+    >>> finer(RowCovers.of(encoded(age=[20, 31, 21, 30])), np.zeros(4, np.int32), 2, 0).tolist()
+    [0, 1, 0, 1]
+    """
+    count = int(labels.max(initial=-1)) + 1
+    price, sizes = _grouping_cost(covers.measure, covers.points, covers.record_of, labels, count)
+    large = np.flatnonzero((price > 0) & (sizes >= 2 * k))
+    if not large.size:
+        return labels
+    out = labels.copy()
+    order, starts = Partition(labels, count).members()
+    for g in large.tolist():
+        rows = order[starts[g] : starts[g] + sizes[g]]
+        new = clustered(covers, rows, k, 8_000, seed)
+        out[rows] = np.where(new == 0, g, count + new - 1)
+        count += int(new.max())
+    return out if grouping_cost(covers, out) < grouping_cost(covers, labels) else labels
+
+
+_FEW = 40_000
+_MANY = 300_000
+
+
+def peeled_start(
+    data: EncodedTable, covers: RowCovers, goal: Goal, work: int, progress: Progress
+) -> tuple[Int32Array | None, int]:
+    """Groups from the cheapest boxes, and how many rows they did not reach; None where those are most of the table.
+
+    Those are clustered by themselves, or cut by Mondrian where the goal counts more than rows; a few join the group
+    they widen least, or are dropped where the goal allows it.
+    """
+    space = lattice(data)
+    least = max(goal.least_rows, 1)
+    peeled = peel(data, space, goal, progress, work)
+    label = peeled.label[space.tuple_of_row].astype(np.int32)
+    rows = np.flatnonzero(label < 0)
+    missed = 0
+    if rows.size >= 2 * least:
+        missed = int(rows.size)
+        if goal.rows_only and 2 * missed > data.rows:
+            return None, missed
+        if goal.rows_only:
+            new = clustered(covers, rows, least, _FEW, 1)
+            label[rows] = peeled.groups + new
+            return label, missed
+        try:
+            part = Mondrian().partition(data.subset(rows), goal, silent)
+        except GuaranteeNotMet:
+            missed = 0
+        else:
+            # All rows of a tuple go where its first row went, so that a group is a set of whole tuples.
+            tuples, first = np.unique(space.tuple_of_row[rows], return_index=True)
+            placed = part.labels[first]
+            kept = placed >= 0
+            peeled.label[tuples[kept]] = peeled.groups + placed[kept]
+            peeled.groups += part.count
+    if peeled.groups == 0:
+        return np.zeros(data.rows, dtype=np.int32), missed
+    most_each = float(covers.measure.most.sum())  # a dropped row loses everything
+    join_leftovers(space.space, peeled.label, peeled.groups, goal.suppressible(data.rows), most_each)
+    return np.asarray(peeled.label[space.tuple_of_row], dtype=np.int32), missed
+
+
+def best_start(
+    data: EncodedTable,
+    covers: RowCovers,
+    goal: Goal,
+    work: int,
+    few: int,
+    seed: int,
+    progress: Progress,
+) -> Start:
+    """The cheapest of three groupings. Blocks of k-member have at most *few* records.
+
+    Where the goal counts more than rows, k-member, which cannot ask for it, is left out.
+    """
+    least = max(goal.least_rows, 1)
+    found: list[Start] = []
+
+    def offer(name: Sentence, labels: Int32Array) -> None:
+        if goal.rows_only:
+            labels = finer(covers, labels, least, seed)
+        else:
+            labels = repair(data, Partition.of(labels), goal, silent).labels
+        labels = Partition.of(labels).labels
+        found.append(Start(name, labels, grouping_cost(covers, labels)))
+
+    peeled, missed = peeled_start(data, covers, goal, work, within(progress, 0.0, 0.6))
+    if peeled is not None:
+        offer(say("boxes, cheapest first"), peeled)
+    # On categories alone boxes win; k-member is then tried only where it costs next to nothing.
+    cheap = covers.records**2 * covers.columns < 30_000_000 * min(least, 10)
+    if goal.rows_only and (missed or covers.measure.lines or cheap):
+        block = min(few, _FEW if covers.records <= _MANY else 8_000)
+        progress(0.6, "making groups around seeds")
+        offer(
+            say("groups around seeds"),
+            clustered(covers, np.arange(data.rows), least, block, seed).astype(np.int32),
+        )
+    progress(0.9, "cutting the table")
+    offer(say("cuts at medians"), Mondrian(cut="relaxed").partition(data, goal, silent).labels)
+    progress(1.0, "cutting the table")
+    return min(found, key=lambda start: start.cost)
