@@ -138,8 +138,8 @@ _MANY = 300_000
 
 def peeled_start(
     data: EncodedTable, covers: RowCovers, goal: Goal, work: int, progress: Progress
-) -> tuple[Int32Array | None, int]:
-    """Groups from the cheapest boxes, and how many rows they did not reach; None where those are most of the table.
+) -> tuple[Int32Array, int]:
+    """Groups from the cheapest boxes, and how many rows they did not reach.
 
     Those are clustered by themselves, or cut by Mondrian where the goal counts more than rows; a few join the group
     they widen least, or are dropped where the goal allows it.
@@ -152,8 +152,6 @@ def peeled_start(
     missed = 0
     if rows.size >= 2 * least:
         missed = int(rows.size)
-        if goal.rows_only and 2 * missed > data.rows:
-            return None, missed
         if goal.rows_only:
             new = clustered(covers, rows, least, _FEW, 1)
             label[rows] = peeled.groups + new
@@ -201,8 +199,7 @@ def best_start(
         found.append(Start(name, labels, grouping_cost(covers, labels)))
 
     peeled, missed = peeled_start(data, covers, goal, work, within(progress, 0.0, 0.6))
-    if peeled is not None:
-        offer(say("boxes, cheapest first"), peeled)
+    offer(say("boxes, cheapest first"), peeled)
     # On categories alone boxes win; k-member is then tried only where it costs next to nothing.
     cheap = covers.records**2 * covers.columns < 30_000_000 * min(least, 10)
     if goal.rows_only and (missed or covers.measure.lines or cheap):
