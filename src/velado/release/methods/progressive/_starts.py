@@ -185,7 +185,8 @@ def best_start(
 ) -> Start:
     """The cheapest of three groupings. Blocks of k-member have at most *few* records.
 
-    Where the goal counts more than rows, k-member, which cannot ask for it, is left out.
+    Where the goal counts more than rows, k-member, which cannot ask for it, is left out; where it reads sensitive
+    values, all but the boxes are.
     """
     least = max(goal.least_rows, 1)
     found: list[Start] = []
@@ -200,6 +201,8 @@ def best_start(
 
     peeled, missed = peeled_start(data, covers, goal, work, within(progress, 0.0, 0.6))
     offer(say("boxes, cheapest first"), peeled)
+    if goal.reads_sensitive:  # to choose between groupings with the values in view would tell of them
+        return found[0]
     # On categories alone boxes win; k-member is then tried only where it costs next to nothing.
     cheap = covers.records**2 * covers.columns < 30_000_000 * min(least, 10)
     if goal.rows_only and (missed or covers.measure.lines or cheap):
