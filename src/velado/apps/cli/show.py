@@ -297,7 +297,7 @@ def waiting() -> Iterator[Progress]:
     if manner().silent or not sys.stderr.isatty():
         yield lambda share, doing="": None
         return
-    bar = ProgressBar(told(say("compiling once, about 10 s") if kernels_are_cold() else say("working")))
+    bar = ProgressBar(told(say("compiling once, about 40 s") if kernels_are_cold() else say("working")))
     bar.start()
     try:
         yield bar
