@@ -19,13 +19,14 @@ import numpy as np
 
 from velado.papers.correlated.approaches import PRESETS, Approach, Baseline, Dbscan, Gmm, GmmRfe
 from velado.papers.correlated.correlated_answer import draw
-from velado.papers.correlated.correlated_data import (
+from velado.papers.correlated.correlated_records import (
     DATA_SETS,
     LEAST_ROWS,
     CorrelatedData,
+    Floats,
+    Records,
     count_queries,
 )
-from velado.papers.correlated.correlated_records import Floats, Records
 from velado.papers.correlated.mixture_em import AtTheEdge, choose_components
 from velado.papers.correlated.rank_correlation import Mask, chosen_columns, sensitivity
 from velado.papers.paper_figure import Drawn
@@ -76,7 +77,7 @@ class QueryTrial:
 
     *known* holds the sensitivities of approaches that were fitted before, so that figures made together fit each once.
 
-    >>> from velado.papers.correlated.correlated_data import ADULT
+    >>> from velado.papers.correlated.correlated_records import ADULT
     >>> trial = QueryTrial(ADULT, Records(np.eye(2), ("a", "b")), np.ones((2, 1), dtype=bool), quick=True)
     >>> trial.answers, trial.error(1.0)
     (array([2.]), 0.5)
