@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmarks.timing import Row, cpu_seconds, data_folder, print_rows
 from velado.papers.correlated.approaches import Baseline, Dbscan, Gmm, GmmRfe, Memberships
-from velado.papers.correlated.correlated_tables import ADULT, count_queries
+from velado.papers.correlated.correlated_records import ADULT, count_queries
 from velado.papers.correlated.mixture_em import AtTheEdge, choose_components
 from velado.papers.correlated.rank_correlation import sensitivity
 from velado.randomness import seeded

@@ -43,8 +43,9 @@ INTRODUCTION = """# What the papers measured
 velado is built on five sources. This page gets their tables and figures again, over all rows. Each result has what was published,
 what comes out in the *paper profile* (the authors' own choices, mistakes included, so that the published number can be
 understood), and what comes out when the same thing is [measured honestly](measurement.md). Most figures were published without
-numbers: there the column has what the text says, or "figure only". Sections and pages are those of the sources; the DAS paper and the
-GOK-Privacy paper carry no page numbers in the text at hand, so for them the section stands alone. What is said of the authors'
+numbers: there the column has what the text says, or "figure only". Sections are those of the sources; none of the texts at hand
+carries page numbers, so that pages of the three theses are worked out from their contents lists, and of the DAS paper and the
+GOK-Privacy paper the section stands alone. What is said of the authors'
 *code* was found by running what they publish beside their text.
 
 `make papers` makes this page from data, one result with `velado reproduce das-table-5`, table and figure with `-o out/`;

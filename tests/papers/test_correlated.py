@@ -4,7 +4,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from velado.papers.correlated.correlated_tables import ADULT, CCC, HAPT, PRESETS, QueryTrial, count_queries
+from velado.papers.correlated.correlated_records import ADULT, CCC, HAPT, count_queries
+from velado.papers.correlated.correlated_tables import PRESETS, QueryTrial
 from velado.papers.paper_registry import reproduction_named
 from velado.randomness import seeded
 from velado.release.goal import silent

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from velado.data.encode import encode
 from velado.data.partition import Partition
 from velado.measures.models.model_registry import DecisionTree, GaussianNB
 from velado.papers.gok import gok_code
@@ -17,6 +18,7 @@ from velado.papers.gok.gok_tables import DATA_SETS, accuracy, weighted_f1
 from velado.papers.paper_registry import encoded, reproduction_named
 from velado.randomness import seeded
 from velado.release.goal import silent
+from velado.testing.examples import small_table
 
 pytest.importorskip("sklearn", reason="models are the extra velado[ml]")
 
@@ -49,7 +51,7 @@ def test_the_search_as_coded_is_better_than_its_first_sets(mgm, monkeypatch) -> 
 
 def test_top_down_never_splits_and_mondrian_cuts_one_column(mgm) -> None:
     whole = gok_code.top_down(mgm, 5, seeded(0))
-    assert whole.partition.count == 1 and whole.raw_columns == ("margin", "density")
+    assert whole.partition.count == 1 and whole.raw_columns == ("shape", "density")
     coded = gok_code.mondrian(mgm, 20, seeded(0))
     made = coded.partition
     assert made.count > 3 and made.sizes.min() >= 20
@@ -58,6 +60,41 @@ def test_top_down_never_splits_and_mondrian_cuts_one_column(mgm) -> None:
     order = np.argsort(low)
     assert (high[order][:-1] < low[order][1:]).all()
     assert (np.diff(low[made.labels[coded.order]]) >= 0).all()
+
+
+def test_top_down_leaves_a_column_raw_only_where_its_first_and_last_row_agree(data_folder) -> None:
+    table = encode(
+        small_table(
+            same=("quasi", "numeric", "1 2 3 1"),
+            other=("quasi", "numeric", "1 2 2 3"),
+            words=("quasi", "categorical", "a b c a"),
+        )
+    )
+    coded = gok_code.top_down(table, 2, seeded(0))
+    assert coded.raw_columns == ("same", "words")
+    left = {
+        one.name: gok_code.top_down(encode(one.trial(data_folder).table), 5, seeded(0)).raw_columns
+        for one in DATA_SETS
+        if one.name != "icu"
+    }
+    assert left == {
+        "adult": ("race", "native_country"),
+        "cmc": (),
+        "mgm": ("shape", "density"),
+        "cahousing": (),
+    }
+
+
+def test_the_published_ranges_are_of_accuracies_and_f1_has_the_texts_words() -> None:
+    for figure, (model, measure, _) in gok.FIGURES.items():
+        told = {name: gok.said_of(name, figure) for name in gok.METHODS}
+        if measure == "F1":
+            assert told["GOK-Privacy"] == "proportionally high"
+            near = model.name in ("decision-tree", "random-forest")
+            assert told["Mondrian"] == f"proportionally low{', near the lower end' if near else ''}"
+        else:
+            assert (told["GOK-Privacy"], told["Mondrian"]) == ("0.90 to 0.95", "0.55 to 0.75")
+        assert (told["Top-Down"] == "about 0.65") == (model.name == "decision-tree")
 
 
 def test_only_mondrians_rows_are_sorted(mgm) -> None:
@@ -143,7 +180,7 @@ def test_a_figure_on_mgm_shows_every_way_to_ask(data_folder) -> None:
     assert "Why they differ: at k = 50" in found.note
     for column in ("as coded", "rows shuffled", gok.HONEST_SPLIT):
         assert f"{last[column]:.3f}" in found.note
-    assert "cuts 'age' alone" in found.note
+    assert "cuts 'age' alone" in found.note and "(here shape and density)" in found.note
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ here says ``{"type": "none"}``. Nothing of this package is imported by what make
 it refuses a table that has a ledger.
 
 ====================== ==========================================================================================
-``correlated_records`` a table as numbers: ordinal codes, min-max scaling
+``correlated_records`` a table as numbers: ordinal codes, min-max scaling; the data sets, random COUNT queries
 ``rank_correlation``   ranks within a record, |rho| over all pairs in tiles, what one row does to an answer, RFE
 ``mixture_em``         how many Gaussians BIC would take
 ``approaches``         the four ways to say which records move together, as settings

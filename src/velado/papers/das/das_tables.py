@@ -325,7 +325,7 @@ def _losses(data: Path, progress: Progress, source: DasData) -> Reproduced:
     )
     note = say(
         "Why they differ: the code divides the loss by {every} although three were anonymized; equation (1), section IV-B, divides "
-        "by those three. The published losses are cut, not rounded, to three digits: cut in the same way, ours are equal in every cell. "
+        "by the number of attributes n, taken here as those three. The published losses are cut, not rounded, to three digits: cut in the same way, ours are equal in every cell. "
         "Every method here publishes means, which need not be anybody's value: the share of false cells stands beside.",
         every=every,
     )

@@ -85,13 +85,13 @@ FIGURES = {
         SVM(),
         say(
             "GFKMC equals the others in every measure up to k = 50; beyond, it equals TDG and CB, and Mondrian is slightly better (section "
-            "6.2.5, pp. 68-70)"
+            "6.2.5, pp. 68-69)"
         ),
     ),
     "6.10": ModelFigure(
         say("Figure 6.10: XGBoost by k"),
         XGBoost(),
-        say("GFKMC is on average as good as the others at every k (section 6.2.5, p. 70)"),
+        say("GFKMC is on average as good as the others at every k (section 6.2.5, p. 69)"),
     ),
 }
 """The figures by number."""

@@ -7,11 +7,11 @@ of rows; in iteration t of T = 75 every set moves, better or worse, to
 
 so that all jump onto the best at first and noise grows from there; each record goes to its nearest centre; **a cluster
 with fewer than k records is published raw**. (The code's loss divides a range by itself; here the width of the clusters is
-what the search lowers.) **Top-Down** never splits, and leaves two quasi-identifiers as they are. **Mondrian** cuts one
-column only. Of the three outputs **only Mondrian's is sorted**, by the column it cuts; the two folds are stratified and not
-shuffled, so that a model learns from one half of that column and is asked about the other. Models see every column but the
-target, quasi-identifier or not; but GOK's script leaves out the last of them, Mondrian's the last two. None of it promises
-anything.
+what the search lowers.) **Top-Down** never splits, and **a quasi-identifier whose first and last row agree is published
+raw**, whatever lies between them. **Mondrian** cuts one column only. Of the three outputs **only Mondrian's is sorted**, by
+the column it cuts; the two folds are stratified and not shuffled, so that a model learns from one half of that column and is
+asked about the other. Models see every column but the target, quasi-identifier or not; but GOK's script leaves out the last
+of them, Mondrian's the last two. None of it promises anything.
 """
 
 from __future__ import annotations
@@ -33,8 +33,6 @@ from velado.release.recoders import recoder_named
 SETS = 40
 ITERATIONS = 75
 _FEWEST_CENTRES = 5
-_LEFT_RAW = 2
-"""Quasi-identifiers that Top-Down as coded publishes as they are; the last ones here."""
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -87,16 +85,16 @@ def gok(data: EncodedTable, k: int, random: np.random.Generator) -> Coded:
 
 
 def top_down(data: EncodedTable, k: int, random: np.random.Generator) -> Coded:
-    """All rows in one group, two quasi-identifiers untouched.
+    """All rows in one group; a quasi-identifier whose first and last row agree is taken to be one value, and stays raw.
 
     >>> from velado.data.encode import encode
     >>> from velado.testing.examples import small_table
-    >>> table = small_table(x=("quasi", "numeric", "1 2"), y=("quasi", "numeric", "3 4"), z=("quasi", "numeric", "5 6"))
+    >>> table = small_table(x=("quasi", "numeric", "1 2 3"), y=("quasi", "numeric", "4 5 4"))
     >>> top_down(encode(table), 2, np.random.default_rng(0)).raw_columns
-    ('y', 'z')
+    ('y',)
     """
     whole = Partition.of(np.zeros(data.rows, dtype=np.int64))
-    raw_columns = tuple(column.name for column in data.columns[-_LEFT_RAW:])
+    raw_columns = tuple(column.name for column in data.columns if column.codes[0] == column.codes[-1])
     return Coded(whole, np.zeros(data.rows, dtype=np.bool_), raw_columns)
 
 
