@@ -43,7 +43,7 @@ def test_special_uniques_population_and_row_risk_are_made_on_request(tmp_path: P
     assert risk["special_uniques"] is not None and risk["population_uniqueness"] is not None
     assert set(risk["attribute_disclosure"]) == {"cid10", "desfecho"}
     rows = pl.read_csv(private)
-    assert rows.height == 2000 and rows.columns == ["row", "risk_before", "risk_after"]
+    assert rows.height == 2000 and rows.columns[:3] == ["row", "risk_before", "risk_after"]
     assert rows["risk_before"].max() == 1.0 and rows["risk_after"].max() <= 0.2
     assert stat.S_IMODE(private.stat().st_mode) == 0o600
     assert not any("risk" in path.name for path in out.iterdir())
@@ -93,3 +93,71 @@ def test_the_loss_of_das_as_the_equation_says_and_as_it_was_published(
     for extra, expected in (([], 0.1657), (["--divisor-columns", "15"], 0.0331)):
         assert run([*command, *extra]) == 0
         assert round(json.loads(capsys.readouterr().out)["utility"]["ncp"]["overall"], 4) == expected
+
+
+def _people(folder: Path) -> tuple[list[str], pl.DataFrame]:
+    """A table of 120 people in 40 households, its schema, and the command that measures `shown.csv` against it."""
+    frame = pl.DataFrame(
+        {
+            "who": [f"p{at // 2}" for at in range(120)],
+            "home": [f"h{at // 3}" for at in range(120)],
+            "age": [str(20 + at * 37 % 60) for at in range(120)],
+            "w": [str(5 + at % 7) for at in range(120)],
+        }
+    )
+    frame.write_csv(folder / "people.csv")
+    (folder / "s.toml").write_text(
+        '[columns.who]\nrole = "identifier"\nperson = true\n'
+        '[columns.home]\nrole = "identifier"\nkind = "text"\ngroup = true\n'
+        '[columns.age]\nrole = "quasi"\nkind = "numeric"\n'
+        '[columns.w]\nrole = "other"\nkind = "numeric"\nsampling_weight = true\npublish = false\n'
+    )
+    command = ["measure", str(folder / "people.csv"), str(folder / "shown.csv"), "-s", str(folder / "s.toml")]
+    decades = (pl.col("age").cast(int) // 10 * 10).cast(pl.String)
+    shown = frame.select(pl.format("[{}..{}]", decades, (decades.cast(int) + 9).cast(pl.String)).alias("age"))
+    return command, shown
+
+
+def test_rows_of_a_file_alone_are_paired_only_where_every_row_fits_its_place(tmp_path: Path, capsys) -> None:
+    command, shown = _people(tmp_path)
+    pairing = {"false cells", "record linkage", "risk by person", "risk of the sample"}
+    tried = (
+        (shown, set()),
+        (shown.sample(fraction=1, shuffle=True, seed=3), pairing),
+        (pl.DataFrame({"age": ["*"] * 120}), pairing),  # fits every order, and so tells none
+    )
+    for frame, missing in tried:
+        frame.write_csv(tmp_path / "shown.csv")
+        assert run([*command, "--json"]) == 0
+        told = json.loads(capsys.readouterr().out)
+        assert set(told["not_measured"]) >= missing and bool(told["not_measured"]) == bool(missing)
+        assert all("same order" in told["not_measured"][name] for name in missing)
+        assert (
+            (told["risk"]["sample"] is None) == (told["risk"]["after"]["by_person"] is None) == bool(missing)
+        )
+    assert run([*command, "--row-risk", str(tmp_path / "risk.csv")]) == 2
+    assert "same order" in " ".join(capsys.readouterr().err.split())
+    assert run([*command, "--same-order", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["not_measured"] == {}
+
+
+def test_a_manifest_speaks_of_its_own_table_only(tmp_path: Path, capsys) -> None:
+    command, shown = _people(tmp_path)
+    made = [
+        "anonymize",
+        *command[1:2],
+        *command[3:],
+        "-m",
+        "mondrian",
+        "-k",
+        "4",
+        "-q",
+        "-o",
+        str(tmp_path / "out"),
+    ]
+    assert run(made) == 0
+    shown.write_csv(tmp_path / "out/release/other.csv")
+    for table, measured in (("table.csv", True), ("other.csv", True)):
+        assert run([*command[:2], str(tmp_path / "out/release" / table), *command[3:], "--json"]) == 0
+        told = json.loads(capsys.readouterr().out)
+        assert (told["utility"]["false_cells"]["cells"] == 0) == measured

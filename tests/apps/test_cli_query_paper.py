@@ -114,3 +114,28 @@ def test_blanks_are_filled_on_request_and_only_as_in_the_source(place: Path, cap
     assert "'pay'" in capsys.readouterr().err
     assert ask("--epsilon", "1", "--impute", "pay") == 2
     assert "--impute goes with --paper alone" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("flags", "code", "words"),
+    [
+        (("--paper", "dbscan", "--target", "nada"), 3, "no column 'nada'"),
+        (("--paper", "gmm", "--components", "5000"), 2, "5000 Gaussians cannot be fitted to 300 rows"),
+        (("--paper", "gmm", "--keep", "2"), 2, "--keep does not go with --paper gmm"),
+        (("--epsilon", "1", "--eps", "1"), 2, "--eps needs --paper"),
+        (("--epsilon", "1", "--show-unprotected"), 2, "--show-unprotected needs --paper"),
+    ],
+)
+def test_a_flag_of_the_source_that_does_not_fit_is_told_by_its_name(
+    place: Path, capsys, flags, code: int, words: str
+) -> None:
+    assert ask(*flags) == code
+    assert words in " ".join(capsys.readouterr().err.split())
+    assert not (place / "people.csv.ledger").exists()
+
+
+def test_numbers_are_written_as_the_language_writes_them(place: Path, capsys) -> None:
+    for lang, sign in (("en", "."), ("pt", ",")):
+        assert ask("--paper", "baseline", "--scale-parameter", "0.7", "--lang", lang) == 0
+        line = next(one for one in capsys.readouterr().out.splitlines() if one.split()[:1] == ["n"])
+        assert sign in line and {".": ",", ",": "."}[sign] not in line

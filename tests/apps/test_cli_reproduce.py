@@ -80,7 +80,8 @@ def test_a_run_shows_published_ours_and_promise(velado, data) -> None:
 
 def test_the_result_can_be_written_and_is_not_overwritten(velado, data, tmp_path) -> None:
     for name, start in (("out.md", "## Figure 12"), ("out.json", "{")):
-        assert velado(QUICK, "--quick", "--data", data, "-o", tmp_path / name) == ""
+        told = velado(QUICK, "--quick", "--data", data, "-o", tmp_path / name)
+        assert "".join(told.split()) == "".join(f"Written to {tmp_path / name}.".split())
         assert (tmp_path / name).read_text("utf-8").startswith(start)
         with pytest.raises(OutputError):
             velado(QUICK, "--quick", "--data", data, "-o", tmp_path / name)
@@ -88,7 +89,8 @@ def test_the_result_can_be_written_and_is_not_overwritten(velado, data, tmp_path
 
 def test_a_folder_gets_the_table_and_the_figure_in_the_language_asked_for(velado, data, tmp_path) -> None:
     out = tmp_path / "out"
-    assert velado(QUICK, "--quick", "--data", data, "-o", out, "--lang", "pt") == ""
+    told = velado(QUICK, "--quick", "--data", data, "-o", out, "--lang", "pt")
+    assert all(f"{QUICK}{end}" in "".join(told.split()) for end in (".csv", ".md", ".svg"))
     assert sorted(place.name for place in out.iterdir()) == [
         f"{QUICK}{end}" for end in (".csv", ".md", ".svg")
     ]
@@ -106,6 +108,15 @@ def test_one_file_is_written_by_its_ending_and_words_are_not_drawn(velado, data,
         velado("das-table-1", "-o", tmp_path / "two.svg")
     velado("das-table-1", "-o", tmp_path / "three")
     assert sorted(place.suffix for place in (tmp_path / "three").iterdir()) == [".csv", ".md"]
+
+
+def test_an_ending_that_cannot_be_written_makes_no_folder(velado, data, tmp_path) -> None:
+    with pytest.raises(ParameterError, match="no ending of a file"):
+        velado("das-table-1", "-o", tmp_path / "x.pdf")
+    assert not (tmp_path / "x.pdf").exists()
+    (tmp_path / "results.2024").mkdir()
+    velado("das-table-1", "-o", tmp_path / "results.2024")
+    assert len(list((tmp_path / "results.2024").iterdir())) == 2
 
 
 def test_a_run_is_portuguese_all_through(velado, data) -> None:

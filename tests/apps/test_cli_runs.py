@@ -407,4 +407,8 @@ def test_methods_lists_promise_cost_source_and_parameters(capsys: pytest.Capture
     flags = {flag["flag"]: flag for flag in json.loads(capsys.readouterr().out)["parameters"]}
     assert flags["--cut"]["choices"] == ["strict", "relaxed"] and "-k" not in flags
     assert run(["methods", "mondrian"]) == 0
-    assert "--cut" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "--cut" in told and "With -k" not in told
+    assert run(["methods", "das"]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "promise: measured With -k or another promise asked for" in told

@@ -379,3 +379,22 @@ def test_spellings_of_one_value_are_counted_as_the_release_counts_them() -> None
 def test_numbers_with_a_decimal_comma_are_counted_as_numbers() -> None:
     found = look({"weight": ["70,5", "70,50", "81,25"] * 10, "sex": ["F", "M", "F"] * 10})
     assert found.schema.decimal == "," and found.columns[0].distinct == 2
+
+
+@pytest.mark.parametrize("header", ["home", "id_domicilio", "HHID"])
+def test_a_household_is_held_back_and_a_weight_is_asked_about(header: str) -> None:
+    rows = range(400)
+    frame = pl.DataFrame(
+        {
+            header: [f"h{at // 3}" for at in rows],
+            "age": [str(20 + at * 37 % 60) for at in rows],
+            "peso": [f"{10 + at % 23}.5" for at in rows],
+            "home_type": ["owned" if at % 3 else "rented" for at in rows],
+        }
+    )
+    found = {column.name: column for column in inspect(frame).columns}
+    home, weight = found[header], found["peso"]
+    assert not home.publish or home.role == "identifier"
+    assert any("group = true" in why for why in home.why)
+    assert any("sampling_weight = true" in why for why in weight.why)
+    assert found["home_type"].publish  # two kinds of homes are no households

@@ -15,6 +15,8 @@ from velado.data.schema import Column, Schema
 from velado.data.table import Table
 from velado.errors import SchemaError, TableError
 from velado.measures.risk.household_risk import household_risk
+from velado.measures.risk.individual_risk import posterior_risk
+from velado.report.score_lines import score_lines
 
 # sdcMicro 5.8.1, tests/testthat: freqCalc and indivRisk of eight rows with weights.
 FRAME = pl.DataFrame(
@@ -115,10 +117,58 @@ def test_the_command_line_tells_of_weights_and_households(tmp_path: Path, capsys
     told = json.loads(capsys.readouterr().out)["risk"]["sample"]
     assert told["before"]["expected_reidentifications"] == pytest.approx(sum(RISK), abs=1e-7)
     rows = pl.read_csv(private)
-    assert rows["risk_before"].to_list() == pytest.approx(RISK, abs=1e-8)
-    assert rows["household_risk_before"][0] == rows["household_risk_before"][1] > rows["risk_before"][1]
+    assert rows["risk_before"].to_list() == pytest.approx([1 / f for f in (3, 1, 3, 1, 2, 2, 1, 3)])
+    assert rows["weighted_risk_before"].to_list() == pytest.approx(RISK, abs=1e-8)
+    homes = rows["household_risk_before"]
+    assert homes[0] == homes[1] > rows["weighted_risk_before"][1]
+    for name in ("risk", "weighted_risk", "household_risk"):  # published as it was: nothing changed
+        assert rows[f"{name}_before"].to_list() == rows[f"{name}_after"].to_list()
+    assert run([*command, "--row-risk", str(private)]) == 5
+    assert "--force" in capsys.readouterr().err
+    assert run([*command, "--row-risk", str(private), "--force", "--json"]) == 0
+    assert capsys.readouterr().out
     assert run(command) == 0
     printed = capsys.readouterr().out
     assert "by sampling weights" in printed and "households of which somebody is found, of 5" in printed
     assert run([*command, "--lang", "pt"]) == 0
     assert "pesos amostrais" in capsys.readouterr().out
+
+
+def test_a_blank_is_a_value_of_its_own_and_the_other_reading_is_told_beside_it(capsys) -> None:
+    blank = FRAME.with_columns(pl.Series("A", [None, *FRAME["A"].to_list()[1:]], dtype=pl.String))
+    scores = velado.measure_files(Table.of(blank, schema()), blank)
+    own, wildcard = scores.disclosure.sample, scores.disclosure.sample_wildcard
+    # Row 1, alone with its blank, has f = 1 and F = 18; read as a wildcard it agrees with four others of B = 3, C = 1.
+    assert own[0].expected == own[1].expected > wildcard[0].expected == wildcard[1].expected
+    pair = posterior_risk(np.array([2]), np.array([90.0]))[0]
+    assert own[0].expected == pytest.approx(
+        sum(RISK[at] for at in (1, 3, 4, 5, 6)) + np.log(18) / 17 + 2 * pair
+    )
+    told = scores.to_dict()["risk"]
+    assert told["sample"]["blanks"] == "value"
+    assert told["sample_blanks_match_anything"]["after"]["expected_reidentifications"] == wildcard[1].expected
+    printed = [line for part in score_lines(scores) for line in getattr(part, "rows", ())]
+    assert sum("if a blank matches anything" in line[0] for line in printed) == 4
+    whole = velado.measure_files(Table.of(FRAME, schema()), FRAME)
+    assert whole.disclosure.sample_wildcard is None  # without blanks there is one reading
+
+
+def test_each_row_has_the_risk_of_its_person_and_household_in_both_tables(tmp_path: Path, capsys) -> None:
+    people = FRAME.with_columns(pl.Series("who", ["p", "p", "q", "r", "r", "s", "t", "u"]))
+    people.write_csv(tmp_path / "people.csv")
+    people.select(pl.lit("*").alias("A"), "B", "C").write_csv(tmp_path / "out.csv")
+    (tmp_path / "schema.toml").write_text(
+        "".join(f'[columns.{name}]\nrole = "quasi"\n' for name in "ABC")
+        + '[columns.w]\nrole = "other"\nkind = "numeric"\n'
+        + '[columns.home]\nrole = "identifier"\nkind = "text"\ngroup = true\n'
+        + '[columns.who]\nrole = "identifier"\nkind = "text"\nperson = true\n'
+    )
+    files = [str(tmp_path / name) for name in ("people.csv", "out.csv", "schema.toml", "risk.csv")]
+    assert run(["measure", *files[:2], "-s", files[2], "--row-risk", files[3], "-q"]) == 0
+    rows = pl.read_csv(files[3])
+    # After: B, C = (3,1) of rows 0 2 4 5 7, (3,3) of row 1, (3,2) of row 3, (4,1) of row 6.
+    assert rows["risk_after"].to_list() == pytest.approx([0.2, 1, 0.2, 1, 0.2, 0.2, 1, 0.2])
+    assert rows["person_risk_after"].to_list() == pytest.approx([1, 1, 0.2, 1, 1, 0.2, 1, 0.2])
+    assert rows["household_risk_after"].to_list() == pytest.approx([1, 1, 1, 1, 1, 0.2, 1, 0.2])
+    assert rows["person_risk_before"].to_list() == pytest.approx([1, 1, 1 / 3, 1, 1, 0.5, 1, 1 / 3])
+    assert "weighted_risk_before" not in rows.columns

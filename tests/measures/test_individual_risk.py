@@ -73,19 +73,20 @@ def test_frequencies_and_risks_are_those_of_sdcmicro() -> None:
     ],
 )
 def test_a_blank_matches_everything_in_both_directions_as_in_sdcmicro(columns, rows, people) -> None:
-    found = individual_risk(encoded(**columns), WEIGHT)
+    found = individual_risk(encoded(**columns), WEIGHT, blanks="wildcard")
     assert found.class_rows.tolist() == rows
     assert found.class_people == pytest.approx(people)
 
 
-def test_the_blanks_of_a_table_that_was_read_are_wildcards_too() -> None:
+def test_the_blanks_of_a_table_that_was_read_are_values_or_wildcards_as_asked() -> None:
     frame = pl.DataFrame({"A": ["2", "3", None, "2"], "N": ["1.5", None, "1.5", "4"]})
     data = encode(make_table(frame, Column("A", "quasi", "categorical"), Column("N", "quasi", "numeric")))
-    assert individual_risk(data).class_rows.tolist() == [2, 2, 3, 1]
+    assert individual_risk(data, blanks="wildcard").class_rows.tolist() == [2, 2, 3, 1]
+    assert individual_risk(data).class_rows.tolist() == [1, 1, 1, 1]
 
 
 def test_a_blank_read_as_a_value_is_equal_to_blanks_only() -> None:
-    found = individual_risk(encoded(A=[2, 3, None, 2, 1, None, 1, 2]), blanks="value")
+    found = individual_risk(encoded(A=[2, 3, None, 2, 1, None, 1, 2]))
     assert found.class_rows.tolist() == [3, 1, 2, 3, 2, 2, 2, 3]
 
 
@@ -115,7 +116,7 @@ def test_ninety_three_unique_households_have_the_global_risk_of_sdcmicro(data_fo
     frame = pl.read_csv(data_folder / "sdc" / "sdc_testdata2.csv", null_values=["NA"])
     names = ["urbrur", "roof", "walls", "water", "electcon", "relat", "sex"]
     data = encoded(**{name: frame[name].to_list() for name in names})
-    found = individual_risk(data, frame["sampling_weight"].to_numpy().astype(float))
+    found = individual_risk(data, frame["sampling_weight"].to_numpy().astype(float), blanks="wildcard")
     assert found.class_people.sum() == 9300
     assert found.risk[:6] == pytest.approx([0.04651687056554] * 6, rel=1e-10)
     assert found.expected_reidentifications == pytest.approx(4.326068962595, rel=1e-10)
@@ -172,5 +173,5 @@ def test_too_many_patterns_of_blanks_are_refused_and_may_be_read_as_values() -> 
     bits = (np.arange(1024)[:, None] >> np.arange(10)) & 1
     columns = {f"c{at}": [None if bit else 1 for bit in bits[:, at].tolist()] for at in range(10)}
     with pytest.raises(ParameterError, match="1024 different sets of blank columns; the limit is 512"):
-        individual_risk(encoded(**columns))
-    assert individual_risk(encoded(**columns), blanks="value").class_rows.tolist() == [1] * 1024
+        individual_risk(encoded(**columns), blanks="wildcard")
+    assert individual_risk(encoded(**columns)).class_rows.tolist() == [1] * 1024

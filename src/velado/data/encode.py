@@ -286,6 +286,43 @@ def refuse_unlisted(table: Table) -> None:
             )
 
 
+def refuse_wrong_kinds(table: Table) -> None:
+    """Every published column that leaves as it came holds what its kind says: numbers, days; else the rows are counted.
+
+    Quasi-identifiers are read when they are encoded. Bounds are not asked of a column that is not recoded.
+
+    >>> from velado.testing.examples import small_table
+    >>> refuse_wrong_kinds(small_table(age=("quasi", "numeric", "31 35"), pay=("other", "numeric", "10 20.5")))
+    """
+    for column in table.schema.columns.values():
+        if not column.published or column.role == "quasi":
+            continue
+        if column.kind == "numeric":
+            parse_numbers(table, replace(column, bounds=None), table.is_missing(column.name).to_numpy())
+        elif column.kind == "date" and not table.frame.schema[column.name].is_temporal():
+            _refuse_no_days(table, column)
+
+
+def _refuse_no_days(table: Table, column: Column) -> None:
+    sizes = table.text(column.name).alias("value").drop_nulls().str.strip_chars().value_counts(name="rows")
+    quick = sizes["value"].str.to_date(column.format, strict=False).is_null()
+    bad = sum(
+        rows for text, rows in sizes.filter(quick).iter_rows() if not builders.is_day(text, column.format)
+    )
+    if bad:
+        raise TableError(
+            say_n(
+                "Column '{column}' is declared a date, but {n:,} row has no date of the form {form}.",
+                "Column '{column}' is declared a date, but {n:,} rows have no date of the form {form}.",
+                bad,
+                column=column.name,
+                form=column.format,
+            ),
+            "What stands there instead was not judged, and would be published as it is.",
+            'Set the column\'s `format`, correct the cells, or set kind = "text" or "categorical" for it.',
+        )
+
+
 def spelling_notes(table: Table) -> tuple[str, ...]:
     """One sentence for each column some values of which differ from others only in how they are written.
 

@@ -44,6 +44,8 @@ from velado.text import Sentence, join, say, say_n, told
 
 HELD_BACK = say("in doubt, so held back: read it, then sign for it or leave it out")
 _YEARS = frozenset({"year", "years", "yr", "ano", "anio", "yyyy"})
+_HOUSEHOLDS = frozenset({"home", "house", "household", "hh", "hhid", "family", "familia", "domicilio", "lar"})
+_WEIGHTS = frozenset({"weight", "weights", "wt", "wgt", "peso", "pesos", "ponderacao", "expansao"})
 _CONSTANT = say("every row has the same value, so it tells nobody apart")
 
 
@@ -213,6 +215,12 @@ def _finding(table: Table, name: str, seen: _Seen, identifying: Identifying | No
         identifying = identifying or nearly_unique(table, name)
         if identifying is not None:
             why, publish = (*why[:1], identifying.why), False
+    asked = (
+        _of_a_sample(name, inferred.kind, distinct, table.rows) if role in ("other", "identifier") else None
+    )
+    if asked is not None:
+        held = role == "other" and publish and inferred.kind != "numeric"
+        why, publish = (*why[:1], asked, HELD_BACK) if held else (*why, asked), publish and not held
     sure = identifying is not None and identifying.sure
     kind = None if identifying is None else identifying.kind
     return ColumnFinding(
@@ -266,6 +274,18 @@ def _open_role(name: str, inferred: Inferred) -> tuple[Role, tuple[str, ...]]:
     if header_says(name, "quasi"):
         return "quasi", (inferred.why, say("the header names something outsiders may know"))
     return "other", (inferred.why, say('if outsiders may know it, set role = "quasi"'))
+
+
+def _of_a_sample(name: str, kind: Kind, distinct: int, rows: int) -> str | None:
+    """What to ask of a column whose header names a household or a weight."""
+    said = header_words(name)
+    if said & _HOUSEHOLDS and distinct >= max(20, rows / 50):  # fewer are kinds of homes, not homes
+        return say('if rows that share it are one household, set role = "identifier" and group = true')
+    if kind == "numeric" and said & _WEIGHTS:
+        return say(
+            "if it says how many people a row stands for, set sampling_weight = true and publish = false"
+        )
+    return None
 
 
 def _is_year(name: str, inferred: Inferred) -> bool:

@@ -22,8 +22,9 @@ Chosen = Literal["auto", "value", "class"]
 class ReleaseFolder:
     """A release as its files tell it; a table that stands alone has no manifest.
 
-    *substitutions* says how texts were chosen, "auto" where nobody says. *drawn*: the rows were put in a drawn order;
-    *rows* then is the original row of each, where the private part is at hand.
+    *substitutions* says how texts were chosen, "auto" where nobody says. *drawn*: the rows were put in a drawn order,
+    or, if False, stand in that of the input; None where nobody says. *rows* is the original row of each in a drawn
+    order, where the private part is at hand.
 
     >>> ReleaseFolder(table=Path("out/release/table.csv"), drawn=True).rows is None
     True
@@ -31,7 +32,7 @@ class ReleaseFolder:
 
     table: Path
     substitutions: Chosen = "auto"
-    drawn: bool = False
+    drawn: bool | None = None
     rows: npt.NDArray[np.int64] | None = None
 
 
@@ -39,13 +40,15 @@ def read_folder(release: Path) -> ReleaseFolder:
     """The release of a folder that `anonymize` made, or of a published table.
 
     >>> read_folder(Path("alone.csv"))
-    ReleaseFolder(table=PosixPath('alone.csv'), substitutions='auto', drawn=False, rows=None)
+    ReleaseFolder(table=PosixPath('alone.csv'), substitutions='auto', drawn=None, rows=None)
     """
     folder = release if release.is_dir() else release.parent
     tables = [place / name for place in (release / PUBLIC, release) for name in TABLES]
-    manifest = _manifest(folder)
+    # A manifest speaks of its own table; another file that lies beside it is nobody's.
+    manifest = _manifest(folder) if release.is_dir() or release.name in TABLES else {}
     output = manifest.get("output")
-    drawn = isinstance(output, dict) and output.get("row_order") == "drawn"
+    order = output.get("row_order") if isinstance(output, dict) else None
+    drawn = None if order is None else order == "drawn"
     numbers = next((place for place in _row_files(folder) if drawn and place.is_file()), None)
     return ReleaseFolder(
         table=next((place for place in tables if place.is_file()), release),

@@ -463,6 +463,19 @@ def _parse_dates(values: Sequence[str], form: str, column: str) -> list[date]:
     return out
 
 
+def is_day(text: str, form: str) -> bool:
+    """The text is a day written in this form.
+
+    >>> is_day("07/03/2024", "%d/%m/%Y"), is_day("soon", "%d/%m/%Y")
+    (True, False)
+    """
+    try:
+        datetime.strptime(text, form)
+    except ValueError:
+        return False
+    return True
+
+
 def _date_label(day: date, level: str) -> str:
     if level == "day":
         return day.isoformat()

@@ -258,7 +258,7 @@ def measure_files(
     *,
     kept: BoolArray | None = None,
     rows: IntArray | None = None,
-    drawn: bool = False,
+    drawn: bool | None = False,
     k: int | None = None,
     settings: MeasureSettings | None = None,
     population: pl.DataFrame | None = None,
@@ -267,8 +267,8 @@ def measure_files(
 
     Rows are in the original order and *kept* says which original rows were published; or *rows* has, for each
     published row, the number of its original. When rows are missing, or their order was *drawn*, and nobody says which is
-    which, metrics that pair rows are left out with the reason, the others still run. The loss
-    is charged for what each text states and, where that is false or nothing, for what it stands for.
+    which, metrics that pair rows are left out with the reason, the others still run. *drawn* None: nobody knows about
+    the order, and rows are paired only if every one fits its place. The loss is charged for what each text states and, where that is false or nothing, for what it stands for.
 
     >>> from velado.testing.examples import four_people
     >>> table = four_people()
@@ -411,9 +411,11 @@ def _scores(
         notes.append(
             say_n(
                 "In {n} published row a column that is no quasi-identifier differs from the original row it is "
-                "compared with: if rows changed their order, false cells and linkage are not to be relied on.",
+                "compared with: if rows changed their order, no figure that compares row by row is to be relied on "
+                "(false cells, linkage, information loss, people, sampling weights, households).",
                 "In {n} published rows a column that is no quasi-identifier differs from the original row it is "
-                "compared with: if rows changed their order, false cells and linkage are not to be relied on.",
+                "compared with: if rows changed their order, no figure that compares row by row is to be relied on "
+                "(false cells, linkage, information loss, people, sampling weights, households).",
                 differing,
             )
         )

@@ -25,6 +25,8 @@ from velado.measures.utility.ncp import Covers
 from velado.text import say
 
 Substitutions = Literal["auto", "value", "class"]
+BLANK = 0
+"""The code of a blank in a published column."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -65,22 +67,23 @@ class PublishedTable:
     @property
     def unpaired(self) -> tuple[str, str, str]:
         """Why metrics that compare row by row are refused, in three sentences."""
-        counts = {"published": self.rows, "original": self.data.rows}
         return (
             say(
                 "The published table has {published} rows and the original {original}, and which rows were "
                 "suppressed is not known.",
-                **counts,
+                published=self.rows,
+                original=self.data.rows,
             )
             if self.suppressed
             else say(
-                "The published table has {published} rows and the original {original}, and which rows are which "
-                "is not known.",
-                **counts,
+                "The published table has as many rows as the original ({published}), but they are not known to be in "
+                "the same order.",
+                published=self.rows,
             ),
             say("Comparing each published row with its own original needs to know which it is."),
             say(
-                "Give the whole folder of a release, whose private part says it, or say which rows were kept."
+                "Give the whole folder of a release, whose private part says it, or say which rows were kept; "
+                "if you know that no row changed its place, pass --same-order."
             ),
         )
 
@@ -161,14 +164,16 @@ def read_published(
     data: EncodedTable | None = None,
     *,
     rows: IntArray | None = None,
-    drawn: bool = False,
+    drawn: bool | None = False,
 ) -> PublishedTable:
     """What *frame* states about the rows of *table*, text by text.
 
     Published rows are in the original order with suppressed rows left out; *kept* marks the original rows that
     were published. Where they stand in another order, *rows* has the number of each one's original row. Without
     either the rows are paired when both tables have as many, and not otherwise; *drawn* says that the order was drawn
-    and they are not. *data* is the encoded original where the caller has it. O(rows) and one parse per distinct text.
+    and they are not, and None that nobody knows: then they are paired only if every row fits its place, that is every
+    text is true of the original there, the other columns are the same, and the rows moved by one would not fit too.
+    *data* is the encoded original where the caller has it. O(rows) and one parse per distinct text.
 
     >>> from velado.testing.examples import four_people
     >>> table = four_people()
@@ -193,6 +198,13 @@ def read_published(
     missing = table.schema.missing_values
     columns = tuple(read_texts(column, frame.get_column(column.name), missing) for column in data.columns)
     agreeing = None if true_rows is None else _agreeing(table, frame, names, true_rows)
+    if true_rows is not None and drawn is None and rows is None and kept is None:
+        moved = np.roll(true_rows, 1)
+        shown = data, columns
+        if not (_fits(*shown, true_rows) and agreeing in (None, 1.0)) or (
+            _fits(*shown, moved) and _agreeing(table, frame, names, moved) in (None, 1.0)
+        ):
+            true_rows = agreeing = None
     return PublishedTable(
         data=data,
         columns=columns,
@@ -249,6 +261,16 @@ def _numbered(originals: int, published: int, rows: IntArray) -> npt.NDArray[np.
             "Give the original's row for each published row, each once.",
         )
     return numbers
+
+
+def _fits(data: EncodedTable, columns: tuple[PublishedColumn, ...], true_rows: npt.NDArray[np.int64]) -> bool:
+    """Every text is true of the original row it is compared with; a blank may stand for any value."""
+    for column, read in zip(data.columns, columns, strict=True):
+        truth = column.codes[true_rows]
+        inside = (truth >= read.low[read.codes]) & (truth <= read.high[read.codes])
+        if not bool((inside | (read.codes == BLANK)).all()):
+            return False
+    return True
 
 
 def _agreeing(

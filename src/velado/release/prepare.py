@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from velado.data.encode import EncodedTable, encode, refuse_unlisted, spelling_notes
+from velado.data.encode import EncodedTable, encode, refuse_unlisted, refuse_wrong_kinds, spelling_notes
 from velado.data.keys import Key, owner_key
 from velado.data.partition import BoolArray
 from velado.data.schema import Schema
@@ -84,6 +84,7 @@ def prepare(
     per, keep_order = asked.per, asked.keep_order
     _check_roles(table.schema)
     refuse_unlisted(table)
+    refuse_wrong_kinds(table)
     decide_person(table, per)
     original = table
     if operations:

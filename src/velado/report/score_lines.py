@@ -45,6 +45,9 @@ _NAMES = {
     "partial knowledge": say("partial knowledge"),
     "attribute disclosure": say("attribute disclosure"),
     "risk of the sample": say("risk of the sample"),
+    "risk of the sample where a blank matches anything": say(
+        "risk of the sample where a blank matches anything"
+    ),
 }
 
 
@@ -157,6 +160,9 @@ def _disclosure(found: Disclosure | None) -> Iterator[list[str]]:
         yield [say("unique in the population (estimate)"), *map(_estimate, found.population)]
     if found.sample is not None:
         yield from _sample(*found.sample)
+    if found.sample_wildcard is not None:
+        for name, *values in _sample(*found.sample_wildcard):
+            yield [say("{measure} (if a blank matches anything)", measure=name), *values]
 
 
 def _sample(before: SampleRisk, after: SampleRisk) -> Iterator[list[str]]:

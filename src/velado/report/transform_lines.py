@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import polars as pl
+
+from velado.data.encode import wildcard_sizes
 from velado.measures.measured import Scores
 from velado.release.operations import columns_of
 from velado.release.release import Release
@@ -29,7 +32,7 @@ def transform_lines(release: Release, scores: Scores) -> Iterator[str | Table]:
     yield Table(
         say("How exposed people are"),
         [say("measured"), say("original"), say("transformed")],
-        [*_risks(scores)],
+        [*_risks(release, scores)],
     )
     if scores.ncp is not None:
         yield say("Information loss (NCP): {loss}", loss=percent(scores.ncp.overall))
@@ -51,13 +54,16 @@ def _done(release: Release, number: int) -> str:
     return f"{operation.name} {columns}" + (f" ({settings})" if settings else "")
 
 
-def _risks(scores: Scores) -> Iterator[list[str]]:
+def _risks(release: Release, scores: Scores) -> Iterator[list[str]]:
     before, after = scores.before, scores.after
     sides = [(side.uniqueness.unique_rows, side.uniqueness.rows) for side in (before, after)]
     alone = [join((number(few), f"({percent(few / rows)})")) if rows else NOTHING for few, rows in sides]
     yield [say("rows that nobody else is like"), *alone]
     sizes = (before.class_sizes.smallest, after.class_sizes.smallest)
     yield [say("smallest group"), *map(number, sizes)]
+    wild = _smallest_by_wildcards(release)
+    if wild != sizes:
+        yield [say("smallest group, if a blank matches anything"), *map(number, wild)]
     pairs = ((before.rows, after.rows, say("rows")), (before.people, after.people, say("people")))
     for old, new, unit in pairs:
         if old is None:
@@ -73,3 +79,11 @@ def _risks(scores: Scores) -> Iterator[list[str]]:
             percent(before.rows.marketer),
             percent(scores.linkage.share),
         ]
+
+
+def _smallest_by_wildcards(release: Release) -> tuple[int, int]:
+    original, names = release.original, [column.name for column in release.original.schema.quasi]
+    names = [name for name in names if name in release.aligned.columns]
+    shown = pl.DataFrame([original.text(name).alias(name) for name in names])
+    before, after = (wildcard_sizes(frame, names) for frame in (shown, release.aligned))
+    return int(before.min(initial=original.rows)), int(after.min(initial=original.rows))

@@ -12,9 +12,11 @@ from velado.data.normal import value_codes
 from velado.data.partition import Partition
 from velado.data.schema import Column, Schema
 from velado.data.table import Table
-from velado.measures.recoded_columns import PublishedTable
+from velado.errors import ParameterError
+from velado.measures.recoded_columns import BLANK, PublishedTable
 from velado.measures.risk.attribute_disclosure import AttributeDisclosure, attribute_disclosure
-from velado.measures.risk.household_risk import SampleRisk, sample_risks
+from velado.measures.risk.household_risk import SampleRisk, has_blanks, sample_risks
+from velado.measures.risk.individual_risk import Blanks
 from velado.measures.risk.partial_linkage import KEY_SETS, LARGEST_SUBSET, PartialKnowledge, partial_knowledge
 from velado.measures.risk.population_uniqueness import PopulationUniqueness, population_uniqueness
 from velado.measures.risk.special_uniques import SpecialUniques, special_uniques, special_uniques_of
@@ -29,7 +31,8 @@ class Disclosure:
     """Guesses of sensitive values, partial knowledge, special uniques, population uniqueness, risk of the sample.
 
     Special uniques and population uniqueness are None unless asked for, *sample* unless the schema declares sampling
-    weights or households. Pairs are (original table, published table).
+    weights or households; there a blank is a value of its own, and *sample_wildcard* is the same where it may be any
+    value, None without blanks. Pairs are (original table, published table).
 
     >>> Disclosure()
     Disclosure(attributes=[])
@@ -41,13 +44,14 @@ class Disclosure:
     population: tuple[PopulationUniqueness, PopulationUniqueness] | None = None
     skipped: Mapping[str, str] = field(default_factory=dict)
     sample: tuple[SampleRisk, SampleRisk] | None = None
+    sample_wildcard: tuple[SampleRisk, SampleRisk] | None = None
 
     def __repr__(self) -> str:
         return f"Disclosure(attributes={[part.column for part in self.attributes]})"
 
     def to_dict(self) -> dict[str, object]:
         """As plain values: no cell value, and nothing about a single row."""
-        special, population, sample = self.special, self.population, self.sample
+        special, population = self.special, self.population
         return {
             "attribute_disclosure": {part.column: part.to_dict() for part in self.attributes},
             "partial_knowledge": None if self.partial is None else self.partial.to_dict(),
@@ -57,9 +61,8 @@ class Disclosure:
             "population_uniqueness": None
             if population is None
             else {"before": population[0].to_dict(), "after": population[1].to_dict()},
-            "sample": None
-            if sample is None
-            else {"before": sample[0].to_dict(), "after": sample[1].to_dict()},
+            "sample": _both(self.sample, "value"),
+            "sample_blanks_match_anything": _both(self.sample_wildcard, "wildcard"),
         }
 
 
@@ -112,7 +115,7 @@ def disclosure(
                 [part.name for part in published.columns],
                 [part.codes for part in published.columns],
                 [part.low.size for part in published.columns],
-                [0] * columns,  # the code of a blank
+                [BLANK] * columns,
                 largest_key=largest_key,
                 fraction=share,
             ),
@@ -124,10 +127,21 @@ def disclosure(
         whole = population_uniqueness(classes.sizes, fraction)
         part_of = fraction * published.rows / data.rows if published.rows else fraction
         estimates = (whole, population_uniqueness(published.classes.sizes, part_of))
-    sample = sample_risks(published)
+    sample, wildcard = sample_risks(published), None
     if published.sample is not None and sample is None:
         skipped["risk of the sample"] = join(published.unpaired)
-    return Disclosure(attributes, known, found, estimates, skipped, sample)
+    if sample is not None and has_blanks(published):
+        try:
+            wildcard = sample_risks(published, "wildcard")
+        except ParameterError as error:
+            skipped["risk of the sample where a blank matches anything"] = join([error])
+    return Disclosure(attributes, known, found, estimates, skipped, sample, wildcard)
+
+
+def _both(sample: tuple[SampleRisk, SampleRisk] | None, blanks: Blanks) -> dict[str, object] | None:
+    if sample is None:
+        return None
+    return {"blanks": blanks, "before": sample[0].to_dict(), "after": sample[1].to_dict()}
 
 
 def _attributes(

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from velado.data.partition import FloatArray, IntArray
-from velado.measures.recoded_columns import PublishedTable
-from velado.measures.risk.individual_risk import IndividualRisk, individual_risk, risk_of_codes
+from velado.errors import ParameterError
+from velado.measures.recoded_columns import BLANK, PublishedTable
+from velado.measures.risk.individual_risk import Blanks, IndividualRisk, individual_risk, risk_of_codes
 from velado.measures.sample_design import SampleDesign
 
 
@@ -58,10 +59,48 @@ class SampleRisk:
         }
 
 
-def sample_risks(published: PublishedTable) -> tuple[SampleRisk, SampleRisk] | None:
+@dataclass(frozen=True, repr=False)
+class RowRisks:
+    """The risk of each row *before*, of the original rows, and *after*, of the published rows, measured alike.
+
+    >>> from velado.testing.examples import four_published
+    >>> row_risks(four_published()).after.class_rows.tolist()
+    [2, 1, 2, 1]
+    """
+
+    before: IndividualRisk
+    after: IndividualRisk
+
+    def __repr__(self) -> str:
+        return f"RowRisks(before={self.before}, after={self.after})"
+
+
+def row_risks(published: PublishedTable, weighted: bool = True, blanks: Blanks = "value") -> RowRisks:
+    """Each row's risk in both tables by the same measure: by the sampling weights if *weighted* and declared, else 1 / f.
+
+    A published row has the weight of its original, so rows must be paired. *blanks* as in `individual_risk`.
+
+    >>> from velado.testing.examples import four_published
+    >>> row_risks(four_published()).before.risk
+    array([0.5, 1. , 0.5, 1. ])
+    """
+    if published.true_rows is None:
+        raise ParameterError(*published.unpaired)
+    design = published.sample
+    weights = None if design is None or not weighted else design.weights
+    after = risk_of_codes(
+        [part.codes for part in published.columns],
+        [part.low.size for part in published.columns],
+        [BLANK if blanks == "wildcard" else -1] * len(published.columns),
+        None if weights is None else weights[published.true_rows],
+    )
+    return RowRisks(individual_risk(published.data, weights, blanks=blanks), after)
+
+
+def sample_risks(published: PublishedTable, blanks: Blanks = "value") -> tuple[SampleRisk, SampleRisk] | None:
     """The risk by weights and households before and after; None without a design, or where rows are not paired.
 
-    Blanks match anything, as in sdcMicro. A published row has the weight and the household of its original.
+    A published row has the weight and the household of its original. *blanks* as in `individual_risk`.
 
     >>> from velado.measures.recoded_columns import read_published
     >>> from velado.testing.examples import four_people
@@ -72,15 +111,21 @@ def sample_risks(published: PublishedTable) -> tuple[SampleRisk, SampleRisk] | N
     design = published.sample
     if design is None or published.true_rows is None:
         return None
-    before = individual_risk(published.data, design.weights)
-    own = design.of_rows(published.true_rows)
-    after = risk_of_codes(
-        [part.codes for part in published.columns],
-        [part.low.size for part in published.columns],
-        [0] * len(published.columns),  # the code of a blank
-        own.weights,
+    found = row_risks(published, blanks=blanks)
+    return _summed(found.before, design), _summed(found.after, design.of_rows(published.true_rows))
+
+
+def has_blanks(published: PublishedTable) -> bool:
+    """A quasi-identifier is blank in some row of the original or of the published table.
+
+    >>> from velado.testing.examples import four_published
+    >>> has_blanks(four_published())
+    False
+    """
+    pairs = zip(published.data.columns, published.columns, strict=True)
+    return any(
+        bool((column.codes == column.missing).any() or (read.codes == BLANK).any()) for column, read in pairs
     )
-    return _summed(before, design), _summed(after, own)
 
 
 def _summed(found: IndividualRisk, design: SampleDesign) -> SampleRisk:

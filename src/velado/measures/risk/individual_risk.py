@@ -65,12 +65,13 @@ def individual_risk(
     weights: FloatArray | None = None,
     *,
     formula: Formula = "approximate",
-    blanks: Blanks = "wildcard",
+    blanks: Blanks = "value",
 ) -> IndividualRisk:
     """The risk of every row of *data*: 1 / f without *weights*, the estimate of `posterior_risk` with them.
 
-    *weights* say how many people of the population each sampled row stands for. *blanks* "wildcard" lets a
-    missing value match any other, in both directions, as sdcMicro does; "value" makes it a value of its own.
+    *weights* say how many people of the population each sampled row stands for. *blanks* "value" makes a missing
+    value one of its own, as everywhere in velado; "wildcard" lets it match any other, in both directions, as sdcMicro
+    does: few blanks then make most risk vanish.
 
     >>> from velado.testing.examples import four_encoded
     >>> individual_risk(four_encoded()).risk

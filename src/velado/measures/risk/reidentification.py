@@ -290,14 +290,32 @@ def reidentification_of_people(
     >>> reidentification_of_people(Partition.of(np.array([0, 0, 0])), np.array([0, 0, 1])).prosecutor.highest
     0.5
     """
-    size = int(people.max()) + 1 if people.size else 1
-    counts = ValueCounts.of(partition.labels, partition.count, people, size)
-    crowd = counts.distinct(partition.count, blanks=True)
-    worst = np.zeros(size)
-    np.maximum.at(worst, counts.values, 1.0 / crowd[counts.groups])
+    _, worst = _among_people(partition, people)
     worst = worst[worst > 0]
     own = _attack(worst, np.ones(worst.size, dtype=np.int64), thresholds)
     return Reidentification("person", int(worst.size), partition.count, own, own, own.mean)
+
+
+def risk_among_people(partition: Partition, people: IntArray) -> FloatArray:
+    """For each row the highest chance of its person: 1 / people in the class, at the worst of the person's rows.
+
+    A row without a person (code 0) has the chance of its own class.
+
+    >>> risk_among_people(Partition.of(np.array([0, 0, 0, 1])), np.array([1, 1, 2, 2])).tolist()
+    [0.5, 0.5, 1.0, 1.0]
+    """
+    own, worst = _among_people(partition, people)
+    return np.asarray(np.where(people == 0, own, worst[people]), dtype=np.float64)
+
+
+def _among_people(partition: Partition, people: IntArray) -> tuple[FloatArray, FloatArray]:
+    """1 / people in its class for each row, and the worst of that for each person's code."""
+    size = int(people.max()) + 1 if people.size else 1
+    counts = ValueCounts.of(partition.labels, partition.count, people, size)
+    own = 1.0 / counts.distinct(partition.count, blanks=True)[partition.labels]
+    worst = np.zeros(size)
+    np.maximum.at(worst, people, own)
+    return own, worst
 
 
 def population_sizes(

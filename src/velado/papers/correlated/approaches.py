@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 from numba import njit
 
+from velado.errors import ParameterError
 from velado.papers.correlated.correlated_records import Floats, Integers, Records
 from velado.papers.correlated.mixture_em import REGULARIZATION, choose_components
 from velado.papers.correlated.rank_correlation import (
@@ -281,6 +282,16 @@ def fit(values: Floats, components: int, rng: np.random.Generator) -> Any:
     >>> fit(np.array([[0.0], [0.1], [0.9], [1.0]]), 2, np.random.default_rng(0)).n_components
     2
     """
+    if components > values.shape[0]:
+        raise ParameterError(
+            say(
+                "{components} Gaussians cannot be fitted to {rows} rows.",
+                components=components,
+                rows=values.shape[0],
+            ),
+            "A component needs a row of its own.",
+            "Choose fewer components, or leave them out: BIC then chooses.",
+        )
     scikit_learn(say("A Gaussian mixture"))
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.mixture import GaussianMixture

@@ -68,6 +68,8 @@ def records_of(table: Table, columns: Sequence[str] | None = None, target: str |
             for name, column in table.schema.columns.items()
             if column.role != "identifier" and name != target
         ]
+    if target is not None:
+        _refuse_unknown(table, target)
     if len(columns) < 2:
         raise TableError(
             "Fewer than two columns are left to compare records by.",
@@ -90,12 +92,7 @@ def column_numbers(table: Table, name: str) -> Floats:
     >>> column_numbers(Table.of(pl.DataFrame({"sex": ["M", "F"]}), Schema({"sex": Column("sex")}), "t"), "sex")
     array([1., 0.])
     """
-    if name not in table.schema.columns:
-        raise SchemaError(
-            say("There is no column '{name}'.", name=name),
-            "A record is compared by columns the schema names.",
-            "Check the spelling.",
-        )
+    _refuse_unknown(table, name)
     blank = table.is_missing(name).to_numpy()
     if blank.any():
         raise TableError(
@@ -129,6 +126,15 @@ def scaled(values: Floats) -> Floats:
 def _codes(table: Table, name: str) -> Integers:
     codes = table.text(name).rank("dense").to_numpy()
     return np.asarray(codes, dtype=np.int64) - 1
+
+
+def _refuse_unknown(table: Table, name: str) -> None:
+    if name not in table.schema.columns:
+        raise SchemaError(
+            say("There is no column '{name}'.", name=name),
+            "A record is compared by columns the schema names.",
+            "Check the spelling.",
+        )
 
 
 LEAST_ROWS = 100

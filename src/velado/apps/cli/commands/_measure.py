@@ -63,6 +63,14 @@ def measure(
             help="Write each original row's risk before and after to a private CSV (never publish it).",
         ),
     ] = None,
+    same_order: Annotated[
+        bool,
+        option(
+            "--same-order",
+            help="The rows of RELEASE stand in the order of ORIGINAL; by default that is believed only if every cell fits.",
+        ),
+    ] = False,
+    force: flags.Force = False,
     undeclared: flags.Undeclared = "refuse",
     reading: flags.ReadingFlags,
 ) -> None:
@@ -93,38 +101,48 @@ def measure(
             special_uniques=special_uniques,
             sampling_fraction=sampling_fraction,
         )
-        drawn = folder.drawn and folder.rows is None
+        drawn = False if folder.drawn is None and same_order else folder.drawn
         table = reading.table(original, read_schema(schema), undeclared)
         published = read_plain(folder.table, table.schema, "utf-8")
         scores = measure_files(table, published.frame, rows=folder.rows, drawn=drawn, k=k, settings=settings)
         if row_risk is not None:
             paired = read_published(table, published.frame, rows=folder.rows, drawn=drawn)
-            write_file(row_risk, _row_risks(paired), private=True)
+            write_file(row_risk, _row_risks(paired), force, private=True)
     show.result(scores.to_dict(), score_lines(scores))
 
 
 def _row_risks(published: PublishedTable) -> bytes:
-    """A CSV of each original row's number and its risk of being found, before and after; blank if suppressed."""
+    """A CSV of each original row's risk of being found, before and after by the same measure; blank if suppressed."""
     import numpy as np
     import polars as pl
 
+    from velado.data.partition import Partition
     from velado.data.staging import csv_bytes
-    from velado.errors import ParameterError
-    from velado.measures.risk.household_risk import household_risk
-    from velado.measures.risk.individual_risk import individual_risk
+    from velado.measures.risk.household_risk import household_risk, row_risks
+    from velado.measures.risk.reidentification import risk_among_people
 
+    plain, found, design = row_risks(published, weighted=False), row_risks(published), published.sample
+    rows = published.true_rows
+    assert rows is not None  # or row_risks had refused
+    sides = {"risk": (plain.before.risk, plain.after.risk)}
+    if found.before.weighted:
+        sides["weighted_risk"] = found.before.risk, found.after.risk
     data = published.data
-    if published.true_rows is None:
-        raise ParameterError(*published.unpaired)
-    design = published.sample
-    before = individual_risk(data, None if design is None else design.weights).risk
-    after = np.full(data.rows, np.nan)
-    after[published.true_rows] = 1 / published.classes.sizes[published.classes.labels]
-    columns: dict[str, object] = {
-        "row": np.arange(1, data.rows + 1),
-        "risk_before": before,
-        "risk_after": pl.Series(after).fill_nan(None),
-    }
+    if data.people is not None:
+        classes = Partition.by_codes([one.codes for one in data.columns], [one.size for one in data.columns])
+        sides["person_risk"] = (
+            risk_among_people(classes, data.people),
+            risk_among_people(published.classes, data.people[rows]),
+        )
     if design is not None and design.households is not None:
-        columns["household_risk_before"] = household_risk(before, design.households)
+        sides["household_risk"] = (
+            household_risk(found.before.risk, design.households),
+            household_risk(found.after.risk, design.households[rows]),
+        )
+    columns: dict[str, object] = {"row": np.arange(1, data.rows + 1)}
+    for name, (before, after) in sides.items():
+        placed = np.full(data.rows, np.nan)
+        placed[rows] = after
+        columns[f"{name}_before"] = before
+        columns[f"{name}_after"] = pl.Series(placed).fill_nan(None)
     return csv_bytes(pl.DataFrame(columns))

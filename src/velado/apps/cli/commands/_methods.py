@@ -81,6 +81,10 @@ def _one(method: type[Any]) -> Iterator[str | Table]:
 
     yield join((method.name, method.title), ": ")
     yield say("promise: {promise}", promise=phrase(method.promise))
+    if method.promise == "measured":
+        yield say(
+            "With -k or another promise asked for, the release is checked against it: then guaranteed, or refused."
+        )
     yield say("cost: {cost}", cost=method.cost)
     yield say("source: {source}", source=method.source)
     yield show.table(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -14,10 +14,11 @@ from velado.apps.cli import options as flags
 from velado.apps.cli import show
 from velado.apps.cli.app import OfSetting, OneOf, argument, command, option
 from velado.errors import ParameterError, QueryRefused
-from velado.text import say
+from velado.text import say, written
 
 if TYPE_CHECKING:
     from velado.data.schema import Schema
+    from velado.papers.correlated.approaches import Approach
     from velado.query.answer import Answer
     from velado.query.budget import Budget
     from velado.query.store import FileLedger
@@ -184,6 +185,16 @@ class PaperFlags:
     ] = False
     seed: Annotated[int, option("--seed", help="With --paper: makes the run repeatable.")] = 0
 
+    def refuse_alone(self) -> None:
+        """Refuse a flag of the source's approaches where none of them was asked for."""
+        for one in fields(self):
+            if self.paper is None and getattr(self, one.name) != one.default:
+                raise ParameterError(
+                    say("{flag} needs --paper.", flag=_flag(one.name)),
+                    "It is a setting of the source's approaches; a private answer does not have it.",
+                    "Leave it out, or name the approach, for example --paper dbscan.",
+                )
+
 
 @dataclass(frozen=True, kw_only=True)
 class SourceFlags:
@@ -246,6 +257,7 @@ def query(
             "Values made from other rows would carry those rows into answers that are to protect them.",
             "Leave it out: blanks are not counted in a private answer.",
         )
+    paper.refuse_alone()
     if paper.paper is not None:
         promised = (price.epsilon, price.rho, price.budget, output)
         if any(one is not None for one in promised) or price.price or source.remote:
@@ -423,6 +435,25 @@ def _write(path: Path, answer: Answer) -> None:
 # An answer, and the price of a question, as the command line shows them.
 
 
+def _flag(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
+def _refuse_settings_of_others(
+    paper: str | None, given: Iterable[str], approaches: Mapping[str, type[Approach]]
+) -> None:
+    """A setting that another approach has is refused by its flag, with the approaches that have it."""
+    chosen = approaches.get(paper or "")
+    for name in given:
+        having = [other for other, kind in approaches.items() if name in kind.__dataclass_fields__]
+        if chosen is not None and chosen.name not in having:
+            raise ParameterError(
+                say("{flag} does not go with --paper {paper}.", flag=_flag(name), paper=chosen.name),
+                "That approach of the source has no such setting.",
+                say("Leave it out; it goes with --paper {approaches}.", approaches=", ".join(having)),
+            )
+
+
 def _answer_as_in_the_paper(
     sql: str, file: Path, schema: Path, asked: PaperFlags, ledger: str | None
 ) -> None:
@@ -451,6 +482,7 @@ def _answer_as_in_the_paper(
             for name in ("eps", "min_points", "threshold", "coefficient", "components", "keep")
         }
         given = {name: value for name, value in own.items() if value is not None}
+        _refuse_settings_of_others(asked.paper, given, {one.name: one for one in APPROACHES})
         chosen = part_of(APPROACHES, {"name": asked.paper, **given}, Where("flag"), "approach")
         try:
             result = paper_answer(
@@ -475,7 +507,7 @@ def _answer_as_in_the_paper(
                 say("As in the source: {approach}", approach=asked.paper),
                 [say("aggregate"), say("answer"), say("scale")],
                 [
-                    [name, f"{value:.6g}", f"{result.scales[name]:.6g}"]
+                    [name, written(value, ".6g"), written(result.scales[name], ".6g")]
                     for name, value in result.values.items()
                 ],
             ),

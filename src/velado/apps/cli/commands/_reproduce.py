@@ -53,6 +53,12 @@ def reproduce(
             "See `velado reproduce --list`, then for example `velado reproduce correlated-summary-adult`.",
         )
     chosen = reproduction_named(name)
+    if output is not None and output.suffix and output.suffix not in _ENDINGS and not output.is_dir():
+        raise ParameterError(
+            say("'{ending}' is no ending of a file that can be written here.", ending=output.suffix),
+            "A folder of that name would be made, which is hardly meant.",
+            "Write one file as .md, .csv, .svg or .json; or name a folder without an ending, or one that exists.",
+        )
     folder = _folder(data) if chosen.needs or data is not None else Path()
     in_folder = output is not None and (output.suffix not in _ENDINGS or output.is_dir())
     if not in_folder:
@@ -70,20 +76,21 @@ def reproduce(
     from velado.data.staging import write_file
 
     made = {ending: text for ending in _ENDINGS if (text := _written(chosen, found, ending)) is not None}
+    places = []
     if in_folder:
         output.mkdir(parents=True, exist_ok=True)
         for ending in _IN_FOLDER:
             if ending in made:
-                write_file(output / f"{chosen.name}{ending}", made[ending].encode())
+                places.append(write_file(output / f"{chosen.name}{ending}", made[ending].encode()))
     elif output.suffix in made:
-        write_file(output, made[output.suffix].encode())
+        places.append(write_file(output, made[output.suffix].encode()))
     else:
         raise ParameterError(
             say("'{name}' is a table that is not drawn.", name=chosen.name),
             "It holds words, or numbers without an order to draw them in.",
             "Write it as .md, .csv or .json.",
         )
-    show.result(result)
+    show.result(result, [say("Written to {path}.", path=place) for place in places])
 
 
 _ENDINGS = (".md", ".csv", ".svg", ".json")
