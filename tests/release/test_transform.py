@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -16,6 +17,7 @@ from velado.release.operations import (
     Generalize,
     Impute,
     LocalSuppression,
+    Mask,
     Permute,
     RoundNumbers,
     Suppress,
@@ -66,6 +68,57 @@ def test_an_identifier_that_nobody_declared_stops_the_run() -> None:
         )
     with pytest.raises(SchemaError):  # a column that the schema does not name is refused before
         velado.transform(people(contact=mails), schema(), [RoundNumbers("age", to=10)], key=KEY)
+
+
+def _cpf(number: int) -> str:
+    digits = [int(one) for one in f"{number:09d}"]
+    for _ in range(2):
+        weights = range(len(digits) + 1, 1, -1)
+        digits.append(sum(a * b for a, b in zip(digits, weights, strict=True)) * 10 % 11 % 10)
+    return "".join(map(str, digits))
+
+
+NAMES = [
+    f"{first} {last}"
+    for first in ("Ana", "Bruno", "Carla", "Diego", "Elisa", "Fabio", "Gabriela", "Helena", "Igor", "Julia")
+    for last in ("Lima", "Souza", "Ferreira", "Oliveira", "Carvalho", "Nascimento")
+]
+NUMBERS = [_cpf(785_476_131 - 7_919 * (37 * at % ROWS) ** 2) for at in range(ROWS)]
+
+
+@pytest.mark.parametrize(
+    ("cells", "column", "operation"),
+    [
+        (NAMES, Column("x7", "quasi", "text"), Mask("x7", keep=8)),
+        (NAMES, Column("x7", "quasi", "categorical"), Permute("x7")),
+        (NUMBERS, Column("x7", "quasi", "text"), Mask("x7", keep=9)),
+        (NUMBERS, Column("x7", "quasi", "numeric"), Generalize("x7", width=10)),
+    ],
+    ids=["names", "names dealt out", "cpf", "numeric cpf"],
+)
+def test_what_identifies_people_does_not_slip_out_through_an_operation(
+    cells: list[str], column: Column, operation: Mask | Permute | Generalize
+) -> None:
+    frame, meaning = people(x7=cells), schema(x7=column)
+    with pytest.raises(IdentifierOpen, match="x7"):
+        velado.transform(frame, meaning, [operation], key=KEY)
+    with pytest.raises(IdentifierOpen, match="x7"):
+        velado.anonymize(frame, meaning, "mondrian", k=2, operations=[operation], key=KEY)
+    assert velado.transform(frame, meaning, [Suppress("x7")], key=KEY).aligned["x7"].unique().to_list() == [
+        "*"
+    ]
+    signed = replace(column, identifier="accept", reason="invented people")
+    made = velado.transform(frame, schema(x7=signed), [operation], key=KEY)
+    assert [one.column for one in made.prepared.signed] == ["x7"]
+
+
+def test_no_value_leaves_whole_through_a_mask() -> None:
+    places = people(place=[["MG", "Ubá", "Viçosa", "X"][at % 4] for at in range(ROWS)])
+    for side, expected in (("left", {"M*", "Ub*", "Viç***", "**"}), ("right", {"*G", "*bá", "***osa", "**"})):
+        made = velado.transform(
+            places, schema(place=Column("place", "quasi")), [Mask("place", keep=3, side=side)], key=KEY
+        )
+        assert set(made.aligned["place"]) == expected
 
 
 def test_rows_of_a_person_nobody_declared_stop_the_run() -> None:

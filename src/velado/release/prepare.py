@@ -89,7 +89,7 @@ def prepare(
     if operations:
         key = owner_key(key)
         table = apply_operations(table, tuple(operations), key)
-    signed = refuse_identifiers(table)
+    signed = refuse_identifiers(table, original if operations else None)
     changed = [name for operation in operations for name in columns_of(operation, original.schema)]
     doors = _doors(original, table, changed)
     refuse_copies(doors)
