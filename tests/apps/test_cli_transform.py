@@ -51,6 +51,8 @@ def test_what_is_printed_says_risk_before_and_after_and_that_nothing_is_promised
         "municipio:2",
         "--suppress-locally",
         "2",
+        "--per",
+        "row",
         "-o",
         out,
     ]

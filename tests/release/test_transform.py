@@ -186,3 +186,29 @@ def test_filled_blanks_are_told_to_the_owner_and_take_the_guarantee_away() -> No
     assert "12 blanks" in told and "20.0%" in told and told not in made.public_warnings
     release = velado.anonymize(frame, schema(), "mondrian", k=3, operations=[Impute("age")], key=KEY)
     assert release.promise == "measured" and all(verdict.holds for verdict in release.verdicts)
+
+
+def test_a_column_that_leaves_unchanged_may_be_told_by_another() -> None:
+    ages = [str(20 + at // 3) for at in range(ROWS)]
+    copy = people(age=ages, years=ages)
+    meaning = schema(years=Column("years", "other", "numeric"))
+    made = velado.transform(copy, meaning, [PRAM("sex", stay=0.5)], key=KEY)
+    assert made.aligned["age"].to_list() == made.aligned["years"].to_list()
+    with pytest.raises(GuaranteeNotMet, match="years"):
+        velado.anonymize(copy, meaning, "mondrian", k=3, operations=[PRAM("sex", stay=0.5)], key=KEY)
+
+
+def test_local_suppression_does_not_take_the_rows_of_one_person_for_a_crowd() -> None:
+    frame = people().with_columns(pl.Series("cpf", [f"{at // 3:011d}" for at in range(ROWS)]))
+    with pytest.raises(ParameterError, match="counts rows"):
+        velado.transform(frame, schema(), [LocalSuppression(3)], key=KEY)
+    by_row = [Generalize("age", width=20), LocalSuppression(3)]
+    assert velado.transform(frame, schema(), by_row, key=KEY, per="row").aligned.height == ROWS
+
+
+def test_what_an_operation_levelled_or_emptied_is_not_blamed_on_the_file() -> None:
+    made = velado.transform(people(), schema(), [Generalize("age", width=1000)], key=KEY)
+    assert set(made.aligned["age"]) == {"[0..999]"}
+    assert any("operations left one single value in 'age'" in text for text in made.warnings)
+    with pytest.raises(ParameterError, match="operations left no value of 'age'"):
+        velado.transform(people(), schema(), [Suppress("age", rare=5)], key=KEY)
