@@ -114,3 +114,9 @@ def test_an_existing_file_may_be_forced_and_other_endings_may_not(tmp_path: Path
     assert "--force" in capsys.readouterr().err and out.read_text() == "mine"
     assert run([*COMMAND, "--round", "idade:5", "-o", str(book)]) == 2
     assert ".parquet" in capsys.readouterr().err and not book.exists()
+
+
+def test_a_setting_that_was_not_used_is_not_printed(tmp_path: Path, capsys) -> None:
+    assert run([*COMMAND, "--impute", "sexo", "--round", "idade:5", "-o", str(tmp_path / "out.csv")]) == 0
+    printed = capsys.readouterr().out
+    assert "impute sexo;" in printed and "neighbours =" not in printed
