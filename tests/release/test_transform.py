@@ -212,3 +212,10 @@ def test_what_an_operation_levelled_or_emptied_is_not_blamed_on_the_file() -> No
     assert any("operations left one single value in 'age'" in text for text in made.warnings)
     with pytest.raises(ParameterError, match="operations left no value of 'age'"):
         velado.transform(people(), schema(), [Suppress("age", rare=5)], key=KEY)
+
+
+def test_an_operation_that_comes_too_late_says_so() -> None:
+    tens = Generalize("age", width=10)
+    for late in (Generalize("age", width=20), RoundNumbers("age", to=5)):
+        with pytest.raises(ParameterError, match="operation before made intervals"):
+            velado.transform(people(), schema(), [tens, late], key=KEY)
