@@ -51,6 +51,8 @@ def test_what_is_printed_says_risk_before_and_after_and_that_nothing_is_promised
         "municipio:2",
         "--suppress-locally",
         "2",
+        "--per",
+        "row",
         "-o",
         out,
     ]
@@ -90,3 +92,31 @@ def test_what_was_mistyped_is_told(tmp_path: Path, capsys, typed: list[str], cod
     assert run([*COMMAND, *typed, "-o", str(out)]) == code
     assert words in capsys.readouterr().err
     assert not out.exists()
+
+
+def test_the_input_is_never_overwritten(tmp_path: Path, capsys) -> None:
+    table, schema, linked = tmp_path / "people.csv", tmp_path / "schema.toml", tmp_path / "linked.csv"
+    table.write_bytes(hospital_csv().read_bytes())
+    schema.write_bytes(hospital_schema().read_bytes())
+    linked.hardlink_to(table)
+    before = table.read_bytes()
+    command = ["transform", str(table), "--schema", str(schema), "--round", "idade:5", "--force", "-o"]
+    for out in (table, tmp_path / "x" / ".." / "people.csv", linked, schema):
+        assert run([*command, str(out)]) == 2
+        assert "are the same file" in capsys.readouterr().err
+    assert table.read_bytes() == before and schema.read_bytes() == hospital_schema().read_bytes()
+
+
+def test_an_existing_file_may_be_forced_and_other_endings_may_not(tmp_path: Path, capsys) -> None:
+    out, book = tmp_path / "out.csv", tmp_path / "out.xlsx"
+    out.write_text("mine")
+    assert run([*COMMAND, "--round", "idade:5", "-o", str(out)]) == 5
+    assert "--force" in capsys.readouterr().err and out.read_text() == "mine"
+    assert run([*COMMAND, "--round", "idade:5", "-o", str(book)]) == 2
+    assert ".parquet" in capsys.readouterr().err and not book.exists()
+
+
+def test_a_setting_that_was_not_used_is_not_printed(tmp_path: Path, capsys) -> None:
+    assert run([*COMMAND, "--impute", "sexo", "--round", "idade:5", "-o", str(tmp_path / "out.csv")]) == 0
+    printed = capsys.readouterr().out
+    assert "impute sexo;" in printed and "neighbours =" not in printed

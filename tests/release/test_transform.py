@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -16,6 +17,7 @@ from velado.release.operations import (
     Generalize,
     Impute,
     LocalSuppression,
+    Mask,
     Permute,
     RoundNumbers,
     Suppress,
@@ -66,6 +68,57 @@ def test_an_identifier_that_nobody_declared_stops_the_run() -> None:
         )
     with pytest.raises(SchemaError):  # a column that the schema does not name is refused before
         velado.transform(people(contact=mails), schema(), [RoundNumbers("age", to=10)], key=KEY)
+
+
+def _cpf(number: int) -> str:
+    digits = [int(one) for one in f"{number:09d}"]
+    for _ in range(2):
+        weights = range(len(digits) + 1, 1, -1)
+        digits.append(sum(a * b for a, b in zip(digits, weights, strict=True)) * 10 % 11 % 10)
+    return "".join(map(str, digits))
+
+
+NAMES = [
+    f"{first} {last}"
+    for first in ("Ana", "Bruno", "Carla", "Diego", "Elisa", "Fabio", "Gabriela", "Helena", "Igor", "Julia")
+    for last in ("Lima", "Souza", "Ferreira", "Oliveira", "Carvalho", "Nascimento")
+]
+NUMBERS = [_cpf(785_476_131 - 7_919 * (37 * at % ROWS) ** 2) for at in range(ROWS)]
+
+
+@pytest.mark.parametrize(
+    ("cells", "column", "operation"),
+    [
+        (NAMES, Column("x7", "quasi", "text"), Mask("x7", keep=8)),
+        (NAMES, Column("x7", "quasi", "categorical"), Permute("x7")),
+        (NUMBERS, Column("x7", "quasi", "text"), Mask("x7", keep=9)),
+        (NUMBERS, Column("x7", "quasi", "numeric"), Generalize("x7", width=10)),
+    ],
+    ids=["names", "names dealt out", "cpf", "numeric cpf"],
+)
+def test_what_identifies_people_does_not_slip_out_through_an_operation(
+    cells: list[str], column: Column, operation: Mask | Permute | Generalize
+) -> None:
+    frame, meaning = people(x7=cells), schema(x7=column)
+    with pytest.raises(IdentifierOpen, match="x7"):
+        velado.transform(frame, meaning, [operation], key=KEY)
+    with pytest.raises(IdentifierOpen, match="x7"):
+        velado.anonymize(frame, meaning, "mondrian", k=2, operations=[operation], key=KEY)
+    assert velado.transform(frame, meaning, [Suppress("x7")], key=KEY).aligned["x7"].unique().to_list() == [
+        "*"
+    ]
+    signed = replace(column, identifier="accept", reason="invented people")
+    made = velado.transform(frame, schema(x7=signed), [operation], key=KEY)
+    assert [one.column for one in made.prepared.signed] == ["x7"]
+
+
+def test_no_value_leaves_whole_through_a_mask() -> None:
+    places = people(place=[["MG", "Ubá", "Viçosa", "X"][at % 4] for at in range(ROWS)])
+    for side, expected in (("left", {"M*", "Ub*", "Viç***", "**"}), ("right", {"*G", "*bá", "***osa", "**"})):
+        made = velado.transform(
+            places, schema(place=Column("place", "quasi")), [Mask("place", keep=3, side=side)], key=KEY
+        )
+        assert set(made.aligned["place"]) == expected
 
 
 def test_rows_of_a_person_nobody_declared_stop_the_run() -> None:
@@ -133,3 +186,36 @@ def test_filled_blanks_are_told_to_the_owner_and_take_the_guarantee_away() -> No
     assert "12 blanks" in told and "20.0%" in told and told not in made.public_warnings
     release = velado.anonymize(frame, schema(), "mondrian", k=3, operations=[Impute("age")], key=KEY)
     assert release.promise == "measured" and all(verdict.holds for verdict in release.verdicts)
+
+
+def test_a_column_that_leaves_unchanged_may_be_told_by_another() -> None:
+    ages = [str(20 + at // 3) for at in range(ROWS)]
+    copy = people(age=ages, years=ages)
+    meaning = schema(years=Column("years", "other", "numeric"))
+    made = velado.transform(copy, meaning, [PRAM("sex", stay=0.5)], key=KEY)
+    assert made.aligned["age"].to_list() == made.aligned["years"].to_list()
+    with pytest.raises(GuaranteeNotMet, match="years"):
+        velado.anonymize(copy, meaning, "mondrian", k=3, operations=[PRAM("sex", stay=0.5)], key=KEY)
+
+
+def test_local_suppression_does_not_take_the_rows_of_one_person_for_a_crowd() -> None:
+    frame = people().with_columns(pl.Series("cpf", [f"{at // 3:011d}" for at in range(ROWS)]))
+    with pytest.raises(ParameterError, match="counts rows"):
+        velado.transform(frame, schema(), [LocalSuppression(3)], key=KEY)
+    by_row = [Generalize("age", width=20), LocalSuppression(3)]
+    assert velado.transform(frame, schema(), by_row, key=KEY, per="row").aligned.height == ROWS
+
+
+def test_what_an_operation_levelled_or_emptied_is_not_blamed_on_the_file() -> None:
+    made = velado.transform(people(), schema(), [Generalize("age", width=1000)], key=KEY)
+    assert set(made.aligned["age"]) == {"[0..999]"}
+    assert any("operations left one single value in 'age'" in text for text in made.warnings)
+    with pytest.raises(ParameterError, match="operations left no value of 'age'"):
+        velado.transform(people(), schema(), [Suppress("age", rare=5)], key=KEY)
+
+
+def test_an_operation_that_comes_too_late_says_so() -> None:
+    tens = Generalize("age", width=10)
+    for late in (Generalize("age", width=20), RoundNumbers("age", to=5)):
+        with pytest.raises(ParameterError, match="operation before made intervals"):
+            velado.transform(people(), schema(), [tens, late], key=KEY)

@@ -110,8 +110,11 @@ def _is_shared(table: Table, column: Column) -> bool:
     return counts(table, column.name)[1] < _NEARLY_UNIQUE * people
 
 
-def refuse_identifiers(table: Table) -> tuple[Signed, ...]:
+def refuse_identifiers(table: Table, original: Table | None = None) -> tuple[Signed, ...]:
     """The signed columns, if nothing else that identifies people would be published; else an error names it.
+
+    *original* is the table before column operations. It is judged too: half a name is no name to who recognizes
+    names, and is one to who reads it. A column that an operation levelled tells nothing and is let go.
 
     >>> from velado.testing.examples import table
     >>> refuse_identifiers(table(age=[20, 30], note=["flu", "cold"]))
@@ -120,11 +123,20 @@ def refuse_identifiers(table: Table) -> tuple[Signed, ...]:
     found, signed = open_identifiers(table)
     if found:
         raise identifier_open(found, table.schema)
-    return signed
+    if original is None:
+        return signed
+    before, signed_before = open_identifiers(original)
+    left = [one for one in before if table.frame.get_column(one.column).n_unique() > 1]
+    if left:
+        raise identifier_open(left, original.schema, operated=True)
+    known = {one.column for one in signed}
+    return (*signed, *(one for one in signed_before if one.column not in known))
 
 
-def identifier_open(found: Sequence[Identifying], schema: Schema) -> IdentifierOpen:
-    """The error for published columns that identify people.
+def identifier_open(
+    found: Sequence[Identifying], schema: Schema, *, operated: bool = False
+) -> IdentifierOpen:
+    """The error for published columns that identify people; *operated*: that did so before column operations.
 
     >>> from velado.testing.examples import table
     >>> mails = table(age=[20, 30], note=["ana@x.br", "bia@x.br"])
@@ -144,7 +156,9 @@ def identifier_open(found: Sequence[Identifying], schema: Schema) -> IdentifierO
     more = [say("So do {others}.", others=", ".join(repr(name) for name in others))] if others else []
     return IdentifierOpen(
         join((what, *more)),
-        "Whoever reads it knows whose row it is, so no crowd hides anybody.",
+        "An operation on its values may leave enough of them to know whose row it is, so no crowd hides anybody."
+        if operated
+        else "Whoever reads it knows whose row it is, so no crowd hides anybody.",
         say(
             'In [columns.{column}] set role = "identifier" or publish = false; if it names nobody, sign for '
             'it: identifier = "accept" and reason = "...".',

@@ -19,6 +19,7 @@ from velado.errors import ParameterError, SchemaError, TableError
 from velado.release.gate import Signed, decide_person, refuse_identifiers
 from velado.release.operations._operation import Operation, apply_operations, columns_of
 from velado.release.operations.impute import Impute, imputation_effect
+from velado.release.operations.local_suppression import LocalSuppression
 from velado.release.population import population_table
 from velado.release.run_settings import run_settings
 from velado.release.side_doors import SideDoor, find_side_doors, refuse_copies
@@ -69,11 +70,13 @@ def prepare(
     population: Any = None,
     key: Key | str | Path | None = None,
     keep_order: bool = False,
+    promised: bool = True,
 ) -> Prepared:
     """The table judged and encoded, or an error: nothing that identifies would be published, people are settled.
 
     *population* is a table of everyone it was drawn from. With *keep_order* the rows will be published in the order of
-    the input, which is refused where that order tells something of a quasi-identifier.
+    the input, which is refused where that order tells something of a quasi-identifier. Where nothing is *promised*, a
+    column may tell a quasi-identifier that leaves as it came.
 
     >>> from velado.testing.examples import table
     >>> made = prepare(table(age=[20, 30], note=["20", "31"]))
@@ -88,17 +91,21 @@ def prepare(
     decide_person(table, per)
     original = table
     if operations:
+        _refuse_counting_rows(table, operations, per)
         key = owner_key(key)
         table = apply_operations(table, tuple(operations), key)
-    signed = refuse_identifiers(table)
+    signed = refuse_identifiers(table, original if operations else None)
     changed = [name for operation in operations for name in columns_of(operation, original.schema)]
     doors = _doors(original, table, changed)
+    if not promised:
+        doors = tuple(door for door in doors if door.reveals in changed)
     refuse_copies(doors)
     used, present = _rows_used(table)
     population = table.schema.dataset.population_file if population is None else population
     everyone = None if population is None else population_table(population, used.schema)
+    _refuse_emptied(used, changed)
     data = encode(used, everyone)
-    warnings = _check_columns(data, used.schema)
+    warnings = _check_columns(data, used.schema, changed)
     if keep_order:
         warnings = (*warnings, _order_kept(data))
     return Prepared(
@@ -200,10 +207,46 @@ def _rows_used(table: Table) -> tuple[Table, BoolArray]:
     return table.with_frame(table.frame.filter(pl.Series(present))), present
 
 
-def _check_columns(data: EncodedTable, schema: Schema) -> tuple[str, ...]:
+def _refuse_counting_rows(table: Table, operations: Sequence[Operation], per: str | None) -> None:
+    """Local suppression counts rows, which are not people where somebody has several."""
+    person = table.schema.person
+    by_row = [one.name for one in operations if isinstance(one, LocalSuppression)]
+    if not by_row or per == "row" or person is None:
+        return
+    if table.text(person.name).drop_nulls().is_duplicated().any():
+        raise ParameterError(
+            say(
+                "The operation '{operation}' counts rows, and people of '{person}' have several.",
+                operation=by_row[0],
+                person=person.name,
+            ),
+            "All rows of a crowd could be one person's.",
+            "Count rows with --per row, or use velado anonymize, whose k counts people.",
+        )
+
+
+def _refuse_emptied(used: Table, changed: Sequence[str]) -> None:
+    for column in used.schema.quasi:
+        if column.name in changed and bool(used.is_missing(column.name).all()):
+            raise ParameterError(
+                say("The operations left no value of '{column}' in any row.", column=column.name),
+                "A quasi-identifier without values can neither identify nor be generalized.",
+                say(
+                    "Suppress the whole of '{column}' with --suppress {column}, set publish = false for it, or ask for less.",
+                    column=column.name,
+                ),
+            )
+
+
+def _check_columns(data: EncodedTable, schema: Schema, changed: Sequence[str]) -> tuple[str, ...]:
     warnings: list[str] = []
     for column in data.columns:
         if bool((column.codes == column.codes[0]).all()):
+            if column.name in changed:
+                warnings.append(
+                    say("The operations left one single value in '{column}'.", column=column.name)
+                )
+                continue
             if schema.constant == "refuse":
                 raise TableError(
                     say("Quasi-identifier '{column}' has the same value in every row.", column=column.name),

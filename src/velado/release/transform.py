@@ -84,6 +84,7 @@ def transform(
         per=asked.per,
         key=key,
         keep_order=asked.keep_order,
+        promised=False,
     )
     # Rows with a blank that the schema suppresses leave, however many they are: nothing was promised of their number.
     return carry_out(prepared, OperationsAlone(), Goal((), suppression=1.0), progress=progress)

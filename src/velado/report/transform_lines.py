@@ -49,6 +49,8 @@ def transform_lines(release: Release, scores: Scores) -> Iterator[str | Table]:
 def _done(release: Release, number: int) -> str:
     operation = release.operations[number]
     said = {key: value for key, value in describe(operation).items() if key not in ("name", "column")}
+    if said.get("by") != "neighbours":
+        said.pop("neighbours", None)  # rows that no other way of filling blanks looks at
     settings = ", ".join(f"{key} = {value}" for key, value in said.items() if value is not None)
     columns = ", ".join(columns_of(operation, release.original.schema))
     return f"{operation.name} {columns}" + (f" ({settings})" if settings else "")

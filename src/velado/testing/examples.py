@@ -97,7 +97,7 @@ def changed(operation: Operation, cells: Sequence[str], kind: Kind = "categorica
 
     >>> from velado.release.operations import Mask
     >>> changed(Mask("x", keep=2), ["36570", "36"])
-    ['36***', '36']
+    ['36***', '3*']
     """
     return operation.apply(_table(cells, kind), seeded(0, "example")).frame["x"].cast(pl.String).to_list()
 

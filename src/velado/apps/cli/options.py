@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -184,14 +185,31 @@ def refuse_existing(folder: Path, force: bool | None = None, *reads: Path | None
         refuse_folder(folder, force, [path for path in reads if path is not None])
 
 
-def refuse_file(path: Path | None, why: str = "It would be overwritten.") -> None:
+def refuse_file(
+    path: Path | None, why: str = "It would be overwritten.", do: str = "Choose another name."
+) -> None:
     """A file that exists is refused before the work, not after it.
 
     >>> refuse_file(Path("no such file")), refuse_file(None)
     (None, None)
     """
     if path is not None and path.exists():
-        raise OutputError(say("'{path}' exists already.", path=path.name), why, "Choose another name.")
+        raise OutputError(say("'{path}' exists already.", path=path.name), why, do)
+
+
+def refuse_same_file(*paths: Path | None) -> None:
+    """Nothing, if no two of the files that are read or written are one, whatever they are called.
+
+    >>> refuse_same_file(Path("people.csv"), Path("out.csv"), None)
+    """
+    named = [path for path in paths if path is not None]
+    for one, other in combinations(named, 2):
+        if one.resolve() == other.resolve() or (one.exists() and other.exists() and one.samefile(other)):
+            raise ParameterError(
+                say("'{one}' and '{other}' are the same file.", one=one.name, other=other.name),
+                "One would overwrite the other.",
+                "Give each its own name.",
+            )
 
 
 def data_folder(named: Path | None) -> Path:

@@ -40,7 +40,8 @@ def numbers_of(table: Table, operation: str, name: str) -> NumbersOf:
                 operation=operation,
             ),
             "Its values cannot be added to, ordered as numbers or rounded.",
-            'Set kind = "numeric" in the schema if it holds numbers, or use another operation.',
+            'Set kind = "numeric" in the schema if it holds numbers; if an operation before made intervals of them, '
+            "put this one first.",
         )
     blank = table.is_missing(name).to_numpy()
     numbers, whole = parse_numbers(table, column, blank)

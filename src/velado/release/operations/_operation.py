@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated, ClassVar, Protocol
@@ -13,7 +14,7 @@ from velado.data.schema import Column, Schema
 from velado.data.table import Table
 from velado.errors import ParameterError, SchemaError
 from velado.randomness import Draws
-from velado.settings import Setting, nearest
+from velado.settings import Setting, describe, nearest
 from velado.text import say
 
 # What a column operation is: one elementary technique on one column, before a method runs.
@@ -54,14 +55,23 @@ def columns_of(operation: Operation, schema: Schema) -> tuple[str, ...]:
 def apply_operations(table: Table, operations: Sequence[Operation], key: Key) -> Table:
     """The table after all *operations*, in order, each with draws of its own under the owner's *key*.
 
-    The table's content is part of what is drawn from: the same table gets the same noise whenever it is published
-    again, so that two releases of it do not average out, and another table gets another.
+    The table's content and every setting are part of what is drawn from: the same table gets the same noise
+    whenever the same is done to it again, so that two releases of it do not average out; another table, another
+    setting, or another operation on the column before gets another, so that no two releases share noise that their
+    difference would cancel.
     """
     content = content_of(table.frame)
     for number, operation in enumerate(operations):
         refuse_unknown(table, operation, number + 1)
-        table = operation.apply(table, key.draws(f"operation {number} {operation.name}", content))
+        table = operation.apply(table, key.draws(_use(operations[: number + 1], table.schema), content))
     return table
+
+
+def _use(operations: Sequence[Operation], schema: Schema) -> str:
+    """What the last of *operations* draws for: what was done to its columns so far and itself, with every setting."""
+    own = {*columns_of(operations[-1], schema)}
+    done = [describe(one) for one in operations if own & {*columns_of(one, schema)}]
+    return "operation " + json.dumps(done, sort_keys=True)
 
 
 def refuse_unknown(table: Table, operation: Operation, number: int = 1) -> None:

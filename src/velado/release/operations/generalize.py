@@ -60,7 +60,9 @@ class Generalize:
                     "Column '{column}' is not numeric and cannot be generalized by width.", column=self.column
                 ),
                 "Intervals of a width are for numbers, levels for taxonomies and dates.",
-                "Give width instead of level." if numeric else "Give level instead of width.",
+                "Give width instead of level."
+                if numeric
+                else "Give level instead of width, also where an operation before made intervals of the numbers.",
             )
         if bool(table.is_missing(self.column).all()):
             return table

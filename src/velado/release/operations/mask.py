@@ -9,6 +9,7 @@ import polars as pl
 
 from velado.data.schema import Kind, TaxonomySpec
 from velado.data.table import Table
+from velado.data.taxonomy import ROOT_LABEL
 from velado.randomness import Draws
 from velado.release.operations._operation import ColumnName, changeable, keep_missing, with_cells
 from velado.settings import Setting, settings
@@ -19,13 +20,14 @@ from velado.text import say
 class Mask:
     """Each value keeps *keep* characters of its *side*; every other character is *fill*.
 
-    With keep 5 on the left, `36570-000` becomes `36570****`: its length still shows, and a value of at most
-    *keep* characters stays as it is. Blanks stay blank. Afterwards the column is no number or date any more;
-    its taxonomy shortens what is left of the prefix one character at a time, and is flat for the right side. O(n).
+    With keep 5 on the left, `36570-000` becomes `36570****`: its length still shows. Of a value of at most
+    *keep* characters one is covered all the same, so that none leaves whole; a lone `*`, which would mean a
+    suppressed cell, is doubled. Blanks stay blank. Afterwards the column is no number or date any more; its
+    taxonomy shortens what is left of the prefix one character at a time, and is flat for the right side. O(n).
 
     >>> from velado.testing.examples import changed
     >>> changed(Mask("x", keep=2), ["36570", "36"])
-    ['36***', '36']
+    ['36***', '3*']
     """
 
     name: ClassVar[str] = "mask"
@@ -49,11 +51,15 @@ class Mask:
     def apply(self, table: Table, random: Draws) -> Table:
         """The table with the column masked; *random* is not used."""
         column = changeable(table, self.name, self.column)
-        texts = table.text(self.column)
-        if self.side == "left":
-            cells = texts.str.head(self.keep) + texts.str.slice(self.keep).str.replace_all("(?s).", self.fill)
-        else:
-            cells = texts.str.head(-self.keep).str.replace_all("(?s).", self.fill) + texts.str.tail(self.keep)
+        text, length = pl.col("text"), pl.col("text").str.len_chars().cast(pl.Int64)
+        # No value leaves whole: of a short one at least one character is covered.
+        kept = pl.min_horizontal(pl.lit(self.keep, pl.Int64), length - 1).clip(0)
+        first = kept if self.side == "left" else length - kept
+        parts = [text.str.slice(0, first), text.str.slice(first, length)]
+        covered = 1 if self.side == "left" else 0
+        parts[covered] = parts[covered].str.replace_all("(?s).", self.fill)
+        cells = pl.DataFrame({"text": table.text(self.column)}).select(parts[0] + parts[1]).to_series()
+        cells = cells.replace(ROOT_LABEL, 2 * ROOT_LABEL)
         shorter = list(range(self.keep - 1, 0, -1)) if self.side == "left" else []
         spec = TaxonomySpec("prefix", keep=tuple(shorter)) if shorter else TaxonomySpec("flat")
         kind: Kind = "text" if column.kind == "text" else "categorical"

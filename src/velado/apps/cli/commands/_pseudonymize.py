@@ -195,13 +195,7 @@ def _ways(text: str) -> Any:
 
 def _refuse_paths(file: Path, output: Path, mapping: Path | None, key: Path | None, force: bool) -> None:
     """Nothing is read if the files would overwrite one another, or stand there already."""
-    used = [path.resolve() for path in (file, output, mapping, key) if path is not None]
-    if len(set(used)) != len(used):
-        raise ParameterError(
-            "Two of the table, the output, the mapping and the key are the same file.",
-            "One would overwrite the other.",
-            "Give each its own name.",
-        )
+    flags.refuse_same_file(file, output, mapping, key)
     if not force:
         flags.refuse_file(output)
         flags.refuse_file(mapping)

@@ -13,12 +13,15 @@ import typer
 from velado.apps.cli import options as flags
 from velado.apps.cli import show
 from velado.apps.cli.app import Command, command, option
+from velado.errors import ParameterError
 from velado.text import say
 
 if TYPE_CHECKING:
     from velado.report.blocks import Table
 
 _TYPED = "velado.operations"
+_BINARY = (".parquet", ".pq")
+_TEXTS = (".csv", ".tsv", ".txt", ".data")
 Typed = list[str] | None
 
 
@@ -136,8 +139,10 @@ def transform(
     written key=value: --perturb "age: scale=2, noise=uniform". Identifiers are left out as in anonymize. Nothing is
     promised: the risk before and after is measured and shown.
     """
+    flags.refuse_same_file(output, file, schema, key)
+    _refuse_ending(output)
     if not force:
-        flags.refuse_file(output)
+        flags.refuse_file(output, do=say("Choose another name, or pass --force."))
     with show.waiting() as progress:
         from velado.data.formulas import count_formulas
         from velado.data.io import read_schema
@@ -161,7 +166,7 @@ def transform(
         )
         progress(0.5, "measuring")
         scores = measure(made)
-        binary = output.suffix.lower() in (".parquet", ".pq")
+        binary = output.suffix.lower() in _BINARY
         data = parquet_bytes(made.frame) if binary else csv_bytes(made.frame, table.separator, formulas)
         write_file(output, data, force)
 
@@ -192,3 +197,14 @@ def transform(
         },
         view(),
     )
+
+
+def _refuse_ending(output: Path) -> None:
+    """Text under the name of a workbook or an archive opens nowhere."""
+    ending = output.suffix.lower()
+    if ending and ending not in (*_BINARY, *_TEXTS):
+        raise ParameterError(
+            say("A table is not written as '{ending}'.", ending=ending),
+            "The file would hold CSV text, and programs that go by its ending could not open it.",
+            "Name a file that ends in .csv or .parquet.",
+        )
