@@ -27,16 +27,6 @@ ADULT_COLUMNS = [
     "native_country",
     "income",
 ]
-WORDS = (
-    "workclass",
-    "education",
-    "marital_status",
-    "occupation",
-    "relationship",
-    "race",
-    "sex",
-    "native_country",
-)
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +36,9 @@ def folder(tmp_path_factory):
     top = tmp_path_factory.mktemp("data")
     rows = 1200
     adult = {
-        name: rng.choice(["a", "b", "c", "d"], rows) if name in WORDS else rng.integers(0, 40, rows)
+        name: rng.choice(["a", "b", "c", "d"], rows)
+        if name in ADULT.categories
+        else rng.integers(0, 40, rows)
         for name in ADULT_COLUMNS
     }
     adult["income"] = np.where(adult["age"] > 20, ">50K", "<=50K")

@@ -311,7 +311,7 @@ class Command(TyperCommand):
             except ParameterError as refused:
                 from velado.settings import at_flags
 
-                flags = {word.lstrip("-"): one.opts[0] for one in self.params for word in one.opts}
+                flags = {word.lstrip("-"): one.opts[0] for one in self.get_params(ctx) for word in one.opts}
                 named = at_flags(refused, flags)
                 raise named.with_traceback(refused.__traceback__) from refused.__cause__
 
@@ -481,8 +481,17 @@ def click_command() -> click.Group:
                 # click 8.5 resets the help that typer has given to an argument.
                 vars(parameter)["help"] = told(ARGUMENTS[str(parameter.metavar)])
             if parameter.metavar is not None:
-                parameter.metavar = re.sub("[A-Z]{2,}", lambda word: told(word[0]), parameter.metavar)
+                parameter.metavar = told_words(parameter.metavar)
     return made
+
+
+def told_words(metavar: str) -> str:
+    """What a flag takes, each of its words in capitals in the language spoken.
+
+    >>> told_words("COLUMN:WIDTH")
+    'COLUMN:WIDTH'
+    """
+    return re.sub("[A-Z]{2,}", lambda word: told(word[0]), metavar)
 
 
 def _parts(group: click.Group) -> Iterator[click.Command]:

@@ -121,7 +121,8 @@ def _nearest(error: click.UsageError) -> Sentence | None:
     if error.ctx is None:
         return None
     if isinstance(error, click.NoSuchOption):
-        asked, known = error.option_name, [opt for p in error.ctx.command.params for opt in p.opts]
+        every = error.ctx.command.get_params(error.ctx)
+        asked, known = error.option_name, [opt for one in every for opt in one.opts]
     elif isinstance(error.ctx.command, click.Group) and error.ctx.args == []:
         words = error.format_message().split("'")
         asked, known = (words[1] if len(words) > 1 else ""), list(error.ctx.command.commands)

@@ -68,7 +68,9 @@ def _command(part: click.Command, name: str) -> str:
     lines = [f"## {name}", "```", f"{name} {usage}", "```"]
     lines += [" ".join(text.split()) + "\n" for text in (part.help or "").split("\n\n")]
     rows = []
-    for parameter in part.params:
+    for parameter in part.get_params(ctx):
+        if "--help" in parameter.opts:
+            continue
         name = ", ".join(f"`{opt}`" for opt in (*parameter.opts, *parameter.secondary_opts))
         if isinstance(parameter, click.Option):
             takes = "" if parameter.is_flag else _cell(_metavar(parameter, ctx))

@@ -28,10 +28,13 @@ class Operation(Protocol):
 
     *falsifies* says whether chance makes the cells it leaves untrue of their people (noise, permutation), so that who
     knows the true value cannot tell the published one. *main* names the setting that a value alone stands for, of a
-    numeric column and of any other: `--generalize age:10` is width = 10.
+    numeric column and of any other: `--generalize age:10` is width = 10. *title* says what it does and *typed* what is
+    written after its flag.
     """
 
     name: ClassVar[str]
+    title: ClassVar[str]
+    typed: ClassVar[str]
     falsifies: ClassVar[bool]
     main: ClassVar[tuple[str, str]]
 

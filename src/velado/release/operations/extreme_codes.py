@@ -34,6 +34,8 @@ class TopCode:
     """
 
     name: ClassVar[str] = "top-code"
+    title: ClassVar[str] = say("Publish larger numbers as that number.")
+    typed: ClassVar[str] = "COLUMN:NUMBER"
     falsifies: ClassVar[bool] = False
     main: ClassVar[tuple[str, str]] = ("at", "at")
     column: ColumnName
@@ -57,6 +59,8 @@ class BottomCode:
     """
 
     name: ClassVar[str] = "bottom-code"
+    title: ClassVar[str] = say("Publish smaller numbers as that number.")
+    typed: ClassVar[str] = "COLUMN:NUMBER"
     falsifies: ClassVar[bool] = False
     main: ClassVar[tuple[str, str]] = ("at", "at")
     column: ColumnName

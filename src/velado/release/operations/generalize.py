@@ -34,6 +34,8 @@ class Generalize:
     """
 
     name: ClassVar[str] = "generalize"
+    title: ClassVar[str] = say("Broader values: intervals of a width, or levels of a taxonomy up.")
+    typed: ClassVar[str] = "COLUMN:WIDTH"
     falsifies: ClassVar[bool] = False
     main: ClassVar[tuple[str, str]] = ("width", "level")
     column: ColumnName

@@ -38,6 +38,10 @@ class Impute:
     """
 
     name: ClassVar[str] = "impute"
+    title: ClassVar[str] = say(
+        "Fill blanks: median, mean, most-frequent, neighbours; default: median, of words the most frequent."
+    )
+    typed: ClassVar[str] = "COLUMN[:WAY]"
     falsifies: ClassVar[bool] = True
     main: ClassVar[tuple[str, str]] = ("by", "by")
     column: ColumnName

@@ -20,7 +20,7 @@ from velado.errors import ParameterError
 from velado.randomness import Draws
 from velado.release.operations._operation import changeable, with_cells
 from velado.settings import Setting, settings
-from velado.text import say_n
+from velado.text import say, say_n
 
 Codes = npt.NDArray[np.int32]
 ColumnSet = npt.NDArray[np.int64]
@@ -47,6 +47,8 @@ class LocalSuppression:
     """
 
     name: ClassVar[str] = "suppress-locally"
+    title: ClassVar[str] = say("Blank single cells until K rows share the quasi-identifiers.")
+    typed: ClassVar[str] = "K"
     falsifies: ClassVar[bool] = False
     main: ClassVar[tuple[str, str]] = ("k", "k")
     column: ClassVar[None] = None

@@ -31,6 +31,8 @@ class Mask:
     """
 
     name: ClassVar[str] = "mask"
+    title: ClassVar[str] = say("Cover all but the first characters of each value.")
+    typed: ClassVar[str] = "COLUMN:CHARACTERS"
     falsifies: ClassVar[bool] = False
     main: ClassVar[tuple[str, str]] = ("keep", "keep")
     column: ColumnName

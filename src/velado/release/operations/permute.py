@@ -10,6 +10,7 @@ from velado.data.table import Table
 from velado.randomness import Draws
 from velado.release.operations._operation import ColumnName, changeable, with_cells
 from velado.settings import settings
+from velado.text import say
 
 
 @settings
@@ -25,6 +26,8 @@ class Permute:
     """
 
     name: ClassVar[str] = "permute"
+    title: ClassVar[str] = say("Deal the values out anew among the rows.")
+    typed: ClassVar[str] = "COLUMN"
     falsifies: ClassVar[bool] = True
     main: ClassVar[tuple[str, str]] = ("", "")
     column: ColumnName

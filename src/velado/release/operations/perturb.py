@@ -9,6 +9,7 @@ from velado.randomness import Draws
 from velado.release.operations._numbers_of import numbers_of, with_numbers
 from velado.release.operations._operation import ColumnName
 from velado.settings import Setting, settings
+from velado.text import say
 
 
 @settings
@@ -27,6 +28,8 @@ class Perturb:
     """
 
     name: ClassVar[str] = "perturb"
+    title: ClassVar[str] = say("Add noise of that size to numbers.")
+    typed: ClassVar[str] = "COLUMN:SCALE"
     falsifies: ClassVar[bool] = True
     main: ClassVar[tuple[str, str]] = ("scale", "scale")
     column: ColumnName

@@ -13,6 +13,7 @@ from velado.data.table import Table
 from velado.randomness import Draws
 from velado.release.operations._operation import ColumnName, changeable, with_cells
 from velado.settings import Setting, settings
+from velado.text import say
 
 
 @settings
@@ -31,6 +32,10 @@ class PRAM:
     """
 
     name: ClassVar[str] = "pram"
+    title: ClassVar[str] = say(
+        "Keep each value with that chance, else draw one by its share (invariant PRAM)."
+    )
+    typed: ClassVar[str] = "COLUMN:CHANCE"
     falsifies: ClassVar[bool] = True
     main: ClassVar[tuple[str, str]] = ("stay", "stay")
     column: ColumnName

@@ -36,6 +36,8 @@ class RankSwap:
     """
 
     name: ClassVar[str] = "rank-swap"
+    title: ClassVar[str] = say("Swap numbers between rows whose ranks are that near.")
+    typed: ClassVar[str] = "COLUMN:PERCENT"
     falsifies: ClassVar[bool] = True
     main: ClassVar[tuple[str, str]] = ("percent", "percent")
     column: ColumnName

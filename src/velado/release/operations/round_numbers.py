@@ -12,6 +12,7 @@ from velado.randomness import Draws
 from velado.release.operations._numbers_of import MOST_DECIMALS, numbers_of, with_numbers
 from velado.release.operations._operation import ColumnName
 from velado.settings import Setting, settings
+from velado.text import say
 
 
 @settings
@@ -28,6 +29,8 @@ class RoundNumbers:
     """
 
     name: ClassVar[str] = "round"
+    title: ClassVar[str] = say("Round numbers to multiples of a step.")
+    typed: ClassVar[str] = "COLUMN:STEP"
     falsifies: ClassVar[bool] = False
     main: ClassVar[tuple[str, str]] = ("to", "to")
     column: ColumnName

@@ -32,6 +32,8 @@ class Suppress:
     """
 
     name: ClassVar[str] = "suppress"
+    title: ClassVar[str] = say("Blot the column out, or only values with fewer rows.")
+    typed: ClassVar[str] = "COLUMN[:ROWS]"
     falsifies: ClassVar[bool] = False
     main: ClassVar[tuple[str, str]] = ("rare", "rare")
     column: ColumnName

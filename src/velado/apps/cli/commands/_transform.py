@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,9 +11,9 @@ import typer
 
 from velado.apps.cli import options as flags
 from velado.apps.cli import show
-from velado.apps.cli.app import Command, command, option
+from velado.apps.cli.app import Command, command, option, told_words
 from velado.errors import ParameterError
-from velado.text import say
+from velado.text import say, told
 
 if TYPE_CHECKING:
     from velado.report.blocks import Table
@@ -22,97 +21,45 @@ if TYPE_CHECKING:
 _TYPED = "velado.operations"
 _BINARY = (".parquet", ".pq")
 _TEXTS = (".csv", ".tsv", ".txt", ".data")
-Typed = list[str] | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class OperationFlags:
-    """A flag for each registered operation, which may be given several times.
-
-    >>> [one.name for one in fields(OperationFlags)][:3]
-    ['generalize', 'perturb', 'permute']
-    """
-
-    generalize: Annotated[
-        Typed,
-        option(
-            "--generalize COLUMN:WIDTH",
-            help="Broader values: intervals of a width, or levels of a taxonomy up.",
-        ),
-    ] = None
-    perturb: Annotated[Typed, option("--perturb COLUMN:SCALE", help="Add noise of that size to numbers.")] = (
-        None
-    )
-    permute: Annotated[Typed, option("--permute COLUMN", help="Deal the values out anew among the rows.")] = (
-        None
-    )
-    suppress: Annotated[
-        Typed, option("--suppress COLUMN[:ROWS]", help="Blot the column out, or only values with fewer rows.")
-    ] = None
-    mask: Annotated[
-        Typed, option("--mask COLUMN:CHARACTERS", help="Cover all but the first characters of each value.")
-    ] = None
-    pram: Annotated[
-        Typed,
-        option(
-            "--pram COLUMN:CHANCE",
-            help="Keep each value with that chance, else draw one by its share (invariant PRAM).",
-        ),
-    ] = None
-    rank_swap: Annotated[
-        Typed,
-        option("--rank-swap COLUMN:PERCENT", help="Swap numbers between rows whose ranks are that near."),
-    ] = None
-    round: Annotated[Typed, option("--round COLUMN:STEP", help="Round numbers to multiples of a step.")] = (
-        None
-    )
-    top_code: Annotated[
-        Typed, option("--top-code COLUMN:NUMBER", help="Publish larger numbers as that number.")
-    ] = None
-    bottom_code: Annotated[
-        Typed, option("--bottom-code COLUMN:NUMBER", help="Publish smaller numbers as that number.")
-    ] = None
-    impute: Annotated[
-        Typed,
-        option(
-            "--impute COLUMN[:WAY]",
-            help="Fill blanks: median, mean, most-frequent, neighbours; default: median, of words the most frequent.",
-        ),
-    ] = None
-    suppress_locally: Annotated[
-        Typed,
-        option("--suppress-locally K", help="Blank single cells until K rows share the quasi-identifiers."),
-    ] = None
 
 
 class CommandWithOperations(Command):
-    """A command that remembers the operations in the order in which they were typed.
+    """A command with a flag for each registered operation, which remembers the order in which they were typed.
 
-    >>> typed_operations(["--mask", "zip:3", "--permute=ill", "--mask", "cep:2"])
+    >>> made = CommandWithOperations("try", callback=lambda **_: print(click.get_current_context().meta[_TYPED]))
+    >>> made.main(["--mask", "zip:3", "--permute=ill", "--mask", "cep:2"], standalone_mode=False)
     [('mask', 'zip:3'), ('permute', 'ill'), ('mask', 'cep:2')]
     """
 
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """The command's own, and those of the operations: found when they are asked for, so that help starts fast."""
+        from velado.release.operations import OPERATIONS
+
+        return [
+            *(
+                click.Option(
+                    [f"--{one.name}"],
+                    metavar=told_words(one.typed),
+                    multiple=True,
+                    expose_value=False,
+                    help=told(one.title),
+                )
+                for one in OPERATIONS
+            ),
+            *super().get_params(ctx),
+        ]
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse as usual; click itself keeps the order of one flag's values only."""
-        ctx.meta[_TYPED] = typed_operations(args)
+        from velado.release.operations import OPERATIONS
+
+        names = {one.name.replace("-", "_"): one.name for one in OPERATIONS}
+        values, _, order = self.make_parser(ctx).parse_args(list(args))
+        typed = {name: iter(values[name]) for name in names if name in values}
+        ctx.meta[_TYPED] = [
+            (names[str(one.name)], next(typed[str(one.name)])) for one in order if one.name in names
+        ]
         return super().parse_args(ctx, args)
-
-
-def typed_operations(args: list[str]) -> list[tuple[str, str]]:
-    """Each operation among the words of a command line, and what was typed after it.
-
-    >>> typed_operations(["people.csv", "--round", "age:5", "--", "--mask", "zip:3"])
-    [('round', 'age:5')]
-    """
-    names = {f"--{one.name.replace('_', '-')}": one.name.replace("_", "-") for one in fields(OperationFlags)}
-    found = []
-    for at, word in enumerate(args):
-        name, equals, value = word.partition("=")
-        if word == "--":
-            break
-        if name in names and (equals or at + 1 < len(args)):
-            found.append((names[name], value if equals else args[at + 1]))
-    return found
 
 
 @command("transform", cls=CommandWithOperations)
@@ -121,7 +68,6 @@ def transform(
     file: flags.File,
     *,
     schema: flags.SchemaFile,
-    operations: OperationFlags,
     output: Annotated[
         Path, option("--output -o FILE", help="The transformed table (CSV, or Parquet by its ending).")
     ],

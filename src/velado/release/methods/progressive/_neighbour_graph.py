@@ -101,8 +101,13 @@ def kd_blocks(
 
 
 @njit(cache=True)
-def _offer(near: Int32Array, far: FloatArray, r: int, other: int, distance: float) -> bool:
-    """*other* takes its place among the neighbours of r if it is nearer than the last of them; True if it did."""
+def offer(near: Int32Array, far: FloatArray, r: int, other: int, distance: float) -> bool:
+    """*other* takes its place among the neighbours of r if it is nearer than the last of them; True if it did.
+
+    >>> near, far = np.array([[4, -1]], dtype=np.int32), np.array([[0.5, np.inf]])
+    >>> offer(near, far, 0, 7, 0.2), near.tolist(), offer(near, far, 0, 9, 0.9)
+    (True, [[7, 4]], False)
+    """
     held = near.shape[1]
     if distance >= far[r, held - 1]:
         return False
@@ -158,7 +163,7 @@ def _within_blocks(
             score(measure, across, count, points[r], points[r], costs, distance)
             for j in range(count):
                 if j != i:
-                    _offer(near, far, r, order[start + j], distance[j])
+                    offer(near, far, r, order[start + j], distance[j])
 
 
 @njit(cache=True)
@@ -183,8 +188,8 @@ def _through_neighbours(measure: CoverMeasure, points: FloatArray, near: Int32Ar
                 limit = max(far[r, held - 1], far[other, held - 1])
                 distance = _pair_cost(measure, points[r], points[other], limit)
                 if distance < limit:
-                    _offer(near, far, r, other, distance)
-                    _offer(near, far, other, r, distance)
+                    offer(near, far, r, other, distance)
+                    offer(near, far, other, r, distance)
 
 
 def neighbour_graph(covers: RowCovers, random: Int64Array) -> Int32Array:

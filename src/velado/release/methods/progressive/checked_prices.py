@@ -21,6 +21,7 @@ from numba import njit
 from velado.data.encode import EncodedTable
 from velado.release.methods.progressive.pair_prices import (
     FloatArray,
+    Int32Array,
     IntArray,
     PairSpace,
     nearest,
@@ -193,7 +194,7 @@ def _excess(
 
 @njit(cache=True)
 def _climb(
-    space: PairSpace, price: FloatArray, near: IntArray, k: int, rounds: int, length: float
+    space: PairSpace, price: FloatArray, near: Int32Array, k: int, rounds: int, length: float
 ) -> FloatArray:
     """Prices after *rounds* subgradient steps against the worst sets among the rows *near* each; the best of them."""
     room = _room(space, k, near.shape[1])

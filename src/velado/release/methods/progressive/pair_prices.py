@@ -24,9 +24,11 @@ from velado.data.encode import EncodedTable
 from velado.data.encoded import EncodedColumn
 from velado.data.partition import group_by_codes
 from velado.data.taxonomy import Taxonomy
+from velado.release.methods.progressive._neighbour_graph import kd_blocks, offer
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
+Int32Array = npt.NDArray[np.int32]
 
 _TABLED = 1024
 """A taxonomy's values are told apart by so many nodes at most: a table of their distances has the square of it."""
@@ -162,7 +164,7 @@ def _distance(space: PairSpace, a: int, b: int, limit: float) -> float:
 @njit(cache=True)
 def _nearest(
     space: PairSpace, wanted: int, order: IntArray, starts: IntArray, low: FloatArray, high: FloatArray
-) -> tuple[IntArray, FloatArray]:
+) -> tuple[Int32Array, FloatArray]:
     """The *wanted* nearest other tuples of each tuple, exactly, and their distances, rising.
 
     Tuples lie in blocks with a box around each. A tuple looks at the blocks from the nearest box on and stops at the
@@ -170,7 +172,7 @@ def _nearest(
     """
     line, most = space.line, space.most
     blocks = starts.size - 1
-    found = np.full((order.size, wanted), -1, np.int64)
+    found = np.full((order.size, wanted), -1, np.int32)
     far = np.full((order.size, wanted), np.inf)
     gap = np.empty(blocks)
     for a in range(order.size):
@@ -188,33 +190,8 @@ def _nearest(
                 b = order[i]
                 if b == a:
                     continue
-                d = _distance(space, a, b, far[a, wanted - 1])
-                if d < far[a, wanted - 1]:
-                    j = wanted - 1
-                    while j > 0 and far[a, j - 1] > d:
-                        far[a, j] = far[a, j - 1]
-                        found[a, j] = found[a, j - 1]
-                        j -= 1
-                    far[a, j] = d
-                    found[a, j] = b
+                offer(found, far, a, b, _distance(space, a, b, far[a, wanted - 1]))
     return found, far
-
-
-def _blocks(line: FloatArray, leaf: IntArray) -> tuple[IntArray, IntArray]:
-    """The tuples in blocks of near ones: cut in two at the middle of the widest column, again and again."""
-    place = line if line.shape[1] else leaf.astype(np.float64)
-    parts: list[IntArray] = []
-    todo = [np.arange(len(place))]
-    while todo:
-        part = todo.pop()
-        if part.size <= _BLOCK:
-            parts.append(part)
-            continue
-        widest = int(np.argmax(np.ptp(place[part], axis=0)))
-        part = part[np.argsort(place[part, widest], kind="stable")]
-        todo += [part[: part.size // 2], part[part.size // 2 :]]
-    starts = np.cumsum([0, *(part.size for part in parts)])
-    return np.concatenate(parts).astype(np.int64), starts.astype(np.int64)
 
 
 class _Listed(NamedTuple):
@@ -298,14 +275,16 @@ def pair_prices(data: EncodedTable, k: int) -> FloatArray:
     return np.minimum(prices, sum(column.weight for column in data.columns))[space.of_row]
 
 
-def nearest(space: PairSpace, wanted: int) -> tuple[IntArray, FloatArray]:
+def nearest(space: PairSpace, wanted: int) -> tuple[Int32Array, FloatArray]:
     """The *wanted* nearest other tuples of each tuple of *space*, exactly, and their distances.
 
     >>> from velado.testing.examples import encoded
     >>> nearest(pair_space(encoded(age=[20, 22, 30, 40]), 2), 1)[0].ravel().tolist()
     [1, 0, 1, 2]
     """
-    order, blocks = _blocks(space.line, space.leaf)
+    places = space.line if space.line.shape[1] else space.leaf.astype(np.float64)
+    ones = np.ones(len(places), dtype=np.int64)
+    order, blocks = kd_blocks(np.ascontiguousarray(places.T), ones, _BLOCK, np.array([1], dtype=np.int64))
     low = np.minimum.reduceat(space.line[order], blocks[:-1], axis=0)
     high = np.maximum.reduceat(space.line[order], blocks[:-1], axis=0)
     return _nearest(space, wanted, order, blocks, low, high)
@@ -317,7 +296,7 @@ def _listed(space: PairSpace, wanted: int) -> _Listed:
     found, far = nearest(space, wanted)
     most = np.full(count, np.inf) if wanted == count - 1 else far[:, -1] / 2
     a = np.repeat(np.arange(count), wanted)
-    key = np.minimum(a, found.ravel()) * count + np.maximum(a, found.ravel())
+    key = np.minimum(a, found.ravel()).astype(np.int64) * count + np.maximum(a, found.ravel())
     key, at = np.unique(key, return_index=True)
     one, two, distance = key // count, key % count, far.ravel()[at]
     rows = np.concatenate((one, two))
