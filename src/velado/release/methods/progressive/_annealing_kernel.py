@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 
 from velado.data.partition import FloatArray, Int32Array, Int64Array
-from velado.release.methods._row_covers import cover_cost, joint_cost
+from velado.release.methods._row_covers import column_cost, cover_cost, joint_cost
 from velado.release.methods.progressive._group_state import State, World, link, measure_group, unlink
 from velado.release.methods.progressive._neighbour_graph import next_random
 
@@ -132,7 +132,10 @@ def _sweep(world: World, state: State, order: Int32Array, block: int, plan: Plan
             if joint < limit:
                 best = (rows - 1) * without + (theirs + 1) * joint
                 chosen = -1
-        q = head[other]
+        if rows * without + theirs * _least_in_place(world, state, other, own) >= best:
+            q = -1
+        else:
+            q = head[other]
         seen = 0
         while q >= 0 and seen < visits:
             seen += 1
@@ -173,6 +176,24 @@ def _sweep(world: World, state: State, order: Int32Array, block: int, plan: Plan
             link(state, mine, chosen)
         measure_group(world, state, mine)
         measure_group(world, state, other)
+
+
+@njit(cache=True, nogil=True)
+def _least_in_place(world: World, state: State, g: int, record: int) -> float:
+    """What g costs at least once *record* has taken the place of one of its rows, whichever that is."""
+    measure, points = world.measure, world.points
+    lows2, highs2 = state.low2, state.high2
+    total = 0.0
+    for c in range(measure.lines):
+        x = points[record, c]
+        a, b = lows2[g, c], highs2[g, c]
+        width = (b if b > x else x) - (a if a < x else x)
+        total += width if width < measure.most[c] else measure.most[c]
+    for c in range(measure.lines, points.shape[1]):
+        x = points[record, c]
+        a, b = lows2[g, c], highs2[g, c]
+        total += column_cost(measure, c, a if a < x else x, b if b > x else x)
+    return total
 
 
 @njit(cache=True, nogil=True)

@@ -16,7 +16,7 @@ from velado.release.methods.progressive._annealing import Schedule, annealed, wo
 from velado.release.methods.progressive._cover_lattice import CoverLattice, lattice
 from velado.release.methods.progressive._neighbourhood_search import search, start
 from velado.release.methods.progressive._peel import BoxList
-from velado.release.methods.progressive._progressive_kernel import Floats, covers, scratch_for
+from velado.release.methods.progressive._progressive_kernel import Floats, scratch_for
 from velado.release.methods.progressive._starts import Start, best_start, grouping_cost
 from velado.release.recoded import NoteName, Recoded
 from velado.settings import Setting, settings
@@ -53,9 +53,9 @@ def improved(
     """
     space = lattice.space
     state, count = start(space, lattice.tuple_of_row, labels.astype(np.int32), least)
-    need = _need(lattice, labels, least, count)
-    scratch = scratch_for(int(space.size.max()))
     work = int(min(_WORK * seconds, _WORK_A_ROW * labels.size))
+    need = _need(lattice, np.where(labels >= 0, state.price[labels], lattice.top_cost), least, work)
+    scratch = scratch_for(int(space.size.max()))
     before = float((state.price * state.size).sum())
     for part in range(_ROUNDS):
         progress(part / _ROUNDS, "searching for better groups")
@@ -76,18 +76,16 @@ def improved(
     return np.asarray(state.label) if after <= before else labels
 
 
-def _need(lattice: CoverLattice, labels: IntArray, least: int, count: int) -> Floats:
-    """What each tuple costs at least: the cheapest box with *least* rows, or its own group where unknown."""
-    of_tuple = np.full(lattice.tuples, -1, dtype=np.int32)
-    of_tuple[lattice.tuple_of_row] = labels
-    _, _, _, price = covers(lattice.space, of_tuple, count)
-    need = np.where(of_tuple >= 0, price[np.maximum(of_tuple, 0)], lattice.top_cost)
+def _need(lattice: CoverLattice, price: Floats, least: int, work: int) -> Floats:
+    """What each tuple costs at least: the cheapest box with *least* rows, or what its rows' groups cost if unknown."""
+    need = np.full(lattice.tuples, lattice.top_cost)
+    np.minimum.at(need, lattice.tuple_of_row, price)
     room = BoxList.of(lattice, 1 << 23, 1 << 20)
     everyone = np.arange(lattice.tuples, dtype=np.int32)
     low = 0.0
     for share in (0.02, 0.05, 0.1, 0.15, 0.2):
         high = lattice.top_cost * share
-        if not room.list(lattice, everyone, least, low, high, 200_000_000):
+        if not room.list(lattice, everyone, least, low, high, work // 8):
             break
         sizes = np.diff(room.starts[: room.count + 1])
         filled = int(room.starts[room.count])
@@ -188,21 +186,24 @@ class Progressive:
         def told(share: float, cost: float) -> None:
             progress(share, say("searching for better groups: loss {loss}", loss=number(cost / cells, 4)))
 
+        # On categories alone the exchange of single rows finds little that whole boxes would not: half the work is theirs.
+        boxes = goal.rows_only and not rows.measure.lines and self.effort != "fast"
+        effort = _EFFORT[self.effort] * (0.5 if boxes else 1.0)
         schedule = Schedule.of(
-            data.rows, len(data.columns), least, goal.suppressible(data.rows), _EFFORT[self.effort]
+            data.rows, len(data.columns), least, goal.suppressible(data.rows), effort
         )
         world = world_of(rows, np.array([2 * seed + 1], dtype=np.int64))
         judge = None if goal.rows_only else lambda groups: goal.holds_in_parts(data, groups)
         labels: IntArray = annealed(world, begun.labels, least, schedule, seed, told, judge)
-        if goal.rows_only and not rows.measure.lines and least >= _LARGE_K and self.effort != "fast":
-            # On categories alone the exchange of single rows finds little where groups are large.
-            seconds = 36.0 if self.effort == "high" else 2.5
+        if boxes:
             random = seeded(seed, self.name)
-            labels = improved(lattice(data), Partition.of(labels).labels, least, seconds, random, silent)
+            found = Partition.of(labels).labels
+            labels = improved(lattice(data), found, least, _BOXES[self.effort], random, silent)
         return labels
 
 
-_LARGE_K = 20
 _SMALL = 20_000
 _EFFORT = {"fast": 0.08, "default": 1.0, "high": 9.0}
 """About how many times the work of the default is done."""
+_BOXES = {"default": 1.5, "high": 15.0}
+"""About how many seconds of one core the listing of boxes has."""
