@@ -54,7 +54,7 @@ def published(
     notes: Mapping[str, object] = _NO_NOTES,
 ) -> Recoded:
     """The groups of *partition*, repaired until the goal holds, as the recoder of that name publishes them."""
-    partition = repair(data, partition, goal, progress)
+    partition = repair(data, data.weighed(partition), goal, progress)
     columns = recoder_named(recoder).publish(data, partition)
     return Recoded(columns, partition.kept, partition, {GROUPS: partition.count, **notes})
 

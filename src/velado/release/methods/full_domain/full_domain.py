@@ -467,7 +467,7 @@ class FullDomain:
         """The table at the best levels; deterministic, *random* is not drawn from."""
         lattice = Lattice(
             data,
-            tuple(column_levels(column, self.bins) for column in data.columns),
+            tuple(column_levels(column, self.bins, data.counts) for column in data.columns),
             goal,
             data.population,
             dict(data.shapes or {}),
@@ -511,7 +511,7 @@ class FullDomain:
             NoteName("visited", say("combinations looked at")): found.visits,
             NoteName("proven_optimal", say("proven to be the best combination")): found.proven,
         }
-        partition = Partition.of(np.where(kept, group, -1))
+        partition = Partition.of(np.where(kept, group, -1), weights=data.counts)
         return Recoded(tuple(published), kept, partition, notes)
 
     def _weights(self, data: EncodedTable) -> Mapping[str, float]:
