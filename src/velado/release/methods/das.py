@@ -16,6 +16,7 @@ from velado.data.numbers import number_text
 from velado.data.partition import FloatArray, IntArray, Partition
 from velado.data.taxonomy import Taxonomy
 from velado.release.goal import Goal, Progress, Promise
+from velado.release.methods._method import Takes
 from velado.release.recoded import BINS, Cell, NoteName, PublishedColumn, Recoded, as_it_is, true_codes
 from velado.settings import Setting, settings
 from velado.text import Sentence, say, say_n
@@ -187,7 +188,17 @@ def nested(values: npt.ArrayLike, k: int) -> list[npt.NDArray[np.int64]]:
     >>> [level.tolist() for level in nested(range(1, 11), 5)]
     [[1, 3, 5, 7, 9], [3, 7, 9], [7, 9], [9]]
     """
-    levels = [cut(values, k)]
+    _, counts = np.unique(np.asarray(values, dtype=np.float64), return_counts=True)
+    return nested_counted(counts, k)
+
+
+def nested_counted(counts: IntArray, k: int) -> list[npt.NDArray[np.int64]]:
+    """As `nested`, from how often each distinct value occurs (every count at least 1).
+
+    >>> [level.tolist() for level in nested_counted(np.ones(10, dtype=np.int64), 5)]
+    [[1, 3, 5, 7, 9], [3, 7, 9], [7, 9], [9]]
+    """
+    levels = [cut_counted(counts, k)]
     while levels[-1].size > 1:
         ends = levels[-1]
         levels.append(np.unique(np.append(ends[1::2], ends[-1])))
@@ -468,6 +479,7 @@ class DAS:
     name: ClassVar[str] = "das"
     title: ClassVar[str] = say("Dynamic anonymization by separatrices")
     promise: ClassVar[Promise] = "measured"
+    takes: ClassVar[Takes] = "tuples"
     cost: ClassVar[str] = say("O(n + k U log U) per numeric column with U distinct values")
     source: ClassVar[str] = (
         "Coelho et al. 2024, A Dynamic Approach to Health Data Anonymization by Separatrices"

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from velado.data.encode import EncodedColumn, EncodedTable
 from velado.data.partition import FloatArray
 from velado.release.goal import Goal, Progress, Promise
+from velado.release.methods._method import Takes
 from velado.release.methods.das import (
     ColumnBins,
     as_means,
@@ -62,6 +63,7 @@ class FixedInterval:
     name: ClassVar[str] = "fixed-interval"
     title: ClassVar[str] = say("Fixed intervals")
     promise: ClassVar[Promise] = "measured"
+    takes: ClassVar[Takes] = "tuples"
     cost: ClassVar[str] = say("O(n) per numeric column")
     source: ClassVar[str] = "Onesimu et al. 2022, as compared with in Coelho et al. 2024"
 

@@ -14,6 +14,7 @@ from velado.data.encode import EncodedTable
 from velado.data.partition import FloatArray, Partition
 from velado.errors import GuaranteeNotMet, ParameterError, SuppressionLimitExceeded
 from velado.release.goal import Goal, Progress, Promise
+from velado.release.methods._method import Takes
 from velado.release.methods.full_domain import _generalization_lattice as kernel
 from velado.release.methods.full_domain._generalization_lattice import (
     Counted,
@@ -420,6 +421,7 @@ class FullDomain:
     name: ClassVar[str] = "full-domain"
     title: ClassVar[str] = say("Full-domain optimal generalization")
     promise: ClassVar[Promise] = "guaranteed"
+    takes: ClassVar[Takes] = "tuples"
     cost: ClassVar[str] = say("distinct tuples x visited nodes")
     source: ClassVar[str] = "El Emam et al. 2009; Kohlmayer et al. 2012; losses as in ARX 3.9"
 
