@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import Annotated, Any, Literal, TypeVar
 
 import polars as pl
@@ -119,7 +120,7 @@ class Table:
     def arrived(self, came: CameAs, left_out: pl.DataFrame | None = None) -> Table:
         """The same cells with how they came, and with what else was *left_out* of the frame."""
         parts = [part for part in (self.dropped, left_out) if part is not None]
-        return replace(self, came=came, dropped=pl.concat(parts, how="horizontal") if parts else None)
+        return replace(self, came=came, dropped=reduce(pl.DataFrame.hstack, parts) if parts else None)
 
     def with_frame(self, frame: pl.DataFrame) -> Table:
         """The same schema over another frame (after an operation on its columns)."""
