@@ -30,6 +30,7 @@ LAYERS = {
     "study": 10,
     "papers": 11,
     "apps": 12,
+    "sklearn": 12,
 }
 TOP = LAYERS["apps"]
 

@@ -48,7 +48,7 @@ _HOME = {
     "publish": "velado.study.run",
     "read_schema": "velado.data.io",
     "read_table": "velado.data.io",
-    "to_frame": "velado.data.io",
+    "to_frame": "velado.data.frames",
     "transform": "velado.release.transform",
     "verify": "velado.release.verify",
 }

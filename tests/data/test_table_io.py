@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 
 from velado.data.encode import encode, visible_groups, wildcard_sizes
-from velado.data.io import parse_csv, read_schema, read_table, to_frame
+from velado.data.frames import to_frame
+from velado.data.io import parse_csv, read_schema, read_table
 from velado.data.schema import Schema
 from velado.data.staging import count_formulas, csv_bytes, write_file, write_folder
 from velado.data.table import Table

@@ -13,7 +13,7 @@ import os
 import stat
 import tomllib
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
@@ -23,7 +23,6 @@ from velado.data.csv_reading import (
     Ragged,
     as_utf8,
     check_header,
-    duplicate_names,
     found_encoding,
     header_of,
     is_utf8_name,
@@ -32,6 +31,7 @@ from velado.data.csv_reading import (
     wide_encoding,
 )
 from velado.data.formats import Wanted, damaged, expected_format, format_of, read_as
+from velado.data.frames import CameAs, from_native
 from velado.data.schema import Column, Schema, TaxonomySpec, check_separator
 from velado.data.staging import reason_of
 from velado.data.table import ReadSettings, Table, Undeclared
@@ -66,7 +66,7 @@ def read_table(
         if schema is None:
             return source
         kept = source.source, source.fingerprint, undeclared, source.separator, source.encoding
-        return Table.of(source.frame, schema, *kept)
+        return Table.of(source.frame, schema, *kept).arrived(source.came, source.dropped)
     if isinstance(source, str | Path):
         # A schema's own default is UTF-8, so that only another one is a declaration.
         declared = None if schema is None or is_utf8_name(schema.encoding) else schema.encoding
@@ -75,71 +75,15 @@ def read_table(
         found = _read_file(Path(source), Wanted(encoding or declared, separator, names, sheet))
         name = Path(source).name
     else:
-        found = _Found(_from_frame(source), "")
+        arrived = from_native(source, () if schema is None else schema.columns)
+        found = _Found(arrived.frame, "", came=arrived.came, left_out=arrived.left_out)
         name = type(source).__module__.split(".")[0]
     if schema is None:
         columns = {column: Column(column, "other", "text") for column in found.frame.columns}
         # What was found is said, so that the schema `inspect` proposes says it too.
         schema = Schema(columns, encoding="utf-8" if is_utf8_name(found.encoding) else found.encoding)
-    return Table.of(found.frame, schema, name, found.digest, undeclared, found.separator, found.encoding)
-
-
-def _from_frame(native: Any) -> pl.DataFrame:
-    """Any eager or lazy data frame (pandas, Polars, Arrow, DuckDB, Modin, ...) as Polars, through narwhals."""
-    if isinstance(native, pl.DataFrame):
-        return native
-    import narwhals as nw
-
-    try:
-        frame = nw.from_native(native)
-        if isinstance(frame, nw.LazyFrame):
-            frame = frame.collect(backend="polars")
-        names = list(frame.columns)
-    except TypeError:
-        raise TableError(
-            say("An object of type {kind} is neither a path nor a data frame.", kind=type(native).__name__),
-            "velado cannot read a table from it.",
-            "Pass a file name, or a pandas, Polars, Arrow or DuckDB frame.",
-        ) from None
-    except nw.exceptions.DuplicateError:
-        raise duplicate_names(list(map(str, native.columns))) from None
-    if len(set(names)) != len(names):
-        raise duplicate_names(names)
-    polars: pl.DataFrame
-    try:
-        polars = frame.to_polars()
-    except Exception as error:  # the libraries below raise a dozen types, and their messages hold cells
-        raise TableError(
-            say(
-                "The {library} frame cannot be converted ({kind}).",
-                library=type(native).__module__.split(".")[0],
-                kind=type(error).__name__,
-            ),
-            "A column of it seems to mix values of several types.",
-            "Give every column one type, for example text.",
-        ) from None
-    return polars
-
-
-def to_frame(frame: pl.DataFrame, like: str = "polars") -> Any:
-    """The frame as "polars", "pandas" or "arrow".
-
-    >>> to_frame(pl.DataFrame({"age": [31]}), "arrow").num_rows
-    1
-    """
-    if like == "polars":
-        return frame
-    if like == "pandas":
-        import narwhals as nw
-
-        return nw.from_native(frame).to_pandas()
-    if like == "arrow":
-        return frame.to_arrow()
-    raise TableError(
-        say("'{like}' is no known kind of frame.", like=like),
-        "velado gives polars, pandas or arrow.",
-        "Name one of them.",
-    )
+    table = Table.of(found.frame, schema, name, found.digest, undeclared, found.separator, found.encoding)
+    return table.arrived(found.came, found.left_out)
 
 
 @dataclass(frozen=True)
@@ -150,6 +94,8 @@ class _Found:
     digest: str
     separator: str = ","
     encoding: str = "utf-8"
+    came: CameAs = field(default_factory=CameAs)
+    left_out: pl.DataFrame | None = None
 
 
 def _read_file(path: Path, wanted: Wanted) -> _Found:

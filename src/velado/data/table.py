@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import Annotated, Any, Literal, TypeVar
 
 import polars as pl
 
+from velado.data.frames import CameAs
 from velado.data.schema import Column, Schema
 from velado.errors import ParameterError, SchemaError, TableError
 from velado.settings import Setting, Where, made, settings
@@ -34,7 +36,8 @@ class Table:
 
     *fingerprint* is the SHA-256 of the bytes it came from, for the owner alone: whoever has it can test guesses of
     them. *source* is a name for messages; *encoding* what a text file was found or declared to be in. *dropped* are
-    the columns that `undeclared="drop"` left out: they are never published, but may still tell who is a person.
+    the columns that `undeclared="drop"` left out, and the levels of a pandas index that the schema does not declare: they
+    are never published, but may still tell who is a person. *came* is the kind of frame the table was.
 
     >>> frame = pl.DataFrame({"age": ["31", "NA"]})
     >>> table = Table.of(frame, Schema({"age": Column("age", "quasi", "numeric")}, missing_values=("NA",)))
@@ -49,6 +52,7 @@ class Table:
     separator: str = ","
     encoding: str = "utf-8"
     dropped: pl.DataFrame | None = None
+    came: CameAs = field(default_factory=CameAs)
     # What was worked out of the cells once (spellings); a table with other cells or another schema begins anew.
     _known: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -112,6 +116,11 @@ class Table:
             self._known[asked] = make()
         found: T = self._known[asked]
         return found
+
+    def arrived(self, came: CameAs, left_out: pl.DataFrame | None = None) -> Table:
+        """The same cells with how they came, and with what else was *left_out* of the frame."""
+        parts = [part for part in (self.dropped, left_out) if part is not None]
+        return replace(self, came=came, dropped=reduce(pl.DataFrame.hstack, parts) if parts else None)
 
     def with_frame(self, frame: pl.DataFrame) -> Table:
         """The same schema over another frame (after an operation on its columns)."""

@@ -22,7 +22,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from velado.data.io import to_frame
+from velado.data.frames import to_frame
 from velado.errors import ParameterError
 from velado.query.budget import Facts, Measure, measure_word, plain, short
 from velado.query.needs import Counts, Grid, GridCells, Keys, Tallies, cells_of

@@ -125,7 +125,12 @@ def prepare(
         signed=signed,
         operations=tuple(operations),
         warnings=warnings,
-        own_warnings=(*_found_encoding(table), *spelling_notes(table), *_imputed(original, operations)),
+        own_warnings=(
+            *_found_encoding(table),
+            *_index_left_out(table),
+            *spelling_notes(table),
+            *_imputed(original, operations),
+        ),
         key=key,
         keep_order=keep_order,
         per=per,
@@ -146,6 +151,19 @@ def _found_encoding(table: Table) -> tuple[str, ...]:
         say(
             "The file is no UTF-8 text and was read as {encoding}: if accented letters look odd, name its encoding.",
             encoding=table.encoding,
+        ),
+    )
+
+
+def _index_left_out(table: Table) -> tuple[str, ...]:
+    if not table.came.unnamed:
+        return ()
+    return (
+        say_n(
+            "The frame's index '{levels}' is not in the schema and was left out: an index names rows.",
+            "The levels {levels} of the frame's index are not in the schema and were left out: an index names rows.",
+            len(table.came.unnamed),
+            levels=", ".join(table.came.unnamed),
         ),
     )
 

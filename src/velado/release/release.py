@@ -6,12 +6,15 @@ import html
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from velado.data.decoding import Intervals, decoded
 from velado.data.encode import EncodedTable
+from velado.data.frames import CameAs, FrameKind, to_native
 from velado.data.keys import content_of, owner_key
 from velado.data.partition import BoolArray
 from velado.data.table import Table
@@ -110,6 +113,67 @@ class Release:
     def rows(self) -> npt.NDArray[np.int64]:
         """Which row of the input each row of *frame* is; for the owner alone."""
         return np.flatnonzero(self.kept)[self._order]
+
+    def to_native(self, intervals: Intervals = "text") -> Any:
+        """What may leave, in the kind of frame the table came as; Polars where it came from a file.
+
+        A column whose cells are unchanged has the type it came with, listed categories those that are published alone. A
+        pandas frame has a plain count as its index, or the published levels of the index it came with, if the schema
+        declares them. With *intervals* "middle" a number is the middle of its interval, with "ends" two columns
+        (`age_low`, `age_high`); what is suppressed or blank is missing then.
+
+        >>> from velado.testing.examples import small_release
+        >>> sorted(set(small_release().release.to_native("middle")["age"].to_list()))
+        [20.5, 30.5, 40.5, 50.5]
+        """
+        return self._as(self.original.came, intervals)
+
+    def to_pandas(self, intervals: Intervals = "text") -> Any:
+        """What may leave as a pandas frame; *intervals* as in `to_native`.
+
+        >>> from velado.testing.examples import small_release
+        >>> small_release().release.to_pandas("ends").columns.to_list()
+        ['age_low', 'age_high', 'illness']
+        """
+        return self._as(self._came_as("pandas"), intervals)
+
+    def to_polars(self, intervals: Intervals = "text") -> Any:
+        """What may leave as a Polars frame; *intervals* as in `to_native`.
+
+        >>> from velado.testing.examples import small_release
+        >>> small_release().release.to_polars().equals(small_release().release.frame)
+        True
+        """
+        return self._as(self._came_as("polars"), intervals)
+
+    def to_arrow(self, intervals: Intervals = "text") -> Any:
+        """What may leave as an Arrow table; *intervals* as in `to_native`.
+
+        >>> from velado.testing.examples import small_release
+        >>> small_release().release.to_arrow().num_rows
+        8
+        """
+        return self._as(self._came_as("arrow"), intervals)
+
+    def _came_as(self, kind: FrameKind) -> CameAs:
+        came = self.original.came
+        return came if came.kind == kind else CameAs(kind)
+
+    def _as(self, came: CameAs, intervals: Intervals) -> Any:
+        frame = decoded(self.frame, self.table.schema, intervals)
+        return to_native(frame, came, [name for name in frame.columns if self._is_unchanged(name, frame)])
+
+    def _is_unchanged(self, name: str, frame: pl.DataFrame) -> bool:
+        """Whether a column has the cells it came with, so that their type is true of them."""
+        if name not in self.original.frame.columns:
+            return False
+        before, now = self.original.frame[name].filter(self.kept), frame[name]
+        if isinstance(before.dtype, pl.Categorical | pl.Enum):
+            return now.dtype == pl.String and bool(
+                before.cast(pl.String).eq_missing(self.aligned[name].cast(pl.String)).all()
+            )
+        # Blanks of an operation have no place in a type without them.
+        return before.dtype == now.dtype and (now.null_count() == 0 or before.null_count() > 0)
 
     def __repr__(self) -> str:
         state = "; ".join(verdict.sentence() for verdict in self.verdicts) or "no guarantee, measured only"
