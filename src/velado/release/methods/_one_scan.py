@@ -9,7 +9,7 @@ from velado.data.partition import FloatArray, Int32Array, Int64Array
 from velado.release.methods._row_covers import CoverMeasure, RowCovers, cover_cost, joint_cost, score
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def keep_nearest(heap: Int64Array, key: FloatArray, held: int, room: int, item: int) -> int:
     """*item* in the heap of the *room* items of least key (the largest on top) if it is one; returns how many there are."""
     if held < room:
@@ -35,7 +35,7 @@ def keep_nearest(heap: Int64Array, key: FloatArray, held: int, room: int, item: 
     return held
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def note_move(
     moved_record: Int64Array,
     moved_rows: Int64Array,
@@ -52,7 +52,7 @@ def note_move(
     return moves + 1
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def grow_clusters(
     measure: CoverMeasure, points: FloatArray, left: Int64Array, k: int, seed: int
 ) -> tuple[Int64Array, Int64Array, Int64Array, int]:
@@ -146,7 +146,7 @@ def grow_clusters(
     return moved_record[:moves], moved_rows[:moves], moved_into[:moves], clusters
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def place_leftovers(
     measure: CoverMeasure,
     points: FloatArray,

@@ -69,11 +69,12 @@ class Schedule:
         sweep = _SWEEPS * rows * (0.7 + 0.006 * min(least, 40) * columns)
         rebuild = 6 + 0.0125 * least * least * columns
         rebuilds = _REBUILDS * min(1.0, 10 / least) * rows / least
-        allowed = effort * 1e6 * (2.4 + 1.0e-4 * min(rows, 20_000) + 1.5e-5 * max(rows - 20_000, 0))
+        allowed = effort * 1e6 * (2.4 + 4.0e-5 * min(rows, 20_000) + 1.5e-5 * max(rows - 20_000, 0))
         seeds = 6 if rows <= 500 else 1
         rounds = int(allowed / (sweep + rebuild * rebuilds + 50) / seeds)
         most = int((20 + rows) * max(effort, 1.0))
-        return cls(max(min(rounds, most), 4), seeds, droppable)
+        # Where rounds are few, heat that the first of them must give up is a round lost.
+        return cls(max(min(rounds, most), 4), seeds, droppable, _HEAT if rows <= _WHOLE else _HEAT / 2)
 
 
 def annealed(

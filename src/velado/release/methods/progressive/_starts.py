@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -93,14 +94,32 @@ def clustered(covers: RowCovers, rows: IntArray, k: int, block: int, seed: int) 
         parts = np.split(present[order], cuts[1:])
     moves: list[tuple[Int64Array, Int64Array, Int64Array]] = []
     offset = 0
-    for part in parts:
-        record, taken, into, count = one_scan(_part_of(covers, part), weight[part], k, seed % part.size)
+    for part, (record, taken, into, count) in zip(
+        parts, _each_scanned(covers, parts, weight, k, seed), strict=True
+    ):
         if not count:  # fewer rows than a group: they are one
             record, taken, into, count = np.arange(part.size), weight[part], np.zeros(part.size, np.int64), 1
         moves.append((part[record], taken, into + offset))
         offset += count
     record, taken, into = (np.concatenate([move[i] for move in moves]) for i in range(3))
     return labels_of_moves(record_of, record, taken, into)
+
+
+_Moves = tuple[Int64Array, Int64Array, Int64Array, int]
+
+
+def _each_scanned(
+    covers: RowCovers, parts: list[Int64Array], weight: Int64Array, k: int, seed: int
+) -> list[_Moves]:
+    def scanned(part: Int64Array) -> _Moves:
+        return one_scan(_part_of(covers, part), weight[part], k, seed % part.size)
+
+    if len(parts) == 1:
+        return [scanned(parts[0])]
+    with ThreadPoolExecutor(
+        _THREADS
+    ) as pool:  # parts have no record in common: threads change nothing in the result
+        return list(pool.map(scanned, parts))
 
 
 def _part_of(covers: RowCovers, part: IntArray) -> RowCovers:
@@ -134,15 +153,18 @@ def finer(covers: RowCovers, labels: Int32Array, k: int, seed: int) -> Int32Arra
 
 _FEW = 40_000
 _MANY = 300_000
+_SMALL_BLOCK = 8_000
+_THREADS = 2
 
 
 def peeled_start(
     data: EncodedTable, covers: RowCovers, goal: Goal, work: int, progress: Progress
-) -> tuple[Int32Array, int]:
+) -> tuple[Int32Array | None, int]:
     """Groups from the cheapest boxes, and how many rows they did not reach.
 
     Those are clustered by themselves, or cut by Mondrian where the goal counts more than rows; a few join the group
-    they widen least, or are dropped where the goal allows it.
+    they widen least, or are dropped where the goal allows it. Where rows alone count and most of them were not
+    reached there are no groups: clusters of all rows are better than of what boxes left.
     """
     space = lattice(data)
     least = max(goal.least_rows, 1)
@@ -153,7 +175,9 @@ def peeled_start(
     if rows.size >= 2 * least:
         missed = int(rows.size)
         if goal.rows_only:
-            new = clustered(covers, rows, least, _FEW, 1)
+            if 2 * missed > data.rows:
+                return None, missed
+            new = clustered(covers, rows, least, _FEW if data.rows <= _MANY else _SMALL_BLOCK, 1)
             label[rows] = peeled.groups + new
             return label, missed
         try:
@@ -200,13 +224,14 @@ def best_start(
         found.append(Start(name, labels, grouping_cost(covers, labels)))
 
     peeled, missed = peeled_start(data, covers, goal, work, within(progress, 0.0, 0.6))
-    offer(say("boxes, cheapest first"), peeled)
+    if peeled is not None:
+        offer(say("boxes, cheapest first"), peeled)
     if goal.reads_sensitive:  # to choose between groupings with the values in view would tell of them
         return found[0]
     # On categories alone boxes win; k-member is then tried only where it costs next to nothing.
     cheap = covers.records**2 * covers.columns < 30_000_000 * min(least, 10)
     if goal.rows_only and (missed or covers.measure.lines or cheap):
-        block = min(few, _FEW if covers.records <= _MANY else 8_000)
+        block = min(few, _FEW if covers.records <= _MANY else _SMALL_BLOCK)
         progress(0.6, "making groups around seeds")
         offer(
             say("groups around seeds"),

@@ -14,6 +14,7 @@ from velado.release.methods._method import RecoderName, Takes, published
 from velado.release.methods._row_covers import RowCovers
 from velado.release.methods.progressive._annealing import Schedule, annealed, world_of
 from velado.release.methods.progressive._cover_lattice import CoverLattice, lattice
+from velado.release.methods.progressive._neighbour_graph import gathered
 from velado.release.methods.progressive._neighbourhood_search import search, start
 from velado.release.methods.progressive._peel import BoxList
 from velado.release.methods.progressive._progressive_kernel import Floats, scratch_for
@@ -147,6 +148,8 @@ class Progressive:
             return self._of_tuples(data, goal, progress)
         seed = int(random.integers(1 << 31))
         rows = RowCovers.of(data)
+        if rows.records > _LARGE:
+            rows = gathered(rows, np.array([2 * seed + 1], dtype=np.int64))
         begun = self._start(data, rows, goal, seed, within(progress, 0.0, 0.3))
         labels = self._searched(data, rows, goal, begun, seed, within(progress, 0.3, 0.95))
         cells = max(data.rows * len(data.columns), 1)
@@ -207,12 +210,10 @@ class Progressive:
         def told(share: float, cost: float) -> None:
             progress(share, say("searching for better groups: loss {loss}", loss=number(cost / cells, 4)))
 
-        # On categories alone the exchange of single rows finds little that whole boxes would not: half the work is theirs.
+        # On categories alone the exchange of single rows finds little that whole boxes would not: much of the work is theirs.
         boxes = goal.rows_only and not rows.measure.lines and self.effort != "fast"
-        effort = _EFFORT[self.effort] * (0.5 if boxes else 1.0)
-        schedule = Schedule.of(
-            data.rows, len(data.columns), least, goal.suppressible(data.rows), effort
-        )
+        effort = _EFFORT[self.effort] * (0.6 if boxes else 1.0)
+        schedule = Schedule.of(data.rows, len(data.columns), least, goal.suppressible(data.rows), effort)
         world = world_of(rows, np.array([2 * seed + 1], dtype=np.int64))
         judge = None if goal.rows_only else lambda groups: goal.holds_in_parts(data, groups)
         labels: IntArray = annealed(world, begun.labels, least, schedule, seed, told, judge)
@@ -224,7 +225,8 @@ class Progressive:
 
 
 _SMALL = 20_000
+_LARGE = 40_000
 _EFFORT = {"fast": 0.08, "default": 1.0, "high": 9.0}
 """About how many times the work of the default is done."""
-_BOXES = {"default": 1.5, "high": 15.0}
+_BOXES = {"default": 1.25, "high": 15.0}
 """About how many seconds of one core the listing of boxes has."""
