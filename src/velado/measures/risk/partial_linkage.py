@@ -10,7 +10,7 @@ from typing import Unpack
 
 import numpy as np
 
-from velado.data.partition import IntArray, group_by_codes
+from velado.data.partition import IntArray, group_by_codes, group_sizes
 from velado.errors import ParameterError
 from velado.measures.recoded_columns import PublishedTable
 from velado.measures.risk.record_linkage import LinkageResult, LinkageRules, ReleasedColumn, record_linkage
@@ -198,7 +198,7 @@ class _Distinct:
 
     codes: list[IntArray]
     sizes: list[int]
-    held: IntArray
+    held: IntArray | None
     rows: int
 
     @classmethod
@@ -206,16 +206,16 @@ class _Distinct:
         labels, count = group_by_codes(codes, sizes)
         example = np.empty(count, dtype=np.int64)
         example[labels] = np.arange(labels.size)
-        held = np.bincount(labels, minlength=count)
+        held = None if count == labels.size else np.bincount(labels, minlength=count)
         return cls([column[example] for column in codes], list(sizes), held, int(labels.size))
 
     def crowd(self, chosen: Sequence[int]) -> Crowd:
-        labels, count = group_by_codes([self.codes[at] for at in chosen], [self.sizes[at] for at in chosen])
         if not self.rows:
             return Crowd(0, 0.0, 0, 0.0)
-        sizes = np.bincount(labels, weights=self.held, minlength=count)
+        columns = [self.codes[at] for at in chosen], [self.sizes[at] for at in chosen]
+        sizes = group_sizes(*columns, self.held)
         unique = int((sizes == 1).sum())
-        return Crowd(unique, unique / self.rows, int(sizes.min()), count / self.rows)
+        return Crowd(unique, unique / self.rows, int(sizes.min()), int(sizes.size) / self.rows)
 
 
 def _exposure(part: KnownSubset) -> tuple[float, ...]:
