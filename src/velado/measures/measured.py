@@ -438,7 +438,7 @@ def _scores(
 
 
 def _before(data: EncodedTable) -> Exposure:
-    classes = Partition.by_codes([c.codes for c in data.columns], [c.size for c in data.columns])
+    classes = data.classes
     people = None if data.row_people is None else reidentification_of_people(classes, data.row_people)
     return Exposure(reidentification(classes), people, uniqueness_of(data), class_sizes(classes.sizes))
 
@@ -456,7 +456,7 @@ def _after(
     return Exposure(
         reidentification(classes, population),
         by_person,
-        uniqueness(names, seen.codes, seen.sizes, people),
+        uniqueness(names, seen.codes, seen.sizes, people, seen.groups),
         class_sizes(classes.sizes),
     )
 

@@ -185,7 +185,8 @@ def read_published(
     """
     data = encode(table) if data is None else data
     # What was published is read from its texts, whatever rounding the schema asks of a release.
-    data = replace(data, columns=tuple(column.unrounded for column in data.columns))
+    if any(column.rounding is not None for column in data.columns):
+        data = replace(data, columns=tuple(column.unrounded for column in data.columns))
     names = [column.name for column in data.columns]
     absent = [name for name in names if name not in frame.columns]
     if absent:
