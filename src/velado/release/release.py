@@ -131,8 +131,11 @@ class Release:
 
         Suppressed rows count 1. What column operations cost before is not in it; `measure` charges them too.
         """
+        return self._losses_of(self.recoded)
+
+    def _losses_of(self, recoded: Recoded) -> dict[str, float]:
         out: dict[str, float] = {}
-        for column, published in zip(self.data.columns, self.recoded.columns, strict=True):
+        for column, published in zip(self.data.columns, recoded.columns, strict=True):
             losses = np.where(self.recoded.kept, published.losses(column), 1.0)
             outside = self.kept.size - losses.size  # rows that left before the method saw them
             out[column.name] = float((losses.sum() + outside) / self.kept.size)
@@ -144,14 +147,29 @@ class Release:
         return float(np.mean(list(self.losses.values())))
 
     @property
+    def loss_before(self) -> float | None:
+        """The loss of the method's own groups where they were improved afterwards; the same rows are left out."""
+        before = self.recoded.before
+        return None if before is None else float(np.mean(list(self._losses_of(before).values())))
+
+    @property
     def public_losses(self) -> dict[str, float]:
         """The loss of each quasi-identifier as far as the published table itself shows it, suppressed rows counting 1.
 
         Where no bounds are declared a number's domain is the range of the rows that left. With that of all rows, loss
         and widths would tell how far out the largest suppressed value lies.
         """
+        return self._public_losses_of(self.recoded)
+
+    @property
+    def public_loss_before(self) -> float | None:
+        """As `loss_before`, measured as `public_losses` are."""
+        before = self.recoded.before
+        return None if before is None else float(np.mean(list(self._public_losses_of(before).values())))
+
+    def _public_losses_of(self, recoded: Recoded) -> dict[str, float]:
         out = {}
-        for column, published in zip(self.data.columns, self.recoded.columns, strict=True):
+        for column, published in zip(self.data.columns, recoded.columns, strict=True):
             kept = self.recoded.kept
             losses = published.losses(column)[kept]
             declared = self.table.schema.columns[column.name].bounds is not None
@@ -180,7 +198,8 @@ class Release:
                 "signed_columns": [asdict(one) for one in self.signed],
                 "warnings": list(self.warnings),
             },
-            "cost": {"ncp": self.loss, "ncp_by_column": self.losses},
+            "cost": {"ncp": self.loss, "ncp_by_column": self.losses}
+            | ({} if self.loss_before is None else {"ncp_before_improving": self.loss_before}),
             "how": {
                 "method": describe(self.method),
                 "guarantees": [describe(guarantee) for guarantee in self.goal.guarantees],

@@ -37,6 +37,7 @@ from velado.release import DEFAULT_METHOD
 from velado.release.anonymize import carry_out, goal_for
 from velado.release.goal import Progress, default_k, silent, within
 from velado.release.methods._method import Method
+from velado.release.methods.improve import Effort
 from velado.release.methods.progressive.lower_bound import lower_bound
 from velado.release.methods.progressive.progressive import Progressive
 from velado.release.operations._operation import Operation
@@ -131,6 +132,7 @@ def publish(
     beside: Mapping[str, bytes] | None = None,
     key: Key | str | Path | None = None,
     keep_order: bool = False,
+    improve: bool = False,
     bound: Bound = "fast",
     progress: Progress = silent,
 ) -> Published:
@@ -141,7 +143,8 @@ def publish(
 
     *schema* is a Schema or the path of a schema file; *schema_folder* says where taxonomy files lie that a
     Schema names but does not hold. *population* is a table of everyone the source was drawn from. *beside* are further
-    private files, such as an inferred schema. *bound* says how long the least possible loss is looked for. The same input, settings, *seed* and *key* give the same folder byte for
+    private files, such as an inferred schema. *improve* searches on from the
+    groups that a partitioner made, *bound* says how long the least possible loss is looked for. The same input, settings, *seed* and *key* give the same folder byte for
     byte.
 
     >>> import tempfile
@@ -169,6 +172,7 @@ def publish(
         "undeclared": undeclared,
         "reports": reports,
         "keep_order": keep_order,
+        "improve": improve,
         "bound": bound,
         "operations": operations,
     }
@@ -275,6 +279,7 @@ def _run(
         recipe.method,
         goal_for(prepared, recipe.method, recipe.k, recipe.guarantees, recipe.suppression),
         seed=recipe.seed,
+        improve="default" if recipe.improve else None,
         progress=within(progress, 0.0, 0.45),
     )
     progress(0.45, "bounding what is possible")
@@ -399,13 +404,14 @@ def what_ifs(release: Release, progress: Progress = silent) -> WhatIfs:
     asked += [("suppression", k, other) for other in SUPPRESSIONS if limit == 0]
     runs = []
     method = release.method
+    improve: Effort | None = None if release.recoded.before is None else "fast"
     if isinstance(method, Progressive):
         method = replace(method, effort="fast")
     for number, (changed, other, suppression) in enumerate(asked):
         progress(number / len(asked), "what if")
         goal = replace(release.goal.at(other), suppression=suppression)
         try:
-            again = carry_out(release.prepared, method, goal, seed=release.seed)
+            again = carry_out(release.prepared, method, goal, seed=release.seed, improve=improve)
             if other <= k and release.loss < again.loss:
                 again = release
             runs.append(WhatIf.of(again, other, suppression, changed))
